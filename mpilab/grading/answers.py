@@ -1,0 +1,148 @@
+"""Lift the answers out of a submission and put them into a trusted copy of the lab.
+
+Nothing else that a student wrote goes along: added cells, changed checks, cell types, metadata
+and outputs stay behind.
+"""
+
+import copy
+from dataclasses import dataclass
+
+from mpilab.errors import InputError
+from mpilab.grading.release import answer_id
+
+MISSING, MOVED, DUPLICATED, UNRECOGNISED = "missing", "moved", "duplicated", "unrecognised"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something about one answer that the student should know.
+
+    kind    MISSING (no such cell: blank), MOVED (found by its cell id, its metadata are gone),
+            DUPLICATED (several cells claim to be it) or UNRECOGNISED (no answer cell of the lab
+            could be found in the whole notebook).
+    reason  a sentence for the student.
+    """
+
+    grade_id: str
+    kind: str
+    reason: str
+
+    @property
+    def ungradable(self):
+        """True where the exercise can't be judged; the others are notes."""
+        return self.kind in (DUPLICATED, UNRECOGNISED)
+
+
+def answer_cells(notebook):
+    """The answers of a well-formed notebook of ours: a dict of grade_id to source.
+
+    Raises InputError where a grade_id is used twice; use `lift` for what students hand in.
+    """
+    answers = {}
+    for cell in notebook.cells:
+        name = answer_id(cell)
+        if name is None:
+            continue
+        if name in answers:
+            raise InputError(f"grade_id {name!r} is used twice; release the lab again")
+        answers[name] = cell.source
+    return answers
+
+
+def is_blank(source, stub):
+    """True where an answer is empty or still the stub, whatever the spaces around its lines."""
+    bare = _bare(source)
+    return not bare or bare == _bare(stub)
+
+
+def lift(trusted, submitted):
+    """The answers to the lab `trusted` that are in the notebook `submitted`.
+
+    Returns (answers, problems): a dict of grade_id to source with exactly the answers found, in
+    the order of the lab, and a list of `Problem`. A cell belongs to an answer by nbgrader's
+    grade_id, or by the cell id of the release where an editor dropped that metadata.
+    """
+    wanted = {answer_id(cell): cell for cell in trusted.cells if answer_id(cell) is not None}
+    named, unnamed = {}, {}
+    for position, cell in enumerate(submitted.cells, start=1):
+        name = _grade_id(cell)
+        if name in wanted:
+            named.setdefault(name, []).append((position, _newlines(cell.source)))
+        elif name is None:
+            unnamed.setdefault(cell.get("id"), []).append((position, _newlines(cell.source)))
+
+    answers, problems = {}, []
+    for name, cell in wanted.items():
+        found = named.get(name) or unnamed.get(cell.id) or []
+        sources = {source for _, source in found}
+        if len(sources) > 1:
+            places = " and ".join(str(position) for position, _ in found)
+            problems.append(
+                Problem(
+                    name,
+                    DUPLICATED,
+                    f"cells {places} of the notebook both claim to be the answer {name!r}, and "
+                    "they differ; delete the ones that you don't mean and hand in again",
+                )
+            )
+        elif not found:
+            problems.append(
+                Problem(
+                    name,
+                    MISSING,
+                    f"the answer cell {name!r} is not in the notebook, so it counts as blank; "
+                    "write answers into the cells of the lab and don't delete them",
+                )
+            )
+        else:
+            answers[name] = found[0][1]
+            if name not in named:
+                problems.append(
+                    Problem(
+                        name,
+                        MOVED,
+                        f"the answer cell {name!r} lost its grading metadata and was recognised "
+                        "by its cell id; some editors drop them, JupyterLab keeps them",
+                    )
+                )
+    if wanted and all(problem.kind == MISSING for problem in problems) and not answers:
+        # Every answer lost at once is an editor's doing, or another lab: not a student's zero.
+        problems = [
+            Problem(
+                name,
+                UNRECOGNISED,
+                f"none of the {len(wanted)} answer cells of this lab is in the notebook; check "
+                "that it is the right lab, and copy the answers into a fresh copy of it",
+            )
+            for name in wanted
+        ]
+    return answers, problems
+
+
+def transplant(trusted, submitted):
+    """The notebook to execute: the lab `trusted` with the answers of `submitted` in their cells.
+
+    Returns (notebook, problems). An answer that is missing, or that has a problem which is
+    `ungradable`, stays the stub. Neither argument is changed.
+    """
+    answers, problems = lift(trusted, submitted)
+    notebook = copy.deepcopy(trusted)
+    for cell in notebook.cells:
+        cell.source = answers.get(answer_id(cell), cell.source)
+    return notebook, problems
+
+
+def _grade_id(cell):
+    """The grade_id that a submitted cell carries, whatever else its metadata say."""
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _newlines(source):
+    return source.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _bare(source):
+    return "\n".join(line.strip() for line in source.strip().splitlines())

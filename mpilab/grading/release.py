@@ -1,0 +1,344 @@
+"""From the source of a lab to the notebook that students get.
+
+A lab is written once, as `labs/source/<lab>.py` (jupytext py:percent), with its solutions in
+place. The student version is that source with every solution block replaced by a stub:
+
+    int err = MPI_SUCCESS;                          int err = MPI_SUCCESS;
+    // BEGIN SOLUTION                               // YOUR CODE HERE
+    // STUB: return MPI_ERR_OTHER;         ──▶      return MPI_ERR_OTHER;
+    for (int round = 1; ...                         }
+    // END SOLUTION
+    }
+
+It depends on nothing but the source, so the same source gives the same bytes.
+"""
+
+import ast
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+from mpilab.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
+_MARKER = re.compile(_LEAD + r"(BEGIN|END) SOLUTION\s*(?:-->)?\s*$")
+_ALMOST = re.compile(_LEAD + r"(?:BEGIN|END)[\s_-]*SOLUTIONS?\b", re.IGNORECASE)
+_STUB = re.compile(r"^(\s*)(?:#+|//+|<!--)\s*STUB:[ ]?(.*?)\s*(?:-->)?\s*$")
+_STUB_RAW = re.compile(_LEAD + r"STUB:")
+_CELL = re.compile(r"^# %%%*(?:\s|$)")
+_CELL_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+
+# Files of the kit that students need, beside their notebook. `grading/` and `labs/source/` hold
+# the rubrics and the solutions: they must never be on this list.
+HANDED_OUT = (
+    "mpilab",
+    "src_c",
+    "data",
+    "hostfiles",
+    "tools",
+    "pyproject.toml",
+    "constraints.txt",
+    "environment.yml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+)
+# What a build leaves behind holds the solutions as machine code.
+_DERIVED = ("__pycache__", "*.py[cod]", "*.o", "*.so", "*.a", "build", "*.egg-info", ".*")
+
+
+def answer_id(cell):
+    """The grade_id of an answer cell; None for any other cell."""
+    nbgrader = cell.metadata.get("nbgrader") or {}
+    return nbgrader.get("grade_id") if nbgrader.get("solution") is True else None
+
+
+def release(source):
+    """The student version of the lab in the file `source`.
+
+    Returns a NotebookNode without outputs and without solutions; ids of answer cells are made of
+    their grade_id, ids of other cells of their content. Raises InputError, with file and line,
+    where a marker is unbalanced, nested, misspelt or outside an answer cell, where a grade_id is
+    missing or used twice, and where a Python stub would not even parse.
+    """
+    source = Path(source)
+    cells, markers = _read(source)
+    begins = (line for line, edge in markers if edge == "BEGIN")
+    released, names, texts = [], set(), Counter()
+    for cell in cells:
+        blocks = sum(kind == "begin" for kind, _ in _lines(cell))
+        where = [next(begins) for _ in range(blocks)]
+        name = _checked_id(cell, source)
+        if blocks and name is None:
+            raise InputError(
+                f"{source}:{where[0]}: a solution stands outside an answer cell, so that students "
+                'could not hand it in; give the cell the metadata {"nbgrader": {"grade_id": ..., '
+                '"solution": true}}'
+            )
+        if name in names:
+            raise InputError(
+                f"{source}:{_mention(source, name, 2)}: grade_id {name!r} is used twice; "
+                "every answer cell needs a name of its own"
+            )
+        names |= {name} - {None}
+        text = "\n".join(_stubbed(cell))
+        if name is not None and cell.cell_type == "code":
+            _check_stub(text, f"{source}:{where[0] if where else _mention(source, name)}", name)
+        texts[text] += 1
+        released.append(_cell(cell, text, name, f"{texts[text]} of\n{text}"))
+    return nbformat.v4.new_notebook(
+        cells=released,
+        metadata={
+            "kernelspec": {
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+                "name": "python3",
+            },
+            "language_info": {"name": "python"},
+        },
+    )
+
+
+def trusted(source):
+    """Our own copy of the lab, its answers still stubs, to put a student's answers into.
+
+    The same notebook as `release`: a student's answer that equals its stub is blank.
+    """
+    return release(source)
+
+
+def write_release(source, target):
+    """Write the student version of `source` to the file `target`; returns `target` as a Path.
+
+    The file is replaced in one step, so that nobody opens half a notebook.
+    """
+    target = Path(target)
+    text = nbformat.writes(release(source), version=4) + "\n"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, target)
+    except BaseException:
+        os.unlink(scratch)
+        raise
+    return target
+
+
+def solution_lines(source):
+    """The lines that give a solution away, without their indentation, as a sorted list.
+
+    A line counts where it has at least 8 characters other than spaces and appears, alone or as a
+    part of a line, nowhere outside the solution blocks. None of them may be in what students get.
+    """
+    cells, _ = _read(Path(source))
+    inside, outside = set(), []
+    for cell in cells:
+        for kind, line in _lines(cell):
+            if kind == "solution" and len("".join(line.split())) >= 8:
+                inside.add(line.strip())
+            elif kind == "given":
+                outside.append(line)
+            elif kind == "stub":
+                outside.append(_STUB.match(line).group(2))
+    return sorted(line for line in inside if not any(line in given for given in outside))
+
+
+def handout(lab, directory, leave_out=(), root=ROOT):
+    """Copy what students of `lab` get into `directory`, which must be new or empty.
+
+    That is a fresh student version in `labs/`, and the files of `HANDED_OUT` under `root`, without
+    what a build leaves behind. `leave_out` names files below `src_c/` that would give an answer
+    away, e.g. 'allgather/pairwise.c'. Raises InputError where one of them does not exist: a
+    misspelt name would hand out the solution.
+    """
+    root, directory = Path(root), Path(directory)
+    source = root / "labs" / "source" / f"{lab}.py"
+    if not source.is_file():
+        raise InputError(f"{source}: no such lab; 'ls {source.parent}' shows the labs there are")
+    hidden = {(root / "src_c" / name).resolve() for name in leave_out}
+    for path in sorted(hidden):
+        if not path.is_file() or not path.is_relative_to((root / "src_c").resolve()):
+            raise InputError(
+                f"{path}: to be left out of the handout of {lab}, but there is no such file in "
+                f"{root / 'src_c'}; correct its name, e.g. 'allgather/pairwise.c'"
+            )
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InputError(f"{directory}: is not an empty folder; name a new one for the handout")
+
+    derived = shutil.ignore_patterns(*_DERIVED)
+
+    def ignored(folder, names):
+        here = Path(folder).resolve()
+        links = {name for name in names if (here / name).is_symlink()}
+        return derived(folder, names) | links | {name for name in names if here / name in hidden}
+
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in HANDED_OUT:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, directory / name, ignore=ignored)
+        elif (root / name).is_file():
+            shutil.copy2(root / name, directory / name)
+    write_release(source, directory / "labs" / f"{lab}.ipynb")
+    return directory
+
+
+def _read(source):
+    """The cells of a source, and its markers as (line number, 'BEGIN' or 'END') in file order."""
+    try:
+        text = source.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: cannot be read as a lab's source: {error}") from error
+    markers = _markers(text, source)
+    try:
+        cells = jupytext.reads(text, fmt="py:percent").cells
+    except Exception as error:  # yaml's, json's or jsonschema's: jupytext passes them on
+        first = str(error).strip().split("\n", 1)[0]
+        raise InputError(
+            f"{source}: is not a jupytext py:percent file ({first}); correct its header or the "
+            "'# %%' line of the cell"
+        ) from error
+    for cell in cells:
+        cell.source = _uncommented(cell.source)
+    return cells, markers
+
+
+def _markers(text, source):
+    """Check every marker of the file; returns them as (line number, edge)."""
+    found, opened = [], None
+    for number, line in enumerate(text.splitlines(), start=1):
+        marker = _MARKER.match(line)
+        if marker is None and _ALMOST.match(line):
+            raise InputError(
+                f"{source}:{number}: {line.strip()!r} looks like a solution marker, but is none; "
+                "write exactly '### BEGIN SOLUTION' or '### END SOLUTION' ('//' in C)"
+            )
+        if opened and _CELL.match(line):
+            break
+        if opened is None and marker is None and _STUB_RAW.match(line):
+            raise InputError(
+                f"{source}:{number}: a STUB line outside a solution; move it between "
+                "BEGIN SOLUTION and END SOLUTION"
+            )
+        if marker is None:
+            continue
+        edge = marker.group(1)
+        if edge == "BEGIN" and opened:
+            raise InputError(
+                f"{source}:{number}: BEGIN SOLUTION inside the solution that began in line "
+                f"{opened}; end that one first"
+            )
+        if edge == "END" and not opened:
+            raise InputError(
+                f"{source}:{number}: END SOLUTION without a BEGIN SOLUTION above it in this cell"
+            )
+        opened = number if edge == "BEGIN" else None
+        found.append((number, edge))
+    if opened:
+        raise InputError(
+            f"{source}:{opened}: BEGIN SOLUTION has no END SOLUTION in the same cell; add one"
+        )
+    return found
+
+
+def _lines(cell):
+    """The lines of a cell as (kind, line); kind is given, begin, solution, stub or end."""
+    inside = False
+    for line in cell.source.split("\n"):
+        marker = _MARKER.match(line)
+        if marker:
+            inside = marker.group(1) == "BEGIN"
+            yield ("begin" if inside else "end"), line
+        elif inside:
+            yield ("stub" if _STUB.match(line) else "solution"), line
+        else:
+            yield "given", line
+
+
+def _stubbed(cell):
+    """The lines of a cell's student version."""
+    for kind, line in _lines(cell):
+        if kind == "given":
+            yield line
+        elif kind == "begin":
+            indent = line[: len(line) - len(line.lstrip())]
+            if cell.cell_type != "code":
+                yield f"{indent}YOUR ANSWER HERE"
+            else:
+                in_c = "//" in line or cell.source.lstrip().startswith("%%kernel")
+                yield f"{indent}{'//' if in_c else '#'} YOUR CODE HERE"
+        elif kind == "stub":
+            yield "".join(_STUB.match(line).groups())
+
+
+def _uncommented(source):
+    """A %%kernel cell whose C is commented out, to keep the source valid Python, as plain C."""
+    first, *body = source.split("\n")
+    if not first.startswith("%%kernel") or not any(body):
+        return source
+    if not all(line in ("", "#") or line.startswith("# ") for line in body):
+        return source
+    return "\n".join([first, *(line[2:] for line in body)])
+
+
+def _checked_id(cell, source):
+    """`answer_id`, but InputError for an answer cell that has none."""
+    nbgrader = cell.metadata.get("nbgrader") or {}
+    name = answer_id(cell)
+    if nbgrader.get("solution") is True and not (isinstance(name, str) and name.strip()):
+        first = cell.source.strip().split("\n", 1)[0]
+        raise InputError(
+            f"{source}: the answer cell that begins with {first!r} has the grade_id {name!r}; "
+            'give it a name, e.g. "grade_id": "pairwise"'
+        )
+    return name
+
+
+def _check_stub(text, where, name):
+    """Raise InputError where the Python that students get would not parse."""
+    if re.search(r"^\s*[%!]", text, re.MULTILINE):
+        return
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        raise InputError(
+            f"{where}: without its solution, answer {name!r} is not valid Python ({error.msg}); "
+            "add a line such as '# STUB: raise NotImplementedError' after BEGIN SOLUTION"
+        ) from error
+
+
+def _cell(cell, text, name, identity):
+    """A cell of the student version: what the lab's author gave it, and nothing else."""
+    metadata = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
+    if name is not None:
+        metadata["deletable"] = False
+    if name is not None and _CELL_ID.match(name):
+        cell_id = name
+    else:
+        seed = identity if name is None else f"answer {name}"
+        cell_id = "cell-" + hashlib.sha256(seed.encode()).hexdigest()[:16]
+    make = {
+        "code": nbformat.v4.new_code_cell,
+        "markdown": nbformat.v4.new_markdown_cell,
+        "raw": nbformat.v4.new_raw_cell,
+    }[cell.cell_type]
+    return make(source=text, metadata=metadata, id=cell_id)
+
+
+def _mention(source, name, nth=1):
+    """The number of the line that mentions grade_id `name` for the nth time; 1 where none does."""
+    pattern = re.compile(rf'"grade_id":\s*"{re.escape(name)}"')
+    lines = source.read_text(encoding="utf-8").splitlines()
+    found = [number for number, line in enumerate(lines, start=1) if pattern.search(line)]
+    return found[nth - 1] if len(found) >= nth else 1

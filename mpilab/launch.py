@@ -1,0 +1,227 @@
+"""Run cases of a kernel with mpirun, and see to it that every case comes to an end.
+
+One mpirun runs all cases of the same number of ranks. When a case hangs or crashes, the run is
+ended and the cases after it get a new one.
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+import psutil
+
+from mpilab import openmpi
+from mpilab.build import HARNESS_PROGRAM, need
+from mpilab.errors import InputError
+from mpilab.hang import Hang, Watch, read_states
+from mpilab.harness import Case, Output
+from mpilab.recording import RankRecording, Recording, peek
+
+DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
+    "done", "deadlock", "time-out", "crash", "error", "skipped")  # fmt: skip
+POLL_S = 0.03
+_SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
+
+
+@dataclass
+class Result:
+    """What came of one case.
+
+    outcome    DONE, DEADLOCK, TIME_OUT, CRASH, ERROR (it could not be run at all) or SKIPPED.
+    hang       for a deadlock or time-out: who waits for whom.
+    crashed    for a crash: (rank, signal name); rank is None where nobody said.
+    detail     what else is known, in words.
+    outputs    one Output a rank when DONE.
+    recording  of all ranks, when it was asked for and every rank has one.
+    """
+
+    case: Case
+    outcome: str
+    hang: Hang | None = None
+    crashed: tuple | None = None
+    detail: str = ""
+    outputs: list = field(default_factory=list)
+    recording: Recording | None = None
+    states: tuple = ()
+
+
+def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0, on_result=None):
+    """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
+
+    groups   one key a case: once a case has not come to its end, the later ones of the same group
+             are skipped (they would most likely only cost the same time again).
+    limit    seconds that one case may take.
+    """
+    groups = list(groups) if groups is not None else list(range(len(cases)))
+    results = [None] * len(cases)
+    failed_groups = set()
+    order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
+    with tempfile.TemporaryDirectory(prefix="mpilab-run-") as scratch:
+        for ranks, numbers in groupby(order, key=lambda i: cases[i].ranks):
+            left = list(numbers)
+            while left:
+                for number in [i for i in left if groups[i] in failed_groups]:
+                    results[number] = Result(cases[number], SKIPPED)
+                left = [i for i in left if groups[i] not in failed_groups]
+                if not left:
+                    break
+                run = _Run(library, function, {i: cases[i] for i in left}, ranks, Path(scratch))
+                for number, result in run.results(limit, standstill):
+                    results[number] = result
+                    left.remove(number)
+                    if result.outcome != DONE:
+                        failed_groups.add(groups[number])
+                    if on_result:
+                        on_result(result)
+    return results
+
+
+class _Run:
+    """One mpirun over several cases with the same number of ranks."""
+
+    def __init__(self, library, function, cases, ranks, scratch):
+        self.cases, self.ranks = cases, ranks
+        self.directory = Path(tempfile.mkdtemp(dir=scratch))
+        self.segments = Path(tempfile.mkdtemp(prefix="mpilab-", dir=_shared_memory()))
+        listing = self.directory / "cases"
+        lines = [case.line(number) + "\n" for number, case in cases.items()]
+        listing.write_text("".join(lines), encoding="ascii")
+        self.log = self.directory / "log"
+        environment = openmpi.environment(ranks) | {
+            "TMPDIR": str(self.directory),
+            # Segments of killed ranks would otherwise stay in /dev/shm for ever.
+            "OMPI_MCA_btl_sm_backing_directory": str(self.segments),
+        }
+        command = [openmpi.tool("mpirun"), "-n", str(ranks), str(need(HARNESS_PROGRAM)),
+                   str(library), function, str(listing), str(self.directory)]  # fmt: skip
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, start_new_session=True)
+
+    def results(self, limit, standstill):
+        """(number, Result) of each case in turn, up to and including the first that fails."""
+        try:
+            for number, case in self.cases.items():
+                result = self._follow(number, case, limit, standstill)
+                yield number, result
+                if result.outcome != DONE:
+                    return
+        finally:
+            self._end()
+
+    def _follow(self, number, case, limit, standstill):
+        watch = Watch(self.directory, number, case.ranks, limit=limit, standstill=standstill)
+        outputs = [self.directory / f"{number}.{rank}.out" for rank in range(case.ranks)]
+        is_last = number == next(reversed(self.cases))
+        following = None if is_last else self._following(number)
+        while True:
+            ended = self.process.poll() is not None
+            if all(path.exists() for path in outputs) and (ended or self._is_past(following)):
+                return self._done(number, case, outputs)
+            if ended:
+                return self._crash(number, case)
+            hang = watch.poll()
+            if hang is not None:
+                recording = self._recording(number, case)
+                return Result(case, hang.kind, hang=hang, recording=recording, states=hang.states)
+            try:
+                # The end of mpirun is an event; new files of a running one have to be looked for.
+                self.process.wait(POLL_S)
+            except subprocess.TimeoutExpired:
+                continue
+
+    def _following(self, number):
+        numbers = list(self.cases)
+        return numbers[numbers.index(number) + 1]
+
+    def _is_past(self, following):
+        """Has a rank begun the case after? Then all files of this one are whole: the harness
+        synchronises its ranks in between."""
+        if following is None:
+            return False
+        return any((self.directory / f"{following}.{rank}.rec").exists()
+                   or (self.directory / f"{following}.{rank}.out").exists()
+                   for rank in range(self.ranks))
+
+    def _done(self, number, case, paths):
+        try:
+            outputs = [Output.read(path) for path in paths]
+        except InputError:
+            return self._crash(number, case)
+        recording = self._recording(number, case)
+        for path in paths:
+            path.unlink()
+        return Result(case, DONE, outputs=outputs, recording=recording)
+
+    def _recording(self, number, case):
+        if not case.record:
+            return None
+        try:
+            recording = Recording.load(self.directory, number, case.ranks)
+        except InputError:
+            return None
+        for rank in recording.ranks:
+            rank.path.unlink()
+        return recording
+
+    def _crash(self, number, case):
+        log = self.log.read_text(encoding="utf-8", errors="replace")
+        paths = [self.directory / f"{number}.{rank}.rec" for rank in range(case.ranks)]
+        ranks = [RankRecording(path) if peek(path) is not None else None for path in paths]
+        states = read_states(ranks)
+        match = _SIGNALLED.search(log)
+        if match is None and self.process.returncode in (0, 2, 3):
+            harness = re.search(r"mpilab-harness: (.*)", log)
+            return Result(case, ERROR, detail=harness.group(1) if harness else _tail(log))
+        crashed = (None, f"exit status {self.process.returncode}")
+        if match is not None:
+            crashed = (self._kernel_rank(case, int(match[1])), _signal_name(int(match[2])))
+        recording = self._recording(number, case)
+        return Result(case, CRASH, crashed=crashed, detail=_tail(log), recording=recording,
+                      states=states)
+
+    @staticmethod
+    def _kernel_rank(case, world_rank):
+        """mpirun counts in MPI_COMM_WORLD; the kernel's communicator may be reversed."""
+        return case.ranks - 1 - world_rank if case.reversed else world_rank
+
+    def _end(self):
+        """End everything that this mpirun started, and give back what it held."""
+        if self.process.poll() is None:
+            try:
+                parent = psutil.Process(self.process.pid)
+                family = [*parent.children(recursive=True), parent]
+            except psutil.NoSuchProcess:
+                family = []
+            for process in family:
+                try:
+                    process.kill()
+                except psutil.NoSuchProcess:
+                    continue  # it ended by itself meanwhile
+            psutil.wait_procs(family, timeout=5)
+            self.process.wait()
+        shutil.rmtree(self.segments, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _shared_memory():
+    """A directory in memory for Open MPI's segments, or None for the usual temporary one."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _tail(text, lines=12):
+    return "\n".join(text.strip().splitlines()[-lines:])
+
+

@@ -1,0 +1,212 @@
+"""Read what the recorder wrote: calls, messages, rounds.
+
+One file a rank; a recording is the list of a run's files, in rank order. The layout is that of
+src_c/recorder/record.h.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+
+from mpilab.errors import InputError
+
+SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED = (
+    1 << bit for bit in range(8)
+)
+ANY, NOBODY, NONE = -1, -2, -1
+
+RECORD = np.dtype([
+    ("operation", "u2"), ("flags", "u2"), ("communicator", "u4"), ("peer", "i4"), ("tag", "i4"),
+    ("bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"), ("done_ns", "i8"), ("site", "u8"),
+    ("got_bytes", "i8"), ("got_peer", "i4"), ("got_tag", "i4"), ("waiter", "i4"), ("count", "i4"),
+    ("error", "i4"), ("sequence", "i4"), ("members", "i4"), ("reserved", "i4"),
+])  # fmt: skip
+HEADER = np.dtype([
+    ("magic", "S8"), ("header_bytes", "u4"), ("record_bytes", "u4"), ("rank", "i4"),
+    ("size", "i4"), ("capacity", "i8"), ("count", "i8"), ("dropped", "i8"), ("current", "i8"),
+    ("progress", "i8"), ("opened_ns", "i8"), ("closed_ns", "i8"), ("pid", "i8"), ("strict", "i4"),
+    ("reserved", "i4"), ("object", "S1024"), ("host", "S128"),
+])  # fmt: skip
+
+MESSAGE = np.dtype([
+    ("source", "i4"), ("dest", "i4"), ("tag", "i4"), ("communicator", "u4"), ("bytes", "i8"),
+    ("round", "i4"), ("sent_ns", "i8"), ("received_ns", "i8"), ("send_record", "i4"),
+    ("receive_record", "i4"),
+])  # fmt: skip
+
+_RECORD_H = Path(__file__).resolve().parent.parent / "src_c" / "recorder" / "record.h"
+
+
+@cache
+def operations():
+    """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}."""
+    text = _RECORD_H.read_text(encoding="utf-8")
+    names = re.findall(r"\bX\((\w+)\)", text.split("MPILAB_OPERATIONS(X)", 1)[1])
+    return {number: f"MPI_{name}" for number, name in enumerate(names, start=1)}
+
+
+class RankRecording:
+    """The file of one rank: a header and its records, read at one moment."""
+
+    def __init__(self, path):
+        data = Path(path).read_bytes()
+        header = np.frombuffer(data, HEADER, 1)[0] if len(data) >= HEADER.itemsize else None
+        if header is None or header["magic"] != b"MPILABR1":
+            raise InputError(f"{path}: not a recording, or one that was not begun; run it again")
+        if (header["header_bytes"], header["record_bytes"]) != (HEADER.itemsize, RECORD.itemsize):
+            raise InputError(f"{path}: written by another version of the recorder; build again")
+        room = (len(data) - HEADER.itemsize) // RECORD.itemsize
+        count = int(header["count"])
+        if not 0 <= count <= room:
+            raise InputError(f"{path}: says {count} records, has room for {room}; run it again")
+        self.path = Path(path)
+        self.header = header
+        self.records = np.frombuffer(data, RECORD, count, HEADER.itemsize)
+
+    @property
+    def rank(self):
+        """Rank in the base communicator."""
+        return int(self.header["rank"])
+
+    @property
+    def finished(self):
+        """Has the rank left the kernel?"""
+        return self.header["closed_ns"] != 0
+
+    @property
+    def current(self):
+        """Index of the record of the call that the rank is in, or None."""
+        index = int(self.header["current"])
+        return index if 0 <= index < len(self.records) else None
+
+    def is_finished_request(self, index):
+        """Is the operation of this record known to be complete on this rank?"""
+        return self.records["done_ns"][index] != 0
+
+
+def peek(path):
+    """The header of a recording that is being written, or None before its rank has begun it."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(HEADER.itemsize)
+    except FileNotFoundError:
+        return None
+    # The recorder writes the magic last.
+    if len(data) < HEADER.itemsize or data[:8] != b"MPILABR1":
+        return None
+    return np.frombuffer(data, HEADER, 1)[0]
+
+
+@dataclass
+class Recording:
+    """All ranks of one run."""
+
+    ranks: list
+
+    @classmethod
+    def load(cls, directory, number, size):
+        """The recording of case `number` on `size` ranks; InputError where a rank's is missing."""
+        paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(size)]
+        missing = [str(path) for path in paths if not path.exists()]
+        if missing:
+            raise InputError(f"{missing[0]}: no such recording; its rank never began the case")
+        return cls([RankRecording(path) for path in paths])
+
+    @property
+    def complete(self):
+        """Did every call fit into the files, and every rank come to its end?"""
+        return all(rank.header["dropped"] == 0 and rank.finished for rank in self.ranks)
+
+    @cached_property
+    def messages(self):
+        """All point-to-point messages between different ranks, as MESSAGE records.
+
+        A send is matched with the receive that got it: same communicator, source, destination and
+        tag, in the order of posting (MPI 4.1, section 3.5: messages do not overtake).
+        received_ns and receive_record are -1 for a message that nobody received. Sorted by
+        source, then by order of sending.
+        """
+        waiting = {}
+        for rank in self.ranks:
+            for index in _receives(rank.records):
+                record = rank.records[index]
+                key = (int(record["communicator"]), int(record["got_peer"]), rank.rank,
+                       int(record["got_tag"]))
+                waiting.setdefault(key, []).append(index)
+        rows = []
+        for rank in self.ranks:
+            for index in _sends(rank.records, rank.rank):
+                record = rank.records[index]
+                key = (int(record["communicator"]), rank.rank, int(record["peer"]),
+                       int(record["tag"]))
+                receivers = waiting.get(key)
+                receive = receivers.pop(0) if receivers else NONE
+                done = -1 if receive == NONE else self.ranks[key[2]].records[receive]["done_ns"]
+                rows.append((rank.rank, record["peer"], record["tag"], record["communicator"],
+                             record["bytes"], 0, record["begin_ns"], done, index, receive))
+        messages = np.array(rows, MESSAGE)
+        messages["round"] = self._rounds(messages)
+        return messages
+
+    def _rounds(self, messages):
+        """Round of every message: 1 + the latest round among those that its sender had finished
+        sending or receiving before it began to send. So rounds are the depth of the messages in
+        Lamport's happens-before order: messages that a rank starts without waiting in between
+        share a round, and a blocking send ends one.
+        """
+        begins, finishes = 1, 0  # what finishes at the instant a send begins comes before it
+        events = [[] for _ in self.ranks]
+        for number, message in enumerate(messages):
+            source, dest = events[message["source"]], events[message["dest"]]
+            source.append((message["sent_ns"], begins, number))
+            finished_ns = self.ranks[message["source"]].records["done_ns"][message["send_record"]]
+            if finished_ns:
+                source.append((finished_ns, finishes, number))
+            if message["receive_record"] != NONE:
+                dest.append((message["received_ns"], finishes, number))
+        for list_of_rank in events:
+            list_of_rank.sort()
+        rounds = np.zeros(len(messages), np.int32)
+        at, depth = [0] * len(events), [0] * len(events)
+        moved = True
+        while moved:
+            moved = False
+            for rank, list_of_rank in enumerate(events):
+                while at[rank] < len(list_of_rank):
+                    _, kind, number = list_of_rank[at[rank]]
+                    if kind == begins:
+                        rounds[number] = depth[rank] + 1
+                    elif rounds[number] == 0:
+                        break  # its sender has not been looked at that far
+                    else:
+                        depth[rank] = max(depth[rank], rounds[number])
+                    at[rank] += 1
+                    moved = True
+        return rounds
+
+    @property
+    def rounds(self):
+        """Depth of the happens-before graph of the messages; 0 without messages."""
+        return int(self.messages["round"].max(initial=0))
+
+    def matrix(self):
+        """(messages, bytes) from each rank to each other: two [P, P] int64 arrays."""
+        size = len(self.ranks)
+        count, volume = np.zeros((size, size), np.int64), np.zeros((size, size), np.int64)
+        np.add.at(count, (self.messages["source"], self.messages["dest"]), 1)
+        np.add.at(volume, (self.messages["source"], self.messages["dest"]),
+                  self.messages["bytes"])
+        return count, volume
+
+
+def _sends(records, rank):
+    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
+    return np.flatnonzero(chosen)
+
+
+def _receives(records):
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    return np.flatnonzero(chosen & (records["got_peer"] >= 0) & (records["error"] == 0))

@@ -1,0 +1,172 @@
+"""The schedules of the allgather algorithms, in the names of the C kernels `allgather_<name>`.
+
+P ranks, m bytes a block, log is to base 2, p2 the largest power of two <= P, rest = P - p2:
+
+    algorithm                rounds                  messages             most bytes sent by a rank
+    nonblocking_gather_bcast 2                       2 (P-1)              (P-1) P m   (the root)
+    nonblocking_all          1                       P (P-1)              (P-1) m
+    pairwise                 ceil(log P)             P ceil(log P)        (P-1) m
+    ring                     P-1                     P (P-1)              (P-1) m
+    recursive_doubling       log p2 (+2 if rest)     p2 log p2 + 2 rest   (P-1) m (+ P m if rest)
+    bruck                    ceil(log P)             P ceil(log P)        (P-1) m
+    neighbor_exchange        P/2 (even P)            P P/2                (P-1) m
+
+Neighbor exchange on an odd number of ranks is the ring. One rank alone sends nothing.
+"""
+
+from mpilab.errors import InputError
+from mpilab.schedules.schedule import Schedule, Transfer
+
+
+def nonblocking_gather_bcast(ranks):
+    """Everybody sends its block to rank 0, which then sends all of them to everybody."""
+    if ranks == 1:
+        return []
+    everything = tuple(range(ranks))
+    return [
+        [Transfer(rank, 0, (rank,)) for rank in range(1, ranks)],
+        [Transfer(0, rank, everything) for rank in range(1, ranks)],
+    ]
+
+
+def nonblocking_all(ranks):
+    """Everybody sends its own block to everybody else, all at once."""
+    if ranks == 1:
+        return []
+    return [
+        [Transfer(s, d, (s,)) for s in range(ranks) for d in range(ranks) if s != d],
+    ]
+
+
+def pairwise(ranks):
+    """In step i each rank sends to rank + 2^i what it holds: the blocks of the ranks below it."""
+    return [
+        [
+            Transfer(
+                rank,
+                (rank + distance) % ranks,
+                tuple((rank - k) % ranks for k in range(min(distance, ranks - distance))),
+            )
+            for rank in range(ranks)
+        ]
+        for distance in _powers_of_two(ranks)
+    ]
+
+
+def ring(ranks):
+    """Each rank passes on, to its right neighbour, the block that it received last.
+
+    Source: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+    MPICH", Int. J. High Performance Computing Applications 19(1), 2005, section 4.1.
+    """
+    return [
+        [
+            Transfer(rank, (rank + 1) % ranks, ((rank - number + 1) % ranks,))
+            for rank in range(ranks)
+        ]
+        for number in range(1, ranks)
+    ]
+
+
+def recursive_doubling(ranks):
+    """Partners at distance 1, 2, 4 … swap all they hold.
+
+    On other rank counts than powers of two, the ranks from p2 on first fold their block into
+    rank - p2, and get everything from there at the end. Source: Thakur, Rabenseifner, Gropp
+    (2005), section 4.1; the folding is the one they describe for allreduce.
+    """
+    core = 1 << (ranks.bit_length() - 1)
+    rest = ranks - core
+
+    def held(rank, distance):
+        base = rank - rank % distance
+        aligned = range(base, base + distance)
+        return (*aligned, *(core + owner for owner in aligned if owner < rest))
+
+    fold = [Transfer(core + rank, rank, (core + rank,)) for rank in range(rest)]
+    doubling = [
+        [Transfer(rank, rank ^ distance, held(rank, distance)) for rank in range(core)]
+        for distance in _powers_of_two(core)
+    ]
+    unfold = [Transfer(rank, core + rank, tuple(range(ranks))) for rank in range(rest)]
+    return [transfers for transfers in [fold, *doubling, unfold] if transfers]
+
+
+def bruck(ranks):
+    """In step i each rank sends to rank - 2^i the blocks it holds, its own first.
+
+    The blocks arrive in the order rank, rank + 1, …; a local rotation at the end puts them in
+    their places and costs no message. Source: Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient
+    Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
+    Transactions on Parallel and Distributed Systems 8(11), 1997.
+    """
+    return [
+        [
+            Transfer(
+                rank,
+                (rank - distance) % ranks,
+                tuple((rank + k) % ranks for k in range(min(distance, ranks - distance))),
+            )
+            for rank in range(ranks)
+        ]
+        for distance in _powers_of_two(ranks)
+    ]
+
+
+def neighbor_exchange(ranks):
+    """Neighbours swap, by turns left and right, the two blocks that each got last.
+
+    Source: Chen, Zhang, Zhang, Yuan, "Performance Evaluation of Allgather Algorithms on
+    Terascale Linux Cluster with Fast Ethernet", HPC Asia 2005.
+    """
+    if ranks % 2:
+        return ring(ranks)
+    rounds = [[Transfer(rank, rank ^ 1, (rank,)) for rank in range(ranks)]]
+    latest = [(rank & ~1, rank | 1) for rank in range(ranks)]
+    for number in range(2, ranks // 2 + 1):
+        towards_left = -1 if number % 2 == 0 else 1
+        partner = [
+            (rank + (towards_left if rank % 2 == 0 else -towards_left)) % ranks
+            for rank in range(ranks)
+        ]
+        rounds.append([Transfer(rank, partner[rank], latest[rank]) for rank in range(ranks)])
+        latest = [latest[partner[rank]] for rank in range(ranks)]
+    return rounds
+
+
+ALGORITHMS = {
+    algorithm.__name__: algorithm
+    for algorithm in (
+        nonblocking_gather_bcast,
+        nonblocking_all,
+        pairwise,
+        ring,
+        recursive_doubling,
+        bruck,
+        neighbor_exchange,
+    )
+}
+
+
+def schedule(name, ranks):
+    """The Schedule of allgather algorithm `name` on `ranks` ranks (1 or more).
+
+    Raises InputError for a name that is not in ALGORITHMS, and for less than one rank.
+    """
+    if name not in ALGORITHMS:
+        raise InputError(
+            f"{name!r} is not an allgather algorithm of mpilab.schedules.allgather; "
+            f"take one of {', '.join(ALGORITHMS)}."
+        )
+    if ranks < 1:
+        raise InputError(
+            f"ranks={ranks} for the schedule of allgather {name}: a communicator has at least "
+            "one rank; give 1 or more."
+        )
+    rounds = ALGORITHMS[name](int(ranks))
+    return Schedule(name, int(ranks), tuple(tuple(transfers) for transfers in rounds))
+
+
+def _powers_of_two(ranks):
+    """1, 2, 4 … below `ranks`: ceil(log2(ranks)) of them."""
+    return [1 << step for step in range((ranks - 1).bit_length())]

@@ -1,0 +1,71 @@
+/* The harness: runs one *case* of a kernel and writes down raw what came out.
+ *
+ * It judges nothing. The buffers are compared, and the times evaluated, by whoever ordered the run
+ * (mpilab/harness.py), outside of the process that the kernel ran in. The same library serves the
+ * ipyparallel engines (loaded with ctypes) and mpirun (main.c).
+ */
+#ifndef MPILAB_HARNESS_H
+#define MPILAB_HARNESS_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+/* One case, as one line of text: "key=value key=value ...". Unknown keys are an error. */
+struct mpilab_case {
+    long id;             /* names the files: ID.RANK.out and ID.RANK.rec */
+    char collective[32]; /* "allgather" */
+    char datatype[16];   /* see datatypes.c */
+    long count;          /* elements of the receive datatype a block */
+    int in_place;
+    uint64_t seed; /* of what the buffers hold */
+    int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
+    int strict;    /* MPI_Send becomes MPI_Ssend */
+    int record;    /* write a recording */
+    int dump;      /* write the buffers */
+    long warmup, repetitions;
+};
+
+/* Run one case on all ranks of `comm`. Returns 0; otherwise mpilab_harness_error() says why. */
+int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const char *function,
+                    const char *directory);
+const char *mpilab_harness_error(void);
+
+/* --- case.c */
+int parse_case(const char *line, struct mpilab_case *parsed);
+int harness_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- datatypes.c: the send and the receive datatype of a name, and how many elements of the
+ * first hold as much as one of the second. Both are committed; the caller frees them. */
+struct datatype_pair {
+    MPI_Datatype send, receive;
+    int send_per_receive;
+};
+int make_datatypes(const char *name, struct datatype_pair *pair);
+void free_datatypes(struct datatype_pair *pair);
+
+/* --- buffers.c: memory with a guard zone on both sides, filled from a seed */
+enum { GUARD_BYTES = 64 };
+enum stream { SEND_STREAM = 1, RECEIVE_STREAM = 2 };
+struct region {
+    unsigned char *memory; /* GUARD_BYTES, `bytes` of data, GUARD_BYTES */
+    int64_t bytes;
+};
+int make_region(struct region *region, int64_t bytes);
+void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);
+void *region_data(const struct region *region);
+int64_t region_total(const struct region *region);
+void free_region(struct region *region);
+
+/* --- what is being run: a kernel with its buffers, called as often as the case says */
+struct subject {
+    void (*kernel)(void);
+    MPI_Comm comm;
+    int rank, size;
+    const struct mpilab_case *order;
+    struct datatype_pair types;
+    struct region sent, received;
+};
+int prepare_allgather(struct subject *subject);
+int call_allgather(struct subject *subject);
+
+#endif

@@ -1,0 +1,173 @@
+/* Communicators: numbers that agree on all ranks, without a message of our own.
+ *
+ * A communicator's number is a hash of its members (as ranks of the base communicator) and of how
+ * many communicators with the same members this rank has met before. Members create communicators
+ * in the same order, so they agree on the number. An attribute with a delete callback tells when a
+ * handle is freed, and may come back for another communicator.
+ */
+#include "recorder.h"
+#include <stdlib.h>
+
+struct known {
+    MPI_Comm comm;
+    uint32_t number;
+    int size, collectives;
+    int *to_base;
+    struct known *next;
+};
+
+/* How many communicators with the same members there have been, the freed ones too. */
+struct family {
+    uint32_t members, count;
+    struct family *next;
+};
+
+static struct known *first;
+static struct family *families;
+static int key = MPI_KEYVAL_INVALID;
+static MPI_Group base_group = MPI_GROUP_NULL;
+
+static int forget(MPI_Comm comm, int comm_key, void *value, void *extra)
+{
+    (void)comm_key, (void)extra;
+    for (struct known **link = &first; *link != NULL; link = &(*link)->next) {
+        struct known *found = *link;
+        if (found == value && found->comm == comm) {
+            *link = found->next;
+            free(found->to_base);
+            free(found);
+            break;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+static uint32_t mix(uint32_t hash, uint32_t value)
+{
+    for (int byte = 0; byte < 4; byte++, value >>= 8)
+        hash = (hash ^ (value & 0xff)) * 16777619u; /* FNV-1a */
+    return hash;
+}
+
+static uint32_t next_of_family(uint32_t members)
+{
+    for (struct family *family = families; family != NULL; family = family->next)
+        if (family->members == members)
+            return family->count++;
+    struct family *family = calloc(1, sizeof *family);
+    if (family != NULL) {
+        *family = (struct family){members, 1, families};
+        families = family;
+    }
+    return 0;
+}
+
+static int translate_all(MPI_Comm comm, struct known *entry)
+{
+    MPI_Group group;
+    int err = PMPI_Comm_group(comm, &group);
+    if (err != MPI_SUCCESS)
+        return err;
+    int *ranks = malloc(sizeof(int) * (size_t)entry->size);
+    for (int i = 0; ranks != NULL && i < entry->size; i++)
+        ranks[i] = i;
+    err = ranks == NULL
+              ? MPI_ERR_NO_MEM
+              : PMPI_Group_translate_ranks(group, entry->size, ranks, base_group, entry->to_base);
+    free(ranks);
+    PMPI_Group_free(&group);
+    return err;
+}
+
+static struct known *remember(MPI_Comm comm)
+{
+    struct known *entry = calloc(1, sizeof *entry);
+    if (entry == NULL)
+        return NULL;
+    entry->comm = comm;
+    PMPI_Comm_size(comm, &entry->size);
+    entry->to_base = malloc(sizeof(int) * (size_t)entry->size);
+    if (entry->to_base == NULL || translate_all(comm, entry) != MPI_SUCCESS) {
+        free(entry->to_base);
+        free(entry);
+        return NULL;
+    }
+    uint32_t members = 2166136261u;
+    for (int i = 0; i < entry->size; i++)
+        members = mix(members, (uint32_t)entry->to_base[i]);
+    entry->number = mix(members, next_of_family(members));
+    entry->next = first;
+    first = entry;
+    PMPI_Comm_set_attr(comm, key, entry);
+    return entry;
+}
+
+static struct known *lookup(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL || base_group == MPI_GROUP_NULL)
+        return NULL;
+    for (struct known *entry = first; entry != NULL; entry = entry->next)
+        if (entry->comm == comm)
+            return entry;
+    return remember(comm);
+}
+
+int communicators_open(MPI_Comm base)
+{
+    int err = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL);
+    if (err == MPI_SUCCESS)
+        err = PMPI_Comm_group(base, &base_group);
+    if (err == MPI_SUCCESS)
+        communicator_number(base);
+    return err;
+}
+
+void communicators_close(void)
+{
+    while (first != NULL) {
+        struct known *entry = first;
+        /* Deleting the attribute calls `forget`, which takes the entry off the list. */
+        PMPI_Comm_delete_attr(entry->comm, key);
+        if (first == entry) {
+            first = entry->next;
+            free(entry->to_base);
+            free(entry);
+        }
+    }
+    while (families != NULL) {
+        struct family *rest = families->next;
+        free(families);
+        families = rest;
+    }
+    PMPI_Comm_free_keyval(&key);
+    PMPI_Group_free(&base_group);
+}
+
+uint32_t communicator_number(MPI_Comm comm)
+{
+    const struct known *entry = lookup(comm);
+    return entry == NULL ? 0 : entry->number;
+}
+
+int communicator_sequence(MPI_Comm comm)
+{
+    struct known *entry = lookup(comm);
+    return entry == NULL ? 0 : entry->collectives++;
+}
+
+int communicator_size(MPI_Comm comm)
+{
+    const struct known *entry = lookup(comm);
+    return entry == NULL ? 0 : entry->size;
+}
+
+int communicator_rank(MPI_Comm comm, int rank)
+{
+    if (rank == MPI_ANY_SOURCE)
+        return MPILAB_ANY;
+    const struct known *entry = lookup(comm);
+    if (entry == NULL || rank < 0 || rank >= entry->size)
+        return MPILAB_NOBODY;
+    const int translated = entry->to_base[rank];
+    return translated == MPI_UNDEFINED ? MPILAB_NOBODY : translated;
+}

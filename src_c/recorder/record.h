@@ -1,0 +1,94 @@
+/* The recording of one rank: one header, then fixed-size records, in a memory-mapped file.
+ *
+ * The file is whole at every moment, even after SIGKILL or SIGSEGV, because the kernel of the
+ * operating system owns the pages. mpilab/recording.py reads it with numpy; the layouts below and
+ * there are held together by tests/test_recording.py.
+ */
+#ifndef MPILAB_RECORD_H
+#define MPILAB_RECORD_H
+
+#include <stdint.h>
+
+#define MPILAB_MAGIC "MPILABR1"
+
+enum mpilab_flags {
+    MPILAB_SENDS = 1,    /* a message leaves this rank */
+    MPILAB_RECEIVES = 2, /* a message comes to this rank */
+    MPILAB_NONBLOCKING =
+        4, /* the call returns at once; done_ns is when a wait or test saw it done */
+    MPILAB_COLLECTIVE = 8,   /* all ranks of the communicator have to call it */
+    MPILAB_WAITS = 16,       /* a wait for requests: those whose `waiter` is this record's index */
+    MPILAB_POLLS = 32,       /* a test or probe that said "not yet"; `count` times in a row */
+    MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
+    MPILAB_CANCELLED = 128,
+};
+
+enum { MPILAB_ANY = -1, MPILAB_NOBODY = -2, MPILAB_NONE = -1 };
+
+struct mpilab_record {
+    uint16_t operation;    /* enum mpilab_operation */
+    uint16_t flags;        /* enum mpilab_flags */
+    uint32_t communicator; /* same number on every rank of the communicator */
+    int32_t peer;          /* rank in the base communicator, or MPILAB_ANY, MPILAB_NOBODY; for a
+                              collective its root, or MPILAB_NONE */
+    int32_t tag;           /* or MPILAB_ANY */
+    int64_t bytes;         /* sent; or room to receive */
+    int64_t begin_ns;      /* CLOCK_MONOTONIC at entry */
+    int64_t end_ns;        /* at return; 0 inside the call */
+    int64_t done_ns;       /* when the message was known to be complete here; 0 before */
+    uint64_t site;         /* return address into the shared object, from its load address on */
+    int64_t got_bytes;     /* received */
+    int32_t got_peer;      /* source of the received message, in the base communicator */
+    int32_t got_tag;
+    int32_t waiter;   /* record of the wait that this request is in, or MPILAB_NONE */
+    int32_t count;    /* elements; requests of a wait; repetitions of a poll */
+    int32_t error;    /* what the call returned */
+    int32_t sequence; /* number of this collective on its communicator, from 0 */
+    int32_t members;  /* ranks of the communicator, for a collective */
+    int32_t reserved;
+};
+
+struct mpilab_header {
+    char magic[8];
+    uint32_t header_bytes, record_bytes;
+    int32_t rank, size; /* in the base communicator */
+    int64_t capacity;   /* records that fit */
+    int64_t count;      /* records begun */
+    int64_t dropped;    /* records that did not fit */
+    int64_t current;    /* record of the call that this rank is in, or MPILAB_NONE */
+    int64_t progress;   /* grows with everything that happens: standing still = no progress */
+    int64_t opened_ns, closed_ns;
+    int64_t pid;
+    int32_t strict;
+    int32_t reserved;
+    char object[1024]; /* path of the shared object that `site` refers to */
+    char host[128];
+};
+
+/* The calls that the recorder knows; the names are those of MPI without their prefix. */
+#define MPILAB_OPERATIONS(X)                                                                       \
+    X(Send)                                                                                        \
+    X(Bsend)                                                                                       \
+    X(Ssend) X(Rsend) X(Recv) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Irecv) X(Sendrecv)          \
+        X(Sendrecv_replace) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv)             \
+            X(Send_init) X(Ssend_init) X(Recv_init) X(Start) X(Startall) X(Wait) X(Waitall)        \
+                X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_free)   \
+                    X(Cancel) X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv)      \
+                        X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce) \
+                            X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan)         \
+                                X(Exscan) X(Ibarrier) X(Ibcast) X(Igather) X(Igatherv) X(Iscatter) \
+                                    X(Iscatterv) X(Iallgather) X(Iallgatherv) X(Ialltoall)         \
+                                        X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce)       \
+                                            X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan)   \
+                                                X(Iexscan) X(Comm_dup) X(Comm_split)               \
+                                                    X(Comm_split_type) X(Comm_create)              \
+                                                        X(Comm_create_group) X(Comm_free)
+
+enum mpilab_operation {
+    MPILAB_NO_OPERATION,
+#define X(name) MPILAB_##name,
+    MPILAB_OPERATIONS(X)
+#undef X
+};
+
+#endif

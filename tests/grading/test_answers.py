@@ -1,0 +1,115 @@
+"""Answers are lifted into the trusted lab, and nothing else is."""
+
+import copy
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from mpilab.errors import InputError
+from mpilab.grading.answers import answer_cells, is_blank, lift, transplant
+
+
+def answer(name, source, make=new_code_cell):
+    meta = {"nbgrader": {"grade_id": name, "solution": True}}
+    return make(source, metadata=meta, id=name)
+
+
+@pytest.fixture
+def lab():
+    return new_notebook(
+        cells=[
+            new_code_cell("from mpilab import check", id="setup"),
+            answer("ring", "%%kernel ring\n// YOUR CODE HERE"),
+            new_code_cell("check('ring')", id="check"),
+            answer("why", "YOUR ANSWER HERE", new_markdown_cell),
+        ]
+    )
+
+
+@pytest.fixture
+def handed_in(lab):
+    notebook = copy.deepcopy(lab)
+    notebook.cells[1].source = "%%kernel ring\r\nreal work"
+    notebook.cells[3].source = "because"
+    return notebook
+
+
+def test_only_the_sources_of_answer_cells_go_into_the_trusted_copy(lab, handed_in):
+    handed_in.cells[0].source = "check = lambda _: 'full marks'"
+    handed_in.cells[2].source = "steal()"
+    handed_in.cells.insert(0, new_code_cell("import os; os._exit(0)"))
+    handed_in.cells[2].outputs = [{"output_type": "stream", "name": "stdout", "text": "20/20"}]
+    handed_in.cells[2].metadata.tags = ["injected-parameters"]
+    handed_in.metadata.kernelspec = {"name": "evil", "display_name": "evil"}
+    before = copy.deepcopy(lab)
+    notebook, problems = transplant(lab, handed_in)
+    expected = copy.deepcopy(lab)
+    expected.cells[1].source = "%%kernel ring\nreal work"
+    expected.cells[3].source = "because"
+    assert notebook == expected
+    assert lab == before and problems == []
+
+
+def test_a_cell_type_stays_the_trusted_one(lab, handed_in):
+    handed_in.cells[3] = answer("why", "!rm -rf ~", new_code_cell)
+    notebook, _ = transplant(lab, handed_in)
+    assert notebook.cells[3].cell_type == "markdown"
+
+
+def test_a_missing_answer_counts_as_blank_with_a_note(lab, handed_in):
+    del handed_in.cells[1]
+    notebook, (problem,) = transplant(lab, handed_in)
+    assert notebook.cells[1].source == lab.cells[1].source
+    assert (problem.grade_id, problem.kind, problem.ungradable) == ("ring", "missing", False)
+    assert "counts as blank" in problem.reason
+
+
+def test_two_different_cells_of_one_name_make_that_exercise_ungradable(lab, handed_in):
+    handed_in.cells.append(answer("ring", "another try"))
+    notebook, (problem,) = transplant(lab, handed_in)
+    assert problem.ungradable and "cells 2 and 5" in problem.reason
+    assert notebook.cells[1].source == lab.cells[1].source
+    assert notebook.cells[3].source == "because"
+
+
+def test_a_copy_with_the_same_text_is_no_problem(lab, handed_in):
+    handed_in.cells.append(copy.deepcopy(handed_in.cells[1]))
+    assert lift(lab, handed_in) == ({"ring": "%%kernel ring\nreal work", "why": "because"}, [])
+
+
+def test_answers_without_metadata_are_recognised_by_their_cell_ids(lab, handed_in):
+    for cell in handed_in.cells:
+        cell.metadata = {}
+    answers, problems = lift(lab, handed_in)
+    assert answers == {"ring": "%%kernel ring\nreal work", "why": "because"}
+    assert [(p.kind, p.ungradable) for p in problems] == [("moved", False)] * 2
+
+
+def test_metadata_of_any_shape_are_not_trusted_and_do_no_harm(lab, handed_in):
+    for metadata in (None, [], {"nbgrader": 3}, {"nbgrader": {"grade_id": ["ring"]}}):
+        handed_in.cells[0].metadata = metadata
+        assert lift(lab, handed_in)[0]["ring"] == "%%kernel ring\nreal work"
+
+
+def test_a_notebook_with_no_answer_of_the_lab_is_ungradable_and_not_a_zero(lab, handed_in):
+    for cell in handed_in.cells:
+        cell.metadata, cell.id = {}, "x" + cell.id
+    answers, problems = lift(lab, handed_in)
+    assert answers == {} and [p.grade_id for p in problems] == ["ring", "why"]
+    assert all(p.ungradable and "none of the 2 answer cells" in p.reason for p in problems)
+
+
+def test_an_unchanged_or_empty_answer_is_blank_and_a_changed_one_is_not():
+    stub = "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError"
+    assert is_blank(stub, stub) and is_blank(stub + "  \n\n", stub) and is_blank(" \n", stub)
+    assert not is_blank(stub + "\nprint(1)", stub)
+
+
+def test_the_answers_of_our_own_notebook_come_as_a_dict(lab):
+    assert answer_cells(lab) == {
+        "ring": "%%kernel ring\n// YOUR CODE HERE",
+        "why": "YOUR ANSWER HERE",
+    }
+    lab.cells.append(answer("ring", ""))
+    with pytest.raises(InputError, match="twice"):
+        answer_cells(lab)

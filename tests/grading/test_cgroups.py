@@ -1,0 +1,93 @@
+import os
+import signal
+import subprocess
+
+import pytest
+
+from mpilab.grading import cgroups
+
+
+@pytest.fixture
+def v2(tmp_path):
+    """A folder that looks like the root of a version 2 tree, where no real one is needed."""
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    (tmp_path / "cgroup.subtree_control").write_text("cpu\n")
+    return tmp_path
+
+
+def test_v2_is_known_by_its_controllers(v2, tmp_path):
+    assert cgroups.available(str(v2)) == "v2"
+    (v2 / "cgroup.controllers").write_text("cpu\n")
+    assert cgroups.available(str(v2)) is None
+
+
+def test_v1_is_known_by_its_folders(tmp_path):
+    assert cgroups.available(str(tmp_path)) is None
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "pids").mkdir()
+    assert cgroups.available(str(tmp_path)) == "v1"
+
+
+def test_a_v2_group_enables_its_controllers_and_sets_its_limits(v2):
+    group = cgroups.create("v2", 1 << 20, 7, root=str(v2))
+    assert (v2 / "cgroup.subtree_control").read_text() == "+memory +pids"
+    (folder,) = set(group.directories.values())
+    written = {name: open(f"{folder}/{name}").read() for name in os.listdir(folder)}
+    assert written == {"memory.max": "1048576", "pids.max": "7"}
+
+
+def test_a_v2_group_counts_what_the_kernel_refused(v2):
+    group = cgroups.create("v2", 1 << 20, 7, root=str(v2))
+    folder = group.directories["memory"]
+    with open(f"{folder}/memory.events", "w") as file:
+        file.write("low 0\nhigh 0\nmax 31\noom 2\noom_kill 1\n")
+    with open(f"{folder}/pids.events", "w") as file:
+        file.write("max 5\n")
+    assert group.refusals() == {"memory": 1, "processes": 5}
+
+
+def test_a_group_that_cannot_be_limited_is_not_left_behind(v2, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(cgroups, "_limit", refuse)
+    with pytest.raises(PermissionError):
+        cgroups.create("v2", 1 << 20, 7, root=str(v2))
+    assert [path.name for path in v2.iterdir() if path.is_dir()] == []
+
+
+def test_groups_of_keepers_that_are_gone_are_swept_away(v2):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for name in (f"mpilab-{gone.pid}-1a", f"mpilab-{os.getpid()}-1a", "mpilab-x", "system.slice"):
+        (v2 / name).mkdir()
+    cgroups.sweep(str(v2))
+    left = {path.name for path in v2.iterdir() if path.is_dir()}
+    assert left == {f"mpilab-{os.getpid()}-1a", "mpilab-x", "system.slice"}
+
+
+@pytest.mark.privileged
+@pytest.mark.skipif(
+    os.geteuid() != 0 or cgroups.available() is None, reason="needs root and control groups"
+)
+def test_a_real_group_holds_its_process_and_can_be_removed():
+    group = cgroups.create(cgroups.available(), 64 << 20, 10)
+    try:
+        child = os.fork()
+        if child == 0:
+            group.join()
+            try:
+                for _ in range(20):
+                    if os.fork() == 0:
+                        signal.pause()
+            except OSError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert group.refusals()["processes"] > 0
+    finally:
+        with open(f"{group.directories['pids']}/cgroup.procs") as file:
+            for pid in file.read().split():
+                os.kill(int(pid), signal.SIGKILL)
+        group.remove()
+    assert not any(os.path.exists(folder) for folder in group.directories.values())

@@ -1,0 +1,101 @@
+"""Figures are legible in both themes and carry their text with them."""
+
+import json
+
+import plotly.graph_objects as go
+import pytest
+
+from mpilab.plots import style
+from mpilab.schedules.allgather import ALGORITHMS
+
+LIGHT, DARK = "#ffffff", "#111111"
+
+
+def luminance(hex_colour):
+    """Relative luminance, as WCAG 2.2 defines it."""
+
+    def linear(value):
+        return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(int(hex_colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    "colour",
+    [*style.ALGORITHM_COLOURS.values(), *style.OTHER_COLOURS, *style.ORDER_COLOURS, style.TEXT],
+)
+def test_every_colour_keeps_a_contrast_of_three_on_light_and_dark(colour):
+    assert contrast(colour, LIGHT) >= 3
+    assert contrast(colour, DARK) >= 3
+
+
+def test_every_algorithm_has_a_colour_and_a_marker_of_its_own():
+    assert len({style.colour(name) for name in ALGORITHMS}) == len(ALGORITHMS)
+    assert len({style.marker(name) for name in ALGORITHMS}) == len(ALGORITHMS)
+
+
+def test_a_students_own_algorithm_keeps_its_colour_from_figure_to_figure():
+    assert style.colour("my_allgather") == style.colour("my_allgather")
+    assert style.colour("my_allgather") in style.OTHER_COLOURS
+
+
+@pytest.mark.parametrize(
+    "size, text", [(0, "0 B"), (512, "512 B"), (4096, "4 KiB"), (1 << 20, "1 MiB")]
+)
+def test_sizes_are_written_in_powers_of_1024(size, text):
+    assert style.byte_size(size) == text
+
+
+@pytest.mark.parametrize("seconds, text", [(1.34e-9, "1.34 ns"), (3.2e-6, "3.2 µs"), (2, "2 s")])
+def test_times_are_written_with_a_prefix(seconds, text):
+    assert style.duration(seconds) == text
+
+
+@pytest.fixture
+def figure():
+    return style.finish(go.Figure(go.Scatter(x=[1, 2], y=[3, 4])), "A <line>.\nIt rises.")
+
+
+def test_a_finished_figure_is_transparent(figure):
+    assert figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    assert figure.layout.template.layout.plot_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_a_notebook_gets_the_figure_as_json_for_the_plotly_extension(figure):
+    bundle = style.bundle(figure)
+    content = bundle["application/vnd.plotly.v1+json"]
+    assert json.loads(json.dumps(content))["data"][0]["type"] == "scatter"
+    assert bundle["text/plain"] == "[figure: A <line>.]"
+    assert len(json.dumps(bundle)) < 5_000
+
+
+def test_the_note_names_the_figure_and_folds_its_whole_text(figure):
+    note = style.note(figure)
+    assert 'role="img" aria-label="A &lt;line&gt;." alt="A &lt;line&gt;."' in note
+    assert "<p>A &lt;line&gt;.<br>It rises.</p></details>" in note
+
+
+def test_a_fragment_needs_no_network(figure):
+    small, whole = style.fragment(figure), style.fragment(figure, plotlyjs=True)
+    assert 'role="img" aria-label="A &lt;line&gt;."' in small
+    assert "cdn" not in small and "<script src=" not in small + whole
+    assert len(small) < 10_000 < 1_000_000 < len(whole)
+
+
+def test_show_displays_the_figure_and_then_its_note(figure, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda thing, **_: shown.append(thing))
+    style.show(figure)
+    assert "application/vnd.plotly.v1+json" in shown[0]
+    assert shown[1].data == style.note(figure)
+
+
+def test_a_figure_of_another_maker_is_described_by_its_title():
+    assert style.alt(go.Figure(layout=dict(title=dict(text="Bytes")))) == "Bytes"
+    assert "without" in style.alt(go.Figure())

@@ -1,0 +1,138 @@
+"""Sweeps: medians with their spread, models beside them, published values under them."""
+
+import numpy as np
+import pytest
+
+from mpilab.errors import InputError
+from mpilab.models import Hockney, predict
+from mpilab.plots import style, sweep
+from mpilab.published import published_allgather
+
+MODEL = Hockney(2e-6, 2e-10)
+FACTORS = (0.5, 0.8, 1.0, 1.5, 4.0)
+
+
+def table(algorithms=("ring", "bruck"), rank_counts=(4,), sizes=(32, 1024, 32768)):
+    rows = []
+    for algorithm in algorithms:
+        for ranks in rank_counts:
+            for size in sizes:
+                seconds = predict(algorithm, ranks, size, MODEL) or 1e-7
+                for repetition, factor in enumerate(FACTORS):
+                    span = seconds * factor
+                    rows.append((algorithm, ranks, size, repetition, span, span / 2))
+    return np.array(rows, dtype=sweep.ROW)
+
+
+def named(figure, name):
+    return [trace for trace in figure.data if trace.name == name]
+
+
+def test_each_algorithm_is_one_line_of_medians_with_quartiles_as_bars():
+    (ring,) = named(sweep.time_against_size(table()), "ring")
+    expected = predict("ring", 4, np.array([32, 1024, 32768]), MODEL)
+    assert np.allclose(ring.y, expected)
+    assert np.allclose(ring.error_y.array, 0.5 * expected)
+    assert np.allclose(ring.error_y.arrayminus, 0.2 * expected)
+
+
+def test_both_axes_are_logarithmic_with_units():
+    layout = sweep.time_against_size(table()).layout
+    assert layout.xaxis.type == layout.yaxis.type == "log"
+    assert layout.xaxis.title.text == "bytes of a rank's block"
+    assert "seconds" in layout.yaxis.title.text
+    assert layout.xaxis.ticktext[0] == "32 B"
+
+
+def test_every_number_of_ranks_has_its_panel_and_every_algorithm_one_legend_entry():
+    figure = sweep.time_against_size(table(rank_counts=(2, 4, 8)))
+    panels = [note.text for note in figure.layout.annotations]
+    assert panels == ["2 ranks", "4 ranks", "8 ranks"]
+    assert [trace.showlegend for trace in named(figure, "ring")] == [True, False, False]
+
+
+def test_a_missing_combination_leaves_a_gap_and_its_legend_entry_moves_on():
+    rows = np.concatenate([table(("ring",), (2,)), table(("ring", "bruck"), (4,))])
+    (bruck,) = named(sweep.time_against_size(rows), "bruck")
+    assert bruck.xaxis == "x2" and bruck.showlegend
+
+
+def test_model_curves_are_dashed_in_the_colour_of_their_algorithm():
+    figure = sweep.time_against_size(table(), models=MODEL)
+    (line,) = named(figure, "ring, model")
+    assert line.line.dash == "dash"
+    assert line.line.color == named(figure, "ring")[0].line.color == style.colour("ring")
+    assert line.y[-1] == pytest.approx(predict("ring", 4, 32768, MODEL))
+
+
+def test_models_may_be_given_for_some_algorithms_only():
+    figure = sweep.time_against_size(table(), models={"ring": MODEL})
+    assert named(figure, "ring, model") and not named(figure, "bruck, model")
+
+
+def test_an_algorithm_without_a_schedule_is_drawn_without_a_model_curve():
+    rows = table()
+    rows["algorithm"][rows["algorithm"] == "bruck"] = "MPI_Allgather"
+    figure = sweep.time_against_size(rows, models=MODEL)
+    assert named(figure, "MPI_Allgather") and not named(figure, "MPI_Allgather, model")
+
+
+def test_the_mean_over_the_ranks_can_be_plotted_in_place_of_the_span():
+    span = named(sweep.time_against_size(table()), "ring")[0].y
+    mean = named(sweep.time_against_size(table(), measure="mean_s"), "ring")[0].y
+    assert np.allclose(mean, span / 2)
+
+
+def test_the_text_alternative_ranks_the_algorithms_at_each_size():
+    text = style.alt(sweep.time_against_size(table(), models=MODEL)).splitlines()
+    assert text[0].endswith("2 algorithms, 4 ranks, 32 B to 32 KiB.")
+    assert text[1] == (
+        "4 ranks, 32 B, medians from fastest to slowest: bruck 4.02 µs, ring 6.02 µs."
+    )
+    assert text[-1].startswith("Dashed: the α-β model with α = 2")
+
+
+def test_a_measured_table_is_laid_over_the_published_one_by_method_and_processes():
+    published = published_allgather()
+    rows = table(("nonblocking_gather_bcast", "pairwise"), (2, 4))
+    figure = sweep.table_against_published(published, rows)
+    assert [note.text for note in figure.layout.annotations] == [
+        "nonblocking_gather_bcast",
+        "pairwise",
+    ]
+    four = named(figure, "P = 4")
+    assert [trace.line.dash for trace in four] == ["dot", None, "dot", None]
+    assert len({trace.line.color for trace in four}) == 1
+    assert [trace.showlegend for trace in four] == [True, False, False, False]
+    assert four[0].y[0] == 2.22e-07
+    assert len(named(figure, "P = 16")) == 2
+
+
+def test_the_text_alternative_gives_the_ratio_where_both_tables_have_the_cell():
+    rows = table(("pairwise",), (2,), sizes=(32,))
+    text = style.alt(sweep.table_against_published(published_allgather(), rows)).splitlines()
+    assert text[1:] == [
+        "pairwise, P = 2, 32 B: measured 2.01 µs, published 303 ns, ratio 6.62.",
+    ]
+
+
+def test_tables_without_a_common_cell_say_so():
+    rows = table(("ring",), (3,))
+    assert "No size" in style.alt(sweep.table_against_published(published_allgather(), rows))
+
+
+def test_an_empty_sweep_is_refused():
+    with pytest.raises(InputError, match="run the sweep first"):
+        sweep.time_against_size(np.array([], dtype=sweep.ROW))
+
+
+def test_a_table_of_other_fields_is_refused_with_what_is_missing():
+    with pytest.raises(InputError, match="mean_s, repetition, span_s"):
+        sweep.time_against_size(
+            np.zeros(1, dtype=[("algorithm", "U40"), ("ranks", "i4"), ("bytes", "i8")])
+        )
+
+
+def test_an_unknown_measure_is_refused():
+    with pytest.raises(InputError, match="'span_s' or 'mean_s'"):
+        sweep.time_against_size(table(), measure="max_s")

