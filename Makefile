@@ -2,8 +2,6 @@
 # Written for GNU make 3.81 (macOS) and later.
 
 PYTHON ?= python3
-SUBMISSIONS ?= grading/sample-class
-LAB ?= 02-allgather
 
 BIN := .venv/bin
 STAMP := .venv/mpilab-setup.json
@@ -31,7 +29,7 @@ SETUP = command -v "$(PYTHON)" >/dev/null 2>&1 || { \
 
 help:
 	@echo "make VERB, where VERB is"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | \
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 		while IFS='|' read -r verb words; do printf '  %-9s %s\n' "$$verb" "$$words"; done
 	@echo "PYTHON=python3.13 picks the Python; .venv is made from it once."
 

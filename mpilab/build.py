@@ -97,6 +97,12 @@ def link(objects, library, *, timeout=60.0):
         raise BuildError(f"{library}: the linker refused it:\n{said.stderr.strip()}")
 
 
+def cell_source(cell):
+    """C text of a %%kernel cell; the magic's line becomes an empty one, so lines keep their numbers."""
+    first, newline, rest = cell.partition("\n")
+    return newline + rest if first.startswith("%%") else cell
+
+
 def build(source, directory, *, name="cell", stem="kernel"):
     """Compile and link C text into `directory`/`stem`.so; returns Built. Raises BuildError."""
     directory = Path(directory)

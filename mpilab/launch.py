@@ -50,14 +50,17 @@ class Result:
     states: tuple = ()
 
 
-def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0, on_result=None):
+def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
+              on_result=None, keep=None):  # fmt: skip
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
-    groups   one key a case: once a case has not come to its end, the later ones of the same group
-             are skipped (they would most likely only cost the same time again).
+    groups   for each case the groups that it is in. Once a case of a group has not come to its
+             end, cases that are in failed groups only are skipped: they would most likely cost
+             the same time again.
     limit    seconds that one case may take.
+    keep     a directory for the raw files of finished cases, named by the case's place in `cases`.
     """
-    groups = list(groups) if groups is not None else list(range(len(cases)))
+    groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     results = [None] * len(cases)
     failed_groups = set()
     order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
@@ -65,17 +68,18 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
         for ranks, numbers in groupby(order, key=lambda i: cases[i].ranks):
             left = list(numbers)
             while left:
-                for number in [i for i in left if groups[i] in failed_groups]:
+                for number in [i for i in left if failed_groups.issuperset(groups[i])]:
                     results[number] = Result(cases[number], SKIPPED)
-                left = [i for i in left if groups[i] not in failed_groups]
+                left = [i for i in left if results[i] is None]
                 if not left:
                     break
-                run = _Run(library, function, {i: cases[i] for i in left}, ranks, Path(scratch))
+                run = _Run(library, function, {i: cases[i] for i in left}, ranks, Path(scratch),
+                           keep)
                 for number, result in run.results(limit, standstill):
                     results[number] = result
                     left.remove(number)
                     if result.outcome != DONE:
-                        failed_groups.add(groups[number])
+                        failed_groups.update(groups[number])
                     if on_result:
                         on_result(result)
     return results
@@ -84,8 +88,8 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
 class _Run:
     """One mpirun over several cases with the same number of ranks."""
 
-    def __init__(self, library, function, cases, ranks, scratch):
-        self.cases, self.ranks = cases, ranks
+    def __init__(self, library, function, cases, ranks, scratch, keep):
+        self.cases, self.ranks, self.keep = cases, ranks, keep
         self.directory = Path(tempfile.mkdtemp(dir=scratch))
         self.segments = Path(tempfile.mkdtemp(prefix="mpilab-", dir=_shared_memory()))
         listing = self.directory / "cases"
@@ -154,8 +158,7 @@ class _Run:
         except InputError:
             return self._crash(number, case)
         recording = self._recording(number, case)
-        for path in paths:
-            path.unlink()
+        self._put_away(paths)
         return Result(case, DONE, outputs=outputs, recording=recording)
 
     def _recording(self, number, case):
@@ -165,9 +168,16 @@ class _Run:
             recording = Recording.load(self.directory, number, case.ranks)
         except InputError:
             return None
-        for rank in recording.ranks:
-            rank.path.unlink()
+        self._put_away([rank.path for rank in recording.ranks])
         return recording
+
+    def _put_away(self, paths):
+        """Files that have been read are kept elsewhere or removed: many cases leave many."""
+        for path in paths:
+            if self.keep is None:
+                path.unlink()
+            else:
+                shutil.move(path, Path(self.keep) / path.name)
 
     def _crash(self, number, case):
         log = self.log.read_text(encoding="utf-8", errors="replace")

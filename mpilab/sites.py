@@ -29,7 +29,8 @@ def lines_of(library, offsets):
 
 
 def _outside_of_helpers(lines):
-    pairs = [(function, *_place(place)) for function, place in zip(lines[::2], lines[1::2], strict=False)]
+    places = zip(lines[::2], lines[1::2], strict=False)
+    pairs = [(function, *_place(place)) for function, place in places]
     own = [pair for pair in pairs if not pair[1].endswith("mpilab.h")]
     return (own or pairs or [("", "", 0)])[0]
 

@@ -1,4 +1,4 @@
-"""Write constraints.txt anew: `make constraints`, or `python3 tools/constraints.py [PYTHON ...]`.
+"""Write constraints.txt anew: `make constraints`, or `python3 tools/constraints.py`.
 
 Every Python resolves pyproject.toml for itself, because markers and wheels differ. The oldest
 goes first, and the newer ones take its versions wherever they can, so that most lines hold for
@@ -8,7 +8,6 @@ all. Nothing is installed but a bare environment for each Python, in a temporary
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,8 +18,11 @@ from problem import Problem
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
-HEADER = f"""\
-# Every package of the kit with its exact version, for Python {", ".join(VERSIONS)}.
+# Debian 12's Python, the oldest one that must be able to install every line.
+FLOOR = (3, 11, 2)
+WHICH = "import ensurepip, sys; print(list(sys.version_info[:3]))"
+HEADER = """\
+# Every package of the kit with its exact version, resolved by Python {}.
 # Made by 'make constraints' from pyproject.toml; do not edit.
 """
 
@@ -32,28 +34,30 @@ def requirements(pyproject):
 
 
 def find_python(version):
-    """An interpreter of `version` ("3.12"), from PATH or pyenv. Raises Problem."""
-    candidates = [shutil.which(f"python{version}"), *pyenv(version)]
-    for candidate in filter(None, candidates):
-        asked = subprocess.run(
-            [candidate, "-c", "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])"],
-            capture_output=True,
-            text=True,
+    """The oldest interpreter of `version` ("3.12") on PATH and in pyenv, as (its full version as
+    a tuple, path). Raises Problem.
+
+    The oldest, because a package may ask for more than a minor version: some need 3.11.5, and
+    Debian 12 has 3.11.2.
+    """
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    candidates = [Path(folder, f"python{version}") for folder in folders]
+    candidates += pyenv.glob(f"{version}.*/bin/python")
+    found = []
+    for candidate in filter(Path.exists, candidates):
+        asked = subprocess.run([candidate, "-c", WHICH], capture_output=True, text=True)
+        if asked.returncode == 0:
+            found.append((tuple(json.loads(asked.stdout)), candidate))
+    floor = FLOOR if version == VERSIONS[0] else (99,)
+    if not found or min(found)[0] > floor:
+        wanted = ".".join(map(str, FLOOR)) if found else version
+        raise Problem(
+            f"no Python {wanted} that can make a virtual environment",
+            f"PATH={os.environ.get('PATH', '')}, {pyenv}",
+            f"pyenv install {wanted}",
         )
-        if asked.returncode == 0 and asked.stdout.strip() == version:
-            return candidate
-    raise Problem(
-        f"no Python {version} that can make a virtual environment",
-        f"PATH={os.environ.get('PATH', '')}, pyenv",
-        f"pyenv install {version}, or give the interpreters as arguments, oldest first",
-    )
-
-
-def pyenv(version):
-    """pyenv's interpreters of `version`, newest first."""
-    home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = home.glob(f"versions/{version}.*/bin/python")
-    return sorted(map(str, found), key=lambda path: [int(n) for n in re.findall(r"\d+", path)])[::-1]
+    return min(found)
 
 
 def resolve(python, wanted, pins=()):
@@ -98,13 +102,13 @@ def lines(resolved):
     return out
 
 
-def main(arguments):
+def main():
     """Resolve and write. Returns the exit status."""
     try:
-        pythons = arguments or [find_python(version) for version in VERSIONS]
+        pythons = [(version, *find_python(version)) for version in VERSIONS]
         wanted = requirements(ROOT / "pyproject.toml")
         resolved, pins = {}, {}
-        for version, python in zip(VERSIONS, pythons, strict=True):
+        for version, _, python in pythons:
             print(f"constraints: resolving for Python {version} ({python})", flush=True)
             found = resolve(python, wanted, pins)
             if found is None and pins:
@@ -118,14 +122,15 @@ def main(arguments):
                 )
             resolved[version] = found
             pins = pins or found
-    except (Problem, ValueError) as problem:
+    except Problem as problem:
         print(f"constraints: {problem}", file=sys.stderr)
         return 1
     written = lines(resolved)
-    (ROOT / "constraints.txt").write_text(HEADER + "\n".join(written) + "\n")
+    by = ", ".join(".".join(map(str, full)) for _, full, _ in pythons)
+    (ROOT / "constraints.txt").write_text(HEADER.format(by) + "\n".join(written) + "\n")
     print(f"constraints: {len(written)} lines in {ROOT / 'constraints.txt'}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

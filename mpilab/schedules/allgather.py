@@ -15,7 +15,7 @@ Neighbor exchange on an odd number of ranks is the ring. One rank alone sends no
 """
 
 from mpilab.errors import InputError
-from mpilab.schedules.schedule import Schedule, Transfer
+from mpilab.schedules.schedule import Schedule, Transfer, counts
 
 
 def nonblocking_gather_bcast(ranks):
@@ -170,3 +170,9 @@ def schedule(name, ranks):
 def _powers_of_two(ranks):
     """1, 2, 4 … below `ranks`: ceil(log2(ranks)) of them."""
     return [1 << step for step in range((ranks - 1).bit_length())]
+
+
+def costs(name, ranks, block_bytes):
+    """(rounds, messages, bytes that the busiest rank sends) of an allgather algorithm."""
+    counted = counts(schedule(name, ranks), block_bytes)
+    return counted.rounds, counted.messages, counted.max_bytes_sent

@@ -1,0 +1,83 @@
+"""Python answers: call them, and hold what they return against a trusted function.
+
+What an answer returned travels as JSON, so that it can come out of a sandbox as text.
+"""
+
+import importlib
+import json
+import math
+
+from mpilab.errors import InputError
+from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
+
+
+def calls(exercise):
+    """All argument tuples that an exercise's items call the function with, each once."""
+    return list(dict.fromkeys(arguments for item in exercise.items for arguments in item.arguments))
+
+
+def call(function, arguments):
+    """What came of one call: {"value": …} in plain JSON types, or {"error": text}."""
+    try:
+        value = function(*arguments)
+        return {"value": json.loads(json.dumps(value, default=_plain))}
+    except Exception as error:  # whatever a student's function raises is told to the student
+        return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+
+def _plain(value):
+    """numpy's numbers and arrays as plain ones."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} is no number; return numbers")
+
+
+def trusted(name):
+    """The function that `module:function` names; InputError where there is none."""
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"expected = {name!r}: {error}; write 'module:function'") from None
+
+
+def judge_function(exercise, returned):
+    """ExerciseVerdict from {arguments: what `call` gave}; a missing entry is ungradable."""
+    items = tuple(_judge_item(exercise, item, returned) for item in exercise.items)
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def _judge_item(exercise, item, returned):
+    expected = trusted(item.expected)
+    for arguments in item.arguments:
+        shown = f"{exercise.function}({', '.join(map(repr, arguments))})"
+        came = returned.get(arguments)
+        if came is None:
+            return _verdict(item, UNGRADABLE, f"{shown} was not called")
+        if "error" in came:
+            return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
+        want = json.loads(json.dumps(expected(*arguments)))
+        if not same(came["value"], want):
+            return _verdict(
+                item, FAIL, f"{shown} returned {_short(came['value'])}, which is not right.",
+                call=shown, got=_short(came["value"]), reproduce=shown)  # fmt: skip
+    return _verdict(item, PASS, "")
+
+
+def _verdict(item, outcome, reason, **evidence):
+    return ItemVerdict(item.id, item.title, item.points, outcome, reason, evidence)
+
+
+def same(value, expected):
+    """Equal numbers (to a relative 1e-9), or sequences of such, of the same length."""
+    if isinstance(expected, list):
+        return (isinstance(value, list) and len(value) == len(expected)
+                and all(map(same, value, expected)))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isclose(value, expected, rel_tol=1e-9)
+
+
+def _short(value):
+    text = json.dumps(value)
+    return text if len(text) <= 200 else text[:200] + " …"

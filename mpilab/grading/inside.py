@@ -1,0 +1,87 @@
+"""What runs inside the sandbox on the referee's behalf: `python -m mpilab.grading.inside VERB`.
+
+It reads job.json in the work directory and leaves files there. Nothing it says decides a mark by
+itself: buffers and recordings come out raw and are judged outside.
+
+    compile   job: {"function", "allowed", "source"}
+              leaves kernel.o, kernel.so and compiled.json: {"error", "diagnostics", "forbidden"}
+    run       job: {"function", "cases": [...], "groups": [...], "limit"}; needs kernel.so
+              leaves results/N.json and the raw files of case N
+    call      job: {"function", "source", "calls": [...]}
+              leaves called.json: what each call returned
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+WORK = Path(".")
+
+
+def main():
+    """Do what the command line says, in the current directory."""
+    job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
+    {"compile": compile_answer, "run": run_answer, "call": call_answer}[sys.argv[1]](job)
+
+
+def compile_answer(job):
+    """Compile and link a C answer, and look at the symbols that it uses."""
+    from mpilab.build import build
+    from mpilab.errors import BuildError
+    from mpilab.symbols import forbidden
+
+    said = {"error": "", "diagnostics": [], "forbidden": []}
+    try:
+        built = build(job["source"], WORK)
+        said["diagnostics"] = [asdict(d) for d in built.warnings]
+        said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
+    except BuildError as error:
+        said["error"] = str(error)
+        said["diagnostics"] = [asdict(d) for d in error.diagnostics]
+    (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+def run_answer(job):
+    """Run the cases with mpirun, and keep what each left."""
+    from mpilab.harness import Case
+    from mpilab.launch import run_cases
+
+    cases = [Case(**case) for case in job["cases"]]
+    numbers = {case: number for number, case in enumerate(cases)}
+    results = WORK / "results"
+    results.mkdir()
+
+    def keep(result):
+        number = numbers[result.case]
+        said = {
+            "outcome": result.outcome, "crashed": result.crashed, "detail": result.detail,
+            "states": [asdict(state) for state in result.states],
+        }  # fmt: skip
+        (results / f"{number}.json").write_text(json.dumps(said), encoding="utf-8")
+
+    run_cases(WORK.resolve() / "kernel.so", job["function"], cases,
+              groups=[tuple(names) for names in job["groups"]], limit=job["limit"],
+              on_result=keep, keep=results)  # fmt: skip
+
+
+def call_answer(job):
+    """Define the answer and call its function with each list of arguments."""
+    from mpilab.functions import call
+
+    namespace = {"__name__": "answer"}
+    try:
+        exec(compile(job["source"], "cell", "exec"), namespace)
+        function = namespace[job["function"]]
+    except BaseException as error:  # SystemExit too: whatever the cell does is told to the student
+        text = f"{type(error).__name__}: {error}"[:500]
+        if isinstance(error, KeyError) and job["function"] not in namespace:
+            text = f"the cell does not define {job['function']}"
+        returned = [{"error": text}] * len(job["calls"])
+    else:
+        returned = [call(function, arguments) for arguments in job["calls"]]
+    (WORK / "called.json").write_text(json.dumps(returned), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The referee: what an answer is worth, decided outside of the process that the answer ran in.
+
+A C answer is compiled, its symbols are looked at, and it is run over many cases, all in the
+sandbox; the raw buffers and recordings that come out are compared here, with what numpy and the
+rubric say. A Python answer is called in the sandbox; what it returned is compared here.
+"""
+
+import json
+import sys
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from mpilab import build, functions, judge, openmpi
+from mpilab.errors import InputError, Ungradable
+from mpilab.exercises import KERNEL, PYTHON
+from mpilab.grading.sandbox import Limits, python_paths
+from mpilab.hang import Hang, RankState
+from mpilab.harness import Output
+from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.recording import Recording
+from mpilab.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
+
+ROOT = build.ROOT
+CASE_LIMIT_S = 5.0
+# Everything that runs inside may read; no rubric, no reference answer, no other submission.
+READABLE = (ROOT / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" / "record.h")
+COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=60)
+RUN_LIMITS = Limits(wall_seconds=240, output_bytes=128 << 20, disk_bytes=512 << 20,
+                    shm_bytes=512 << 20, memory=4 << 30)  # fmt: skip
+CALL_LIMITS = Limits(wall_seconds=20, memory=1 << 30, cpu_seconds=15)
+
+
+class Referee:
+    """Judges the answers of one submission, in `sandbox`."""
+
+    def __init__(self, sandbox):
+        self.sandbox = sandbox
+        self.readable = [*map(str, READABLE), *python_paths()]
+
+    def judge(self, exercise, source, *, blank):
+        """ExerciseVerdict on the text of an answer cell. Never raises for what an answer does."""
+        if blank:
+            return judge.fail_all(exercise, "This answer was left blank.")
+        try:
+            if exercise.kind == KERNEL:
+                return with_source(self._kernel(exercise, source), source)
+            if exercise.kind == PYTHON:
+                return self._function(exercise, source)
+        except Ungradable as error:
+            return judge.ungradable(exercise, str(error))
+        return _for_a_person(exercise)
+
+    def _run(self, verb, job, *, limits, files=(), readable=(), collect, ranks=1):
+        environment = {
+            "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
+            "OMPI_MCA_btl_tcp_if_include": "lo", **openmpi.settings(ranks),
+        }  # fmt: skip
+        command = [sys.executable, "-m", "mpilab.grading.inside", verb]
+        return self.sandbox.run(
+            command, files={"job.json": json.dumps(job).encode(), **dict(files)},
+            readable=[*self.readable, *map(str, readable)], limits=limits,
+            environment=environment, collect=collect)  # fmt: skip
+
+    # --- C
+
+    def _kernel(self, exercise, source):
+        job = {"function": exercise.function, "allowed": exercise.allowed,
+               "source": build.cell_source(source)}  # fmt: skip
+        outcome = self._run("compile", job, limits=COMPILE_LIMITS, collect=["*"],
+                            readable=[build.need(build.RECORDER)])
+        said = _json(outcome, "compiled.json", "compiling")
+        if said["error"]:
+            first = next((d for d in said["diagnostics"] if "error" in d["severity"]), None)
+            evidence = {"compiler": said["error"]}
+            where = ""
+            if first and first["line"]:
+                where = f" in line {first['line']}: {first['text']}"
+                evidence["line"] = first["line"]
+            return judge.fail_all(exercise, f"It does not compile{where}.", evidence)
+        if said["forbidden"]:
+            return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
+        library = outcome.files.get("kernel.so")
+        if library is None:
+            raise Ungradable("the compiled answer did not come out of the sandbox")
+        return judge.judge_exercise(exercise, self._results(exercise, library))
+
+    def _results(self, exercise, library):
+        cases, groups = judge.plan(exercise)
+        job = {"function": exercise.function, "cases": [asdict(case) for case in cases],
+               "groups": groups, "limit": CASE_LIMIT_S}  # fmt: skip
+        outcome = self._run(
+            "run", job, limits=RUN_LIMITS, files={"kernel.so": library}, collect=["results/*"],
+            readable=[build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)],
+            ranks=max(case.ranks for case in cases))  # fmt: skip
+        if outcome.reason or outcome.returncode != 0:
+            said = outcome.stderr.decode(errors="replace").strip()[-500:]
+            raise Ungradable(
+                f"the run ended before all cases were tried: {outcome.reason or said or 'no word'}")
+        with tempfile.TemporaryDirectory(prefix="mpilab-results-") as folder:
+            for name, content in outcome.files.items():
+                (Path(folder) / Path(name).name).write_bytes(content)
+            return [_result(Path(folder), number, case) for number, case in enumerate(cases)]
+
+    # --- Python
+
+    def _function(self, exercise, source):
+        calls = functions.calls(exercise)
+        job = {"function": exercise.function, "source": source, "calls": calls}
+        outcome = self._run("call", job, limits=CALL_LIMITS, collect=["called.json"])
+        if outcome.reason:
+            return judge.fail_all(
+                exercise, f"It did not come to its end: {outcome.reason} was the limit.")
+        returned = _json(outcome, "called.json", "calling the answer")
+        if not isinstance(returned, list) or len(returned) != len(calls):
+            raise Ungradable("what the answer returned did not come out of the sandbox whole")
+        return functions.judge_function(exercise, dict(zip(calls, returned, strict=True)))
+
+
+def _for_a_person(exercise):
+    items = tuple(ItemVerdict(item.id, item.title, item.points, MANUAL, "A person reads this.")
+                  for item in exercise.items)
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def _json(outcome, name, doing):
+    """A JSON file that came out of the sandbox; Ungradable if it is missing or torn."""
+    if outcome.reason == "host memory":
+        raise Ungradable(f"the machine ran out of memory while {doing}; grade again")
+    try:
+        return json.loads(outcome.files[name])
+    except (KeyError, ValueError):
+        why = outcome.reason or outcome.stderr.decode(errors="replace").strip()[-500:]
+        raise Ungradable(f"no answer from the sandbox while {doing}: {why or 'no word'}") from None
+
+
+def _result(folder, number, case):
+    """The Result of a case, from the files that it left."""
+    path = folder / f"{number}.json"
+    if not path.exists():
+        return Result(case, SKIPPED)
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        outcome = said["outcome"]
+        states = tuple(RankState(**{**state, "waits_for": tuple(state["waits_for"])})
+                       for state in said["states"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Ungradable(f"a result did not come out of the sandbox whole: {error}") from None
+    result = Result(case, outcome, detail=said["detail"], states=states)
+    if outcome == DONE:
+        try:
+            outputs = [Output.read(folder / f"{number}.{rank}.out") for rank in range(case.ranks)]
+            recording = Recording.load(folder, number, case.ranks)
+        except (InputError, FileNotFoundError) as error:
+            raise Ungradable(f"a result did not come out of the sandbox whole: {error}") from None
+        return replace(result, outputs=outputs, recording=recording)
+    if outcome in (DEADLOCK, TIME_OUT):
+        return replace(result, hang=Hang(outcome, states))
+    if outcome == CRASH:
+        return replace(result, crashed=tuple(said["crashed"]))
+    if outcome in (ERROR, SKIPPED):
+        return result
+    raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
+
+
+def with_source(verdict, source):
+    """The verdict with the text of the line, wherever its evidence names one."""
+    lines = source.splitlines()
+
+    def shown(item):
+        line = item.evidence.get("line")
+        if item.outcome != FAIL or not line or not 0 < line <= len(lines):
+            return item
+        evidence = {**item.evidence, "source": {"line": line, "text": lines[line - 1]}}
+        return replace(item, evidence=evidence)
+
+    return replace(verdict, items=tuple(map(shown, verdict.items)))
+

@@ -1,0 +1,162 @@
+"""From what came of the cases to a verdict on an item.
+
+Used by `check` in the notebook and by the referee: they differ in the cases, and in where those
+were run, not in how they are judged.
+"""
+
+from mpilab.errors import Ungradable
+from mpilab.formula import evaluate
+from mpilab.harness import compare
+from mpilab.launch import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
+from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
+
+_UNITS = {"rounds": "rounds", "messages": "messages", "bytes": "bytes in messages"}
+
+
+def plan(exercise, most_ranks=None):
+    """All cases of a kernel exercise, each once, and for each the items that it is in.
+
+    With `most_ranks`, cases that want more ranks are left out.
+    """
+    groups = {}
+    for item in exercise.items:
+        for case in item.cases:
+            if most_ranks is None or case.ranks <= most_ranks:
+                groups.setdefault(case, []).append(item.id)
+    return list(groups), [tuple(names) for names in groups.values()]
+
+
+def judge_exercise(exercise, results):
+    """ExerciseVerdict of a kernel from the Results of its planned cases."""
+    by_case = {result.case: result for result in results}
+    items = tuple(
+        judge_item(exercise, item, [by_case[case] for case in item.cases if case in by_case])
+        for item in exercise.items)
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def fail_all(exercise, reason, evidence=None):
+    """The verdict on an answer that is not run: every item fails for the same reason."""
+    return _all(exercise, FAIL, reason, evidence)
+
+
+def ungradable(exercise, reason):
+    """The verdict on an answer that nobody can judge."""
+    return _all(exercise, UNGRADABLE, reason, None)
+
+
+def _all(exercise, outcome, reason, evidence):
+    items = tuple(ItemVerdict(item.id, item.title, item.points, outcome, reason, evidence or {})
+                  for item in exercise.items)
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def judge_item(exercise, item, results):
+    """ItemVerdict of a kernel's item: the first case that is not right decides."""
+    if not results:
+        return ItemVerdict(item.id, item.title, item.points, UNGRADABLE,
+                           "none of its cases was run: the cluster has too few ranks")
+    for result in results:
+        try:
+            trouble = _trouble(exercise, item, result)
+        except Ungradable as error:
+            return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, str(error))
+        if trouble:
+            reason, evidence = trouble
+            return ItemVerdict(item.id, item.title, item.points, FAIL,
+                               f"With {result.case.describe()}: {reason}",
+                               {**_about(exercise, result.case), **evidence})  # fmt: skip
+    return ItemVerdict(item.id, item.title, item.points, PASS)
+
+
+def _about(exercise, case):
+    options = [f"ranks={case.ranks}", f"count={case.count}"]
+    if case.datatype != "int":
+        options.append(f'datatype="{case.datatype}"')
+    options += [f"{name}=True" for name in ("in_place", "reversed", "strict") if getattr(case, name)]
+    return {
+        "ranks": case.ranks, "count": case.count, "datatype": case.datatype,
+        "reproduce": f'mpilab.run("{exercise.function}", {", ".join(options)})',
+    }  # fmt: skip
+
+
+def _trouble(exercise, item, result):
+    """(reason, evidence) if this case went wrong, else None."""
+    if result.outcome == DONE:
+        return _wrong_return(result) or _wrong_memory(result) or _wrong_counts(item, result)
+    if result.outcome == DEADLOCK:
+        return f"deadlock: {result.hang.describe()}.", _hang_evidence(result)
+    if result.outcome == TIME_OUT:
+        return f"no end in sight: {result.hang.describe()}.", _hang_evidence(result)
+    if result.outcome == CRASH:
+        return _crash(result)
+    if result.outcome == SKIPPED:
+        # Only cases after a failed one of the same item are, and the failed one has decided.
+        raise Ungradable("a case was skipped without a failure before it")
+    raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
+
+
+def _hang_evidence(result):
+    state = next((s for s in result.hang.states if s.state != "finished"), result.hang.states[0])
+    return {"call": state.call, "line": state.line or None, "table": result.hang.table()}
+
+
+def _crash(result):
+    rank, what = result.crashed
+    who = f"rank {rank}" if rank is not None else "a rank"
+    meaning = {"SIGSEGV": " (it used memory that is not its own)",
+               "SIGABRT": " (aborted: memory corrupted, or an assertion failed)",
+               "SIGFPE": " (division by zero)"}.get(what, "")  # fmt: skip
+    reason = f"{who} crashed with {what}{meaning}"
+    evidence = {"table": [state.row() for state in result.states]}
+    if rank is not None and rank < len(result.states):
+        state = result.states[rank]
+        evidence |= {"call": state.call, "line": state.line or None}
+        if state.call:
+            where = f", line {state.line}" if state.line else ""
+            inside = "in" if state.state == "blocked" else "after"
+            reason += f", {inside} {state.call}{where}"
+    return f"{reason}.", evidence
+
+
+def _wrong_return(result):
+    returned = {output.rank: output.returned for output in result.outputs if output.returned}
+    if not returned:
+        return None
+    rank, code = next(iter(returned.items()))
+    return f"the kernel returned error code {code} on rank {rank}.", {}
+
+
+def _wrong_memory(result):
+    differences = compare(result.case, result.outputs)
+    if not differences:
+        return None
+    words = "; ".join(difference.describe() for difference in differences[:3])
+    more = len(differences) - 3
+    tail = f"; and {more} more rank{'s' * (more > 1)}" if more > 0 else ""
+    grid = [{"rank": d.rank, "wrong blocks": ", ".join(map(str, d.blocks)),
+             "never written": ", ".join(map(str, d.untouched)), "also": "; ".join(d.notes)}
+            for d in differences]  # fmt: skip
+    return f"{words}{tail}.", {"table": grid}
+
+
+def _wrong_counts(item, result):
+    if not item.counted:
+        return None
+    recording = result.recording
+    if recording is None or not recording.complete:
+        raise Ungradable("the recording of the run is not complete")
+    messages = recording.messages
+    got = {"rounds": recording.rounds, "messages": len(messages),
+           "bytes": int(messages["bytes"].sum())}  # fmt: skip
+    case = result.case
+    wrong = []
+    for what, formula in item.counted:
+        expected = evaluate(formula, P=case.ranks, m=case.block_bytes)
+        if got[what] != expected:
+            wrong.append(f"{got[what]} {_UNITS[what]} where the algorithm has {expected}")
+    if not wrong:
+        return None
+    return (f"the result is right, but by another algorithm: {', '.join(wrong)}.",
+            {**{f"{what} counted": got[what] for what, _ in item.counted}})
+
