@@ -8,8 +8,9 @@ STAMP := .venv/mpilab-setup.json
 TEST_STAMP := .venv/mpilab-test-tools.json
 # tools/provision.py looks at the same files.
 SETUP_INPUTS := pyproject.toml constraints.txt $(wildcard tools/*.py)
-KERNELS := $(MAKE) --no-print-directory -C src_c MPICC="$(CURDIR)/$(BIN)/mpicc" \
-	CLANG_FORMAT="$(CURDIR)/$(BIN)/clang-format"
+# Paths as seen from src_c: relative ones hold no blank, whatever the folder is called.
+KERNELS := $(MAKE) --no-print-directory -C src_c MPICC=../$(BIN)/mpicc \
+	CLANG_FORMAT=../$(BIN)/clang-format
 
 # A .venv knows its own place and its interpreter: where the folder was moved or the interpreter
 # is gone, set up again.
@@ -51,7 +52,7 @@ bench: setup ## measure the kit on this machine into out/bench.json
 	$(BIN)/mpilab bench all --out out/bench.json
 
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/
-	@$(KERNELS) -s all
+	@+$(KERNELS) -s all
 
 release: setup ## make the student notebooks in labs/ from labs/source/
 	$(BIN)/mpilab release
@@ -59,15 +60,15 @@ release: setup ## make the student notebooks in labs/ from labs/source/
 lint: $(STAMP) ## check the style of the Python and C code; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	@$(KERNELS) check-format
+	@+$(KERNELS) check-format
 
 format: $(STAMP) ## put the Python and C code into our style
 	$(BIN)/ruff check --fix-only --select I
 	$(BIN)/ruff format
-	find src_c -name '*.[ch]' -exec "$(BIN)/clang-format" -i --style=file {} +
+	@+$(KERNELS) format
 
 clean: ## delete what was made (build/, out/, caches), but not .venv
-	@test ! -f src_c/Makefile || $(KERNELS) -s clean
+	@+test ! -f src_c/Makefile || $(KERNELS) -s clean
 	rm -rf build out .pytest_cache .ruff_cache *.egg-info
 	find . -path ./.venv -prune -o -path ./.git -prune -o -type d \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

@@ -3,7 +3,9 @@
 The student's source keeps its own line numbers: what the compiler says names the cell and its line.
 """
 
+import os
 import re
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +23,17 @@ KERNELS = BUILD / "libmpilab_kernels.so"
 
 # Tail calls would hide the line of the kernel that an MPI call was made in.
 FLAGS = ("-std=c11", "-fPIC", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
-WARNINGS = ("-Wall", "-Wextra")
+# A function that nobody declared is an error at its line, as for newer compilers by themselves.
+WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration")
+# A tab counts as one column, as in the line that is shown.
+SAYING = ("-fdiagnostics-color=never", "-ftabstop=1")
 
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
+# The linker names the line where it has debugging information, otherwise the section.
+_UNDEFINED = re.compile(r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?P<text>undefined reference to .*)$")
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ def compile_object(source, target, *, name="cell", timeout=60.0):
     target = Path(target)
     c_file = target.with_suffix(".c")
     c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
-    command = [openmpi.tool("mpicc"), *FLAGS, *WARNINGS, f"-I{INCLUDE}", "-fdiagnostics-color=never",
+    command = [openmpi.tool("mpicc"), *FLAGS, *WARNINGS, *SAYING, f"-I{INCLUDE}",
                "-c", str(c_file), "-o", str(target)]  # fmt: skip
     said = _run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
@@ -87,18 +94,23 @@ def compile_object(source, target, *, name="cell", timeout=60.0):
     return diagnostics
 
 
-def link(objects, library, *, timeout=60.0):
-    """Link objects and a recorder of their own into the shared object `library`."""
-    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-o", str(library),
-               *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
-               "-Wl,--no-whole-archive", "-ldl"]  # fmt: skip
+def link(objects, library, *, source="", name="cell", timeout=60.0):
+    """Link objects and a recorder of their own into the shared object `library`.
+
+    Raises BuildError for a function that is nowhere, at the line of `source` that calls it.
+    """
+    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined",
+               "-o", str(library), *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
+               "-Wl,--no-whole-archive", "-lm", "-ldl"]  # fmt: skip
     said = _run(command, timeout)
     if said.returncode != 0:
-        raise BuildError(f"{library}: the linker refused it:\n{said.stderr.strip()}")
+        diagnostics = parse_diagnostics(said.stderr, source, name)
+        summary = "\n".join(map(str, diagnostics)) or said.stderr.strip() or "no reason given"
+        raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
 
 def cell_source(cell):
-    """C text of a %%kernel cell; the magic's line becomes an empty one, so lines keep their numbers."""
+    """C text of a %%kernel cell. The magic becomes an empty line: lines keep their numbers."""
     first, newline, rest = cell.partition("\n")
     return newline + rest if first.startswith("%%") else cell
 
@@ -108,13 +120,13 @@ def build(source, directory, *, name="cell", stem="kernel"):
     directory = Path(directory)
     object_file, library = directory / f"{stem}.o", directory / f"{stem}.so"
     warnings = compile_object(source, object_file, name=name)
-    link([object_file], library)
+    link([object_file], library, source=source, name=name)
     return Built(library, object_file, warnings)
 
 
 def parse_diagnostics(text, source, name):
-    """The compiler's messages (gcc's and clang's text form) about the source called `name`."""
-    lines = source.splitlines()
+    """The messages of gcc or clang, and of the linker, about the source called `name`."""
+    lines = source.split("\n")
     found = []
     for line in text.splitlines():
         match = _DIAGNOSTIC.match(line)
@@ -123,17 +135,27 @@ def parse_diagnostics(text, source, name):
             shown = lines[number - 1] if 0 < number <= len(lines) else ""
             found.append(Diagnostic(match["severity"], number, int(match["column"] or 1),
                                     match["text"], shown.expandtabs(1)))  # fmt: skip
-        elif "undefined reference to" in line:
-            found.append(Diagnostic("error", 0, 1, line.split(": ", 1)[-1]))
+        elif match := _UNDEFINED.match(line):
+            number = int(match["line"] or 0)
+            shown = lines[number - 1] if 0 < number <= len(lines) else ""
+            column = len(shown) - len(shown.lstrip()) + 1
+            found.append(Diagnostic("error", number, column, match["text"], shown.expandtabs(1)))
     return tuple(found)
 
 
 def _run(command, timeout):
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        encoding="utf-8", errors="replace", start_new_session=True,
+        env={**os.environ, "LC_ALL": "C"})  # fmt: skip
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
-                              errors="replace", stdin=subprocess.DEVNULL)  # fmt: skip
+        stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        # mpicc starts the compiler, which starts more: all of them are of one session.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         raise BuildError(
             f"{Path(command[0]).name}: no end after {timeout:g} s; look for an #include or a macro "
             "that expands without end"
         ) from None
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)

@@ -6,6 +6,9 @@ grading/LAB/rubric.toml what the referee decides by.
     lab = "02-allgather"
     title = "Allgather"
 
+    [parameters]                        # rubric only: for the notebook's `parameters` cell
+    RANKS = 4
+
     [[exercise]]
     id = "pairwise"                     # the answer cell's grade_id
     title = "Pairwise exchange"
@@ -32,18 +35,19 @@ grading/LAB/rubric.toml what the referee decides by.
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
 from mpilab.errors import InputError
+from mpilab.formula import evaluate
 from mpilab.harness import Case
 
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
 _COUNTED = ("rounds", "messages", "bytes")
 _EXERCISE_KEYS = {"id", "title", "kind", "collective", "function", "allowed", "reference", "item"}
 _ITEM_KEYS = {"id", "title", "points", "ranks", "counts", "datatypes", "in_place", "reversed",
-              "strict", "arguments", "expected", "tolerance", *_COUNTED}  # fmt: skip
+              "strict", "arguments", "expected", *_COUNTED}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,17 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Rubric:
-    """All exercises of a lab; `digest_text` is the text that decides whether it has changed."""
+    """All exercises of a lab.
+
+    digest_text  decides whether the rubric has changed.
+    parameters   what papermill sets when it runs a submission.
+    """
 
     lab: str
     title: str
     exercises: tuple
     digest_text: str
+    parameters: dict = field(default_factory=dict)
 
     def exercise(self, name):
         """The exercise with this id; InputError, with the known ones, where there is none."""
@@ -117,15 +126,13 @@ def load(path, seed=1):
         raise InputError(f"{path}: not TOML: {error}") from None
     try:
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
-        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises, text)
+        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises, text,
+                        table.get("parameters", {}))  # fmt: skip
     except KeyError as error:
         raise InputError(f"{path}: the key {error} is missing") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    names = [exercise.id for exercise in exercises]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{path}: two exercises are called {name!r}; rename one")
+    _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
     return rubric
 
 
@@ -136,6 +143,7 @@ def _exercise(entry, seed):
     if kind not in (KERNEL, PYTHON, TEXT):
         raise InputError(f"{where}: kind {kind!r} is unknown; write kernel, python or text")
     items = tuple(_item(item, entry, seed, where) for item in entry["item"])
+    _refuse_twins([item.id for item in items], f"{where}: two items")
     return Exercise(entry["id"], entry["title"], kind, items, entry.get("collective", ""),
                     entry.get("function", ""), tuple(entry.get("allowed", ())),
                     entry.get("reference", ""))  # fmt: skip
@@ -154,9 +162,24 @@ def _item(entry, exercise, seed, where):
         strict = entry.get("strict", False)
         cases = tuple(_case(exercise["collective"], strict, seed, *combination)
                       for combination in combinations)
+        if not cases:
+            raise InputError(f"{where}: no case in it; name at least one of ranks and of counts")
+    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry["expected"]):
+        raise InputError(f"{where}: nothing to call or to compare with; "
+                         "fill in arguments and expected")
     counted = tuple((what, entry[what]) for what in _COUNTED if what in entry)
+    for case in cases:
+        for what, formula in counted:
+            _evaluate(formula, case, f"{where}, {what}")
     return Item(entry["id"], entry["title"], entry["points"], cases, counted,
                 tuple(map(tuple, entry.get("arguments", ()))), entry.get("expected", ""))  # fmt: skip
+
+
+def _evaluate(formula, case, where):
+    try:
+        evaluate(formula, P=case.ranks, m=case.block_bytes)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _case(collective, strict, seed, *parameters):
@@ -164,6 +187,12 @@ def _case(collective, strict, seed, *parameters):
     text = repr((seed, collective, strict, *parameters)).encode()
     own_seed = int.from_bytes(hashlib.sha256(text).digest()[:7], "big")
     return Case(collective, *parameters, strict=strict, seed=own_seed)
+
+
+def _refuse_twins(names, what):
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{what} are called {name!r}; rename one")
 
 
 def _refuse_unknown(entry, known, where):

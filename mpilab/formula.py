@@ -20,20 +20,38 @@ from mpilab.errors import InputError
 SOURCES = Path(__file__).resolve().parent.parent / "src_c"
 
 
+# A formula may not be used to keep the machine busy: 9**9**9 has 370 million digits.
+MOST_BITS = 4096
+
+
 def ceil_log2(number):
     """⌈log2 number⌉ of a positive integer."""
-    return (number - 1).bit_length()
+    return (_positive(number) - 1).bit_length()
 
 
 def floor_log2(number):
     """⌊log2 number⌋ of a positive integer."""
-    return number.bit_length() - 1
+    return _positive(number).bit_length() - 1
+
+
+def _positive(number):
+    if number < 1:
+        raise ValueError(f"the logarithm of {number}")
+    return number
+
+
+def _power(base, exponent):
+    if exponent < 0:
+        raise ValueError(f"{base} ** {exponent} is no integer")
+    if base.bit_length() * exponent > MOST_BITS:
+        raise ValueError(f"{base} ** {exponent} is too large")
+    return base**exponent
 
 
 _FUNCTIONS = {"ceil_log2": ceil_log2, "floor_log2": floor_log2, "min": min, "max": max}
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
     ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
@@ -67,11 +85,17 @@ def evaluate(formula, **values):
             f"write integer arithmetic with {', '.join([*values, *_FUNCTIONS])}"
         )
 
+    if not isinstance(formula, str):
+        raise InputError(f"formula {formula!r}: not a text; write it in quotes, e.g. \"P - 1\"")
     try:
-        tree = ast.parse(formula.strip(), mode="eval")
+        return int(value_of(ast.parse(formula.strip(), mode="eval").body))
     except SyntaxError as error:
         raise InputError(f"formula {formula!r}: {error.msg}; write e.g. P * (P - 1)") from None
-    return value_of(tree.body)
+    except InputError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
+        given = ", ".join(f"{name} = {value}" for name, value in values.items())
+        raise InputError(f"formula {formula!r} has no value for {given}: {error}") from None
 
 
 @dataclass(frozen=True)

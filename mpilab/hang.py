@@ -9,9 +9,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from mpilab.recording import (
     ANY,
     COLLECTIVE,
+    NOBODY,
     NONE,
     POLLS,
     RECEIVES,
@@ -23,6 +26,9 @@ from mpilab.recording import (
 from mpilab.sites import lines_of
 
 STANDSTILL_S = 1.0
+# A rank that has not asked again for that long is no longer polling: it computes.
+POLL_FRESH_S = 0.5
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
     "finished", "blocked", "polling", "computing", "not begun")  # fmt: skip
 
@@ -55,6 +61,10 @@ class RankState:
         return f"rank {self.rank} {verb} {self.call}{self._partner()}{place}"
 
     def _partner(self):
+        if self.peer is None and self.waits_for:
+            missing = ", ".join(map(str, self.waits_for))
+            ranks = f"ranks {missing} have" if len(self.waits_for) > 1 else f"rank {missing} has"
+            return f" ({ranks} not called it)"
         peer = "" if self.peer is None else " with any rank" if self.peer == ANY else (
             f" with rank {self.peer}")
         details = [f"tag {self.tag}" if self.tag not in (None, ANY) else "",
@@ -84,6 +94,9 @@ class Hang:
         stuck = [state for state in self.states if state.state != FINISHED]
         if self.kind == "time-out":
             stuck = [s for s in stuck if s.state == COMPUTING] or stuck
+        if not stuck:
+            return ("every rank had returned from the kernel, but MPI did not get on: "
+                    "a message or a request was left over")
         words = "; ".join(state.describe() for state in stuck[:6])
         if len(stuck) > 6:
             words += f"; and {len(stuck) - 6} more"
@@ -96,12 +109,15 @@ class Hang:
         """Ranks that wait for one another in a circle, or ()."""
         waits = {s.rank: s.waits_for for s in self.states if s.state in (BLOCKED, POLLING)}
         for start in waits:
-            path, rank = [], start
-            while rank in waits and rank not in path and waits[rank]:
-                path.append(rank)
-                rank = waits[rank][0]
-            if rank in path:
-                return tuple(path[path.index(rank):])
+            paths, seen = [(start,)], set()
+            while paths:
+                path = paths.pop(0)
+                for peer in waits.get(path[-1], ()):
+                    if peer == start:
+                        return path
+                    if peer not in seen:
+                        seen.add(peer)
+                        paths.append((*path, peer))
         return ()
 
     def table(self):
@@ -112,17 +128,18 @@ class Hang:
 def read_states(ranks, now_ns=None):
     """The RankState of each RankRecording (None for a rank that has not begun)."""
     now_ns = now_ns or time.monotonic_ns()
-    return tuple(_state(number, rank, now_ns) for number, rank in enumerate(ranks))
+    return tuple(_state(number, rank, ranks, now_ns) for number, rank in enumerate(ranks))
 
 
-def _state(number, rank, now_ns):
+def _state(number, rank, ranks, now_ns):
     if rank is None:
         return RankState(number, NOT_BEGUN)
     if rank.finished:
         return RankState(number, FINISHED)
     index = rank.current
     last = len(rank.records) - 1
-    polling = index is None and last >= 0 and rank.records["flags"][last] & POLLS
+    polling = (index is None and last >= 0 and rank.records["flags"][last] & POLLS
+               and now_ns - rank.records["end_ns"][last] < POLL_FRESH_S * 1e9)
     state = BLOCKED if index is not None else POLLING if polling else COMPUTING
     index = last if index is None else index
     if index < 0:
@@ -137,7 +154,7 @@ def _state(number, rank, now_ns):
         call += f" for {operations()[int(shown['operation'])]}"
     library = rank.header["object"].decode(errors="replace")
     site = lines_of(library, (int(record["site"]),))[0]
-    has_peer = shown["flags"] & (SENDS | RECEIVES) and shown["peer"] != -2
+    has_peer = shown["flags"] & (SENDS | RECEIVES) and shown["peer"] != NOBODY
     targets = [rank.records[i] for i in pending] or [record]
     return RankState(
         number, state, call,
@@ -146,9 +163,27 @@ def _state(number, rank, now_ns):
         bytes=int(shown["bytes"]) if has_peer else None,
         line=site[2],
         since_s=(now_ns - int(record["begin_ns"])) / 1e9,
-        waits_for=tuple(int(t["peer"]) for t in targets
-                        if t["flags"] & (SENDS | RECEIVES) and t["peer"] >= 0),
+        waits_for=_missing(record, ranks) if state == BLOCKED and record["flags"] & COLLECTIVE
+        else tuple(int(t["peer"]) for t in targets
+                   if t["flags"] & (SENDS | RECEIVES) and t["peer"] >= 0),
     )  # fmt: skip
+
+
+def _meeting(record):
+    """What all ranks of a communicator have to agree on when they meet in a collective."""
+    return tuple(int(record[name]) for name in ("communicator", "sequence", "operation", "peer"))
+
+
+def _missing(record, ranks):
+    """Ranks that have not called this collective; () where its members are not all ranks."""
+    if record["members"] != len(ranks):
+        return ()
+    return tuple(number for number, rank in enumerate(ranks)
+                 if rank is None or _meeting(record) not in _meetings(rank))
+
+
+def _meetings(rank):
+    return {_meeting(record) for record in rank.records if record["flags"] & COLLECTIVE}
 
 
 def can_progress(ranks):
@@ -166,7 +201,8 @@ def can_progress(ranks):
             if flags & SENDS and record["peer"] >= 0:
                 # Whether complete here or not: it has left, or waits for its receiver.
                 unmatched[key] = unmatched.get(key, 0) + 1
-            elif flags & RECEIVES and not record["done_ns"] and record["peer"] != -2:
+            elif _is_unanswered_probe(record) or (
+                    flags & RECEIVES and not record["done_ns"] and record["peer"] != NOBODY):
                 pending_receives.append((rank.rank, record))
     for rank in ranks:
         for record in rank.records:
@@ -182,17 +218,27 @@ def can_progress(ranks):
     return _collective_complete(ranks)
 
 
+def _is_unanswered_probe(record):
+    return operations().get(int(record["operation"])) in PROBES and (
+        not record["end_ns"] or record["flags"] & POLLS)
+
+
 def _collective_complete(ranks):
     """Is there a collective that all its ranks have entered, and that is not over?"""
     entered, open_ones = {}, {}
     for rank in ranks:
         for record in rank.records:
             if record["flags"] & COLLECTIVE:
-                key = (int(record["communicator"]), int(record["sequence"]))
+                key = _meeting(record)
                 entered[key] = entered.get(key, 0) + 1
                 if not record["done_ns"]:
                     open_ones[key] = int(record["members"])
     return any(entered[key] >= members for key, members in open_ones.items())
+
+
+def never_began(states):
+    """Did no rank come as far as the kernel? Then what hangs is not the kernel."""
+    return all(state.state == NOT_BEGUN for state in states)
 
 
 class Watch:
@@ -200,14 +246,19 @@ class Watch:
 
     `poll()` returns None as long as it may still end well, otherwise a Hang. `standstill` is how
     long nothing may happen, in seconds, before the ranks are looked at; `limit` how long the case
-    may take in all.
+    may take in all. With `work`, a case in which nothing happens is a time-out as soon as its
+    ranks have used that many seconds of processor time together: unlike `limit`, that does not
+    depend on how busy the machine is.
     """
 
-    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0):
+    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0,
+                 work=None):  # fmt: skip
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
-        self.standstill, self.limit = standstill, limit
+        self.standstill, self.limit, self.work = standstill, limit, work
+        self.worked = None
         self.begun = self.moved = time.monotonic()
         self.seen = None
+        self.over = False  # every rank has left the kernel, and nothing has happened since
 
     def poll(self):
         now = time.monotonic()
@@ -215,17 +266,29 @@ class Watch:
         seen = [h is not None and (int(h["progress"]), bool(h["closed_ns"])) for h in headers]
         if seen != self.seen:
             self.seen, self.moved = seen, now
-        if all(has_begun and has_begun[1] for has_begun in seen):
-            return None
-        if now - self.moved >= self.standstill and False not in seen:
+        finished = all(has_begun and has_begun[1] for has_begun in seen)
+        self.over = finished and now - self.moved >= self.standstill
+        if not finished and now - self.moved >= self.standstill and False not in seen:
             ranks = self.read()
             states = read_states(ranks)
             stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
             if stuck and not can_progress(ranks):
                 return Hang("deadlock", states)
+            if not stuck and self.work is not None and self._has_worked(headers):
+                return Hang("time-out", states)
         if now - self.begun >= self.limit:
             return Hang("time-out", read_states(self.read()))
         return None
+
+    def _has_worked(self, headers):
+        """Have the ranks used up their processor time since nothing happens any more?"""
+        try:
+            used = sum(sum(psutil.Process(int(h["pid"])).cpu_times()[:2]) for h in headers)
+        except psutil.NoSuchProcess:
+            return False  # a rank has just ended: whoever started it will know
+        if self.worked is None or self.worked[0] != self.moved:
+            self.worked = (self.moved, used)
+        return used - self.worked[1] >= self.work
 
     def read(self):
         """The recordings at this moment; None for a rank that has not begun."""

@@ -150,7 +150,8 @@ class Difference:
             if self.untouched:
                 never = "none of it was" if self.untouched == self.blocks and not plural else (
                     "none of them was" if self.untouched == self.blocks
-                    else f"{_listing(self.untouched)} never")
+                    else f"{_listing(self.untouched)} "
+                         f"{'were' if len(self.untouched) > 1 else 'was'} never")
                 words[-1] += f" ({never} written)"
         return f"rank {self.rank}: " + "; ".join([*words, *self.notes])
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mpilab.build import HARNESS, need
 from mpilab.cluster import worker
 from mpilab.errors import ClusterError, EngineDied, InputError
-from mpilab.hang import Hang, Watch, read_states
+from mpilab.hang import Hang, Watch, never_began, read_states
 from mpilab.harness import Output
 from mpilab.launch import CRASH, DONE, ERROR, SKIPPED, Result
 from mpilab.recording import Recording
@@ -26,11 +26,11 @@ class _Hung(Exception):
 
 
 def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              on_result=None):  # fmt: skip
+              work=4.0, on_result=None):  # fmt: skip
     """Run `cases` on `cluster`, one after the other; list of Result.
 
     After a hang or a crash the cluster is restarted, and the later cases of the same group are
-    skipped, as in mpilab.launch. Raises InputError where a case wants more ranks than the cluster has.
+    skipped, as in mpilab.launch. Raises InputError where a case wants more ranks than there are.
     """
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     for case in cases:
@@ -44,7 +44,8 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
         if failed.issuperset(group):
             results.append(Result(case, SKIPPED))
             continue
-        result = _run(cluster, library, function, number, case, limit, standstill)
+        result = _run(cluster, library, function, number, case, limit=limit,
+                      standstill=standstill, work=work)
         if result.outcome != DONE:
             failed.update(group)
         if on_result:
@@ -53,9 +54,9 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
     return results
 
 
-def _run(cluster, library, function, number, case, limit, standstill):
+def _run(cluster, library, function, number, case, **limits):
     with tempfile.TemporaryDirectory(prefix="mpilab-case-") as directory:
-        watch = Watch(directory, number, case.ranks, limit=limit, standstill=standstill)
+        watch = Watch(directory, number, case.ranks, **limits)
 
         def poll():
             hang = watch.poll() if case.record else None
@@ -64,10 +65,11 @@ def _run(cluster, library, function, number, case, limit, standstill):
 
         arguments = (case.line(number), str(library), function, directory, str(need(HARNESS)),
                      case.ranks)  # fmt: skip
+        was_running = cluster.running
         try:
             # A call that is not recorded cannot be watched, but has an end all the same.
             cluster.apply(worker.run_case, *arguments, ranks=range(case.ranks), poll=poll,
-                          timeout=None if case.record else limit)  # fmt: skip
+                          timeout=None if case.record else limits["limit"])  # fmt: skip
         except _Hung as error:
             result = _failed(directory, number, case, error.hang.kind, hang=error.hang)
         except TimeoutError:
@@ -80,17 +82,22 @@ def _run(cluster, library, function, number, case, limit, standstill):
             result = _failed(directory, number, case, CRASH, crashed=(rank, _signal(error)),
                              states=read_states(watch.read()), detail=str(error))  # fmt: skip
         except ClusterError as error:
-            return Result(case, ERROR, detail=str(error))
+            result = Result(case, ERROR, detail=str(error))
+            if not was_running:
+                return result
         else:
             paths = [Path(directory) / f"{number}.{rank}.out" for rank in range(case.ranks)]
             outputs = [Output.read(path) for path in paths]
-            return Result(case, DONE, outputs=outputs, recording=_recording(directory, number, case))
+            recording = _recording(directory, number, case)
+            return Result(case, DONE, outputs=outputs, recording=recording)
     cluster.restart()
     return result
 
 
 def _failed(directory, number, case, outcome, *, states=(), **more):
     hang = more.get("hang")
+    if hang and case.record and never_began(hang.states):
+        return Result(case, ERROR, states=hang.states, detail="no rank began it in time")
     return Result(case, outcome, states=hang.states if hang else states,
                   recording=_recording(directory, number, case), **more)  # fmt: skip
 

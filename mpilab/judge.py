@@ -7,7 +7,7 @@ were run, not in how they are judged.
 from mpilab.errors import Ungradable
 from mpilab.formula import evaluate
 from mpilab.harness import compare
-from mpilab.launch import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
+from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
 from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
 _UNITS = {"rounds": "rounds", "messages": "messages", "bytes": "bytes in messages"}
@@ -26,12 +26,16 @@ def plan(exercise, most_ranks=None):
     return list(groups), [tuple(names) for names in groups.values()]
 
 
-def judge_exercise(exercise, results):
-    """ExerciseVerdict of a kernel from the Results of its planned cases."""
+def judge_exercise(exercise, results, most_ranks=None):
+    """ExerciseVerdict of a kernel from the Results of its planned cases (see `plan`)."""
     by_case = {result.case: result for result in results}
-    items = tuple(
-        judge_item(exercise, item, [by_case[case] for case in item.cases if case in by_case])
-        for item in exercise.items)
+
+    def of(item):
+        wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
+        return [by_case.get(case) or Result(case, ERROR, detail="nothing came of it")
+                for case in wanted]
+
+    items = tuple(judge_item(exercise, item, of(item)) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
@@ -46,26 +50,37 @@ def ungradable(exercise, reason):
 
 
 def _all(exercise, outcome, reason, evidence):
-    items = tuple(ItemVerdict(item.id, item.title, item.points, outcome, reason, evidence or {})
-                  for item in exercise.items)
+    # The evidence is the same for all: it is told once.
+    items = tuple(
+        ItemVerdict(item.id, item.title, item.points, outcome, reason,
+                    (evidence or {}) if number == 0 else {})
+        for number, item in enumerate(exercise.items))  # fmt: skip
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
 def judge_item(exercise, item, results):
-    """ItemVerdict of a kernel's item: the first case that is not right decides."""
+    """ItemVerdict of a kernel's item: the first case that is proved wrong decides."""
     if not results:
         return ItemVerdict(item.id, item.title, item.points, UNGRADABLE,
                            "none of its cases was run: the cluster has too few ranks")
+    doubts = []
     for result in results:
+        if result.outcome == SKIPPED:
+            continue
         try:
             trouble = _trouble(exercise, item, result)
         except Ungradable as error:
-            return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, str(error))
+            doubts.append(f"With {result.case.describe()}: {error}")
+            continue
         if trouble:
             reason, evidence = trouble
             return ItemVerdict(item.id, item.title, item.points, FAIL,
                                f"With {result.case.describe()}: {reason}",
                                {**_about(exercise, result.case), **evidence})  # fmt: skip
+    if not doubts and any(result.outcome == SKIPPED for result in results):
+        doubts.append("a case was skipped, although none before it failed")
+    if doubts:
+        return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, doubts[0])
     return ItemVerdict(item.id, item.title, item.points, PASS)
 
 
@@ -90,9 +105,6 @@ def _trouble(exercise, item, result):
         return f"no end in sight: {result.hang.describe()}.", _hang_evidence(result)
     if result.outcome == CRASH:
         return _crash(result)
-    if result.outcome == SKIPPED:
-        # Only cases after a failed one of the same item are, and the failed one has decided.
-        raise Ungradable("a case was skipped without a failure before it")
     raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
 
 
@@ -103,6 +115,9 @@ def _hang_evidence(result):
 
 def _crash(result):
     rank, what = result.crashed
+    if what == "SIGBUS":
+        # Memory of a file that cannot be had: the disk or /dev/shm is full.
+        raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
     who = f"rank {rank}" if rank is not None else "a rank"
     meaning = {"SIGSEGV": " (it used memory that is not its own)",
                "SIGABRT": " (aborted: memory corrupted, or an assertion failed)",

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -18,13 +19,16 @@ import psutil
 from mpilab import openmpi
 from mpilab.build import HARNESS_PROGRAM, need
 from mpilab.errors import InputError
-from mpilab.hang import Hang, Watch, read_states
+from mpilab.hang import Hang, Watch, never_began, read_states
 from mpilab.harness import Case, Output
 from mpilab.recording import RankRecording, Recording, peek
 
 DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
     "done", "deadlock", "time-out", "crash", "error", "skipped")  # fmt: skip
 POLL_S = 0.03
+LOG_BYTES = 1 << 20  # a kernel may print without end
+# What Open MPI says of an error on a communicator whose errors are fatal (MPI_COMM_SELF, ...).
+_MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_\w+)", re.DOTALL)
 _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
 
 
@@ -34,7 +38,7 @@ class Result:
 
     outcome    DONE, DEADLOCK, TIME_OUT, CRASH, ERROR (it could not be run at all) or SKIPPED.
     hang       for a deadlock or time-out: who waits for whom.
-    crashed    for a crash: (rank, signal name); rank is None where nobody said.
+    crashed    for a crash: (rank, signal or MPI_ERR_... name); rank is None where nobody said.
     detail     what else is known, in words.
     outputs    one Output a rank when DONE.
     recording  of all ranks, when it was asked for and every rank has one.
@@ -51,13 +55,14 @@ class Result:
 
 
 def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              on_result=None, keep=None):  # fmt: skip
+              work=None, on_result=None, keep=None):  # fmt: skip
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
     groups   for each case the groups that it is in. Once a case of a group has not come to its
              end, cases that are in failed groups only are skipped: they would most likely cost
              the same time again.
     limit    seconds that one case may take.
+    standstill, work   see mpilab.hang.Watch.
     keep     a directory for the raw files of finished cases, named by the case's place in `cases`.
     """
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
@@ -75,13 +80,14 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                     break
                 run = _Run(library, function, {i: cases[i] for i in left}, ranks, Path(scratch),
                            keep)
-                for number, result in run.results(limit, standstill):
-                    results[number] = result
-                    left.remove(number)
-                    if result.outcome != DONE:
-                        failed_groups.update(groups[number])
-                    if on_result:
-                        on_result(result)
+                with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
+                    for number, result in came:
+                        results[number] = result
+                        left.remove(number)
+                        if result.outcome != DONE:
+                            failed_groups.update(groups[number])
+                        if on_result:
+                            on_result(result)
     return results
 
 
@@ -90,6 +96,7 @@ class _Run:
 
     def __init__(self, library, function, cases, ranks, scratch, keep):
         self.cases, self.ranks, self.keep = cases, ranks, keep
+        mpirun, harness = openmpi.tool("mpirun"), need(HARNESS_PROGRAM)
         self.directory = Path(tempfile.mkdtemp(dir=scratch))
         self.segments = Path(tempfile.mkdtemp(prefix="mpilab-", dir=_shared_memory()))
         listing = self.directory / "cases"
@@ -101,38 +108,39 @@ class _Run:
             # Segments of killed ranks would otherwise stay in /dev/shm for ever.
             "OMPI_MCA_btl_sm_backing_directory": str(self.segments),
         }
-        command = [openmpi.tool("mpirun"), "-n", str(ranks), str(need(HARNESS_PROGRAM)),
-                   str(library), function, str(listing), str(self.directory)]  # fmt: skip
+        command = [mpirun, "-n", str(ranks), str(harness), str(library), function, str(listing),
+                   str(self.directory)]  # fmt: skip
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
                                             stdout=log, stderr=log, start_new_session=True)
 
-    def results(self, limit, standstill):
+    def results(self, **limits):
         """(number, Result) of each case in turn, up to and including the first that fails."""
         try:
             for number, case in self.cases.items():
-                result = self._follow(number, case, limit, standstill)
+                result = self._follow(number, case, limits)
                 yield number, result
                 if result.outcome != DONE:
                     return
         finally:
             self._end()
 
-    def _follow(self, number, case, limit, standstill):
-        watch = Watch(self.directory, number, case.ranks, limit=limit, standstill=standstill)
+    def _follow(self, number, case, limits):
+        watch = Watch(self.directory, number, case.ranks, **limits)
         outputs = [self.directory / f"{number}.{rank}.out" for rank in range(case.ranks)]
         is_last = number == next(reversed(self.cases))
         following = None if is_last else self._following(number)
         while True:
             ended = self.process.poll() is not None
-            if all(path.exists() for path in outputs) and (ended or self._is_past(following)):
-                return self._done(number, case, outputs)
+            over = ended or watch.over or self._is_past(following)
+            done = self._done(number, case, outputs) if over else None
+            if done is not None:
+                return done
             if ended:
                 return self._crash(number, case)
             hang = watch.poll()
             if hang is not None:
-                recording = self._recording(number, case)
-                return Result(case, hang.kind, hang=hang, recording=recording, states=hang.states)
+                return self._hung(number, case, hang)
             try:
                 # The end of mpirun is an event; new files of a running one have to be looked for.
                 self.process.wait(POLL_S)
@@ -153,10 +161,11 @@ class _Run:
                    for rank in range(self.ranks))
 
     def _done(self, number, case, paths):
+        """The Result of a case that has come to its end; None while an output is not whole."""
         try:
             outputs = [Output.read(path) for path in paths]
-        except InputError:
-            return self._crash(number, case)
+        except (InputError, FileNotFoundError):
+            return None
         recording = self._recording(number, case)
         self._put_away(paths)
         return Result(case, DONE, outputs=outputs, recording=recording)
@@ -179,18 +188,32 @@ class _Run:
             else:
                 shutil.move(path, Path(self.keep) / path.name)
 
+    def _hung(self, number, case, hang):
+        if case.record and never_began(hang.states):
+            return Result(case, ERROR, states=hang.states,
+                          detail=f"no rank began it in time; mpirun said: {_tail(self._said())}")
+        recording = self._recording(number, case)
+        return Result(case, hang.kind, hang=hang, recording=recording, states=hang.states)
+
+    def _said(self):
+        """The end of what mpirun and the ranks have printed."""
+        with open(self.log, "rb") as log:
+            log.seek(max(0, self.log.stat().st_size - LOG_BYTES))
+            return log.read().decode(errors="replace")
+
     def _crash(self, number, case):
-        log = self.log.read_text(encoding="utf-8", errors="replace")
+        log = self._said()
         paths = [self.directory / f"{number}.{rank}.rec" for rank in range(case.ranks)]
         ranks = [RankRecording(path) if peek(path) is not None else None for path in paths]
         states = read_states(ranks)
-        match = _SIGNALLED.search(log)
-        if match is None and self.process.returncode in (0, 2, 3):
-            harness = re.search(r"mpilab-harness: (.*)", log)
-            return Result(case, ERROR, detail=harness.group(1) if harness else _tail(log))
+        harness = re.search(r"^mpilab-harness: (.*)", log, re.MULTILINE)
+        if harness or never_began(states):
+            return Result(case, ERROR, detail=harness[1] if harness else _tail(log), states=states)
         crashed = (None, f"exit status {self.process.returncode}")
-        if match is not None:
+        if match := _SIGNALLED.search(log):
             crashed = (self._kernel_rank(case, int(match[1])), _signal_name(int(match[2])))
+        elif match := _MPI_ABORTED.search(log):
+            crashed = (self._kernel_rank(case, int(match[1])), match[2])
         recording = self._recording(number, case)
         return Result(case, CRASH, crashed=crashed, detail=_tail(log), recording=recording,
                       states=states)

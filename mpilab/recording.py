@@ -157,16 +157,18 @@ class Recording:
         Lamport's happens-before order: messages that a rank starts without waiting in between
         share a round, and a blocking send ends one.
         """
-        begins, finishes = 1, 0  # what finishes at the instant a send begins comes before it
+        # Where the clock shows the same instant twice, the order of the calls decides.
+        begins, finishes = 0, 1
         events = [[] for _ in self.ranks]
         for number, message in enumerate(messages):
             source, dest = events[message["source"]], events[message["dest"]]
-            source.append((message["sent_ns"], begins, number))
-            finished_ns = self.ranks[message["source"]].records["done_ns"][message["send_record"]]
+            sent, received = message["send_record"], message["receive_record"]
+            source.append((message["sent_ns"], sent, begins, number))
+            finished_ns = self.ranks[message["source"]].records["done_ns"][sent]
             if finished_ns:
-                source.append((finished_ns, finishes, number))
-            if message["receive_record"] != NONE:
-                dest.append((message["received_ns"], finishes, number))
+                source.append((finished_ns, sent, finishes, number))
+            if received != NONE:
+                dest.append((message["received_ns"], received, finishes, number))
         for list_of_rank in events:
             list_of_rank.sort()
         rounds = np.zeros(len(messages), np.int32)
@@ -176,7 +178,7 @@ class Recording:
             moved = False
             for rank, list_of_rank in enumerate(events):
                 while at[rank] < len(list_of_rank):
-                    _, kind, number = list_of_rank[at[rank]]
+                    *_, kind, number = list_of_rank[at[rank]]
                     if kind == begins:
                         rounds[number] = depth[rank] + 1
                     elif rounds[number] == 0:
@@ -209,4 +211,5 @@ def _sends(records, rank):
 
 def _receives(records):
     chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
-    return np.flatnonzero(chosen & (records["got_peer"] >= 0) & (records["error"] == 0))
+    whole = (records["error"] == 0) & (records["flags"] & CANCELLED == 0)
+    return np.flatnonzero(chosen & (records["got_peer"] >= 0) & whole)

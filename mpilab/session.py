@@ -3,11 +3,12 @@
     import mpilab
     cluster = mpilab.Cluster(4).start()
     mpilab.run("allgather_ring", ranks=4, count=2)
-    mpilab.check("pairwise")
+    mpilab.Lab("02-allgather").check("pairwise")
     table = mpilab.sweep(["allgather_ring", "allgather_bruck"], sizes=[32, 1024])
 """
 
 import html
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,9 @@ from mpilab.verdict import PASS
 
 # function name -> Built: the kernels of this notebook's %%kernel cells, newest first in use.
 kernels = {}
+
+# A call of a sweep takes milliseconds; this is for kernels that never end.
+SWEEP_LIMIT_S = 20.0
 
 
 def library_of(function):
@@ -102,7 +106,10 @@ class KernelRun:
     def _lines(self):
         case = self.result.case
         yield f"{self.function} with {case.describe()}"
-        yield "  result:   " + ("right on every rank" if self.right else self.trouble)
+        if self.result.hang:
+            yield from self._hang_lines()
+        else:
+            yield "  result:   " + ("right on every rank" if self.right else self.trouble)
         if self.result.recording is not None and self.result.outcome == DONE:
             spans = [output.spans_ns for output in self.result.outputs]
             last = max(span[-1, 1] for span in spans) - min(span[-1, 0] for span in spans)
@@ -110,6 +117,15 @@ class KernelRun:
             yield (f"  messages: {len(self.messages)} in {self.rounds} rounds, "
                    f"{total} bytes in all")
             yield f"  time:     {last / 1000:.1f} µs from the first rank's start to the last's end"
+
+    def _hang_lines(self):
+        hang = self.result.hang
+        yield f"  result:   {self.result.outcome}"
+        for state in hang.states:
+            yield f"    {state.describe()}"
+        cycle = hang.cycle()
+        if cycle:
+            yield f"    a cycle: {' waits for '.join(map(str, (*cycle, cycle[0])))}"
 
     def __repr__(self):
         return "\n".join(self._lines())
@@ -191,7 +207,7 @@ def _check_kernel(exercise):
     cases, groups = judge.plan(exercise, most_ranks=cluster.n)
     results = interactive.run_cases(cluster, built.library, exercise.function, cases,
                                     groups=groups, limit=5.0)
-    return judge.judge_exercise(exercise, results)
+    return judge.judge_exercise(exercise, results, most_ranks=cluster.n)
 
 
 def _check_function(exercise, answer):
@@ -213,33 +229,60 @@ def sweep(functions, *, sizes, ranks=None, repetitions=30, warmup=5, progress=Tr
     Two times of each call: span_s, from the first rank's entry to the last rank's exit, and
     mean_s, the mean over ranks of each one's own duration, which is what the OSU benchmarks
     report. Each size is first run once, recorded and compared, so that no wrong result is timed;
-    a kernel that fails there is left out of that size, with a warning.
+    a kernel that fails there is left out of that size, and one that hangs, crashes or isn't
+    defined, of all that follow. One warning a kernel says so.
     """
-    import warnings
-
     from tqdm.auto import tqdm
 
     from mpilab.plots.sweep import ROW
 
     cluster = active_cluster()
-    rows = []
-    plan = [(function, number, size) for function in functions
+    libraries, left_out = _libraries(functions)
+    rows, broken = [], set()
+    plan = [(function, number, size) for function in libraries
             for number in (ranks or [cluster.n]) for size in sizes]
     for function, number, size in tqdm(plan, desc="sweep", disable=not progress, leave=False):
+        if function in broken:
+            continue
         collective, _, algorithm = function.partition("_")
         shape = {"collective": collective, "ranks": number, "count": size, "datatype": "byte"}
-        timed = Case(**shape, record=False, dump=False, warmup=warmup, repetitions=repetitions)
         probe, measured = interactive.run_cases(
-            cluster, library_of(function), function, [Case(**shape), timed], groups=[(0,), (0,)],
-            limit=60.0)
+            cluster, libraries[function], function,
+            [Case(**shape), Case(**shape, record=False, dump=False, warmup=warmup,
+                                 repetitions=repetitions)],
+            groups=[(0,), (0,)], limit=SWEEP_LIMIT_S)
         trouble = KernelRun(function, probe).trouble
         if trouble or measured.outcome != DONE:
-            warnings.warn(f"{function}, {number} ranks, {size} bytes left out: "
-                          f"{trouble or measured.outcome}", stacklevel=2)
+            where = f"{number} rank{'s' * (number != 1)} and {size} bytes a block"
+            left_out.setdefault(function, []).append(f"with {where}: "
+                                                     f"{trouble or measured.outcome}")
+            if measured.outcome != DONE:
+                broken.add(function)
             continue
         spans = np.stack([output.spans_ns for output in measured.outputs])
         span = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
         mean = (spans[:, :, 1] - spans[:, :, 0]).mean(axis=0) / 1e9
         rows += [(algorithm, number, size, k, span[k], mean[k]) for k in range(repetitions)]
+    _warn_of(left_out, broken)
     return np.array(rows, ROW)
 
+
+def _libraries(functions):
+    """({function: library}, {function: [why there is none]}); InputError where none has one."""
+    libraries, missing = {}, {}
+    for function in functions:
+        try:
+            libraries[function] = library_of(function)
+        except InputError as error:
+            missing[function] = [str(error)]
+    if not libraries:
+        raise InputError("; ".join(reason for (reason,) in missing.values())
+                         or "sweep([]): name at least one kernel")
+    return libraries, missing
+
+
+def _warn_of(left_out, broken):
+    for function, reasons in left_out.items():
+        more = "; it was not tried any further" if function in broken else (
+            f"; and {len(reasons) - 1} times more" if len(reasons) > 1 else "")
+        warnings.warn(f"{function} is left out of the sweep {reasons[0]}{more}", stacklevel=3)

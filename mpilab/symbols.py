@@ -7,6 +7,7 @@ done, so that no macro and no spelling hides a call.
 import re
 import subprocess
 
+from mpilab.build import RECORDER, need
 from mpilab.errors import BuildError, InputError
 
 # MPI calls that every kernel may make: they move no data between ranks.
@@ -17,8 +18,8 @@ ALWAYS = (
 )
 GROUPS = {
     "point-to-point": (
-        r"[BSR]?send|I[bsr]?send|I?recv|Sendrecv|Sendrecv_replace|I?[Pp]robe|Im?probe|Mprobe|"
-        r"I?mrecv|Imrecv|Mrecv|[BSR]?[Ss]end_init|Send_init|Recv_init|Start|Startall|"
+        r"Send|[BSR]send|I[bsr]?send|Recv|Irecv|Sendrecv|Sendrecv_replace|Probe|Iprobe|Mprobe|"
+        r"Improbe|Mrecv|Imrecv|Send_init|Ssend_init|Recv_init|Start|Startall|"
         r"Wait|Waitall|Waitany|Waitsome|Test|Testall|Testany|Testsome|Request_free|Cancel|"
         r"Test_cancelled"
     ),
@@ -30,10 +31,15 @@ LIBRARY = (
     r"malloc|calloc|realloc|free|mem(cpy|set|move|cmp)|str(len|cmp|cpy|ncpy)|abs|labs|qsort|"
     r"printf|puts|putchar|fputs|fputc|fprintf|fwrite|fflush|snprintf|stdout|stderr|"
     r"(log2|log|exp|pow|sqrt|floor|ceil|fmod|round|lround|ilogb|exp2)f?|"
-    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(mem|str|s|f)\w*_chk|__ubsan_\w+"
+    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(mem|str|s|f)\w*_chk|__ubsan_\w+|"
+    r"__(popcount|parity|ffs|clz|ctz|bswap)[sdt]i2"  # what gcc makes of __builtin_popcount
 )
 # Predefined handles of Open MPI: MPI_INT is the address of an object.
 _HANDLES = r"ompi_mpi_\w+|ompi_request_null|ompi_message_\w+"
+# Also with a priority behind the name: .init_array.00101
+_RUN_BY_LOADER = re.compile(
+    r"\.(init_array|preinit_array|fini_array|ctors|dtors|init|fini)(\.\w+)?"
+)
 
 
 def forbidden(object_file, function, allowed):
@@ -48,7 +54,7 @@ def forbidden(object_file, function, allowed):
             raise InputError(f"allowed = {name!r}: no such group; known are {', '.join(GROUPS)}")
     mpi = re.compile("MPI_(" + "|".join([ALWAYS, *(GROUPS[name] for name in allowed)]) + ")")
     other = re.compile(f"{LIBRARY}|{_HANDLES}")
-    defined, used = _symbols(object_file)
+    defined, used, resolvers = _symbols(object_file)
 
     reasons = []
     if function not in defined:
@@ -58,24 +64,32 @@ def forbidden(object_file, function, allowed):
             reasons.append(f"it calls {name}, which this exercise does not allow")
         elif not name.startswith(("MPI_", "PMPI_")) and not other.fullmatch(name):
             reasons.append(f"it uses {name}, which an answer may not")
+    # The recorder is linked to the answer: what it calls must not be the answer's.
+    _, called_by_recorder, _ = _symbols(need(RECORDER))
     for name in sorted(defined):
-        if re.match(r"P?MPI_|mpilab_|ompi_|opal_", name):
+        if re.match(r"P?MPI_|mpilab_|ompi_|opal_", name) or name in called_by_recorder:
             reasons.append(f"it defines {name}, a name of the system's")
-    for section in _sections(object_file) & {".init_array", ".preinit_array", ".fini_array",
-                                              ".ctors", ".dtors", ".init", ".fini"}:
-        reasons.append(f"it has code that runs outside of the kernel (section {section})")
+    for name in sorted(resolvers):
+        reasons.append(f"it has code that runs outside of the kernel (ifunc {name})")
+    for section in sorted(_sections(object_file)):
+        if _RUN_BY_LOADER.fullmatch(section):
+            reasons.append(f"it has code that runs outside of the kernel (section {section})")
     return reasons
 
 
-def _symbols(object_file):
-    defined, used = set(), set()
-    for line in _say(["nm", "--format=posix", str(object_file)]).splitlines():
-        name, kind = line.split()[:2]
+def _symbols(file):
+    """(defined, used, run when loaded): names in an object file, or in all of an archive."""
+    defined, used, resolvers = set(), set(), set()
+    for line in _say(["nm", "--format=posix", str(file)]).splitlines():
+        name, *rest = line.split()
+        kind = rest[0] if rest else ""  # an archive's member has a line of its own
         if kind in ("U", "w", "v"):
             used.add(name)
-        elif kind.isupper() or kind == "i":
+        elif kind == "i":
+            resolvers.add(name)
+        elif kind == "u" or (kind.isupper() and kind != "N"):
             defined.add(name)
-    return defined, used
+    return defined, used, resolvers
 
 
 def _sections(object_file):

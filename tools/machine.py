@@ -19,11 +19,11 @@ CONDA_ROUTE = "take the conda route: conda env create -f environment.yml"
 
 
 def check_folder(root):
-    """Raise Problem where the path of the kit would break make and mpicc."""
-    odd = sorted(set(str(root)) & set(" \t:$#'\"\\"))
+    """Raise Problem where the path of the kit would break venv (':') or make (the others)."""
+    odd = sorted(set(str(root)) & set("\n:$#'\"\\"))
     if odd:
         raise Problem(
-            f"the folder's path holds {odd[0]!r}, which make and mpicc cannot quote",
+            f"the folder's path holds {odd[0]!r}, which make or Python's venv cannot take",
             str(root),
             f"move it, e.g. mv {str(root)!r} ~/mpilab",
         )

@@ -96,10 +96,10 @@ def write(stamp, **facts):
 def provision(with_test_tools=False):
     """Do whatever is not done yet. Raises Problem where that is impossible."""
     with alone(ROOT / ".venv.lock"):
-        if fresh(STAMP, inputs()):
-            say(f"{VENV.name} is ready, nothing to do")
-        else:
+        if not fresh(STAMP, inputs()):
             set_up()
+        elif not with_test_tools:
+            say(f"{VENV.name} is ready, nothing to do")
         if with_test_tools and not fresh(TEST_STAMP, [*inputs(), STAMP]):
             get_test_tools()
 

@@ -1,5 +1,6 @@
 """The Python environment in .venv: make it, fill it, prove that it works, repair it."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -83,16 +84,23 @@ def make(venv):
                 f"move it away, e.g. mv {venv} {venv}.old",
             )
         shutil.rmtree(venv)
-    run = subprocess.run(
-        [sys.executable, "-m", "venv", venv],
-        env=clean_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    if run.returncode:
-        raise explain(run.stdout, venv, f"{sys.executable} -m venv")
+    # In two commands, because venv swallows what ensurepip says.
+    bare = [sys.executable, "-m", "venv", "--without-pip", venv]
+    with_pip = [python_of(venv), "-m", "ensurepip", "--upgrade", "--default-pip"]
+    for command in (bare, with_pip):
+        run = subprocess.run(
+            command,
+            env=clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        if run.returncode:
+            said = run.stdout
+            with contextlib.suppress(OSError):  # on a full disk there is no log, but a message
+                (venv / LOG).write_text(said)
+            raise explain(said, venv, " ".join(command[1:3]))
 
 
 def install(venv, root, detail):
@@ -107,7 +115,7 @@ def install(venv, root, detail):
     try:
         unfinished.touch()
         with (
-            (venv / LOG).open("w") as log,
+            (venv / LOG).open("w", buffering=1) as log,
             subprocess.Popen(
                 command,
                 cwd=root,

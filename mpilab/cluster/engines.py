@@ -107,7 +107,9 @@ class Cluster:
 
     def restart(self):
         """Bring up new ranks after a crash or a hang; what the old ones held in memory is gone."""
-        if not self.started or self._processes.nursery.poll() is not None:
+        if self.started:
+            self._processes.take_events()
+        if not self.started or self._processes.orphaned:
             self.stop()
             return self.start()
         self._launch()

@@ -37,6 +37,7 @@ class Processes:
 
     deaths            rank -> exit code, or minus the signal's number, of ranks that have ended
     lost              what else broke down, in words; empty while all is well
+    orphaned          the nursery is gone: there won't be another launch
     controller_is_up  the connection files are there
 
     Raises ClusterError where there is no place for the cluster's files, SetupError without mpirun.
@@ -48,6 +49,7 @@ class Processes:
         self.identity = uuid.uuid4().hex
         self.launches = 0
         self.deaths, self.lost, self.controller_is_up = {}, "", False
+        self.orphaned = False
         self.nursery = self.mpirun = self.log = None
         base, name = tempfile.gettempdir(), f"mpilab-cluster-{self.identity[:12]}"
         if len(os.fsencode(f"{base}/{name}/100/z-00")) > LONGEST_SOCKET_PATH:
@@ -177,11 +179,13 @@ class Processes:
             while chunk := self.events.recv(65536):
                 self.events.settimeout(0)
                 self.partial += chunk
-            self.lost = self.lost or "the parent of all engines ended (out of memory?)"
+            self.orphaned = True
         except ConnectionError:
-            self.lost = self.lost or "the parent of all engines ended (out of memory?)"
+            self.orphaned = True
         except (BlockingIOError, TimeoutError):
             pass  # no more news
+        if self.orphaned:
+            self.lost = self.lost or "the parent of all engines ended (out of memory?)"
         *lines, self.partial = self.partial.split(b"\n")
         for event in map(json.loads, lines):
             if int(event["launch"]) == self.launches:  # else of ranks that a restart has replaced

@@ -53,7 +53,9 @@ _ANSI = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
-def render(verdict, *, notebook=None, answers=None, lab_title="", recording_views=None):
+def render(
+    verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""
+):
     """The feedback page for a SubmissionVerdict, as a str to be written as UTF-8.
 
     notebook         the executed notebook; the text that its cells printed is shown.
@@ -61,6 +63,7 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
     lab_title        the lab's name for people; its id where empty.
     recording_views  dict of exercise to a list of {"svg": str, "alt": str, "caption": str}: our
                      own drawings of a recording, embedded as images.
+    note             what was amiss when the notebook was run.
 
     Of an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
     "text": str}) is highlighted in the answer, 'svg' (with 'svg_alt') is an image, 'reproduce'
@@ -86,6 +89,7 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
         count=len(items),
         exercises=exercises,
         printed=printed(notebook) if notebook is not None else [],
+        note=clean(note),
         sandbox=clean(verdict.sandbox),
     )
 

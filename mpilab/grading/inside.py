@@ -5,10 +5,12 @@ itself: buffers and recordings come out raw and are judged outside.
 
     compile   job: {"function", "allowed", "source"}
               leaves kernel.o, kernel.so and compiled.json: {"error", "diagnostics", "forbidden"}
-    run       job: {"function", "cases": [...], "groups": [...], "limit"}; needs kernel.so
+    run       job: {"function", "cases": [...], "groups": [...], "limit", "work"}; needs kernel.so
               leaves results/N.json and the raw files of case N
     call      job: {"function", "source", "calls": [...]}
               leaves called.json: what each call returned
+    execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
+              leaves executed.ipynb
 """
 
 import json
@@ -22,7 +24,9 @@ WORK = Path(".")
 def main():
     """Do what the command line says, in the current directory."""
     job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
-    {"compile": compile_answer, "run": run_answer, "call": call_answer}[sys.argv[1]](job)
+    verbs = {"compile": compile_answer, "run": run_answer, "call": call_answer,
+             "execute": execute_notebook}  # fmt: skip
+    verbs[sys.argv[1]](job)
 
 
 def compile_answer(job):
@@ -62,7 +66,7 @@ def run_answer(job):
 
     run_cases(WORK.resolve() / "kernel.so", job["function"], cases,
               groups=[tuple(names) for names in job["groups"]], limit=job["limit"],
-              on_result=keep, keep=results)  # fmt: skip
+              work=job["work"], on_result=keep, keep=results)  # fmt: skip
 
 
 def call_answer(job):
@@ -81,6 +85,20 @@ def call_answer(job):
     else:
         returned = [call(function, arguments) for arguments in job["calls"]]
     (WORK / "called.json").write_text(json.dumps(returned), encoding="utf-8")
+
+
+def execute_notebook(job):
+    """Run the notebook with papermill, which writes it once, at the end.
+
+    Writing it after every cell, papermill's default, takes longer than running a lab with figures.
+    So a cell that takes too long is interrupted, and the ones after it still run.
+    """
+    import papermill
+
+    papermill.execute_notebook(
+        "notebook.ipynb", "executed.ipynb", job["parameters"], kernel_name="python3",
+        progress_bar=False, request_save_on_cell_execute=False,
+        execution_timeout=job["cell_seconds"], interrupt_on_timeout=True)  # fmt: skip
 
 
 if __name__ == "__main__":

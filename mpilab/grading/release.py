@@ -136,6 +136,18 @@ def write_release(source, target):
     return target
 
 
+def solutions(source):
+    """{grade_id: the text of the answer cell with its solution, as a student would hand it in}."""
+    cells, _ = _read(Path(source))
+    return {
+        answer_id(cell): "\n".join(
+            line for kind, line in _lines(cell) if kind in ("given", "solution")
+        )
+        for cell in cells
+        if answer_id(cell)
+    }
+
+
 def solution_lines(source):
     """The lines that give a solution away, without their indentation, as a sorted list.
 

@@ -146,6 +146,7 @@ def _lay_out(figure, schedule):
         height=max(380, 250 + 26 * schedule.ranks),
         margin=dict(t=75, b=140),
         legend=dict(orientation="h", x=1, xanchor="right", y=1, yref="container", yanchor="top"),
+        modebar=dict(orientation="v"),  # across it would lie on the legend
         sliders=[_slider(len(schedule.rounds))],
         updatemenus=[_buttons()],
     )

@@ -63,6 +63,7 @@ TEMPLATE = go.layout.Template(
         ),
         margin=dict(l=70, r=20, t=60, b=60),
         legend=dict(bgcolor="rgba(0,0,0,0)"),
+        modebar=dict(bgcolor="rgba(0,0,0,0)", color=LINE, activecolor=TEXT),
         hoverlabel=dict(font=dict(size=13)),
         xaxis=dict(
             gridcolor=GRID,

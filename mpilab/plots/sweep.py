@@ -222,7 +222,9 @@ def _size_and_time_axes(figure, time_title):
         tickvals=ticks,
         ticktext=[style.byte_size(tick) for tick in ticks],
     )
-    figure.update_yaxes(type="log", tickformat="~s", ticksuffix="s", dtick=1, exponentformat="SI")
+    times = np.concatenate([trace.y for trace in figure.data if trace.y[0] is not None])
+    ticks = _decades(times[times > 0])
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=list(map(style.duration, ticks)))
     figure.update_yaxes(title=f"{time_title}, seconds", row=1, col=1)
     figure.update_layout(height=560, margin=dict(t=70, b=140), legend=_legend_below())
 
@@ -234,6 +236,14 @@ def _powers(first, last, most):
     return [1 << power for power in range(first, last + 1, even[0] if even else least)]
 
 
+def _decades(times):
+    """Powers of ten around `times`; up to three decades also 2 and 5 times them."""
+    first = int(np.floor(np.log10(times.min())))
+    last = int(np.ceil(np.log10(times.max())))
+    steps = (1, 2, 5) if last - first < 4 else (1,)
+    return [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+
+
 def _legend_below():
     return dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top")
 
@@ -241,7 +251,8 @@ def _legend_below():
 def _alt(table, rank_counts, algorithms, measure, models):
     sizes = np.unique(table["bytes"])
     lines = [
-        f"Time against block size, both logarithmic: {len(algorithms)} algorithms, "
+        f"Time against block size, both logarithmic: {len(algorithms)} "
+        f"algorithm{'s' * (len(algorithms) != 1)}, "
         f"{_and(rank_counts)} ranks, {style.byte_size(sizes[0])} to {style.byte_size(sizes[-1])}."
     ]
     for ranks in rank_counts:

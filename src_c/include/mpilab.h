@@ -50,8 +50,9 @@ static inline int two_runs_type(const int first[2], const int length[2], int cou
 {
     MPI_Datatype one_block;
     int err = MPI_Type_contiguous(count, type, &one_block);
-    if (err == MPI_SUCCESS)
-        err = MPI_Type_indexed(2, length, first, one_block, runs);
+    if (err != MPI_SUCCESS)
+        return err;
+    err = MPI_Type_indexed(2, length, first, one_block, runs);
     if (err == MPI_SUCCESS)
         err = MPI_Type_commit(runs);
     MPI_Type_free(&one_block);

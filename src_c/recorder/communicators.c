@@ -117,8 +117,11 @@ int communicators_open(MPI_Comm base)
     int err = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL);
     if (err == MPI_SUCCESS)
         err = PMPI_Comm_group(base, &base_group);
-    if (err == MPI_SUCCESS)
+    /* Both are met here, on every rank in the same order, before the kernel makes another one. */
+    if (err == MPI_SUCCESS) {
         communicator_number(base);
+        communicator_number(MPI_COMM_WORLD);
+    }
     return err;
 }
 

@@ -18,7 +18,7 @@ enum mpilab_flags {
         4, /* the call returns at once; done_ns is when a wait or test saw it done */
     MPILAB_COLLECTIVE = 8,   /* all ranks of the communicator have to call it */
     MPILAB_WAITS = 16,       /* a wait for requests: those whose `waiter` is this record's index */
-    MPILAB_POLLS = 32,       /* a test or probe that said "not yet"; `count` times in a row */
+    MPILAB_POLLS = 32,       /* a test or probe that said "not yet" `count` times, last at end_ns */
     MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
     MPILAB_CANCELLED = 128,
 };
@@ -40,7 +40,7 @@ struct mpilab_record {
     int64_t got_bytes;     /* received */
     int32_t got_peer;      /* source of the received message, in the base communicator */
     int32_t got_tag;
-    int32_t waiter;   /* record of the wait that this request is in, or MPILAB_NONE */
+    int32_t waiter;   /* record of the latest wait or test for this request, or MPILAB_NONE */
     int32_t count;    /* elements; requests of a wait; repetitions of a poll */
     int32_t error;    /* what the call returned */
     int32_t sequence; /* number of this collective on its communicator, from 0 */
@@ -66,23 +66,21 @@ struct mpilab_header {
 };
 
 /* The calls that the recorder knows; the names are those of MPI without their prefix. */
+/* clang-format off */
 #define MPILAB_OPERATIONS(X)                                                                       \
-    X(Send)                                                                                        \
-    X(Bsend)                                                                                       \
-    X(Ssend) X(Rsend) X(Recv) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Irecv) X(Sendrecv)          \
-        X(Sendrecv_replace) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv)             \
-            X(Send_init) X(Ssend_init) X(Recv_init) X(Start) X(Startall) X(Wait) X(Waitall)        \
-                X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_free)   \
-                    X(Cancel) X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv)      \
-                        X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce) \
-                            X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan)         \
-                                X(Exscan) X(Ibarrier) X(Ibcast) X(Igather) X(Igatherv) X(Iscatter) \
-                                    X(Iscatterv) X(Iallgather) X(Iallgatherv) X(Ialltoall)         \
-                                        X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce)       \
-                                            X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan)   \
-                                                X(Iexscan) X(Comm_dup) X(Comm_split)               \
-                                                    X(Comm_split_type) X(Comm_create)              \
-                                                        X(Comm_create_group) X(Comm_free)
+    X(Send) X(Bsend) X(Ssend) X(Rsend) X(Recv) X(Isend) X(Ibsend) X(Issend) X(Irsend) X(Irecv)     \
+    X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv)     \
+    X(Send_init) X(Ssend_init) X(Recv_init) X(Start) X(Startall)                                   \
+    X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome)            \
+    X(Request_free) X(Cancel)                                                                      \
+    X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) X(Allgather) X(Allgatherv)     \
+    X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce) X(Allreduce) X(Reduce_scatter)                 \
+    X(Reduce_scatter_block) X(Scan) X(Exscan)                                                      \
+    X(Ibarrier) X(Ibcast) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)            \
+    X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce)               \
+    X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)                                \
+    X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_free)
+/* clang-format on */
 
 enum mpilab_operation {
     MPILAB_NO_OPERATION,

@@ -20,6 +20,9 @@ static size_t mapped_bytes;
 static int file_descriptor = -1;
 static uintptr_t load_address;
 
+/* A loop may poll at this many places and still keep one record for each. */
+enum { POLLS_IN_A_LOOP = 8 };
+
 /* Where a record goes that does not fit into the file: the call is done all the same. */
 static struct mpilab_record overflow;
 /* Where calls go while nothing is recorded. */
@@ -100,12 +103,13 @@ int record_end(struct mpilab_record *record, int error)
 
 struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uintptr_t site)
 {
-    if (header == NULL || header->count == 0)
+    if (header == NULL)
         return NULL;
-    struct mpilab_record *last = &records[header->count - 1];
-    const int same = last->operation == operation && (last->flags & MPILAB_POLLS) &&
-                     last->site == site - load_address;
-    return same ? last : NULL;
+    const int64_t oldest = header->count > POLLS_IN_A_LOOP ? header->count - POLLS_IN_A_LOOP : 0;
+    for (int64_t i = header->count - 1; i >= oldest && (records[i].flags & MPILAB_POLLS); i--)
+        if (records[i].operation == operation && records[i].site == site - load_address)
+            return &records[i];
+    return NULL;
 }
 
 int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict)

@@ -17,8 +17,8 @@ int record_end(struct mpilab_record *record, int error);
 int64_t record_clock(void);
 int record_index(const struct mpilab_record *record);
 struct mpilab_record *record_at(int index);
-/* The record before this moment's, if it was the same poll at the same place: polls in a row share
- * one record, or a loop around MPI_Test would fill the file. Otherwise NULL. */
+/* The record of the same poll at the same place, if there was nothing but polls in vain since:
+ * they share one record, or a loop around MPI_Test would fill the file. Otherwise NULL. */
 struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uintptr_t site);
 void record_progress(void);
 int recorder_is_on(void);

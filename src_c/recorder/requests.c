@@ -119,13 +119,12 @@ static int watch_begin(struct watch *watch, enum mpilab_operation operation, int
     struct mpilab_record *again =
         flags & MPILAB_POLLS ? record_repeated_poll(operation, site) : NULL;
     watch->record = again != NULL ? again : record_begin(operation, flags, MPI_COMM_NULL, site);
-    if (flags & MPILAB_WAITS) {
+    if (flags & MPILAB_WAITS)
         watch->record->count = count;
-        for (int i = 0; i < count; i++) {
-            const struct pending *entry = find(requests[i]);
-            if (entry != NULL && entry->record != MPILAB_NONE)
-                record_at(entry->record)->waiter = record_index(watch->record);
-        }
+    for (int i = 0; i < count; i++) {
+        const struct pending *entry = find(requests[i]);
+        if (entry != NULL && entry->record != MPILAB_NONE)
+            record_at(entry->record)->waiter = record_index(watch->record);
     }
     return 1;
 }
@@ -210,7 +209,8 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[], MP
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct watch watch;
-    if (!recorder_is_on() ||
+    /* A loop over requests also tests those that are done: an answer, but no news. */
+    if (!recorder_is_on() || *request == MPI_REQUEST_NULL ||
         !watch_begin(&watch, MPILAB_Test, MPILAB_POLLS, 1, request, MPI_STATUSES_IGNORE, CALL_SITE))
         return PMPI_Test(request, flag, status);
     MPI_Status *own = status == MPI_STATUS_IGNORE ? &watch.few_statuses[0] : status;

@@ -1,3 +1,4 @@
+import contextlib
 import ctypes
 import os
 import signal
@@ -103,7 +104,9 @@ def files(identity):
     """Files under /tmp and /dev/shm that the processes of a cluster have open or mapped."""
     found = set()
     for process in guardian.marked(identity):
-        found |= {os.readlink(link) for link in Path(f"/proc/{process}/fd").iterdir()}
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found.add(os.readlink(link))
         maps = Path(f"/proc/{process}/maps").read_text().splitlines()
         found |= {line.split(maxsplit=5)[-1] for line in maps}
     return {name for name in found if name.startswith(("/tmp/", "/dev/shm/"))}
@@ -246,10 +249,11 @@ class TestFailures:
             cluster.apply(abort, ranks=[2], timeout=10)
 
     def test_a_timeout_names_the_silent_ranks_and_a_restart_frees_them(self, cluster):
+        cluster.apply(world_rank)  # new ranks import this module first
         begin = time.monotonic()
-        with pytest.raises(TimeoutError, match="ranks 1 and 3 are without an answer after 0.5 s"):
-            cluster.apply(receive_forever, 1, 3, timeout=0.5)
-        assert time.monotonic() - begin < 2
+        with pytest.raises(TimeoutError, match="ranks 1 and 3 are without an answer after 1 s"):
+            cluster.apply(receive_forever, 1, 3, timeout=1.0)
+        assert time.monotonic() - begin < 3
         with pytest.raises(ClusterError, match="ranks 1 and 3 are still in a former call"):
             cluster.apply(world_rank)
         assert cluster.apply(world_rank, ranks=[0, 2]) == [0, 2]

@@ -1,0 +1,761 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Allgather: seven ways to give everything to everybody
+#
+# Lab 02 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - What `MPI_Allgather` does, and seven algorithms that do it.
+# - To read off an algorithm how many rounds, messages and bytes it needs.
+# - To write two of them in C: with non-blocking calls, and by pairwise exchange.
+# - Why a program that works can still be wrong, and how to make the error visible.
+# - To measure, to hold a measurement against a model, and to doubt a table of times.
+#
+# ## What you need
+#
+# - About 120 minutes. Reading C; the lecture on point-to-point messages.
+# - 4 MPI ranks on this machine. Two cores are enough.
+# - Nothing else: the notebook compiles and runs your C itself.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 4  # MPI ranks of the cluster
+SIZES = [32, 256, 2048, 16384, 131072, 1048576]  # bytes a block
+PROCESSES = [1, 2, 4]  # numbers of ranks in the measured table
+REPETITIONS = 10  # timed calls for each point
+SEED = 1  # of the data in the buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+import numpy as np
+from IPython.display import Markdown
+
+import mpilab
+from mpilab.models import fit_hockney
+from mpilab.plots import matrix, sweep
+from mpilab.plots.rounds import rounds
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.published import implied_bandwidth, missing_factor, published_allgather
+from mpilab.schedules.allgather import schedule
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("02-allgather")
+cluster
+
+# %% [markdown]
+# ## What an allgather is
+#
+# Each of $P$ ranks has one *block* of $m$ bytes. After the call every rank has all $P$ blocks, in
+# the order of the ranks.
+#
+# ```
+#             before                 after
+# rank 0      A                      A B C D
+# rank 1      B                      A B C D
+# rank 2      C                      A B C D
+# rank 3      D                      A B C D
+# ```
+#
+# The standard says *what* has to be where in the end. It doesn't say who sends what to whom. That
+# is the algorithm, and MPI libraries have several of them. So will you.
+
+# %% [markdown]
+# ## What a message costs: the α-β model
+#
+# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the price
+# of sending anything at all; $\beta$ is the price of one more byte, so $1/\beta$ is the
+# bandwidth. Messages that wait for each other are in different *rounds* and their times add up;
+# messages of one round can travel at the same time.
+#
+# So three numbers describe an algorithm:
+#
+# - the number of **rounds**, each of which costs at least one $\alpha$;
+# - the number of **messages** of all ranks together;
+# - the **bytes** that the busiest rank has to send.
+
+# %% [markdown]
+# ## 1. Through a root: `nonblocking_gather_bcast`
+#
+# *Round 1:* everybody sends its block to rank 0.
+# *Round 2:* rank 0 sends all blocks to everybody.
+#
+# **Predict:** who sends the most bytes here, and how many blocks is that for $P = 8$? Then step
+# through the rounds with the slider.
+
+# %%
+show(rounds(schedule("nonblocking_gather_bcast", 8)))
+
+# %% [markdown]
+# Rank 0 sends 8 blocks to each of 7 others: 56 blocks. Everybody else sends a single one.
+
+# %% [markdown]
+# ## 2. All pairs at once: `nonblocking_all`
+#
+# There is only one round. Everybody sends its own block to everybody else, and nobody waits
+# before all its sends and receives are started. You will write this one in exercise 1.
+#
+# **Predict:** how many arrows will the picture for $P = 6$ have?
+
+# %%
+show(rounds(schedule("nonblocking_all", 6)))
+
+# %% [markdown]
+# ## 3. Ring: `ring`
+#
+# Each rank passes on, to its right neighbour, the block that it received last. In round 1 that is
+# its own block.
+#
+# **Predict:** after how many rounds does rank 0 of 8 hold every block? Which block comes last?
+
+# %%
+show(rounds(schedule("ring", 8)))
+
+# %% [markdown]
+# ## 4. Pairwise exchange: `pairwise`
+#
+# In step $i = 0, 1, 2, \dots$ each rank sends to rank $+ 2^i$ what it holds, and receives from
+# rank $- 2^i$. What a rank holds doubles in each step. You will write this one in exercise 2.
+#
+# **Predict:** which blocks does rank 0 hold after step 0? Which does it send in step 1?
+
+# %%
+show(rounds(schedule("pairwise", 8)))
+
+# %% [markdown]
+# The number of ranks need not be a power of two. Then the last step sends less.
+#
+# **Predict:** with $P = 6$, how many blocks does a rank send in step 2, where the distance is 4?
+# Why not all four that it holds?
+
+# %%
+show(rounds(schedule("pairwise", 6)))
+
+# %% [markdown]
+# ## 5. Recursive doubling: `recursive_doubling`
+#
+# Partners swap all that they hold: first at distance 1, then 2, then 4. Rank $r$'s partner is `r
+# ^ distance`, so both send to each other. In pairwise exchange the rank that you send to is not
+# the one that you receive from.
+#
+# If $P$ is no power of two, the ranks that are too many hand their block to a partner first, and
+# get everything from it at the end.
+#
+# **Predict:** in which round are the most bytes on their way?
+
+# %%
+show(rounds(schedule("recursive_doubling", 8)))
+
+# %% [markdown]
+# ## 6. Bruck: `bruck`
+#
+# Like pairwise exchange, but the other way round: in step $i$ a rank sends to rank $- 2^i$. It
+# also keeps its blocks in a buffer of its own, its own block first, so that what it sends always
+# lies in one piece. In the end it rotates the buffer. That costs a copy, but no message.
+#
+# ## 7. Neighbour exchange: `neighbor_exchange`
+#
+# For an even $P$. Neighbours swap, in turn to the left and to the right, the two blocks that each
+# got last. For an odd $P$ it is the ring.
+#
+# **Predict:** the ring needs 7 rounds for $P = 8$. How many does neighbour exchange need?
+
+# %%
+show(rounds(schedule("neighbor_exchange", 8)))
+
+# %% [markdown]
+# **Your turn:** does Bruck's picture differ from that of pairwise exchange? In what? Change name
+# and number below, and look.
+
+# %%
+show(rounds(schedule("bruck", 5)))
+
+# %% [markdown]
+# ## Run one
+#
+# The kit brings kernels of these algorithms. A *kernel* is a C function with exactly the
+# prototype of `MPI_Allgather`. This runs the ring on 4 ranks with 2 integers a block.
+
+# %%
+ring = mpilab.run("allgather_ring", ranks=4, count=2, seed=SEED)
+ring
+
+# %% [markdown]
+# Don't read much into the time of a first run: the ranks had to set up their connections.
+#
+# Every rank must end with the same blocks. Each row below is a rank, each column a block; shown
+# is the first integer of each.
+
+# %%
+ring.blocks[:, :, 0]
+
+# %% [markdown]
+# The run was *recorded*: every message, with its sender, receiver and bytes. A message's round
+# was found from what its sender had to wait for.
+
+# %%
+print("round  from  to  bytes")
+for message in np.sort(ring.messages, order=["round", "source"]):
+    print(
+        "{round:5}  {source:4}  {dest:2}  {bytes:5}".format(
+            **dict(zip(message.dtype.names, message.tolist(), strict=True))
+        )
+    )
+
+# %% [markdown]
+# The same as a matrix: the row sends, the column receives.
+#
+# **Predict:** which cells are empty for the ring? Which would be filled for
+# `nonblocking_gather_bcast`?
+
+# %%
+show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
+
+# %%
+through_root = mpilab.run("allgather_nonblocking_gather_bcast", ranks=4, count=2, seed=SEED)
+show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 bytes a block"))
+
+# %% [markdown]
+# ## What MPI promises, and what it doesn't
+#
+# **Buffers.** After `MPI_Isend` or `MPI_Irecv` the buffer belongs to MPI. Don't write to it (and
+# don't read what you receive) before `MPI_Wait` or `MPI_Waitall` has returned for that request.
+#
+# **Matching.** A receive takes a message of its source, tag and communicator. Two messages from
+# one rank to another with the same tag arrive in the order they were sent: they are
+# *non-overtaking*. So one tag is enough for a whole allgather.
+#
+# **No promise about time.** The messages of different senders arrive in any order.
+
+# %% [markdown]
+# ## Does `MPI_Send` wait for the receiver?
+#
+# It may, and it may not. `MPI_Send` returns when *you* can use the buffer again.
+#
+# - *Eager:* a short message is copied into a buffer of the library, and `MPI_Send` returns at
+#   once.
+# - *Rendezvous:* for a long message sender and receiver agree first. `MPI_Send` then returns only
+#   after the receiver has come.
+#
+# Between ranks of one machine Open MPI changes over at about 4 KiB. Another library, another
+# network, another limit. A correct program doesn't depend on it.
+#
+# Here is one that does: everybody sends first, then receives. The line `%%kernel NAME` makes a
+# cell a C file: it is compiled and sent to all ranks.
+
+# %%
+# %%kernel allgather_sends_first
+# #include "mpilab.h"
+#
+# int allgather_sends_first(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+#                           void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+#
+#     for (int step = 1; step < size && err == MPI_SUCCESS; step++)
+#         err = MPI_Send(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype,
+#                        (rank + step) % size, TAG, comm);
+#     for (int source = 0; source < size && err == MPI_SUCCESS; source++)
+#         if (source != rank)
+#             err = MPI_Recv(block(recvbuf, source, recvcount, recvtype), recvcount, recvtype,
+#                            source, TAG, comm, MPI_STATUS_IGNORE);
+#     return err;
+# }
+
+# %%
+mpilab.run("allgather_sends_first", count=4, seed=SEED)
+
+# %% [markdown]
+# Right on every rank. Now the same program with 25,000 integers a block, so 100 kB.
+#
+# **Predict:** what will each rank be doing after a second?
+
+# %%
+mpilab.run("allgather_sends_first", count=25_000, seed=SEED)
+
+# %% [markdown]
+# Everybody is in `MPI_Send`, and nobody gets to its receive: a *deadlock*. The report names the
+# call, the line of the cell, and who waits for whom. The kit has started new ranks meanwhile.
+#
+# You don't need long messages to find this error. In *strict mode* every send waits for its
+# receiver, as the standard allows.
+
+# %%
+mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
+
+# %% [markdown]
+# Your kernels will be run in strict mode too.
+
+# %% [markdown]
+# ## Exercise 1: all pairs at once, in C (30 points)
+#
+# Write `allgather_nonblocking_all`: every rank starts a receive from every other rank and a send
+# to every other rank, and only then waits for all of them.
+#
+# It must hold
+#
+# - for any number of ranks (1 as well) and any `recvcount` (0 as well);
+# - for any datatype, and for `MPI_IN_PLACE`;
+# - in strict mode;
+# - with $P(P-1)$ messages in one round;
+# - with point-to-point calls only: no `MPI_Allgather` or other collective inside.
+#
+# Return the first error code, or `MPI_SUCCESS`. Free what you took.
+
+# %% [markdown]
+# These help you:
+#
+# | in `mpilab.h` | |
+# |---|---|
+# | `place_own_block(…)` | puts your own block into `recvbuf`; the cell calls it for you |
+# | `block(recvbuf, i, recvcount, recvtype)` | address of block `i` |
+# | `TAG` | a tag for all messages |
+#
+# After `place_own_block` your own block is in `recvbuf`, whatever `sendbuf` was: send it from
+# there.
+#
+# Where to start: how many requests does a rank have? With whom should each rank begin, so that
+# not all of them begin with rank 0?
+
+# %% nbgrader={"grade": true, "grade_id": "nonblocking_all", "locked": false, "points": 30, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel allgather_nonblocking_all
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# int allgather_nonblocking_all(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+#                               void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+#
+#     // BEGIN SOLUTION
+#     // STUB: return err != MPI_SUCCESS ? err : MPI_ERR_OTHER;  /* your code instead of this */
+#     MPI_Request *requests = malloc(2 * (size_t)size * sizeof *requests);
+#     if (requests == NULL)
+#         return MPI_ERR_NO_MEM;
+#
+#     int started = 0;
+#     for (int step = 1; step < size && err == MPI_SUCCESS; step++) {
+#         const int source = (rank - step + size) % size;
+#         err = MPI_Irecv(block(recvbuf, source, recvcount, recvtype), recvcount, recvtype, source,
+#                         TAG, comm, &requests[started++]);
+#     }
+#     for (int step = 1; step < size && err == MPI_SUCCESS; step++)
+#         err = MPI_Isend(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype,
+#                         (rank + step) % size, TAG, comm, &requests[started++]);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+#     free(requests);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% [markdown]
+# Try it. These are the public checks; the marks come from more ranks, datatypes and sizes.
+
+# %% nbgrader={"grade": false, "grade_id": "check_nonblocking_all", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("nonblocking_all")
+
+# %% [markdown]
+# ## Exercise 2: pairwise exchange, in C (35 points)
+#
+# Write `allgather_pairwise`. In step $i$ a rank holds the $2^i$ blocks that end with its own. It
+# sends them to rank $+ 2^i$ and receives as many from rank $- 2^i$, with one `MPI_Sendrecv`.
+#
+# ```
+#    step 0         step 1                P = 4, numbers = blocks sent
+#    0 -0-> 1       0 -3,0-> 2
+#    1 -1-> 2       1 -0,1-> 3
+#    2 -2-> 3       2 -1,2-> 0
+#    3 -3-> 0       3 -2,3-> 1
+# ```
+#
+# It must hold for the same cases as exercise 1, with $\lceil \log_2 P \rceil$ rounds and one
+# message a rank and step. No block may travel to a rank that has it already. So in the last step,
+# if $P$ is no power of two, send only the blocks that are still missing at the other side.
+
+# %% [markdown]
+# The blocks 3 and 0 of rank 0 don't lie side by side: the run goes over the end of the buffer and
+# on at its start. One message can carry them all the same, with a *derived datatype*. `mpilab.h`
+# has one:
+#
+# ```c
+# MPI_Datatype run;
+# int err = wrapped_run_type(first, length, size, recvcount, recvtype, &run);
+# ```
+#
+# `run` is then `length` blocks from block `first` on, and goes on at block 0 after the last of
+# `size` blocks. Send one element of it from the start of `recvbuf`. Free it with
+# `MPI_Type_free(&run)`.
+#
+# Where to start: which run do you send in step $i$, and which run does your source send to you?
+
+# %% nbgrader={"grade": true, "grade_id": "pairwise", "locked": false, "points": 35, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel allgather_pairwise
+# #include "mpilab.h"
+#
+# int allgather_pairwise(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+#                        void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+#
+#     // BEGIN SOLUTION
+#     // STUB: return err != MPI_SUCCESS ? err : MPI_ERR_OTHER;  /* your code instead of this */
+#     for (int distance = 1; distance < size && err == MPI_SUCCESS; distance *= 2) {
+#         const int dest = (rank + distance) % size;
+#         const int source = (rank - distance + size) % size;
+#         const int length = distance < size - distance ? distance : size - distance;
+#         MPI_Datatype outgoing = MPI_DATATYPE_NULL, incoming = MPI_DATATYPE_NULL;
+#
+#         err = wrapped_run_type((rank - length + 1 + size) % size, length, size, recvcount,
+#                                recvtype, &outgoing);
+#         if (err == MPI_SUCCESS)
+#             err = wrapped_run_type((source - length + 1 + size) % size, length, size, recvcount,
+#                                    recvtype, &incoming);
+#         if (err == MPI_SUCCESS)
+#             err = MPI_Sendrecv(recvbuf, 1, outgoing, dest, TAG, recvbuf, 1, incoming, source,
+#                                TAG, comm, MPI_STATUS_IGNORE);
+#         if (outgoing != MPI_DATATYPE_NULL)
+#             MPI_Type_free(&outgoing);
+#         if (incoming != MPI_DATATYPE_NULL)
+#             MPI_Type_free(&incoming);
+#     }
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_pairwise", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("pairwise")
+
+# %% [markdown]
+# ## Exercise 3: what each algorithm costs, in Python (20 points)
+#
+# Write `cost(algorithm, P, m)`. It returns three whole numbers: the rounds, the messages of all
+# ranks together, and the bytes that the busiest rank sends. `P` is the number of ranks, `m` the
+# bytes a block.
+#
+# `algorithm` is one of the seven names above. For `recursive_doubling` you need only think of
+# powers of two; `neighbor_exchange` is asked for odd `P` too. One rank alone sends nothing.
+#
+# The pictures help: count for $P = 4$ and $P = 8$, then find the formula. For $P = 5$ and
+# pairwise exchange think of the last step.
+
+
+# %% nbgrader={"grade": true, "grade_id": "cost_model", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def cost(algorithm, P, m):
+    """Return (rounds, messages, bytes sent by the busiest rank)."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    steps = (P - 1).bit_length()  # log2(P), rounded up
+    if P == 1:
+        return 0, 0, 0
+    if algorithm == "nonblocking_gather_bcast":
+        return 2, 2 * (P - 1), (P - 1) * P * m
+    if algorithm == "nonblocking_all":
+        return 1, P * (P - 1), (P - 1) * m
+    if algorithm in ("pairwise", "bruck", "recursive_doubling"):
+        return steps, P * steps, (P - 1) * m
+    if algorithm == "neighbor_exchange" and P % 2 == 0:
+        return P // 2, P * (P // 2), (P - 1) * m
+    return P - 1, P * (P - 1), (P - 1) * m  # ring
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_cost_model", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("cost_model", cost)
+
+# %% [markdown]
+# ## Measure
+#
+# Now time. A *sweep* runs kernels over sizes and numbers of ranks. Each point is first run once
+# and compared with the right result, then called `REPETITIONS` times, after some calls to warm
+# up. Your own kernels are used where they are compiled, else the kit's.
+#
+# The time of one call is its *span*: from the moment when the first rank enters to the moment
+# when the last one leaves. If an answer is still blank, a warning says that it is left out.
+
+# %%
+METHODS = ["allgather_nonblocking_gather_bcast", "allgather_nonblocking_all", "allgather_pairwise"]
+table = mpilab.sweep(METHODS, sizes=SIZES, ranks=PROCESSES, repetitions=REPETITIONS)
+f"{len(table)} calls timed"
+
+# %% [markdown]
+# For the model you need α and β of *this* machine. Two ranks that swap one block are a ping-pong
+# in both directions at once. The ring on two ranks does just that, so its time is $\alpha + \beta
+# m$, and a line through its times gives both.
+
+# %%
+two = mpilab.sweep(["allgather_ring"], sizes=SIZES, ranks=[2], repetitions=max(REPETITIONS, 5))
+model = fit_hockney(two["bytes"], two["span_s"])
+print(model)
+print(f"bandwidth 1/β: {1 / model.beta / 1e9:.2f} GB/s")
+print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
+
+# %% [markdown]
+# Take α with a pinch of salt. If your ranks outnumber the cores, the kit has Open MPI sleep for
+# 20 µs instead of spinning while it waits; otherwise the ranks would steal each other's core.
+# That makes short messages slower than on a machine with a core for each rank.
+
+# %% [markdown]
+# The medians as a table, bytes × processes.
+
+
+# %%
+def medians(rows, method, processes):
+    """{bytes: median seconds} of one method on so many processes."""
+    chosen = rows[(rows["algorithm"] == method) & (rows["ranks"] == processes)]
+    sizes, _, median, _ = sweep.summary(chosen)
+    return dict(zip(sizes.tolist(), median.tolist(), strict=True))
+
+
+def bytes_by_processes(rows, method):
+    """Markdown table of the medians of one method."""
+    columns = [medians(rows, method, processes) for processes in PROCESSES]
+    lines = [f"| **{method}** |" + "".join(f" P = {p} |" for p in PROCESSES)]
+    lines.append("|--:|" + "--:|" * len(PROCESSES))
+    for size in SIZES:
+        times = [duration(c[size]) if size in c else "–" for c in columns]
+        lines.append(f"| {byte_size(size)} | " + " | ".join(times) + " |")
+    return "\n".join(lines)
+
+
+Markdown(
+    "\n\n".join(bytes_by_processes(table, name.removeprefix("allgather_")) for name in METHODS)
+)
+
+# %% [markdown]
+# Now the picture: medians, bars from the lower to the upper quartile, and dashed what the model
+# says from α, β and the schedule.
+#
+# **Predict:** which curve is flat, and up to which size? Where does it begin to rise like a
+# straight line? Which of the three will be slowest at 1 MiB on 4 ranks, from your `cost`?
+
+# %%
+several = table[table["ranks"] > 1]
+show(sweep.time_against_size(several, models=model))
+
+# %% [markdown]
+# Where measurement and model part, the model is too simple. It supposes a core for each rank, and
+# that a message gets in nobody's way. It knows nothing of caches, of copies inside a rank, of the
+# eager limit, nor of other programs on your machine. How many cores have you? Look at the bars,
+# too, before you call a difference a difference.
+
+# %% [markdown]
+# ## All seven
+#
+# **Predict:** which of the seven is fastest for 32 bytes, and which for 1 MiB? Order them by your
+# `cost`, then run.
+
+# %%
+others = ["ring", "recursive_doubling", "bruck", "neighbor_exchange"]
+more = mpilab.sweep(
+    [f"allgather_{name}" for name in others], sizes=SIZES, ranks=[RANKS], repetitions=REPETITIONS
+)
+seven = np.concatenate([table[table["ranks"] == RANKS], more])
+show(sweep.time_against_size(seven, models=model))
+
+# %% [markdown]
+# ## Question 1 (8 points)
+#
+# Why does the fastest algorithm change with the size of the block? Argue with the numbers of
+# rounds, messages and bytes, not with the picture alone. Say at which size you expect the change,
+# from α and β, and whether your measurement shows it. If it doesn't: why?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# For short blocks the time is nearly all start-ups: what counts is how many α a rank pays one
+# after the other, and on an oversubscribed machine how many messages there are altogether.
+# Pairwise exchange, Bruck and recursive doubling pay ⌈log2 P⌉ of them; ring and all pairs pay
+# P-1, the root of gather-and-send 2(P-1).
+#
+# For long blocks bytes decide. Gather-and-send pushes (P-1)P blocks out of one rank, everybody
+# else's busiest rank sends P-1: it loses by about a factor of P. The others send equally many
+# bytes, and what separates them is copies (Bruck's rotation), distance of partners and
+# congestion; the ring's P-1 start-ups no longer matter.
+#
+# The change is to be expected near m = α/β (the size where both halves of a message's cost are
+# equal), divided by the blocks that a message carries. With P = 4 log2 P = 2 and P-1 = 3 are
+# close, so the curves cross within the spread; more ranks would separate them.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## How do you time a thing that several ranks do?
+#
+# There are two usual ways.
+#
+# - The *span*: last exit − first entry, on one clock. It is what a program waits for.
+# - The *mean*: each rank takes its own time, and one averages over the ranks. The OSU benchmarks
+#   report this.
+#
+# **Predict:** a rank that is done early doesn't wait for the others. Which of the two is smaller?
+# For which method will they differ most?
+
+# %%
+largest = max(PROCESSES)
+lines = ["| bytes | method | span | mean | span / mean |", "|--:|---|--:|--:|--:|"]
+for size in SIZES:
+    for name in dict.fromkeys(table["algorithm"].tolist()):
+        rows = table[
+            (table["algorithm"] == name) & (table["bytes"] == size) & (table["ranks"] == largest)
+        ]
+        if len(rows):
+            span, mean = np.median(rows["span_s"]), np.median(rows["mean_s"])
+            lines.append(
+                f"| {byte_size(size)} | {name} | {duration(span)} | {duration(mean)} "
+                f"| {span / mean:.1f} |"
+            )
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Part of the difference is that ranks don't enter together, which only the span counts. Neither
+# number is wrong. A time without the words that say which one it is, is.
+
+# %% [markdown]
+# ## A published table
+#
+# In 2021 a homework at a university asked for the same two methods: gather and send to all, and
+# pairwise exchange. One report published these times (source: `data/README.md`).
+#
+# **Predict:** how long does it take one core to copy 1 MiB? How long does the shortest message
+# between two processes take? Write both down before you look at the table.
+
+# %%
+published = published_allgather()
+counts = np.unique(published["processes"]).tolist()
+lines = []
+for method in ("nonblocking_gather_bcast", "pairwise"):
+    lines += ["", f"| **{method}** |" + "".join(f" P = {p} |" for p in counts)]
+    lines.append("|--:|" + "--:|" * len(counts))
+    for size in SIZES:
+        chosen = published[(published["method"] == method) & (published["bytes"] == size)]
+        times = chosen[np.argsort(chosen["processes"])]["seconds"]
+        lines.append(f"| {byte_size(size)} | " + " | ".join(map(duration, times)) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Beside yours: the published times dotted, yours solid, in one colour for each number of
+# processes.
+#
+# **Predict:** by which factor will they differ at 32 bytes, and at 1 MiB?
+
+# %%
+show(sweep.table_against_published(published, table))
+
+# %% [markdown]
+# Another machine may be faster than yours, so a difference alone proves nothing. But some things
+# no machine can do.
+#
+# After an allgather every rank has written $P$ blocks into its memory, by whatever algorithm.
+# Divide by the published time, and you have the bandwidth that the memory would need. The table
+# doesn't say whether its bytes are those of one process or of all together; take them per process
+# first.
+#
+# **Predict:** one core writes perhaps 10 to 100 GB/s. What does the table ask for?
+
+# %%
+megabyte = published[published["bytes"] == 1048576]
+lines = ["| method | processes | published | a rank writes | all write |", "|---|--:|--:|--:|--:|"]
+for row in implied_bandwidth(megabyte):
+    lines.append(
+        f"| {row['method']} | {row['processes']} | {duration(row['seconds'])} "
+        f"| {row['per_rank'] / 1e9:.0f} GB/s | {row['all_ranks'] / 1e9:.0f} GB/s |"
+    )
+impossible = missing_factor(published)
+lines.append("")
+lines.append(
+    f"{(impossible > 1).sum()} of {len(published)} entries are shorter than 100 GB/s a "
+    f"core and 100 ns a round allow; the worst by a factor of {impossible.max():.0f}."
+)
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Three entries to think about:
+#
+# - **1.34 ns** for 512 bytes on one process (a row between those above), and two-digit
+#   nanoseconds up to 128 KiB. A nanosecond is about three clock cycles, the time of a function
+#   call that does nothing. Reading a clock takes ten times as long: nobody can *measure* such a
+#   time in one go.
+# - **36 ns** for 64 bytes on two processes. A cache line needs longer from one core to another
+#   and back.
+# - **0.623 ms** for 1 MiB on 16 processes. There 16 ranks write 16 MiB each, 256 MiB in all: 431
+#   GB/s, more than the memory of the named machine is sold for, and shared-memory MPI moves each
+#   byte about twice.
+
+# %% [markdown]
+# ## Question 2 (7 points)
+#
+# What can you conclude from the published table, and what can't you? Name an explanation that
+# would fit all of it, and how you would test that. Then say how you would measure instead: what
+# is timed, how often, with which clock, what is reported.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "published", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# No absolute time can be used, nor a bandwidth or a comparison with another machine: dozens of
+# entries are below what memory and cache lines allow. Ratios may survive if all times are too
+# short by the same factor, for example divided by the number of repetitions once too often: at
+# large sizes on 8 and 16 processes gather-and-send takes longer than pairwise, as the models say.
+# Nothing follows for small messages: there, a message of twice the size often takes less time, so
+# noise is larger than the effect.
+#
+# To test the explanation: run the program with twice the repetitions. A right result stays, a
+# wrong one halves.
+#
+# Instead: check the result; warm up; repeat enough that the total is far above the clock's
+# resolution; synchronise before each repetition; take the span or the slowest rank on a monotonic
+# clock; report median and quartiles, P, the machine, the placement of ranks, and whether bytes
+# are a process's or all together.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - An allgather can be done in 1 to $P - 1$ rounds; nobody can receive less than $P - 1$ blocks.
+# - Few rounds win for short blocks, few bytes through the busiest rank for long ones. Where they
+#   cross, α and β decide.
+# - A program that needs buffering in `MPI_Send` is wrong, even where it works. Strict mode shows
+#   it.
+# - Say what you timed: span or mean, median and spread. Then ask whether a machine could do that
+#   at all.
+#
+# ## Where to read on
+#
+# - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
+#   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.
+# - J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby: *Efficient Algorithms for All-to-All
+#   Communications in Multiport Message-Passing Systems*, IEEE Transactions on Parallel and
+#   Distributed Systems 8(11), 1997.
+# - J. Chen, L. Zhang, Y. Zhang, W. Yuan: *Performance Evaluation of Allgather Algorithms on
+#   Terascale Linux Cluster with Fast Ethernet*, HPC Asia 2005.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()

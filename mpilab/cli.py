@@ -1,0 +1,147 @@
+"""The command line: every command is one call of the package."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from mpilab import __version__
+from mpilab.errors import MpilabError
+
+
+def main(arguments=None):
+    """Run `mpilab ARGUMENTS`; the exit status: 0, 1 if something is amiss, 2 for bad usage."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return options.call(options) or 0
+    except MpilabError as error:
+        print(f"mpilab: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.errno != 28:  # ENOSPC
+            raise
+        print(f"mpilab: {error.filename or 'a file'}: no space left on the disk. Free some, and "
+              "run the same command again: what is done is kept.", file=sys.stderr)  # fmt: skip
+        return 1
+    except KeyboardInterrupt:
+        print("\nmpilab: interrupted; what is done is kept.", file=sys.stderr)
+        return 130
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="mpilab", description="A lab course in MPI collectives: run, grade, measure.")
+    parser.add_argument("--version", action="version", version=f"mpilab {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    grade = commands.add_parser("grade", help="grade the submissions of a class")
+    grade.add_argument("submissions", type=Path,
+                       help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files")
+    grade.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
+    grade.add_argument("--out", type=Path, required=True,
+                       help="directory for gradebook.sqlite, grades.csv and feedback/")
+    grade.add_argument("--jobs", type=_positive, default=2, metavar="N",
+                       help="submissions at a time (default: 2)")
+    grade.add_argument("--unsafe-no-sandbox", action="store_true",
+                       help="run submissions with your own rights; only for ones that you trust")
+    grade.add_argument("--no-progress", action="store_true", help="show no progress bar")
+    grade.set_defaults(call=_grade)
+
+    release = commands.add_parser("release", help="make the student version of a lab")
+    release.add_argument("lab", nargs="?", help="name of the lab (default: every lab)")
+    release.add_argument("--handout", type=Path, metavar="DIR",
+                         help="make a directory to hand out: the lab and all it needs, "
+                              "without solutions, rubrics and reference answers")
+    release.set_defaults(call=_release)
+
+    run = commands.add_parser("run", help="run a kernel once, and show what it did")
+    run.add_argument("kernel", help="name of the kernel, e.g. allgather_ring")
+    run.add_argument("--ranks", type=_positive, default=4, metavar="P")
+    run.add_argument("--count", type=int, default=4, help="elements a block (default: 4)")
+    run.add_argument("--datatype", default="int")
+    run.add_argument("--in-place", action="store_true")
+    run.add_argument("--strict", action="store_true",
+                     help="MPI_Send becomes MPI_Ssend: reliance on buffering hangs visibly")
+    run.add_argument("--source", type=Path, metavar="FILE.c",
+                     help="C file that defines the kernel (default: the kit's own)")
+    run.set_defaults(call=_run)
+
+    bench = commands.add_parser("bench", help="measure the figures of docs/performance.md")
+    bench.add_argument("figure", help="name of a figure, or 'all'")
+    bench.add_argument("--out", type=Path, default=Path("out/bench.json"))
+    bench.add_argument("--docs", type=Path, metavar="FILE.md",
+                       help="also put the table into this file, between its marks")
+    bench.set_defaults(call=_bench)
+    return parser
+
+
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: has to be 1 or more")
+    return number
+
+
+def _grade(options):
+    from mpilab.grading.grade import grade
+
+    if options.unsafe_no_sandbox:
+        print("WARNING: no sandbox. Submissions run with your own rights and can read and change "
+              "your files; the gradebook says so.", file=sys.stderr)  # fmt: skip
+    report = grade(options.submissions, options.lab, options.out, jobs=options.jobs,
+                   unsafe=options.unsafe_no_sandbox, progress=not options.no_progress)
+    print(report.table)
+    count = len(report.graded)
+    print(f"\n{count} of {len(report.verdicts)} submissions graded in {report.seconds:.0f} s"
+          f"{'' if count else ' (nothing has changed)'}; sandbox: {report.sandbox}")
+    print(f"marks:     {report.out / 'grades.csv'}")
+    print(f"gradebook: {report.out / 'gradebook.sqlite'}")
+    print(f"feedback:  {report.out / 'feedback'}/STUDENT.html")
+
+
+def _release(options):
+    from mpilab.build import ROOT
+    from mpilab.exercises import load
+    from mpilab.grading.release import handout, write_release
+
+    sources = sorted((ROOT / "labs" / "source").glob("*.py"))
+    labs = [options.lab] if options.lab else [source.stem for source in sources]
+    for lab in labs:
+        source = ROOT / "labs" / "source" / f"{lab}.py"
+        print(f"student version: {write_release(source, ROOT / 'labs' / f'{lab}.ipynb')}")
+        if options.handout:
+            rubric = load(ROOT / "grading" / lab / "rubric.toml")
+            references = [e.reference for e in rubric.exercises if e.reference]
+            handout(lab, options.handout, references)
+            print(f"handout: {options.handout}")
+
+
+def _run(options):
+    import tempfile
+
+    from mpilab.build import KERNELS, build, need
+    from mpilab.harness import Case
+    from mpilab.launch import run_cases
+    from mpilab.session import KernelRun
+
+    case = Case(options.kernel.partition("_")[0], options.ranks, options.count, options.datatype,
+                options.in_place, strict=options.strict)  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="mpilab-run-") as folder:
+        library = need(KERNELS) if options.source is None else build(
+            options.source.read_text(encoding="utf-8"), folder, name=options.source.name).library
+        (result,) = run_cases(library, options.kernel, [case])
+        run = KernelRun(options.kernel, result)
+        print(run)
+    return 0 if run.right else 1
+
+
+def _bench(options):
+    from mpilab.bench import run_figures, write_docs
+
+    entries = run_figures(options.figure, options.out)
+    if options.docs:
+        write_docs(entries, options.docs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Run a submission's notebook with papermill, in the sandbox: what it shows goes into the feedback.
+
+Nothing that the notebook shows brings or costs points.
+"""
+
+import json
+import sys
+from copy import deepcopy
+from dataclasses import dataclass
+
+import nbformat
+
+from mpilab import build, openmpi
+from mpilab.grading.sandbox import Limits, python_paths
+
+CELL_SECONDS = 45
+LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
+                memory=3 << 30)  # fmt: skip
+ROOT = build.ROOT
+READABLE = (ROOT / "mpilab", ROOT / "src_c", ROOT / "data", ROOT / "labs" / "checks", build.BUILD)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The executed notebook (None if it could not be brought out), and what was amiss in words."""
+
+    notebook: object
+    note: str = ""
+
+
+def execute(notebook, parameters, sandbox):
+    """Run a trusted notebook with a student's answers in it; Execution. Never raises for what
+    the answers do; raises Ungradable where the sandbox itself fails."""
+    notebook = deepcopy(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            # An answer that fails must not hide what the cells after it show.
+            tags = cell.metadata.setdefault("tags", [])
+            tags.append("raises-exception")
+    job = {"parameters": parameters, "cell_seconds": CELL_SECONDS}
+    outcome = sandbox.run(
+        [sys.executable, "-m", "mpilab.grading.inside", "execute"],
+        files={"job.json": json.dumps(job).encode(),
+               "notebook.ipynb": nbformat.writes(notebook).encode()},
+        readable=[*map(str, READABLE), *python_paths()], limits=LIMITS,
+        environment={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
+                     "OMPI_MCA_btl_tcp_if_include": "lo", **openmpi.settings(4)},
+        collect=["executed.ipynb"])  # fmt: skip
+    return Execution(_notebook(outcome), _note(outcome))
+
+
+def _notebook(outcome):
+    try:
+        return nbformat.reads(outcome.files["executed.ipynb"].decode(), as_version=4)
+    except (KeyError, ValueError):  # nothing came out, or half of a file
+        return None
+
+
+def _note(outcome):
+    if outcome.reason:
+        return f"Running your notebook was ended: {outcome.reason} was the limit."
+    if outcome.returncode != 0:
+        said = outcome.stderr.decode(errors="replace").strip().splitlines()
+        return f"Your notebook did not run to its end: {said[-1] if said else 'no word'}"
+    return ""

@@ -1,0 +1,65 @@
+"""Make grading/sample-class from grading/sample-class.toml, the lab's source and the seeded bugs.
+
+Run it after a lab has changed: `.venv/bin/python -m mpilab.grading.samples`. It is deterministic; a
+test holds the committed notebooks against it.
+"""
+
+import sys
+import tomllib
+
+import nbformat
+
+from mpilab.build import ROOT
+from mpilab.grading.answers import answer_cells
+from mpilab.grading.release import answer_id, release, solutions
+
+
+GRADING = ROOT / "grading"
+CHEAT = 'print("all public checks pass")'
+
+
+def sample_class():
+    """{student: content of the notebook, as text} of the whole class."""
+    table = tomllib.loads((GRADING / "sample-class.toml").read_text(encoding="utf-8"))
+    lab = table["lab"]
+    source = ROOT / "labs" / "source" / f"{lab}.py"
+    blank, reference = release(source), solutions(source)
+    return lab, {
+        student: _notebook(blank, reference, GRADING / lab / "bugs", answers)
+        for student, answers in table["student"].items()
+    }
+
+
+def _notebook(blank, reference, bugs, answers):
+    notebook = nbformat.from_dict(blank.copy())
+    notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
+    known = answer_cells(notebook)
+    for cell in notebook.cells:
+        exercise = answer_id(cell)
+        if exercise in known:
+            answer = answers.get(exercise, "reference")
+            if answer == "reference":
+                cell.source = reference[exercise]
+            elif answer != "blank":
+                cell.source = (bugs / answer).read_text(encoding="utf-8").rstrip("\n")
+        elif answers.get("tampered") and cell.cell_type == "code" and ".check(" in cell.source:
+            cell.source = CHEAT
+    text = nbformat.writes(notebook) + "\n"
+    return text[: len(text) // 2] if answers.get("torn") else text
+
+
+def main():
+    """Write the notebooks; the number of those that changed."""
+    lab, notebooks = sample_class()
+    changed = 0
+    for student, text in notebooks.items():
+        path = GRADING / "sample-class" / student / f"{lab}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            changed += 1
+    print(f"{len(notebooks)} notebooks in {GRADING / 'sample-class'}, {changed} of them changed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

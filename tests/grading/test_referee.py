@@ -1,0 +1,128 @@
+"""The referee in the real sandbox: single answers, and its own failures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpilab import exercises
+from mpilab.errors import Ungradable
+from mpilab.grading.referee import Referee
+from mpilab.grading.release import solutions
+from mpilab.grading.sandbox import Outcome, open_sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+RUBRIC = ROOT / "grading" / "02-allgather" / "rubric.toml"
+
+
+@pytest.fixture(scope="module")
+def rubric():
+    return exercises.load(RUBRIC, seed=2026)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return solutions(ROOT / "labs" / "source" / "02-allgather.py")
+
+
+@pytest.fixture(scope="module")
+def referee():
+    return Referee(open_sandbox(slot=9))
+
+
+def small(exercise, *items):
+    """The exercise with these items only: a quick run."""
+    return replace(exercise, items=tuple(i for i in exercise.items if i.id in items))
+
+
+def test_a_right_kernel_gets_its_points(referee, rubric, reference):
+    exercise = small(rubric.exercise("pairwise"), "strict", "algorithm")
+    verdict = referee.judge(exercise, reference["pairwise"], blank=False)
+    assert verdict.awarded == exercise.points
+
+
+def test_a_hidden_seed_makes_no_difference_to_the_verdict(referee, reference):
+    for seed in (1, 987654321):
+        exercise = small(exercises.load(RUBRIC, seed).exercise("nonblocking_all"), "strict")
+        assert referee.judge(exercise, reference["nonblocking_all"], blank=False).awarded == 4
+
+
+def test_a_right_function_gets_its_points(referee, rubric, reference):
+    exercise = rubric.exercise("cost_model")
+    assert referee.judge(exercise, reference["cost_model"], blank=False).awarded == 20
+
+
+@pytest.mark.parametrize(("source", "words"), [
+    ("def cost(algorithm, P, m):\n    return 1, 2, 3", "returned [1, 2, 3], which is not right"),
+    ("def cost(algorithm, P, m):\n    return P / 0", "ZeroDivisionError"),
+    ("price = 3", "does not define cost"),
+    ("def cost(", "SyntaxError"),
+    ("import sys\nsys.exit(0)", "SystemExit"),
+    ("while True: pass", "did not come to its end"),
+    ("def cost(algorithm, P, m):\n    return float('nan')", "not right"),
+])  # fmt: skip
+def test_a_wrong_function_is_told_what_it_did(referee, rubric, source, words):
+    verdict = referee.judge(rubric.exercise("cost_model"), source, blank=False)
+    assert verdict.awarded == 0
+    assert words in verdict.items[0].reason
+
+
+def test_a_compile_error_names_the_line_of_the_cell(referee, rubric):
+    source = "%%kernel allgather_pairwise\n#include \"mpilab.h\"\n\nint allgather_pairwise(\n"
+    verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
+    assert verdict.awarded == 0
+    assert "does not compile in line 4" in verdict.items[0].reason
+    assert verdict.items[0].evidence["source"]["line"] == 4
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ('extern void *dlsym(void *, const char *); return dlsym(0, "x") != 0;', "uses dlsym"),
+    ('extern int system(const char *); return system("id");', "uses system"),
+    ("return PMPI_Barrier(MPI_COMM_WORLD);", "calls PMPI_Barrier"),
+])  # fmt: skip
+def test_an_answer_that_reaches_for_more_is_not_run(referee, rubric, body, words):
+    head = ("#include \"mpilab.h\"\nint allgather_pairwise(const void *s, int n, MPI_Datatype t, "
+            "void *r, int m, MPI_Datatype u, MPI_Comm c) { (void)s,(void)n,(void)t,(void)r,(void)m;"
+            "(void)u,(void)c; ")  # fmt: skip
+    verdict = referee.judge(rubric.exercise("pairwise"), head + body + "}", blank=False)
+    assert verdict.awarded == 0
+    assert words in verdict.items[0].reason
+
+
+def test_a_reference_answer_cannot_be_included(referee, rubric):
+    for name in ("src_c/allgather/pairwise.c", "grading/02-allgather/rubric.toml"):
+        source = f'#include "{ROOT / name}"\n'
+        verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
+        assert "No such file" in verdict.items[0].reason
+
+
+class Broken:
+    """A sandbox that fails as told."""
+
+    description = "broken"
+
+    def __init__(self, outcome):
+        self.outcome = outcome
+
+    def run(self, *arguments, **options):
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.mark.parametrize("outcome", [
+    Ungradable("the sandbox did not come up"),
+    Outcome(0, "", b"", b"", {}),
+    Outcome(137, "host memory", b"", b"", {}),
+    Outcome(0, "", b"", b"", {"compiled.json": b"{", "called.json": b"[1]"}),
+    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "", "diagnostics": [], "forbidden": []}',
+                              "called.json": b"3"}),
+])  # fmt: skip
+@pytest.mark.parametrize("exercise", ["pairwise", "cost_model"])
+def test_what_cannot_be_judged_is_ungradable_and_never_gets_points(
+    rubric, reference, outcome, exercise
+):
+    verdict = Referee(Broken(outcome)).judge(
+        rubric.exercise(exercise), reference[exercise], blank=False)  # fmt: skip
+    assert verdict.awarded is None
+    assert verdict.outcomes() == {"ungradable"}

@@ -1,0 +1,136 @@
+"""The command line, as a person types it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpilab import bench
+from mpilab.cli import main
+from mpilab.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def mpilab(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "mpilab.cli", *map(str, arguments)],
+                          capture_output=True, text=True, cwd=ROOT, **options)  # fmt: skip
+
+
+def test_run_shows_result_messages_and_rounds():
+    said = mpilab("run", "allgather_ring", "--ranks", 3)
+    assert said.returncode == 0, said.stderr
+    assert "right on every rank" in said.stdout
+    assert "6 in 2 rounds" in said.stdout
+
+
+def test_run_takes_a_file_and_fails_where_the_kernel_is_wrong(tmp_path):
+    source = tmp_path / "mine.c"
+    source.write_text('#include "mpilab.h"\nMPILAB_ALLGATHER(mine) { (void)sendbuf, (void)sendcount,'
+                      "(void)sendtype, (void)recvbuf, (void)recvcount, (void)recvtype, (void)comm;"
+                      "return MPI_SUCCESS; }\n")  # fmt: skip
+    said = mpilab("run", "allgather_mine", "--source", source, "--ranks", 2)
+    assert said.returncode == 1
+    assert "rank 0: blocks 0, 1 are wrong (none of them was written)" in said.stdout
+
+
+def test_run_names_the_line_of_a_compile_error(tmp_path):
+    source = tmp_path / "mine.c"
+    source.write_text("int x = ;\n")
+    said = mpilab("run", "allgather_mine", "--source", source)
+    assert said.returncode == 1
+    assert "mine.c" in said.stderr and "line 1: error" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_an_unknown_kernel_is_an_error_with_its_name():
+    said = mpilab("run", "allgather_fastest")
+    assert said.returncode == 1
+    assert "allgather_fastest" in said.stdout + said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_an_unknown_collective_and_datatype_are_named(capsys):
+    assert main(["run", "gossip_ring"]) == 1
+    assert "'gossip' is unknown" in capsys.readouterr().err
+    assert main(["run", "allgather_ring", "--datatype", "float"]) == 1
+    assert "'float' is unknown; write one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["", "grade", "release", "run", "bench"])
+def test_help_is_there_for_every_command(command, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*command.split(), "--help"])
+    assert end.value.code == 0
+    assert "usage: mpilab" in capsys.readouterr().out
+
+
+def test_grade_without_a_lab_of_that_name_says_so(tmp_path, capsys):
+    assert main(["grade", str(tmp_path), "--lab", "07-none", "--out", str(tmp_path / "o")]) == 1
+    assert "07-none" in capsys.readouterr().err
+
+
+def test_grade_of_a_folder_that_does_not_exist_says_so(tmp_path, capsys):
+    missing = tmp_path / "missing"
+    assert main(["grade", str(missing), "--lab", "02-allgather", "--out", str(tmp_path)]) == 1
+    assert str(missing) in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_with_the_remedy(monkeypatch, capsys, tmp_path):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device", "/full/file")
+
+    monkeypatch.setattr("mpilab.grading.grade.grade", full)
+    assert main(["grade", str(tmp_path), "--lab", "x", "--out", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "/full/file: no space left" in said and "what is done is kept" in said
+
+
+class TestBench:
+    @pytest.fixture
+    def figures(self, monkeypatch):
+        monkeypatch.setattr(bench, "FIGURES", {})
+        bench.figure("s", "≤ 2", "nothing")(_three_values)
+
+    def test_writes_the_list_of_figures(self, figures, tmp_path):
+        out = tmp_path / "out" / "bench.json"
+        bench.run_figures("all", out)
+        (entry,) = json.loads(out.read_text(encoding="utf-8"))
+        assert entry == {"name": "_three_values", "value": 2.0, "unit": "s", "aim": "≤ 2",
+                         "against": "nothing", "spread": 0.5, "n": 3}  # fmt: skip
+
+    def test_keeps_the_figures_that_were_measured_before(self, figures, tmp_path):
+        out = tmp_path / "bench.json"
+        out.write_text('[{"name": "older", "value": 1, "unit": "", "aim": "", "against": "", '
+                       '"spread": 0, "n": 1}]')  # fmt: skip
+        bench.run_figures("_three_values", out)
+        names = [entry["name"] for entry in json.loads(out.read_text(encoding="utf-8"))]
+        assert names == ["older", "_three_values"]
+
+    def test_refuses_an_unknown_figure_and_a_broken_file(self, figures, tmp_path):
+        with pytest.raises(InputError, match="speed.*_three_values"):
+            bench.run_figures("speed", tmp_path / "bench.json")
+        (tmp_path / "bench.json").write_text("[")
+        with pytest.raises(InputError, match="remove it"):
+            bench.run_figures("all", tmp_path / "bench.json")
+
+    def test_puts_the_table_into_the_page_and_nothing_else(self, figures, tmp_path):
+        page = tmp_path / "page.md"
+        page.write_text("before\n<!-- bench: begin -->\nold\n<!-- bench: end -->\nafter\n")
+        bench.write_docs(bench.run_figures("all", tmp_path / "bench.json"), page)
+        text = page.read_text(encoding="utf-8")
+        assert text.startswith("before\n") and text.endswith("\nafter\n")
+        assert "| `_three_values` | 2 s | ± 0.5 | 3 | ≤ 2 | nothing |" in text
+        assert "old" not in text
+
+
+def _three_values():
+    return [1, 2, 3]
+
+
+def test_performance_page_shows_every_figure_that_bench_knows():
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    for name in bench.FIGURES:
+        assert f"| `{name}` |" in page

