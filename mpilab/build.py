@@ -21,8 +21,10 @@ HARNESS = BUILD / "libmpilab_harness.so"
 HARNESS_PROGRAM = BUILD / "mpilab-harness"
 KERNELS = BUILD / "libmpilab_kernels.so"
 
-# Tail calls would hide the line of the kernel that an MPI call was made in.
-FLAGS = ("-std=c11", "-fPIC", "-O2", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+# Tail calls would hide the line of the kernel that an MPI call was made in; of DWARF 5 as gcc 12
+# writes it, addr2line 2.40 tells the wrong file.
+FLAGS = ("-std=c11", "-fPIC", "-O2", "-gdwarf-4", "-fno-omit-frame-pointer",
+         "-fno-optimize-sibling-calls")  # fmt: skip
 # A function that nobody declared is an error at its line, as for newer compilers by themselves.
 WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration")
 # A tab counts as one column, as in the line that is shown.

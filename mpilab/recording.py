@@ -44,7 +44,8 @@ _RECORD_H = Path(__file__).resolve().parent.parent / "src_c" / "recorder" / "rec
 def operations():
     """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}."""
     text = _RECORD_H.read_text(encoding="utf-8")
-    names = re.findall(r"\bX\((\w+)\)", text.split("MPILAB_OPERATIONS(X)", 1)[1])
+    listing = text.split("MPILAB_OPERATIONS(X)", 1)[1].split("enum mpilab_operation", 1)[0]
+    names = re.findall(r"\bX\((\w+)\)", listing)
     return {number: f"MPI_{name}" for number, name in enumerate(names, start=1)}
 
 

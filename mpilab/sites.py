@@ -10,7 +10,8 @@ def lines_of(library, offsets):
     """(function, file, line) for each offset into `library`; line 0 where nothing is known.
 
     `offsets` is a tuple of return addresses, as the recorder writes them. A call in an inlined
-    helper of mpilab.h is told as the line of the kernel that used the helper.
+    helper of mpilab.h is told as the line of the kernel that used the helper; if it was not
+    inlined, nobody knows.
     """
     if not offsets or not Path(library).exists():
         return tuple(("", "", 0) for _ in offsets)
@@ -32,7 +33,7 @@ def _outside_of_helpers(lines):
     places = zip(lines[::2], lines[1::2], strict=False)
     pairs = [(function, *_place(place)) for function, place in places]
     own = [pair for pair in pairs if not pair[1].endswith("mpilab.h")]
-    return (own or pairs or [("", "", 0)])[0]
+    return (own or [("", "", 0)])[0]
 
 
 def _place(text):

@@ -5,6 +5,7 @@ goes first, and the newer ones take its versions wherever they can, so that most
 all. Nothing is installed but a bare environment for each Python, in a temporary folder.
 """
 
+import glob
 import json
 import os
 import re
@@ -41,11 +42,13 @@ def find_python(version):
     Debian 12 has 3.11.2.
     """
     folders = os.environ.get("PATH", "").split(os.pathsep)
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
-    candidates = [Path(folder, f"python{version}") for folder in folders]
-    candidates += pyenv.glob(f"{version}.*/bin/python")
+    pyenv = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
+    candidates = [os.path.join(folder, f"python{version}") for folder in folders]
+    candidates += glob.glob(f"{pyenv}/versions/{version}.*/bin/python")
     found = []
-    for candidate in filter(Path.exists, candidates):
+    for candidate in candidates:
+        if not os.access(candidate, os.X_OK):
+            continue
         asked = subprocess.run([candidate, "-c", WHICH], capture_output=True, text=True)
         if asked.returncode == 0:
             found.append((tuple(json.loads(asked.stdout)), candidate))

@@ -8,7 +8,6 @@ import platform
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from problem import Problem
@@ -50,15 +49,6 @@ def install_line(*needs):
     return f"{prefix}{MANAGERS[manager]} {' '.join(names)}"
 
 
-@dataclass
-class Outcome:
-    """What came of an installation: `done`, or the reason why not in `why`."""
-
-    done: bool
-    why: str = ""
-    commands: list = field(default_factory=list)
-
-
 def quietly(command):
     """Run `command` without terminal or questions. Returns its CompletedProcess."""
     return subprocess.run(
@@ -80,31 +70,42 @@ def privilege():
     return None
 
 
-def install(needs, root_only=False):
-    """Install `needs` (keys of DEBIAN) with apt-get where that asks nobody. Returns an Outcome.
+def hindrance(root_only=False):
+    """Why packages cannot be installed here without asking anybody; empty where they can.
 
-    root_only   do it for root only: sudo without a password is no licence for large packages.
+    root_only   for root only: sudo without a password is no licence for large packages.
     """
     if shutil.which("apt-get") is None:
-        return Outcome(False, "apt-get was not found")
+        return "apt-get was not found"
     prefix = privilege()
-    if prefix is None or (root_only and prefix):
-        return Outcome(False, "only root may install packages")
-    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
+    if prefix is None:
+        return "only root may install packages, and sudo would ask for a password"
+    if root_only and prefix:
+        return "set-up installs them for root only"
+    return ""
+
+
+def install(needs):
+    """Install `needs` (keys of DEBIAN) with apt-get. Returns why that failed, or an empty string;
+    where `hindrance` has something to say, that."""
+    why = hindrance()
+    if why:
+        return why
+    apt = [*privilege(), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
     apt += ["-o", "DPkg::Lock::Timeout=120"]
     names = [name for need in needs for name in DEBIAN[need]]
-    commands = [[*apt, "install", "--no-install-recommends", *names]]
-    run = quietly(commands[0])
+    command = [*apt, "install", "--no-install-recommends", *names]
+    run = quietly(command)
     if run.returncode:
         # A fresh image has no package lists, or old ones.
-        commands += [[*apt, "update"], commands[0]]
-        updated = quietly(commands[1])
-        run = quietly(commands[2]) if updated.returncode == 0 else updated
-    if run.returncode:
-        lines = run.stdout.strip().splitlines() or [f"exit status {run.returncode}"]
-        errors = [line for line in lines if line.startswith("E:")] or lines
-        return Outcome(False, f"apt-get said: {errors[-1]}", commands)
-    return Outcome(True, commands=commands)
+        run = quietly([*apt, "update"])
+        if run.returncode == 0:
+            run = quietly(command)
+    if run.returncode == 0:
+        return ""
+    lines = run.stdout.strip().splitlines() or [f"exit status {run.returncode}"]
+    errors = [line for line in lines if line.startswith("E:")] or lines
+    return f"apt-get said: {errors[-1]}"
 
 
 def check_bubblewrap():

@@ -6,6 +6,7 @@ again. A lock keeps two of them apart.
 
 import contextlib
 import fcntl
+import importlib
 import json
 import os
 import platform
@@ -124,16 +125,28 @@ def set_up():
     say(f"ready: {VENV} (Python {facts['python']}, {facts['mpi']})")
 
 
+def get(names, needs, root_only=False):
+    """Install `needs` where nobody has to be asked; `names` stands in the progress line.
+
+    Returns why that was not possible, or an empty string.
+    """
+    why = packages.hindrance(root_only)
+    if not why:
+        with step(f"installing {names} (apt-get)"):
+            why = packages.install(needs)
+    return why
+
+
 def ensure_venv_module():
     """Get Debian's python3-venv where it is missing and nobody has to be asked."""
     if machine.has_venv():
         return
-    with step(f"installing {packages.VENV_PACKAGE} (apt-get)"):
-        outcome = packages.install(["venv"])
+    why = get(packages.VENV_PACKAGE, ["venv"])
+    importlib.invalidate_caches()
     if not machine.has_venv():
         raise Problem(
             "this Python cannot make a virtual environment: its modules venv and ensurepip are "
-            f"missing ({outcome.why or packages.VENV_PACKAGE + ' did not bring them'})",
+            f"missing ({why or packages.VENV_PACKAGE + ' did not bring them'})",
             sys.executable,
             f"{packages.install_line('venv')}   or name another Python: make PYTHON=... setup",
         )
@@ -141,15 +154,13 @@ def ensure_venv_module():
 
 def ensure_bubblewrap():
     """Get bubblewrap where nobody has to be asked; never fail. Returns what was found, in words."""
+    why = ""
     if shutil.which("bwrap") is None and sys.platform == "linux":
-        with step("installing bubblewrap (apt-get)"):
-            outcome = packages.install(["bwrap"])
-        if outcome.why:
-            say(f"bubblewrap was not installed: {outcome.why}")
+        why = get("bubblewrap", ["bwrap"])
     try:
         packages.check_bubblewrap()
     except Problem as problem:
-        say(f"going on without a sandbox. {problem}")
+        say(f"going on without a sandbox{f' ({why})' if why else ''}. {problem}")
         return problem.what
     return "bubblewrap"
 
@@ -158,11 +169,11 @@ def get_test_tools():
     """Get the commands that tests need, for root; else print the line to type. Never fail."""
     missing = [tool for tool in packages.TEST_TOOLS if shutil.which(tool) is None]
     if missing:
-        with step(f"installing {', '.join(missing)} for the tests (apt-get)"):
-            outcome = packages.install(missing, root_only=True)
-        if not outcome.done:
+        names = ", ".join(missing)
+        why = get(f"{names} for the tests", missing, root_only=True)
+        if why:
             say(
-                f"tests that need {', '.join(missing)} will be skipped: {outcome.why}\n"
+                f"tests that need {names} will be skipped ({why})\n"
                 f"  where:  PATH={os.environ.get('PATH', '')}\n"
                 f"  remedy: {packages.install_line(*missing)}"
             )

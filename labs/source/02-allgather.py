@@ -215,11 +215,8 @@ ring.blocks[:, :, 0]
 # %%
 print("round  from  to  bytes")
 for message in np.sort(ring.messages, order=["round", "source"]):
-    print(
-        "{round:5}  {source:4}  {dest:2}  {bytes:5}".format(
-            **dict(zip(message.dtype.names, message.tolist(), strict=True))
-        )
-    )
+    row = [message[field] for field in ("round", "source", "dest", "bytes")]
+    print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
 # The same as a matrix: the row sends, the column receives.
@@ -563,9 +560,9 @@ show(sweep.time_against_size(several, models=model))
 
 # %% [markdown]
 # Where measurement and model part, the model is too simple. It supposes a core for each rank, and
-# that a message gets in nobody's way. It knows nothing of caches, of copies inside a rank, of the
-# eager limit, nor of other programs on your machine. How many cores have you? Look at the bars,
-# too, before you call a difference a difference.
+# that no message gets in the way of another. It knows nothing of caches, of copies inside a rank,
+# of what a derived datatype costs, of the eager limit, nor of other programs on your machine. How
+# many cores have you? Look at the bars, too, before you call a difference a difference.
 
 # %% [markdown]
 # ## All seven
@@ -603,6 +600,9 @@ show(sweep.time_against_size(seven, models=model))
 # The change is to be expected near m = α/β (the size where both halves of a message's cost are
 # equal), divided by the blocks that a message carries. With P = 4 log2 P = 2 and P-1 = 3 are
 # close, so the curves cross within the spread; more ranks would separate them.
+#
+# A measurement on two cores may say otherwise, even for long blocks: four ranks share the cores,
+# and pairwise exchange pays for packing its derived datatypes, which the model doesn't know.
 # <!-- END SOLUTION -->
 
 # %% [markdown]

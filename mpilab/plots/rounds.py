@@ -146,7 +146,8 @@ def _lay_out(figure, schedule):
         height=max(380, 250 + 26 * schedule.ranks),
         margin=dict(t=75, b=140),
         legend=dict(orientation="h", x=1, xanchor="right", y=1, yref="container", yanchor="top"),
-        modebar=dict(orientation="v"),  # across it would lie on the legend
+        # Across, it would lie on the legend; there is nothing to select.
+        modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
         sliders=[_slider(len(schedule.rounds))],
         updatemenus=[_buttons()],
     )

@@ -44,6 +44,14 @@ def test_both_axes_are_logarithmic_with_units():
     assert layout.xaxis.ticktext[0] == "32 B"
 
 
+def test_a_time_axis_is_labelled_at_1_2_5_over_few_decades_and_at_tens_over_many():
+    few = sweep.time_against_size(table()).layout.yaxis
+    assert {"2 µs", "5 µs", "10 µs"} <= set(few.ticktext)
+    assert few.tickvals[few.ticktext.index("5 µs")] == 5e-6
+    many = sweep.time_against_size(table(sizes=(32, 1 << 30))).layout.yaxis
+    assert {"10 µs", "100 µs", "1 s"} <= set(many.ticktext) and "5 µs" not in many.ticktext
+
+
 def test_every_number_of_ranks_has_its_panel_and_every_algorithm_one_legend_entry():
     figure = sweep.time_against_size(table(rank_counts=(2, 4, 8)))
     panels = [note.text for note in figure.layout.annotations]
