@@ -206,7 +206,7 @@ def _check_kernel(exercise):
     cluster = active_cluster()
     cases, groups = judge.plan(exercise, most_ranks=cluster.n)
     results = interactive.run_cases(cluster, built.library, exercise.function, cases,
-                                    groups=groups, limit=5.0)
+                                    groups=groups, limit=10.0, work=2.0)
     return judge.judge_exercise(exercise, results, most_ranks=cluster.n)
 
 

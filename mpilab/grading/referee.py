@@ -24,7 +24,7 @@ from mpilab.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 ROOT = build.ROOT
 # A case takes milliseconds. It is given up when its ranks have computed that long without an MPI
 # call, in processor time, so that a busy machine costs nobody a mark.
-CASE_WORK_S = 4.0
+CASE_WORK_S = 3.0
 CASE_LIMIT_S = 60.0
 # Everything that runs inside may read; no rubric, no reference answer, no other submission.
 READABLE = (ROOT / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" / "record.h")
