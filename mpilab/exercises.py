@@ -171,8 +171,9 @@ def _item(entry, exercise, seed, where):
     for case in cases:
         for what, formula in counted:
             _evaluate(formula, case, f"{where}, {what}")
-    return Item(entry["id"], entry["title"], entry["points"], cases, counted,
-                tuple(map(tuple, entry.get("arguments", ()))), entry.get("expected", ""))  # fmt: skip
+    arguments = tuple(map(tuple, entry.get("arguments", ())))
+    return Item(entry["id"], entry["title"], entry["points"], cases, counted, arguments,
+                entry.get("expected", ""))  # fmt: skip
 
 
 def _evaluate(formula, case, where):

@@ -7,7 +7,6 @@ after the call (MPI 4.1, chapter 6).
 from dataclasses import dataclass
 from typing import NamedTuple
 
-
 from mpilab.datatypes import datatype
 
 GUARD_BYTES = 64

@@ -88,7 +88,8 @@ def _about(exercise, case):
     options = [f"ranks={case.ranks}", f"count={case.count}"]
     if case.datatype != "int":
         options.append(f'datatype="{case.datatype}"')
-    options += [f"{name}=True" for name in ("in_place", "reversed", "strict") if getattr(case, name)]
+    flags = ("in_place", "reversed", "strict")
+    options += [f"{name}=True" for name in flags if getattr(case, name)]
     return {
         "ranks": case.ranks, "count": case.count, "datatype": case.datatype,
         "reproduce": f'mpilab.run("{exercise.function}", {", ".join(options)})',

@@ -79,7 +79,7 @@ class SubmissionVerdict:
 
     @property
     def total(self):
-        """Points of all exercises that have been judged; None where the submission is ungradable."""
+        """Points of all exercises that have been judged; None where it is ungradable."""
         if self.status == "ungradable":
             return None
         return sum(exercise.awarded or 0.0 for exercise in self.exercises)

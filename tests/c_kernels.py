@@ -40,7 +40,5 @@ def line_of(source, marker):
 def run(library, name, *, ranks=2, count=4, limit=10.0, standstill=1.0, **case):
     """The Result of one case of allgather_NAME."""
     cases = [Case("allgather", ranks, count, **case)]
-    (result,) = run_cases(
-        library, f"allgather_{name}", cases, limit=limit, standstill=standstill
-    )
+    (result,) = run_cases(library, f"allgather_{name}", cases, limit=limit, standstill=standstill)
     return result

@@ -91,7 +91,9 @@ def test_a_name_of_the_recorders_cannot_be_taken(compiler, tmp_path):
 
 
 def test_lines_are_counted_as_the_compiler_counts_them(compiler, tmp_path):
-    source = '/* a form feed \f, a line separator \u2028 and \x0b are no ends of lines */\nint x = y;\n'
+    source = (
+        "/* a form feed \f, a line separator \u2028 and \x0b are no ends of lines */\nint x = y;\n"
+    )
     (diagnostic, *_) = refused(source, tmp_path).diagnostics
     assert (diagnostic.line, diagnostic.source) == (2, "int x = y;")
 

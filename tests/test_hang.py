@@ -67,7 +67,9 @@ BODIES = {
     MPI_Request request;
     MPI_Irecv(recvbuf, 1, MPI_INT, 1 - rank, 3, comm, &request);
     while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE); /* polls */""",
-    "probes": "int flag = 0; while (!flag) MPI_Iprobe(1 - rank, 3, comm, &flag, MPI_STATUS_IGNORE);",
+    "probes": """
+    int flag = 0;
+    while (!flag) MPI_Iprobe(1 - rank, 3, comm, &flag, MPI_STATUS_IGNORE);""",
     "endless": """
     if (rank == 1) for (volatile int i = 0;; i++);
     MPI_Recv(recvbuf, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);""",

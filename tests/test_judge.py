@@ -155,8 +155,8 @@ ONE, TWO, THREE = (Case("allgather", 2, count) for count in (1, 2, 3))
 
 
 def exercise(**items):
-    return Exercise("x", "X", "kernel", tuple(
-        Item(name, name.upper(), 1, cases) for name, cases in items.items()), "allgather", "f")  # fmt: skip
+    made = tuple(Item(name, name.upper(), 1, cases) for name, cases in items.items())
+    return Exercise("x", "X", "kernel", made, "allgather", "f")
 
 
 def done(case):

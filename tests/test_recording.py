@@ -1,4 +1,4 @@
-"""The recorder writes what happened, and mpilab.recording reads it: layout, completion, matching."""
+"""The recorder writes what happened; mpilab.recording reads it: layout, completion, matching."""
 
 import re
 import subprocess
@@ -262,9 +262,7 @@ def test_both_languages_agree_on_flags_and_names_of_calls(tmp_path):
         "MPILAB_POLLS, MPILAB_SYNCHRONOUS, MPILAB_CANCELLED, MPILAB_ANY, MPILAB_NOBODY,\n"
         "MPILAB_NONE); return 0; }\n"
     )  # fmt: skip
-    subprocess.run(
-        [openmpi.tool("mpicc"), str(program), "-o", str(tmp_path / "names")], check=True
-    )
+    subprocess.run([openmpi.tool("mpicc"), str(program), "-o", str(tmp_path / "names")], check=True)
     said = subprocess.run([tmp_path / "names"], capture_output=True, text=True, check=True)
     *names, values = said.stdout.splitlines()
     assert names == [f"{number} {name}" for number, name in operations().items()]

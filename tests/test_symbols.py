@@ -94,7 +94,7 @@ def test_other_mpi_calls_are_refused_by_name(reasons, body, name):
         ('value = getenv("HOME") != NULL;', "getenv"),
         ("_exit(3);", "_exit"),
         ("value = syscall(39);", "syscall"),
-        ("extern char **environ; value = environ != NULL;", "environ"),
+        ("extern char **environ; *(char **)recvbuf = environ[0];", "environ"),
         ("extern int mpilab_recorder_close(void); mpilab_recorder_close();",
          "mpilab_recorder_close"),
         ("extern int record_clock(void); value = record_clock();", "record_clock"),
@@ -105,18 +105,19 @@ def test_the_rest_of_the_system_is_refused_by_name(reasons, body, name):
     assert reasons(body, before) == [f"it uses {name}, which an answer may not"]
 
 
-def test_no_spelling_hides_a_call(reasons):
-    hidden = "int innocent(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm) "
-    call = "innocent(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);"
-    for before in (f'{hidden} __asm__("MPI_Allgather");', "#define innocent MPI_ ## Allgather\n"
-                   "#undef innocent\n#define innocent MPI_Allgather"):  # fmt: skip
-        assert reasons(call, before) == [
-            "it calls MPI_Allgather, which this exercise does not allow"
-        ]
-    pointer = "value = MPI_Allgather != NULL;"
-    weak = f'{hidden} __attribute__((weak)) __asm__("MPI_Allgather");'
-    for body, before in ((call, weak), (f"int (*volatile f)() = MPI_Allgather; {pointer}", "")):
-        assert reasons(body, before)
+@pytest.mark.parametrize(
+    "before",
+    [
+        'int other(const void *, ...) __asm__("MPI_Allgather");',
+        'int other(const void *, ...) __asm__("MPI_Allgather") __attribute__((weak));',
+        "#define PASTE(a, b) a##b\n#define other PASTE(MPI_, Allgather)",
+        "static int (*volatile other)(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, "
+        "MPI_Comm) = MPI_Allgather;",
+    ],
+)
+def test_no_spelling_hides_a_call(reasons, before):
+    call = "other(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);"
+    assert reasons(call, before) == ["it calls MPI_Allgather, which this exercise does not allow"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_function_that_is_chosen_when_it_is_loaded_is_refused(reasons):
         ("int mpilab_recorder_close(void) { return 0; }", "mpilab_recorder_close"),
         ("int clock_gettime(clockid_t c, struct timespec *t) { t->tv_sec = c; return 0; }",
          "clock_gettime"),
-        ("int ftruncate(int f, off_t n) { return f && n; }", "ftruncate"),
+        ("int ftruncate(int f, long n) { return f && n; }", "ftruncate"),
         ("int record_progress(void) { return 0; }", "record_progress"),
         ("__attribute__((weak)) void *mmap(void) { return 0; }", "mmap"),
     ],
@@ -210,10 +211,12 @@ def test_every_allowed_call_that_moves_data_is_recorded():
         assert allowed - set(operations().values()) <= {"MPI_Test_cancelled"}, group
 
 
-def test_what_is_always_allowed_moves_no_data():
+def test_what_is_always_allowed_moves_no_data_between_ranks():
     allowed = {name for name in mpi_names() if re.fullmatch(f"MPI_({ALWAYS})", name)}
     assert "MPI_Type_vector" in allowed
-    moving = r"[Ss]end|[Rr]ecv|[Gg]ather|[Ss]catter|[Bb]cast|[Aa]lltoall|[Bb]arrier|_(Put|Get)$|File"
+    moving = (
+        r"[Ss]end|[Rr]ecv|[Gg]ather|[Ss]catter|[Bb]cast|[Aa]lltoall|[Bb]arrier|_(Put|Get)$|File"
+    )
     assert [name for name in sorted(allowed) if re.search(moving, name)] == []
     assert allowed & set(operations().values()) == set()
 
@@ -222,7 +225,7 @@ def mpi_names():
     """All functions of the installed MPI."""
     said = subprocess.run([openmpi.tool("mpicc"), "--showme:libdirs"],
                           capture_output=True, text=True, check=True)  # fmt: skip
-    library = next(Path(said.stdout.split()[0]).glob("libmpi.so*"))
+    library = next(Path(said.stdout.split()[0]).glob("libmpi.so.*"))
     said = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
     return set(re.findall(r" [TW] (MPI_\w+)$", said.stdout, re.MULTILINE))
 

@@ -4,6 +4,7 @@ Only what is new is graded: a submission, lab or rubric that has changed, or a v
 held up by the machine.
 """
 
+import compileall
 import queue
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -92,6 +93,8 @@ def grade(submissions, lab, out, *, jobs=2, unsafe=False, progress=True, root=RO
     started = time.monotonic()
     assignment = Assignment.load(lab, root)
     found = find_submissions(submissions, lab)
+    # In the sandbox nobody may write: what is compiled now is not compiled for each submission.
+    compileall.compile_dir(ROOT / "mpilab", quiet=1)
     sandboxes = queue.SimpleQueue()
     for slot in range(jobs):
         sandbox = open_sandbox(unsafe=unsafe, slot=slot)

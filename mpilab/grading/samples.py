@@ -13,7 +13,6 @@ from mpilab.build import ROOT
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.release import answer_id, release, solutions
 
-
 GRADING = ROOT / "grading"
 CHEAT = 'print("all public checks pass")'
 

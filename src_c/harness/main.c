@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     int failed = 0;
     char line[512];
     while (!failed && fgets(line, sizeof line, cases) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
         failed = mpilab_run_case(MPI_COMM_WORLD, line, argv[1], argv[2], argv[4]);
         if (failed) {
             fprintf(stderr, "mpilab-harness: %s: %s\n", line, mpilab_harness_error());

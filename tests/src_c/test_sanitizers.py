@@ -1,0 +1,76 @@
+"""The kernels, the recorder and the harness under AddressSanitizer and UBSan."""
+
+import subprocess
+
+import pytest
+from c_kernels import build_kernels
+
+from mpilab import launch, openmpi
+from mpilab.build import BUILD, ROOT
+from mpilab.harness import Case, compare
+from mpilab.launch import CRASH, DONE, run_cases
+from mpilab.schedules.allgather import ALGORITHMS
+
+pytestmark = pytest.mark.slow
+
+SANITIZED = BUILD / "sanitize"
+REPORTS = ("ERROR: AddressSanitizer", "runtime error")
+CASES = [
+    Case("allgather", ranks, count, datatype, in_place, in_place, strict)
+    for ranks in (1, 2, 3, 5)
+    for count, datatype, in_place, strict in (
+        (0, "int", False, False), (1, "struct", False, True), (7, "shifted", True, False),
+        (7, "mixed", False, False), (100, "vector", False, False), (1, "byte", True, True),
+    )
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sanitized():
+    said = subprocess.run(
+        ["make", "-C", str(ROOT / "src_c"), f"MPICC={openmpi.tool('mpicc')}", "sanitize"],
+        capture_output=True,
+        text=True,
+    )
+    assert said.returncode == 0, said.stderr
+    return SANITIZED
+
+
+@pytest.fixture
+def run(sanitized, monkeypatch):
+    """A function: Results under the sanitizers, and what the ranks said."""
+    monkeypatch.setattr(launch, "HARNESS_PROGRAM", sanitized / "mpilab-harness")
+    # Open MPI itself leaks; what it leaks at its end is not ours.
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1")
+    monkeypatch.setenv("UBSAN_OPTIONS", "print_stacktrace=1")
+    said = []
+    tail = launch._Run._end
+
+    def read_first(self):
+        said.append(self._said())
+        tail(self)
+
+    monkeypatch.setattr(launch._Run, "_end", read_first)
+
+    def results(library, function, cases):
+        came = run_cases(library, function, cases, limit=60.0)
+        return came, "".join(said)
+
+    return results
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_kernel_of_ours_runs_without_a_report(run, sanitized, algorithm):
+    results, said = run(sanitized / "libmpilab_kernels.so", f"allgather_{algorithm}", CASES)
+    for report in REPORTS:
+        assert report not in said, said
+    for result in results:
+        assert result.outcome == DONE, f"{result.case.describe()}: {result.detail}"
+        assert compare(result.case, result.outputs) == []
+
+
+def test_the_sanitizers_are_at_work(run, tmp_path):
+    library = build_kernels(tmp_path, {"late": "free(recvbuf);"})
+    (result,), said = run(library, "allgather_late", [Case("allgather", 1, 4)])
+    assert result.outcome == CRASH
+    assert "ERROR: AddressSanitizer" in said

@@ -1,0 +1,94 @@
+"""Python answers: called safely, compared with a trusted function."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mpilab.errors import InputError
+from mpilab.exercises import Exercise, Item
+from mpilab.functions import call, calls, judge_function, same, trusted
+from mpilab.verdict import FAIL, PASS, UNGRADABLE
+
+ITEM = Item("a", "A", 3, arguments=((1, 2), (3, 4)), expected="operator:add")
+ADD = Exercise("add", "Add", "python", (ITEM,), function="add")
+
+
+def verdict(function, exercise=ADD):
+    returned = {arguments: call(function, arguments) for arguments in calls(exercise)}
+    (item,) = judge_function(exercise, returned).items
+    return item
+
+
+def test_each_list_of_arguments_is_called_once():
+    twice = Exercise("x", "X", "python", (ITEM, ITEM), function="add")
+    assert calls(twice) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, b: a + b, lambda a, b: float(a + b), lambda a, b: np.int64(a + b),
+     lambda a, b: a + b + 1e-12],
+)  # fmt: skip
+def test_the_right_number_passes_in_any_form(function):
+    assert verdict(function).outcome == PASS
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda a, b: a * b, "add(1, 2) returned 2, which is not right."),
+        (lambda a, b: None, "add(1, 2) returned null, which is not right."),
+        (lambda a, b: a / 0, "add(1, 2) raised ZeroDivisionError: division by zero"),
+        (lambda a: a, "add(1, 2) raised TypeError"),
+        (lambda a, b: {1, 2}, "add(1, 2) raised TypeError: a set is no number"),
+        (lambda a, b: math.nan, "add(1, 2) returned NaN"),
+        (lambda a, b: True, "add(1, 2) returned true"),
+        (lambda a, b: 10**400, "add(1, 2) returned 1000"),
+        (lambda a, b: [a + b], "add(1, 2) returned [3]"),
+        (lambda a, b: str(a + b), 'add(1, 2) returned "3"'),
+    ],
+)  # fmt: skip
+def test_anything_else_fails_with_the_call_and_what_came(function, words):
+    item = verdict(function)
+    assert item.outcome == FAIL
+    assert words in item.reason
+    assert item.evidence["reproduce"] == "add(1, 2)"
+
+
+def test_a_call_that_did_not_come_back_is_ungradable():
+    (item,) = judge_function(ADD, {(1, 2): {"value": 3}}).items
+    assert (item.outcome, item.reason) == (UNGRADABLE, "add(3, 4) was not called")
+
+
+def test_an_item_that_calls_nothing_is_never_a_pass():
+    empty = Exercise("x", "X", "python", (Item("a", "A", 3, expected="operator:add"),))
+    assert judge_function(empty, {}).items[0].outcome == UNGRADABLE
+
+
+def test_a_long_answer_is_cut_short():
+    assert len(verdict(lambda a, b: list(range(10_000))).reason) < 400
+
+    def complain():
+        raise ValueError("x" * 9999)
+
+    assert len(call(complain, ())["error"]) == 500
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "equal"),
+    [
+        (3, 3, True), (3.0, 3, True), (3 + 1e-6, 3, False), (0, 0, True), (1e-300, 0, False),
+        ([1, 2], [1, 2], True), ([1, 2, 3], [1, 2], False), ([[1], 2], [[1], 2], True),
+        (3, [3], False), ([3], 3, False), (10**400, 10**400, True), (10**400, 1.0, False),
+        (math.inf, 3, False), (False, 0, False),
+    ],
+)  # fmt: skip
+def test_equality_is_of_numbers_and_sequences_of_numbers(value, expected, equal):
+    assert same(value, expected) == equal
+
+
+@pytest.mark.parametrize("name", ["operator:nothing", "no_such_module:f", "operator", ":f", ""])
+def test_a_trusted_function_that_is_not_there_is_named(name):
+    with pytest.raises(InputError, match="expected = "):
+        trusted(name)

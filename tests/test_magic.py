@@ -1,0 +1,82 @@
+"""%%kernel, in a real IPython shell."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from mpilab import session
+
+RIGHT = """%%kernel allgather_mine
+#include "mpilab.h"
+
+MPILAB_ALLGATHER(mine)
+{
+    (void)sendbuf, (void)sendcount, (void)sendtype, (void)recvbuf, (void)recvcount;
+    (void)recvtype, (void)comm;
+    return MPI_SUCCESS;
+}
+"""
+
+
+@pytest.fixture
+def shell():
+    session.kernels.clear()
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "mpilab")
+    yield shell
+    session.kernels.clear()
+    InteractiveShell.clear_instance()
+
+
+def shown(shell, cell):
+    """(text, HTML) of what the cell displays."""
+    with capture_output() as captured:
+        result = shell.run_cell(cell)
+    result.raise_error()
+    (output,) = captured.outputs
+    return output.data["text/plain"], output.data["text/html"]
+
+
+def test_a_kernel_that_compiles_can_be_found_by_its_name(shell):
+    text, _ = shown(shell, RIGHT)
+    assert text == "allgather_mine is compiled."
+    assert session.library_of("allgather_mine").exists()
+
+
+def test_an_error_is_shown_with_the_line_that_jupyterlab_numbers(shell):
+    text, fragment = shown(shell, RIGHT.replace("return MPI_SUCCESS;", "return MPI_SUCCES;"))
+    line = 1 + RIGHT.splitlines().index("    return MPI_SUCCESS;")
+    assert text.startswith("allgather_mine was not compiled.")
+    assert f"line {line}: error" in text
+    assert "return MPI_SUCCES;" in text
+    assert 'role="status"' in fragment
+
+
+def test_a_warning_is_shown_and_the_kernel_is_there(shell):
+    text, _ = shown(shell, RIGHT.replace("    return", "    int unused;\n    return"))
+    assert "line 8: warning: unused variable" in text
+    assert "allgather_mine" in session.kernels
+
+
+def test_a_kernel_that_no_longer_compiles_is_not_run_in_its_old_form(shell):
+    shown(shell, RIGHT)
+    shown(shell, RIGHT.replace("{", "", 1))
+    assert "allgather_mine" not in session.kernels
+
+
+def test_markup_in_the_source_does_not_become_markup(shell):
+    _, fragment = shown(shell, RIGHT.replace("return", "<script>return"))
+    assert "<script>" not in fragment
+
+
+def test_the_function_must_be_in_the_cell(shell):
+    text, _ = shown(shell, RIGHT.replace("%%kernel allgather_mine", "%%kernel allgather_other"))
+    assert "does not define the function allgather_other" in text
+    assert "allgather_other" not in session.kernels
+
+
+def test_the_magic_wants_a_name(shell):
+    with capture_output():
+        result = shell.run_cell(RIGHT.replace(" allgather_mine", "", 1))
+    with pytest.raises(ValueError, match="name the function"):
+        result.raise_error()
