@@ -68,8 +68,10 @@ def table(entries):
     lines = ["| figure | value | spread | n | aim | against |", "|---|---|---|---|---|---|"]
     for entry in entries:
         unit = f" {entry['unit']}" if entry["unit"] else ""
-        lines.append(f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
-                     f"| {entry['n']} | {entry['aim']} | {entry['against']} |")
+        lines.append(
+            f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
+            f"| {entry['n']} | {entry['aim']} | {entry['against']} |"
+        )
     return "\n".join(lines)
 
 
@@ -81,8 +83,10 @@ def machine():
             model = line.partition(":")[2].strip()
             break
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return (f"{model}, {os.cpu_count()} cores, {pages / 2**30:.0f} GiB, {platform.system()} "
-            f"{platform.release()}, Python {platform.python_version()}")
+    return (
+        f"{model}, {os.cpu_count()} cores, {pages / 2**30:.0f} GiB, {platform.system()} "
+        f"{platform.release()}, Python {platform.python_version()}"
+    )
 
 
 def write_docs(entries, path):
@@ -148,7 +152,8 @@ def grade_seconds_per_submission(repeats=3):
     seconds = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            report = grade(ROOT / "grading" / "sample-class", "02-allgather", folder,
-                           progress=False)
+            report = grade(
+                ROOT / "grading" / "sample-class", "02-allgather", folder, progress=False
+            )
             seconds.append(report.seconds / len(report.verdicts))
     return seconds

@@ -30,28 +30,44 @@ def main(arguments=None):
 
 def _parser():
     parser = argparse.ArgumentParser(
-        prog="mpilab", description="A lab course in MPI collectives: run, grade, measure.")
+        prog="mpilab", description="A lab course in MPI collectives: run, grade, measure."
+    )
     parser.add_argument("--version", action="version", version=f"mpilab {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     grade = commands.add_parser("grade", help="grade the submissions of a class")
-    grade.add_argument("submissions", type=Path,
-                       help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files")
+    grade.add_argument(
+        "submissions",
+        type=Path,
+        help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files",
+    )
     grade.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
-    grade.add_argument("--out", type=Path, required=True,
-                       help="directory for gradebook.sqlite, grades.csv and feedback/")
-    grade.add_argument("--jobs", type=_positive, default=2, metavar="N",
-                       help="submissions at a time (default: 2)")
-    grade.add_argument("--unsafe-no-sandbox", action="store_true",
-                       help="run submissions with your own rights; only for ones that you trust")
+    grade.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="directory for gradebook.sqlite, grades.csv and feedback/",
+    )
+    grade.add_argument(
+        "--jobs", type=_positive, default=2, metavar="N", help="submissions at a time (default: 2)"
+    )
+    grade.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run submissions with your own rights; only for ones that you trust",
+    )
     grade.add_argument("--no-progress", action="store_true", help="show no progress bar")
     grade.set_defaults(call=_grade)
 
     release = commands.add_parser("release", help="make the student version of a lab")
     release.add_argument("lab", nargs="?", help="name of the lab (default: every lab)")
-    release.add_argument("--handout", type=Path, metavar="DIR",
-                         help="make a directory to hand out: the lab and all it needs, "
-                              "without solutions, rubrics and reference answers")
+    release.add_argument(
+        "--handout",
+        type=Path,
+        metavar="DIR",
+        help="make a directory to hand out: the lab and all it needs, "
+        "without solutions, rubrics and reference answers",
+    )
     release.set_defaults(call=_release)
 
     run = commands.add_parser("run", help="run a kernel once, and show what it did")
@@ -60,17 +76,28 @@ def _parser():
     run.add_argument("--count", type=int, default=4, help="elements a block (default: 4)")
     run.add_argument("--datatype", default="int")
     run.add_argument("--in-place", action="store_true")
-    run.add_argument("--strict", action="store_true",
-                     help="MPI_Send becomes MPI_Ssend: reliance on buffering hangs visibly")
-    run.add_argument("--source", type=Path, metavar="FILE.c",
-                     help="C file that defines the kernel (default: the kit's own)")
+    run.add_argument(
+        "--strict",
+        action="store_true",
+        help="MPI_Send becomes MPI_Ssend: reliance on buffering hangs visibly",
+    )
+    run.add_argument(
+        "--source",
+        type=Path,
+        metavar="FILE.c",
+        help="C file that defines the kernel (default: the kit's own)",
+    )
     run.set_defaults(call=_run)
 
     bench = commands.add_parser("bench", help="measure the figures of docs/performance.md")
     bench.add_argument("figure", help="name of a figure, or 'all'")
     bench.add_argument("--out", type=Path, default=Path("out/bench.json"))
-    bench.add_argument("--docs", type=Path, metavar="FILE.md",
-                       help="also put the table into this file, between its marks")
+    bench.add_argument(
+        "--docs",
+        type=Path,
+        metavar="FILE.md",
+        help="also put the table into this file, between its marks",
+    )
     bench.set_defaults(call=_bench)
     return parser
 
@@ -88,12 +115,20 @@ def _grade(options):
     if options.unsafe_no_sandbox:
         print("WARNING: no sandbox. Submissions run with your own rights and can read and change "
               "your files; the gradebook says so.", file=sys.stderr)  # fmt: skip
-    report = grade(options.submissions, options.lab, options.out, jobs=options.jobs,
-                   unsafe=options.unsafe_no_sandbox, progress=not options.no_progress)
+    report = grade(
+        options.submissions,
+        options.lab,
+        options.out,
+        jobs=options.jobs,
+        unsafe=options.unsafe_no_sandbox,
+        progress=not options.no_progress,
+    )
     print(report.table)
     count = len(report.graded)
-    print(f"\n{count} of {len(report.verdicts)} submissions graded in {report.seconds:.0f} s"
-          f"{'' if count else ' (nothing has changed)'}; sandbox: {report.sandbox}")
+    print(
+        f"\n{count} of {len(report.verdicts)} submissions graded in {report.seconds:.0f} s"
+        f"{'' if count else ' (nothing has changed)'}; sandbox: {report.sandbox}"
+    )
     print(f"marks:     {report.out / 'grades.csv'}")
     print(f"gradebook: {report.out / 'gradebook.sqlite'}")
     print(f"feedback:  {report.out / 'feedback'}/STUDENT.html")
@@ -127,8 +162,13 @@ def _run(options):
     case = Case(options.kernel.partition("_")[0], options.ranks, options.count, options.datatype,
                 options.in_place, strict=options.strict)  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="mpilab-run-") as folder:
-        library = need(KERNELS) if options.source is None else build(
-            options.source.read_text(encoding="utf-8"), folder, name=options.source.name).library
+        library = (
+            need(KERNELS)
+            if options.source is None
+            else build(
+                options.source.read_text(encoding="utf-8"), folder, name=options.source.name
+            ).library
+        )
         (result,) = run_cases(library, options.kernel, [case])
         run = KernelRun(options.kernel, result)
         print(run)

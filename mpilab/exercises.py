@@ -160,13 +160,16 @@ def _item(entry, exercise, seed, where):
             sorted(entry["ranks"]), entry["counts"], entry.get("datatypes", ["int"]),
             entry.get("in_place", [False]), entry.get("reversed", [False]))  # fmt: skip
         strict = entry.get("strict", False)
-        cases = tuple(_case(exercise["collective"], strict, seed, *combination)
-                      for combination in combinations)
+        cases = tuple(
+            _case(exercise["collective"], strict, seed, *combination)
+            for combination in combinations
+        )
         if not cases:
             raise InputError(f"{where}: no case in it; name at least one of ranks and of counts")
     if exercise["kind"] == PYTHON and not (entry["arguments"] and entry["expected"]):
-        raise InputError(f"{where}: nothing to call or to compare with; "
-                         "fill in arguments and expected")
+        raise InputError(
+            f"{where}: nothing to call or to compare with; fill in arguments and expected"
+        )
     counted = tuple((what, entry[what]) for what in _COUNTED if what in entry)
     for case in cases:
         for what, formula in counted:

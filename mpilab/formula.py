@@ -86,7 +86,7 @@ def evaluate(formula, **values):
         )
 
     if not isinstance(formula, str):
-        raise InputError(f"formula {formula!r}: not a text; write it in quotes, e.g. \"P - 1\"")
+        raise InputError(f'formula {formula!r}: not a text; write it in quotes, e.g. "P - 1"')
     try:
         return int(value_of(ast.parse(formula.strip(), mode="eval").body))
     except SyntaxError as error:

@@ -73,8 +73,11 @@ def _verdict(item, outcome, reason, **evidence):
 def same(value, expected):
     """Equal numbers (to a relative 1e-9), or sequences of such, of the same length."""
     if isinstance(expected, list):
-        return (isinstance(value, list) and len(value) == len(expected)
-                and all(map(same, value, expected)))
+        return (
+            isinstance(value, list)
+            and len(value) == len(expected)
+            and all(map(same, value, expected))
+        )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:

@@ -65,10 +65,17 @@ class RankState:
             missing = ", ".join(map(str, self.waits_for))
             ranks = f"ranks {missing} have" if len(self.waits_for) > 1 else f"rank {missing} has"
             return f" ({ranks} not called it)"
-        peer = "" if self.peer is None else " with any rank" if self.peer == ANY else (
-            f" with rank {self.peer}")
-        details = [f"tag {self.tag}" if self.tag not in (None, ANY) else "",
-                   f"{self.bytes} bytes" if self.bytes is not None else ""]
+        peer = (
+            ""
+            if self.peer is None
+            else " with any rank"
+            if self.peer == ANY
+            else (f" with rank {self.peer}")
+        )
+        details = [
+            f"tag {self.tag}" if self.tag not in (None, ANY) else "",
+            f"{self.bytes} bytes" if self.bytes is not None else "",
+        ]
         inside = ", ".join(filter(None, details))
         return peer + (f" ({inside})" if inside and peer else "")
 
@@ -95,8 +102,10 @@ class Hang:
         if self.kind == "time-out":
             stuck = [s for s in stuck if s.state == COMPUTING] or stuck
         if not stuck:
-            return ("every rank had returned from the kernel, but MPI did not get on: "
-                    "a message or a request was left over")
+            return (
+                "every rank had returned from the kernel, but MPI did not get on: "
+                "a message or a request was left over"
+            )
         words = "; ".join(state.describe() for state in stuck[:6])
         if len(stuck) > 6:
             words += f"; and {len(stuck) - 6} more"
@@ -138,16 +147,23 @@ def _state(number, rank, ranks, now_ns):
         return RankState(number, FINISHED)
     index = rank.current
     last = len(rank.records) - 1
-    polling = (index is None and last >= 0 and rank.records["flags"][last] & POLLS
-               and now_ns - rank.records["end_ns"][last] < POLL_FRESH_S * 1e9)
+    polling = (
+        index is None
+        and last >= 0
+        and rank.records["flags"][last] & POLLS
+        and now_ns - rank.records["end_ns"][last] < POLL_FRESH_S * 1e9
+    )
     state = BLOCKED if index is not None else POLLING if polling else COMPUTING
     index = last if index is None else index
     if index < 0:
         return RankState(number, state)
     record = rank.records[index]
     # A wait is for the first of its requests that is not complete; that is what to show.
-    pending = [int(i) for i in (rank.records["waiter"] == index).nonzero()[0]
-               if rank.records["done_ns"][i] == 0]
+    pending = [
+        int(i)
+        for i in (rank.records["waiter"] == index).nonzero()[0]
+        if rank.records["done_ns"][i] == 0
+    ]
     shown = rank.records[pending[0]] if pending else record
     call = operations().get(int(record["operation"]), "an unknown call")
     if pending:
@@ -178,8 +194,11 @@ def _missing(record, ranks):
     """Ranks that have not called this collective; () where its members are not all ranks."""
     if record["members"] != len(ranks):
         return ()
-    return tuple(number for number, rank in enumerate(ranks)
-                 if rank is None or _meeting(record) not in _meetings(rank))
+    return tuple(
+        number
+        for number, rank in enumerate(ranks)
+        if rank is None or _meeting(record) not in _meetings(rank)
+    )
 
 
 def _meetings(rank):
@@ -202,25 +221,36 @@ def can_progress(ranks):
                 # Whether complete here or not: it has left, or waits for its receiver.
                 unmatched[key] = unmatched.get(key, 0) + 1
             elif _is_unanswered_probe(record) or (
-                    flags & RECEIVES and not record["done_ns"] and record["peer"] != NOBODY):
+                flags & RECEIVES and not record["done_ns"] and record["peer"] != NOBODY
+            ):
                 pending_receives.append((rank.rank, record))
     for rank in ranks:
         for record in rank.records:
             if record["flags"] & RECEIVES and record["done_ns"] and record["got_peer"] >= 0:
-                key = (int(record["communicator"]), int(record["got_peer"]), rank.rank,
-                       int(record["got_tag"]))
+                key = (
+                    int(record["communicator"]),
+                    int(record["got_peer"]),
+                    rank.rank,
+                    int(record["got_tag"]),
+                )
                 unmatched[key] = unmatched.get(key, 0) - 1
     for receiver, record in pending_receives:
         for (communicator, source, dest, tag), left in unmatched.items():
-            if (left > 0 and dest == receiver and communicator == record["communicator"]
-                    and record["peer"] in (ANY, source) and record["tag"] in (ANY, tag)):
+            if (
+                left > 0
+                and dest == receiver
+                and communicator == record["communicator"]
+                and record["peer"] in (ANY, source)
+                and record["tag"] in (ANY, tag)
+            ):
                 return True
     return _collective_complete(ranks)
 
 
 def _is_unanswered_probe(record):
     return operations().get(int(record["operation"])) in PROBES and (
-        not record["end_ns"] or record["flags"] & POLLS)
+        not record["end_ns"] or record["flags"] & POLLS
+    )
 
 
 def _collective_complete(ranks):
@@ -293,5 +323,3 @@ class Watch:
     def read(self):
         """The recordings at this moment; None for a rank that has not begun."""
         return [RankRecording(path) if peek(path) is not None else None for path in self.paths]
-
-

@@ -56,13 +56,18 @@ class Case:
         """The case as the harness reads it; `number` names the files it writes."""
         words = asdict(self)
         del words["ranks"]
-        return " ".join(f"{k}={int(v) if isinstance(v, bool | int) else v}" for k, v in
-                        {"id": number, **words}.items())
+        return " ".join(
+            f"{k}={int(v) if isinstance(v, bool | int) else v}"
+            for k, v in {"id": number, **words}.items()
+        )
 
     def describe(self):
         """The case in words, for a message: '3 ranks, count 7, datatype vector, MPI_IN_PLACE'."""
-        words = [f"{self.ranks} rank{'s' * (self.ranks != 1)}", f"count {self.count}",
-                 f"datatype {self.datatype}"]
+        words = [
+            f"{self.ranks} rank{'s' * (self.ranks != 1)}",
+            f"count {self.count}",
+            f"datatype {self.datatype}",
+        ]
         if self.in_place:
             words.append("MPI_IN_PLACE")
         if self.reversed:
@@ -81,8 +86,7 @@ class Case:
         sent, received, factor = datatype(self.datatype)
         shape = COLLECTIVES[self.collective].blocks(self, rank)
         return (
-            _fill(self.seed, rank, SEND_STREAM,
-                  shape.sent * self.count * factor * sent.extent),
+            _fill(self.seed, rank, SEND_STREAM, shape.sent * self.count * factor * sent.extent),
             _fill(self.seed, rank, RECEIVE_STREAM, shape.received * self.count * received.extent),
         )
 
@@ -145,13 +149,20 @@ class Difference:
         words = []
         if self.blocks:
             plural = len(self.blocks) > 1
-            words.append(f"block{'s' * plural} {_listing(self.blocks)} "
-                         f"{'are' if plural else 'is'} wrong")
+            words.append(
+                f"block{'s' * plural} {_listing(self.blocks)} {'are' if plural else 'is'} wrong"
+            )
             if self.untouched:
-                never = "none of it was" if self.untouched == self.blocks and not plural else (
-                    "none of them was" if self.untouched == self.blocks
-                    else f"{_listing(self.untouched)} "
-                         f"{'were' if len(self.untouched) > 1 else 'was'} never")
+                never = (
+                    "none of it was"
+                    if self.untouched == self.blocks and not plural
+                    else (
+                        "none of them was"
+                        if self.untouched == self.blocks
+                        else f"{_listing(self.untouched)} "
+                        f"{'were' if len(self.untouched) > 1 else 'was'} never"
+                    )
+                )
                 words[-1] += f" ({never} written)"
         return f"rank {self.rank}: " + "; ".join([*words, *self.notes])
 
@@ -168,8 +179,11 @@ def compare(case, outputs):
     and the send buffer, which a kernel must not change.
     """
     expected = case.expected()
-    return [difference for rank, output in enumerate(outputs)
-            if (difference := _compare_rank(case, rank, output, expected[rank])) is not None]
+    return [
+        difference
+        for rank, output in enumerate(outputs)
+        if (difference := _compare_rank(case, rank, output, expected[rank])) is not None
+    ]
 
 
 def _compare_rank(case, rank, output, expected):
@@ -194,7 +208,7 @@ def _compare_rank(case, rank, output, expected):
                 untouched.append(index)
     outside = wrong & ~data
     guard = np.zeros_like(wrong)
-    guard[:GUARD_BYTES] = guard[len(guard) - GUARD_BYTES:] = True
+    guard[:GUARD_BYTES] = guard[len(guard) - GUARD_BYTES :] = True
     if (outside & guard).any():
         notes.append("memory outside of the receive buffer was overwritten")
     if (outside & ~guard).any():

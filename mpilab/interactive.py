@@ -44,8 +44,9 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
         if failed.issuperset(group):
             results.append(Result(case, SKIPPED))
             continue
-        result = _run(cluster, library, function, number, case, limit=limit,
-                      standstill=standstill, work=work)
+        result = _run(
+            cluster, library, function, number, case, limit=limit, standstill=standstill, work=work
+        )
         if result.outcome != DONE:
             failed.update(group)
         if on_result:

@@ -32,8 +32,9 @@ def judge_exercise(exercise, results, most_ranks=None):
 
     def of(item):
         wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
-        return [by_case.get(case) or Result(case, ERROR, detail="nothing came of it")
-                for case in wanted]
+        return [
+            by_case.get(case) or Result(case, ERROR, detail="nothing came of it") for case in wanted
+        ]
 
     items = tuple(judge_item(exercise, item, of(item)) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items)
@@ -61,8 +62,13 @@ def _all(exercise, outcome, reason, evidence):
 def judge_item(exercise, item, results):
     """ItemVerdict of a kernel's item: the first case that is proved wrong decides."""
     if not results:
-        return ItemVerdict(item.id, item.title, item.points, UNGRADABLE,
-                           "none of its cases was run: the cluster has too few ranks")
+        return ItemVerdict(
+            item.id,
+            item.title,
+            item.points,
+            UNGRADABLE,
+            "none of its cases was run: the cluster has too few ranks",
+        )
     doubts = []
     for result in results:
         if result.outcome == SKIPPED:
@@ -173,6 +179,7 @@ def _wrong_counts(item, result):
             wrong.append(f"{got[what]} {_UNITS[what]} where the algorithm has {expected}")
     if not wrong:
         return None
-    return (f"the result is right, but by another algorithm: {', '.join(wrong)}.",
-            {**{f"{what} counted": got[what] for what, _ in item.counted}})
-
+    return (
+        f"the result is right, but by another algorithm: {', '.join(wrong)}.",
+        {**{f"{what} counted": got[what] for what, _ in item.counted}},
+    )

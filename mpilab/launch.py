@@ -78,8 +78,9 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                 left = [i for i in left if results[i] is None]
                 if not left:
                     break
-                run = _Run(library, function, {i: cases[i] for i in left}, ranks, Path(scratch),
-                           keep)
+                run = _Run(
+                    library, function, {i: cases[i] for i in left}, ranks, Path(scratch), keep
+                )
                 with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
                     for number, result in came:
                         results[number] = result
@@ -111,8 +112,14 @@ class _Run:
         command = [mpirun, "-n", str(ranks), str(harness), str(library), function, str(listing),
                    str(self.directory)]  # fmt: skip
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def results(self, **limits):
         """(number, Result) of each case in turn, up to and including the first that fails."""
@@ -156,9 +163,11 @@ class _Run:
         synchronises its ranks in between."""
         if following is None:
             return False
-        return any((self.directory / f"{following}.{rank}.rec").exists()
-                   or (self.directory / f"{following}.{rank}.out").exists()
-                   for rank in range(self.ranks))
+        return any(
+            (self.directory / f"{following}.{rank}.rec").exists()
+            or (self.directory / f"{following}.{rank}.out").exists()
+            for rank in range(self.ranks)
+        )
 
     def _done(self, number, case, paths):
         """The Result of a case that has come to its end; None while an output is not whole."""
@@ -190,8 +199,12 @@ class _Run:
 
     def _hung(self, number, case, hang):
         if case.record and never_began(hang.states):
-            return Result(case, ERROR, states=hang.states,
-                          detail=f"no rank began it in time; mpirun said: {_tail(self._said())}")
+            return Result(
+                case,
+                ERROR,
+                states=hang.states,
+                detail=f"no rank began it in time; mpirun said: {_tail(self._said())}",
+            )
         recording = self._recording(number, case)
         return Result(case, hang.kind, hang=hang, recording=recording, states=hang.states)
 
@@ -215,8 +228,9 @@ class _Run:
         elif match := _MPI_ABORTED.search(log):
             crashed = (self._kernel_rank(case, int(match[1])), match[2])
         recording = self._recording(number, case)
-        return Result(case, CRASH, crashed=crashed, detail=_tail(log), recording=recording,
-                      states=states)
+        return Result(
+            case, CRASH, crashed=crashed, detail=_tail(log), recording=recording, states=states
+        )
 
     @staticmethod
     def _kernel_rank(case, world_rank):
@@ -256,5 +270,3 @@ def _signal_name(number):
 
 def _tail(text, lines=12):
     return "\n".join(text.strip().splitlines()[-lines:])
-
-

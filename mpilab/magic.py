@@ -59,8 +59,11 @@ class KernelMagics(Magics):
         except BuildError as error:
             display(_message(function, "was not compiled", error.diagnostics, str(error)))
             return
-        missing = [reason for reason in forbidden(built.object, function, ["point-to-point"])
-                   if "does not define" in reason]
+        missing = [
+            reason
+            for reason in forbidden(built.object, function, ["point-to-point"])
+            if "does not define" in reason
+        ]
         if missing:
             display(_message(function, f"is not in this cell: {missing[0]}", built.warnings, ""))
             return
@@ -72,12 +75,13 @@ def _message(function, state, diagnostics, otherwise):
     notes = [str(d) for d in diagnostics] or ([otherwise] if otherwise else [])
     text = "\n".join([f"{function} {state}.", *notes])
     items = "".join(f"<pre>{html.escape(note)}</pre>" for note in notes)
-    fragment = (f'<div role="status"><code>{html.escape(function)}</code> '
-                f"{html.escape(state)}.{items}</div>")
+    fragment = (
+        f'<div role="status"><code>{html.escape(function)}</code> '
+        f"{html.escape(state)}.{items}</div>"
+    )
     return Message(text, fragment)
 
 
 def load_ipython_extension(shell):
     """%load_ext mpilab.magic"""
     shell.register_magics(KernelMagics)
-

@@ -134,20 +134,40 @@ class Recording:
         for rank in self.ranks:
             for index in _receives(rank.records):
                 record = rank.records[index]
-                key = (int(record["communicator"]), int(record["got_peer"]), rank.rank,
-                       int(record["got_tag"]))
+                key = (
+                    int(record["communicator"]),
+                    int(record["got_peer"]),
+                    rank.rank,
+                    int(record["got_tag"]),
+                )
                 waiting.setdefault(key, []).append(index)
         rows = []
         for rank in self.ranks:
             for index in _sends(rank.records, rank.rank):
                 record = rank.records[index]
-                key = (int(record["communicator"]), rank.rank, int(record["peer"]),
-                       int(record["tag"]))
+                key = (
+                    int(record["communicator"]),
+                    rank.rank,
+                    int(record["peer"]),
+                    int(record["tag"]),
+                )
                 receivers = waiting.get(key)
                 receive = receivers.pop(0) if receivers else NONE
                 done = -1 if receive == NONE else self.ranks[key[2]].records[receive]["done_ns"]
-                rows.append((rank.rank, record["peer"], record["tag"], record["communicator"],
-                             record["bytes"], 0, record["begin_ns"], done, index, receive))
+                rows.append(
+                    (
+                        rank.rank,
+                        record["peer"],
+                        record["tag"],
+                        record["communicator"],
+                        record["bytes"],
+                        0,
+                        record["begin_ns"],
+                        done,
+                        index,
+                        receive,
+                    )
+                )
         messages = np.array(rows, MESSAGE)
         messages["round"] = self._rounds(messages)
         return messages
@@ -200,8 +220,7 @@ class Recording:
         size = len(self.ranks)
         count, volume = np.zeros((size, size), np.int64), np.zeros((size, size), np.int64)
         np.add.at(count, (self.messages["source"], self.messages["dest"]), 1)
-        np.add.at(volume, (self.messages["source"], self.messages["dest"]),
-                  self.messages["bytes"])
+        np.add.at(volume, (self.messages["source"], self.messages["dest"]), self.messages["bytes"])
         return count, volume
 
 

@@ -1,10 +1,10 @@
 """What a notebook calls: run a kernel, check an answer, sweep over sizes.
 
-    import mpilab
-    cluster = mpilab.Cluster(4).start()
-    mpilab.run("allgather_ring", ranks=4, count=2)
-    mpilab.Lab("02-allgather").check("pairwise")
-    table = mpilab.sweep(["allgather_ring", "allgather_bruck"], sizes=[32, 1024])
+import mpilab
+cluster = mpilab.Cluster(4).start()
+mpilab.run("allgather_ring", ranks=4, count=2)
+mpilab.Lab("02-allgather").check("pairwise")
+table = mpilab.sweep(["allgather_ring", "allgather_bruck"], sizes=[32, 1024])
 """
 
 import html
@@ -56,8 +56,10 @@ class KernelRun:
         case = self.result.case
         if case.datatype != "int":
             raise InputError(f"datatype {case.datatype!r}: blocks are shown for 'int' only")
-        rows = [output.received[GUARD_BYTES:][:-GUARD_BYTES].view(np.int32)
-                for output in self.result.outputs]
+        rows = [
+            output.received[GUARD_BYTES:][:-GUARD_BYTES].view(np.int32)
+            for output in self.result.outputs
+        ]
         return np.stack(rows).reshape(case.ranks, -1, case.count)
 
     @property
@@ -84,10 +86,14 @@ class KernelRun:
         """What went wrong, in words; '' if nothing did."""
         result = self.result
         if result.outcome == DONE:
-            returned = [f"rank {o.rank} returned error code {o.returned}"
-                        for o in result.outputs if o.returned]
-            return "; ".join(returned or [d.describe() for d in compare(result.case,
-                                                                        result.outputs)])
+            returned = [
+                f"rank {o.rank} returned error code {o.returned}"
+                for o in result.outputs
+                if o.returned
+            ]
+            return "; ".join(
+                returned or [d.describe() for d in compare(result.case, result.outputs)]
+            )
         if result.hang:
             return f"{result.outcome}: {result.hang.describe()}"
         if result.crashed:
@@ -114,8 +120,9 @@ class KernelRun:
             spans = [output.spans_ns for output in self.result.outputs]
             last = max(span[-1, 1] for span in spans) - min(span[-1, 0] for span in spans)
             total = int(self.messages["bytes"].sum())
-            yield (f"  messages: {len(self.messages)} in {self.rounds} rounds, "
-                   f"{total} bytes in all")
+            yield (
+                f"  messages: {len(self.messages)} in {self.rounds} rounds, {total} bytes in all"
+            )
             yield f"  time:     {last / 1000:.1f} µs from the first rank's start to the last's end"
 
     def _hang_lines(self):
@@ -158,8 +165,9 @@ class Checked:
         return all(item.outcome == PASS for item in self.verdict.items)
 
     def __repr__(self):
-        lines = [f"{self.verdict.title}: "
-                 + ("all public checks pass" if self.passed else "not yet")]
+        lines = [
+            f"{self.verdict.title}: " + ("all public checks pass" if self.passed else "not yet")
+        ]
         for item in self.verdict.items:
             lines.append(f"  {'✓' if item.outcome == PASS else '✗'} {item.title}")
             if item.reason:
@@ -169,11 +177,15 @@ class Checked:
     def _repr_html_(self):
         rows = "".join(
             f"<li>{'✓' if item.outcome == PASS else '✗'} {html.escape(item.title)}"
-            + (f"<br><small>{html.escape(item.reason)}</small>" if item.reason else "") + "</li>"
-            for item in self.verdict.items)
+            + (f"<br><small>{html.escape(item.reason)}</small>" if item.reason else "")
+            + "</li>"
+            for item in self.verdict.items
+        )
         state = "all public checks pass" if self.passed else "not yet"
-        return (f'<div role="status"><b>{html.escape(self.verdict.title)}: {state}</b>'
-                f'<ul style="list-style:none">{rows}</ul></div>')
+        return (
+            f'<div role="status"><b>{html.escape(self.verdict.title)}: {state}</b>'
+            f'<ul style="list-style:none">{rows}</ul></div>'
+        )
 
 
 class Lab:
@@ -205,16 +217,18 @@ def _check_kernel(exercise):
         return judge.fail_all(exercise, "; ".join(reasons))
     cluster = active_cluster()
     cases, groups = judge.plan(exercise, most_ranks=cluster.n)
-    results = interactive.run_cases(cluster, built.library, exercise.function, cases,
-                                    groups=groups, limit=10.0, work=2.0)
+    results = interactive.run_cases(
+        cluster, built.library, exercise.function, cases, groups=groups, limit=10.0, work=2.0
+    )
     return judge.judge_exercise(exercise, results, most_ranks=cluster.n)
 
 
 def _check_function(exercise, answer):
     if not callable(answer):
         raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
-    returned = {arguments: functions.call(answer, arguments)
-                for arguments in functions.calls(exercise)}
+    returned = {
+        arguments: functions.call(answer, arguments) for arguments in functions.calls(exercise)
+    }
     return functions.judge_function(exercise, returned)
 
 
@@ -239,23 +253,32 @@ def sweep(functions, *, sizes, ranks=None, repetitions=30, warmup=5, progress=Tr
     cluster = active_cluster()
     libraries, left_out = _libraries(functions)
     rows, broken = [], set()
-    plan = [(function, number, size) for function in libraries
-            for number in (ranks or [cluster.n]) for size in sizes]
+    plan = [
+        (function, number, size)
+        for function in libraries
+        for number in (ranks or [cluster.n])
+        for size in sizes
+    ]
     for function, number, size in tqdm(plan, desc="sweep", disable=not progress, leave=False):
         if function in broken:
             continue
         collective, _, algorithm = function.partition("_")
         shape = {"collective": collective, "ranks": number, "count": size, "datatype": "byte"}
         probe, measured = interactive.run_cases(
-            cluster, libraries[function], function,
-            [Case(**shape), Case(**shape, record=False, dump=False, warmup=warmup,
-                                 repetitions=repetitions)],
-            groups=[(0,), (0,)], limit=SWEEP_LIMIT_S)
+            cluster,
+            libraries[function],
+            function,
+            [
+                Case(**shape),
+                Case(**shape, record=False, dump=False, warmup=warmup, repetitions=repetitions),
+            ],
+            groups=[(0,), (0,)],
+            limit=SWEEP_LIMIT_S,
+        )
         trouble = KernelRun(function, probe).trouble
         if trouble or measured.outcome != DONE:
             where = f"{number} rank{'s' * (number != 1)} and {size} bytes a block"
-            left_out.setdefault(function, []).append(f"with {where}: "
-                                                     f"{trouble or measured.outcome}")
+            left_out.setdefault(function, []).append(f"with {where}: {trouble or measured.outcome}")
             if measured.outcome != DONE:
                 broken.add(function)
             continue
@@ -276,13 +299,18 @@ def _libraries(functions):
         except InputError as error:
             missing[function] = [str(error)]
     if not libraries:
-        raise InputError("; ".join(reason for (reason,) in missing.values())
-                         or "sweep([]): name at least one kernel")
+        raise InputError(
+            "; ".join(reason for (reason,) in missing.values())
+            or "sweep([]): name at least one kernel"
+        )
     return libraries, missing
 
 
 def _warn_of(left_out, broken):
     for function, reasons in left_out.items():
-        more = "; it was not tried any further" if function in broken else (
-            f"; and {len(reasons) - 1} times more" if len(reasons) > 1 else "")
+        more = (
+            "; it was not tried any further"
+            if function in broken
+            else (f"; and {len(reasons) - 1} times more" if len(reasons) > 1 else "")
+        )
         warnings.warn(f"{function} is left out of the sweep {reasons[0]}{more}", stacklevel=3)

@@ -53,9 +53,7 @@ _ANSI = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
-def render(
-    verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""
-):
+def render(verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""):
     """The feedback page for a SubmissionVerdict, as a str to be written as UTF-8.
 
     notebook         the executed notebook; the text that its cells printed is shown.

@@ -50,7 +50,8 @@ class Assignment:
                 known = ", ".join(stubs)
                 raise exercises.InputError(
                     f"{rubric_path}: exercise {exercise.id!r} has no answer cell in the lab; "
-                    f"it has {known}")
+                    f"it has {known}"
+                )
         return cls(lab, notebook, rubric)
 
     @property
@@ -103,9 +104,16 @@ def grade(submissions, lab, out, *, jobs=2, unsafe=False, progress=True, root=RO
     (out / "feedback").mkdir(parents=True, exist_ok=True)
     with books.Gradebook(out / "gradebook.sqlite") as book:
         todo = [s for s in found if _standing(book, assignment, s) is None]
-        with ThreadPoolExecutor(jobs) as pool, tqdm(
-                total=len(found), initial=len(found) - len(todo), desc=f"grading {lab}",
-                unit="submission", disable=not progress) as bar:
+        with (
+            ThreadPoolExecutor(jobs) as pool,
+            tqdm(
+                total=len(found),
+                initial=len(found) - len(todo),
+                desc=f"grading {lab}",
+                unit="submission",
+                disable=not progress,
+            ) as bar,
+        ):
             futures = [pool.submit(_grade_one, assignment, s, sandboxes, book, out) for s in todo]
             try:
                 for future in as_completed(futures):
@@ -118,8 +126,9 @@ def grade(submissions, lab, out, *, jobs=2, unsafe=False, progress=True, root=RO
         verdicts = books.in_order([v for v in book.verdicts(lab) if v.student in students])
     books.write_csv(verdicts, out / "grades.csv", assignment.points)
     graded = [submission.student for submission in todo]
-    return Report(verdicts, graded, assignment, out, time.monotonic() - started,
-                  sandbox.description)
+    return Report(
+        verdicts, graded, assignment, out, time.monotonic() - started, sandbox.description
+    )
 
 
 def _standing(book, assignment, submission):
@@ -152,9 +161,16 @@ def judge(assignment, submission, sandbox):
         submitted = parse(submission)
         notebook, problems = transplant(assignment.notebook, submitted)
     except Ungradable as error:
-        verdict = SubmissionVerdict(submission.student, assignment.lab, tuple(
-            ungradable(exercise, "The submission could not be read.")
-            for exercise in rubric.exercises), str(error), sandbox.description)
+        verdict = SubmissionVerdict(
+            submission.student,
+            assignment.lab,
+            tuple(
+                ungradable(exercise, "The submission could not be read.")
+                for exercise in rubric.exercises
+            ),
+            str(error),
+            sandbox.description,
+        )
         return verdict, render(verdict, lab_title=rubric.title)
 
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
@@ -167,12 +183,14 @@ def judge(assignment, submission, sandbox):
             continue
         source = answers[exercise.id]
         verdicts.append(referee.judge(exercise, source, blank=is_blank(source, stubs[exercise.id])))
-    verdict = SubmissionVerdict(submission.student, assignment.lab, tuple(verdicts), "",
-                                sandbox.description)
+    verdict = SubmissionVerdict(
+        submission.student, assignment.lab, tuple(verdicts), "", sandbox.description
+    )
     try:
         execution = execute(notebook, rubric.parameters, sandbox)
         shown, note = execution.notebook, execution.note
     except MpilabError as error:
         shown, note = None, f"Your notebook could not be run: {error}"
-    return verdict, render(verdict, notebook=shown, answers=answers, lab_title=rubric.title,
-                           note=note)
+    return verdict, render(
+        verdict, notebook=shown, answers=answers, lab_title=rubric.title, note=note
+    )

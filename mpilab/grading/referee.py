@@ -73,8 +73,13 @@ class Referee:
     def _kernel(self, exercise, source):
         job = {"function": exercise.function, "allowed": exercise.allowed,
                "source": build.cell_source(source)}  # fmt: skip
-        outcome = self._run("compile", job, limits=COMPILE_LIMITS, collect=["*"],
-                            readable=[build.need(build.RECORDER)])
+        outcome = self._run(
+            "compile",
+            job,
+            limits=COMPILE_LIMITS,
+            collect=["*"],
+            readable=[build.need(build.RECORDER)],
+        )
         said = _json(outcome, "compiled.json", "compiling")
         if said["error"]:
             first = next((d for d in said["diagnostics"] if "error" in d["severity"]), None)
@@ -102,7 +107,8 @@ class Referee:
         if outcome.reason or outcome.returncode != 0:
             said = outcome.stderr.decode(errors="replace").strip()[-500:]
             raise Ungradable(
-                f"the run ended before all cases were tried: {outcome.reason or said or 'no word'}")
+                f"the run ended before all cases were tried: {outcome.reason or said or 'no word'}"
+            )
         with tempfile.TemporaryDirectory(prefix="mpilab-results-") as folder:
             for name, content in outcome.files.items():
                 (Path(folder) / Path(name).name).write_bytes(content)
@@ -116,7 +122,8 @@ class Referee:
         outcome = self._run("call", job, limits=CALL_LIMITS, collect=["called.json"])
         if outcome.reason:
             return judge.fail_all(
-                exercise, f"It did not come to its end: {outcome.reason} was the limit.")
+                exercise, f"It did not come to its end: {outcome.reason} was the limit."
+            )
         returned = _json(outcome, "called.json", "calling the answer")
         if not isinstance(returned, list) or len(returned) != len(calls):
             raise Ungradable("what the answer returned did not come out of the sandbox whole")
@@ -124,8 +131,10 @@ class Referee:
 
 
 def _for_a_person(exercise):
-    items = tuple(ItemVerdict(item.id, item.title, item.points, MANUAL, "A person reads this.")
-                  for item in exercise.items)
+    items = tuple(
+        ItemVerdict(item.id, item.title, item.points, MANUAL, "A person reads this.")
+        for item in exercise.items
+    )
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
@@ -146,8 +155,10 @@ def _result(folder, number, case):
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         outcome = said["outcome"]
-        states = tuple(RankState(**{**state, "waits_for": tuple(state["waits_for"])})
-                       for state in said["states"])
+        states = tuple(
+            RankState(**{**state, "waits_for": tuple(state["waits_for"])})
+            for state in said["states"]
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise Ungradable(f"a result did not come out of the sandbox whole: {error}") from None
     result = Result(case, outcome, detail=said["detail"], states=states)
@@ -179,4 +190,3 @@ def with_source(verdict, source):
         return replace(item, evidence=evidence)
 
     return replace(verdict, items=tuple(map(shown, verdict.items)))
-

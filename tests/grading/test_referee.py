@@ -68,7 +68,7 @@ def test_a_wrong_function_is_told_what_it_did(referee, rubric, source, words):
 
 
 def test_a_compile_error_names_the_line_of_the_cell(referee, rubric):
-    source = "%%kernel allgather_pairwise\n#include \"mpilab.h\"\n\nint allgather_pairwise(\n"
+    source = '%%kernel allgather_pairwise\n#include "mpilab.h"\n\nint allgather_pairwise(\n'
     verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
     assert verdict.awarded == 0
     assert "does not compile in line 4" in verdict.items[0].reason
