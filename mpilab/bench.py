@@ -144,8 +144,8 @@ def cluster_ready_ratio(repeats=5):
     return [ready / floor for ready, floor in measure_ready(4, repeats)]
 
 
-@figure("s", "≤ 12", "wall time of the sample class, 2 at a time, over its submissions")
-def grade_seconds_per_submission(repeats=3):
+@figure("s", "≤ 12", "wall time of the sample class, with the default `--jobs`, over its submissions")
+def grade_seconds_per_submission(repeats=2):
     """Wall seconds that a submission of the sample class takes."""
     from mpilab.grading.grade import grade
 

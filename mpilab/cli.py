@@ -49,7 +49,10 @@ def _parser():
         help="directory for gradebook.sqlite, grades.csv and feedback/",
     )
     grade.add_argument(
-        "--jobs", type=_positive, default=2, metavar="N", help="submissions at a time (default: 2)"
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        help="submissions at a time (default: one more than there are cores)",
     )
     grade.add_argument(
         "--unsafe-no-sandbox",

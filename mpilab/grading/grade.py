@@ -5,6 +5,7 @@ held up by the machine.
 """
 
 import compileall
+import os
 import queue
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -82,7 +83,7 @@ class Report:
         return books.mark_table(self.verdicts, self.assignment.points)
 
 
-def grade(submissions, lab, out, *, jobs=2, unsafe=False, progress=True, root=ROOT):
+def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT):
     """Grade all submissions of `lab` below `submissions` into the directory `out`; Report.
 
     Leaves gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` submissions are
@@ -91,6 +92,8 @@ def grade(submissions, lab, out, *, jobs=2, unsafe=False, progress=True, root=RO
     """
     from tqdm.auto import tqdm
 
+    # A submission is idle now and then, when its lab waits for a deadlock to be noticed.
+    jobs = jobs or len(os.sched_getaffinity(0)) + 1
     started = time.monotonic()
     assignment = Assignment.load(lab, root)
     found = find_submissions(submissions, lab)
