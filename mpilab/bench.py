@@ -144,7 +144,7 @@ def cluster_ready_ratio(repeats=5):
     return [ready / floor for ready, floor in measure_ready(4, repeats)]
 
 
-@figure("s", "≤ 12", "wall time of the sample class, with the default `--jobs`, over its submissions")
+@figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
 def grade_seconds_per_submission(repeats=2):
     """Wall seconds that a submission of the sample class takes."""
     from mpilab.grading.grade import grade

@@ -18,6 +18,7 @@ from mpilab import __version__, exercises
 from mpilab.build import ROOT
 from mpilab.errors import MpilabError, Ungradable
 from mpilab.grading import gradebook as books
+from mpilab.grading import marks
 from mpilab.grading.answers import answer_cells, is_blank, transplant
 from mpilab.grading.execute import execute
 from mpilab.grading.feedback import render
@@ -80,7 +81,7 @@ class Report:
     @property
     def table(self):
         """The mark table as text."""
-        return books.mark_table(self.verdicts, self.assignment.points)
+        return marks.mark_table(self.verdicts, self.assignment.points)
 
 
 def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT):
@@ -126,8 +127,8 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
                 pool.shutdown(cancel_futures=True)
                 raise
         students = {submission.student for submission in found}
-        verdicts = books.in_order([v for v in book.verdicts(lab) if v.student in students])
-    books.write_csv(verdicts, out / "grades.csv", assignment.points)
+        verdicts = marks.in_order([v for v in book.verdicts(lab) if v.student in students])
+    marks.write_csv(verdicts, out / "grades.csv", assignment.points)
     graded = [submission.student for submission in todo]
     return Report(
         verdicts, graded, assignment, out, time.monotonic() - started, sandbox.description

@@ -6,15 +6,11 @@ student's bad file becomes a `Submission` with a `problem`; it never stops the c
 
 import errno
 import hashlib
-import io
 import json
 import os
-import re
 import stat
-import struct
 import unicodedata
 import zipfile
-import zlib
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePosixPath
@@ -22,19 +18,10 @@ from pathlib import Path, PurePosixPath
 import nbformat
 
 from mpilab.errors import InputError, Ungradable
+from mpilab.grading.zips import limited, member_of, member_path, open_archive
 
-MiB = 1024 * 1024
-NOTEBOOK_LIMIT = 20 * MiB
-ARCHIVE_LIMIT = 64 * MiB
-MEMBER_LIMIT = 10_000
-# Deflate reaches 1032 at most; a notebook that printed one line a million times stays below 500.
-RATIO_LIMIT = 500
 NAME_LIMIT = 100
 
-_ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
-    *(NotImplementedError, RuntimeError, ValueError),
-)
 # Signs that turn the reading direction can make one name look like another.
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -148,41 +135,6 @@ def parse(submission):
     return notebook
 
 
-def open_archive(file, name):
-    """The zip in the binary file object `file` as a ZipFile, once its directory looks harmless.
-
-    Raises InputError where it is no zip, has more than 10,000 members or more than 64 MiB
-    unpacked, or where a member's name leads out of the archive. Nothing is ever unpacked to disk.
-    """
-    again = "make the zip again from the folder"
-    size = file.seek(0, io.SEEK_END)
-    if size > ARCHIVE_LIMIT or _directory_bytes(file, size) > MEMBER_LIMIT * 512:
-        raise InputError(f"{name}: the zip is too large ({size} bytes); hand in the notebook alone")
-    try:
-        archive = zipfile.ZipFile(file)
-    except _ZIP_ERRORS as error:
-        raise InputError(f"{name}: not a readable zip ({error}); {again}") from error
-    members = archive.infolist()
-    if len(members) > MEMBER_LIMIT:
-        raise InputError(
-            f"{name}: {len(members)} files in the zip, more than {MEMBER_LIMIT}; leave out what "
-            "the lab didn't ask for"
-        )
-    total = sum(member.file_size for member in members)
-    if total > ARCHIVE_LIMIT:
-        raise InputError(
-            f"{name}: {total // MiB} MiB unpacked, more than {ARCHIVE_LIMIT // MiB}; clear the "
-            "outputs, or unpack the zip of a large class and name the folder"
-        )
-    for member in members:
-        parts = _member_path(member).parts
-        if ".." in parts or parts[:1] == ("/",) or re.match(r"[A-Za-z]:", "".join(parts[:1])):
-            raise InputError(
-                f"{name}: the zip holds {ascii(member.filename)}, a path out of it; {again}"
-            )
-    return archive
-
-
 def _in_folder(path, lab):
     """Submissions in a class's folder, unsorted, one for each thing that could be one."""
     found = []
@@ -205,11 +157,11 @@ def _in_archive(archive, path, lab):
     wanted = f"{lab}.ipynb"
     members = {}
     for member in archive.infolist():
-        parts = _member_path(member).parts
+        parts = member_path(member).parts
         if parts and not any(map(_junk, parts)):
             members.setdefault(parts, []).append(member)
     if (wanted,) in members:
-        return [_made(path.stem, lab, lambda: _member_of(archive, members[wanted,], path))]
+        return [_made(path.stem, lab, lambda: member_of(archive, members[wanted,], path))]
     # Zipping a folder, rather than what is in it, puts one more folder around all students.
     around = {parts[0] for parts in members}
     if len(around) == 1 and any(len(p) == 3 and p[2] == wanted for p in members):
@@ -228,7 +180,7 @@ def _in_archive(archive, path, lab):
                 name,
                 lab,
                 lambda member=member, others=others: (
-                    _member_of(archive, member, path) if member else _absent(lab, others)
+                    member_of(archive, member, path) if member else _absent(lab, others)
                 ),
             )
         )
@@ -295,7 +247,7 @@ def _from_folder(folder, lab):
     with open(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Ungradable(f"{wanted} is not a file; hand in the notebook")
-        return _limited(file, wanted)
+        return limited(file, wanted)
 
 
 def _from_zip(path, lab):
@@ -311,43 +263,12 @@ def _from_zip(path, lab):
             files = [
                 member
                 for member in archive.infolist()
-                if not member.is_dir() and not any(map(_junk, _member_path(member).parts))
+                if not member.is_dir() and not any(map(_junk, member_path(member).parts))
             ]
-            wanted = [m for m in files if _member_path(m).name == f"{lab}.ipynb"]
+            wanted = [m for m in files if member_path(m).name == f"{lab}.ipynb"]
             if not wanted:
-                return _absent(lab, [_member_path(member).name for member in files])
-            return _member_of(archive, wanted, name)
-
-
-def _member_of(archive, members, name):
-    """The bytes of the one notebook among `members` of a zip."""
-    if len(members) > 1:
-        raise Ungradable(f"{name}: {len(members)} notebooks of that name in the zip; keep one")
-    (member,) = members
-    shown = f"{name}: {ascii(member.filename)[1:-1]}"
-    if stat.S_ISLNK(member.external_attr >> 16):
-        raise Ungradable(f"{shown} is a symbolic link; hand in the file itself")
-    if member.flag_bits & 1:
-        raise Ungradable(f"{shown} is encrypted; make the zip without a password")
-    # The other methods are rare, and lzma lets the file choose how much memory it takes.
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Ungradable(f"{shown} is packed in an unusual way; make an ordinary zip")
-    if member.file_size > max(MiB, RATIO_LIMIT * member.compress_size):
-        raise Ungradable(f"{shown} unpacks to {member.file_size} bytes; clear the outputs first")
-    try:
-        with archive.open(member) as file:
-            return _limited(file, shown)
-    except _ZIP_ERRORS as error:
-        raise Ungradable(f"{shown} is damaged ({error}); make the zip again") from error
-
-
-def _limited(file, name):
-    data = file.read(NOTEBOOK_LIMIT + 1)
-    if len(data) > NOTEBOOK_LIMIT:
-        raise Ungradable(
-            f"{name} is larger than {NOTEBOOK_LIMIT // MiB} MiB; clear the outputs and save again"
-        )
-    return data
+                return _absent(lab, [member_path(member).name for member in files])
+            return member_of(archive, wanted, name)
 
 
 def _absent(lab, others):
@@ -370,31 +291,6 @@ def _junk(name):
 
 def _unprintable(sign):
     return sign in _TURNING or unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
-
-
-def _member_path(member):
-    """The path of a zip member; some programs of Windows write backslashes into it."""
-    return PurePosixPath(member.filename.replace("\\", "/"))
-
-
-def _directory_bytes(file, size):
-    """Bytes of a zip's directory as its end record says, 0 where there is none to be found.
-
-    zipfile reads the whole directory into memory before anyone can count its members.
-    """
-    file.seek(max(0, size - 65_557 - 76))
-    tail = file.read()
-    file.seek(0)
-    # As zipfile does: the end record without a comment first, else the last one there is.
-    at = len(tail) - 22
-    if at < 0 or tail[at : at + 4] != b"PK\x05\x06" or tail[-2:] != b"\0\0":
-        at = tail.rfind(b"PK\x05\x06")
-    if not 0 <= at <= len(tail) - 22:
-        return 0
-    (stated,) = struct.unpack_from("<I", tail, at + 12)
-    if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
-        stated = max(stated, *struct.unpack_from("<Q", tail, at - 76 + 40))
-    return stated
 
 
 def _too_deep(where):

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.grading.gradebook import Gradebook, key, mark_table, points, write_csv
+from mpilab.grading.gradebook import Gradebook, key
+from mpilab.grading.marks import mark_table, points, write_csv
 from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 LAB = "02-allgather"
