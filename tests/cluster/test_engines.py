@@ -15,6 +15,8 @@ from mpilab.cluster.engines import Cluster, active_cluster
 from mpilab.cluster.readiness import measure_ready
 from mpilab.errors import ClusterError, EngineDied, InputError, SetupError
 
+ROOT = Path(__file__).resolve().parents[2]
+
 # Functions that run on the ranks
 
 
@@ -101,7 +103,10 @@ def cluster_directories():
 
 
 def files(identity):
-    """Files under /tmp and /dev/shm that the processes of a cluster have open or mapped."""
+    """Files under /tmp and /dev/shm that the processes of a cluster have open or mapped.
+
+    The kit and its Python may lie there too: those are no files of a cluster.
+    """
     found = set()
     for process in guardian.marked(identity):
         for link in Path(f"/proc/{process}/fd").iterdir():
@@ -109,7 +114,12 @@ def files(identity):
                 found.add(os.readlink(link))
         maps = Path(f"/proc/{process}/maps").read_text().splitlines()
         found |= {line.split(maxsplit=5)[-1] for line in maps}
-    return {name for name in found if name.startswith(("/tmp/", "/dev/shm/"))}
+    kit = (f"{ROOT}/", f"{sys.prefix}/", f"{sys.base_prefix}/")
+    return {
+        name
+        for name in found
+        if name.startswith(("/tmp/", "/dev/shm/")) and not name.startswith(kit)
+    }
 
 
 def existing(names):

@@ -118,7 +118,7 @@ class TestTheSampleClass:
 
     def test_grading_everything_anew_gives_a_byte_identical_csv(self, graded, tmp_path):
         grade(CLASS, LAB, tmp_path, progress=False)
-        assert (tmp_path / "grades.csv").read_bytes() == (graded.out / "grades.csv").read_bytes()
+        assert (tmp_path / "grades.csv").read_bytes() == (CLASS / "expected.csv").read_bytes()
 
     def test_the_gradebook_says_what_kept_the_submissions_apart(self, graded):
         assert {v.sandbox for v in graded.verdicts} == {graded.sandbox}
