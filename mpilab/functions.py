@@ -1,7 +1,4 @@
-"""Python answers: call them, and hold what they return against a trusted function.
-
-What an answer returned travels as JSON, so that it can come out of a sandbox as text.
-"""
+"""Python answers: hold what they returned (mpilab/calls.py) against a trusted function."""
 
 import importlib
 import json
@@ -14,22 +11,6 @@ from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 def calls(exercise):
     """All argument tuples that an exercise's items call the function with, each once."""
     return list(dict.fromkeys(arguments for item in exercise.items for arguments in item.arguments))
-
-
-def call(function, arguments):
-    """What came of one call: {"value": …} in plain JSON types, or {"error": text}."""
-    try:
-        value = function(*arguments)
-        return {"value": json.loads(json.dumps(value, default=_plain))}
-    except Exception as error:  # whatever a student's function raises is told to the student
-        return {"error": f"{type(error).__name__}: {error}"[:500]}
-
-
-def _plain(value):
-    """numpy's numbers and arrays as plain ones."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is no number; return numbers")
 
 
 def trusted(name):

@@ -15,6 +15,7 @@ import numpy as np
 
 from mpilab import exercises, functions, interactive, judge
 from mpilab.build import KERNELS, ROOT, need
+from mpilab.calls import call
 from mpilab.cluster.engines import active_cluster
 from mpilab.errors import InputError, MpilabError
 from mpilab.harness import GUARD_BYTES, Case, compare
@@ -226,9 +227,7 @@ def _check_kernel(exercise):
 def _check_function(exercise, answer):
     if not callable(answer):
         raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
-    returned = {
-        arguments: functions.call(answer, arguments) for arguments in functions.calls(exercise)
-    }
+    returned = {arguments: call(answer, arguments) for arguments in functions.calls(exercise)}
     return functions.judge_function(exercise, returned)
 
 

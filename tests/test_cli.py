@@ -1,6 +1,7 @@
 """The command line, as a person types it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -136,3 +137,22 @@ def test_performance_page_shows_every_figure_that_bench_knows():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     for name in bench.FIGURES:
         assert f"| `{name}` |" in page
+
+
+def test_a_handout_is_a_kit_that_builds_and_checks_but_knows_no_answers(tmp_path):
+    said = mpilab("release", "02-allgather", "--handout", tmp_path / "kit")
+    assert said.returncode == 0, said.stderr
+    kit = tmp_path / "kit"
+    assert not (kit / "grading").exists() and not (kit / "labs" / "source").exists()
+    for answer in ("nonblocking_all", "pairwise"):
+        assert not (kit / "src_c" / "allgather" / f"{answer}.c").exists()
+    mpicc = Path(sys.executable).parent / "mpicc"
+    subprocess.run(["make", "-s", "-C", kit / "src_c", "all", f"MPICC={mpicc}"], check=True)
+    script = (
+        "import mpilab, mpilab.session\n"
+        f"assert mpilab.__file__.startswith({str(kit)!r}), mpilab.__file__\n"
+        "print(mpilab.Lab('02-allgather').check('pairwise'))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          cwd=kit, env={**os.environ, "PYTHONPATH": str(kit)})  # fmt: skip
+    assert "no %%kernel cell has defined allgather_pairwise yet" in said.stdout, said.stderr

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from mpilab.calls import call
 from mpilab.errors import InputError
 from mpilab.exercises import Exercise, Item
-from mpilab.functions import call, calls, judge_function, same, trusted
+from mpilab.functions import calls, judge_function, same, trusted
 from mpilab.verdict import FAIL, PASS, UNGRADABLE
 
 ITEM = Item("a", "A", 3, arguments=((1, 2), (3, 4)), expected="operator:add")

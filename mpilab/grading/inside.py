@@ -7,8 +7,6 @@ itself: buffers and recordings come out raw and are judged outside.
               leaves kernel.o, kernel.so and compiled.json: {"error", "diagnostics", "forbidden"}
     run       job: {"function", "cases": [...], "groups": [...], "limit", "work"}; needs kernel.so
               leaves results/N.json and the raw files of case N
-    call      job: {"function", "source", "calls": [...]}
-              leaves called.json: what each call returned
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
               leaves executed.ipynb
 """
@@ -24,8 +22,7 @@ WORK = Path(".")
 def main():
     """Do what the command line says, in the current directory."""
     job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
-    verbs = {"compile": compile_answer, "run": run_answer, "call": call_answer,
-             "execute": execute_notebook}  # fmt: skip
+    verbs = {"compile": compile_answer, "run": run_answer, "execute": execute_notebook}
     verbs[sys.argv[1]](job)
 
 
@@ -67,24 +64,6 @@ def run_answer(job):
     run_cases(WORK.resolve() / "kernel.so", job["function"], cases,
               groups=[tuple(names) for names in job["groups"]], limit=job["limit"],
               work=job["work"], on_result=keep, keep=results)  # fmt: skip
-
-
-def call_answer(job):
-    """Define the answer and call its function with each list of arguments."""
-    from mpilab.functions import call
-
-    namespace = {"__name__": "answer"}
-    try:
-        exec(compile(job["source"], "cell", "exec"), namespace)
-        function = namespace[job["function"]]
-    except BaseException as error:  # SystemExit too: whatever the cell does is told to the student
-        text = f"{type(error).__name__}: {error}"[:500]
-        if isinstance(error, KeyError) and job["function"] not in namespace:
-            text = f"the cell does not define {job['function']}"
-        returned = [{"error": text}] * len(job["calls"])
-    else:
-        returned = [call(function, arguments) for arguments in job["calls"]]
-    (WORK / "called.json").write_text(json.dumps(returned), encoding="utf-8")
 
 
 def execute_notebook(job):

@@ -28,6 +28,8 @@ CASE_WORK_S = 3.0
 CASE_LIMIT_S = 60.0
 # Everything that runs inside may read; no rubric, no reference answer, no other submission.
 READABLE = (ROOT / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" / "record.h")
+# All of mpilab that a Python answer's process may read: the rest holds the right values.
+CALLER = ROOT / "mpilab" / "calls.py"
 COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=60)
 RUN_LIMITS = Limits(wall_seconds=240, output_bytes=128 << 20, disk_bytes=512 << 20,
                     shm_bytes=512 << 20, memory=4 << 30)  # fmt: skip
@@ -39,7 +41,6 @@ class Referee:
 
     def __init__(self, sandbox):
         self.sandbox = sandbox
-        self.readable = [*map(str, READABLE), *python_paths()]
 
     def judge(self, exercise, source, *, blank):
         """ExerciseVerdict on the text of an answer cell. Never raises for what an answer does."""
@@ -54,15 +55,20 @@ class Referee:
             return judge.ungradable(exercise, str(error))
         return _for_a_person(exercise)
 
-    def _run(self, verb, job, *, limits, files=(), readable=(), collect, ranks=1):
+    def _run_inside(self, verb, job, *, readable, ranks=1, **options):
+        """Have mpilab.grading.inside do its `verb` in the sandbox; Outcome."""
         environment = {
             "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
             "OMPI_MCA_btl_tcp_if_include": "lo", **openmpi.settings(ranks),
         }  # fmt: skip
         command = [sys.executable, "-m", "mpilab.grading.inside", verb]
+        return self._run(command, job, readable=[*READABLE, *readable], environment=environment,
+                         **options)  # fmt: skip
+
+    def _run(self, command, job, *, readable, limits, collect, files=(), environment=None):
         outcome = self.sandbox.run(
             command, files={"job.json": json.dumps(job).encode(), **dict(files)},
-            readable=[*self.readable, *map(str, readable)], limits=limits,
+            readable=[*map(str, readable), *python_paths()], limits=limits,
             environment=environment, collect=collect)  # fmt: skip
         if outcome.reason == "host memory":
             raise Ungradable("the grading machine ran out of memory; grade again when it has more")
@@ -73,7 +79,7 @@ class Referee:
     def _kernel(self, exercise, source):
         job = {"function": exercise.function, "allowed": exercise.allowed,
                "source": build.cell_source(source)}  # fmt: skip
-        outcome = self._run(
+        outcome = self._run_inside(
             "compile",
             job,
             limits=COMPILE_LIMITS,
@@ -100,7 +106,7 @@ class Referee:
         cases, groups = judge.plan(exercise)
         job = {"function": exercise.function, "cases": [asdict(case) for case in cases],
                "groups": groups, "limit": CASE_LIMIT_S, "work": CASE_WORK_S}  # fmt: skip
-        outcome = self._run(
+        outcome = self._run_inside(
             "run", job, limits=RUN_LIMITS, files={"kernel.so": library}, collect=["results/*"],
             readable=[build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)],
             ranks=max(case.ranks for case in cases))  # fmt: skip
@@ -119,7 +125,13 @@ class Referee:
     def _function(self, exercise, source):
         calls = functions.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
-        outcome = self._run("call", job, limits=CALL_LIMITS, collect=["called.json"])
+        outcome = self._run(
+            [sys.executable, str(CALLER)],
+            job,
+            readable=[CALLER],
+            limits=CALL_LIMITS,
+            collect=["called.json"],
+        )
         if outcome.reason:
             return judge.fail_all(
                 exercise, f"It did not come to its end: {outcome.reason} was the limit."

@@ -170,10 +170,10 @@ def solution_lines(source):
 def handout(lab, directory, leave_out=(), root=ROOT):
     """Copy what students of `lab` get into `directory`, which must be new or empty.
 
-    That is a fresh student version in `labs/`, and the files of `HANDED_OUT` under `root`, without
-    what a build leaves behind. `leave_out` names files below `src_c/` that would give an answer
-    away, e.g. 'allgather/pairwise.c'. Raises InputError where one of them does not exist: a
-    misspelt name would hand out the solution.
+    That is a fresh student version in `labs/`, its public checks, and the files of `HANDED_OUT`
+    under `root`, without what a build leaves behind. `leave_out` names files below `src_c/` that
+    would give an answer away, e.g. 'allgather/pairwise.c'. Raises InputError where one of them
+    does not exist: a misspelt name would hand out the solution.
     """
     root, directory = Path(root), Path(directory)
     source = root / "labs" / "source" / f"{lab}.py"
@@ -203,6 +203,10 @@ def handout(lab, directory, leave_out=(), root=ROOT):
         elif (root / name).is_file():
             shutil.copy2(root / name, directory / name)
     write_release(source, directory / "labs" / f"{lab}.ipynb")
+    checks = root / "labs" / "checks" / f"{lab}.toml"
+    if checks.is_file():
+        (directory / "labs" / "checks").mkdir()
+        shutil.copy2(checks, directory / "labs" / "checks" / checks.name)
     return directory
 
 
