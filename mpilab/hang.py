@@ -46,6 +46,7 @@ class RankState:
     line: int = 0
     since_s: float = 0.0
     waits_for: tuple = ()
+    sends: bool = False
 
     def describe(self):
         """'rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12'."""
@@ -65,19 +66,15 @@ class RankState:
             missing = ", ".join(map(str, self.waits_for))
             ranks = f"ranks {missing} have" if len(self.waits_for) > 1 else f"rank {missing} has"
             return f" ({ranks} not called it)"
-        peer = (
-            ""
-            if self.peer is None
-            else " with any rank"
-            if self.peer == ANY
-            else (f" with rank {self.peer}")
-        )
+        if self.peer is None:
+            return ""
+        whom = "any rank" if self.peer == ANY else f"rank {self.peer}"
         details = [
             f"tag {self.tag}" if self.tag not in (None, ANY) else "",
             f"{self.bytes} bytes" if self.bytes is not None else "",
         ]
         inside = ", ".join(filter(None, details))
-        return peer + (f" ({inside})" if inside and peer else "")
+        return f" {'to' if self.sends else 'from'} {whom}" + (f" ({inside})" if inside else "")
 
     def row(self):
         """The state as a table row."""
@@ -178,6 +175,7 @@ def _state(number, rank, ranks, now_ns):
         tag=int(shown["tag"]) if has_peer else None,
         bytes=int(shown["bytes"]) if has_peer else None,
         line=site[2],
+        sends=bool(shown["flags"] & SENDS),
         since_s=(now_ns - int(record["begin_ns"])) / 1e9,
         waits_for=_missing(record, ranks) if state == BLOCKED and record["flags"] & COLLECTIVE
         else tuple(int(t["peer"]) for t in targets

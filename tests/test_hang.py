@@ -121,8 +121,8 @@ def test_two_receives_head_to_head_are_told_with_cycle_and_lines(hung):
     zero, one = (line_of(SOURCE, f"/* {name} */") for name in ("zero", "one"))
     assert hang.cycle() == (0, 1)
     assert hang.describe() == (
-        f"rank 0 is blocked in MPI_Recv with rank 1 (tag 7, 4 bytes), line {zero}; "
-        f"rank 1 is blocked in MPI_Recv with rank 0 (tag 8, 8 bytes), line {one}. "
+        f"rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 4 bytes), line {zero}; "
+        f"rank 1 is blocked in MPI_Recv from rank 0 (tag 8, 8 bytes), line {one}. "
         "Cycle: 0 waits for 1 waits for 0"
     )
     assert hang.table()[1] == {"rank": 1, "state": BLOCKED, "call": "MPI_Recv", "peer": 0,
@@ -154,7 +154,7 @@ def test_a_rank_that_returned_is_not_stuck_and_not_in_the_sentence(hung):
 def test_a_collective_that_a_rank_does_not_enter_names_that_rank(hung):
     hang = hung("no_barrier", ranks=3)
     assert "rank 0 is blocked in MPI_Barrier (rank 1 has not called it)" in hang.describe()
-    assert "rank 1 is blocked in MPI_Recv with rank 0" in hang.describe()
+    assert "rank 1 is blocked in MPI_Recv from rank 0" in hang.describe()
     assert hang.cycle() == (0, 1)
 
 
@@ -170,7 +170,7 @@ def test_messages_with_other_tags_do_not_match(hung):
 
 def test_a_request_that_nobody_completes_is_a_deadlock(hung):
     hang = hung("never_sent")
-    assert "MPI_Wait for MPI_Irecv with any rank (tag 3, 4 bytes)" in hang.describe()
+    assert "MPI_Wait for MPI_Irecv from any rank (tag 3, 4 bytes)" in hang.describe()
     assert hang.table()[0]["peer"] == "any"
     assert hang.cycle() == ()
 
@@ -184,7 +184,7 @@ def test_polling_for_what_never_comes_is_a_deadlock_and_no_time_out(hung, name, 
 
 def test_a_poll_names_whom_it_waits_for(hung):
     hang = hung("polls")
-    assert "rank 0 polls in MPI_Test for MPI_Irecv with rank 1 (tag 3, 4 bytes)" in hang.describe()
+    assert "rank 0 polls in MPI_Test for MPI_Irecv from rank 1 (tag 3, 4 bytes)" in hang.describe()
     assert hang.states[1].line == line_of(SOURCE, "/* polls */")
     assert hang.cycle() == (0, 1)
 

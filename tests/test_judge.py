@@ -253,7 +253,7 @@ def test_a_deadlock_is_told_with_its_table(library, tmp_path):
     item = Item("a", "A", 1, (result.case,))
     said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])
     assert said.outcome == FAIL
-    assert "deadlock: rank 0 is blocked in MPI_Recv with rank 1 (tag 5, 4 bytes)" in said.reason
+    assert "deadlock: rank 0 is blocked in MPI_Recv from rank 1 (tag 5, 4 bytes)" in said.reason
     assert "Cycle: 0 waits for 1 waits for 0." in said.reason
     assert said.evidence["call"] == "MPI_Recv"
     assert [row["rank"] for row in said.evidence["table"]] == [0, 1]

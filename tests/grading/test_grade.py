@@ -20,7 +20,7 @@ REASONS = [
     ("ben", "nonblocking_all", "algorithm", r"left blank"),
     ("cleo", "nonblocking_all", "powers-of-two", r"calls MPI_Allgather"),
     ("cleo", "pairwise", "algorithm", r"calls MPI_Allgather"),
-    ("dan", "pairwise", "any-size", r"3 ranks, count 1.*deadlock.*MPI_Recv with rank 2.*Cycle"),
+    ("dan", "pairwise", "any-size", r"3 ranks, count 1.*deadlock.*MPI_Recv from rank 2.*Cycle"),
     ("eva", "nonblocking_all", "any-size", r"3 ranks, count 1.*rank 2 crashed with SIGSEGV.*MPI_"),
     ("finn", "nonblocking_all", "strict", r"does not compile in line 15"),
     ("gina", "nonblocking_all", "algorithm", r"2 ranks, count 7.*2 rounds where .* has 1"),
