@@ -30,7 +30,7 @@ class Collective:
     after: object
 
 
-def _block_places(case, index):
+def block_places(case, index):
     """Places of the data bytes of receive block `index`."""
     _, layout, _ = datatype(case.datatype)
     return GUARD_BYTES + index * case.count * layout.extent + layout.offsets(case.count)
@@ -41,7 +41,7 @@ def _allgather(case, before):
     sent_places = GUARD_BYTES + sent_layout.offsets(case.count * factor)
     after = [received.copy() for _, received in before]
     for source, (sent, received) in enumerate(before):
-        places = _block_places(case, source)
+        places = block_places(case, source)
         block = received[places] if case.in_place else sent[sent_places]
         for memory in after:
             memory[places] = block

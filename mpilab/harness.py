@@ -11,9 +11,8 @@ import numpy as np
 
 from mpilab.datatypes import datatype
 from mpilab.errors import InputError
-from mpilab.expected import COLLECTIVES
+from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places
 
-GUARD_BYTES = 64
 SEND_STREAM, RECEIVE_STREAM = 1, 2
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -194,13 +193,11 @@ def _compare_rank(case, rank, output, expected):
     notes = []
     if (output.sent != sent_before).any():
         notes.append("the send buffer was changed")
-    _, layout, _ = datatype(case.datatype)
     data = np.zeros_like(wrong)
     blocks, untouched = [], []
-    per_block = case.count * layout.extent
     count = COLLECTIVES[case.collective].blocks(case, rank).received
     for index in range(count):
-        places = GUARD_BYTES + index * per_block + layout.offsets(case.count)
+        places = block_places(case, index)
         data[places] = True
         if wrong[places].any():
             blocks.append(index)

@@ -3,15 +3,14 @@
 Nothing that the notebook shows brings or costs points.
 """
 
-import json
-import sys
 from copy import deepcopy
 from dataclasses import dataclass
 
 import nbformat
 
-from mpilab import build, openmpi
-from mpilab.grading.sandbox import Limits, python_paths
+from mpilab import build
+from mpilab.grading.errand import send_inside
+from mpilab.grading.sandbox import Limits
 
 CELL_SECONDS = 45
 LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
@@ -38,14 +37,16 @@ def execute(notebook, parameters, sandbox):
             tags = cell.metadata.setdefault("tags", [])
             tags.append("raises-exception")
     job = {"parameters": parameters, "cell_seconds": CELL_SECONDS}
-    outcome = sandbox.run(
-        [sys.executable, "-m", "mpilab.grading.inside", "execute"],
-        files={"job.json": json.dumps(job).encode(),
-               "notebook.ipynb": nbformat.writes(notebook).encode()},
-        readable=[*map(str, READABLE), *python_paths()], limits=LIMITS,
-        environment={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
-                     "OMPI_MCA_btl_tcp_if_include": "lo", **openmpi.settings(4)},
-        collect=["executed.ipynb"])  # fmt: skip
+    outcome = send_inside(
+        sandbox,
+        "execute",
+        job,
+        files={"notebook.ipynb": nbformat.writes(notebook).encode()},
+        readable=READABLE,
+        ranks=4,
+        limits=LIMITS,
+        collect=["executed.ipynb"],
+    )
     return Execution(_notebook(outcome), _note(outcome))
 
 

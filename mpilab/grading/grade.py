@@ -16,7 +16,7 @@ import nbformat
 
 from mpilab import __version__, exercises
 from mpilab.build import ROOT
-from mpilab.errors import MpilabError, Ungradable
+from mpilab.errors import InputError, MpilabError, Ungradable
 from mpilab.grading import gradebook as books
 from mpilab.grading import marks
 from mpilab.grading.answers import answer_cells, is_blank, transplant
@@ -50,7 +50,7 @@ class Assignment:
         for exercise in rubric.exercises:
             if exercise.id not in stubs:
                 known = ", ".join(stubs)
-                raise exercises.InputError(
+                raise InputError(
                     f"{rubric_path}: exercise {exercise.id!r} has no answer cell in the lab; "
                     f"it has {known}"
                 )

@@ -6,15 +6,15 @@ rubric say. A Python answer is called in the sandbox; what it returned is compar
 """
 
 import json
-import sys
 import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from mpilab import build, functions, judge, openmpi
+from mpilab import build, functions, judge
 from mpilab.errors import InputError, Ungradable
 from mpilab.exercises import KERNEL, PYTHON
-from mpilab.grading.sandbox import Limits, python_paths
+from mpilab.grading.errand import send, send_inside
+from mpilab.grading.sandbox import Limits
 from mpilab.hang import Hang, RankState
 from mpilab.harness import Output
 from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
@@ -55,37 +55,21 @@ class Referee:
             return judge.ungradable(exercise, str(error))
         return _for_a_person(exercise)
 
-    def _run_inside(self, verb, job, *, readable, ranks=1, **options):
-        """Have mpilab.grading.inside do its `verb` in the sandbox; Outcome."""
-        environment = {
-            "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1",
-            "OMPI_MCA_btl_tcp_if_include": "lo", **openmpi.settings(ranks),
-        }  # fmt: skip
-        command = [sys.executable, "-m", "mpilab.grading.inside", verb]
-        return self._run(command, job, readable=[*READABLE, *readable], environment=environment,
-                         **options)  # fmt: skip
-
-    def _run(self, command, job, *, readable, limits, collect, files=(), environment=None):
-        outcome = self.sandbox.run(
-            command, files={"job.json": json.dumps(job).encode(), **dict(files)},
-            readable=[*map(str, readable), *python_paths()], limits=limits,
-            environment=environment, collect=collect)  # fmt: skip
-        if outcome.reason == "host memory":
-            raise Ungradable("the grading machine ran out of memory; grade again when it has more")
-        return outcome
-
     # --- C
 
     def _kernel(self, exercise, source):
         job = {"function": exercise.function, "allowed": exercise.allowed,
                "source": build.cell_source(source)}  # fmt: skip
-        outcome = self._run_inside(
+        outcome = send_inside(
+            self.sandbox,
             "compile",
             job,
             limits=COMPILE_LIMITS,
             collect=["*"],
-            readable=[build.need(build.RECORDER)],
+            readable=[*READABLE, build.need(build.RECORDER)],
+            ranks=1,
         )
+        _check_machine(outcome)
         said = _json(outcome, "compiled.json", "compiling")
         if said["error"]:
             first = next((d for d in said["diagnostics"] if "error" in d["severity"]), None)
@@ -106,10 +90,17 @@ class Referee:
         cases, groups = judge.plan(exercise)
         job = {"function": exercise.function, "cases": [asdict(case) for case in cases],
                "groups": groups, "limit": CASE_LIMIT_S, "work": CASE_WORK_S}  # fmt: skip
-        outcome = self._run_inside(
-            "run", job, limits=RUN_LIMITS, files={"kernel.so": library}, collect=["results/*"],
-            readable=[build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)],
-            ranks=max(case.ranks for case in cases))  # fmt: skip
+        outcome = send_inside(
+            self.sandbox,
+            "run",
+            job,
+            limits=RUN_LIMITS,
+            files={"kernel.so": library},
+            collect=["results/*"],
+            readable=[*READABLE, build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)],
+            ranks=max(case.ranks for case in cases),
+        )
+        _check_machine(outcome)
         if outcome.reason or outcome.returncode != 0:
             said = outcome.stderr.decode(errors="replace").strip()[-500:]
             raise Ungradable(
@@ -125,13 +116,15 @@ class Referee:
     def _function(self, exercise, source):
         calls = functions.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
-        outcome = self._run(
-            [sys.executable, str(CALLER)],
+        outcome = send(
+            self.sandbox,
+            [str(CALLER)],
             job,
             readable=[CALLER],
             limits=CALL_LIMITS,
             collect=["called.json"],
         )
+        _check_machine(outcome)
         if outcome.reason:
             return judge.fail_all(
                 exercise, f"It did not come to its end: {outcome.reason} was the limit."
@@ -140,6 +133,12 @@ class Referee:
         if not isinstance(returned, list) or len(returned) != len(calls):
             raise Ungradable("what the answer returned did not come out of the sandbox whole")
         return functions.judge_function(exercise, dict(zip(calls, returned, strict=True)))
+
+
+def _check_machine(outcome):
+    """Raise Ungradable where the machine, not the answer, met a limit."""
+    if outcome.reason == "host memory":
+        raise Ungradable("the grading machine ran out of memory; grade again when it has more")
 
 
 def _for_a_person(exercise):

@@ -16,21 +16,6 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, M
     return record;
 }
 
-static int end(struct mpilab_record *record, int err)
-{
-    record_end(record, err);
-    record->done_ns = record->end_ns;
-    return err;
-}
-
-static int end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
-                     int err)
-{
-    if (err == MPI_SUCCESS)
-        requests_add(*request, record, comm);
-    return record_end(record, err);
-}
-
 #define NO_ROOT -1
 
 /* COLLECTIVE(blocking name, non-blocking name, parameters, values, root, count, datatype) */
@@ -40,27 +25,28 @@ static int end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Requ
     {                                                                                          \
         struct mpilab_record *record =                                                         \
             begin(MPILAB_##name, 0, comm, root, count, datatype, CALL_SITE);                   \
-        return end(record, PMPI_##name(UNWRAP values, comm));                                  \
+        return record_end_blocking(record, PMPI_##name(UNWRAP values, comm));                  \
     }                                                                                          \
     int MPI_##iname(UNWRAP parameters, MPI_Comm comm, MPI_Request *request)                    \
     {                                                                                          \
         struct mpilab_record *record =                                                         \
             begin(MPILAB_##iname, MPILAB_NONBLOCKING, comm, root, count, datatype, CALL_SITE); \
-        return end_start(record, comm, request, PMPI_##iname(UNWRAP values, comm, request));   \
+        return record_end_start(record, comm, request,                                         \
+                                PMPI_##iname(UNWRAP values, comm, request));                   \
     }
 
 int MPI_Barrier(MPI_Comm comm)
 {
     struct mpilab_record *record =
         begin(MPILAB_Barrier, 0, comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
-    return end(record, PMPI_Barrier(comm));
+    return record_end_blocking(record, PMPI_Barrier(comm));
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
 {
     struct mpilab_record *record =
         begin(MPILAB_Ibarrier, MPILAB_NONBLOCKING, comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
-    return end_start(record, comm, request, PMPI_Ibarrier(comm, request));
+    return record_end_start(record, comm, request, PMPI_Ibarrier(comm, request));
 }
 
 COLLECTIVE(Bcast, Ibcast, (void *buffer, int count, MPI_Datatype datatype, int root),
@@ -133,7 +119,7 @@ static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err
 {
     if (err == MPI_SUCCESS && recorder_is_on() && *born != MPI_COMM_NULL)
         communicator_number(*born);
-    return end(record, err);
+    return record_end_blocking(record, err);
 }
 
 #define BIRTH(name, parameters, values)                                              \
@@ -160,5 +146,5 @@ int MPI_Comm_free(MPI_Comm *comm)
 {
     struct mpilab_record *record =
         begin(MPILAB_Comm_free, 0, *comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
-    return end(record, PMPI_Comm_free(comm));
+    return record_end_blocking(record, PMPI_Comm_free(comm));
 }

@@ -33,28 +33,12 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, i
     return record;
 }
 
-/* A blocking call is complete when it returns. */
-static int end_blocking(struct mpilab_record *record, int err)
-{
-    record_end(record, err);
-    record->done_ns = record->end_ns;
-    return err;
-}
-
 static int end_receive(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status,
                        int err)
 {
     if (err == MPI_SUCCESS && recorder_is_on())
         record_received(record, comm, status);
-    return end_blocking(record, err);
-}
-
-static int end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
-                     int err)
-{
-    if (err == MPI_SUCCESS)
-        requests_add(*request, record, comm);
-    return record_end(record, err);
+    return record_end_blocking(record, err);
 }
 
 #define SEND_ARGUMENTS const void *buffer, int count, MPI_Datatype datatype, int dest, int tag
@@ -65,7 +49,7 @@ static int end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Requ
     {                                                                                           \
         struct mpilab_record *record = begin(MPILAB_##name, MPILAB_SENDS | (more_flags), count, \
                                              datatype, dest, tag, comm, CALL_SITE);             \
-        return end_blocking(record, real(SEND_VALUES, comm));                                   \
+        return record_end_blocking(record, real(SEND_VALUES, comm));                            \
     }
 
 #define STRICT_FLAG (recorder_is_strict() ? MPILAB_SYNCHRONOUS : 0)
@@ -81,7 +65,7 @@ BLOCKING_SEND(Rsend, PMPI_Rsend, 0)
         struct mpilab_record *record =                                                    \
             begin(MPILAB_##name, MPILAB_SENDS | MPILAB_NONBLOCKING | (more_flags), count, \
                   datatype, dest, tag, comm, CALL_SITE);                                  \
-        return end_start(record, comm, request, real(SEND_VALUES, comm, request));        \
+        return record_end_start(record, comm, request, real(SEND_VALUES, comm, request)); \
     }
 
 NONBLOCKING_SEND(Isend, (recorder_is_strict() ? PMPI_Issend : PMPI_Isend), STRICT_FLAG)
@@ -106,8 +90,8 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype datatype, int source, int ta
 {
     struct mpilab_record *record = begin(MPILAB_Irecv, MPILAB_RECEIVES | MPILAB_NONBLOCKING, count,
                                          datatype, source, tag, comm, CALL_SITE);
-    return end_start(record, comm, request,
-                     PMPI_Irecv(buffer, count, datatype, source, tag, comm, request));
+    return record_end_start(record, comm, request,
+                            PMPI_Irecv(buffer, count, datatype, source, tag, comm, request));
 }
 
 /* A send-receive is one call and two messages: two records, of which the second one, the receive,
@@ -230,6 +214,6 @@ int MPI_Imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message *mess
     struct mpilab_record *record =
         begin(MPILAB_Imrecv, MPILAB_RECEIVES | MPILAB_NONBLOCKING, count, datatype, MPI_ANY_SOURCE,
               MPI_ANY_TAG, MPI_COMM_NULL, CALL_SITE);
-    return end_start(record, MPI_COMM_NULL, request,
-                     PMPI_Imrecv(buffer, count, datatype, message, request));
+    return record_end_start(record, MPI_COMM_NULL, request,
+                            PMPI_Imrecv(buffer, count, datatype, message, request));
 }

@@ -112,6 +112,13 @@ struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uint
     return NULL;
 }
 
+int record_end_blocking(struct mpilab_record *record, int error)
+{
+    record_end(record, error);
+    record->done_ns = record->end_ns;
+    return error;
+}
+
 int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict)
 {
     mpilab_recorder_close();

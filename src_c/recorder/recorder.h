@@ -14,6 +14,8 @@
 struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
                                    uintptr_t site);
 int record_end(struct mpilab_record *record, int error);
+/* A blocking call is complete when it returns. */
+int record_end_blocking(struct mpilab_record *record, int error);
 int64_t record_clock(void);
 int record_index(const struct mpilab_record *record);
 struct mpilab_record *record_at(int index);
@@ -36,7 +38,9 @@ int communicator_rank(MPI_Comm comm, int rank);
 
 /* --- requests.c: from a request handle to the record of the call that made it */
 void requests_clear(void);
-int requests_add(MPI_Request handle, struct mpilab_record *record, MPI_Comm comm);
+/* The end of a call that started something: its request is complete when a wait or test says so. */
+int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
+                     int error);
 
 /* --- point_to_point.c */
 int64_t typed_bytes(int count, MPI_Datatype datatype);

@@ -56,7 +56,7 @@ static void drop(struct pending *entry)
     *entry = table[--used];
 }
 
-int requests_add(MPI_Request handle, struct mpilab_record *record, MPI_Comm comm)
+static int requests_add(MPI_Request handle, struct mpilab_record *record, MPI_Comm comm)
 {
     if (!recorder_is_on() || record_index(record) == MPILAB_NONE)
         return 0;
@@ -64,6 +64,14 @@ int requests_add(MPI_Request handle, struct mpilab_record *record, MPI_Comm comm
     if (entry != NULL)
         entry->record = record_index(record);
     return entry != NULL;
+}
+
+int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
+                     int error)
+{
+    if (error == MPI_SUCCESS)
+        requests_add(*request, record, comm);
+    return record_end(record, error);
 }
 
 static void completed(struct pending *entry, const MPI_Status *status)
