@@ -18,6 +18,7 @@ import psutil
 
 from mpilab import openmpi
 from mpilab.build import HARNESS_PROGRAM, need
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.hang import Hang, Watch, never_began, read_states
 from mpilab.harness import Case, Output
@@ -42,6 +43,13 @@ class Result:
     detail     what else is known, in words.
     outputs    one Output a rank when DONE.
     recording  of all ranks, when it was asked for and every rank has one.
+    ranks      RankRecording of each rank, None for one that never began; also when some are missing.
+    library, function   what was run.
+    printed    rank -> the end of what the kernel printed there (rank of the kernel's communicator).
+    log        what Open MPI said, unabridged.
+    sanitizer  rank -> what AddressSanitizer or UndefinedBehaviorSanitizer reported there.
+    samples    rank -> call sites (offsets into `library`) at which it was found computing.
+    diagnosis  what was found where the case ran, if that is elsewhere (the referee's sandbox).
     """
 
     case: Case
@@ -52,6 +60,14 @@ class Result:
     outputs: list = field(default_factory=list)
     recording: Recording | None = None
     states: tuple = ()
+    ranks: list = field(default_factory=list)
+    library: str = ""
+    function: str = ""
+    printed: dict = field(default_factory=dict)
+    log: str = ""
+    sanitizer: dict = field(default_factory=dict)
+    samples: dict = field(default_factory=dict)
+    diagnosis: Diagnosis | None = None
 
 
 def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,

@@ -13,8 +13,8 @@ import numpy as np
 
 from mpilab.errors import InputError
 
-SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED = (
-    1 << bit for bit in range(8)
+SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED = (
+    1 << bit for bit in range(9)
 )
 ANY, NOBODY, NONE = -1, -2, -1
 
@@ -28,7 +28,9 @@ HEADER = np.dtype([
     ("magic", "S8"), ("header_bytes", "u4"), ("record_bytes", "u4"), ("rank", "i4"),
     ("size", "i4"), ("capacity", "i8"), ("count", "i8"), ("dropped", "i8"), ("current", "i8"),
     ("progress", "i8"), ("opened_ns", "i8"), ("closed_ns", "i8"), ("pid", "i8"), ("strict", "i4"),
-    ("reserved", "i4"), ("object", "S1024"), ("host", "S128"),
+    ("signal", "i4"), ("object", "S1024"), ("host", "S128"), ("ended_ns", "i8"),
+    ("crash_site", "u8"), ("crash_address", "u8"), ("exit_status", "i4"), ("exited", "i4"),
+    ("samples", "i8"), ("sample_sites", "u8", (16,)), ("unknown_call", "S40"),
 ])  # fmt: skip
 
 MESSAGE = np.dtype([
@@ -55,7 +57,7 @@ class RankRecording:
     def __init__(self, path):
         data = Path(path).read_bytes()
         header = np.frombuffer(data, HEADER, 1)[0] if len(data) >= HEADER.itemsize else None
-        if header is None or header["magic"] != b"MPILABR1":
+        if header is None or header["magic"] != b"MPILABR2":
             raise InputError(f"{path}: not a recording, or one that was not begun; run it again")
         if (header["header_bytes"], header["record_bytes"]) != (HEADER.itemsize, RECORD.itemsize):
             raise InputError(f"{path}: written by another version of the recorder; build again")
@@ -96,7 +98,7 @@ def peek(path):
     except FileNotFoundError:
         return None
     # The recorder writes the magic last.
-    if len(data) < HEADER.itemsize or data[:8] != b"MPILABR1":
+    if len(data) < HEADER.itemsize or data[:8] != b"MPILABR2":
         return None
     return np.frombuffer(data, HEADER, 1)[0]
 

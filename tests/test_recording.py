@@ -530,7 +530,7 @@ def test_sites_of_what_is_not_there_have_no_line(tmp_path):
 
 def test_files_that_are_no_recordings_are_refused_with_their_name(tmp_path):
     path = tmp_path / "0.0.rec"
-    for content in (b"", b"MPILABR1", b"\0" * 4096, b"x" * 1248):
+    for content in (b"", b"MPILABR2", b"\0" * 4096, b"x" * 1456):
         path.write_bytes(content)
         with pytest.raises(InputError, match="0.0.rec: not a recording"):
             RankRecording(path)
@@ -544,7 +544,7 @@ def test_files_that_are_no_recordings_are_refused_with_their_name(tmp_path):
 def written(path, rank=0, size=2, records=(), **more):
     """A recording as the recorder would write it."""
     header = np.zeros(1, HEADER)
-    header[["magic", "header_bytes", "record_bytes"]] = (b"MPILABR1", 1248, 96)
+    header[["magic", "header_bytes", "record_bytes"]] = (b"MPILABR2", 1456, 96)
     header[["rank", "size", "count", "current"]] = (rank, size, len(records), -1)
     for name, value in more.items():
         header[name] = value

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define MPILAB_MAGIC "MPILABR1"
+#define MPILAB_MAGIC "MPILABR2"
 
 enum mpilab_flags {
     MPILAB_SENDS = 1,    /* a message leaves this rank */
@@ -21,7 +21,12 @@ enum mpilab_flags {
     MPILAB_POLLS = 32,       /* a test or probe that said "not yet" `count` times, last at end_ns */
     MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
     MPILAB_CANCELLED = 128,
+    MPILAB_LEAKED = 256, /* the request, communicator or datatype that this call made is still there
+                            after the kernel, and nothing that is left would free it */
 };
+
+/* Ask a rank where it computes with the real-time signal SIGRTMIN + MPILAB_SAMPLE_SIGNAL. */
+enum { MPILAB_SAMPLE_SIGNAL = 7, MPILAB_SAMPLES = 16 };
 
 enum { MPILAB_ANY = -1, MPILAB_NOBODY = -2, MPILAB_NONE = -1 };
 
@@ -42,7 +47,7 @@ struct mpilab_record {
     int32_t got_tag;
     int32_t waiter;   /* record of the latest wait or test for this request, or MPILAB_NONE */
     int32_t count;    /* elements; requests of a wait; repetitions of a poll */
-    int32_t error;    /* what the call returned */
+    int32_t error;    /* class of what the call returned (MPI_SUCCESS = 0) */
     int32_t sequence; /* number of this collective on its communicator, from 0 */
     int32_t members;  /* ranks of the communicator, for a collective */
     int32_t reserved;
@@ -57,12 +62,21 @@ struct mpilab_header {
     int64_t dropped;    /* records that did not fit */
     int64_t current;    /* record of the call that this rank is in, or MPILAB_NONE */
     int64_t progress;   /* grows with everything that happens: standing still = no progress */
-    int64_t opened_ns, closed_ns;
+    int64_t opened_ns;
+    int64_t closed_ns; /* the kernel has returned */
     int64_t pid;
     int32_t strict;
-    int32_t reserved;
+    int32_t signal;    /* that ended this rank, or 0 */
     char object[1024]; /* path of the shared object that `site` refers to */
     char host[128];
+    int64_t ended_ns;       /* the communicator of the run has been freed too: leaks are final */
+    uint64_t crash_site;    /* where in `object` the signal struck, as in a record; or 0 */
+    uint64_t crash_address; /* address that was touched (SIGSEGV, SIGBUS), or 0 */
+    int32_t exit_status;    /* given to exit() while recording; meaningful if exited */
+    int32_t exited;         /* exit() was called in the kernel, at crash_site */
+    int64_t samples;        /* times that this rank was asked where it is */
+    uint64_t sample_sites[MPILAB_SAMPLES]; /* the latest answers, number i at i % MPILAB_SAMPLES */
+    char unknown_call[40]; /* a failed call that the recorder does not wrap (operation Other) */
 };
 
 /* The calls that the recorder knows; the names are those of MPI without their prefix. */
@@ -79,7 +93,11 @@ struct mpilab_header {
     X(Ibarrier) X(Ibcast) X(Igather) X(Igatherv) X(Iscatter) X(Iscatterv) X(Iallgather)            \
     X(Iallgatherv) X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ireduce) X(Iallreduce)               \
     X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)                                \
-    X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_free)
+    X(Comm_dup) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group) X(Comm_free)  \
+    X(Type_contiguous) X(Type_vector) X(Type_create_hvector) X(Type_indexed)                       \
+    X(Type_create_hindexed) X(Type_create_indexed_block) X(Type_create_hindexed_block)             \
+    X(Type_create_struct) X(Type_create_resized) X(Type_create_subarray) X(Type_create_darray)     \
+    X(Type_dup) X(Type_commit) X(Type_free) X(Abort) X(Other)
 /* clang-format on */
 
 enum mpilab_operation {

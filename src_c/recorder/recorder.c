@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 _Static_assert(sizeof(struct mpilab_record) == 96, "recording.py relies on the layout");
-_Static_assert(sizeof(struct mpilab_header) == 1248, "recording.py relies on the layout");
+_Static_assert(sizeof(struct mpilab_header) == 1456, "recording.py relies on the layout");
 
 static struct mpilab_header *header;
 static struct mpilab_record *records;
