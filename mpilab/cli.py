@@ -90,7 +90,16 @@ def _parser():
         metavar="FILE.c",
         help="C file that defines the kernel (default: the kit's own)",
     )
+    run.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="compile FILE.c with AddressSanitizer and UndefinedBehaviorSanitizer",
+    )
     run.set_defaults(call=_run)
+
+    doctor = commands.add_parser("doctor", help="look what works on this machine, with remedies")
+    doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
+    doctor.set_defaults(call=_doctor)
 
     bench = commands.add_parser("bench", help="measure the figures of docs/performance.md")
     bench.add_argument("figure", help="name of a figure, or 'all'")
@@ -158,27 +167,52 @@ def _run(options):
     import tempfile
 
     from mpilab.build import KERNELS, build, need
+    from mpilab.diagnosis import slips
+    from mpilab.errors import BuildError, InputError
     from mpilab.harness import Case
+    from mpilab.kernelrun import KernelRun
     from mpilab.launch import run_cases
-    from mpilab.session import KernelRun
+    from mpilab.panel import log
+    from mpilab.panel.text import text
 
+    if options.sanitize and options.source is None:
+        raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
     case = Case(options.kernel.partition("_")[0], options.ranks, options.count, options.datatype,
                 options.in_place, strict=options.strict)  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="mpilab-run-") as folder:
-        library = (
-            need(KERNELS)
-            if options.source is None
-            else build(
-                options.source.read_text(encoding="utf-8"), folder, name=options.source.name
-            ).library
-        )
-        (result,) = run_cases(library, options.kernel, [case])
+        library = None if options.source else need(KERNELS)
+        if options.source:
+            source = options.source.read_text(encoding="utf-8")
+            name = options.source.name
+            try:
+                built = build(source, folder, name=name, sanitize=options.sanitize)
+            except BuildError as error:
+                print(text(slips.diagnose_build(error, source)))
+                return 1
+            warned = slips.diagnose_warnings(built.warnings, source)
+            if warned is not None:
+                print(text(warned))
+            library = built.library
+        (result,) = run_cases(library, options.kernel, [case], sanitize=options.sanitize)
         run = KernelRun(options.kernel, result)
         print(run)
+        if run.diagnosis is not None and run.diagnosis.log:
+            kept = log.keep(run.diagnosis.log, kind=run.diagnosis.kind)
+            if kept is not None:
+                print(f"What Open MPI itself said: {kept}")
     return 0 if run.right else 1
 
 
+def _doctor(options):
+    from mpilab.doctor import as_json, examine, healthy, table
+
+    checks = examine()
+    print(as_json(checks) if options.json else table(checks))
+    return 0 if healthy(checks) else 1
+
+
 def _bench(options):
+    from mpilab import figures  # noqa: F401  (registers them)
     from mpilab.bench import run_figures, write_docs
 
     entries = run_figures(options.figure, options.out)

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from mpilab.recording import (
@@ -17,18 +18,16 @@ from mpilab.recording import (
     NOBODY,
     NONE,
     POLLS,
-    RECEIVES,
-    SENDS,
     RankRecording,
     operations,
     peek,
 )
 from mpilab.sites import lines_of
+from mpilab.traffic import EXCHANGES, PROBES, Traffic, call_of
 
 STANDSTILL_S = 1.0
 # A rank that has not asked again for that long is no longer polling: it computes.
 POLL_FRESH_S = 0.5
-PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
     "finished", "blocked", "polling", "computing", "not begun")  # fmt: skip
 
@@ -134,10 +133,11 @@ class Hang:
 def read_states(ranks, now_ns=None):
     """The RankState of each RankRecording (None for a rank that has not begun)."""
     now_ns = now_ns or time.monotonic_ns()
-    return tuple(_state(number, rank, ranks, now_ns) for number, rank in enumerate(ranks))
+    traffic = Traffic(ranks)
+    return tuple(_state(number, rank, traffic, now_ns) for number, rank in enumerate(ranks))
 
 
-def _state(number, rank, ranks, now_ns):
+def _state(number, rank, traffic, now_ns):
     if rank is None:
         return RankState(number, NOT_BEGUN)
     if rank.finished:
@@ -154,114 +154,103 @@ def _state(number, rank, ranks, now_ns):
     index = last if index is None else index
     if index < 0:
         return RankState(number, state)
-    record = rank.records[index]
-    # A wait is for the first of its requests that is not complete; that is what to show.
-    pending = [
-        int(i)
-        for i in (rank.records["waiter"] == index).nonzero()[0]
-        if rank.records["done_ns"][i] == 0
-    ]
-    shown = rank.records[pending[0]] if pending else record
-    call = operations().get(int(record["operation"]), "an unknown call")
-    if pending:
-        call += f" for {operations()[int(shown['operation'])]}"
+    inside = call_of(rank, number, index)
+    # A wait is for the first of its requests that nothing is under way for; that is what to show.
+    wants = traffic.lacking.get(number) or traffic.wants.get(number, ())
+    wants = [w for w in wants if w.waiting == inside]
+    shown = next((w.call for w in wants if w.call != inside and w.call.name != inside.name), inside)
+    if inside.name in EXCHANGES and len(wants) == 1:
+        shown = wants[0].call
+    name = inside.name if shown.name == inside.name else f"{inside.name} for {shown.name}"
     library = rank.header["object"].decode(errors="replace")
-    site = lines_of(library, (int(record["site"]),))[0]
-    has_peer = shown["flags"] & (SENDS | RECEIVES) and shown["peer"] != NOBODY
-    targets = [rank.records[i] for i in pending] or [record]
+    has_peer = (shown.sends or shown.receives) and shown.peer != NOBODY
     return RankState(
-        number, state, call,
-        peer=int(shown["peer"]) if has_peer else None,
-        tag=int(shown["tag"]) if has_peer else None,
-        bytes=int(shown["bytes"]) if has_peer else None,
-        line=site[2],
-        sends=bool(shown["flags"] & SENDS),
-        since_s=(now_ns - int(record["begin_ns"])) / 1e9,
-        waits_for=_missing(record, ranks) if state == BLOCKED and record["flags"] & COLLECTIVE
-        else tuple(int(t["peer"]) for t in targets
-                   if t["flags"] & (SENDS | RECEIVES) and t["peer"] >= 0),
+        number, state, name,
+        peer=shown.peer if has_peer else None,
+        tag=shown.tag if has_peer else None,
+        bytes=shown.bytes if has_peer and shown.name not in PROBES else None,
+        line=lines_of(library, (inside.site,))[0][2],
+        sends=shown.sends,
+        since_s=(now_ns - inside.begin_ns) / 1e9,
+        waits_for=_waits_for(inside, [w.call for w in wants] or [inside], state, traffic.ranks),
     )  # fmt: skip
 
 
-def _meeting(record):
-    """What all ranks of a communicator have to agree on when they meet in a collective."""
+def _waits_for(inside, calls, state, ranks):
+    if state == BLOCKED and inside.collective:
+        return _missing(ranks[inside.rank].records[inside.index], ranks)
+    return tuple(c.peer for c in calls if (c.sends or c.receives) and c.peer >= 0)
+
+
+# Collectives to which every rank has to bring the same number of bytes; of those with a root that
+# may say MPI_IN_PLACE, the root's number means nothing.
+ALIKE = {f"MPI_{i}{name.lower() if i else name}"
+         for i in ("", "I")
+         for name in ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
+                      "Reduce_scatter_block", "Scan", "Exscan")}  # fmt: skip
+ROOT_DIFFERS = {"MPI_Gather", "MPI_Scatter", "MPI_Igather", "MPI_Iscatter"}
+
+
+def meeting(record):
+    """What all ranks of a communicator have to agree on when they meet in a collective:
+    (communicator, sequence, operation, root)."""
     return tuple(int(record[name]) for name in ("communicator", "sequence", "operation", "peer"))
+
+
+def brought(record, rank):
+    """Bytes that `rank` brings to a collective, if all ranks have to bring the same; or None."""
+    name = operations().get(int(record["operation"]))
+    if name not in ALIKE or (name in ROOT_DIFFERS and record["peer"] == rank):
+        return None
+    return int(record["bytes"])
+
+
+def calls_of(meeting_of, rank):
+    """Indices of the records of `rank` with which it came to the collective of this record."""
+    records = rank.records
+    return np.flatnonzero(
+        (records["flags"] & COLLECTIVE != 0)
+        & (records["communicator"] == meeting_of["communicator"])
+        & (records["sequence"] == meeting_of["sequence"])
+    ).tolist()
+
+
+def _came(record, ranks):
+    """{rank: its record} of the ranks that have entered the same collective as `record`."""
+    found = {}
+    for number, rank in enumerate(ranks):
+        for index in () if rank is None else calls_of(record, rank):
+            if meeting(rank.records[index]) == meeting(record):
+                found[number] = rank.records[index]
+    return found
 
 
 def _missing(record, ranks):
     """Ranks that have not called this collective; () where its members are not all ranks."""
     if record["members"] != len(ranks):
         return ()
-    return tuple(
-        number
-        for number, rank in enumerate(ranks)
-        if rank is None or _meeting(record) not in _meetings(rank)
-    )
-
-
-def _meetings(rank):
-    return {_meeting(record) for record in rank.records if record["flags"] & COLLECTIVE}
+    came = _came(record, ranks)
+    return tuple(number for number in range(len(ranks)) if number not in came)
 
 
 def can_progress(ranks):
     """May anything that these ranks wait for still come about?
 
-    True when a pending receive has a send to match (then the send has its receive as well), or
-    when a collective has been entered by all its ranks. It errs on the side of True: a
-    deadlock is only declared when it is certain.
+    True when a receive has a send to match and one of both is waited for, or when a collective
+    that somebody waits for has been entered by all its ranks, with as many bytes. It errs on the
+    side of True: a deadlock is only declared when it is certain.
     """
-    pending_receives, unmatched = [], {}
-    for rank in ranks:
-        for record in rank.records:
-            flags = int(record["flags"])
-            key = (int(record["communicator"]), rank.rank, int(record["peer"]), int(record["tag"]))
-            if flags & SENDS and record["peer"] >= 0:
-                # Whether complete here or not: it has left, or waits for its receiver.
-                unmatched[key] = unmatched.get(key, 0) + 1
-            elif _is_unanswered_probe(record) or (
-                flags & RECEIVES and not record["done_ns"] and record["peer"] != NOBODY
-            ):
-                pending_receives.append((rank.rank, record))
-    for rank in ranks:
-        for record in rank.records:
-            if record["flags"] & RECEIVES and record["done_ns"] and record["got_peer"] >= 0:
-                key = (
-                    int(record["communicator"]),
-                    int(record["got_peer"]),
-                    rank.rank,
-                    int(record["got_tag"]),
-                )
-                unmatched[key] = unmatched.get(key, 0) - 1
-    for receiver, record in pending_receives:
-        for (communicator, source, dest, tag), left in unmatched.items():
-            if (
-                left > 0
-                and dest == receiver
-                and communicator == record["communicator"]
-                and record["peer"] in (ANY, source)
-                and record["tag"] in (ANY, tag)
-            ):
-                return True
-    return _collective_complete(ranks)
+    traffic = Traffic(ranks)
+    return traffic.may_move(lambda call: _is_complete(call, traffic.ranks))
 
 
-def _is_unanswered_probe(record):
-    return operations().get(int(record["operation"])) in PROBES and (
-        not record["end_ns"] or record["flags"] & POLLS
-    )
-
-
-def _collective_complete(ranks):
-    """Is there a collective that all its ranks have entered, and that is not over?"""
-    entered, open_ones = {}, {}
-    for rank in ranks:
-        for record in rank.records:
-            if record["flags"] & COLLECTIVE:
-                key = _meeting(record)
-                entered[key] = entered.get(key, 0) + 1
-                if not record["done_ns"]:
-                    open_ones[key] = int(record["members"])
-    return any(entered[key] >= members for key, members in open_ones.items())
+def _is_complete(call, ranks):
+    """Have all ranks come to the collective that this Call is, and is it not over?"""
+    if call.done_ns:
+        return False
+    came = _came(ranks[call.rank].records[call.index], ranks)
+    amounts = {brought(record, rank) for rank, record in came.items()} - {None}
+    return len(came) >= call.members and len(amounts) <= 1
 
 
 def never_began(states):

@@ -26,6 +26,7 @@ class Case:
     strict    sends that may be buffered become synchronous.
     record, dump   write a recording, write the buffers.
     warmup, repetitions   calls before, and calls that are timed.
+    snapshots write what the receive buffer held after each call to MPI (up to 4096 bytes of it).
     """
 
     collective: str
@@ -40,6 +41,7 @@ class Case:
     dump: bool = True
     warmup: int = 0
     repetitions: int = 1
+    snapshots: bool = False
 
     def __post_init__(self):
         if self.collective not in COLLECTIVES:

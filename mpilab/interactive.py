@@ -11,10 +11,20 @@ from pathlib import Path
 from mpilab.build import HARNESS, need
 from mpilab.cluster import worker
 from mpilab.errors import ClusterError, EngineDied, InputError
-from mpilab.hang import Hang, Watch, never_began, read_states
+from mpilab.hang import COMPUTING, Hang, Watch, never_began, read_states
 from mpilab.harness import Output
-from mpilab.launch import CRASH, DONE, ERROR, SKIPPED, Result
-from mpilab.recording import Recording
+from mpilab.result import (
+    CRASH,
+    DONE,
+    ERROR,
+    SKIPPED,
+    TIME_OUT,
+    Result,
+    blame,
+    gather,
+    read_ranks,
+)
+from mpilab.sampling import sample
 
 
 class _Hung(Exception):
@@ -57,6 +67,7 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
 
 def _run(cluster, library, function, number, case, **limits):
     with tempfile.TemporaryDirectory(prefix="mpilab-case-") as directory:
+        run = _Run(cluster, library, function, directory, number, case)
         watch = Watch(directory, number, case.ranks, **limits)
 
         def poll():
@@ -72,42 +83,62 @@ def _run(cluster, library, function, number, case, **limits):
             cluster.apply(worker.run_case, *arguments, ranks=range(case.ranks), poll=poll,
                           timeout=None if case.record else limits["limit"])  # fmt: skip
         except _Hung as error:
-            result = _failed(directory, number, case, error.hang.kind, hang=error.hang)
+            result = run.hung(error.hang)
         except TimeoutError:
-            hang = Hang("time-out", read_states(watch.read()))
-            result = _failed(directory, number, case, hang.kind, hang=hang)
+            result = run.hung(Hang(TIME_OUT, read_states(watch.read())))
         except EngineDied as error:
-            rank = error.ranks[0] if error.ranks else None
-            if rank is not None and case.reversed:
-                rank = case.ranks - 1 - rank
-            result = _failed(directory, number, case, CRASH, crashed=(rank, _signal(error)),
-                             states=read_states(watch.read()), detail=str(error))  # fmt: skip
+            result = run.crashed(error)
         except ClusterError as error:
-            result = Result(case, ERROR, detail=str(error))
             if not was_running:
-                return result
+                return Result(case, ERROR, detail=str(error))
+            # MPI_Abort takes all down with it, also what would have said who died.
+            lost = case.record and not cluster.running and blame(run.ranks())
+            result = run.crashed(error) if lost else Result(case, ERROR, detail=str(error))
         else:
             paths = [Path(directory) / f"{number}.{rank}.out" for rank in range(case.ranks)]
-            outputs = [Output.read(path) for path in paths]
-            recording = _recording(directory, number, case)
-            return Result(case, DONE, outputs=outputs, recording=recording)
+            return run.result(DONE, outputs=[Output.read(path) for path in paths])
     cluster.restart()
     return result
 
 
-def _failed(directory, number, case, outcome, *, states=(), **more):
-    hang = more.get("hang")
-    if hang and case.record and never_began(hang.states):
-        return Result(case, ERROR, states=hang.states, detail="no rank began it in time")
-    return Result(case, outcome, states=hang.states if hang else states,
-                  recording=_recording(directory, number, case), **more)  # fmt: skip
+class _Run:
+    """One case on the cluster, and what it leaves in its directory."""
 
+    def __init__(self, cluster, library, function, directory, number, case):
+        self.cluster, self.case, self.place = cluster, case, (directory, number, case)
+        self.library, self.function = str(library), function
+        self.log_begin = cluster.log_size
 
-def _recording(directory, number, case):
-    try:
-        return Recording.load(directory, number, case.ranks) if case.record else None
-    except InputError:
-        return None
+    def ranks(self):
+        return read_ranks(*self.place)
+
+    def result(self, outcome, **more):
+        """A Result with all that the case left behind, whatever came of it."""
+        log = self.cluster.log_since(self.log_begin)
+        return gather(*self.place, outcome, library=self.library, function=self.function, log=log,
+                      **more)  # fmt: skip
+
+    def hung(self, hang):
+        if self.case.record and never_began(hang.states):
+            return Result(self.case, ERROR, states=hang.states, detail="no rank began it in time")
+        computing = [s.rank for s in hang.states if s.state == COMPUTING]
+        samples = {}
+        if hang.kind == TIME_OUT:
+            directory, number, _ = self.place
+            samples = sample({r: Path(directory) / f"{number}.{r}.rec" for r in computing})
+        return self.result(hang.kind, hang=hang, states=hang.states, samples=samples)
+
+    def crashed(self, error):
+        """The Result after `error`, which names who died, if anybody knows."""
+        ranks = self.ranks()
+        crashed = blame(ranks)
+        if crashed is None:
+            rank = next(iter(getattr(error, "ranks", ())), None)
+            if rank is not None and self.case.reversed:
+                rank = self.case.ranks - 1 - rank
+            crashed = (rank, _signal(error))
+        states = read_states(ranks) if self.case.record else ()
+        return self.result(CRASH, crashed=crashed, states=states, detail=str(error))
 
 
 def _signal(error):

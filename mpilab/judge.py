@@ -4,10 +4,13 @@ Used by `check` in the notebook and by the referee: they differ in the cases, an
 were run, not in how they are judged.
 """
 
+from dataclasses import replace
+
+from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.model import LEAK
 from mpilab.errors import Ungradable
 from mpilab.formula import evaluate
-from mpilab.harness import compare
-from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.result import ERROR, SKIPPED, Result
 from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
 _UNITS = {"rounds": "rounds", "messages": "messages", "bytes": "bytes in messages"}
@@ -28,16 +31,18 @@ def plan(exercise, most_ranks=None):
 
 def judge_exercise(exercise, results, most_ranks=None):
     """ExerciseVerdict of a kernel from the Results of its planned cases (see `plan`)."""
-    by_case = {result.case: result for result in results}
-
-    def of(item):
-        wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
-        return [
-            by_case.get(case) or Result(case, ERROR, detail="nothing came of it") for case in wanted
-        ]
-
-    items = tuple(judge_item(exercise, item, of(item)) for item in exercise.items)
+    items = tuple(
+        judge_item(exercise, item, of_item(item, results, most_ranks)) for item in exercise.items
+    )
     return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def of_item(item, results, most_ranks=None):
+    """The Results of an item's cases, in their order; an ERROR for one that nothing came of."""
+    by_case = {result.case: result for result in results}
+    wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
+    return [by_case.get(case) or Result(case, ERROR, detail="nothing came of it")
+            for case in wanted]  # fmt: skip
 
 
 def fail_all(exercise, reason, evidence=None):
@@ -70,24 +75,36 @@ def judge_item(exercise, item, results):
             "none of its cases was run: the cluster has too few ranks",
         )
     doubts = []
-    for result in results:
-        if result.outcome == SKIPPED:
-            continue
-        try:
-            trouble = _trouble(exercise, item, result)
-        except Ungradable as error:
-            doubts.append(f"With {result.case.describe()}: {error}")
-            continue
-        if trouble:
-            reason, evidence = trouble
-            return ItemVerdict(item.id, item.title, item.points, FAIL,
-                               f"With {result.case.describe()}: {reason}",
-                               {**_about(exercise, result.case), **evidence})  # fmt: skip
+    wrong = first_wrong(item, results, doubts)
+    if wrong:
+        result, reason, evidence = wrong
+        return ItemVerdict(item.id, item.title, item.points, FAIL,
+                           f"With {result.case.describe()}: {reason}",
+                           {**_about(exercise, result.case), **evidence})  # fmt: skip
     if not doubts and any(result.outcome == SKIPPED for result in results):
         doubts.append("a case was skipped, although none before it failed")
     if doubts:
         return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, doubts[0])
     return ItemVerdict(item.id, item.title, item.points, PASS)
+
+
+def first_wrong(item, results, doubts=None):
+    """(Result, reason, evidence) of the first case that is proved wrong, or None.
+
+    Why others could not be judged is appended to the list `doubts`.
+    """
+    for result in results:
+        if result.outcome == SKIPPED:
+            continue
+        try:
+            trouble = _trouble(item, result)
+        except Ungradable as error:
+            if doubts is not None:
+                doubts.append(f"With {result.case.describe()}: {error}")
+            continue
+        if trouble:
+            return result, *trouble
+    return None
 
 
 def _about(exercise, case):
@@ -102,64 +119,39 @@ def _about(exercise, case):
     }  # fmt: skip
 
 
-def _trouble(exercise, item, result):
+def _trouble(item, result):
     """(reason, evidence) if this case went wrong, else None."""
-    if result.outcome == DONE:
-        return _wrong_return(result) or _wrong_memory(result) or _wrong_counts(item, result)
-    if result.outcome == DEADLOCK:
-        return f"deadlock: {result.hang.describe()}.", _hang_evidence(result)
-    if result.outcome == TIME_OUT:
-        return f"no end in sight: {result.hang.describe()}.", _hang_evidence(result)
-    if result.outcome == CRASH:
-        return _crash(result)
-    raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
-
-
-def _hang_evidence(result):
-    state = next((s for s in result.hang.states if s.state != "finished"), result.hang.states[0])
-    return {"call": state.call, "line": state.line or None, "table": result.hang.table()}
-
-
-def _crash(result):
-    rank, what = result.crashed
-    if what == "SIGBUS":
+    if result.outcome == ERROR:
+        raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
+    if result.crashed and result.crashed[1] == "SIGBUS":
         # Memory of a file that cannot be had: the disk or /dev/shm is full.
         raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
-    who = f"rank {rank}" if rank is not None else "a rank"
-    meaning = {"SIGSEGV": " (it used memory that is not its own)",
-               "SIGABRT": " (aborted: memory corrupted, or an assertion failed)",
-               "SIGFPE": " (division by zero)"}.get(what, "")  # fmt: skip
-    reason = f"{who} crashed with {what}{meaning}"
-    evidence = {"table": [state.row() for state in result.states]}
-    if rank is not None and rank < len(result.states):
-        state = result.states[rank]
-        evidence |= {"call": state.call, "line": state.line or None}
-        if state.call:
-            where = f", line {state.line}" if state.line else ""
-            inside = "in" if state.state == "blocked" else "after"
-            reason += f", {inside} {state.call}{where}"
-    return f"{reason}.", evidence
+    # A diagnosis that came along was made where the answer ran: it explains, it does not decide.
+    found = diagnose(replace(result, diagnosis=None))
+    if found is None or found.kind == LEAK:
+        return _wrong_counts(item, result)
+    told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found
+    return f"{told.headline.rstrip('.')}.", evidence_of(told)
 
 
-def _wrong_return(result):
-    returned = {output.rank: output.returned for output in result.outputs if output.returned}
-    if not returned:
-        return None
-    rank, code = next(iter(returned.items()))
-    return f"the kernel returned error code {code} on rank {rank}.", {}
-
-
-def _wrong_memory(result):
-    differences = compare(result.case, result.outputs)
-    if not differences:
-        return None
-    words = "; ".join(difference.describe() for difference in differences[:3])
-    more = len(differences) - 3
-    tail = f"; and {more} more rank{'s' * (more > 1)}" if more > 0 else ""
-    grid = [{"rank": d.rank, "wrong blocks": ", ".join(map(str, d.blocks)),
-             "never written": ", ".join(map(str, d.untouched)), "also": "; ".join(d.notes)}
-            for d in differences]  # fmt: skip
-    return f"{words}{tail}.", {"table": grid}
+def evidence_of(diagnosis):
+    """A diagnosis as the evidence of an item: what the feedback page shows beside the reason."""
+    evidence = {"hint": diagnosis.hint} if diagnosis.hint else {}
+    if diagnosis.cycle:
+        circle = (*diagnosis.cycle, diagnosis.cycle[0])
+        evidence["cycle"] = " waits for ".join(map(str, circle))
+    if diagnosis.lines:
+        evidence |= {"line": diagnosis.lines[0], "lines": sorted(set(diagnosis.lines))}
+    for place in diagnosis.places:
+        if place.label and not place.file:
+            evidence[f"in line {place.line}"] = place.label
+    for table in diagnosis.tables:
+        evidence[table.title] = [dict(zip(table.columns, row, strict=False)) for row in table.rows]
+    if diagnosis.notes:
+        evidence["note"] = "\n".join(diagnosis.notes)
+    for rank, text in diagnosis.printed:
+        evidence[f"rank {rank} printed"] = text
+    return evidence
 
 
 def _wrong_counts(item, result):

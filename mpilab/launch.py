@@ -6,26 +6,32 @@ ended and the cases after it get a new one.
 
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
 import psutil
 
-from mpilab import openmpi
-from mpilab.build import HARNESS_PROGRAM, need
-from mpilab.diagnosis.model import Diagnosis
+from mpilab import build, openmpi, sanitized
 from mpilab.errors import InputError
-from mpilab.hang import Hang, Watch, never_began, read_states
-from mpilab.harness import Case, Output
-from mpilab.recording import RankRecording, Recording, peek
+from mpilab.hang import COMPUTING, Watch, never_began, read_states
+from mpilab.harness import Output
+from mpilab.result import (
+    CRASH,
+    DONE,
+    ERROR,
+    SKIPPED,
+    TIME_OUT,
+    Result,
+    blame,
+    gather,
+    read_ranks,
+    signal_name,
+)
+from mpilab.sampling import sample
 
-DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
-    "done", "deadlock", "time-out", "crash", "error", "skipped")  # fmt: skip
 POLL_S = 0.03
 LOG_BYTES = 1 << 20  # a kernel may print without end
 # What Open MPI says of an error on a communicator whose errors are fatal (MPI_COMM_SELF, ...).
@@ -33,45 +39,8 @@ _MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_
 _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
 
 
-@dataclass
-class Result:
-    """What came of one case.
-
-    outcome    DONE, DEADLOCK, TIME_OUT, CRASH, ERROR (it could not be run at all) or SKIPPED.
-    hang       for a deadlock or time-out: who waits for whom.
-    crashed    for a crash: (rank, signal or MPI_ERR_... name); rank is None where nobody said.
-    detail     what else is known, in words.
-    outputs    one Output a rank when DONE.
-    recording  of all ranks, when it was asked for and every rank has one.
-    ranks      RankRecording of each rank, None for one that never began; also when some are missing.
-    library, function   what was run.
-    printed    rank -> the end of what the kernel printed there (rank of the kernel's communicator).
-    log        what Open MPI said, unabridged.
-    sanitizer  rank -> what AddressSanitizer or UndefinedBehaviorSanitizer reported there.
-    samples    rank -> call sites (offsets into `library`) at which it was found computing.
-    diagnosis  what was found where the case ran, if that is elsewhere (the referee's sandbox).
-    """
-
-    case: Case
-    outcome: str
-    hang: Hang | None = None
-    crashed: tuple | None = None
-    detail: str = ""
-    outputs: list = field(default_factory=list)
-    recording: Recording | None = None
-    states: tuple = ()
-    ranks: list = field(default_factory=list)
-    library: str = ""
-    function: str = ""
-    printed: dict = field(default_factory=dict)
-    log: str = ""
-    sanitizer: dict = field(default_factory=dict)
-    samples: dict = field(default_factory=dict)
-    diagnosis: Diagnosis | None = None
-
-
 def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              work=None, on_result=None, keep=None):  # fmt: skip
+              work=None, on_result=None, keep=None, sanitize=False):  # fmt: skip
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
     groups   for each case the groups that it is in. Once a case of a group has not come to its
@@ -80,6 +49,7 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
     limit    seconds that one case may take.
     standstill, work   see mpilab.hang.Watch.
     keep     a directory for the raw files of finished cases, named by the case's place in `cases`.
+    sanitize   `library` was built with sanitizers: run it in the program that holds their runtime.
     """
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     results = [None] * len(cases)
@@ -95,8 +65,9 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                 if not left:
                     break
                 run = _Run(
-                    library, function, {i: cases[i] for i in left}, ranks, Path(scratch), keep
-                )
+                    library, function, {i: cases[i] for i in left}, ranks, Path(scratch), keep,
+                    sanitize,
+                )  # fmt: skip
                 with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
                     for number, result in came:
                         results[number] = result
@@ -111,9 +82,11 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
 class _Run:
     """One mpirun over several cases with the same number of ranks."""
 
-    def __init__(self, library, function, cases, ranks, scratch, keep):
+    def __init__(self, library, function, cases, ranks, scratch, keep, sanitize):
         self.cases, self.ranks, self.keep = cases, ranks, keep
-        mpirun, harness = openmpi.tool("mpirun"), need(HARNESS_PROGRAM)
+        self.library, self.function = str(library), function
+        mpirun = openmpi.tool("mpirun")
+        harness = build.sanitized_harness() if sanitize else build.need(build.HARNESS_PROGRAM)
         self.directory = Path(tempfile.mkdtemp(dir=scratch))
         self.segments = Path(tempfile.mkdtemp(prefix="mpilab-", dir=_shared_memory()))
         listing = self.directory / "cases"
@@ -125,6 +98,8 @@ class _Run:
             # Segments of killed ranks would otherwise stay in /dev/shm for ever.
             "OMPI_MCA_btl_sm_backing_directory": str(self.segments),
         }
+        if sanitize:
+            environment |= sanitized.settings(self.directory)
         command = [mpirun, "-n", str(ranks), str(harness), str(library), function, str(listing),
                    str(self.directory)]  # fmt: skip
         with open(self.log, "wb") as log:
@@ -185,25 +160,26 @@ class _Run:
             for rank in range(self.ranks)
         )
 
+    def _result(self, number, case, outcome, **more):
+        """A Result with all that the case left behind, whatever came of it."""
+        result = gather(self.directory, number, case, outcome, library=self.library,
+                        function=self.function, **more)  # fmt: skip
+        if result.recording is not None:
+            self._put_away([rank.path for rank in result.ranks])
+        for kind in ("txt", "mem"):
+            for rank in range(case.ranks):
+                (self.directory / f"{number}.{rank}.{kind}").unlink(missing_ok=True)
+        return result
+
     def _done(self, number, case, paths):
         """The Result of a case that has come to its end; None while an output is not whole."""
         try:
             outputs = [Output.read(path) for path in paths]
         except (InputError, FileNotFoundError):
             return None
-        recording = self._recording(number, case)
+        result = self._result(number, case, DONE, outputs=outputs)
         self._put_away(paths)
-        return Result(case, DONE, outputs=outputs, recording=recording)
-
-    def _recording(self, number, case):
-        if not case.record:
-            return None
-        try:
-            recording = Recording.load(self.directory, number, case.ranks)
-        except InputError:
-            return None
-        self._put_away([rank.path for rank in recording.ranks])
-        return recording
+        return result
 
     def _put_away(self, paths):
         """Files that have been read are kept elsewhere or removed: many cases leave many."""
@@ -214,39 +190,44 @@ class _Run:
                 shutil.move(path, Path(self.keep) / path.name)
 
     def _hung(self, number, case, hang):
+        log = self._said()
         if case.record and never_began(hang.states):
-            return Result(
-                case,
-                ERROR,
-                states=hang.states,
-                detail=f"no rank began it in time; mpirun said: {_tail(self._said())}",
-            )
-        recording = self._recording(number, case)
-        return Result(case, hang.kind, hang=hang, recording=recording, states=hang.states)
+            detail = f"no rank began it in time; mpirun said: {_tail(log)}"
+            return Result(case, ERROR, states=hang.states, detail=detail, log=log)
+        computing = [s.rank for s in hang.states if s.state == COMPUTING]
+        samples = {}
+        if hang.kind == TIME_OUT:
+            samples = sample({rank: self.directory / f"{number}.{rank}.rec" for rank in computing})
+        return self._result(
+            number, case, hang.kind, hang=hang, states=hang.states, samples=samples, log=log
+        )
 
     def _said(self):
-        """The end of what mpirun and the ranks have printed."""
+        """The end of what mpirun and the harness have printed."""
         with open(self.log, "rb") as log:
             log.seek(max(0, self.log.stat().st_size - LOG_BYTES))
             return log.read().decode(errors="replace")
 
     def _crash(self, number, case):
         log = self._said()
-        paths = [self.directory / f"{number}.{rank}.rec" for rank in range(case.ranks)]
-        ranks = [RankRecording(path) if peek(path) is not None else None for path in paths]
+        ranks = read_ranks(self.directory, number, case)
         states = read_states(ranks)
         harness = re.search(r"^mpilab-harness: (.*)", log, re.MULTILINE)
         if harness or never_began(states):
-            return Result(case, ERROR, detail=harness[1] if harness else _tail(log), states=states)
-        crashed = (None, f"exit status {self.process.returncode}")
-        if match := _SIGNALLED.search(log):
-            crashed = (self._kernel_rank(case, int(match[1])), _signal_name(int(match[2])))
-        elif match := _MPI_ABORTED.search(log):
+            detail = harness[1] if harness else _tail(log)
+            return Result(case, ERROR, detail=detail, states=states, log=log)
+        crashed = blame(ranks)
+        if crashed is None and (match := _SIGNALLED.search(log)):
+            crashed = (self._kernel_rank(case, int(match[1])), signal_name(int(match[2])))
+        elif crashed is None and (match := _MPI_ABORTED.search(log)):
             crashed = (self._kernel_rank(case, int(match[1])), match[2])
-        recording = self._recording(number, case)
-        return Result(
-            case, CRASH, crashed=crashed, detail=_tail(log), recording=recording, states=states
-        )
+        elif crashed is None:
+            crashed = (None, f"exit status {self.process.returncode}")
+        reports = sanitized.reports(self.directory, ranks)
+        return self._result(
+            number, case, CRASH, crashed=crashed, detail=_tail(log), states=states, log=log,
+            sanitizer=reports,
+        )  # fmt: skip
 
     @staticmethod
     def _kernel_rank(case, world_rank):
@@ -275,13 +256,6 @@ class _Run:
 def _shared_memory():
     """A directory in memory for Open MPI's segments, or None for the usual temporary one."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
-
-
-def _signal_name(number):
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _tail(text, lines=12):

@@ -4,7 +4,8 @@
     #include "mpilab.h"
     int allgather_pairwise(...)
 
-What the compiler says is shown with the cell's own lines.
+What the compiler says is shown with the cell's own lines. `%%kernel --sanitize NAME` compiles with
+AddressSanitizer and UndefinedBehaviorSanitizer: slower, and every access out of bounds is reported.
 """
 
 import html
@@ -15,10 +16,14 @@ from pathlib import Path
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
 
-from mpilab import session
-from mpilab.build import build
+from mpilab import build, session
+from mpilab.diagnosis import slips
+from mpilab.diagnosis.model import COMPILE_ERROR, Diagnosis
 from mpilab.errors import BuildError, InputError
+from mpilab.panel import notebook
 from mpilab.symbols import forbidden
+
+SANITIZE = "--sanitize"
 
 
 class Message:
@@ -47,39 +52,53 @@ class KernelMagics(Magics):
 
     @cell_magic
     def kernel(self, line, cell):
-        """%%kernel FUNCTION: compile the cell; FUNCTION can then be run and checked."""
-        function = line.strip()
-        if not function.isidentifier():
+        """%%kernel [--sanitize] FUNCTION: compile the cell; FUNCTION can then be run."""
+        words = line.split()
+        sanitize = SANITIZE in words
+        names = [word for word in words if word != SANITIZE]
+        if len(names) != 1 or not names[0].isidentifier():
             raise InputError(f"%%kernel {line!r}: name the function, e.g. %%kernel allgather_ring")
+        (function,) = names
+        if sanitize:
+            build.sanitized_harness()
         self.built += 1
-        # A new name each time: a library that is loaded under one name is never loaded again.
         session.kernels.pop(function, None)
+        # The magic's line becomes an empty one: lines keep their numbers. And a new name each
+        # time: a library that is loaded under one name is never loaded again.
+        source, stem = f"\n{cell}", f"{function}-{self.built}"
         try:
-            built = build("\n" + cell, self.folder, stem=f"{function}-{self.built}")
+            built = build.build(source, self.folder, stem=stem, sanitize=sanitize)
         except BuildError as error:
-            display(_message(function, "was not compiled", error.diagnostics, str(error)))
+            notebook.show(slips.diagnose_build(error, source))
             return
-        missing = [
-            reason
-            for reason in forbidden(built.object, function, ["point-to-point"])
-            if "does not define" in reason
-        ]
-        if missing:
-            display(_message(function, f"is not in this cell: {missing[0]}", built.warnings, ""))
+        if not _defines(built, function):
+            notebook.show(_missing(function))
             return
         session.kernels[function] = built
-        display(_message(function, "is compiled", built.warnings, ""))
+        display(_compiled(function, sanitize))
+        warned = slips.diagnose_warnings(built.warnings, source)
+        if warned is not None:
+            notebook.show(warned)
 
 
-def _message(function, state, diagnostics, otherwise):
-    notes = [str(d) for d in diagnostics] or ([otherwise] if otherwise else [])
-    text = "\n".join([f"{function} {state}.", *notes])
-    items = "".join(f"<pre>{html.escape(note)}</pre>" for note in notes)
-    fragment = (
-        f'<div role="status"><code>{html.escape(function)}</code> '
-        f"{html.escape(state)}.{items}</div>"
+def _defines(built, function):
+    reasons = forbidden(built.object, function, ["point-to-point"])
+    return not any("does not define" in reason for reason in reasons)
+
+
+def _missing(function):
+    return Diagnosis(
+        COMPILE_ERROR,
+        f"The cell compiles, but it does not define {function}.",
+        hint=f"The first line of the cell names the kernel: %%kernel {function}. Give your "
+        "function the same name, and no 'static' before it.",
     )
-    return Message(text, fragment)
+
+
+def _compiled(function, sanitize):
+    state = "is compiled" + (" with sanitizers; its runs take longer" if sanitize else "")
+    fragment = f'<div role="status"><code>{html.escape(function)}</code> {state}.</div>'
+    return Message(f"{function} {state}.", fragment)
 
 
 def load_ipython_extension(shell):

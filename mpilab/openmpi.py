@@ -18,6 +18,10 @@ TRANSPORTS = {
     "OMPI_MCA_osc": "^ucx",
 }
 
+# A crash is explained by the recorder; Open MPI's own account of it would stand among the words
+# that the student's program printed.
+QUIET = {"OMPI_MCA_opal_stacktrace_output": "none"}
+
 # mpirun refuses root unless it is told twice; containers and CI have no other user.
 ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -47,6 +51,7 @@ def settings(ranks):
     """Environment variables for a run of `ranks` ranks on this machine."""
     return {
         **TRANSPORTS,
+        **QUIET,
         **ROOT,
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         # Binding more ranks than cores to cores would stack them on the first ones.

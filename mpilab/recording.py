@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from signal import SIGBUS, SIGSEGV
 
 import numpy as np
 
@@ -17,6 +18,8 @@ SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, 
     1 << bit for bit in range(9)
 )
 ANY, NOBODY, NONE = -1, -2, -1
+UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/recorder/failures.c
+ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
 
 RECORD = np.dtype([
     ("operation", "u2"), ("flags", "u2"), ("communicator", "u4"), ("peer", "i4"), ("tag", "i4"),
@@ -84,6 +87,39 @@ class RankRecording:
         """Index of the record of the call that the rank is in, or None."""
         index = int(self.header["current"])
         return index if 0 <= index < len(self.records) else None
+
+    @property
+    def errors(self):
+        """Indices of the records whose call, or the operation that it started, failed."""
+        return np.flatnonzero(self.records["error"])
+
+    @property
+    def leaked(self):
+        """Indices of the records that made a request, communicator or datatype never freed."""
+        return np.flatnonzero(self.records["flags"] & LEAKED)
+
+    @property
+    def crash(self):
+        """(number of the signal, call site, address touched) or None.
+
+        The address is None where the signal has none, or where it is none that a pointer can have.
+        """
+        if not self.header["signal"]:
+            return None
+        address = int(self.header["crash_address"])
+        known = int(self.header["signal"]) in (SIGSEGV, SIGBUS) and address != UNKNOWN_ADDRESS
+        return (
+            int(self.header["signal"]),
+            int(self.header["crash_site"]),
+            address if known else None,
+        )
+
+    @property
+    def exited(self):
+        """(status, call site) where the kernel called exit(), or None."""
+        if not self.header["exited"]:
+            return None
+        return int(self.header["exit_status"]), int(self.header["crash_site"])
 
     def is_finished_request(self, index):
         """Is the operation of this record known to be complete on this rank?"""
@@ -228,10 +264,15 @@ class Recording:
 
 def _sends(records, rank):
     chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
-    return np.flatnonzero(chosen)
+    return np.flatnonzero(chosen & _took_place(records))
 
 
 def _receives(records):
     chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
-    whole = (records["error"] == 0) & (records["flags"] & CANCELLED == 0)
+    whole = _took_place(records) & (records["flags"] & CANCELLED == 0)
     return np.flatnonzero(chosen & (records["got_peer"] >= 0) & whole)
+
+
+def _took_place(records):
+    """Neither refused nor failed. A message that was too long for its receive has been taken."""
+    return (records["error"] == 0) | (records["error"] == ERR_TRUNCATE)

@@ -20,17 +20,20 @@ from mpilab.hang import (
     never_began,
     read_states,
 )
-from mpilab.launch import DEADLOCK, DONE, TIME_OUT
 from mpilab.recording import (
     ANY,
     COLLECTIVE,
+    NONBLOCKING,
     POLLS,
     RECEIVES,
     RECORD,
     SENDS,
+    SYNCHRONOUS,
+    WAITS,
     RankRecording,
     operations,
 )
+from mpilab.result import DEADLOCK, DONE, TIME_OUT
 
 BODIES = {
     "head_to_head": """
@@ -351,3 +354,58 @@ def test_many_ranks_are_summed_up():
     words = Hang("deadlock", tuple(state(rank) for rank in range(20))).describe()
     assert words.count("is blocked in") == 6
     assert words.endswith("; and 14 more")
+
+
+def requests(*calls, name="MPI_Waitall"):
+    """Requests, and the wait for all of them that the rank is in."""
+    flags = {"MPI_Irecv": RECEIVES | NONBLOCKING, "MPI_Isend": SENDS | NONBLOCKING,
+             "MPI_Issend": SENDS | NONBLOCKING | SYNCHRONOUS}  # fmt: skip
+    begun = [(call, flags[call], peer, tag, {"end_ns": 2, "waiter": len(calls)})
+             for call, peer, tag in calls]  # fmt: skip
+    return records(*begun, (name, WAITS, -1, -1, OPEN))
+
+
+@pytest.mark.parametrize(
+    ("zero", "one", "may"),
+    [
+        # All of a Waitall has to come about, one of a Waitany.
+        (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5)), records(send(0)), True),
+        (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5)), records(send(0, more=OVER), recv(0)),
+         False),
+        (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5), name="MPI_Waitany"),
+         records(send(0, more=OVER), recv(0)), True),
+        # A send that may be buffered may be over; a synchronous one is not.
+        (requests(("MPI_Irecv", 1, 0), ("MPI_Isend", 1, 5)), records(send(0, more=OVER), recv(0)),
+         True),
+        (requests(("MPI_Irecv", 1, 0), ("MPI_Issend", 1, 5)), records(send(0, more=OVER), recv(0)),
+         False),
+        (requests(("MPI_Isend", 1, 5)), records(recv(0)), False),
+        # What comes for a request that nobody waits for lets nobody go on.
+        (records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1, 7)),
+         records(send(0, more=OVER), recv(0)), False),
+        # The first receive takes the message, the second one gets nothing.
+        (records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1)),
+         records(send(0, more=OVER), recv(0)), False),
+    ],
+)  # fmt: skip
+def test_what_may_come_about_is_not_always_enough_to_go_on(ranks, zero, one, may):
+    assert can_progress(ranks(zero, one)) == may
+
+
+def test_a_collective_with_different_amounts_of_data_does_not_go_on(ranks):
+    def bcast(size):
+        return records(meet("MPI_Bcast", root=0, more={"bytes": size}))
+
+    assert can_progress(ranks(bcast(4), bcast(4)))
+    assert not can_progress(ranks(bcast(4), bcast(8)))
+
+
+def test_the_request_that_nothing_comes_for_is_the_one_that_is_shown(ranks):
+    waiting = requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5))
+    shown = read_states(ranks(waiting, records(send(0, more=OVER), recv(0))))[0]
+    assert (shown.call, shown.tag) == ("MPI_Waitall for MPI_Irecv", 5)
+
+
+def test_a_probe_tells_for_whom_it_looks(ranks):
+    (rank,) = ranks(records(("MPI_Probe", 0, ANY, 4, OPEN)))
+    assert read_states([rank])[0].describe().endswith("MPI_Probe from any rank (tag 4)")

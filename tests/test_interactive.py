@@ -8,7 +8,7 @@ from mpilab.build import KERNELS
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import InputError
 from mpilab.harness import Case, compare
-from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
+from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
 from mpilab.schedules.allgather import ALGORITHMS, schedule
 
 BODIES = {

@@ -1,16 +1,18 @@
 """Faults of kernels are found and named; what nobody can judge is not marked."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from c_kernels import PREAMBLE, build_kernels, run
 
+from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.exercises import Exercise, Item
 from mpilab.harness import Case, Output
 from mpilab.judge import fail_all, judge_exercise, judge_item, plan, ungradable
-from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, Result
 from mpilab.recording import Recording
+from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, Result
 from mpilab.verdict import FAIL, PASS, UNGRADABLE
 
 RING = """
@@ -94,21 +96,21 @@ def test_a_right_kernel_passes_without_a_word(verdict, datatype, in_place):
 @pytest.mark.parametrize(
     ("name", "case", "words"),
     [
-        ("wrong_block", {}, r"rank 1: block 3 is wrong\.$"),
+        ("wrong_block", {}, r"wrong result on rank 1: block 3 is wrong\.$"),
         ("wrong_block", {"datatype": "contiguous"}, r"rank 1: block 3 is wrong\.$"),
-        ("off_by_one", {"count": 7}, r"rank 0: blocks 0, 1, 2, 3 are wrong; .*and 1 more rank\.$"),
-        ("holes", {"datatype": "struct"}, "rank 0: the holes between the elements .*overwritten"),
+        ("off_by_one", {"count": 7}, r"on ranks 0 to 3: 16 of 16 blocks are not right; on rank 0"),
+        ("holes", {"datatype": "struct"}, "the holes between the elements .*overwritten"),
         ("holes", {"datatype": "shifted"}, "the holes between the elements of the datatype"),
-        ("beyond", {}, r": rank 2: memory outside of the receive buffer was overwritten\.$"),
+        ("beyond", {}, r"rank 2: memory outside of the receive buffer was overwritten\.$"),
         ("beyond", {"count": 0}, "rank 2: memory outside of the receive buffer was overwritten"),
         ("before", {}, "rank 0: memory outside of the receive buffer was overwritten"),
-        ("sendbuf", {}, r": rank 3: the send buffer was changed\.$"),
-        ("missing", {}, r"rank 0: block 1 is wrong \(none of it was written\)"),
-        ("no_in_place", {"in_place": True}, "MPI_IN_PLACE: rank 0: block 0 is wrong; rank 1"),
-        ("in_place_as_address", {"in_place": True}, "crashed with MPI_ERR_TYPE, in MPI_Sendrecv"),
-        ("world", {"reversed": True}, "ranks in reverse order: rank 0: blocks 0, 1, 2, 3 are"),
-        ("error", {}, r"the kernel returned error code 16 on rank 1\.$"),
-        ("integer_division", {}, r"rank 1 crashed with SIGFPE \(division by zero\)"),
+        ("sendbuf", {}, r"rank 3: the send buffer was changed\.$"),
+        ("missing", {}, r"on ranks 0 to 3: one block each was never written\.$"),
+        ("no_in_place", {"in_place": True}, "MPI_IN_PLACE: wrong result on ranks 0 to 3: one"),
+        ("in_place_as_address", {"in_place": True}, "MPI_Sendrecv returned MPI_ERR_TYPE in line"),
+        ("world", {"reversed": True}, "ranks in reverse order: wrong result on ranks 0 to 3: 16"),
+        ("error", {}, r"the kernel returned error code 16 \(MPI_ERR_OTHER\) on rank 1\.$"),
+        ("integer_division", {}, r"rank 1 crashed with SIGFPE in line \d+: it divided by zero\.$"),
     ],
 )  # fmt: skip
 def test_a_fault_fails_and_is_named(verdict, name, case, words):
@@ -253,7 +255,37 @@ def test_a_deadlock_is_told_with_its_table(library, tmp_path):
     item = Item("a", "A", 1, (result.case,))
     said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])
     assert said.outcome == FAIL
-    assert "deadlock: rank 0 is blocked in MPI_Recv from rank 1 (tag 5, 4 bytes)" in said.reason
-    assert "Cycle: 0 waits for 1 waits for 0." in said.reason
-    assert said.evidence["call"] == "MPI_Recv"
-    assert [row["rank"] for row in said.evidence["table"]] == [0, 1]
+    assert "deadlock: rank 0 waits for rank 1, and rank 1 for rank 0." in said.reason
+    assert said.evidence["cycle"] == "0 waits for 1 waits for 0"
+    assert "MPI_Sendrecv" in said.evidence["hint"]
+    table = said.evidence["What each rank is doing"]
+    assert [(row["rank"], row["call"], row["tag"]) for row in table] == [
+        (0, "MPI_Recv", 5), (1, "MPI_Recv", 5)]  # fmt: skip
+
+
+def test_what_the_sandbox_says_of_a_run_explains_and_does_not_decide(library):
+    """Words from inside may be forged: they neither fail a right answer nor pass a wrong one."""
+    right, wrong = run(library, "right", ranks=4), run(library, "missing", ranks=4)
+    item = Item("a", "A", 1, (right.case,))
+    asked = Exercise("x", "X", "kernel", (item,))
+    forged = Diagnosis(MPI_ERROR, "an error, forged", hint="forged")
+    assert judge_item(asked, item, [replace(right, diagnosis=forged)]).outcome == PASS
+    for words in (forged, Diagnosis(LEAK, "forged")):
+        said = judge_item(asked, item, [replace(wrong, diagnosis=words)])
+        assert said.outcome == FAIL
+        assert "forged" not in str((said.reason, said.evidence))
+    told = Diagnosis(WRONG_RESULT, "wrong result, told inside", hint="look at line 3")
+    said = judge_item(asked, item, [replace(wrong, diagnosis=told)])
+    assert said.reason.endswith("wrong result, told inside.")
+    assert said.evidence["hint"] == "look at line 3"
+
+
+def test_an_error_of_mpi_that_the_kernel_ignores_fails(tmp_path):
+    ignores = build_kernels(tmp_path, {"ignores": """
+        MPI_Send(recvbuf, 1, MPI_INT, size, 5, comm); /* no such rank */
+        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""})
+    result = run(ignores, "ignores")
+    item = Item("a", "A", 1, (result.case,))
+    said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])
+    assert said.outcome == FAIL
+    assert "MPI_Send returned MPI_ERR_RANK" in said.reason

@@ -11,7 +11,8 @@ from c_kernels import build_kernels, run
 from mpilab import launch, openmpi
 from mpilab.errors import SetupError
 from mpilab.harness import Case, Output, compare
-from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, run_cases
+from mpilab.launch import run_cases
+from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
 
 BODIES = {
     "right": """
@@ -120,7 +121,7 @@ def test_nothing_is_left_behind_where_the_callback_raises(library):
 
 def test_nothing_is_left_behind_where_it_cannot_start(library, monkeypatch, tmp_path):
     before = left_behind()
-    monkeypatch.setattr(launch, "HARNESS_PROGRAM", tmp_path / "gone")
+    monkeypatch.setattr(launch.build, "HARNESS_PROGRAM", tmp_path / "gone")
     with pytest.raises(SetupError, match="gone: not built yet. Run 'make build'"):
         by_count(library, 1)
     assert left_behind() == before

@@ -5,6 +5,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from mpilab import session
+from mpilab.diagnosis.model import SANITIZER
+from mpilab.harness import Case
+from mpilab.kernelrun import KernelRun
 
 RIGHT = """%%kernel allgather_mine
 #include "mpilab.h"
@@ -29,32 +32,36 @@ def shell():
 
 
 def shown(shell, cell):
-    """(text, HTML) of what the cell displays."""
+    """[(text, HTML)] of what the cell displays."""
     with capture_output() as captured:
         result = shell.run_cell(cell)
     result.raise_error()
-    (output,) = captured.outputs
-    return output.data["text/plain"], output.data["text/html"]
+    return [(output.data["text/plain"], output.data["text/html"]) for output in captured.outputs]
 
 
 def test_a_kernel_that_compiles_can_be_found_by_its_name(shell):
-    text, _ = shown(shell, RIGHT)
+    ((text, fragment),) = shown(shell, RIGHT)
     assert text == "allgather_mine is compiled."
+    assert 'role="status"' in fragment
     assert session.library_of("allgather_mine").exists()
 
 
 def test_an_error_is_shown_with_the_line_that_jupyterlab_numbers(shell):
-    text, fragment = shown(shell, RIGHT.replace("return MPI_SUCCESS;", "return MPI_SUCCES;"))
+    ((text, fragment),) = shown(shell, RIGHT.replace("return MPI_SUCCESS;", "return MPI_SUCCES;"))
     line = 1 + RIGHT.splitlines().index("    return MPI_SUCCESS;")
-    assert text.startswith("allgather_mine was not compiled.")
-    assert f"line {line}: error" in text
-    assert "return MPI_SUCCES;" in text
-    assert 'role="status"' in fragment
+    assert "It does not compile" in text
+    assert f"▶ {line} │ return MPI_SUCCES;" in text
+    assert "MPI_SUCCESS" in text  # the name that was meant
+    assert 'role="alert"' in fragment
 
 
 def test_a_warning_is_shown_and_the_kernel_is_there(shell):
-    text, _ = shown(shell, RIGHT.replace("    return", "    int unused;\n    return"))
-    assert "line 8: warning: unused variable" in text
+    compiled, warned = shown(shell, RIGHT.replace("    return", "    int unused;\n    return"))
+    assert compiled[0] == "allgather_mine is compiled."
+    assert "Compiler warning" in warned[0]
+    assert "▶ 8 │ int unused;" in warned[0]
+    assert "costs no points" in warned[0]
+    assert 'role="alert"' not in warned[1]
     assert "allgather_mine" in session.kernels
 
 
@@ -65,14 +72,27 @@ def test_a_kernel_that_no_longer_compiles_is_not_run_in_its_old_form(shell):
 
 
 def test_markup_in_the_source_does_not_become_markup(shell):
-    _, fragment = shown(shell, RIGHT.replace("return", "<script>return"))
+    ((_, fragment),) = shown(shell, RIGHT.replace("return", "<script>return"))
     assert "<script>" not in fragment
+    assert "&lt;script&gt;" in fragment
 
 
 def test_the_function_must_be_in_the_cell(shell):
-    text, _ = shown(shell, RIGHT.replace("%%kernel allgather_mine", "%%kernel allgather_other"))
-    assert "does not define the function allgather_other" in text
+    cell = RIGHT.replace("%%kernel allgather_mine", "%%kernel allgather_other")
+    ((text, _),) = shown(shell, cell)
+    assert "does not define allgather_other" in text
     assert "allgather_other" not in session.kernels
+
+
+def test_a_sanitized_kernel_reports_an_access_one_element_too_far(shell):
+    body = "    ((int *)recvbuf)[recvcount] = 1; /* one block, one rank */\n    return"
+    shown(shell, RIGHT.replace("kernel", "kernel --sanitize").replace("    return", body))
+    assert session.is_sanitized("allgather_mine")
+    (result,) = session.run_cases("allgather_mine", [Case("allgather", 1, 4)])
+    found = KernelRun("allgather_mine", result).diagnosis
+    assert found.kind == SANITIZER
+    assert found.pattern == "out of bounds"
+    assert found.lines[0] == 8
 
 
 def test_the_magic_wants_a_name(shell):

@@ -218,7 +218,8 @@ def test_what_is_always_allowed_moves_no_data_between_ranks():
         r"[Ss]end|[Rr]ecv|[Gg]ather|[Ss]catter|[Bb]cast|[Aa]lltoall|[Bb]arrier|_(Put|Get)$|File"
     )
     assert [name for name in sorted(allowed) if re.search(moving, name)] == []
-    assert allowed & set(operations().values()) == set()
+    recorded = {name for name in operations().values() if not name.startswith("MPI_Type_")}
+    assert allowed & recorded == set()
 
 
 def mpi_names():

@@ -21,6 +21,9 @@ DEBIAN = {
     "bwrap": ["bubblewrap"],
     "chromium": ["chromium", "fonts-dejavu-core"],
     "clang": ["clang"],
+    "smpicc": ["libsimgrid-dev"],
+    "slurm": ["slurm-wlm"],
+    "namespaces": ["iproute2", "util-linux"],
 }
 ELSEWHERE = {"compiler": ["gcc"], "venv": ["python3"], "chromium": ["chromium"]}
 
@@ -34,7 +37,7 @@ MANAGERS = {
 }
 
 # The commands without which some tests cannot run.
-TEST_TOOLS = ("bwrap", "chromium", "clang")
+TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc")
 
 
 def install_line(*needs):

@@ -227,6 +227,25 @@ for message in np.sort(ring.messages, order=["round", "source"]):
 # %%
 show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
 
+# %% [markdown]
+# And over time: a bar is a call, an arrow a message. Drag over a part to zoom in.
+#
+# **Predict:** is a rank ever idle?
+
+# %%
+ring.show("timeline")
+
+# %% [markdown]
+# Round by round, with every rank's receive buffer, as it was recorded.
+#
+# **Predict:** which block does rank 0 get last?
+
+# %%
+ring.show("rounds")
+
+# %% [markdown]
+# **Predict** the matrix of the way through rank 0: which cells are darkest?
+
 # %%
 through_root = mpilab.run("allgather_nonblocking_gather_bcast", ranks=4, count=2, seed=SEED)
 show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 bytes a block"))
@@ -293,8 +312,11 @@ mpilab.run("allgather_sends_first", count=4, seed=SEED)
 mpilab.run("allgather_sends_first", count=25_000, seed=SEED)
 
 # %% [markdown]
-# Everybody is in `MPI_Send`, and nobody gets to its receive: a *deadlock*. The report names the
+# Everybody is in `MPI_Send`, and nobody gets to its receive: a *deadlock*. The panel names the
 # call, the line of the cell, and who waits for whom. The kit has started new ranks meanwhile.
+#
+# Crashes, MPI's errors and wrong results end in such a panel too. If you suspect an access out of
+# bounds, write `%%kernel --sanitize NAME`: then it is reported where it happens.
 #
 # You don't need long messages to find this error. In *strict mode* every send waits for its
 # receiver, as the standard allows.

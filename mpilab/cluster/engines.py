@@ -74,6 +74,15 @@ class Cluster:
         """True when all ranks are there."""
         return self.started and self.view is not None and self._processes.alive
 
+    @property
+    def log_size(self):
+        """How long the log of the cluster's processes is by now, in bytes."""
+        return self._processes.log_size if self.started else 0
+
+    def log_since(self, size):
+        """What the cluster's processes have printed since the log was `size` bytes long."""
+        return self._processes.log_since(size) if self.started else ""
+
     def start(self):
         """Bring the ranks up and make this the active cluster; a running one stays as it is.
 

@@ -23,6 +23,7 @@ from mpilab.errors import ClusterError
 
 HEARTBEAT = 100  # ms; an engine is registered after one to two beats
 SHARED_MEMORY = Path("/dev/shm")
+LOG_TAIL = 1 << 16  # bytes
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
 
 # What ipyparallel 9.2 logs at every start, of ipykernel 7's greeting and of the missing encryption
@@ -208,13 +209,22 @@ class Processes:
             self.take_events(left)
         return self.deaths
 
+    @property
+    def log_size(self):
+        """How long the log is by now, in bytes."""
+        return os.fstat(self.log.fileno()).st_size
+
+    def log_since(self, begin):
+        """What was printed since the log was `begin` bytes long; of much of it, the end."""
+        size = self.log_size
+        begin = max(begin, size - LOG_TAIL)
+        lines = os.pread(self.log.fileno(), size - begin, begin).decode(errors="replace")
+        kept = [line for line in lines.splitlines() if not any(noise in line for noise in NOISE)]
+        return "\n".join(kept)
+
     def log_tail(self, lines=15):
         """The last lines of what the cluster's processes have printed."""
-        size = os.fstat(self.log.fileno()).st_size
-        tail = os.pread(self.log.fileno(), 16384, max(0, size - 16384))
-        tail = tail.decode(errors="replace").splitlines()
-        tail = [line for line in tail if not any(noise in line for noise in NOISE)]
-        return "\n".join(tail[-lines:]) or "(empty)"
+        return "\n".join(self.log_since(0).splitlines()[-lines:]) or "(empty)"
 
 
 def _backing(directory=None):

@@ -75,7 +75,7 @@ class Diagnosis:
 
     @classmethod
     def from_json(cls, said):
-        """A Diagnosis from `as_json()`. Raises TypeError, KeyError or ValueError where it is none."""
+        """A Diagnosis from `as_json()`. Raises TypeError, KeyError or ValueError for another."""
         fields = {name: _tuples(value) for name, value in said.items()}
         fields["places"] = tuple(Place(**place) for place in said.get("places", ()))
         fields["tables"] = tuple(

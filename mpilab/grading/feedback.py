@@ -43,7 +43,7 @@ _LABELS = {
     "op": "operation",
 }
 # Evidence that has a place of its own on the page.
-_SPECIAL = {"table", "source", "svg", "svg_alt", "reproduce"}
+_SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
 
 # Control sequences (colours), operating system commands (links), strings, two-letter escapes.
 _ANSI = re.compile(
@@ -64,9 +64,9 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
     note             what was amiss when the notebook was run.
 
     Of an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
-    "text": str}) is highlighted in the answer, 'svg' (with 'svg_alt') is an image, 'reproduce'
-    code to try; the rest is listed by name. A name that begins with '_' (a hidden seed) is never
-    shown, at any depth.
+    "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' stands first, 'svg'
+    (with 'svg_alt') is an image, 'reproduce' code to try; the rest is listed by name. A name that
+    begins with '_' (a hidden seed) is never shown, at any depth.
     """
     answers = answers or {}
     views = recording_views or {}
@@ -145,9 +145,7 @@ def _template():
 def _exercise_view(exercise, answer, views):
     order = list(_OUTCOMES)
     items = sorted(exercise.items, key=lambda item: order.index(item.outcome))
-    lines = {
-        source[0] for item in items if (source := _source(item.evidence)) and item.outcome != PASS
-    }
+    lines = {line for item in items if item.outcome != PASS for line in _marked(item.evidence)}
     return {
         "id": exercise.exercise,
         "title": clean(exercise.title or exercise.exercise),
@@ -188,7 +186,7 @@ def _evidence_view(item, answer):
         line, text = source
         lines = answer.split("\n") if answer else []
         if 1 <= line <= len(lines):
-            excerpt = _listing(answer, {line}, around=line)
+            excerpt = _listing(answer, _marked(evidence), around=line)
         elif text:
             excerpt = {
                 "lines": [{"number": line, "text": clean(text), "marked": True}],
@@ -204,6 +202,7 @@ def _evidence_view(item, answer):
         "tables": tables,
         "excerpt": excerpt,
         "image": image,
+        "hint": _text(evidence.get("hint") or ""),
         "reproduce": _text(evidence["reproduce"]) if evidence.get("reproduce") else "",
     }
 
@@ -227,6 +226,13 @@ def _source(evidence):
     if isinstance(source, Mapping) and isinstance(source.get("line"), int):
         return source["line"], str(source.get("text") or "")
     return None
+
+
+def _marked(evidence):
+    """Line numbers of the answer that the evidence speaks of."""
+    source, lines = _source(evidence), evidence.get("lines")
+    more = lines if isinstance(lines, (list, tuple)) else ()
+    return ({source[0]} if source else set()) | {line for line in more if isinstance(line, int)}
 
 
 def _is_rows(value):

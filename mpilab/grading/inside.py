@@ -4,9 +4,10 @@ It reads job.json in the work directory and leaves files there. Nothing it says 
 itself: buffers and recordings come out raw and are judged outside.
 
     compile   job: {"function", "allowed", "source"}
-              leaves kernel.o, kernel.so and compiled.json: {"error", "diagnostics", "forbidden"}
+              leaves kernel.o, kernel.so and compiled.json:
+              {"error", "diagnosis", "warning", "forbidden"}
     run       job: {"function", "cases": [...], "groups": [...], "limit", "work"}; needs kernel.so
-              leaves results/N.json and the raw files of case N
+              leaves results/N.json (with a diagnosis in words) and the raw files of case N
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
               leaves executed.ipynb
 """
@@ -29,35 +30,51 @@ def main():
 def compile_answer(job):
     """Compile and link a C answer, and look at the symbols that it uses."""
     from mpilab.build import build
+    from mpilab.diagnosis import slips
     from mpilab.errors import BuildError
     from mpilab.symbols import forbidden
 
-    said = {"error": "", "diagnostics": [], "forbidden": []}
+    said = {"error": "", "diagnosis": None, "warning": None, "forbidden": []}
     try:
         built = build(job["source"], WORK)
-        said["diagnostics"] = [asdict(d) for d in built.warnings]
+        warned = slips.diagnose_warnings(built.warnings, job["source"])
+        said["warning"] = warned and warned.as_json()
         said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
     except BuildError as error:
         said["error"] = str(error)
-        said["diagnostics"] = [asdict(d) for d in error.diagnostics]
+        said["diagnosis"] = slips.diagnose_build(error, job["source"]).as_json()
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
 def run_answer(job):
     """Run the cases with mpirun, and keep what each left."""
+    from mpilab.diagnosis import diagnose
     from mpilab.harness import Case
     from mpilab.launch import run_cases
+    from mpilab.result import DONE, ERROR, SKIPPED
 
     cases = [Case(**case) for case in job["cases"]]
     numbers = {case: number for number, case in enumerate(cases)}
     results = WORK / "results"
     results.mkdir()
 
+    def explained(result):
+        """The diagnosis in words: only here are the library and its lines at hand."""
+        quiet = result.outcome == DONE and not any(
+            len(rank.errors) or len(rank.leaked) for rank in result.ranks
+        )
+        # Wrong buffers are explained outside, where they are compared.
+        if quiet or result.outcome in (SKIPPED, ERROR):
+            return None
+        diagnosis = diagnose(result)
+        return diagnosis and diagnosis.as_json()
+
     def keep(result):
         number = numbers[result.case]
         said = {
             "outcome": result.outcome, "crashed": result.crashed, "detail": result.detail,
             "states": [asdict(state) for state in result.states],
+            "diagnosis": explained(result),
         }  # fmt: skip
         (results / f"{number}.json").write_text(json.dumps(said), encoding="utf-8")
 

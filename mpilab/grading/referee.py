@@ -11,14 +11,24 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from mpilab import build, functions, judge
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError, Ungradable
 from mpilab.exercises import KERNEL, PYTHON
 from mpilab.grading.errand import send, send_inside
 from mpilab.grading.sandbox import Limits
 from mpilab.hang import Hang, RankState
 from mpilab.harness import Output
-from mpilab.launch import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
 from mpilab.recording import Recording
+from mpilab.result import (
+    CRASH,
+    DEADLOCK,
+    DONE,
+    ERROR,
+    SKIPPED,
+    TIME_OUT,
+    Result,
+    read_ranks,
+)
 from mpilab.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 
 ROOT = build.ROOT
@@ -72,19 +82,16 @@ class Referee:
         _check_machine(outcome)
         said = _json(outcome, "compiled.json", "compiling")
         if said["error"]:
-            first = next((d for d in said["diagnostics"] if "error" in d["severity"]), None)
-            evidence = {"compiler": said["error"]}
-            where = ""
-            if first and first["line"]:
-                where = f" in line {first['line']}: {first['text']}"
-                evidence["line"] = first["line"]
-            return judge.fail_all(exercise, f"It does not compile{where}.", evidence)
+            told = _told(said["diagnosis"])
+            evidence = {**judge.evidence_of(told), "compiler": said["error"]}
+            return judge.fail_all(exercise, told.headline, evidence)
         if said["forbidden"]:
             return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
         library = outcome.files.get("kernel.so")
         if library is None:
             raise Ungradable("the compiled answer did not come out of the sandbox")
-        return judge.judge_exercise(exercise, self._results(exercise, library))
+        verdict = judge.judge_exercise(exercise, self._results(exercise, library))
+        return with_warning(verdict, said["warning"] and _told(said["warning"]))
 
     def _results(self, exercise, library):
         cases, groups = judge.plan(exercise)
@@ -141,6 +148,14 @@ def _check_machine(outcome):
         raise Ungradable("the grading machine ran out of memory; grade again when it has more")
 
 
+def _told(said):
+    """A diagnosis that came out of the sandbox as JSON."""
+    try:
+        return Diagnosis.from_json(said)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Ungradable(f"a diagnosis did not come out of the sandbox whole: {error}") from None
+
+
 def _for_a_person(exercise):
     items = tuple(
         ItemVerdict(item.id, item.title, item.points, MANUAL, "A person reads this.")
@@ -170,9 +185,12 @@ def _result(folder, number, case):
             RankState(**{**state, "waits_for": tuple(state["waits_for"])})
             for state in said["states"]
         )
-    except (ValueError, KeyError, TypeError) as error:
+        told = said["diagnosis"] and _told(said["diagnosis"])
+        ranks = read_ranks(folder, number, case)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Ungradable(f"a result did not come out of the sandbox whole: {error}") from None
-    result = Result(case, outcome, detail=said["detail"], states=states)
+    result = Result(case, outcome, detail=said["detail"], states=states, ranks=ranks,
+                    diagnosis=told)  # fmt: skip
     if outcome == DONE:
         try:
             outputs = [Output.read(folder / f"{number}.{rank}.out") for rank in range(case.ranks)]
@@ -187,6 +205,21 @@ def _result(folder, number, case):
     if outcome in (ERROR, SKIPPED):
         return result
     raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
+
+
+def with_warning(verdict, warning):
+    """The verdict with what the compiler warned of, told once, at the first item that failed.
+
+    A warning costs no points; but where something fails, it is often the reason.
+    """
+    failed = [number for number, item in enumerate(verdict.items) if item.outcome == FAIL]
+    if not warning or not failed:
+        return verdict
+    items = list(verdict.items)
+    first = items[failed[0]]
+    told = f"{warning.headline} {warning.hint}".strip()
+    items[failed[0]] = replace(first, evidence={**first.evidence, "compiler warning": told})
+    return replace(verdict, items=tuple(items))
 
 
 def with_source(verdict, source):

@@ -47,6 +47,30 @@ OTHER_COLOURS = ("#6b7fa8", "#8a8412", "#c25f5f", "#5f8f6b", "#8d6fae")
 # A quantity with an order, such as the number of ranks: from cold to warm.
 ORDER_COLOURS = ("#3b7dd8", "#0c8f9e", "#2f9150", "#b8740c", "#d4553e", "#c9498f")
 
+# What a rank does, by the class of its MPI call; the time outside of MPI has no colour. The order
+# is that of the legend. Those that look alike to some of us have a pattern, too.
+NEVER_RETURNED = "never returned"
+CALL_COLOURS = {
+    "send": "#2f6fd6",
+    "receive": "#1d7a45",
+    "send-receive": "#1197a6",
+    "wait/test/probe": "#bd8419",
+    "collective": "#b04fc0",
+    "communicator/datatype": "#8a6d5c",
+    NEVER_RETURNED: "#d23f31",
+}
+CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", NEVER_RETURNED: "x"}
+MESSAGE_COLOUR, LOST_MESSAGE_COLOUR = "#868b94", "#d23f31"
+
+# What a slot of a receive buffer holds: whose block is told by the number in it.
+SLOT_COLOURS = {
+    "untouched": FAINT,
+    "in its place": "#9cc1ee",
+    "in another place": "#b9a5dc",
+    "new in this round": "#e39a35",
+    "something else": "#e0796c",
+}
+
 TEMPLATE = go.layout.Template(
     layout=go.Layout(
         paper_bgcolor="rgba(0,0,0,0)",
@@ -110,6 +134,11 @@ def duration(seconds):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
+
+
+def plural(number, noun):
+    """'1 message', '2,000 messages'."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def finish(figure, alt):

@@ -10,8 +10,8 @@ int prepare_allgather(struct subject *subject)
     MPI_Type_get_extent(subject->types.receive, &lower_bound, &receive_extent);
     const int64_t count = subject->order->count;
     const int64_t sent = count * subject->types.send_per_receive * send_extent;
-    return make_region(&subject->sent, sent) ||
-           make_region(&subject->received, count * subject->size * receive_extent);
+    return make_send_region(&subject->sent, sent) ||
+           make_receive_region(&subject->received, count * subject->size * receive_extent);
 }
 
 int call_allgather(struct subject *subject)

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* There only in a program with AddressSanitizer. */
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void *, size_t);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *, size_t);
+
 int64_t region_total(const struct region *region)
 {
     return region->bytes + 2 * GUARD_BYTES;
@@ -13,13 +17,24 @@ void *region_data(const struct region *region)
     return region->memory + GUARD_BYTES;
 }
 
-int make_region(struct region *region, int64_t bytes)
+__attribute__((noinline)) static int make_region(struct region *region, int64_t bytes)
 {
     region->bytes = bytes;
     region->memory = malloc((size_t)region_total(region) + sizeof(uint64_t));
     if (region->memory == NULL)
         return harness_fail("out of memory: a buffer of %lld bytes", (long long)bytes);
     return 0;
+}
+
+/* Two names for the same: a report of AddressSanitizer tells by them which buffer was left. */
+int make_send_region(struct region *region, int64_t bytes)
+{
+    return make_region(region, bytes);
+}
+
+int make_receive_region(struct region *region, int64_t bytes)
+{
+    return make_region(region, bytes);
 }
 
 void free_region(struct region *region)
@@ -46,4 +61,18 @@ void fill_region(struct region *region, uint64_t seed, int rank, enum stream str
         const uint64_t word = hash(key + golden * (uint64_t)k);
         memcpy(region->memory + at, &word, sizeof word);
     }
+}
+
+void forbid_guards(const struct region *region)
+{
+    if (__asan_poison_memory_region == NULL)
+        return;
+    __asan_poison_memory_region(region->memory, GUARD_BYTES);
+    __asan_poison_memory_region(region->memory + GUARD_BYTES + region->bytes, GUARD_BYTES);
+}
+
+void allow_guards(const struct region *region)
+{
+    if (__asan_unpoison_memory_region != NULL)
+        __asan_unpoison_memory_region(region->memory, (size_t)region_total(region));
 }

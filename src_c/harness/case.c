@@ -41,6 +41,8 @@ static int set_number(const char *key, const char *value, struct mpilab_case *pa
         parsed->record = (int)number;
     else if (strcmp(key, "dump") == 0)
         parsed->dump = (int)number;
+    else if (strcmp(key, "snapshots") == 0)
+        parsed->snapshots = (int)number;
     else if (strcmp(key, "warmup") == 0)
         parsed->warmup = (long)number;
     else if (strcmp(key, "repetitions") == 0)

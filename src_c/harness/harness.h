@@ -12,7 +12,7 @@
 
 /* One case, as one line of text: "key=value key=value ...". Unknown keys are an error. */
 struct mpilab_case {
-    long id;             /* names the files: ID.RANK.out and ID.RANK.rec */
+    long id;             /* names the files: ID.RANK.rec, .out, .txt and .mem */
     char collective[32]; /* "allgather" */
     char datatype[16];   /* see datatypes.c */
     long count;          /* elements of the receive datatype a block */
@@ -22,6 +22,7 @@ struct mpilab_case {
     int strict;    /* MPI_Send becomes MPI_Ssend */
     int record;    /* write a recording */
     int dump;      /* write the buffers */
+    int snapshots; /* write what the receive buffer holds after each call to MPI */
     long warmup, repetitions;
 };
 
@@ -50,11 +51,22 @@ struct region {
     unsigned char *memory; /* GUARD_BYTES, `bytes` of data, GUARD_BYTES */
     int64_t bytes;
 };
-int make_region(struct region *region, int64_t bytes);
+int make_send_region(struct region *region, int64_t bytes);
+int make_receive_region(struct region *region, int64_t bytes);
 void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);
 void *region_data(const struct region *region);
 int64_t region_total(const struct region *region);
 void free_region(struct region *region);
+/* In a program with AddressSanitizer: report every access to the guard zones, or allow it. */
+void forbid_guards(const struct region *region);
+void allow_guards(const struct region *region);
+
+/* --- printed.c: stdout and stderr of this process go to a file, from begin to end */
+struct printing {
+    int stdout_before, stderr_before; /* descriptors, or -1 */
+};
+int begin_printing(struct printing *printing, const char *path);
+void end_printing(struct printing *printing);
 
 /* --- what is being run: a kernel with its buffers, called as often as the case says */
 struct subject {

@@ -4,13 +4,15 @@
 #include "harness.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* How many calls of one case fit into a recording. */
-enum { RECORDING_CAPACITY = 20000 };
+/* How many calls of one case fit into a recording; the largest buffer that is looked at again
+ * after each of them. */
+enum { RECORDING_CAPACITY = 20000, WATCHED_BYTES = 4096 };
 
 struct collective {
     const char *name;
@@ -87,13 +89,15 @@ static int write_output(const char *path, const struct subject *subject, int ret
 }
 
 typedef int open_recorder(const char *, MPI_Comm, long, int);
-typedef void close_recorder(void);
+typedef void watch_memory(const void *, long, const char *);
+typedef void end_recorder(void);
 
 struct loaded {
     void *handle;
     void (*kernel)(void);
     open_recorder *open;
-    close_recorder *close;
+    watch_memory *watch;
+    end_recorder *finish, *close;
 };
 
 static int load(const char *library, const char *function, struct loaded *loaded)
@@ -105,11 +109,61 @@ static int load(const char *library, const char *function, struct loaded *loaded
     /* ISO C has no cast from void * to a function; POSIX prescribes this one. */
     *(void **)&loaded->kernel = dlsym(loaded->handle, function);
     *(void **)&loaded->open = dlsym(loaded->handle, "mpilab_recorder_open");
+    *(void **)&loaded->watch = dlsym(loaded->handle, "mpilab_recorder_watch");
+    *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
     *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
     if (loaded->kernel == NULL)
         return harness_fail("%s: no function %s in it", library, function);
-    if (loaded->open == NULL || loaded->close == NULL)
+    if (loaded->open == NULL || loaded->watch == NULL || loaded->finish == NULL ||
+        loaded->close == NULL)
         return harness_fail("%s: no recorder in it; build it with mpilab", library);
+    return 0;
+}
+
+/* The path of a file of this case and rank: DIRECTORY/ID.RANK.KIND. */
+static const char *name_file(char path[static PATH_MAX], const struct subject *subject,
+                             const char *directory, const char *kind)
+{
+    snprintf(path, PATH_MAX, "%s/%ld.%d.%s", directory, subject->order->id, subject->rank, kind);
+    return path;
+}
+
+static int begin_recording(const struct subject *subject, const struct loaded *loaded,
+                           const char *directory)
+{
+    const struct mpilab_case *order = subject->order;
+    char path[PATH_MAX];
+    if (!order->record)
+        return 0;
+    name_file(path, subject, directory, "rec");
+    const int error = loaded->open(path, subject->comm, RECORDING_CAPACITY, order->strict);
+    if (error != 0)
+        return harness_fail("%s: %s", path, strerror(error));
+    if (order->snapshots && subject->received.bytes <= WATCHED_BYTES)
+        loaded->watch(region_data(&subject->received), subject->received.bytes,
+                      name_file(path, subject, directory, "mem"));
+    return 0;
+}
+
+/* Call the kernel as often as the case says, with what it prints going to a file. */
+static int call_kernel(struct subject *subject, const struct collective *collective,
+                       const struct loaded *loaded, const char *directory, struct span *spans,
+                       int *returned)
+{
+    const int keeps_files = subject->order->record || subject->order->dump;
+    char path[PATH_MAX];
+    struct printing printing;
+    name_file(path, subject, directory, "txt");
+    if (keeps_files && begin_printing(&printing, path) != 0)
+        return 1;
+    forbid_guards(&subject->sent);
+    forbid_guards(&subject->received);
+    *returned = call_repeatedly(subject, collective, spans);
+    loaded->finish();
+    allow_guards(&subject->sent);
+    allow_guards(&subject->received);
+    if (keeps_files)
+        end_printing(&printing);
     return 0;
 }
 
@@ -117,7 +171,6 @@ static int run(struct subject *subject, const struct collective *collective,
                const struct loaded *loaded, const char *directory)
 {
     const struct mpilab_case *order = subject->order;
-    char path[4096];
     if (collective->prepare(subject) != 0)
         return 1;
     fill_region(&subject->sent, order->seed, subject->rank, SEND_STREAM);
@@ -127,19 +180,13 @@ static int run(struct subject *subject, const struct collective *collective,
     if (spans == NULL)
         return harness_fail("out of memory: %ld repetitions", order->repetitions);
 
-    int failed = 0;
-    if (order->record) {
-        snprintf(path, sizeof path, "%s/%ld.%d.rec", directory, order->id, subject->rank);
-        const int error = loaded->open(path, subject->comm, RECORDING_CAPACITY, order->strict);
-        if (error != 0)
-            failed = harness_fail("%s: %s", path, strerror(error));
-    }
-    if (!failed) {
-        const int returned = call_repeatedly(subject, collective, spans);
-        loaded->close();
-        snprintf(path, sizeof path, "%s/%ld.%d.out", directory, order->id, subject->rank);
-        failed = write_output(path, subject, returned, spans);
-    }
+    char path[PATH_MAX];
+    int returned = MPI_SUCCESS;
+    int failed = begin_recording(subject, loaded, directory);
+    if (!failed)
+        failed = call_kernel(subject, collective, loaded, directory, spans, &returned);
+    if (!failed)
+        failed = write_output(name_file(path, subject, directory, "out"), subject, returned, spans);
     free(spans);
     return failed;
 }
@@ -168,7 +215,10 @@ int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const 
 
     const int failed = run(&subject, collective, &loaded, directory);
 
+    /* What the kernel has cached on its communicator goes with it, and is no leak: so the recorder
+     * closes after. */
     MPI_Comm_free(&subject.comm);
+    loaded.close();
     free_datatypes(&subject.types);
     free_region(&subject.sent);
     free_region(&subject.received);

@@ -118,7 +118,7 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
 static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err)
 {
     if (err == MPI_SUCCESS && recorder_is_on() && *born != MPI_COMM_NULL)
-        communicator_number(*born);
+        communicator_born(*born, record);
     return record_end_blocking(record, err);
 }
 
@@ -142,9 +142,15 @@ int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *bor
     return end_birth(record, born, PMPI_Comm_create_group(comm, group, tag, born));
 }
 
-int MPI_Comm_free(MPI_Comm *comm)
-{
-    struct mpilab_record *record =
-        begin(MPILAB_Comm_free, 0, *comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
-    return record_end_blocking(record, PMPI_Comm_free(comm));
-}
+/* Freeing, in both of its forms. */
+#define END_OF_LIFE(name)                                                                \
+    int MPI_##name(MPI_Comm *comm)                                                       \
+    {                                                                                    \
+        struct mpilab_record *record =                                                   \
+            begin(MPILAB_Comm_free, 0, comm == NULL ? MPI_COMM_NULL : *comm, NO_ROOT, 0, \
+                  MPI_DATATYPE_NULL, CALL_SITE);                                         \
+        return record_end_blocking(record, PMPI_##name(comm));                           \
+    }
+
+END_OF_LIFE(Comm_free)
+END_OF_LIFE(Comm_disconnect)

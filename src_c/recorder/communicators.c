@@ -12,6 +12,7 @@ struct known {
     MPI_Comm comm;
     uint32_t number;
     int size, collectives;
+    int birth; /* record of the call that made it, or MPILAB_NONE */
     int *to_base;
     struct known *next;
 };
@@ -23,9 +24,18 @@ struct family {
 };
 
 static struct known *first;
+static struct known *latest; /* the one that was looked up last, or NULL */
 static struct family *families;
 static int key = MPI_KEYVAL_INVALID;
 static MPI_Group base_group = MPI_GROUP_NULL;
+
+static void discard(struct known *entry)
+{
+    if (latest == entry)
+        latest = NULL;
+    free(entry->to_base);
+    free(entry);
+}
 
 static int forget(MPI_Comm comm, int comm_key, void *value, void *extra)
 {
@@ -34,8 +44,8 @@ static int forget(MPI_Comm comm, int comm_key, void *value, void *extra)
         struct known *found = *link;
         if (found == value && found->comm == comm) {
             *link = found->next;
-            free(found->to_base);
-            free(found);
+            record_unmark_leak(found->birth);
+            discard(found);
             break;
         }
     }
@@ -85,11 +95,12 @@ static struct known *remember(MPI_Comm comm)
     if (entry == NULL)
         return NULL;
     entry->comm = comm;
-    PMPI_Comm_size(comm, &entry->size);
-    entry->to_base = malloc(sizeof(int) * (size_t)entry->size);
+    entry->birth = MPILAB_NONE;
+    /* A handle that has been freed is no communicator any more. */
+    if (PMPI_Comm_size(comm, &entry->size) == MPI_SUCCESS)
+        entry->to_base = malloc(sizeof(int) * (size_t)entry->size);
     if (entry->to_base == NULL || translate_all(comm, entry) != MPI_SUCCESS) {
-        free(entry->to_base);
-        free(entry);
+        discard(entry);
         return NULL;
     }
     uint32_t members = 2166136261u;
@@ -104,12 +115,17 @@ static struct known *remember(MPI_Comm comm)
 
 static struct known *lookup(MPI_Comm comm)
 {
+    if (latest != NULL && latest->comm == comm)
+        return latest;
     if (comm == MPI_COMM_NULL || base_group == MPI_GROUP_NULL)
         return NULL;
-    for (struct known *entry = first; entry != NULL; entry = entry->next)
-        if (entry->comm == comm)
-            return entry;
-    return remember(comm);
+    struct known *entry = first;
+    while (entry != NULL && entry->comm != comm)
+        entry = entry->next;
+    if (entry == NULL)
+        entry = remember(comm);
+    latest = entry;
+    return entry;
 }
 
 int communicators_open(MPI_Comm base)
@@ -133,8 +149,7 @@ void communicators_close(void)
         PMPI_Comm_delete_attr(entry->comm, key);
         if (first == entry) {
             first = entry->next;
-            free(entry->to_base);
-            free(entry);
+            discard(entry);
         }
     }
     while (families != NULL) {
@@ -142,8 +157,10 @@ void communicators_close(void)
         free(families);
         families = rest;
     }
-    PMPI_Comm_free_keyval(&key);
-    PMPI_Group_free(&base_group);
+    if (key != MPI_KEYVAL_INVALID)
+        PMPI_Comm_free_keyval(&key);
+    if (base_group != MPI_GROUP_NULL)
+        PMPI_Group_free(&base_group);
 }
 
 uint32_t communicator_number(MPI_Comm comm)
@@ -173,4 +190,17 @@ int communicator_rank(MPI_Comm comm, int rank)
         return MPILAB_NOBODY;
     const int translated = entry->to_base[rank];
     return translated == MPI_UNDEFINED ? MPILAB_NOBODY : translated;
+}
+
+void communicator_born(MPI_Comm comm, const struct mpilab_record *record)
+{
+    struct known *entry = lookup(comm);
+    if (entry != NULL)
+        entry->birth = record_index(record);
+}
+
+void communicators_mark_leaks(void)
+{
+    for (const struct known *entry = first; entry != NULL; entry = entry->next)
+        record_mark_leak(entry->birth);
 }

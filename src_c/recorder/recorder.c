@@ -1,6 +1,7 @@
-/* The file of a recording: open, one record a call, close. */
+/* The file of a recording: open, one record a call, finish, close. */
 #define _GNU_SOURCE
 #include "recorder.h"
+#include "memory.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +21,21 @@ static size_t mapped_bytes;
 static int file_descriptor = -1;
 static uintptr_t load_address;
 
+static int is_on;
+
 /* A loop may poll at this many places and still keep one record for each. */
 enum { POLLS_IN_A_LOOP = 8 };
+
+enum { PREPARED_BYTES = 1 << 16 };
+
+/* The calls that this rank is in: one, or more where MPI calls a function of the kernel (which
+ * deletes an attribute, say) that calls MPI in its turn. */
+enum { NESTED_CALLS = 8 };
+static struct call {
+    uintptr_t site;
+    int64_t record;
+} calls[NESTED_CALLS];
+static int depth;
 
 /* Where a record goes that does not fit into the file: the call is done all the same. */
 static struct mpilab_record overflow;
@@ -37,17 +51,50 @@ int64_t record_clock(void)
 
 int recorder_is_on(void)
 {
-    return header != NULL;
+    return is_on;
 }
 
 int recorder_is_strict(void)
 {
-    return header != NULL && header->strict;
+    return is_on && header->strict;
+}
+
+struct mpilab_header *recorder_header(void)
+{
+    return header;
+}
+
+uint64_t recorder_offset(uintptr_t address)
+{
+    return address == 0 ? 0 : address - load_address;
+}
+
+/* Only while in a call. */
+static struct call *innermost(void)
+{
+    return &calls[(depth < NESTED_CALLS ? depth : NESTED_CALLS) - 1];
+}
+
+static void enter(uintptr_t site)
+{
+    depth++;
+    *innermost() = (struct call){site, MPILAB_NONE};
+}
+
+static void leave(void)
+{
+    depth--;
+    header->current = depth == 0 ? MPILAB_NONE : innermost()->record;
+}
+
+uintptr_t recorder_call_site(void)
+{
+    return depth == 0 ? 0 : innermost()->site;
 }
 
 void record_progress(void)
 {
-    if (header != NULL)
+    if (is_on)
         header->progress++;
 }
 
@@ -56,45 +103,71 @@ int record_index(const struct mpilab_record *record)
     return record == &overflow || record == &nowhere ? MPILAB_NONE : (int)(record - records);
 }
 
+void record_mark_leak(int index)
+{
+    record_at(index)->flags |= MPILAB_LEAKED;
+}
+
+void record_unmark_leak(int index)
+{
+    record_at(index)->flags &= (uint16_t)~MPILAB_LEAKED;
+}
+
 struct mpilab_record *record_at(int index)
 {
     return header == NULL || index == MPILAB_NONE ? &overflow : &records[index];
 }
 
-struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
-                                   uintptr_t site)
+struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI_Comm comm,
+                                 uintptr_t site)
 {
-    if (header == NULL)
+    if (!is_on)
         return &nowhere;
     struct mpilab_record *record = &overflow;
-    if (header->count < header->capacity)
-        record = &records[header->count];
-    else
+    int64_t index = MPILAB_NONE;
+    if (header->count < header->capacity) {
+        index = header->count;
+        record = &records[index];
+    } else {
         header->dropped++;
+    }
 
     memset(record, 0, sizeof *record);
     record->operation = (uint16_t)operation;
     record->flags = (uint16_t)flags;
-    record->communicator = communicator_number(comm);
     record->peer = record->tag = record->got_peer = record->got_tag = MPILAB_NONE;
     record->waiter = MPILAB_NONE;
     record->site = site - load_address;
     record->begin_ns = record_clock();
     header->progress++;
-    if (record != &overflow) {
-        header->current = header->count;
+    if (record != &overflow)
         header->count++;
-    }
+    innermost()->record = header->current = index;
+    /* Last: to ask about a communicator that has been freed may be the end of this rank. */
+    record->communicator = communicator_number(comm);
     return record;
+}
+
+struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
+                                   uintptr_t site)
+{
+    if (!is_on)
+        return &nowhere;
+    /* Entered first: what the recorder itself asks about `comm` is no call of the kernel. */
+    enter(site);
+    return record_add(operation, flags, comm, site);
 }
 
 int record_end(struct mpilab_record *record, int error)
 {
-    if (header == NULL || record == &nowhere)
+    if (!is_on || record == &nowhere)
         return error;
-    record->error = error;
+    if (error != MPI_SUCCESS)
+        record->error = recorder_error_class(error);
     record->end_ns = record_clock();
-    header->current = MPILAB_NONE;
+    if (memory_is_watched)
+        memory_look(record_index(record));
+    leave();
     /* A rank that asks again and again gets nowhere. */
     if (!((record->flags & MPILAB_POLLS) && record->count > 1))
         header->progress++;
@@ -103,12 +176,14 @@ int record_end(struct mpilab_record *record, int error)
 
 struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uintptr_t site)
 {
-    if (header == NULL)
+    if (!is_on)
         return NULL;
     const int64_t oldest = header->count > POLLS_IN_A_LOOP ? header->count - POLLS_IN_A_LOOP : 0;
     for (int64_t i = header->count - 1; i >= oldest && (records[i].flags & MPILAB_POLLS); i--)
-        if (records[i].operation == operation && records[i].site == site - load_address)
+        if (records[i].operation == operation && records[i].site == site - load_address) {
+            enter(site);
             return &records[i];
+        }
     return NULL;
 }
 
@@ -117,6 +192,13 @@ int record_end_blocking(struct mpilab_record *record, int error)
     record_end(record, error);
     record->done_ns = record->end_ns;
     return error;
+}
+
+static void clear_tables(void)
+{
+    requests_clear();
+    messages_clear();
+    datatypes_clear();
 }
 
 int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict)
@@ -139,6 +221,12 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
         return error;
     }
 
+#ifdef MADV_POPULATE_WRITE
+    /* The first records find their pages there: a page fault costs more than a record. Where the
+     * kernel cannot, they come when they are touched. */
+    (void)madvise(memory, bytes < PREPARED_BYTES ? bytes : PREPARED_BYTES, MADV_POPULATE_WRITE);
+#endif
+
     struct mpilab_header *fresh = memory;
     fresh->header_bytes = sizeof *header;
     fresh->record_bytes = sizeof *records;
@@ -151,28 +239,50 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     PMPI_Comm_size(base, &fresh->size);
     snprintf(fresh->object, sizeof fresh->object, "%s", object.dli_fname);
     gethostname(fresh->host, sizeof fresh->host - 1);
-    /* The magic comes last: a reader that sees it sees a whole header. */
-    memcpy(fresh->magic, MPILAB_MAGIC, sizeof fresh->magic);
 
     load_address = (uintptr_t)object.dli_fbase;
     records = (struct mpilab_record *)(fresh + 1);
     mapped_bytes = bytes;
-    requests_clear();
     file_descriptor = file;
-    if (communicators_open(base) != MPI_SUCCESS) {
+    depth = 0;
+    clear_tables();
+    recorder_places_open();
+    if (communicators_open(base) != MPI_SUCCESS || recorder_errors_open(base) != MPI_SUCCESS) {
+        communicators_close();
         munmap(memory, bytes);
         close(file);
         return EINVAL;
     }
     header = fresh;
+    is_on = 1;
+    recorder_failures_open();
+    /* The magic comes last: a reader that sees it sees a whole header, and may ask for samples. */
+    memcpy(fresh->magic, MPILAB_MAGIC, sizeof fresh->magic);
     return 0;
+}
+
+void mpilab_recorder_finish(void)
+{
+    if (!is_on)
+        return;
+    memory_finish();
+    is_on = 0;
+    header->current = MPILAB_NONE;
+    requests_mark_leaks();
+    communicators_mark_leaks();
+    datatypes_mark_leaks();
+    recorder_errors_leave_base();
+    header->closed_ns = record_clock();
 }
 
 void mpilab_recorder_close(void)
 {
     if (header == NULL)
         return;
-    header->closed_ns = record_clock();
+    mpilab_recorder_finish();
+    recorder_failures_close();
+    recorder_errors_close();
+    header->ended_ns = record_clock();
     /* Give back the room that was not needed. A file that stays too long is no harm: its header
      * says how many records there are, so a failure to shorten it is no error. */
     const off_t used = (off_t)(sizeof *header + (size_t)header->count * sizeof *records);
@@ -184,6 +294,6 @@ void mpilab_recorder_close(void)
     header = NULL;
     records = NULL;
     communicators_close();
-    requests_clear();
+    clear_tables();
     munmap(memory, mapped_bytes);
 }

@@ -11,8 +11,13 @@
 #define CALL_SITE ((uintptr_t)__builtin_return_address(0))
 
 /* --- recorder.c: the file */
+/* A new record, of a call that this rank is in until record_end. */
 struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
                                    uintptr_t site);
+/* One more record of the same call, and the one that the call is in from now on. */
+struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI_Comm comm,
+                                 uintptr_t site);
+/* `error` is what the call returned, and is returned; the record keeps its class. */
 int record_end(struct mpilab_record *record, int error);
 /* A blocking call is complete when it returns. */
 int record_end_blocking(struct mpilab_record *record, int error);
@@ -23,8 +28,36 @@ struct mpilab_record *record_at(int index);
  * they share one record, or a loop around MPI_Test would fill the file. Otherwise NULL. */
 struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uintptr_t site);
 void record_progress(void);
+/* What the call of record number `index` made is still there at the end, or no longer. */
+void record_mark_leak(int index);
+void record_unmark_leak(int index);
+/* Are calls being recorded? */
 int recorder_is_on(void);
 int recorder_is_strict(void);
+/* NULL when no file is open. It still is while the recorder, already off, waits for its close. */
+struct mpilab_header *recorder_header(void);
+/* Return address of the wrapped call that this rank is in, or 0. */
+uintptr_t recorder_call_site(void);
+/* An address in this shared object as a record tells it. */
+uint64_t recorder_offset(uintptr_t address);
+
+/* --- places.c: where in the kernel this rank is */
+void recorder_places_open(void);
+int recorder_place_is_inside(uintptr_t address);
+/* The innermost place of the kernel on the stack: an address just behind the instruction, as return
+ * addresses are, or 0. `interrupted` is where a signal struck, or 0 outside of signal handlers;
+ * `callee`, unless NULL, becomes an address in what was called there, or 0 for a wrapped call. */
+uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee);
+
+/* --- errors.c: what MPI calls return */
+int recorder_error_class(int error);
+int recorder_errors_open(MPI_Comm base);
+void recorder_errors_leave_base(void);
+void recorder_errors_close(void);
+
+/* --- failures.c: signals, exit() */
+void recorder_failures_open(void);
+void recorder_failures_close(void);
 
 /* --- communicators.c: ranks and communicators as numbers that mean the same on every rank */
 int communicators_open(MPI_Comm base);
@@ -35,15 +68,46 @@ int communicator_size(MPI_Comm comm);
 /* A rank of `comm` as a rank of the base communicator; MPI_ANY_SOURCE and MPI_PROC_NULL become
  * MPILAB_ANY and MPILAB_NOBODY, and so does a rank that `comm` does not have. */
 int communicator_rank(MPI_Comm comm, int rank);
+/* `comm` was made by the call of this record: it leaks if nobody frees it. */
+void communicator_born(MPI_Comm comm, const struct mpilab_record *record);
+void communicators_mark_leaks(void);
+
+/* --- datatypes.c */
+void datatypes_clear(void);
+void datatypes_mark_leaks(void);
+int64_t typed_bytes(int count, MPI_Datatype datatype);
 
 /* --- requests.c: from a request handle to the record of the call that made it */
+struct pending {
+    MPI_Request handle;
+    const MPI_Request *variable; /* where the kernel keeps the handle, as far as we know */
+    MPI_Comm comm;
+    int record; /* index, or MPILAB_NONE while a persistent request is not started */
+    /* A persistent request (MPI_Send_init ...) keeps what it will do each time it is started. */
+    int persistent;
+    int maker; /* record of the call that made a persistent request */
+    struct mpilab_record prototype;
+};
 void requests_clear(void);
+void requests_mark_leaks(void);
+struct pending *request_append(const MPI_Request *request, MPI_Comm comm);
+struct pending *request_find(MPI_Request handle, const MPI_Request *variable);
+/* The operation is over, with the class of an error or MPI_SUCCESS. */
+void request_completed(struct pending *entry, const MPI_Status *status, int error_class);
+/* These handles end outside of a recorded call. */
+void requests_forget(int count, const MPI_Request *requests);
 /* The end of a call that started something: its request is complete when a wait or test says so. */
 int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
                      int error);
 
 /* --- point_to_point.c */
-int64_t typed_bytes(int count, MPI_Datatype datatype);
+struct mpilab_record *transfer_begin(enum mpilab_operation operation, int flags, int count,
+                                     MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
+                                     uintptr_t site);
+int receive_end(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status, int error);
 void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status);
+
+/* --- probes.c */
+void messages_clear(void);
 
 #endif

@@ -9,10 +9,24 @@
 
 /* Record the MPI calls of this shared object into `path` from now on, with ranks of `base`.
  * `capacity` records fit. With `strict`, sends that may be buffered become synchronous: a program
- * that relies on buffering then hangs visibly. Returns 0, or the errno of what failed. */
+ * that relies on buffering then hangs visibly. Returns 0, or the errno of what failed.
+ *
+ * Until the recorder is closed, an MPI error on `base`, MPI_COMM_WORLD, MPI_COMM_SELF or a
+ * communicator made from them is returned by the call and noted, and a signal that ends this thread
+ * is noted before it does so. */
 MPILAB_EXPORT int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict);
 
-/* Stop recording; the file stays. Harmless when nothing is being recorded. */
+/* From now on until the kernel has returned, keep in `path` what these `bytes` of memory hold after
+ * each recorded call that changed them. Without an effect where the file cannot be made. */
+MPILAB_EXPORT void mpilab_recorder_watch(const void *memory, long bytes, const char *path);
+
+/* The kernel has returned: calls are no longer recorded, and what it has made and not freed is
+ * marked as leaked. Whatever is freed before the recorder is closed loses that mark: a communicator
+ * kept as an attribute of `base` goes with it. Harmless when nothing is being recorded. */
+MPILAB_EXPORT void mpilab_recorder_finish(void);
+
+/* Stop recording, and finish first if that has not been done; the file stays. Harmless when nothing
+ * is being recorded. */
 MPILAB_EXPORT void mpilab_recorder_close(void);
 
 #endif

@@ -74,7 +74,7 @@ def test_a_compile_error_names_the_line_of_the_cell(referee, rubric):
     source = '%%kernel allgather_pairwise\n#include "mpilab.h"\n\nint allgather_pairwise(\n'
     verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
     assert verdict.awarded == 0
-    assert "does not compile in line 4" in verdict.items[0].reason
+    assert "does not compile: line 4: " in verdict.items[0].reason
     assert verdict.items[0].evidence["source"]["line"] == 4
 
 
@@ -96,7 +96,7 @@ def test_a_reference_answer_cannot_be_included(referee, rubric):
     for name in ("src_c/allgather/pairwise.c", "grading/02-allgather/rubric.toml"):
         source = f'#include "{ROOT / name}"\n'
         verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
-        assert "No such file" in verdict.items[0].reason
+        assert "there is no file" in verdict.items[0].reason
 
 
 class Broken:
@@ -118,7 +118,9 @@ class Broken:
     Outcome(0, "", b"", b"", {}),
     Outcome(137, "host memory", b"", b"", {}),
     Outcome(0, "", b"", b"", {"compiled.json": b"{", "called.json": b"[1]"}),
-    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "", "diagnostics": [], "forbidden": []}',
+    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "", "warning": null, "forbidden": []}',
+                              "called.json": b"3"}),
+    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "x", "diagnosis": [3]}',
                               "called.json": b"3"}),
 ])  # fmt: skip
 @pytest.mark.parametrize("exercise", ["pairwise", "cost_model"])

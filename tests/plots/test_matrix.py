@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from timeline_recordings import rank_of
 
 from mpilab.errors import InputError
 from mpilab.plots import matrix, style
+from mpilab.recording import Recording
 from mpilab.schedules import counts
 from mpilab.schedules.allgather import schedule
 
@@ -59,3 +61,53 @@ def test_an_empty_matrix_is_drawn_too():
 def test_matrices_that_do_not_fit_are_refused(other):
     with pytest.raises(InputError, match="shape"):
         matrix.messages(np.zeros((2, 2), dtype=int), other)
+
+
+# --- By host
+
+
+def test_ranks_on_several_hosts_get_panels_that_add_up_by_host(added):
+    figure = matrix.messages(added.messages_between, added.bytes_between, hosts=["n1", "n2", "n2"])
+    ranks, ranks_bytes, hosts, hosts_bytes = figure.data
+    assert np.nan_to_num(hosts.z).tolist() == [[0, 2], [2, 0]]
+    assert np.nan_to_num(hosts_bytes.z).tolist() == [[0, 6144], [2048, 0]]
+    assert hosts_bytes.text[0][1] == "6 KiB"
+    assert figure.layout.xaxis3.ticktext == ("n1", "n2")
+    assert figure.layout.yaxis3.title.text == "sender (host)"
+    assert hosts.customdata[0][1] == "n1 → n2"
+
+
+def test_the_text_alternative_tells_what_stays_inside_a_host():
+    added = counts(schedule("ring", 4), block_bytes=1024)
+    figure = matrix.messages(added.messages_between, added.bytes_between, hosts=list("aabb"))
+    assert style.alt(figure).splitlines()[-3:] == [
+        "6 messages of 12 go from one host to another, among 2 hosts.",
+        "Host a (ranks 0, 1) sends to itself (3×, 3 KiB), b (3×, 3 KiB).",
+        "Host b (ranks 2, 3) sends to a (3×, 3 KiB), itself (3×, 3 KiB).",
+    ]
+
+
+def test_on_one_host_there_is_nothing_to_add_up(added):
+    figure = matrix.messages(added.messages_between, hosts=["vm"] * 3)
+    assert len(figure.data) == 1
+    assert style.alt(figure).splitlines()[-1] == "All ranks are on one host, vm."
+
+
+def test_the_hosts_of_a_recording_are_those_of_its_headers():
+    ranks = [rank_of(0, 2, [], host=b"n1"), rank_of(1, 2, [], host=b"n2")]
+    assert matrix.hosts(Recording(ranks)) == matrix.hosts(ranks) == ["n1", "n2"]
+
+
+def test_hosts_of_another_number_of_ranks_are_refused(added):
+    with pytest.raises(InputError, match="hosts: 2 names for 3 ranks"):
+        matrix.messages(added.messages_between, hosts=["a", "b"])
+
+
+def test_64_ranks_stay_a_small_figure_with_ticks_that_can_be_read():
+    added = counts(schedule("pairwise", 64), block_bytes=8)
+    figure = matrix.messages(
+        added.messages_between, added.bytes_between, hosts=[f"n{i % 4}" for i in range(64)]
+    )
+    assert len(figure.to_json()) < 400_000
+    assert len(figure.layout.xaxis.tickvals) == 16
+    assert figure.layout.height < 1000

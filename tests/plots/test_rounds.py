@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from mpilab.plots import rounds as plot
-from mpilab.plots import style
+from mpilab.plots import steps, style
 from mpilab.schedules import Transfer
 from mpilab.schedules.allgather import ALGORITHMS, schedule
 
@@ -70,7 +70,7 @@ def test_the_text_alternative_lists_every_round():
 
 def test_blocks_in_the_order_sent_are_written_as_runs():
     sent = [Transfer(0, 1, blocks).blocks for blocks in [(3, 2, 1), (6, 7, 0), (0, 1, 4, 5), (2,)]]
-    assert [plot._blocks(blocks, 8) for blocks in sent] == ["3–1", "6–7, 0", "0–1, 4–5", "2"]
+    assert [steps.block_runs(blocks, 8) for blocks in sent] == ["3–1", "6–7, 0", "0–1, 4–5", "2"]
 
 
 @pytest.mark.browser

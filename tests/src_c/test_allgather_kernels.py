@@ -10,7 +10,8 @@ from mpilab.build import KERNELS
 from mpilab.datatypes import DATATYPES
 from mpilab.formula import cost_of
 from mpilab.harness import Case, compare
-from mpilab.launch import DONE, run_cases
+from mpilab.launch import run_cases
+from mpilab.result import DONE
 from mpilab.schedules.allgather import ALGORITHMS, schedule
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)

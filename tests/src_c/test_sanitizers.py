@@ -1,14 +1,18 @@
-"""The kernels, the recorder and the harness under AddressSanitizer and UBSan."""
+"""The kernels, the recorder and the harness, all three built with sanitizers.
+
+Kernels alone, as a student builds them: tests/test_sanitized.py.
+"""
 
 import subprocess
 
 import pytest
 from c_kernels import build_kernels
 
-from mpilab import launch, openmpi
+from mpilab import build, launch, openmpi
 from mpilab.build import BUILD, ROOT
 from mpilab.harness import Case, compare
-from mpilab.launch import CRASH, DONE, run_cases
+from mpilab.launch import run_cases
+from mpilab.result import CRASH, DONE
 from mpilab.schedules.allgather import ALGORITHMS
 
 pytestmark = pytest.mark.slow
@@ -16,7 +20,7 @@ pytestmark = pytest.mark.slow
 SANITIZED = BUILD / "sanitize"
 REPORTS = ("ERROR: AddressSanitizer", "runtime error")
 CASES = [
-    Case("allgather", ranks, count, datatype, in_place, in_place, strict)
+    Case("allgather", ranks, count, datatype, in_place, in_place, strict, snapshots=True)
     for ranks in (1, 2, 3, 5)
     for count, datatype, in_place, strict in (
         (0, "int", False, False), (1, "struct", False, True), (7, "shifted", True, False),
@@ -39,7 +43,7 @@ def sanitized():
 @pytest.fixture
 def run(sanitized, monkeypatch):
     """A function: Results under the sanitizers, and what the ranks said."""
-    monkeypatch.setattr(launch, "HARNESS_PROGRAM", sanitized / "mpilab-harness")
+    monkeypatch.setattr(build, "HARNESS_PROGRAM", sanitized / "mpilab-harness")
     # Open MPI itself leaks; what it leaks at its end is not ours.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1")
     monkeypatch.setenv("UBSAN_OPTIONS", "print_stacktrace=1")
@@ -54,7 +58,8 @@ def run(sanitized, monkeypatch):
 
     def results(library, function, cases):
         came = run_cases(library, function, cases, limit=60.0)
-        return came, "".join(said)
+        printed = (text for result in came for text in result.printed.values())
+        return came, "".join([*said, *printed])
 
     return results
 

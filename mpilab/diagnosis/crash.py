@@ -1,0 +1,218 @@
+"""Crashes: the signal, the line, what the address and the last words say, the last calls."""
+
+import re
+
+from mpilab.diagnosis import words
+from mpilab.diagnosis.error_classes import name as error_name
+from mpilab.diagnosis.evidence import CELL
+from mpilab.diagnosis.model import CRASH, Diagnosis, Place
+from mpilab.diagnosis.mpi_error import fatal_error
+from mpilab.hang import BLOCKED
+from mpilab.result import blame, signal_name
+from mpilab.sites import calls_within
+
+NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT = (
+    "a null pointer", "memory that is not yours", "heap corrupted", "stack exhausted",
+    "division by zero", "an assertion failed", "left with exit()", "MPI_Abort was called",
+)  # fmt: skip
+# pattern -> (what happened, what to do)
+MEANINGS = {
+    NULL_POINTER: (
+        "it used a null pointer",
+        "A pointer here is NULL, or was computed from NULL. Was the memory allocated on every "
+        "rank, and did malloc succeed? With MPI_IN_PLACE there is no send buffer."),
+    NOT_YOURS: (
+        "it touched memory that is not its own",
+        "Look at the index and at the pointer in this line: what values do they have on this rank? "
+        "%%kernel --sanitize tells the first access that is out of bounds."),
+    HEAP: (
+        "the heap was corrupted",
+        "Somebody wrote outside of what malloc gave, or called free twice, or for what malloc did "
+        "not give. The mistake may lie before this line: %%kernel --sanitize finds where. malloc "
+        "counts bytes: n * sizeof *pointer."),
+    STACK: (
+        "its stack was used up",
+        "The recursion does not end, or an array in a function is too large: look at what ends "
+        "the recursion, and use malloc for large arrays."),
+    DIVISION: (
+        "it divided by zero",
+        "Look at the divisor (of / or %) in this line: it is 0 on this rank, or for this number "
+        "of ranks."),
+    ASSERTION: (
+        "an assertion failed",
+        "The condition in this line does not hold here: what did you rely on that is not so for "
+        "this number of ranks?"),
+    EXIT: (
+        "it left with exit()",
+        "exit() ends the whole program, also for the other ranks. Return an error code instead; "
+        "the others have to learn of it, or they wait for ever."),
+    ABORT: (
+        "it called MPI_Abort",
+        "MPI_Abort ends all ranks at once. A kernel returns an error code instead."),
+}  # fmt: skip
+IN_PLACE_HINT = (
+    "MPI_IN_PLACE is no address: with it there is no send buffer, and your block is in the receive "
+    "buffer already. Ask for sendbuf == MPI_IN_PLACE before you read from sendbuf."
+)
+ABORTED = (
+    "abort() was called",
+    "abort() ends the program at once. If it was your kernel: return an error code instead. Look "
+    "at what was printed, too.",
+)
+FIRST_PAGES = 1 << 16
+UNKNOWN_ADDRESS = (1 << 64) - 1  # as the recorder says it: no pointer can have such an address
+# Stacks lie at the top of the address space, in the last 16 GiB (x86-64, and others with 48 bits);
+# shared libraries lie below.
+STACK_TOPS, STACK_RANGE = (1 << 47, 1 << 48), 1 << 34
+_ASSERTION = re.compile(r"Assertion [`'].*' failed")
+_HEAP = re.compile(
+    r"free\(\)|malloc\(\)|realloc\(\)|double free|corrupted|munmap_chunk|invalid pointer|"
+    r"tcache|unsorted bin|smallbin"
+)
+
+
+def crash(evidence):
+    """The Diagnosis of a run in which a rank was ended, or ended itself."""
+    rank, what = evidence.result.crashed or (None, "")
+    known = blame([r for r in evidence.ranks if r is not None])
+    if rank is None and known is not None:
+        rank, what = known
+    what = str(what)
+    rank = rank if rank is not None and 0 <= rank < evidence.size else None
+    if what.startswith("MPI_ERR_"):
+        return fatal_error(evidence, rank, what)
+    if rank is None:
+        return _unknown(evidence, what)
+    pattern = _pattern(evidence, rank, what)
+    meaning, hint = MEANINGS.get(pattern, ABORTED if what == "SIGABRT" else ("", ""))
+    if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
+        pattern, meaning, hint = NULL_POINTER, "it took MPI_IN_PLACE for an address", IN_PLACE_HINT
+    place, where = _place(evidence, rank)
+    ranks = (rank, *(other for other in _struck(evidence) if other != rank))
+    return Diagnosis(
+        CRASH,
+        _headline(rank, what, pattern, meaning, where),
+        pattern=pattern,
+        hint=hint,
+        ranks=ranks,
+        places=(*filter(None, (place,)), *(_recursion(evidence, rank) if pattern == STACK else ())),
+        tables=tuple(filter(None, (evidence.last_calls(rank),))),
+        notes=tuple(_notes(evidence, rank, ranks)),
+    )
+
+
+def _headline(rank, what, pattern, meaning, where):
+    if pattern == ABORT:
+        line = where.rpartition("(")[2].rstrip(")")
+        return f"rank {rank} ended all ranks with MPI_Abort" + (f" in {line}" if line else "")
+    if pattern == EXIT:
+        status = what.rpartition(" ")[2]
+        return f"rank {rank} left with exit({status}){where}"
+    ended = (
+        f"crashed with {what}" if what.startswith("SIG") else f"was ended by {what or 'an error'}"
+    )
+    return f"rank {rank} {ended}{where}" + (f": {meaning}" if meaning else "")
+
+
+def _pattern(evidence, rank, what):
+    recorded = evidence.ranks[rank]
+    header = None if recorded is None else recorded.header
+    last = evidence.last_call(rank)
+    number = int(header["signal"]) if header is not None else 0
+    if not number and header is not None and header["exited"]:
+        return EXIT
+    if not number and last is not None and last.name == "MPI_Abort":
+        return ABORT
+    signal = signal_name(number) if number else what
+    if signal == "SIGFPE":
+        return DIVISION
+    if signal == "SIGABRT":
+        return _last_words(evidence, rank)
+    if signal in ("SIGSEGV", "SIGBUS") and header is not None and number:
+        return _of_address(int(header["crash_address"]), evidence, rank)
+    return NOT_YOURS if signal == "SIGSEGV" else ""
+
+
+def _of_address(address, evidence, rank):
+    if _last_words(evidence, rank) == HEAP:
+        return HEAP
+    if any(top - STACK_RANGE <= address < top for top in STACK_TOPS):
+        return STACK
+    return NULL_POINTER if address < FIRST_PAGES else NOT_YOURS
+
+
+def _last_words(evidence, rank):
+    """What abort() was called for, by what was printed just before."""
+    printed = evidence.result.printed.get(rank, "")
+    text = printed or evidence.result.log
+    if _ASSERTION.search(text[-4096:]):
+        return ASSERTION
+    return HEAP if _HEAP.search(text[-4096:]) else ""
+
+
+def _is_in_place(evidence, rank, what):
+    """MPI_IN_PLACE is the address 1 in Open MPI."""
+    recorded = evidence.ranks[rank]
+    address = 0 if recorded is None else int(recorded.header["crash_address"])
+    return evidence.result.case.in_place and what == "SIGSEGV" and 0 < address < 4096
+
+
+def _place(evidence, rank):
+    """(Place or None, ' in line 14' or the like) of where it happened."""
+    recorded = evidence.ranks[rank]
+    site = 0 if recorded is None else int(recorded.header["crash_site"])
+    place = evidence.place(site, f"rank {rank} ended here") if site else None
+    if place is not None:
+        return place, f" in line {place.line}"
+    call, state = evidence.last_call(rank), evidence.state(rank)
+    if call is None:
+        return None, ", before its first MPI call"
+    inside = state is not None and state.state == BLOCKED or not call.end_ns
+    place = evidence.place(call.site, f"the last call of rank {rank}")
+    return place, f" {'in' if inside else 'after'} {call.name}{evidence.at(call)}"
+
+
+def _recursion(evidence, rank):
+    """Places at which the function that used up the stack calls itself: the signal strikes at the
+    beginning of it."""
+    site = int(evidence.ranks[rank].header["crash_site"])
+    file, line = evidence.spot(site)
+    calls = calls_within(evidence.library, file or CELL, evidence.function(site), line)
+    return [Place(number, text, "the function calls itself here", file=file)
+            for number, text in calls]  # fmt: skip
+
+
+def _struck(evidence):
+    """Ranks that were ended by a signal."""
+    return [number for number, rank in enumerate(evidence.ranks)
+            if rank is not None and rank.header["signal"]]  # fmt: skip
+
+
+def _notes(evidence, rank, ranks):
+    recorded = evidence.ranks[rank]
+    address = 0 if recorded is None else int(recorded.header["crash_address"])
+    if 0 < address < UNKNOWN_ADDRESS and recorded.header["signal"]:
+        yield f"The address was {address:#x}."
+    if len(ranks) > 1:
+        yield f"{words.capital(words.ranks(ranks[1:]))} crashed, too."
+    for call in evidence.failed():
+        if call.rank == rank:
+            yield (f"Before, {call.name}{evidence.at(call)} had returned "
+                   f"{error_name(call.error)} on rank {rank}.")  # fmt: skip
+            return
+
+
+def _unknown(evidence, what):
+    """A crash of which nobody knows the rank."""
+    inside = [state for state in evidence.states if state.state != "finished"]
+    places = evidence.places(
+        [call for call in (evidence.last_call(s.rank) for s in inside) if call is not None],
+        "make their last call here")  # fmt: skip
+    said = f" with {what}" if what else ""
+    return Diagnosis(
+        CRASH, f"a rank ended the run{said}; nobody knows which one",
+        hint="A rank has left without a signal that could be caught: _exit() or quick_exit(), or "
+        "it was killed from outside, for instance because the memory was full.",
+        ranks=tuple(state.rank for state in inside) if len(inside) == 1 else (),
+        places=places, tables=(evidence.doing(),) if evidence.states else (),
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Leaks: requests, communicators and datatypes that were not freed, messages not received."""
+
+from collections import Counter
+
+import numpy as np
+
+from mpilab.diagnosis import words
+from mpilab.diagnosis.model import LEAK, Diagnosis, Table
+from mpilab.recording import LEAKED, NONBLOCKING
+
+SHOWN = 16
+REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
+PATTERNS = {
+    REQUEST: "request leaked", COMMUNICATOR: "communicator leaked", DATATYPE: "datatype leaked",
+    MESSAGE: "unexpected message",
+}  # fmt: skip
+HINTS = {
+    REQUEST: "Every request has to be completed: add MPI_Wait(&request, MPI_STATUS_IGNORE), or "
+    "MPI_Waitall, before every return. A persistent one is freed with MPI_Request_free.",
+    COMMUNICATOR: "Add MPI_Comm_free(&comm), with the name of your own communicator, before every "
+    "return.",
+    DATATYPE: "Add MPI_Type_free(&type) before every return.",
+    MESSAGE: "One send too many, or one receive too few: the message would be taken for another "
+    "one by the next call that receives with this tag.",
+}  # fmt: skip
+
+
+def leak(evidence):
+    """The Diagnosis of what was left behind by a run that is right otherwise; None if nothing."""
+    found = _found(evidence)
+    if not found:
+        return None
+    what, calls = next(iter(found.items()))
+    verb = {MESSAGE: "have sent", REQUEST: "start"}.get(what, "make")
+    counted = Counter(
+        (call.rank, kind, call.name, evidence.line(call) or "")
+        for kind, of_kind in found.items() for call in of_kind
+    )  # fmt: skip
+    rows = tuple((*row, times) for row, times in list(counted.items())[:SHOWN])
+    return Diagnosis(
+        LEAK,
+        f"the result is right, but {_sentence(evidence, what, calls)}",
+        pattern=PATTERNS[what],
+        hint=HINTS[what],
+        ranks=tuple(dict.fromkeys(call.rank for call in calls)),
+        places=evidence.places(calls, f"{verb} it here"),
+        tables=(Table("What is left behind", ("rank", "what", "by", "line", "times"), rows),),
+        notes=tuple(
+            f"Besides, {_sentence(evidence, other, more)}." for other, more in found.items()
+            if other != what
+        ),
+    )  # fmt: skip
+
+
+def besides(evidence):
+    """The same as sentences for the notes of a Diagnosis that is about something else."""
+    return tuple(
+        f"Besides, {_sentence(evidence, what, calls)}." for what, calls in _found(evidence).items()
+    )
+
+
+def _found(evidence):
+    """{what: [Call]} in the order of PATTERNS, without what there is none of."""
+    found = {what: [] for what in PATTERNS}
+    for number, rank in enumerate(evidence.ranks):
+        if rank is not None:
+            leaked = np.flatnonzero(rank.records["flags"] & LEAKED).tolist()
+            for call in evidence.calls(number, leaked):
+                found[_kind(call)].append(call)
+    found[MESSAGE] = _unexpected(evidence)
+    return {what: calls for what, calls in found.items() if calls}
+
+
+def _kind(call):
+    if call.name.startswith("MPI_Comm_"):
+        return COMMUNICATOR
+    if call.name.startswith("MPI_Type_"):
+        return DATATYPE
+    return REQUEST
+
+
+def _unexpected(evidence):
+    """Sends whose message nobody has received.
+
+    Of a message taken with MPI_Mrecv nobody knows whence it came: such ranks are left out.
+    """
+    blind = {
+        number
+        for number, rank in enumerate(evidence.ranks)
+        if rank is None
+        or rank.header["dropped"]
+        or any(c in ("MPI_Mrecv", "MPI_Imrecv") for c in evidence.names(number))
+    }
+    return [call for call in evidence.traffic.unreceived
+            if call.peer not in blind and call.rank not in blind
+            and call.peer < evidence.size]  # fmt: skip
+
+
+def _sentence(evidence, what, calls):
+    by_line = {}
+    for call in calls:
+        by_line.setdefault(evidence.spot(call.site), []).append(call)
+    said = [_clause(evidence, what, same) for same in list(by_line.values())[:3]]
+    if len(by_line) > 3:
+        said.append(f"the same in {len(by_line) - 3} more lines")
+    return words.listing(said)
+
+
+def _clause(evidence, what, calls):
+    who, line = {call.rank for call in calls}, evidence.line(calls[0])
+    where = f" in line {line}" if line else ""
+    many = len(calls) > len(who)
+    if what == MESSAGE:
+        peers = {call.peer for call in calls}
+        number = words.number(len(calls), "message")
+        was = "was" if len(calls) == 1 else "were"
+        return (f"{number} that {words.ranks(who)} sent to {words.ranks(peers)}{where} {was} never "
+                "received")  # fmt: skip
+    maybe = "probably " if what == COMMUNICATOR and not _final(evidence, who) else ""
+    done = "completed" if what == REQUEST and calls[0].flags & NONBLOCKING else "freed"
+    things = f"{len(calls)} {what}s" if many else f"a {what}"
+    made = "started" if what == REQUEST else "made"
+    return f"{words.ranks(who)} {maybe}never {done} {things} {made}{where}"
+
+
+def _final(evidence, ranks):
+    """Has the communicator of the run been freed on these ranks, and what was cached on it?"""
+    return all(evidence.ranks[rank].header["ended_ns"] for rank in ranks)

@@ -1,0 +1,234 @@
+"""Reports of AddressSanitizer and UndefinedBehaviorSanitizer, taken to pieces.
+
+The formats are those of gcc 12 to 14 and clang 14 to 18 (their wording of regions differs).
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpilab.expected import GUARD_BYTES
+from mpilab.sites import lines_of
+
+ADDRESS, UNDEFINED = "AddressSanitizer", "UndefinedBehaviorSanitizer"
+OUT_OF_BOUNDS, USE_AFTER_FREE, UNDEFINED_BEHAVIOUR = (
+    "out of bounds", "use after free", "undefined behaviour")  # fmt: skip
+NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
+    "a null pointer", "memory that is not yours", "stack exhausted")  # fmt: skip
+HEAP_CORRUPTED, DIVISION_BY_ZERO = "heap corrupted", "division by zero"
+# The harness rounds its buffers up by a word, and puts a guard zone on both sides of the data.
+_AROUND_DATA = 2 * GUARD_BYTES + 8
+_FIRST_PAGE = 4096
+
+_ERROR = re.compile(r"^==\d+==ERROR: AddressSanitizer: (?P<text>.*)$", re.MULTILINE)
+_RUNTIME_ERROR = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): runtime error: (?P<text>.*)$",
+    re.MULTILINE,
+)
+_KIND = re.compile(r"attempting (double-free|free)\b|([\w-]+)")
+_FRAME = re.compile(
+    r"^ +#\d+ 0x[0-9a-f]+ +(?:in (?P<function>\S+) ?)?"
+    r"(?:\((?P<module>[^()]+)\+0x(?P<offset>[0-9a-f]+)\)|(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?)?"
+)
+_ACCESS = re.compile(r"^(READ|WRITE) of size (\d+)", re.MULTILINE)
+_SIGNAL_ACCESS = re.compile(r"caused by a (READ|WRITE) memory access")
+_ADDRESS = re.compile(r"(?:address|on|-ed:) (0x[0-9a-f]+)")
+_REGION = re.compile(
+    r"is located \d+ bytes [a-z ]+ (?P<size>\d+)-byte region \[(?P<begin>0x[0-9a-f]+),"
+)
+_GLOBAL = re.compile(
+    r"is located (?P<distance>\d+) bytes (?P<direction>[a-z ]+) "
+    r"global variable '(?P<name>[^']+)'.*? of size (?P<size>\d+)"
+)
+_IN_FRAME = re.compile(r"is located in stack of thread T\d+ at offset (\d+) in frame")
+_VARIABLE = re.compile(r"\[(\d+), (\d+)\) '([^']+)'(?: \(line \d+\))? <== Memory access")
+_DEADLY = re.compile(r"^(?:AddressSanitizer|UndefinedBehaviorSanitizer):DEADLYSIGNAL\n?", re.M)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report.
+
+    tool       ADDRESS or UNDEFINED.
+    kind       AddressSanitizer's own word ('heap-buffer-overflow'); 'runtime error' of the other.
+    summary    what it says in its first line.
+    pattern    the mistake in the words of diagnoses, such as OUT_OF_BOUNDS.
+    frames     (function, file, line) of the kernel, the innermost first; file without folders.
+    call       the MPI call in which it happened ('MPI_Recv'); '' outside of MPI.
+    access     'WRITE of size 4' or '' where nobody knows.
+    object     what was left or misused: 'the receive buffer (32 bytes)'; '' where nobody knows.
+    region     where the address lies to that: 'just behind its end', 'inside of it'.
+    column     column of the innermost line, 0 where unknown.
+    freed, allocated   like `frames`, for the memory that was touched; () where unknown.
+    text       the whole report.
+    """
+
+    tool: str
+    kind: str
+    summary: str
+    pattern: str
+    frames: tuple = ()
+    call: str = ""
+    access: str = ""
+    object: str = ""
+    region: str = ""
+    column: int = 0
+    freed: tuple = ()
+    allocated: tuple = ()
+    text: str = ""
+
+
+def separate(printed):
+    """(what the kernel printed, report or ''): gcc's UndefinedBehaviorSanitizer writes to stderr.
+
+    It ends the process, so its report is the last thing there.
+    """
+    printed = _DEADLY.sub("", printed)
+    found = _RUNTIME_ERROR.search(printed)
+    if found is None:
+        return printed, ""
+    begin = found.start()
+    frames, _ = _of_kernel(_stacks(printed[begin:])["mistake"])
+    if frames and found["file"].endswith(frames[0][1]):
+        # The kernel may have left its last line open.
+        left_open = found["file"].removesuffix(frames[0][1])
+        begin += 0 if left_open.endswith("/") else len(left_open)
+    return printed[:begin], printed[begin:]
+
+
+def parse(text):
+    """The first Report in `text`, or None where there is none."""
+    if found := _ERROR.search(text):
+        return _address_report(found["text"], text[found.start() :])
+    if found := _RUNTIME_ERROR.search(text):
+        return _undefined_report(found, text[found.start() :])
+    return None
+
+
+def _address_report(summary, text):
+    attempted, word = _KIND.match(summary).groups()
+    kind = {"free": "bad-free"}.get(attempted, attempted) or word
+    stacks = _stacks(text)
+    frames, call = _of_kernel(stacks["mistake"])
+    freed, allocated = _of_kernel(stacks["freed"])[0], _of_kernel(stacks["allocated"])[0]
+    allocators = {function for function, _, _ in stacks["allocated"]}
+    access = _ACCESS.search(text)
+    signalled = _SIGNAL_ACCESS.search(text)
+    named = _ADDRESS.search(summary)
+    address = int(named[1], 16) if named else 0
+    return Report(
+        ADDRESS, kind, summary, _address_pattern(kind, address),
+        frames, call,
+        f"{access[1]} of size {access[2]}" if access else signalled[1] if signalled else "",
+        *_region(text, address, allocators), 0, freed, allocated, text,
+    )  # fmt: skip
+
+
+def _address_pattern(kind, address):
+    if kind in ("double-free", "heap-use-after-free") or kind.startswith("stack-use-after"):
+        return USE_AFTER_FREE
+    if "overflow" in kind and kind != "stack-overflow" or "underflow" in kind:
+        return OUT_OF_BOUNDS
+    if kind in ("SEGV", "BUS"):
+        return NULL_POINTER if address < _FIRST_PAGE else NOT_YOURS
+    return {
+        "use-after-poison": OUT_OF_BOUNDS,
+        "negative-size-param": OUT_OF_BOUNDS,
+        "stack-overflow": STACK_EXHAUSTED,
+        "bad-free": HEAP_CORRUPTED,
+        "FPE": DIVISION_BY_ZERO,
+    }.get(kind, UNDEFINED_BEHAVIOUR)
+
+
+def _undefined_report(found, text):
+    frames, call = _of_kernel(_stacks(text)["mistake"])
+    here = (frames[0][0] if frames else "", Path(found["file"]).name, int(found["line"]))
+    words = found["text"]
+    if "out of bounds" in words or "insufficient space" in words:
+        pattern = OUT_OF_BOUNDS
+    elif "null pointer" in words:
+        pattern = NULL_POINTER
+    else:
+        pattern = DIVISION_BY_ZERO if "division by zero" in words else UNDEFINED_BEHAVIOUR
+    return Report(UNDEFINED, "runtime error", words, pattern, (here, *frames[1:]), call,
+                  column=int(found["column"]), text=text)  # fmt: skip
+
+
+def _stacks(text):
+    """{'mistake': frames, 'freed': …, 'allocated': …}: the first stack of each kind, or []."""
+    stacks, name, frames = {"mistake": [], "freed": [], "allocated": []}, "mistake", []
+    for line in [*text.splitlines(), ""]:
+        if frame := _FRAME.match(line):
+            frames.append(_frame(frame))
+        elif frames:
+            stacks[name] = stacks.get(name) or frames
+            frames = []
+        if begun := re.match(r"(?:previously )?(freed|allocated) by", line):
+            name = begun[1]
+        elif re.match(r"Address .* is located in stack|SUMMARY", line):
+            name = "elsewhere"
+    return stacks
+
+
+def _frame(match):
+    """(function, file, line) of a frame; without debugging information the file is its library."""
+    if match["file"]:
+        return match["function"] or "", match["file"], int(match["line"])
+    function, module = match["function"] or "", match["module"] or ""
+    if module and not function:
+        # There was no symbolizer. Frames stand at the last byte of their instruction; `lines_of`
+        # expects the next one.
+        function, file, line = lines_of(module, (int(match["offset"], 16) + 1,))[0]
+        if line and not _is_harness(module):
+            return function, file, line
+    return function, module, 0
+
+
+def _of_kernel(frames):
+    """The frames between the harness, which called the kernel, and the MPI call it made, if any."""
+    end = next((i for i, frame in enumerate(frames) if _is_harness(frame[1])), len(frames))
+    inside = [i for i in range(end) if frames[i][0].startswith(("MPI_", "PMPI_"))]
+    begin = inside[-1] + 1 if inside else 0
+    call = frames[inside[-1]][0].removeprefix("P") if inside else ""
+    own = tuple(
+        (function, Path(file).name, line)
+        for function, file, line in frames[begin:end]
+        if line and "libsanitizer" not in file and "compiler-rt" not in file
+        and not file.endswith("mpilab.h")
+    )  # fmt: skip
+    return own, call
+
+
+def _is_harness(file):
+    path = Path(file)
+    return path.parent.name == "harness" or path.name.startswith(("libmpilab_harness.", "libc."))
+
+
+def _region(text, address, allocators):
+    """(object, where the address lies to it)."""
+    if found := _REGION.search(text):
+        # Its own distance counts from the end of a long access.
+        size, position = int(found["size"]), address - int(found["begin"], 16)
+        for buffer in ("send", "receive"):
+            # The guard zones of the harness's own buffers are inside of what it allocated.
+            if f"make_{buffer}_region" in allocators:
+                data = size - _AROUND_DATA
+                return f"the {buffer} buffer ({data} bytes)", _where(position - GUARD_BYTES, data)
+        return f"{size} bytes from malloc()", _where(position, size)
+    if found := min(_GLOBAL.finditer(text), key=lambda m: int(m["distance"]), default=None):
+        size, distance = int(found["size"]), int(found["distance"])
+        begin = {"inside of": distance, "to the left of": -distance, "before": -distance}
+        where = _where(begin.get(found["direction"], size + distance), size)
+        return f"'{found['name']}' ({size} bytes)", where
+    if (frame := _IN_FRAME.search(text)) and (found := _VARIABLE.search(text)):
+        begin, size = int(found[1]), int(found[2]) - int(found[1])
+        return f"'{found[3]}' ({size} bytes)", _where(int(frame[1]) - begin, size)
+    return "", ""
+
+
+def _where(position, size):
+    if position < 0:
+        return f"{-position} bytes in front of it"
+    if position < size:
+        return "inside of it"
+    return "just behind its end" if position == size else f"{position - size} bytes behind its end"

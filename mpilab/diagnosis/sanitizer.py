@@ -1,0 +1,102 @@
+"""What AddressSanitizer and UndefinedBehaviorSanitizer report, in a student's words."""
+
+from mpilab.diagnosis.model import SANITIZER, Diagnosis, Place
+from mpilab.diagnosis.reports import (
+    DIVISION_BY_ZERO,
+    HEAP_CORRUPTED,
+    NOT_YOURS,
+    NULL_POINTER,
+    OUT_OF_BOUNDS,
+    STACK_EXHAUSTED,
+    UNDEFINED,
+    USE_AFTER_FREE,
+    parse,
+    separate,
+)
+
+__all__ = ["diagnose_report", "parse", "separate"]
+
+_HINTS = {
+    OUT_OF_BOUNDS: "Count how many elements the buffer holds and how many this line touches: the "
+    "first index is 0, the last is one less than the number of elements. The receive buffer has "
+    "recvcount elements for each rank.",
+    USE_AFTER_FREE: "Memory must not be touched after free(), nor freed twice, nor used after the "
+    "function or block that it belongs to has ended. A request that is still active counts as a "
+    "user: complete it before you free its buffer.",
+    NULL_POINTER: "A pointer here is NULL. With MPI_IN_PLACE there is no send buffer, and malloc() "
+    "may return NULL.",
+    NOT_YOURS: "The pointer holds no valid address: look at how it was computed.",
+    STACK_EXHAUSTED: "The recursion does not end, or an array in a function is too large: use "
+    "malloc() for large arrays.",
+    HEAP_CORRUPTED: "free() takes only what malloc() has returned, and each of it once. The send "
+    "and the receive buffer belong to the caller.",
+    DIVISION_BY_ZERO: "Look at what the divisor is for this number of ranks.",
+}
+
+
+def diagnose_report(rank, report, source_line):
+    """The Diagnosis of a Report on `rank`; source_line(file, line) gives the text of a line."""
+    places = []
+    if report.frames:
+        label = f"rank {rank} {_verb(report)} here"
+        places.append(_place(report.frames[0], label, source_line, report.column))
+        places += [
+            _place(frame, f"called from here, in {frame[0]}", source_line)
+            for frame in report.frames[1:4]
+            if frame[0] != report.frames[0][0]
+        ]
+    for frames, label in ((report.freed, "freed here"), (report.allocated, "allocated here")):
+        if frames:
+            places.append(_place(frames[0], label, source_line))
+    return Diagnosis(
+        SANITIZER, _headline(rank, report), report.pattern, _HINTS.get(report.pattern, ""), (rank,),
+        tuple(places), notes=tuple(_notes(report)), log=report.text,
+    )  # fmt: skip
+
+
+def _place(frame, label, source_line, column=0):
+    _, file, line = frame
+    text = source_line(file, line)
+    return Place(line, text, label, column, file if file.endswith(".h") else "")
+
+
+def _verb(report):
+    if report.kind in ("double-free", "bad-free"):
+        return "calls free()"
+    if report.call:
+        return f"is in {report.call}"
+    return {"READ": "reads", "WRITE": "writes"}.get(report.access.partition(" ")[0], "is")
+
+
+def _headline(rank, report):
+    """One sentence: who did what, to what, in which line."""
+    line = f" in line {report.frames[0][2]}" if report.frames else ""
+    who = f"{report.call} on rank {rank}" if report.call else f"rank {rank}"
+    did = {"READ": "read", "WRITE": "wrote"}.get(report.access.partition(" ")[0], "reached")
+    target = report.object or "memory"
+    if report.kind == "double-free":
+        return f"{who} freed the same memory twice{line}"
+    if report.kind == "bad-free":
+        return f"{who} called free() on what malloc() did not return{line}"
+    if report.tool == UNDEFINED:
+        what = {OUT_OF_BOUNDS: "left an array", NULL_POINTER: "used a null pointer",
+                DIVISION_BY_ZERO: "divided by zero"}  # fmt: skip
+        words = what.get(report.pattern, "did what C leaves undefined")
+        return f"{who} {words}{line}: {report.summary}"
+    return {
+        OUT_OF_BOUNDS: f"{who} {did} outside of {target}{line}",
+        USE_AFTER_FREE: f"{who} {did} memory that was gone already{line}: {target}",
+        NULL_POINTER: f"{who} used a null pointer{line}",
+        NOT_YOURS: f"{who} {did} memory that is not its own{line}",
+        STACK_EXHAUSTED: f"{who} used up its stack{line}",
+    }.get(report.pattern, f"{who} was stopped{line}: {report.kind}")
+
+
+def _notes(report):
+    touched = report.access.partition(" of size ")
+    if touched[2] and report.pattern == OUT_OF_BOUNDS and report.region:
+        done = "read" if touched[0] == "READ" else "written"
+        bytes_ = f"{touched[2]} byte{'s' * (touched[2] != '1')}"
+        were = "was" if touched[2] == "1" else "were"
+        yield f"{bytes_} {were} {done}; the first that does not belong there is {report.region}."
+    yield f"{report.tool}: {report.summary}"

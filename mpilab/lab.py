@@ -1,0 +1,123 @@
+"""A lab's public checks, as its notebook calls them: mpilab.Lab("02-allgather").check("ring")."""
+
+import html
+from dataclasses import dataclass, replace
+
+from mpilab import exercises, functions, judge, session
+from mpilab.build import ROOT
+from mpilab.calls import call
+from mpilab.cluster.engines import active_cluster
+from mpilab.errors import InputError
+from mpilab.kernelrun import KernelRun
+from mpilab.symbols import forbidden
+from mpilab.verdict import FAIL, PASS, ExerciseVerdict
+
+LIMIT_S, WORK_S = 10.0, 2.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The outcome of `check`: a line an item, and the first failing run with all that is known."""
+
+    verdict: ExerciseVerdict
+    failed: KernelRun | None = None
+
+    @property
+    def passed(self):
+        """Did every item pass?"""
+        return all(item.outcome == PASS for item in self.verdict.items)
+
+    def _state(self):
+        return "all public checks pass" if self.passed else "not yet"
+
+    def _list(self):
+        lines = [f"{self.verdict.title}: {self._state()}"]
+        for item in self.verdict.items:
+            lines.append(f"  {'✓' if item.outcome == PASS else '✗'} {item.title}")
+            if item.reason:
+                lines.append(f"      {item.reason}")
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return self._list() if self.failed is None else f"{self._list()}\n{self.failed!r}"
+
+    def _html(self):
+        rows = "".join(
+            f"<li>{'✓' if item.outcome == PASS else '✗'} {html.escape(item.title)}"
+            + (f"<br><small>{html.escape(item.reason)}</small>" if item.reason else "")
+            + "</li>"
+            for item in self.verdict.items
+        )
+        return (
+            f'<div role="status"><b>{html.escape(self.verdict.title)}: {self._state()}</b>'
+            f'<ul style="list-style:none">{rows}</ul></div>'
+        )
+
+    def _ipython_display_(self):
+        from IPython.display import display
+
+        display({"text/plain": self._list(), "text/html": self._html()}, raw=True)
+        if self.failed is not None:
+            display(self.failed)
+
+
+class Lab:
+    """The lab that this notebook is: where its public checks are."""
+
+    def __init__(self, name):
+        self.name = name
+        self.rubric = exercises.load(ROOT / "labs" / "checks" / f"{name}.toml")
+
+    def check(self, exercise_id, answer=None, *, strict=False):
+        """Try an answer with the public checks; Checked.
+
+        A kernel is taken from the notebook's %%kernel cells; a Python function is `answer`. With
+        `strict`, every run makes buffered sends synchronous: reliance on buffering hangs visibly.
+        """
+        exercise = self.rubric.exercise(exercise_id)
+        if exercise.kind == exercises.KERNEL:
+            return _check_kernel(_strictly(exercise) if strict else exercise)
+        if exercise.kind == exercises.PYTHON:
+            return Checked(_check_function(exercise, answer))
+        raise InputError(f"exercise {exercise_id!r} is a text: a person reads it")
+
+
+def _strictly(exercise):
+    """The exercise with every case in strict mode."""
+
+    def of(item):
+        return replace(item, cases=tuple(replace(case, strict=True) for case in item.cases))
+
+    return replace(exercise, items=tuple(map(of, exercise.items)))
+
+
+def _check_kernel(exercise):
+    function = exercise.function
+    if function not in session.kernels:
+        reason = f"no %%kernel cell has defined {function} yet"
+        return Checked(judge.fail_all(exercise, reason))
+    reasons = forbidden(session.kernels[function].object, function, exercise.allowed)
+    if reasons:
+        return Checked(judge.fail_all(exercise, "; ".join(reasons)))
+    most = active_cluster().n
+    cases, groups = judge.plan(exercise, most_ranks=most)
+    results = session.run_cases(function, cases, groups=groups, limit=LIMIT_S, work=WORK_S)
+    verdict = judge.judge_exercise(exercise, results, most_ranks=most)
+    return Checked(verdict, _first_failure(exercise, verdict, results, most))
+
+
+def _first_failure(exercise, verdict, results, most):
+    """The KernelRun of the first case that failed, if a run tells more than the verdict."""
+    for item, judged in zip(exercise.items, verdict.items, strict=True):
+        if judged.outcome == FAIL:
+            wrong = judge.first_wrong(item, judge.of_item(item, results, most))
+            run = KernelRun(exercise.function, wrong[0])
+            return run if run.diagnosis is not None else None
+    return None
+
+
+def _check_function(exercise, answer):
+    if not callable(answer):
+        raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
+    returned = {arguments: call(answer, arguments) for arguments in functions.calls(exercise)}
+    return functions.judge_function(exercise, returned)

@@ -1,0 +1,191 @@
+"""A figure that is stepped through, round by round: messages on the left, blocks on the right."""
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from mpilab.plots import style
+
+STEP_MILLISECONDS = 1200
+
+
+def stepped(frames, titles, ranks, grid_title, labels=None):
+    """Figure with a slider and a play button, one step for each of `frames`.
+
+    frames   for each step its three traces: `arrows`, `said_by_senders` and a heat map with a row
+             for each of `ranks` ranks.
+    titles   of the figure in each step.
+    labels   of the steps on the slider; by default 'start', '1', '2', …
+    """
+    labels = labels or ["start", *map(str, range(1, len(frames)))]
+    figure = make_subplots(
+        cols=2,
+        shared_yaxes=True,
+        horizontal_spacing=0.04,
+        column_widths=[0.5, 0.5],
+        subplot_titles=["messages of the round", grid_title],
+    )
+    columns = [1, 1, 2]
+    for trace, column in zip(frames[0], columns, strict=True):
+        figure.add_trace(trace, row=1, col=column)
+    figure.frames = [
+        go.Frame(
+            name=str(number),
+            data=frame,
+            traces=list(range(len(columns))),
+            layout=go.Layout(title=dict(text=title)),
+        )
+        for number, (frame, title) in enumerate(zip(frames, titles, strict=True))
+    ]
+    _lay_out(figure, ranks, labels, titles[0])
+    return figure
+
+
+def arrows(messages, ranks, colour):
+    """Arrows from sender to receiver; each of `messages` is (source, dest, what the pointer tells).
+
+    Of `ranks` ranks: where there are very many messages, the lines are drawn thinner.
+    """
+    x, y, hover = [], [], []
+    for source, dest, text in messages:
+        x += [0, 1, None]
+        y += [source, dest, None]
+        hover += [text, text, None]
+    crowded = len(messages) > 3 * ranks
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines+markers",
+        line=dict(color=style.translucent(colour, 0.45) if crowded else colour, width=1.5),
+        marker=dict(
+            symbol="arrow",
+            angleref="previous",
+            color=colour,
+            size=[0 if place == 0 else 10 for place in x],
+            opacity=1,
+            line=dict(width=0),
+        ),
+        hovertext=hover,
+        hoverinfo="text",
+        showlegend=False,
+    )
+
+
+def said_by_senders(words):
+    """Texts at the senders' ends of the arrows: {rank: text}."""
+    return go.Scatter(
+        x=[-0.04] * len(words),
+        y=list(words),
+        mode="text",
+        text=list(words.values()),
+        textposition="middle left",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def legend_entry(name, fill):
+    """A trace that only stands in the legend: a square of that colour."""
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        marker=dict(symbol="square", size=14, color=fill),
+        name=name,
+        hoverinfo="skip",
+    )
+
+
+def rank_ticks(ranks, most=32):
+    """Every rank, or at most so many of them, evenly spaced."""
+    return list(range(0, ranks, max(1, -(-ranks // most))))
+
+
+def _lay_out(figure, ranks, labels, title):
+    ticks = rank_ticks(ranks)
+    figure.update_layout(
+        title=dict(text=title),
+        height=max(380, 250 + min(26, max(11, 704 // ranks)) * ranks),
+        margin=dict(t=75, b=140),
+        legend=dict(orientation="h", x=1, xanchor="right", y=1, yref="container", yanchor="top"),
+        # Across, it would lie on the legend; there is nothing to select.
+        modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
+        sliders=[_slider(labels)],
+        updatemenus=[_buttons()],
+    )
+    figure.update_yaxes(tickvals=ticks, range=[ranks - 0.5, -0.5], showgrid=False, fixedrange=True)
+    figure.update_yaxes(title="rank", showline=False, ticks="", row=1, col=1)
+    figure.update_yaxes(showticklabels=True, showline=False, ticks="", row=1, col=2)
+    figure.update_xaxes(fixedrange=True, showgrid=False, showline=False, ticks="")
+    figure.update_xaxes(
+        range=[-0.32, 1.06],
+        tickvals=[0, 1],
+        ticktext=["sends", "receives"],
+        row=1,
+        col=1,
+    )
+
+
+def _slider(labels):
+    return dict(
+        active=0,
+        currentvalue=dict(prefix="round: ", font=dict(size=14)),
+        pad=dict(t=45, l=10),
+        x=0.16,
+        len=0.84,
+        font=dict(color=style.TEXT),
+        bgcolor=style.GRID,
+        bordercolor=style.LINE,
+        tickcolor=style.LINE,
+        steps=[
+            dict(
+                label=label,
+                method="animate",
+                args=[[str(number)], _at_once(0)],
+            )
+            for number, label in enumerate(labels)
+        ],
+    )
+
+
+def _buttons():
+    return dict(
+        type="buttons",
+        direction="left",
+        showactive=False,
+        x=0,
+        xanchor="left",
+        y=0,
+        yanchor="top",
+        pad=dict(t=65, l=0),
+        bgcolor="rgba(0,0,0,0)",
+        bordercolor=style.LINE,
+        buttons=[
+            dict(label="▶", method="animate", args=[None, _at_once(STEP_MILLISECONDS)]),
+            dict(label="❚❚", method="animate", args=[[None], _at_once(0)]),
+        ],
+    )
+
+
+def _at_once(milliseconds):
+    """Animation options: jump, don't glide, to a frame, and stay there for `milliseconds`."""
+    return dict(
+        mode="immediate",
+        fromcurrent=True,
+        frame=dict(duration=milliseconds, redraw=True),
+        transition=dict(duration=0),
+    )
+
+
+def block_runs(blocks, ranks):
+    """'3', '0–3', '7, 0–2', 'all': blocks in the order sent, runs up or down drawn together."""
+    if len(blocks) == ranks and ranks > 2:
+        return "all"
+    runs = [[blocks[0]]]
+    for block in blocks[1:]:
+        run = runs[-1]
+        step = block - run[-1]
+        if step in (1, -1) and (len(run) == 1 or step == run[-1] - run[-2]):
+            run.append(block)
+        else:
+            runs.append([block])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)

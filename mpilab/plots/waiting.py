@@ -1,0 +1,197 @@
+"""Who waits for whom: the ranks on a circle, an arrow from each to those that it waits for."""
+
+import math
+from html import escape
+
+import plotly.graph_objects as go
+
+from mpilab.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING
+from mpilab.plots import style
+
+TITLE = "Who waits for whom"
+ARROW, CYCLE = (
+    style.ALGORITHM_COLOURS["pairwise"],
+    style.ALGORITHM_COLOURS["nonblocking_gather_bcast"],
+)
+# Each state has a colour and a shape of its own. The marker of a rank that is done is faint.
+LOOKS = {
+    BLOCKED: ("#b03a28", "circle", 1.0),
+    POLLING: ("#8f5a0a", "hexagon", 1.0),
+    COMPUTING: ("#2b68b8", "square", 1.0),
+    FINISHED: ("#7a7e85", "circle", 0.12),
+    NOT_BEGUN: ("#7a7e85", "diamond", 0.12),
+}
+# How far an arrow bends from the straight line, in its lengths: two that wait for each other have
+# two arrows, side by side.
+BEND = 0.13
+MANY_ARROWS = 100
+# How far the drawing reaches, in radii of the circle.
+EDGE = 1.3
+
+
+def waiting(states, cycle=(), title=TITLE):
+    """Figure of what the RankStates of all ranks (mpilab.hang) wait for; `cycle` is emphasised.
+
+    An arrow leads from a rank to each rank of its `waits_for`. Hover over a rank for its call,
+    peer, tag, bytes and line. Meant for up to 64 ranks.
+    """
+    known = {state.rank: state for state in states}
+    places = _places(list(known))
+    round_trip = set(zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))
+    edges = [(s.rank, peer) for s in states for peer in s.waits_for if peer in known]
+    radius = _radius(len(known))
+    figure = go.Figure()
+    for name, colour, width, chosen in (
+        ("waits for", ARROW, 1.6, [edge for edge in edges if edge not in round_trip]),
+        ("the cycle", CYCLE, 3, [edge for edge in edges if edge in round_trip]),
+    ):
+        if chosen:
+            if len(chosen) > MANY_ARROWS:
+                # A web of arrows must not hide the ranks.
+                width, colour = 0.8, style.translucent(colour, 0.35)
+            figure.add_trace(_arrows(name, chosen, places, radius, colour, width))
+    for look, (colour, symbol, opacity) in LOOKS.items():
+        ranks = [state for state in states if state.state == look]
+        if ranks:
+            figure.add_trace(_ranks(look, ranks, places, colour, symbol, opacity))
+    _lay_out(figure, title, len(known))
+    return style.finish(figure, _alt(title, states, cycle))
+
+
+def _places(ranks):
+    """{rank: (x, y)}: clockwise on a circle of radius 1, the first at the top."""
+    turn = 2 * math.pi / max(len(ranks), 1)
+    return {
+        rank: (math.sin(number * turn), math.cos(number * turn))
+        for number, rank in enumerate(ranks)
+    }
+
+
+def _height(count):
+    """Pixels from the lower to the upper edge of the drawing."""
+    return 360 if count <= 16 else 560
+
+
+def _radius(count):
+    """Radius of a rank's marker, in units of the circle."""
+    return min(0.16, 2.1 / max(count, 1))
+
+
+def _size(count):
+    """Pixels across a rank's marker."""
+    return 0.95 * 2 * _radius(count) * _height(count) / (2 * EDGE)
+
+
+def _arrows(name, edges, places, radius, colour, width):
+    head = min(6 + 2.5 * width, 0.6 * _size(len(places)))
+    x, y = [], []
+    for source, dest in edges:
+        path = _path(places[source], places[dest], radius)
+        x += [*(point[0] for point in path), None]
+        y += [*(point[1] for point in path), None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        name=name,
+        mode="lines+markers",
+        line=dict(color=colour, width=width),
+        # Of a line's points only the last, before the gap, carries the head of the arrow.
+        marker=dict(
+            symbol="arrow",
+            angleref="previous",
+            color=colour,
+            size=[
+                head if number + 1 < len(x) and x[number + 1] is None else 0
+                for number in range(len(x))
+            ],
+            opacity=1,
+            line=dict(width=0),
+        ),
+        hoverinfo="skip",
+    )
+
+
+def _path(start, end, radius):
+    """Points of an arrow from border to border of two markers; a loop where they are the same."""
+    if start == end:
+        x, y = start
+        angle = math.atan2(y, x)
+        centre = (x + 1.5 * radius * math.cos(angle), y + 1.5 * radius * math.sin(angle))
+        turns = [angle + math.pi * (1.3 + 1.4 * k / 12) for k in range(13)]
+        return [(centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t))
+                for t in turns]  # fmt: skip
+    across = (end[0] - start[0], end[1] - start[1])
+    middle = ((start[0] + end[0]) / 2 - BEND * across[1], (start[1] + end[1]) / 2
+              + BEND * across[0])  # fmt: skip
+    first, last = _toward(start, middle, radius), _toward(end, middle, 1.15 * radius)
+    return [
+        tuple((1 - t) ** 2 * a + 2 * t * (1 - t) * m + t * t * b
+              for a, m, b in zip(first, middle, last, strict=True))
+        for t in (k / 10 for k in range(11))
+    ]  # fmt: skip
+
+
+def _toward(point, target, distance):
+    """The point at `distance` from `point` in the direction of `target`."""
+    length = math.dist(point, target)
+    return tuple(p + (t - p) * distance / length for p, t in zip(point, target, strict=True))
+
+
+def _ranks(name, states, places, colour, symbol, opacity):
+    size = _size(len(places))
+    return go.Scatter(
+        x=[places[state.rank][0] for state in states],
+        y=[places[state.rank][1] for state in states],
+        name=name,
+        mode="markers+text",
+        marker=dict(symbol=symbol, size=size, color=style.translucent(colour, opacity),
+                    line=dict(width=1.5, color=colour)),
+        text=[str(state.rank) for state in states],
+        textfont=dict(
+            size=max(9, min(16, size * 0.45)), color="#ffffff" if opacity == 1 else style.TEXT
+        ),
+        hovertext=[_hover(state) for state in states],
+        hoverinfo="text",
+    )  # fmt: skip
+
+
+def _hover(state):
+    words = escape(state.describe())
+    if state.state in (BLOCKED, POLLING) and state.since_s:
+        words += f"<br>for {style.duration(state.since_s)}"
+    return words
+
+
+def _lay_out(figure, title, count):
+    axis = dict(visible=False, range=[-EDGE, EDGE], fixedrange=True)
+    figure.update_layout(
+        title=dict(text=title),
+        height=_height(count) + 60,
+        margin=dict(l=10, r=10, t=50, b=10),
+        xaxis=axis,
+        # One unit is as long across as it is upwards: a circle stays one.
+        yaxis=dict(**axis, scaleanchor="x"),
+        legend=dict(x=1, xanchor="right", y=1, yanchor="top", itemsizing="constant"),
+        modebar=dict(remove=["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d",
+                             "autoScale2d", "resetScale2d"]),
+    )  # fmt: skip
+
+
+def _alt(title, states, cycle):
+    finished = [str(state.rank) for state in states if state.state == FINISHED]
+    stuck = [state for state in states if state.state != FINISHED]
+    first = f"{title}: {len(stuck)} of {len(states)} ranks have not finished"
+    if cycle:
+        first += f"; cycle {' → '.join(map(str, (*cycle, cycle[0])))}"
+    lines = [first + "."]
+    lines += [_sentence(state) for state in stuck]
+    if finished:
+        lines.append(f"Finished: {', '.join(finished)}.")
+    return "\n".join(lines)
+
+
+def _sentence(state):
+    words = state.describe()
+    if state.waits_for:
+        words += f"; it waits for {', '.join(map(str, state.waits_for))}"
+    return f"{words[:1].upper()}{words[1:]}."

@@ -1,0 +1,284 @@
+"""What a run that stands still has in flight: what ranks wait for, what was sent and not received.
+
+Ranks are counted by their place in the list of recordings, and no number in a record is trusted:
+recordings may come from a process that wrote into them what it liked.
+"""
+
+from collections import Counter, defaultdict, deque
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mpilab.recording import (
+    ANY,
+    CANCELLED,
+    COLLECTIVE,
+    POLLS,
+    RECEIVES,
+    SENDS,
+    SYNCHRONOUS,
+    WAITS,
+    operations,
+)
+
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
+# Calls that wait for all that they are given, not for one of it.
+WANT_ALL = ("MPI_Waitall", "MPI_Testall", *EXCHANGES)
+# A loop polls at no more places than the recorder tells apart (POLLS_IN_A_LOOP).
+POLLS_IN_A_LOOP = 8
+
+
+class Call(NamedTuple):
+    """One record, in Python's own types: fields as in mpilab.recording.RECORD."""
+
+    rank: int
+    index: int
+    name: str
+    flags: int
+    communicator: int
+    peer: int
+    tag: int
+    bytes: int
+    begin_ns: int
+    end_ns: int
+    done_ns: int
+    site: int
+    got_bytes: int
+    got_peer: int
+    got_tag: int
+    waiter: int
+    count: int
+    error: int
+    sequence: int
+    members: int
+
+    @property
+    def sends(self):
+        """Does a message leave this rank?"""
+        return bool(self.flags & SENDS)
+
+    @property
+    def receives(self):
+        """Does it take a message, or look for one?"""
+        return bool(self.flags & RECEIVES) or self.name in PROBES
+
+    @property
+    def collective(self):
+        """Do all ranks of the communicator have to call it?"""
+        return bool(self.flags & COLLECTIVE)
+
+    def takes(self, sent):
+        """May this receive (or probe) get the message of the send `sent`?"""
+        return (
+            sent.peer == self.rank
+            and sent.communicator == self.communicator
+            and self.peer in (ANY, sent.rank)
+            and self.tag in (ANY, sent.tag)
+        )
+
+
+class Want(NamedTuple):
+    """What a rank cannot go on without: `call`, for which it waits inside `waiting` (the same
+    call, or a wait or test for the request that `call` began)."""
+
+    call: Call
+    waiting: Call
+
+
+def call_of(rank, number, index):
+    """Record `index` of the RankRecording `rank`, the `number`-th, as a Call."""
+    operation, *rest, _ = rank.records[index].tolist()
+    name = operations().get(operation, "an unknown call")
+    return Call(number, int(index), name, *rest)
+
+
+class Traffic:
+    """What is in flight between `ranks`, a RankRecording or None for each."""
+
+    def __init__(self, ranks):
+        self.ranks = list(ranks)
+
+    def _begun(self):
+        return [(number, rank) for number, rank in enumerate(self.ranks) if rank is not None]
+
+    @cached_property
+    def wants(self):
+        """{rank: [Want]} of the ranks that are in a blocking call, or poll."""
+        found = {number: _wants(rank, number) for number, rank in self._begun()}
+        return {number: wants for number, wants in found.items() if wants}
+
+    @cached_property
+    def lacking(self):
+        """{rank: [Want]}: `wants` without those that are under way already.
+
+        Where a rank also waits for something else, sends that may be buffered are left out.
+        """
+        found = {}
+        for number, wants in self.wants.items():
+            left = [want for want in wants if not self._is_matched(want.call)]
+            other = [want for want in left if not _may_be_buffered(want)]
+            found[number] = other or left
+        return {number: wants for number, wants in found.items() if wants}
+
+    @cached_property
+    def posted(self):
+        """{rank: [Call]}: receives, in their order, and probes that have got nothing yet."""
+        found = {}
+        for number, rank in self._begun():
+            records = rank.records
+            chosen = np.flatnonzero(
+                (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES)
+                & (records["done_ns"] == 0) & (records["peer"] >= ANY) & (records["error"] == 0)
+            )  # fmt: skip
+            wanted = [want.call for want in self.wants.get(number, ())]
+            probes = [c for c in wanted
+                      if c.name in PROBES and (not c.end_ns or c.flags & POLLS)]  # fmt: skip
+            calls = [call_of(rank, number, index) for index in chosen] + probes
+            found[number] = sorted(calls, key=lambda call: call.index)
+        return found
+
+    @cached_property
+    def sent(self):
+        """[Call]: sends that no receive is known to have got, in the order of each rank."""
+        left = Counter()
+        for number, rank in self._begun():
+            chosen = rank.records[_good_sends(rank.records)]
+            keys = zip(chosen["communicator"].tolist(), chosen["peer"].tolist(),
+                       chosen["tag"].tolist(), strict=True)  # fmt: skip
+            left.update((communicator, number, peer, tag) for communicator, peer, tag in keys)
+        for number, rank in self._begun():
+            chosen = rank.records[_good_receives(rank.records)]
+            keys = zip(chosen["communicator"].tolist(), chosen["got_peer"].tolist(),
+                       chosen["got_tag"].tolist(), strict=True)  # fmt: skip
+            left.subtract((communicator, peer, number, tag) for communicator, peer, tag in keys)
+        left = +left
+        return [call for number, rank in self._begun() for call in _last(rank, number, left)]
+
+    @cached_property
+    def unreceived(self):
+        """[Call]: `sent` without what a receive will take."""
+        taken = {
+            (sent.rank, sent.index) for receive, fitting in self._matches for sent in fitting[:1]
+            if receive.name not in PROBES
+        }  # fmt: skip
+        return [call for call in self.sent if (call.rank, call.index) not in taken]
+
+    def may_move(self, is_complete):
+        """May something come about that lets a rank go on?
+
+        `is_complete(call)` says whether all have come to the collective `call`. It errs on the
+        side of True: a receive from any rank may take one message or the other.
+        """
+        return any(self._may_go_on(wants, is_complete) for wants in self.wants.values())
+
+    def _may_go_on(self, wants, is_complete):
+        for waiting in {want.waiting for want in wants}:
+            here = [want for want in wants if want.waiting == waiting]
+            under_way = [is_complete(want.call) if want.call.collective
+                         else self._is_matched(want.call) for want in here]  # fmt: skip
+            if waiting.name not in WANT_ALL:
+                if any(under_way):
+                    return True
+            # A send that may be buffered may be over: nobody knows before the call has returned.
+            elif any(under_way) and all(
+                under or _may_be_buffered(want) for under, want in zip(under_way, here, strict=True)
+            ):
+                return True
+        return False
+
+    def _is_matched(self, call):
+        return (call.rank, call.index) in self._matched
+
+    @cached_property
+    def _matched(self):
+        """(rank, record) of all receives and sends that have, or may have, their counterpart."""
+        return {(call.rank, call.index) for receive, fitting in self._matches
+                for call in (receive, *fitting)}  # fmt: skip
+
+    @cached_property
+    def _matches(self):
+        """[(receive, the sends that it may take)], in the order in which receives take messages
+        (MPI 4.1, section 3.5: the first one posted). A receive from one rank with one tag takes
+        the first one; of any other nobody knows, so it leaves all of them to the next."""
+        arriving = defaultdict(deque)
+        for sent in self.sent:
+            for peer in (sent.rank, ANY):
+                for tag in (sent.tag, ANY):
+                    arriving[sent.communicator, sent.peer, peer, tag].append(sent)
+        found, taken, told = [], set(), set()
+        for number, receives in self.posted.items():
+            for receive in receives:
+                key = (receive.communicator, number, receive.peer, receive.tag)
+                fitting = arriving.get(key, ())
+                while fitting and (fitting[0].rank, fitting[0].index) in taken:
+                    fitting.popleft()
+                if not fitting:
+                    continue
+                if receive.name not in PROBES and ANY not in (receive.peer, receive.tag):
+                    taken.add((fitting[0].rank, fitting[0].index))
+                    found.append((receive, (fitting[0],)))
+                else:
+                    # All of them once, not again for every receive of the same kind.
+                    found.append((receive, tuple(fitting) if key not in told else (fitting[0],)))
+                    told.add(key)
+        return found
+
+
+def _may_be_buffered(want):
+    """Is it a send that may be over before its message is received, and one want of several?"""
+    return want.call.sends and not want.call.flags & SYNCHRONOUS and want.waiting.name in WANT_ALL
+
+
+def _good_sends(records):
+    return (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
+
+
+def _good_receives(records):
+    whole = (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
+    return whole & (records["got_peer"] >= 0)
+
+
+def _last(rank, number, left):
+    """The last sends of each (communicator, peer, tag), as many as are `left`."""
+    wanted = {key: count for key, count in left.items() if key[1] == number}
+    missing, found = sum(wanted.values()), []
+    if wanted:
+        for index in np.flatnonzero(_good_sends(rank.records))[::-1].tolist():
+            if len(found) == missing:
+                break
+            record = rank.records[index]
+            key = (int(record["communicator"]), number, int(record["peer"]), int(record["tag"]))
+            if wanted.get(key, 0) > 0:
+                wanted[key] -= 1
+                found.append(call_of(rank, number, index))
+    return found[::-1]
+
+
+def _wants(rank, number):
+    if rank.finished:
+        return []
+    current = rank.current
+    if current is not None:
+        return _inside(rank, number, current)
+    found = []
+    for index in range(len(rank.records) - 1, -1, -1)[:POLLS_IN_A_LOOP]:
+        if not rank.records["flags"][index] & POLLS:
+            break
+        found += _inside(rank, number, index)
+    return found
+
+
+def _inside(rank, number, index):
+    """What the call with record `index` waits for."""
+    waiting = call_of(rank, number, index)
+    if waiting.flags & (WAITS | POLLS) and waiting.name not in PROBES:
+        asked = (rank.records["waiter"] == index) & (rank.records["done_ns"] == 0)
+        calls = [call_of(rank, number, i) for i in np.flatnonzero(asked).tolist()]
+        return [Want(call, waiting) for call in calls or [waiting]]
+    if waiting.name in EXCHANGES and index > 0:
+        other = call_of(rank, number, index - 1)
+        if other.name == waiting.name and other.site == waiting.site and not other.end_ns:
+            return [Want(other, waiting), Want(waiting, waiting)]
+    return [Want(waiting, waiting)]

@@ -1,0 +1,129 @@
+/* Errors of MPI. While recording they end no job: each call returns its error, and its record tells
+ * the class. A call that the recorder does not wrap gets a record when it fails. */
+#define _GNU_SOURCE
+#include "recorder.h"
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The communicators on which errors would be fatal, and what they did before. */
+static struct watched {
+    MPI_Comm comm;
+    MPI_Errhandler before;
+} watched[3];
+static int watched_count;
+static MPI_Errhandler own = MPI_ERRHANDLER_NULL;
+
+int recorder_error_class(int error)
+{
+    int class = error;
+    if (error != MPI_SUCCESS)
+        PMPI_Error_class(error, &class);
+    return class;
+}
+
+/* MPI_Get_count for PMPI_Get_count; NULL for what is no function of MPI. */
+static const char *mpi_name(const char *name)
+{
+    if (name != NULL && strncmp(name, "PMPI_", 5) == 0)
+        name++;
+    return name != NULL && strncmp(name, "MPI_", 4) == 0 ? name : NULL;
+}
+
+static void name_unknown_call(uintptr_t callee, const char *message)
+{
+    Dl_info object;
+    const int found = callee != 0 && dladdr((void *)(callee - 1), &object) != 0;
+    const char *name = found ? mpi_name(object.dli_sname) : NULL;
+    if (name == NULL)
+        name = mpi_name(message);
+    struct mpilab_header *header = recorder_header();
+    /* The first failure is the one to explain. */
+    if (name != NULL && header->unknown_call[0] == '\0')
+        snprintf(header->unknown_call, sizeof header->unknown_call, "%s", name);
+}
+
+/* MPI calls this before a failing call returns. */
+static void note_error(MPI_Comm *comm, int *error, ...)
+{
+    /* A wrapped call will write down itself what it returns. */
+    if (!recorder_is_on() || recorder_call_site() != 0)
+        return;
+    uintptr_t callee;
+    const uintptr_t site = recorder_place(0, &callee);
+    if (site == 0)
+        return; /* not the kernel's call */
+    const char *message = NULL;
+#ifdef OPEN_MPI
+    /* MPI leaves further arguments to the implementation; here it is the name of the function. */
+    va_list more;
+    va_start(more, error);
+    message = va_arg(more, const char *);
+    va_end(more);
+#endif
+    name_unknown_call(callee, message);
+
+    /* A loop that goes on failing must not fill the file. */
+    const int64_t latest = recorder_header()->count - 1;
+    struct mpilab_record *last = latest < 0 ? NULL : record_at((int)latest);
+    if (last != NULL && last->operation == MPILAB_Other && last->site == recorder_offset(site) &&
+        last->error == recorder_error_class(*error)) {
+        last->count++;
+        return;
+    }
+    struct mpilab_record *record = record_begin(MPILAB_Other, 0, *comm, site);
+    record->count = 1;
+    record_end(record, *error);
+}
+
+static int watch(MPI_Comm comm)
+{
+    for (int i = 0; i < watched_count; i++)
+        if (watched[i].comm == comm)
+            return MPI_SUCCESS;
+    struct watched *entry = &watched[watched_count];
+    int err = PMPI_Comm_get_errhandler(comm, &entry->before);
+    if (err == MPI_SUCCESS) {
+        entry->comm = comm;
+        watched_count++;
+        err = PMPI_Comm_set_errhandler(comm, own);
+    }
+    return err;
+}
+
+static void unwatch(struct watched *entry)
+{
+    PMPI_Comm_set_errhandler(entry->comm, entry->before);
+    PMPI_Errhandler_free(&entry->before);
+    *entry = watched[--watched_count];
+}
+
+int recorder_errors_open(MPI_Comm base)
+{
+    watched_count = 0;
+    int err = PMPI_Comm_create_errhandler(note_error, &own);
+    const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF, base};
+    for (int i = 0; i < 3 && err == MPI_SUCCESS; i++)
+        err = watch(comms[i]);
+    if (err != MPI_SUCCESS)
+        recorder_errors_close();
+    return err;
+}
+
+void recorder_errors_leave_base(void)
+{
+    /* Whoever opened the recorder may free the base communicator before closing it. */
+    for (int i = watched_count - 1; i >= 0; i--)
+        if (watched[i].comm != MPI_COMM_WORLD && watched[i].comm != MPI_COMM_SELF)
+            unwatch(&watched[i]);
+}
+
+void recorder_errors_close(void)
+{
+    while (watched_count > 0)
+        unwatch(&watched[watched_count - 1]);
+    /* Communicators that the kernel has left behind may still hold it. */
+    if (own != MPI_ERRHANDLER_NULL)
+        PMPI_Errhandler_free(&own);
+}

@@ -1,0 +1,100 @@
+/* Where in the kernel this rank is, read off the stack.
+ *
+ * The shared object holds the kernel and the recorder. Frames of the recorder are told by the call
+ * that the rank is in: they lie directly under the return address that its wrapper noted, while a
+ * callback of the kernel (an MPI_Op, an attribute's delete function) has frames of MPI in between.
+ */
+#define _GNU_SOURCE
+#include "recorder.h"
+#include <dlfcn.h>
+#include <execinfo.h>
+#if defined(__linux__)
+#include <link.h>
+#endif
+
+enum { FRAMES = 64 };
+
+#if defined(__linux__)
+static uintptr_t code_begin, code_end;
+
+static int find_code(struct dl_phdr_info *object, size_t size, void *nothing)
+{
+    (void)size, (void)nothing;
+    const uintptr_t here = (uintptr_t)find_code;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const uintptr_t begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+        const uintptr_t end = begin + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && begin <= here && here < end) {
+            code_begin = begin;
+            code_end = end;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int recorder_place_is_inside(uintptr_t address)
+{
+    return code_begin <= address && address < code_end;
+}
+#else
+int recorder_place_is_inside(uintptr_t address)
+{
+    Dl_info there, here;
+    return dladdr((void *)address, &there) != 0 &&
+           dladdr((void *)(uintptr_t)recorder_place_is_inside, &here) != 0 &&
+           there.dli_fbase == here.dli_fbase;
+}
+#endif
+
+void recorder_places_open(void)
+{
+#if defined(__linux__)
+    dl_iterate_phdr(find_code, NULL);
+#endif
+    /* Its first call loads a library; a signal handler must not. */
+    void *frame;
+    backtrace(&frame, 1);
+}
+
+/* Number of the frame from which to look: the interrupted one, or the first of those that called
+ * into the recorder. */
+static int first_frame(void *const frames[], int count, uintptr_t interrupted)
+{
+    for (int i = 0; interrupted != 0 && i < count; i++)
+        if ((uintptr_t)frames[i] == interrupted)
+            return i;
+    int first = 0;
+    while (first < count && recorder_place_is_inside((uintptr_t)frames[first]))
+        first++;
+    return first;
+}
+
+uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee)
+{
+    void *frames[FRAMES];
+    const int count = backtrace(frames, FRAMES);
+    const uintptr_t call = recorder_call_site();
+    if (callee != NULL)
+        *callee = 0;
+
+    int inner = first_frame(frames, count, interrupted);
+    while (inner < count && !recorder_place_is_inside((uintptr_t)frames[inner]))
+        inner++;
+    if (inner == count)
+        return call == 0 && recorder_place_is_inside(interrupted) ? interrupted + 1 : call;
+    if (call != 0) {
+        int caller = inner;
+        while (caller < count && (uintptr_t)frames[caller] != call)
+            caller++;
+        int recorder = caller;
+        while (recorder > inner && recorder_place_is_inside((uintptr_t)frames[recorder - 1]))
+            recorder--;
+        if (caller == count || recorder == inner)
+            return call;
+    }
+    if (callee != NULL && inner > 0)
+        *callee = (uintptr_t)frames[inner - 1];
+    const uintptr_t place = (uintptr_t)frames[inner];
+    return place == interrupted ? place + 1 : place;
+}

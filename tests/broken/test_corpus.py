@@ -1,0 +1,230 @@
+"""Every broken kernel is explained as its header says, in the engines and with mpirun, and leaves
+nothing behind."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import psutil
+import pytest
+from corpus import ENGINES, FOLDER, MPIRUN, all_broken
+
+from mpilab import Cluster, interactive
+from mpilab.build import KERNELS
+from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.model import (
+    COMPILE_WARNING,
+    CRASH,
+    DEADLOCK,
+    ERROR,
+    KINDS,
+    LEAK,
+    MPI_ERROR,
+    SANITIZER,
+    TIME_OUT,
+    WRONG_RESULT,
+)
+from mpilab.diagnosis.slips import diagnose_build, diagnose_warnings
+from mpilab.errors import BuildError
+from mpilab.harness import Case, compare
+from mpilab.launch import DONE
+
+CORPUS = all_broken()
+RUNS = [(broken, backend) for broken in CORPUS for backend in broken.backends]
+SLIPS = [broken for broken in CORPUS if not broken.backends]
+WORKERS = 2  # mpirun waits for standstill most of the time: two at once cost hardly more than one
+
+PATTERNS = {
+    DEADLOCK: {
+        "head-to-head receives", "sends that rely on buffering", "mismatched tags", "wrong root",
+        "a collective that a rank never enters", "different collectives", "different counts",
+        "a request never completed", "a loop that ends early", "a receive from the wrong rank",
+        "different communicators", "a message to oneself", "a message left over",
+        "polling in vain",
+    },
+    MPI_ERROR: {
+        "message truncated", "a rank that does not exist", "invalid count", "invalid datatype",
+        "invalid communicator", "invalid request", "invalid tag", "invalid root",
+        "invalid buffer",
+    },
+    CRASH: {
+        "memory that is not yours", "a null pointer", "heap corrupted", "stack exhausted",
+        "division by zero", "an assertion failed", "left with exit()", "MPI_Abort was called",
+    },
+    SANITIZER: {"out of bounds", "use after free", "undefined behaviour"},
+    WRONG_RESULT: {
+        "blocks never written", "blocks in the wrong place", "own block missing",
+        "out of the receive buffer", "send buffer changed", "extent ignored",
+    },
+    LEAK: {"request leaked", "communicator leaked", "datatype leaked", "unexpected message"},
+    TIME_OUT: {"an endless loop"},
+}  # fmt: skip
+
+
+RIGHT = Case("allgather", 4, 3)
+
+
+@pytest.fixture(scope="module")
+def library_of(tmp_path_factory):
+    """A function: the shared object of a broken kernel, compiled once."""
+    built, lock = {}, Lock()
+
+    def library(broken):
+        with lock:
+            if broken.name not in built:
+                directory = tmp_path_factory.mktemp(broken.name)
+                built[broken.name] = broken.build(directory).library
+        return built[broken.name]
+
+    return library
+
+
+@pytest.fixture(scope="module")
+def engines(library_of):
+    """A function: the Result of a broken kernel on one and the same cluster, which has to be
+    usable again afterwards."""
+    with Cluster(4, progress=False) as cluster:
+
+        def run(broken):
+            result = broken.run(library_of(broken), cluster)
+            (after,) = interactive.run_cases(cluster, KERNELS, "allgather_ring", [RIGHT])
+            assert after.outcome == DONE, f"not usable again: {after.detail}"
+            assert compare(RIGHT, after.outputs) == []
+            return result
+
+        yield run
+
+
+@pytest.fixture(scope="module")
+def mpirun(library_of, request):
+    """A function: the Result of a broken kernel with mpirun. Those that the chosen tests will ask
+    for are begun ahead, beside the engines."""
+    calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    wanted = [call["broken"] for call in calls if call.get("backend") == MPIRUN]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        coming = {
+            broken: pool.submit(lambda chosen=broken: chosen.run(library_of(chosen)))
+            for broken in wanted
+        }
+        yield lambda broken: coming[broken].result()
+        pool.shutdown(cancel_futures=True)
+
+
+def explained(broken, found):
+    """Hold a Diagnosis against the header of the file."""
+    assert found is not None, "nothing was found to be wrong"
+    said = f"{found.kind}: {found.pattern or '(no pattern)'}: {found.headline} | {found.hint}"
+    assert found.kind == broken.kind, said
+    if broken.pattern is not None:
+        assert found.pattern == broken.pattern, said
+    assert set(broken.ranks) <= set(found.ranks), (found.ranks, said)
+    if len(broken.ranks) == 1:
+        assert found.ranks[0] == broken.ranks[0], (found.ranks, said)
+    if broken.lines:
+        assert found.lines and found.lines[0] in broken.first_lines, (found.lines, said)
+        assert set(broken.lines) <= set(found.lines), (found.lines, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("broken", "backend"), RUNS, ids=[f"{broken.name}-{backend}" for broken, backend in RUNS]
+)
+def test_a_run_that_fails_is_explained(broken, backend, request):
+    found = diagnose(request.getfixturevalue(backend)(broken))
+    explained(broken, found)
+    assert found.ranks, "no rank was named"
+
+
+@pytest.mark.parametrize("broken", SLIPS, ids=[broken.name for broken in SLIPS])
+def test_a_slip_is_explained_at_its_line(broken, tmp_path):
+    try:
+        built = broken.build(tmp_path)
+    except BuildError as error:
+        found = diagnose_build(error, broken.source)
+        if broken.kind == COMPILE_WARNING:  # what gcc 12 warns of, gcc 14 refuses
+            found = replace(found, kind=COMPILE_WARNING)
+    else:
+        found = diagnose_warnings(built.warnings, broken.source)
+    explained(broken, found)
+
+
+# One of each kind, and those that end in another way than the rest of their kind.
+SAMPLE = ("head_to_head_ring", "buffering_large", "heap_double_free", "exits", "mpi_abort",
+          "communicator_freed", "request_leaked", "message_left_over", "endless_on_one_rank",
+          "null_pointer_malloc")  # fmt: skip
+
+
+@pytest.mark.slow
+def test_nothing_is_left_behind_of_processes_shared_memory_and_files(tmp_path):
+    marker = f"corpus-{uuid.uuid4().hex}"
+    before = shared_memory()
+    ran = subprocess.run(
+        [sys.executable, str(FOLDER / "corpus.py"), *SAMPLE],
+        env={**os.environ, "TMPDIR": str(tmp_path), "MPILAB_TEST_MARKER": marker},
+        capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    outcomes = json.loads(ran.stdout.splitlines()[-1])
+    assert [len(outcomes[backend]) for backend in (ENGINES, MPIRUN)] == [len(SAMPLE)] * 2
+    assert outcomes[ENGINES] == outcomes[MPIRUN]
+    assert processes_with(marker) == []
+    assert held_by_nobody(shared_memory() - before) == set()
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def processes_with(marker):
+    """Processes that have inherited the marker, as texts."""
+    return [" ".join(process.info["cmdline"] or [process.info["name"]])
+            for process in psutil.process_iter(["name", "cmdline", "environ"])
+            if (process.info["environ"] or {}).get("MPILAB_TEST_MARKER") == marker]  # fmt: skip
+
+
+def shared_memory():
+    """The names in /dev/shm."""
+    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+def held_by_nobody(names):
+    """Those of these files and directories of /dev/shm that no process uses: others may work on
+    this machine meanwhile, and what they use is not ours."""
+    free = set(names)
+    for process in psutil.process_iter():
+        held = ""
+        for what in ("maps", "environ"):
+            try:
+                held += Path(f"/proc/{process.pid}/{what}").read_text(errors="replace")
+            except OSError:
+                continue  # it has ended meanwhile, or belongs to somebody else
+        free -= {name for name in free if f"/dev/shm/{name}" in held}
+    return {name for name in free if Path("/dev/shm", name).exists()}
+
+
+def test_the_corpus_covers_every_pattern_and_every_kind():
+    assert len(CORPUS) >= 30
+    patterns = {(broken.kind, broken.pattern) for broken in CORPUS}
+    wanted = {(kind, pattern) for kind, names in PATTERNS.items() for pattern in names}
+    assert wanted - patterns == set()
+    assert {kind for kind, pattern in patterns} == set(KINDS) - {ERROR}
+
+
+@pytest.mark.parametrize("broken", CORPUS, ids=[broken.name for broken in CORPUS])
+def test_a_header_is_whole_and_names_what_there_is(broken):
+    keys = {"Fault", "Case", "Diagnosis", "Pattern", "Ranks", "Limit", "Build", "Backends"}
+    assert set(broken.header) <= keys and broken.header["Fault"].endswith(".")
+    assert f"allgather_{broken.name}(" in broken.source or (
+        f"MPILAB_ALLGATHER({broken.name})\n{{" in broken.source
+    )
+    assert broken.pattern is None or broken.pattern in PATTERNS[broken.kind]
+    assert broken.lines or broken.kind == WRONG_RESULT
+    assert broken.source.count("/* <-") == len(broken.first_lines)
+    assert 15 <= len(broken.source.partition("*/")[2].splitlines()) <= 50
+    if broken.backends:
+        assert set(broken.backends) <= {ENGINES, MPIRUN}
+        assert all(rank < broken.case.ranks for rank in broken.ranks)
+        assert broken.case.ranks <= 4 or ENGINES not in broken.backends

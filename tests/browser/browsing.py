@@ -1,0 +1,158 @@
+"""A JupyterLab of the test's own, and how a test gets about in it."""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB = ROOT / "labs" / "02-allgather.ipynb"
+SCREENSHOTS = ROOT / "out" / "screenshots"
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SETTINGS = {
+    # Every cell stays in the page, so that what is not in view can be looked at too.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+THEMES = "apputils-extension/themes"
+LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
+
+
+@contextlib.contextmanager
+def jupyterlab(home, notebook, theme=LIGHT):
+    """A JupyterLab on the folder of `notebook`, with settings of its own in `home`; its address."""
+    for name, content in {**SETTINGS, THEMES: {"theme": theme}}.items():
+        path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    token = secrets.token_hex(16)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--ServerApp.token={token}", f"--port={port}", "--ServerApp.port_retries=0"]
+    command += [f"--notebook-dir={notebook.parent}", f"--LabApp.user_settings_dir={home}/settings"]
+    command += [f"--LabApp.workspaces_dir={home}/workspaces", "--ip=127.0.0.1"]
+    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT)}
+    with open(home / "jupyter.log", "wb") as log:
+        server = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log,
+                                  stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+    try:
+        _wait_until_it_answers(f"http://127.0.0.1:{port}/api?token={token}", server, log.name)
+        yield f"http://127.0.0.1:{port}/lab/tree/{notebook.name}?token={token}"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        try:
+            server.wait(15)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_until_it_answers(address, server, log):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)  # a server that is not up has no event to wait for
+    pytest.fail(f"JupyterLab did not come up:\n{Path(log).read_text()[-2000:]}")
+
+
+def opened(page, address, code_cells):
+    """The notebook's panel, open, all its cells in the page and its kernel idle."""
+    from playwright.sync_api import expect
+
+    page.goto(address)
+    notebook = page.locator(".jp-NotebookPanel")
+    expect(notebook.locator(".jp-CodeCell")).to_have_count(code_cells, timeout=60_000)
+    kernel = notebook.locator(".jp-Notebook-ExecutionIndicator")
+    expect(kernel).to_have_attribute("data-status", "idle", timeout=60_000)
+    return notebook
+
+
+def run_all(page, address, code_cells):
+    """Open the notebook, choose Run > Run All Cells, and wait for the last code cell's number."""
+    notebook = opened(page, address, code_cells)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    wait_for_last(notebook)
+    return notebook
+
+
+def wait_for_last(notebook):
+    """Wait until the last code cell has its number; fails with what the cells' errors say."""
+    from playwright.sync_api import expect
+
+    # Asked for anew each time: JupyterLab replaces the element when the number changes.
+    last = notebook.locator(".jp-CodeCell").last.locator(".jp-InputPrompt")
+    try:
+        expect(last).to_have_text(re.compile(r"\[\d+\]"), timeout=180_000)
+    except AssertionError:
+        prompts = notebook.locator(".jp-CodeCell .jp-InputPrompt").all_inner_texts()
+        errors = notebook.locator('.jp-OutputArea-output[data-mime-type*="error"]')
+        pytest.fail(f"the last cell has not run: {prompts}\n{errors.all_inner_texts()}")
+
+
+def enter_notebook(page):
+    """Bring the keyboard's focus into the notebook, by Tab alone, and into command mode."""
+    inside = "document.activeElement.closest('.jp-Notebook') !== null"
+    for _ in range(60):
+        if page.evaluate(inside):
+            page.keyboard.press("Escape")
+            return
+        page.keyboard.press("Tab")
+    pytest.fail("60 times Tab did not lead into the notebook")
+
+
+def run_all_by_keyboard(page, notebook):
+    """Select all cells and run them."""
+    from playwright.sync_api import expect
+
+    cells = notebook.locator(".jp-Notebook .jp-Cell")
+    activate(page, notebook, 0)
+    page.keyboard.press("Control+A")
+    expect(notebook.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(cells.count())
+    page.keyboard.press("Control+Enter")
+    wait_for_last(notebook)
+
+
+def activate(page, notebook, index):
+    """Go to the cell number `index` (of all cells, from 0) by the arrow keys of command mode."""
+    where = "cells => cells.findIndex(cell => cell.classList.contains('jp-mod-active'))"
+    cells = notebook.locator(".jp-Notebook .jp-Cell")
+    page.keyboard.press("Escape")
+    for _ in range(200):
+        now = cells.evaluate_all(where)
+        if now == index:
+            return
+        page.keyboard.press("ArrowDown" if now < index else "ArrowUp")
+    pytest.fail(f"200 times an arrow key did not lead to cell {index}")
+
+
+def replace_active_cell(page, code):
+    """Write `code` in the place of the active cell's, in one go, as if pasted."""
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(code)
+    page.keyboard.press("Escape")

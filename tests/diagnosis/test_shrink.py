@@ -1,0 +1,51 @@
+"""The smallest failing case is found with few runs, and always the same one."""
+
+from dataclasses import replace
+
+import pytest
+
+from mpilab.diagnosis.shrink import smallest
+from mpilab.harness import Case
+
+LARGE = Case("allgather", 7, 100, "vector", in_place=True, reversed=True, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("fails", "expected"),
+    [
+        (lambda case: True, Case("allgather", 1, 0)),
+        (lambda case: case.ranks >= 3, Case("allgather", 3, 0)),
+        (lambda case: case.ranks % 2 and case.ranks > 1, Case("allgather", 3, 0)),
+        (lambda case: case.count >= 2, Case("allgather", 1, 2)),
+        (lambda case: case.datatype == "vector", Case("allgather", 1, 0, "vector")),
+        (lambda case: case.in_place and case.ranks == 7, Case("allgather", 7, 0, in_place=True)),
+        (lambda case: False, LARGE),
+    ],
+)
+def test_ranks_shrink_first_then_the_count_then_all_that_is_special(fails, expected):
+    found, tried = smallest(LARGE, fails, budget=40)
+    assert found == expected
+    assert tried <= 40
+
+
+@pytest.mark.parametrize("budget", [0, 1, 5, 16])
+def test_no_more_cases_are_tried_than_allowed(budget):
+    asked = []
+
+    def fails(case):
+        asked.append(case)
+        return case.ranks >= 6
+
+    found, tried = smallest(LARGE, fails, budget=budget)
+    assert tried == len(asked) <= budget
+    assert found == LARGE or found in asked
+
+
+def test_a_case_that_is_as_small_as_can_be_costs_nothing():
+    case = Case("allgather", 1, 0)
+    assert smallest(case, lambda smaller: pytest.fail("asked")) == (case, 0)
+
+
+def test_what_does_not_matter_for_the_fault_is_kept():
+    case = replace(LARGE, seed=9)
+    assert smallest(case, lambda smaller: True, budget=40)[0].seed == 9
