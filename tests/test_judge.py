@@ -281,9 +281,14 @@ def test_what_the_sandbox_says_of_a_run_explains_and_does_not_decide(library):
 
 
 def test_an_error_of_mpi_that_the_kernel_ignores_fails(tmp_path):
-    ignores = build_kernels(tmp_path, {"ignores": """
+    ignores = build_kernels(
+        tmp_path,
+        {
+            "ignores": """
         MPI_Send(recvbuf, 1, MPI_INT, size, 5, comm); /* no such rank */
-        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""})
+        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""
+        },
+    )
     result = run(ignores, "ignores")
     item = Item("a", "A", 1, (result.case,))
     said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])

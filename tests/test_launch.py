@@ -195,3 +195,12 @@ def test_runs_do_not_depend_on_the_directory_that_they_are_started_in(
     monkeypatch.chdir(tmp_path)
     assert run(library, "right").outcome == DONE
     assert os.listdir(tmp_path) == []
+
+
+def test_strict_mode_holds_for_a_run_that_is_not_recorded(tmp_path):
+    library = build_kernels(tmp_path, {"sends_first": """
+        MPI_Send(recvbuf, 1, MPI_INT, 1 - rank, 5, comm);
+        MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE);"""})  # fmt: skip
+    timed = {"record": False, "dump": False, "repetitions": 3}
+    assert run(library, "sends_first", **timed).outcome == DONE
+    assert run(library, "sends_first", strict=True, limit=1.5, **timed).outcome == TIME_OUT

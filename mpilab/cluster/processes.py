@@ -28,7 +28,8 @@ LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
 
 # What ipyparallel 9.2 logs at every start, of ipykernel 7's greeting and of the missing encryption
 # (the sockets are files in a directory that only their owner can enter).
-NOISE = ("Monitor message without topic", "Not using CurveZMQ security", "debugpy_stream undefined")
+NOISE = ("Monitor message without topic", "Not using CurveZMQ security", "debugpy_stream undefined",
+         "heartbeat::")  # fmt: skip
 
 
 class Processes:

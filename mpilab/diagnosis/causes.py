@@ -59,11 +59,11 @@ def _sanitizer(evidence):
     def text_of(file, line):
         return source_line(evidence.library, file, line)
 
-    for rank, text in sorted(evidence.result.sanitizer.items()):
-        report = parse(text)
-        if report is not None:
-            return diagnose_report(rank, report, text_of)
-    return None
+    reports = [(rank, parse(text)) for rank, text in sorted(evidence.result.sanitizer.items())]
+    known = [(rank, report) for rank, report in reports if report is not None]
+    # mpirun ends the others in the middle of what they say: a report with a place is a whole one.
+    rank, report = min(known, key=lambda one: not one[1].frames, default=(None, None))
+    return report and diagnose_report(rank, report, text_of)
 
 
 def _not_run(result):

@@ -189,6 +189,8 @@ class Evidence:
             for call in calls
         )  # fmt: skip
         columns = ("call", "peer", "tag", "bytes", "line", "took", "error")
+        if not any(row[-1] for row in rows):
+            columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
         return Table(f"The last calls of rank {rank}", columns, rows)
 
 

@@ -21,7 +21,9 @@ def time_out(evidence):
     looks = {state.rank: _lines_met(evidence, state.rank) for state in computing}
     polls = [state.rank for state in computing if _was_polling(evidence, state.rank)]
     ranks = tuple(state.rank for state in computing)
-    places = [place for rank in ranks for place in _places(evidence, rank, looks[rank])]
+    # Where a rank was met tells more than any rank's last call.
+    places = [place for rank in ranks for place in _met(evidence, rank, looks[rank])]
+    places += [place for rank in ranks for place in _last_call(evidence, rank)]
     endless = not polls and any(looks.values())
     return Diagnosis(
         TIME_OUT,
@@ -94,16 +96,19 @@ def _hint(evidence, polls, looks):
     return "Look at the loops behind its last MPI call: does each come to its end?"
 
 
-def _places(evidence, rank, lines):
+def _met(evidence, rank, lines):
     met = sum(lines.values())
     sites = {evidence.spot(site): site for site in evidence.result.samples.get(rank, ())}
     label = "rank {} was met here in {} of {} looks"
     found = [evidence.place(sites[spot], label.format(rank, count, met))
              for spot, count in lines.most_common(4)]  # fmt: skip
-    call = evidence.last_call(rank)
-    if call is not None:
-        found.append(evidence.place(call.site, f"the last call of rank {rank}"))
     return [place for place in found if place is not None]
+
+
+def _last_call(evidence, rank):
+    call = evidence.last_call(rank)
+    place = call and evidence.place(call.site, f"the last call of rank {rank}")
+    return [place] if place else []
 
 
 def _table(looks):

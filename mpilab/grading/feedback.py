@@ -5,14 +5,15 @@ everything is escaped, there is no script, and the page's own policy forbids one
 """
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import jinja2
 
 from mpilab.grading.release import answer_id
+from mpilab.plain import plain
 from mpilab.verdict import FAIL, MANUAL, PASS, UNGRADABLE
 
 OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
@@ -43,14 +44,8 @@ _LABELS = {
     "op": "operation",
 }
 # Evidence that has a place of its own on the page.
+_CASE = ("ranks", "count", "datatype", "reproduce")
 _SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
-
-# Control sequences (colours), operating system commands (links), strings, two-letter escapes.
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?"
-    r"|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
-)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def render(verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""):
@@ -76,19 +71,19 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
     ]
     items = [item for exercise in verdict.exercises for item in exercise.items]
     return _template().render(
-        student=clean(verdict.student),
-        lab=clean(lab_title or verdict.lab),
+        student=plain(verdict.student),
+        lab=plain(lab_title or verdict.lab),
         status=verdict.status,
         status_words=_STATUS[verdict.status],
-        reason=clean(verdict.reason),
+        reason=plain(verdict.reason),
         total=_points(verdict.total),
         out_of=_points(sum(item.points for item in items)) if items else "",
         passed=sum(item.outcome == PASS for item in items),
         count=len(items),
         exercises=exercises,
         printed=printed(notebook) if notebook is not None else [],
-        note=clean(note),
-        sandbox=clean(verdict.sandbox),
+        note=plain(note),
+        sandbox=plain(verdict.sandbox),
     )
 
 
@@ -105,10 +100,10 @@ def printed(notebook):
         if cell.cell_type != "code" or injected:
             continue
         name = answer_id(cell)
-        where = f"Cell {number}" + (f" (your answer “{clean(name)}”)" if name else "")
+        where = f"Cell {number}" + (f" (your answer “{plain(name)}”)" if name else "")
         for output in cell.get("outputs", ()):
             kind, text = _output_text(output)
-            text = clean(text).strip("\n")
+            text = plain(text).strip("\n")
             if not text.strip():
                 continue
             if left <= 0:
@@ -120,13 +115,6 @@ def printed(notebook):
             left -= len(text)
             shown.append({"where": where, "kind": kind, "text": text, "note": note})
     return shown
-
-
-def clean(text):
-    """`text` without colour codes, overwritten progress bars and control characters."""
-    text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    return _CONTROL.sub("\ufffd", "\n".join(lines))
 
 
 @cache
@@ -148,25 +136,40 @@ def _exercise_view(exercise, answer, views):
     lines = {line for item in items if item.outcome != PASS for line in _marked(item.evidence)}
     return {
         "id": exercise.exercise,
-        "title": clean(exercise.title or exercise.exercise),
+        "title": plain(exercise.title or exercise.exercise),
         "awarded": _points(exercise.awarded),
         "points": _points(exercise.points),
-        "items": [_item_view(item, answer) for item in items],
+        "items": [_item_view(item, answer) for item in _told_once(items)],
         "views": [_image(view["svg"], view["alt"], view.get("caption", "")) for view in views],
         "answer": _listing(answer, lines) if answer and answer.strip() else None,
     }
 
 
+def _told_once(items):
+    """The items, those with the mistake of one before them without saying all of it again."""
+    seen = set()
+    for item in items:
+        mistake = (item.evidence.get("hint"), tuple(sorted(_marked(item.evidence))))
+        if item.outcome == PASS or not all(mistake):
+            yield item
+            continue
+        if mistake in seen:
+            case = {name: item.evidence[name] for name in _CASE if name in item.evidence}
+            item = replace(item, evidence={**case, "note": "The same mistake as above."})
+        seen.add(mistake)
+        yield item
+
+
 def _item_view(item, answer):
     symbol, word = _OUTCOMES[item.outcome]
     return {
-        "title": clean(item.title or item.item),
+        "title": plain(item.title or item.item),
         "outcome": item.outcome,
         "symbol": symbol,
         "word": word,
         "awarded": _points(item.awarded),
         "points": _points(item.points),
-        "reason": clean(item.reason),
+        "reason": plain(item.reason),
         "evidence": _evidence_view(item, answer) if _shown(item.evidence) else None,
     }
 
@@ -189,7 +192,7 @@ def _evidence_view(item, answer):
             excerpt = _listing(answer, _marked(evidence), around=line)
         elif text:
             excerpt = {
-                "lines": [{"number": line, "text": clean(text), "marked": True}],
+                "lines": [{"number": line, "text": plain(text), "marked": True}],
                 "note": "",
                 "wrap": True,
             }
@@ -257,7 +260,7 @@ def _table(caption, rows):
 
 
 def _label(name):
-    name = clean(name)
+    name = plain(name)
     words = _LABELS.get(name.lower(), name.replace("_", " ").strip())
     return words[:1].upper() + words[1:]
 
@@ -277,7 +280,7 @@ def _text(value):
     elif isinstance(value, (list, tuple)):
         text = ", ".join(_text(each) for each in value)
     else:
-        text = clean(value)
+        text = plain(value)
     if len(text) > VALUE_CHARACTERS:
         text = f"{text[:VALUE_CHARACTERS]} … ({len(text) - VALUE_CHARACTERS} characters more)"
     return text
@@ -285,7 +288,7 @@ def _text(value):
 
 def _listing(answer, marked, around=None):
     """Lines of an answer with their numbers; only those near the line `around` if given."""
-    lines = [clean(line)[:VALUE_CHARACTERS] for line in answer.split("\n")]
+    lines = [plain(line)[:VALUE_CHARACTERS] for line in answer.split("\n")]
     first, last = 1, min(len(lines), LISTING_LINES)
     if around is not None:
         first, last = max(1, around - CONTEXT_LINES), min(len(lines), around + CONTEXT_LINES)
@@ -307,8 +310,8 @@ def _image(svg, alt, caption):
     data = base64.b64encode(svg.encode()).decode()
     return {
         "url": f"data:image/svg+xml;base64,{data}",
-        "alt": clean(alt),
-        "caption": clean(caption),
+        "alt": plain(alt),
+        "caption": plain(caption),
     }
 
 

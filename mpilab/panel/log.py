@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from mpilab.panel import words
+from mpilab.plain import plain
 
 DIRECTORY = "mpilab-logs"
 KEPT = 20
@@ -37,7 +38,7 @@ def whole(diagnosis):
     if diagnosis.log:
         parts.append(f"What {words.speaker(diagnosis.kind)} said:\n{diagnosis.log}")
     symbol, kind = words.title(diagnosis.kind)
-    return words.clean("\n\n".join([f"{symbol} {kind}: {diagnosis.headline}", *parts])) + "\n"
+    return plain("\n\n".join([f"{symbol} {kind}: {diagnosis.headline}", *parts])) + "\n"
 
 
 def _home():

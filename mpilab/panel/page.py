@@ -133,17 +133,11 @@ def _table(table):
     numbers = [all(words.is_number(row[i]) for row in rows if i < len(row))
                for i in range(len(columns))]  # fmt: skip
     sides = [_RIGHT if number else _LEFT for number in numbers]
-    head = "".join(
-        f'<th scope="col"{side}>{_text(name)}</th>'
-        for name, side in zip(columns, sides, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(_cell(cell, side, i == 0) for i, (cell, side) in enumerate(zip(row, sides,
-                                                                               strict=False)))
-        + "</tr>"
-        for row in rows
-    )  # fmt: skip
+    head = _cells(columns, sides, ["col"] * len(columns))
+    # The first column heads the rows where it tells them apart.
+    firsts = [row[0] for row in rows if row]
+    scopes = ["row" if len(set(firsts)) == len(firsts) else ""] + [""] * len(columns)
+    body = "".join(f"<tr>{_cells(row, sides, scopes)}</tr>" for row in rows)
     more = f"<p>… and {words.numbered(left_out, 'more row')}</p>" if left_out else ""
     return _scrollable(
         "table",
@@ -153,9 +147,14 @@ def _table(table):
     )
 
 
-def _cell(cell, side, is_first):
-    tag, scope = ("th", ' scope="row"') if is_first else ("td", "")
-    return f"<{tag}{scope}{side}>{_text(cell)}</{tag}>"
+def _cells(row, sides, scopes):
+    """The cells of a row; one with a scope ('row', 'col') is a heading."""
+    return "".join(
+        f'<th scope="{scope}"{side}>{_text(cell)}</th>'
+        if scope
+        else f"<td{side}>{_text(cell)}</td>"
+        for cell, side, scope in zip(row, sides, scopes, strict=False)
+    )
 
 
 def _notes(notes):

@@ -1,7 +1,7 @@
 """What the panel says in the notebook and on the terminal alike: titles, cuts, excerpts, cycles.
 
 A diagnosis quotes what students' programs wrote: it may hold colours for a terminal, control
-characters, lines without end. Everything that is shown goes through `clean` and is cut to a size
+characters, lines without end. Everything that is shown goes through `plain` and is cut to a size
 that can be read; what was left out is said.
 """
 
@@ -21,6 +21,7 @@ from mpilab.diagnosis.model import (
     TIME_OUT,
     WRONG_RESULT,
 )
+from mpilab.plain import plain
 
 TITLES = {
     DEADLOCK: ("✗", "Deadlock"),
@@ -49,17 +50,6 @@ PRINTED_LINES, ALL_PRINTED_LINES, LINE_CHARACTERS = 60, 240, 240
 LOG_LINES = 60
 TAB = 4
 
-# Control sequences (colours), operating system commands (links), strings, two-letter escapes.
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?"
-    r"|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
-)
-# The last group would turn the direction of writing: code that reads differently than it runs.
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
-    r"\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-
 
 def title(kind):
     """(symbol, words) of a kind of diagnosis, e.g. ('✗', 'Deadlock')."""
@@ -70,8 +60,8 @@ def headline(diagnosis):
     """The headline as a sentence of its own: without the kind, which stands before it anyway."""
     said = sentence(diagnosis.headline)
     for name in (title(diagnosis.kind)[1], diagnosis.kind):
-        if said.lower().startswith(f"{name.lower()}: "):
-            said = said[len(name) + 2 :]
+        if said.lower().startswith((f"{name.lower()}: ", f"{name.lower()} ")):
+            said = said[len(name) :].removeprefix(":").lstrip()
             break
     first = said.partition(" ")[0]
     return said[:1].upper() + said[1:] if first.isalpha() else said
@@ -87,21 +77,15 @@ def urgent(kind):
     return kind not in MILD
 
 
-def clean(text):
-    """`text` without colours; a control character becomes a visible �. Line ends become \\n."""
-    text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("�", text)
-
-
 def cut(text, most):
     """`text`, cleaned, with at most `most` characters; an ellipsis stands for what is left out."""
-    text = clean(text)
+    text = plain(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def sentence(text, most=SENTENCES_CHARACTERS):
     """`text` for a paragraph: cut, with single blanks."""
-    return cut(" ".join(clean(text).split()), most)
+    return cut(" ".join(plain(text).split()), most)
 
 
 def last_lines(text, most):
@@ -109,7 +93,7 @@ def last_lines(text, most):
 
     A program's last words tell most about its end.
     """
-    lines = clean(text).rstrip("\n").split("\n")
+    lines = plain(text).rstrip("\n").split("\n")
     kept = [cut(line.expandtabs(TAB), LINE_CHARACTERS).rstrip() for line in lines[-most:]]
     return kept, max(0, len(lines) - most)
 
@@ -183,7 +167,7 @@ def excerpt(places, width):
     for place in places:
         merged.setdefault((place.file, place.line), []).append(place)
     shown = list(merged.items())[:PLACES]
-    sources = {key: clean(group[0].text).replace("\n", " ") for key, group in shown}
+    sources = {key: plain(group[0].text).replace("\n", " ") for key, group in shown}
     wide = [source.expandtabs(TAB) for source in sources.values() if source.strip()]
     margin = min((len(line) - len(line.lstrip()) for line in wide), default=0)
     result, file = [], ""

@@ -191,8 +191,11 @@ def fragment(figure, plotlyjs=False):
 def bundle(figure):
     """The figure by MIME type: JSON for the plotly extension, a sentence for everything else."""
     content = json.loads(figure.to_json())
+    # JupyterLab follows the width by itself. With "responsive" plotly would follow the height of
+    # the window too, in an output that has none of its own, and draw nothing.
+    config = {"displaylogo": False}
     return {
-        "application/vnd.plotly.v1+json": {**content, "config": CONFIG},
+        "application/vnd.plotly.v1+json": {**content, "config": config},
         "text/plain": f"[figure: {alt(figure).splitlines()[0]}]",
     }
 

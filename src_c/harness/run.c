@@ -90,6 +90,7 @@ static int write_output(const char *path, const struct subject *subject, int ret
 
 typedef int open_recorder(const char *, MPI_Comm, long, int);
 typedef void watch_memory(const void *, long, const char *);
+typedef void be_strict(int);
 typedef void end_recorder(void);
 
 struct loaded {
@@ -97,6 +98,7 @@ struct loaded {
     void (*kernel)(void);
     open_recorder *open;
     watch_memory *watch;
+    be_strict *strict;
     end_recorder *finish, *close;
 };
 
@@ -110,12 +112,13 @@ static int load(const char *library, const char *function, struct loaded *loaded
     *(void **)&loaded->kernel = dlsym(loaded->handle, function);
     *(void **)&loaded->open = dlsym(loaded->handle, "mpilab_recorder_open");
     *(void **)&loaded->watch = dlsym(loaded->handle, "mpilab_recorder_watch");
+    *(void **)&loaded->strict = dlsym(loaded->handle, "mpilab_recorder_strict");
     *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
     *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
     if (loaded->kernel == NULL)
         return harness_fail("%s: no function %s in it", library, function);
-    if (loaded->open == NULL || loaded->watch == NULL || loaded->finish == NULL ||
-        loaded->close == NULL)
+    if (loaded->open == NULL || loaded->watch == NULL || loaded->strict == NULL ||
+        loaded->finish == NULL || loaded->close == NULL)
         return harness_fail("%s: no recorder in it; build it with mpilab", library);
     return 0;
 }
@@ -133,8 +136,10 @@ static int begin_recording(const struct subject *subject, const struct loaded *l
 {
     const struct mpilab_case *order = subject->order;
     char path[PATH_MAX];
-    if (!order->record)
+    if (!order->record) {
+        loaded->strict(order->strict);
         return 0;
+    }
     name_file(path, subject, directory, "rec");
     const int error = loaded->open(path, subject->comm, RECORDING_CAPACITY, order->strict);
     if (error != 0)
@@ -160,6 +165,7 @@ static int call_kernel(struct subject *subject, const struct collective *collect
     forbid_guards(&subject->received);
     *returned = call_repeatedly(subject, collective, spans);
     loaded->finish();
+    loaded->strict(0);
     allow_guards(&subject->sent);
     allow_guards(&subject->received);
     if (keeps_files)

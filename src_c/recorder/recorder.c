@@ -54,9 +54,16 @@ int recorder_is_on(void)
     return is_on;
 }
 
+static int strict_unrecorded;
+
 int recorder_is_strict(void)
 {
-    return is_on && header->strict;
+    return is_on ? header->strict : strict_unrecorded;
+}
+
+void mpilab_recorder_strict(int strict)
+{
+    strict_unrecorded = strict;
 }
 
 struct mpilab_header *recorder_header(void)

@@ -16,6 +16,9 @@
  * is noted before it does so. */
 MPILAB_EXPORT int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict);
 
+/* Strict mode without a recording, for runs that are timed: from now on until it is switched off. */
+MPILAB_EXPORT void mpilab_recorder_strict(int strict);
+
 /* From now on until the kernel has returned, keep in `path` what these `bytes` of memory hold after
  * each recorded call that changed them. Without an effect where the file cannot be made. */
 MPILAB_EXPORT void mpilab_recorder_watch(const void *memory, long bytes, const char *path);

@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from mpilab.grading.feedback import clean, printed, render
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.grading.feedback import printed, render
+from mpilab.plain import plain
+from mpilab.verdict import FAIL, ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
 VOID = {"meta", "img", "br", "link"}
@@ -228,9 +229,24 @@ def test_pictures_are_not_shown_and_the_graders_own_cell_is_not_either():
     ],
 )
 def test_terminal_codes_and_control_characters_do_not_reach_the_page(raw, text):
-    assert clean(raw) == text
+    assert plain(raw) == text
 
 
 def test_the_page_can_always_be_written_as_utf8():
     page = render(graded(item(reason="\ud800", got="\udfff"), student="\ud800"))
     assert "\ufffd" in page and page.encode("utf-8")
+
+
+def test_the_same_mistake_in_several_items_is_explained_once():
+    def item(name, line):
+        evidence = {"ranks": 4, "hint": "Add a wait.", "line": line, "lines": [line],
+                    "reproduce": f"run({name})", "last calls": [{"call": "MPI_Irecv"}]}  # fmt: skip
+        return ItemVerdict(name, name, 1, FAIL, "It hangs.", evidence)
+
+    items = (item("one", 3), item("two", 3), item("three", 4))
+    exercise = ExerciseVerdict("x", "X", items)
+    page = render(SubmissionVerdict("ada", "02", (exercise,)), answers={"x": "a\nb\nc\nd\n"})
+    assert page.count("Add a wait.") == 2
+    assert page.count("The same mistake as above.") == 1
+    assert page.count("MPI_Irecv") == 2
+    assert all(f"run({name})" in page for name in ("one", "two", "three"))

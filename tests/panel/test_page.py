@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from panel_samples import DEADLOCKED, NASTY, OF_EVERY_KIND
 
-from mpilab.diagnosis.model import COMPILE_WARNING, CRASH, LEAK, Diagnosis
+from mpilab.diagnosis.model import COMPILE_WARNING, CRASH, LEAK, Diagnosis, Table
 from mpilab.panel import page, words
 from mpilab.panel.page import fragment
 
@@ -87,6 +87,13 @@ def test_the_table_has_a_caption_and_heads_with_a_scope():
     assert html.one(tag="caption")["text"] == "What each rank does"
     assert [e["text"] for e in html.all(tag="th", scope="col")] == ["rank", "call", "bytes"]
     assert [e["text"] for e in html.all(tag="th", scope="row")] == ["0", "1", "2"]
+
+
+def test_a_first_column_that_does_not_tell_rows_apart_heads_none():
+    table = Table("Last calls", ("call", "tag"), (("MPI_Send", 1), ("MPI_Send", 2)))
+    html = Reader(fragment(Diagnosis(CRASH, "h", tables=(table,))))
+    assert html.all(tag="th", scope="row") == []
+    assert len(html.all(tag="td")) == 4
 
 
 def test_whatever_may_be_scrolled_takes_the_focus_and_has_a_name():

@@ -1,0 +1,43 @@
+"""A rank that computes can be asked where it is."""
+
+import os
+
+import numpy as np
+from c_kernels import build, line_of, run, source_of
+from test_recording import written
+
+from mpilab.recording import HEADER
+from mpilab.result import TIME_OUT
+from mpilab.sampling import LOOKS, sample
+from mpilab.sites import lines_of
+
+BODIES = {
+    "endless": """
+    if (rank == 1)
+        for (volatile int i = 0;;) i++; /* here */
+    MPI_Recv(recvbuf, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);""",
+}  # fmt: skip
+
+
+def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_path):
+    source = source_of(BODIES)
+    library = build(source, tmp_path).library
+    result = run(library, "endless", limit=2.0)
+    assert result.outcome == TIME_OUT
+    assert list(result.samples) == [1]
+    assert len(result.samples[1]) == LOOKS
+    met = {line for _, _, line in lines_of(str(library), tuple(result.samples[1]))}
+    assert met == {line_of(source, "/* here */")}
+
+
+def test_a_process_that_is_gone_or_ours_or_a_group_is_left_alone(tmp_path):
+    """The process number comes out of a file that a kernel could have written to."""
+    for number, process in enumerate((os.getpid(), 1, 0, -1, 2**22 + 1)):
+        path = written(tmp_path / f"0.{number}.rec", number, pid=process)
+        assert sample({number: path}) == {}
+        header = np.frombuffer(path.read_bytes(), HEADER, 1)[0]
+        assert header["samples"] == 0
+
+
+def test_a_recording_that_is_not_there_gives_no_samples(tmp_path):
+    assert sample({0: tmp_path / "0.0.rec"}) == {}
