@@ -76,14 +76,14 @@ class Lab:
         """
         exercise = self.rubric.exercise(exercise_id)
         if exercise.kind == exercises.KERNEL:
-            return _check_kernel(_strictly(exercise) if strict else exercise)
+            return _check_kernel(strictly(exercise) if strict else exercise)
         if exercise.kind == exercises.PYTHON:
             return Checked(_check_function(exercise, answer))
         raise InputError(f"exercise {exercise_id!r} is a text: a person reads it")
 
 
-def _strictly(exercise):
-    """The exercise with every case in strict mode."""
+def strictly(exercise):
+    """The exercise with every case of every item in strict mode."""
 
     def of(item):
         return replace(item, cases=tuple(replace(case, strict=True) for case in item.cases))

@@ -93,9 +93,21 @@ def opened(page, address, code_cells):
 
 def run_all(page, address, code_cells):
     """Open the notebook, choose Run > Run All Cells, and wait for the last code cell's number."""
+    from playwright.sync_api import expect
+
     notebook = opened(page, address, code_cells)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    first = notebook.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
+    for left in (2, 1, 0):
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        try:
+            expect(first).to_have_text(re.compile(r"\[[\d*]+\]"), timeout=20_000)
+            break
+        except AssertionError:
+            # On a busy machine JupyterLab has been seen to drop the command without a word, while
+            # its page was still coming up.
+            if not left:
+                raise
     wait_for_last(notebook)
     return notebook
 
