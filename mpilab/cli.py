@@ -168,12 +168,15 @@ def _run(options):
 
     from mpilab.build import KERNELS, build, need
     from mpilab.diagnosis import slips
+    from mpilab.diagnosis.missing_function import missing_function
+    from mpilab.diagnosis.world import diagnose_world
     from mpilab.errors import BuildError, InputError
     from mpilab.harness import Case
     from mpilab.kernelrun import KernelRun
     from mpilab.launch import run_cases
     from mpilab.panel import log
     from mpilab.panel.text import text
+    from mpilab.symbols import defined
 
     if options.sanitize and options.source is None:
         raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
@@ -192,7 +195,13 @@ def _run(options):
             warned = slips.diagnose_warnings(built.warnings, source)
             if warned is not None:
                 print(text(warned))
-            library = built.library
+            world = diagnose_world(source, built.object)
+            if world is not None:
+                print(text(world))
+            library, names = built.library, defined(built.object)
+            if options.kernel not in names:
+                print(text(missing_function(options.kernel, names, what=name)))
+                return 1
         (result,) = run_cases(library, options.kernel, [case], sanitize=options.sanitize)
         run = KernelRun(options.kernel, result)
         print(run)

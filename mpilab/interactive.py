@@ -13,6 +13,7 @@ from mpilab.cluster import worker
 from mpilab.errors import ClusterError, EngineDied, InputError
 from mpilab.hang import COMPUTING, Hang, Watch, never_began, read_states
 from mpilab.harness import Output
+from mpilab.remains import remains
 from mpilab.result import (
     CRASH,
     DONE,
@@ -40,7 +41,8 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
     """Run `cases` on `cluster`, one after the other; list of Result.
 
     After a hang or a crash the cluster is restarted, and the later cases of the same group are
-    skipped, as in mpilab.launch. Raises InputError where a case wants more ranks than there are.
+    skipped, as in mpilab.launch; it is restarted too after a run that left messages behind. Raises
+    InputError where a case wants more ranks than there are.
     """
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     for case in cases:
@@ -96,7 +98,9 @@ def _run(cluster, library, function, number, case, **limits):
             result = run.crashed(error) if lost else Result(case, ERROR, detail=str(error))
         else:
             paths = [Path(directory) / f"{number}.{rank}.out" for rank in range(case.ranks)]
-            return run.result(DONE, outputs=[Output.read(path) for path in paths])
+            result = run.result(DONE, outputs=[Output.read(path) for path in paths])
+            if not remains(result):
+                return result
     cluster.restart()
     return result
 

@@ -127,7 +127,10 @@ def _trouble(item, result):
         # Memory of a file that cannot be had: the disk or /dev/shm is full.
         raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
     # A diagnosis that came along was made where the answer ran: it explains, it does not decide.
-    found = diagnose(replace(result, diagnosis=None))
+    try:
+        found = diagnose(replace(result, diagnosis=None))
+    except Exception as error:  # whatever a recording holds, the grader goes on
+        raise Ungradable(f"what it left behind could not be read: {error!r}") from error
     if found is None or found.kind == LEAK:
         return _wrong_counts(item, result)
     told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found

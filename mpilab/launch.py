@@ -18,6 +18,7 @@ from mpilab import build, openmpi, sanitized
 from mpilab.errors import InputError
 from mpilab.hang import COMPUTING, Watch, never_began, read_states
 from mpilab.harness import Output
+from mpilab.remains import remains
 from mpilab.result import (
     CRASH,
     DONE,
@@ -113,12 +114,13 @@ class _Run:
             )
 
     def results(self, **limits):
-        """(number, Result) of each case in turn, up to and including the first that fails."""
+        """(number, Result) of each case in turn, up to and including the first that fails or
+        leaves something behind."""
         try:
             for number, case in self.cases.items():
                 result = self._follow(number, case, limits)
                 yield number, result
-                if result.outcome != DONE:
+                if result.outcome != DONE or remains(result):
                     return
         finally:
             self._end()
@@ -214,7 +216,8 @@ class _Run:
         states = read_states(ranks)
         harness = re.search(r"^mpilab-harness: (.*)", log, re.MULTILINE)
         if harness or never_began(states):
-            detail = harness[1] if harness else _tail(log)
+            # The harness names the line of its file of cases first.
+            detail = harness[1].removeprefix(f"{case.line(number)}: ") if harness else _tail(log)
             return Result(case, ERROR, detail=detail, states=states, log=log)
         crashed = blame(ranks)
         if crashed is None and (match := _SIGNALLED.search(log)):

@@ -18,10 +18,11 @@ from IPython.display import display
 
 from mpilab import build, session
 from mpilab.diagnosis import slips
-from mpilab.diagnosis.model import COMPILE_ERROR, Diagnosis
+from mpilab.diagnosis.missing_function import missing_function
+from mpilab.diagnosis.world import diagnose_world
 from mpilab.errors import BuildError, InputError
 from mpilab.panel import notebook
-from mpilab.symbols import forbidden
+from mpilab.symbols import defined
 
 SANITIZE = "--sanitize"
 
@@ -71,28 +72,18 @@ class KernelMagics(Magics):
         except BuildError as error:
             notebook.show(slips.diagnose_build(error, source))
             return
-        if not _defines(built, function):
-            notebook.show(_missing(function))
+        names = defined(built.object)
+        if function not in names:
+            notebook.show(missing_function(function, names))
             return
         session.kernels[function] = built
         display(_compiled(function, sanitize))
         warned = slips.diagnose_warnings(built.warnings, source)
         if warned is not None:
             notebook.show(warned)
-
-
-def _defines(built, function):
-    reasons = forbidden(built.object, function, ["point-to-point"])
-    return not any("does not define" in reason for reason in reasons)
-
-
-def _missing(function):
-    return Diagnosis(
-        COMPILE_ERROR,
-        f"The cell compiles, but it does not define {function}.",
-        hint=f"The first line of the cell names the kernel: %%kernel {function}. Give your "
-        "function the same name, and no 'static' before it.",
-    )
+        world = diagnose_world(source, built.object)
+        if world is not None:
+            notebook.show(world)
 
 
 def _compiled(function, sanitize):

@@ -77,6 +77,16 @@ def forbidden(object_file, function, allowed):
     return reasons
 
 
+def defined(object_file):
+    """Names of the functions and variables that others may use: set of str."""
+    return _symbols(object_file)[0]
+
+
+def used(object_file):
+    """Names that it needs from elsewhere: set of str."""
+    return _symbols(object_file)[1]
+
+
 def _symbols(file):
     """(defined, used, run when loaded): names in an object file, or in all of an archive."""
     defined, used, resolvers = set(), set(), set()

@@ -9,6 +9,7 @@ from mpilab.cluster.engines import active_cluster
 from mpilab.errors import InputError
 from mpilab.harness import Case
 from mpilab.kernelrun import KernelRun
+from mpilab.remains import remains
 from mpilab.result import DONE
 
 # A call of a sweep takes milliseconds; this is for kernels that never end.
@@ -56,6 +57,10 @@ def sweep(functions, *, sizes, ranks=None, repetitions=30, warmup=5, strict=Fals
         ]
         probe, measured = session.run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
         trouble = KernelRun(function, probe).trouble
+        if not trouble and remains(probe):
+            # The timed calls, which are not recorded, have left the same behind.
+            trouble = "it leaves messages or requests behind"
+            cluster.restart()
         if trouble or measured.outcome != DONE:
             where = f"{number} rank{'s' * (number != 1)} and {size} bytes a block"
             left_out.setdefault(function, []).append(f"with {where}: {trouble or measured.outcome}")

@@ -94,6 +94,16 @@ def call_of(rank, number, index):
     return Call(number, int(index), name, *rest)
 
 
+def communicator_of(members, earlier=0):
+    """The number that a record gives to the communicator of these ranks, if there have been as many
+    `earlier` ones (src_c/recorder/communicators.c)."""
+    number = 2166136261
+    for value in (*members, earlier):
+        for shift in (0, 8, 16, 24):
+            number = (number ^ (value >> shift & 0xFF)) * 16777619 & 0xFFFFFFFF  # FNV-1a
+    return number
+
+
 class Traffic:
     """What is in flight between `ranks`, a RankRecording or None for each."""
 

@@ -27,6 +27,19 @@ def test_run_shows_result_messages_and_rounds():
     assert "6 in 2 rounds" in said.stdout
 
 
+def test_run_tells_a_file_that_defines_another_kernel(tmp_path):
+    source = tmp_path / "mine.c"
+    source.write_text(
+        '#include "mpilab.h"\n'
+        "MPILAB_ALLGATHER(pairwize) { (void)sendbuf, (void)sendcount, (void)sendtype; "
+        "(void)recvbuf, (void)recvcount, (void)recvtype, (void)comm; return MPI_SUCCESS; }\n"
+    )
+    said = mpilab("run", "allgather_pairwise", "--source", source, "--ranks", 2)
+    assert said.returncode == 1
+    words = " ".join(said.stdout.split())
+    assert "does not define allgather_pairwise: it defines allgather_pairwize." in words
+
+
 def test_run_takes_a_file_and_fails_where_the_kernel_is_wrong(tmp_path):
     source = tmp_path / "mine.c"
     source.write_text(

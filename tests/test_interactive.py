@@ -14,6 +14,8 @@ from mpilab.schedules.allgather import ALGORITHMS, schedule
 BODIES = {
     "segfault": "if (rank == 1) *(volatile int *)8 = 1; MPI_Barrier(comm);",
     "deadlock": "MPI_Recv(recvbuf, 1, MPI_INT, (rank + 1) % size, 7, comm, MPI_STATUS_IGNORE);",
+    "stray": "if (rank == 0) MPI_Send(&rank, 1, MPI_INT, 1, TAG, comm);"
+    "return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);",
     "endless": "if (rank == 1) for (volatile int i = 0;; i++); MPI_Barrier(comm);",
 }
 
@@ -94,3 +96,13 @@ def test_a_kernel_that_is_not_there_is_an_error_and_the_cluster_goes_on(cluster)
 def test_more_ranks_than_there_are_is_refused_before_anything_is_run(cluster):
     with pytest.raises(InputError, match=r"ranks=5: the cluster has 4; .*Cluster\(5\).start\(\)"):
         run(cluster, KERNELS, "ring", Case("allgather", 4, 1), Case("allgather", 5, 1))
+
+
+def test_a_message_that_nobody_received_does_not_reach_the_next_run(cluster, library):
+    """Its communicator is freed, and the next one may get the same number."""
+    for _ in range(3):
+        stray, right = run(cluster, library, "stray", Case("allgather", 4, 1))[0], None
+        assert stray.outcome == DONE
+        (right,) = run(cluster, KERNELS, "ring", Case("allgather", 4, 1))
+        assert compare(right.case, right.outputs) == []
+

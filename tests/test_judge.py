@@ -294,3 +294,13 @@ def test_an_error_of_mpi_that_the_kernel_ignores_fails(tmp_path):
     said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])
     assert said.outcome == FAIL
     assert "MPI_Send returned MPI_ERR_RANK" in said.reason
+
+
+def test_a_diagnosis_that_breaks_down_is_ungradable(monkeypatch):
+    def broken(result):
+        raise IndexError("record 7")
+
+    monkeypatch.setattr("mpilab.judge.diagnose", broken)
+    verdict = judge_exercise(exercise(a=(ONE,)), [done(ONE)])
+    assert outcomes(verdict) == [UNGRADABLE]
+    assert "IndexError('record 7')" in verdict.items[0].reason

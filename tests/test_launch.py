@@ -12,6 +12,7 @@ from mpilab import launch, openmpi
 from mpilab.errors import SetupError
 from mpilab.harness import Case, Output, compare
 from mpilab.launch import run_cases
+from mpilab.remains import remains
 from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
 
 BODIES = {
@@ -149,7 +150,7 @@ def test_a_case_that_is_not_recorded_is_run_and_timed(library):
 def test_a_function_that_is_not_there_is_an_error_and_no_failure(library):
     result = run(library, "missing")
     assert result.outcome == ERROR
-    assert "no function allgather_missing in it" in result.detail
+    assert result.detail == f"{library}: no function allgather_missing in it"
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(tmp_path):
@@ -204,3 +205,22 @@ def test_strict_mode_holds_for_a_run_that_is_not_recorded(tmp_path):
     timed = {"record": False, "dump": False, "repetitions": 3}
     assert run(library, "sends_first", **timed).outcome == DONE
     assert run(library, "sends_first", strict=True, limit=1.5, **timed).outcome == TIME_OUT
+
+
+def test_a_run_that_leaves_messages_behind_is_the_last_of_its_mpirun(tmp_path):
+    library = build_kernels(tmp_path, {"stray": """
+        if (rank == 0 && recvcount == 1) MPI_Send(&rank, 1, MPI_INT, 1, TAG, comm);
+        if (rank == 1 && recvcount == 2) {
+            int flag;
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
+            if (flag) return MPI_ERR_OTHER;
+        }
+        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""})
+    cases = [Case("allgather", 2, count) for count in (1, 2, 3)]
+    results = run_cases(library, "allgather_stray", cases)
+    assert [remains(result) for result in results] == [True, False, False]
+    pids = [{int(rank.header["pid"]) for rank in result.ranks} for result in results]
+    assert pids[0].isdisjoint(pids[1])
+    assert pids[1] == pids[2]
+    assert [compare(result.case, result.outputs) for result in results] == [[], [], []]
+

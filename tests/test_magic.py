@@ -84,6 +84,21 @@ def test_the_function_must_be_in_the_cell(shell):
     assert "allgather_other" not in session.kernels
 
 
+def test_a_function_of_nearly_the_same_name_is_named(shell):
+    cell = RIGHT.replace("%%kernel allgather_mine", "%%kernel allgather_mines")
+    ((text, _),) = shown(shell, cell)
+    assert "it defines allgather_mine." in " ".join(text.split())
+
+
+def test_mpi_comm_world_in_place_of_comm_is_a_warning_at_its_line(shell):
+    body = "    /* not MPI_COMM_WORLD */\n    MPI_Barrier(MPI_COMM_WORLD);\n    return"
+    cell = RIGHT.replace("    return", body)
+    compiled, warned = shown(shell, cell)
+    assert compiled[0] == "allgather_mine is compiled."
+    line = 1 + cell.splitlines().index("    MPI_Barrier(MPI_COMM_WORLD);")
+    assert f"uses MPI_COMM_WORLD in line {line} instead of comm" in " ".join(warned[0].split())
+
+
 def test_a_sanitized_kernel_reports_an_access_one_element_too_far(shell):
     body = "    ((int *)recvbuf)[recvcount] = 1; /* one block, one rank */\n    return"
     shown(shell, RIGHT.replace("kernel", "kernel --sanitize").replace("    return", body))

@@ -16,6 +16,7 @@ from mpilab.sites import lines_of
 # Error classes of Open MPI.
 ERR_TAG, ERR_COMM, ERR_RANK, ERR_REQUEST, ERR_ROOT, ERR_GROUP, ERR_TRUNCATE, ERR_IN_STATUS = (
     4, 5, 6, 7, 8, 9, 15, 18)  # fmt: skip
+ERR_OTHER = 16
 
 HELPERS = """
 static int deep(volatile int *from)
@@ -116,6 +117,18 @@ ERRORS = {
     MPI_Start(NULL);
     MPI_Request_free(NULL);
     MPI_Waitall(-1, NULL, MPI_STATUSES_IGNORE);""",
+    "begins_and_ends": """
+    int provided = -1;
+    MPI_Init(NULL, NULL); /* begins */
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, &provided);
+    MPI_Finalize();
+    if (provided >= MPI_THREAD_SINGLE)
+        MPI_Barrier(comm);""",
+    "nobody_and_anybody": """
+    int value = 0;
+    MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 0, comm);
+    MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 0, &value, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm,
+                 MPI_STATUS_IGNORE);""",
     "handled": """
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Send(&rank, 1, MPI_INT, 99, 7, comm);""",
@@ -391,7 +404,25 @@ def test_arguments_that_mpi_refuses_are_told_by_their_class(record):
             ("MPI_Isend", ERR_TAG, line + 1),
             ("MPI_Bcast", ERR_ROOT, line + 2),
         ]
-        assert rank.records["peer"][0] == NOBODY
+        to_nobody = rank.records[0]
+        assert (to_nobody["peer"], to_nobody["got_peer"], to_nobody["members"]) == (NOBODY, 99, 2)
+
+
+def test_mpi_is_neither_begun_nor_ended_by_a_kernel(record):
+    (line,) = marked("begins_and_ends", "/* begins */")
+    for rank in record("begins_and_ends"):
+        assert failed(rank) == [
+            ("MPI_Init", ERR_OTHER, line),
+            ("MPI_Init_thread", ERR_OTHER, line + 1),
+            ("MPI_Finalize", ERR_OTHER, line + 2),
+        ]
+        assert name_of(rank.records[-1]) == "MPI_Barrier" and not rank.records[-1]["error"]
+
+
+def test_nobody_and_anybody_are_ranks_that_need_no_number(record):
+    for rank in record("nobody_and_anybody"):
+        assert [int(r["members"]) for r in rank.records] == [0, 0, 0]
+        assert failed(rank) == []
 
 
 def test_a_failing_call_that_is_not_recorded_gets_a_record_and_is_named(record):

@@ -16,6 +16,13 @@ BODIES = {
     if (rank == 1)
         for (volatile int i = 0;;) i++; /* here */
     MPI_Recv(recvbuf, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);""",
+    "nulls": """
+    MPI_Request none = MPI_REQUEST_NULL;
+    int flag;
+    if (rank == 1)
+        for (;;)
+            MPI_Test(&none, &flag, MPI_STATUS_IGNORE); /* tests */
+    MPI_Recv(recvbuf, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);""",
 }  # fmt: skip
 
 
@@ -28,6 +35,16 @@ def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_pa
     assert len(result.samples[1]) == LOOKS
     met = {line for _, _, line in lines_of(str(library), tuple(result.samples[1]))}
     assert met == {line_of(source, "/* here */")}
+
+
+def test_a_rank_inside_of_a_call_that_is_not_recorded_is_met_in_the_line_of_the_kernel(tmp_path):
+    source = source_of(BODIES)
+    library = build(source, tmp_path).library
+    result = run(library, "nulls", limit=2.0)
+    assert list(result.samples) == [1]
+    places = lines_of(str(library), tuple(result.samples[1]))
+    assert {(function, file) for function, file, _ in places} == {("allgather_nulls", "cell")}
+    assert {line for _, _, line in places} <= {line_of(source, "/* tests */") + n for n in (-1, 0)}
 
 
 def test_a_process_that_is_gone_or_ours_or_a_group_is_left_alone(tmp_path):

@@ -47,7 +47,9 @@ def head_to_head(evidence):
         f"{_with_lines(evidence, waiting)} {'both' if len(ranks) == 2 else 'all'} receive before "
         "they send, so nobody ever sends. Let one of them send first, or use MPI_Sendrecv."
     )
-    return Match("head-to-head receives", ranks, hint, evidence.places(waiting, "wait here"))
+    wants = [want for rank in ranks for want in receiving[rank]]
+    places = (*evidence.places(waiting, "wait here"), *wanted.started(evidence, wants))
+    return Match("head-to-head receives", ranks, hint, places)
 
 
 def relying_on_buffering(evidence):
@@ -72,7 +74,8 @@ def relying_on_buffering(evidence):
            "promises it. " if standard else "")
         + "Let one side receive first, or use MPI_Sendrecv or MPI_Isend."
     )  # fmt: skip
-    return Match("sends that rely on buffering", ranks, hint, evidence.places(calls, "wait here"))
+    places = (*evidence.places(calls, "wait here"), *wanted.started(evidence, sending))
+    return Match("sends that rely on buffering", ranks, hint, places)
 
 
 def request_never_completed(evidence):

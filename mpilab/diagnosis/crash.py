@@ -2,25 +2,24 @@
 
 import re
 
-from mpilab.diagnosis import words
-from mpilab.diagnosis.error_classes import name as error_name
+from mpilab.diagnosis import mpi_error, unset_requests, words
 from mpilab.diagnosis.evidence import CELL
 from mpilab.diagnosis.model import CRASH, Diagnosis, Place
-from mpilab.diagnosis.mpi_error import fatal_error
 from mpilab.hang import BLOCKED
 from mpilab.result import blame, signal_name
 from mpilab.sites import calls_within
 
-NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT = (
+NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT, IN_PLACE = (
     "a null pointer", "memory that is not yours", "heap corrupted", "stack exhausted",
     "division by zero", "an assertion failed", "left with exit()", "MPI_Abort was called",
+    "MPI_IN_PLACE taken for an address",
 )  # fmt: skip
 # pattern -> (what happened, what to do)
 MEANINGS = {
     NULL_POINTER: (
         "it used a null pointer",
         "A pointer here is NULL, or was computed from NULL. Was the memory allocated on every "
-        "rank, and did malloc succeed? With MPI_IN_PLACE there is no send buffer."),
+        "rank, and did malloc succeed?"),
     NOT_YOURS: (
         "it touched memory that is not its own",
         "Look at the index and at the pointer in this line: what values do they have on this rank? "
@@ -80,14 +79,22 @@ def crash(evidence):
     what = str(what)
     rank = rank if rank is not None and 0 <= rank < evidence.size else None
     if what.startswith("MPI_ERR_"):
-        return fatal_error(evidence, rank, what)
+        return mpi_error.fatal_error(evidence, rank, what)
     if rank is None:
         return _unknown(evidence, what)
     pattern = _pattern(evidence, rank, what)
     meaning, hint = MEANINGS.get(pattern, ABORTED if what == "SIGABRT" else ("", ""))
     if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
-        pattern, meaning, hint = NULL_POINTER, "it took MPI_IN_PLACE for an address", IN_PLACE_HINT
+        pattern, meaning, hint = IN_PLACE, "it took MPI_IN_PLACE for an address", IN_PLACE_HINT
+    unset = _unset(evidence, rank) if pattern in (NULL_POINTER, NOT_YOURS, IN_PLACE) else ""
+    if unset:
+        pattern, meaning, hint = unset_requests.PATTERN, unset, unset_requests.HINT
     place, where = _place(evidence, rank)
+    failed = mpi_error.mpi_error(evidence)
+    if failed is not None:
+        end = _headline(rank, what, pattern, "" if unset else meaning, where)
+        sentence = f"Then {end}.{mpi_error.never_started(evidence, rank)}"
+        return mpi_error.with_crash(failed, sentence, filter(None, (place,)))
     ranks = (rank, *(other for other in _struck(evidence) if other != rank))
     return Diagnosis(
         CRASH,
@@ -150,6 +157,12 @@ def _last_words(evidence, rank):
     return HEAP if _HEAP.search(text[-4096:]) else ""
 
 
+def _unset(evidence, rank):
+    """What is wrong with the wait that `rank` crashed in, if nobody started its requests; or ."""
+    last = evidence.last_call(rank)
+    return "" if last is None or last.end_ns else unset_requests.meaning(evidence, last)
+
+
 def _is_in_place(evidence, rank, what):
     """MPI_IN_PLACE is the address 1 in Open MPI."""
     recorded = evidence.ranks[rank]
@@ -195,11 +208,6 @@ def _notes(evidence, rank, ranks):
         yield f"The address was {address:#x}."
     if len(ranks) > 1:
         yield f"{words.capital(words.ranks(ranks[1:]))} crashed, too."
-    for call in evidence.failed():
-        if call.rank == rank:
-            yield (f"Before, {call.name}{evidence.at(call)} had returned "
-                   f"{error_name(call.error)} on rank {rank}.")  # fmt: skip
-            return
 
 
 def _unknown(evidence, what):

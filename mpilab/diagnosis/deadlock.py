@@ -1,5 +1,7 @@
 """Deadlock: who waits for whom, since when, and which mistake it looks like."""
 
+from dataclasses import replace
+
 from mpilab.diagnosis import words
 from mpilab.diagnosis.evidence import conjugated
 from mpilab.diagnosis.model import DEADLOCK, Diagnosis
@@ -11,7 +13,7 @@ STRICT = "Strict mode is on: every MPI_Send waits until its message is being rec
 
 def deadlock(evidence):
     """The Diagnosis of a run in which every unfinished rank waits."""
-    cycle = Hang(DEADLOCK, evidence.states).cycle()
+    cycle = Hang(DEADLOCK, tuple(map(_without_itself, evidence.states))).cycle()
     match = recognise(evidence)
     waiting = [evidence.traffic.wants[rank][0].waiting for rank in sorted(evidence.traffic.wants)]
     places = evidence.places(waiting, "wait here")
@@ -28,7 +30,7 @@ def deadlock(evidence):
         pattern=match.pattern,
         hint=match.hint,
         ranks=match.ranks,
-        places=_without_doubles((*match.places, *places)),
+        places=_with_all_who_wait(match.places, places),
         cycle=cycle,
         tables=(evidence.doing(),),
         notes=tuple(notes),
@@ -60,9 +62,21 @@ def headline(evidence, cycle=()):
     )
 
 
-def _without_doubles(places):
-    """Each line once, with what was said of it first."""
+def _without_itself(state):
+    """The state of a rank that waits for itself and others as one that waits for the others: what
+    is shown is a circle of several."""
+    others = tuple(rank for rank in state.waits_for if rank != state.rank)
+    return replace(state, waits_for=others) if others else state
+
+
+def _with_all_who_wait(places, waiting):
+    """`places` and those at which ranks are `waiting`, each line once. Of a line where the first
+    ones say who waits there, all are told who do."""
     found = {}
-    for place in places:
+    for place in (*places, *waiting):
         found.setdefault((place.file, place.line), place)
+    for place in waiting:
+        first = found[place.file, place.line]
+        if first.label.endswith(("wait here", "waits here")):
+            found[place.file, place.line] = place
     return tuple(found.values())

@@ -10,9 +10,9 @@ from mpilab.diagnosis.error_classes import NUMBERS
 from mpilab.diagnosis.error_classes import name as error_name
 from mpilab.diagnosis.model import Place, Table
 from mpilab.hang import BLOCKED, COMPUTING, FINISHED, POLLING, calls_of
-from mpilab.recording import ANY, NOBODY, POLLS, operations
+from mpilab.recording import ANY, NOBODY, POLLS, WAITS, operations
 from mpilab.sites import lines_of, source_line
-from mpilab.traffic import Traffic, call_of
+from mpilab.traffic import EXCHANGES, Traffic, call_of, communicator_of
 
 CELL = "cell"  # what mpilab.build calls the source of a notebook's cell
 LAST_CALLS = 10
@@ -160,18 +160,27 @@ class Evidence:
 
     def doing(self):
         """Table: what each rank is doing."""
-        rows = tuple(self._row(state) for state in self.states)
+        rows = tuple(self._row(state, self._further(state.rank)) for state in self.states)
         columns = ("rank", "call", "peer", "tag", "bytes", "line", "since")
         return Table("What each rank is doing", columns, rows)
 
+    def _further(self, rank):
+        """How many more requests this rank waits for, besides the one that its state shows."""
+        wants = self.traffic.lacking.get(rank, ())
+        last = self.last_call(rank)
+        here = [want for want in wants if last is not None and want.waiting.index == last.index
+                and want.call.index != last.index]  # fmt: skip
+        return max(len(here) - 1, 0) if last is not None and last.flags & WAITS else 0
+
     @staticmethod
-    def _row(state):
+    def _row(state, further):
         call = {FINISHED: "has returned", BLOCKED: state.call, POLLING: f"polls in {state.call}",
                 COMPUTING: f"computes after {state.call}" if state.call else "computes"
                 }.get(state.state, state.state)  # fmt: skip
         if state.state == FINISHED or not state.call:
             return (state.rank, call, "", "", "", "", "")
         peer = _peer(state.peer, state.sends) if state.peer is not None else ""
+        peer += f" and {further} more" if peer and further else ""
         tag = "" if state.tag is None else "any" if state.tag == ANY else state.tag
         bytes_ = "" if state.bytes is None else state.bytes
         return (state.rank, call, peer, tag, bytes_, state.line or "", f"{state.since_s:.1f} s")
@@ -180,18 +189,58 @@ class Evidence:
         """Table: the last calls of `rank`, the latest last; None where there are none."""
         recorded = self.ranks[rank]
         count = 0 if recorded is None else len(recorded.records)
-        if not count:
+        # A send-receive takes two records.
+        calls = self.calls(rank, range(max(0, count - 2 * LAST_CALLS - 2), count))
+        told = [pair for pair in _pairs(calls) if not any(map(self.is_copy, pair))][-LAST_CALLS:]
+        if not told:
             return None
-        calls = self.calls(rank, range(max(0, count - LAST_CALLS), count))
         rows = tuple(
-            (self.name(call), *partner(call), self.line(call) or "", _took(call),
-             error_name(call.error) if call.error else "")
-            for call in calls
+            (self.name(call), *_partners(first, call), self.line(call) or "", _took(call),
+             error_name(call.error or first.error) if call.error or first.error else "")
+            for first, call in told
         )  # fmt: skip
         columns = ("call", "peer", "tag", "bytes", "line", "took", "error")
         if not any(row[-1] for row in rows):
             columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
         return Table(f"The last calls of rank {rank}", columns, rows)
+
+    def is_copy(self, call):
+        """Is this half of a copy within the rank, as helpers of mpilab.h make it on MPI_COMM_SELF?
+        It is no message, and nobody waits in it."""
+        return (
+            call.name == "MPI_Sendrecv"
+            and call.peer == call.rank
+            and self.size > 1
+            and call.communicator == communicator_of((call.rank,))
+            and not call.error
+            and bool(call.end_ns)
+        )
+
+
+def _pairs(calls):
+    """[(Call, Call)]: the send and the receive of a send-receive, or the same call twice."""
+    found = []
+    for call in calls:
+        before = found[-1][1] if found else None
+        is_rest = (
+            before is not None
+            and call.name in EXCHANGES
+            and (before.name, before.site) == (call.name, call.site)
+            and before.sends and call.receives
+        )  # fmt: skip
+        if is_rest:
+            found[-1] = (before, call)
+        else:
+            found.append((call, call))
+    return found
+
+
+def _partners(sent, got):
+    """(peer, tag, bytes) of a call as a table shows them, 'to 1, from 3' of a send-receive."""
+    if sent is got:
+        return partner(got)
+    columns = zip(partner(sent), partner(got), strict=True)
+    return tuple(one if one == other else f"{one}, {other}" for one, other in columns)
 
 
 def partner(call):
@@ -225,7 +274,7 @@ def conjugated(verb, count):
     """'wait here' for several ranks, 'waits here' for one; 'are in', 'is in'; 'have', 'has'."""
     first, _, rest = verb.partition(" ")
     if count == 1:
-        first = {"are": "is", "have": "has", "do": "does"}.get(
+        first = {"are": "is", "were": "was", "have": "has", "do": "does", "go": "goes"}.get(
             first, first + ("es" if first.endswith(("s", "sh", "ch", "x")) else "s")
         )
     return f"{first} {rest}".strip()

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from mpilab.diagnosis import words
+from mpilab.diagnosis import unfinished, words
 from mpilab.diagnosis.model import LEAK, Diagnosis, Table
 from mpilab.recording import LEAKED, NONBLOCKING
 
@@ -37,13 +37,16 @@ def leak(evidence):
         for kind, of_kind in found.items() for call in of_kind
     )  # fmt: skip
     rows = tuple((*row, times) for row, times in list(counted.items())[:SHOWN])
+    said, hint, places = _sentence(evidence, what, calls), HINTS[what], ()
+    if what == REQUEST:
+        said, hint, places = _never_completed(evidence, calls) or (said, hint, places)
     return Diagnosis(
         LEAK,
-        f"the result is right, but {_sentence(evidence, what, calls)}",
+        f"the result is right, but {said}",
         pattern=PATTERNS[what],
-        hint=HINTS[what],
+        hint=hint,
         ranks=tuple(dict.fromkeys(call.rank for call in calls)),
-        places=evidence.places(calls, f"{verb} it here"),
+        places=(*evidence.places(calls, f"{verb} it here"), *places),
         tables=(Table("What is left behind", ("rank", "what", "by", "line", "times"), rows),),
         notes=tuple(
             f"Besides, {_sentence(evidence, other, more)}." for other, more in found.items()
@@ -52,11 +55,29 @@ def leak(evidence):
     )  # fmt: skip
 
 
-def besides(evidence):
-    """The same as sentences for the notes of a Diagnosis that is about something else."""
+def _never_completed(evidence, calls):
+    """(sentence, hint, Places) where requests were not completed; None where there is no more to
+    be said than that they leaked."""
+    left = unfinished.unfinished(evidence)
+    coming = unfinished.bring_data(evidence, left)
+    if not left:
+        return None
+    reason = unfinished.reason(evidence, coming or left)
+    if not coming:
+        return reason.asked and (_sentence(evidence, REQUEST, calls), reason.hint, reason.places)
+    luck = f"only by luck: {unfinished.told(evidence, coming, reason)}"
+    early = "Next time the kernel may return before the data are there."
+    return luck, f"{early} {reason.hint}", reason.places
+
+
+def besides(evidence, found):
+    """The same as sentences for the notes of the Diagnosis `found`, which is about something
+    else."""
+    is_told = found.pattern == unfinished.PATTERN
     return tuple(
         f"Besides, {_sentence(evidence, what, calls)}." for what, calls in _found(evidence).items()
-    )
+        if not (is_told and what == REQUEST)
+    )  # fmt: skip
 
 
 def _found(evidence):
@@ -114,7 +135,11 @@ def _clause(evidence, what, calls):
         peers = {call.peer for call in calls}
         number = words.number(len(calls), "message")
         was = "was" if len(calls) == 1 else "were"
-        return (f"{number} that {words.ranks(who)} sent to {words.ranks(peers)}{where} {was} never "
+        if all(call.peer == call.rank for call in calls):
+            whom = "itself" if len(who) == 1 else "themselves"
+        else:
+            whom = words.ranks(peers)
+        return (f"{number} that {words.ranks(who)} sent to {whom}{where} {was} never "
                 "received")  # fmt: skip
     maybe = "probably " if what == COMMUNICATOR and not _final(evidence, who) else ""
     done = "completed" if what == REQUEST and calls[0].flags & NONBLOCKING else "freed"

@@ -6,75 +6,178 @@ Each recogniser takes the Evidence and returns a Match or None.
 from collections import defaultdict
 from dataclasses import replace
 
-from mpilab.diagnosis import words
+import numpy as np
+
+from mpilab.diagnosis import assemblies, wanted, words
 from mpilab.diagnosis.evidence import conjugated
 from mpilab.diagnosis.match import Match
+from mpilab.diagnosis.model import MPI_ERROR, WRONG_RESULT
 from mpilab.hang import ALIKE, BLOCKED, FINISHED, ROOT_DIFFERS
+from mpilab.recording import COLLECTIVE
+from mpilab.result import DONE
+
+NEVER_ENTERED = "a collective that a rank never enters"
+# Collectives whose data flows from the root, or to it: what is mistaken for a send.
+FROM_ROOT = ("MPI_Bcast", "MPI_Ibcast", "MPI_Scatter", "MPI_Iscatter", "MPI_Scatterv",
+             "MPI_Iscatterv")  # fmt: skip
+TO_ROOT = ("MPI_Gather", "MPI_Igather", "MPI_Gatherv", "MPI_Igatherv", "MPI_Reduce", "MPI_Ireduce")
 
 
-def different_collectives(evidence):
-    """Ranks that come to the same communicator with different calls."""
-    for calls in _open_meetings(evidence):
-        by_name = _grouped(calls, lambda call: call.name)
-        if len(by_name) > 1:
-            others = [f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} "
-                      f"{name}{evidence.at(group[0])}" for name, group in by_name]  # fmt: skip
-            hint = (
-                f"On the same communicator, {words.listing(others)}. All ranks have to call "
-                "the same collectives in the same order."
-            )
-            called = words.listing(name for name, _ in by_name)
-            headline = f"ranks call {called} at the same time on one communicator"
-            return _match("different collectives", evidence, calls, by_name, hint, headline)
+def because_of_collectives(found, evidence):
+    """The Diagnosis `found` of a run with a wrong result or an MPI error, told by the collective in
+    which ranks disagree, where there is one; else `found` as it is.
+
+    Where little data is sent, ranks leave such a collective as if nothing had been wrong.
+    """
+    if found is None or found.kind not in (MPI_ERROR, WRONG_RESULT):
+        return found
+    match = disagreement(evidence) or _left_alone(evidence)
+    if match is None:
+        return found
+    lines = {(place.file, place.line) for place in match.places}
+    others = [place for place in found.places if (place.file, place.line) not in lines]
+    return replace(
+        found, headline=f"{found.kind.replace('-', ' ').replace('mpi', 'MPI')}: {match.headline}",
+        pattern=match.pattern, hint=match.hint, ranks=match.ranks,
+        places=(*match.places, *others),
+        notes=(f"{words.capital(found.headline)}.", *found.notes),
+    )  # fmt: skip
+
+
+def disagreement(evidence):
+    """The earliest collective to which ranks come with different calls, roots or amounts of data,
+    whether they are still inside or not."""
+    for calls in assemblies.conflicts(evidence):
+        for differs in (_names_differ, _roots_differ, _amounts_differ):
+            match = differs(evidence, calls)
+            if match is not None:
+                return match
     return None
 
 
-def wrong_root(evidence):
-    """Ranks that come to the same collective with different roots."""
-    for calls in _open_meetings(evidence):
-        by_root = _grouped(calls, lambda call: (call.name, call.peer))
-        if len(by_root) > 1 and len({call.name for call in calls}) == 1:
-            name = calls[0].name
-            said = [
-                f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} {name} "
-                f"with {'root ' + str(root) if root >= 0 else 'a root that does not exist'}"
-                f"{evidence.at(group[0])}"
-                for (_, root), group in by_root
-            ]
-            if len(said) > 4:
-                said = [*said[:3], f"{len(said) - 3} more ranks with yet other roots"]
-            hint = (
-                f"{words.capital(words.listing(said))}. All ranks have to name the same root: "
-                "it must not depend on the rank."
-            )
-            # Besides those that stand alone, the ranks that were taken for the root.
-            odd = [call.rank for call in by_root[0][1]]
-            roots = [root for (_, root), _ in by_root if 0 <= root < evidence.size]
-            headline = f"ranks call {name} with different roots"
-            match = _match("wrong root", evidence, calls, by_root, hint, headline)
-            return replace(match, ranks=tuple(dict.fromkeys([*odd, *roots])))
-    return None
+def _names_differ(evidence, calls):
+    by_name = _grouped(calls, lambda call: call.name)
+    if len(by_name) < 2:
+        return None
+    others = [f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} "
+              f"{name}{evidence.at(group[0])}" for name, group in by_name]  # fmt: skip
+    hint = (
+        f"On the same communicator, {words.listing(others)}. All ranks have to call "
+        "the same collectives in the same order."
+    )
+    called = words.listing(name for name, _ in by_name)
+    headline = f"ranks call {called} at the same time on one communicator"
+    return _match("different collectives", evidence, calls, by_name, hint, headline)
 
 
-def different_counts(evidence):
-    """Ranks that bring different amounts of data to a collective that wants the same of all."""
-    for calls in _open_meetings(evidence):
-        if len({(call.name, call.peer) for call in calls}) > 1 or calls[0].name not in ALIKE:
+def _roots_differ(evidence, calls):
+    by_root = _grouped(calls, lambda call: call.peer)
+    if len(by_root) < 2:
+        return None
+    name = calls[0].name
+    said = [
+        f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} {name} "
+        f"with {'root ' + str(root) if root >= 0 else 'a root that does not exist'}"
+        f"{evidence.at(group[0])}"
+        for root, group in by_root
+    ]
+    if len(said) > 4:
+        said = [*said[:3], f"{len(said) - 3} more ranks with yet other roots"]
+    hint = (
+        f"{words.capital(words.listing(said))}. All ranks have to name the same root: "
+        "it must not depend on the rank."
+    )
+    # Besides those that stand alone, the ranks that were taken for the root.
+    odd = [call.rank for call in by_root[0][1]]
+    roots = [root for root, _ in by_root if 0 <= root < evidence.size]
+    headline = f"ranks call {name} with different roots"
+    match = _match("wrong root", evidence, calls, by_root, hint, headline)
+    return replace(match, ranks=tuple(dict.fromkeys([*odd, *roots])))
+
+
+def _amounts_differ(evidence, calls):
+    name = calls[0].name
+    if name not in ALIKE:
+        return None
+    counted = [c for c in calls if not (name in ROOT_DIFFERS and c.rank == c.peer)]
+    by_bytes = _grouped(counted, lambda call: call.bytes)
+    if len(by_bytes) < 2:
+        return None
+    said = [f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} it "
+            f"with {words.number(size, 'byte')}{evidence.at(group[0])}"
+            for size, group in by_bytes[:4]]  # fmt: skip
+    hint = (
+        f"{name} wants the same amount of data from every rank: "
+        f"{words.listing(said)}. Compare count and datatype."
+    )
+    headline = f"ranks call {name} with different amounts of data"
+    return _match("different counts", evidence, calls, by_bytes, hint, headline)
+
+
+def _left_alone(evidence):
+    """A collective that some ranks have called and left, while others have returned without it."""
+    if evidence.result.outcome != DONE or any(
+        rank is None or rank.header["dropped"] or rank.records["error"].any()
+        for rank in evidence.ranks
+    ):
+        return None
+    for calls in assemblies.incomplete(evidence):
+        came = {call.rank for call in calls}
+        missing = [rank for rank in range(evidence.size) if rank not in came]
+        call = calls[0]
+        if call.members != evidence.size or call.name.startswith("MPI_Comm_"):
             continue
-        name = calls[0].name
-        counted = [c for c in calls if not (name in ROOT_DIFFERS and c.rank == c.peer)]
-        by_bytes = _grouped(counted, lambda call: call.bytes)
-        if len(by_bytes) > 1:
-            said = [f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} it "
-                    f"with {words.number(size, 'byte')}{evidence.at(group[0])}"
-                    for size, group in by_bytes[:4]]  # fmt: skip
-            hint = (
-                f"{name} wants the same amount of data from every rank: "
-                f"{words.listing(said)}. Compare count and datatype."
-            )
-            headline = f"ranks call {name} with different amounts of data"
-            return _match("different counts", evidence, calls, by_bytes, hint, headline)
+        hint = (
+            f"Only {words.ranks(came)} called {call.name}{evidence.at(call)}, "
+            f"{words.ranks(missing)} never did. Every rank of a communicator has to call a "
+            "collective: look for an if or a return that keeps one away."
+        )
+        headline = f"only {words.ranks(came)} called {call.name}"
+        places = evidence.places(calls, "call it here")
+        return Match(NEVER_ENTERED, (*missing, *sorted(came)), hint, places, headline)
     return None
+
+
+def received_instead(evidence):
+    """A rank waits in a receive for what the other one has given to a collective."""
+    found = [(want, call) for want in wanted.all_wants(evidence)
+             if want.call.receives and 0 <= want.call.peer < evidence.size
+             for call in _given(evidence, want.call)[:1]]  # fmt: skip
+    if not found:
+        return None
+    given = found[0][1]
+    same = [want for want, call in found if (call.rank, call.name) == (given.rank, given.name)]
+    waiting, who = same[0].waiting, {want.call.rank for want in same}
+    hint = (
+        f"Rank {given.rank} has called {given.name}{evidence.at(given)}, but {words.ranks(who)} "
+        f"{conjugated('wait in', len(who))} {waiting.name}{evidence.at(waiting)}. No receive gets "
+        f"what goes through {given.name}: every rank has to call {given.name} itself."
+    )
+    headline = (
+        f"rank {given.rank} has called {given.name}, {words.ranks(who)} "
+        f"{conjugated('wait in', len(who))} {waiting.name}"
+    )
+    match = wanted.of_wants(NEVER_ENTERED, evidence, same, hint)
+    calls = evidence.places([given], "have called it here")
+    return replace(match, places=(*match.places, *calls), headline=headline)
+
+
+def _given(evidence, receive):
+    """[Call] of the rank that `receive` waits for: collectives that would bring data to the
+    receiving rank, which has not come to them; the earliest first."""
+    other = evidence.ranks[receive.peer]
+    if other is None or evidence.ranks[receive.rank] is None:
+        return []
+    records = other.records
+    chosen = np.flatnonzero((records["flags"] & COLLECTIVE != 0) & (records["error"] == 0)
+                            & (records["communicator"] == receive.communicator)
+                            & (records["members"] == evidence.size))  # fmt: skip
+    own = evidence.ranks[receive.rank].records
+    own = own[(own["flags"] & COLLECTIVE != 0) & (own["communicator"] == receive.communicator)]
+    chosen = chosen[~np.isin(records["sequence"][chosen], own["sequence"])][: assemblies.LOOKED_AT]
+    return [call for call in evidence.calls(receive.peer, chosen.tolist())
+            if (call.name in FROM_ROOT and call.peer == receive.peer)
+            or (call.name in TO_ROOT and call.peer == receive.rank)]  # fmt: skip
 
 
 def different_communicators(evidence):
@@ -117,18 +220,8 @@ def never_entered(evidence):
             "communicator has to call a collective: look for an if or a return that keeps one away."
         )
         places = evidence.places(inside, "wait here")
-        return Match("a collective that a rank never enters", missing, hint, places)
+        return Match(NEVER_ENTERED, missing, hint, places)
     return None
-
-
-def _open_meetings(evidence):
-    """[Call] of all ranks for each meeting that somebody waits in, the earliest first.
-
-    Ranks that have passed by already are among them: their call tells what they brought.
-    """
-    waited = {(call.sequence, call.communicator): call for call in _waiting(evidence)}
-    for _, call in sorted(waited.items()):
-        yield evidence.meeting(call)
 
 
 def _waiting(evidence):

@@ -1,70 +1,33 @@
 """MPI errors: the first call that failed, with its arguments, and what is wrong with them."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
-from mpilab.diagnosis import error_classes, words
+from mpilab.diagnosis import error_classes, no_such_rank, unset_requests, words
+from mpilab.diagnosis.error_meanings import MEANINGS, explained
 from mpilab.diagnosis.evidence import partner
 from mpilab.diagnosis.model import MPI_ERROR, Diagnosis, Table
-from mpilab.recording import ANY, NONBLOCKING
+from mpilab.recording import ANY, NONBLOCKING, WAITS
 from mpilab.traffic import EXCHANGES
 
-# class -> (pattern, what is wrong, what to do)
-MEANINGS = {
-    "MPI_ERR_TRUNCATE": (
-        "message truncated", "the message is longer than the receive has room for",
-        "Compare count and datatype of the receive with those of the send: the receive may have "
-        "more room than comes, never less."),
-    "MPI_ERR_RANK": (
-        "a rank that does not exist", "there is no such rank in the communicator",
-        "Ranks go from 0 to size - 1. Look at rank + 1 and rank - 1 at both ends: "
-        "(rank + 1) % size, (rank - 1 + size) % size, or MPI_PROC_NULL for nobody."),
-    "MPI_ERR_COUNT": (
-        "invalid count", "the count is negative",
-        "A count is a number of elements, 0 or more. Look at the subtraction that it comes from."),
-    "MPI_ERR_TYPE": (
-        "invalid datatype", "the datatype cannot be used",
-        "A new datatype has to be committed with MPI_Type_commit before it is used, and not freed "
-        "before that. With MPI_IN_PLACE, sendtype means nothing: take recvtype."),
-    "MPI_ERR_COMM": (
-        "invalid communicator", "the communicator is not, or no longer, valid",
-        "It is MPI_COMM_NULL, was freed already, or was never made: MPI_Comm_split with "
-        "MPI_UNDEFINED gives MPI_COMM_NULL."),
-    "MPI_ERR_REQUEST": (
-        "invalid request", "the request cannot be used",
-        "A request has to come from a call that starts something, and to be complete before it "
-        "is started or given away again."),
-    "MPI_ERR_TAG": (
-        "invalid tag", "the tag cannot be used",
-        "A tag is 0 or more; MPI_ANY_TAG is for receives only."),
-    "MPI_ERR_ROOT": (
-        "invalid root", "there is no such root in the communicator",
-        "The root is a rank of the communicator, from 0 to size - 1."),
-    "MPI_ERR_BUFFER": (
-        "invalid buffer", "the buffer is no memory",
-        "The pointer is NULL, or MPI_IN_PLACE where MPI does not take it. Was it allocated?"),
-    "MPI_ERR_TOPOLOGY": (
-        "", "the communicator has no such topology",
-        "MPI_Cart_shift and the like need a communicator made by MPI_Cart_create."),
-    "MPI_ERR_OP": ("", "the operation does not fit the datatype", "Look at the MPI_Op argument."),
-    "MPI_ERR_ARG": ("", "an argument is not valid", "Look at the arguments one by one."),
-    "MPI_ERR_NO_MEM": ("", "there was no memory left", "Look at how much the kernel allocates."),
-}  # fmt: skip
+# What other ranks are told when one has died: no call of theirs is at fault.
+NO_FAULT = frozenset(
+    error_classes.NUMBERS[f"MPI_ERR_{name}"]
+    for name in ("PROC_ABORTED", "PROC_FAILED", "PROC_FAILED_PENDING", "REVOKED")
+)
 SHOWN = 4
 
 
 def mpi_error(evidence):
     """The Diagnosis of the earliest call that returned an error; None where none did."""
-    failed = _failures(evidence)
+    failed = _in_order(_failures(evidence))
     if not failed:
         return None
     call, waiting = failed[0]
     name = error_classes.name(call.error)
-    pattern, meaning, hint = MEANINGS.get(name, ("", "", ""))
-    meaning = _truncation(call) or meaning if name == "MPI_ERR_TRUNCATE" else meaning
-    if name == "MPI_ERR_TYPE" and evidence.result.case.in_place:
-        hint = hint.rpartition("With ")[1] + hint.rpartition("With ")[2]
+    pattern, meaning, hint = explained(evidence, call, waiting, name)
     where = f" in line {evidence.line(waiting)}" if evidence.line(waiting) else ""
     same = [w for c, w in failed if c.error == call.error]
     begun = [c for c, w in failed if c.error == call.error and c != w]
@@ -76,11 +39,19 @@ def mpi_error(evidence):
         pattern=pattern,
         hint=hint,
         ranks=tuple(ranks),
-        places=(*evidence.places(same, "call it here"), *evidence.places(begun, "started it here")),
+        places=(*evidence.places(same, "call it here"), *evidence.places(begun, "started it here"),
+                *_makers(evidence, call, name)),
         tables=tuple(filter(None, (_arguments(evidence, [c for c, _ in failed]),
                                    evidence.last_calls(call.rank)))),
-        notes=_others(evidence, failed),
+        notes=(*(no_such_rank.notes(evidence, call) if name == "MPI_ERR_RANK" else ()),
+               *_others(evidence, failed)),
     )  # fmt: skip
+
+
+def _makers(evidence, call, name):
+    """Places at which the communicator was made that does not have the rank asked for."""
+    made = no_such_rank.makers(evidence, call) if name == "MPI_ERR_RANK" else []
+    return evidence.places(made, "make the communicator here")
 
 
 def fatal_error(evidence, rank, name):
@@ -109,17 +80,24 @@ def returned_code(evidence):
     returned = {o.rank: o.returned for o in evidence.result.outputs if o.returned}
     if not returned:
         return None
-    codes = sorted(set(returned.values()))
-    known = error_classes.NAMES.get(codes[0])
-    code = f"error code {codes[0]}" + (f" ({known})" if known else "")
-    rest = ", among others" if len(codes) > 1 else ""
-    return Diagnosis(
-        MPI_ERROR,
-        f"the kernel returned {code} on {words.ranks(returned)}{rest}",
-        hint="No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
-        "such as err set on every way to the return?",
-        ranks=tuple(sorted(returned)),
-    )
+    codes = set(returned.values())
+    (code,) = codes if len(codes) == 1 else (None,)
+    known = error_classes.NAMES.get(code)
+    hint = ("No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
+            "such as err set on every way to the return?")  # fmt: skip
+    if len(returned) > 1 and all(rank == value for rank, value in returned.items()):
+        what = f"{words.ranks(returned)} returned {words.runs(codes)}: their own rank"
+        hint = "A kernel returns MPI_SUCCESS, or the error of a call; not its rank."
+    elif code is not None:
+        named = f" ({known})" if known else ""
+        what = f"the kernel returned error code {code}{named} on {words.ranks(returned)}"
+        if code == evidence.size and len(returned) == evidence.size:
+            hint = f"{code} is the number of ranks, too: a kernel returns MPI_SUCCESS, not size."
+    else:
+        shown = [f"{value} on rank {rank}" for rank, value in sorted(returned.items())]
+        more = ", …" if len(shown) > SHOWN else ""
+        what = f"the kernel returned error codes: {', '.join(shown[:SHOWN])}{more}"
+    return Diagnosis(MPI_ERROR, what, hint=hint, ranks=tuple(sorted(returned)))
 
 
 def with_table_of_ranks(diagnosis, evidence):
@@ -131,11 +109,51 @@ def with_table_of_ranks(diagnosis, evidence):
                    notes=(*filter(None, (note,)), *diagnosis.notes))  # fmt: skip
 
 
+def with_crash(diagnosis, sentence, places):
+    """The same diagnosis of a call that failed, with how the run ended: a sentence, and where."""
+    shown = {(place.file, place.line) for place in diagnosis.places}
+    more = tuple(place for place in places if (place.file, place.line) not in shown)
+    return replace(diagnosis, places=(*diagnosis.places, *more),
+                   notes=(sentence, *diagnosis.notes))  # fmt: skip
+
+
+def never_started(evidence, rank):
+    """' A call that fails starts no request, ...' where `rank` ended in a wait for such requests,
+    or ''."""
+    last = evidence.last_call(rank)
+    if last is None or last.end_ns or not last.flags & WAITS:
+        return ""
+    lost = any(c.rank == rank and c.flags & NONBLOCKING for c in evidence.failed())
+    if not lost or not unset_requests.meaning(evidence, last):
+        return ""
+    return f" A call that fails starts no request: {last.name} was given one that was never set."
+
+
+def _in_order(failed):
+    """The earliest failure first, and beside it those of the same line: of each rank the first,
+    the lowest rank first. Which of them came first in time is left to chance."""
+    if not failed:
+        return []
+
+    def kind(call):
+        return call.name, call.site, call.error
+
+    seen, keys = Counter(), []
+    for call, _ in failed:
+        is_same = kind(call) == kind(failed[0][0])
+        keys.append((False, seen[call.rank], call.rank) if is_same else (True, 0, 0))
+        seen[call.rank] += is_same
+    order = sorted(range(len(failed)), key=keys.__getitem__)
+    return [failed[i] for i in order]
+
+
 def _failures(evidence):
     """[(the call that went wrong, the call that said so)], each once, the earliest first: a wait
     tells of its requests' errors, and a send-receive is two records."""
     found, told = [], set()
     for call in evidence.failed():
+        if call.error in NO_FAULT:
+            continue
         culprits = [c for c in _requests(evidence, call)
                     if c.error not in (error_classes.IN_STATUS, error_classes.PENDING)]  # fmt: skip
         for culprit in [_half(evidence, c) for c in culprits] or [_half(evidence, call)]:
@@ -179,7 +197,7 @@ def _half(evidence, call):
     send, receive = (call, other) if call.sends else (other, call)
     is_wrong = {
         "MPI_ERR_TRUNCATE": lambda c: c.receives,
-        "MPI_ERR_RANK": lambda c: c.peer < (0 if c.sends else ANY),
+        "MPI_ERR_RANK": lambda c: no_such_rank.given(c) is not None,
         "MPI_ERR_TAG": lambda c: c.tag < (0 if c.sends else ANY),
         "MPI_ERR_COUNT": lambda c: c.count < 0,
         "MPI_ERR_TYPE": lambda c: c.count > 0 and c.bytes == 0,
@@ -187,21 +205,10 @@ def _half(evidence, call):
     return receive if is_wrong(receive) and not is_wrong(send) else send
 
 
-def _truncation(call):
-    """'the message from rank 0 (tag 3) has 40 bytes, the receive has room for 4', or ''."""
-    if not call.receives or call.got_bytes <= call.bytes:
-        return ""
-    source = f" from rank {call.got_peer}" if call.got_peer >= 0 else ""
-    return (
-        f"the message{source} (tag {call.got_tag}) has {words.number(call.got_bytes, 'byte')}, "
-        f"the receive has room for {call.bytes}"
-    )
-
-
 def _arguments(evidence, calls):
     """Table of calls with their arguments."""
     rows = tuple(
-        (call.rank, evidence.name(call), *partner(call)[:2], *_amount(call),
+        (call.rank, evidence.name(call), *_partner(call), *_amount(call),
          evidence.line(call) or "", error_classes.name(call.error))
         for call in calls[:SHOWN]
     )  # fmt: skip
@@ -209,6 +216,15 @@ def _arguments(evidence, calls):
     return Table(
         "The calls that failed" if len(rows) > 1 else "The call that failed", columns, rows
     )
+
+
+def _partner(call):
+    """(peer, tag) of a call, with the number of a rank that does not exist."""
+    peer, tag, _ = partner(call)
+    number = no_such_rank.given(call)
+    if call.error == error_classes.NUMBERS["MPI_ERR_RANK"] and number is not None:
+        peer = f"{'to' if call.sends else 'from'} {number}"
+    return peer, tag
 
 
 def _amount(call):

@@ -11,11 +11,10 @@ from mpilab.diagnosis.circles import (
     request_never_completed,
 )
 from mpilab.diagnosis.meetings import (
-    different_collectives,
     different_communicators,
-    different_counts,
+    disagreement,
     never_entered,
-    wrong_root,
+    received_instead,
 )
 from mpilab.diagnosis.strays import (
     loop_ends_early,
@@ -28,13 +27,12 @@ from mpilab.diagnosis.strays import (
 )
 
 RECOGNISERS = (
-    different_collectives,
-    wrong_root,
-    different_counts,
+    disagreement,
     message_to_oneself,
     mismatched_tags,
     other_communicator,
     different_communicators,
+    received_instead,
     polling_in_vain,
     head_to_head,
     relying_on_buffering,

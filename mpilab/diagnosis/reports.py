@@ -18,7 +18,7 @@ NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
 HEAP_CORRUPTED, DIVISION_BY_ZERO = "heap corrupted", "division by zero"
 # The harness rounds its buffers up by a word, and puts a guard zone on both sides of the data.
 _AROUND_DATA = 2 * GUARD_BYTES + 8
-_FIRST_PAGE = 4096
+FIRST_PAGE = 4096
 
 _ERROR = re.compile(r"^==\d+==ERROR: AddressSanitizer: (?P<text>.*)$", re.MULTILINE)
 _RUNTIME_ERROR = re.compile(
@@ -61,6 +61,7 @@ class Report:
     column     column of the innermost line, 0 where unknown.
     freed, allocated   like `frames`, for the memory that was touched; () where unknown.
     text       the whole report.
+    address    that was touched, None where unknown.
     """
 
     tool: str
@@ -76,6 +77,7 @@ class Report:
     freed: tuple = ()
     allocated: tuple = ()
     text: str = ""
+    address: int | None = None
 
 
 def separate(printed):
@@ -115,12 +117,12 @@ def _address_report(summary, text):
     access = _ACCESS.search(text)
     signalled = _SIGNAL_ACCESS.search(text)
     named = _ADDRESS.search(summary)
-    address = int(named[1], 16) if named else 0
+    address = int(named[1], 16) if named else None
     return Report(
         ADDRESS, kind, summary, _address_pattern(kind, address),
         frames, call,
         f"{access[1]} of size {access[2]}" if access else signalled[1] if signalled else "",
-        *_region(text, address, allocators), 0, freed, allocated, text,
+        *_region(text, address or 0, allocators), 0, freed, allocated, text, address,
     )  # fmt: skip
 
 
@@ -130,7 +132,8 @@ def _address_pattern(kind, address):
     if "overflow" in kind and kind != "stack-overflow" or "underflow" in kind:
         return OUT_OF_BOUNDS
     if kind in ("SEGV", "BUS"):
-        return NULL_POINTER if address < _FIRST_PAGE else NOT_YOURS
+        # An address that no pointer can have is not named.
+        return NOT_YOURS if address is None or address >= FIRST_PAGE else NULL_POINTER
     return {
         "use-after-poison": OUT_OF_BOUNDS,
         "negative-size-param": OUT_OF_BOUNDS,
@@ -194,7 +197,7 @@ def _of_kernel(frames):
         (function, Path(file).name, line)
         for function, file, line in frames[begin:end]
         if line and "libsanitizer" not in file and "compiler-rt" not in file
-        and not file.endswith("mpilab.h")
+        and not file.endswith(("mpilab.h", ".S"))  # memcpy and its like are in assembly language
     )  # fmt: skip
     return own, call
 

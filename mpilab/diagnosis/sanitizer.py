@@ -1,8 +1,14 @@
 """What AddressSanitizer and UndefinedBehaviorSanitizer report, in a student's words."""
 
+from dataclasses import replace
+
+from mpilab.diagnosis import mpi_error, unset_requests
+from mpilab.diagnosis.crash import IN_PLACE, IN_PLACE_HINT
+from mpilab.diagnosis.error_classes import name as error_name
 from mpilab.diagnosis.model import SANITIZER, Diagnosis, Place
 from mpilab.diagnosis.reports import (
     DIVISION_BY_ZERO,
+    FIRST_PAGE,
     HEAP_CORRUPTED,
     NOT_YOURS,
     NULL_POINTER,
@@ -14,7 +20,7 @@ from mpilab.diagnosis.reports import (
     separate,
 )
 
-__all__ = ["diagnose_report", "parse", "separate"]
+__all__ = ["beside_calls", "diagnose_report", "parse", "separate"]
 
 _HINTS = {
     OUT_OF_BOUNDS: "Count how many elements the buffer holds and how many this line touches: the "
@@ -23,8 +29,8 @@ _HINTS = {
     USE_AFTER_FREE: "Memory must not be touched after free(), nor freed twice, nor used after the "
     "function or block that it belongs to has ended. A request that is still active counts as a "
     "user: complete it before you free its buffer.",
-    NULL_POINTER: "A pointer here is NULL. With MPI_IN_PLACE there is no send buffer, and malloc() "
-    "may return NULL.",
+    NULL_POINTER: "A pointer here is NULL, or was computed from NULL. Was the memory allocated on "
+    "every rank, and did malloc() succeed?",
     NOT_YOURS: "The pointer holds no valid address: look at how it was computed.",
     STACK_EXHAUSTED: "The recursion does not end, or an array in a function is too large: use "
     "malloc() for large arrays.",
@@ -52,6 +58,32 @@ def diagnose_report(rank, report, source_line):
         SANITIZER, _headline(rank, report), report.pattern, _HINTS.get(report.pattern, ""), (rank,),
         tuple(places), notes=tuple(_notes(report)), log=report.text,
     )  # fmt: skip
+
+
+def beside_calls(diagnosis, report, evidence):
+    """The diagnosis of `report` (see `diagnose_report`) after a look at the calls of the run: one
+    that failed before, or requests that nobody started, may be what led there."""
+    rank = diagnosis.ranks[0]
+    if report.kind not in ("SEGV", "BUS"):
+        # The report is exact; a wild address tells nothing of where it came from.
+        before = [call for call in evidence.failed() if call.error not in mpi_error.NO_FAULT][:1]
+        notes = [f"Before, {evidence.name(call)}{evidence.at(call)} had returned "
+                 f"{error_name(call.error)} on rank {call.rank}." for call in before]  # fmt: skip
+        return replace(diagnosis, notes=(*diagnosis.notes, *notes))
+    failed = mpi_error.mpi_error(evidence)
+    if failed is not None:
+        sentence = f"Then {diagnosis.headline}.{mpi_error.never_started(evidence, rank)}"
+        return replace(mpi_error.with_crash(failed, sentence, diagnosis.places), log=report.text)
+    last = evidence.last_call(rank) if 0 <= rank < evidence.size else None
+    if last is not None and not last.end_ns and (unset := unset_requests.meaning(evidence, last)):
+        line = evidence.at(last)
+        return replace(diagnosis, pattern=unset_requests.PATTERN, hint=unset_requests.HINT,
+                       headline=f"rank {rank}: {unset}{line}")  # fmt: skip
+    if evidence.result.case.in_place and 0 < (report.address or 0) < FIRST_PAGE:
+        line = f" in line {report.frames[0][2]}" if report.frames else ""
+        return replace(diagnosis, pattern=IN_PLACE, hint=IN_PLACE_HINT,
+                       headline=f"rank {rank} took MPI_IN_PLACE for an address{line}")  # fmt: skip
+    return diagnosis
 
 
 def _place(frame, label, source_line, column=0):

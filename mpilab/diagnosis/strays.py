@@ -7,6 +7,7 @@ Each recogniser takes the Evidence and returns a Match or None.
 from mpilab.diagnosis import wanted, words
 from mpilab.diagnosis.match import Match
 from mpilab.recording import ANY
+from mpilab.traffic import EXCHANGES
 
 SHOWN = 2  # so many pairs of sender and receiver are told one by one
 
@@ -83,7 +84,7 @@ def wrong_rank(evidence):
 
 
 def loop_ends_early(evidence):
-    """A rank waits for one that has returned."""
+    """A rank waits for one that has returned, be it from a loop that is too short or not."""
     wants = [w for w in wanted.all_wants(evidence)
              if w.call.receives and w.call.peer in evidence.finished]  # fmt: skip
     if not wants:
@@ -98,15 +99,56 @@ def loop_ends_early(evidence):
         else "without sending anything"
     )
     more = "one more" if to_it else "a message"
-    power = evidence.size & (evidence.size - 1) == 0
-    doubt = "a return or a break that comes too early" if power else (
-        f"a loop that ends early because {evidence.size} ranks are no power of two")  # fmt: skip
+    pattern, doubt = _why_nothing_comes(evidence, call)
     hint = (
         f"Rank {call.peer} has returned {done}; rank {call.rank} still waits for {more}"
-        f"{evidence.at(wants[0].waiting)}. Look for {doubt}."
+        f"{evidence.at(wants[0].waiting)}. {doubt}"
     )
     ranks = (*(w.call.rank for w in wants), *(w.call.peer for w in wants))
-    return wanted.of_wants("a loop that ends early", evidence, wants, hint, ranks=ranks)
+    return wanted.of_wants(pattern, evidence, wants, hint, ranks=ranks)
+
+
+def _why_nothing_comes(evidence, call):
+    """(pattern, sentences) on a rank that has returned without what the receive `call` waits for.
+
+    Has it received at this place as often as the one that waits, then no loop ended early.
+    """
+    own = wanted.receives_at(evidence, call.rank, call.site)
+    theirs = wanted.receives_at(evidence, call.peer, call.site)
+    if len(theirs) >= len(own) > 0 and call.name in EXCHANGES:
+        odd = (
+            f" Pairs of {evidence.size} ranks leave one over: what does that one do?"
+            if evidence.size % 2
+            else ""
+        )
+        named = words.number(int((own == call.peer).sum()), "time")
+        back = words.number(int((theirs == call.rank).sum()), "time")
+        return "partners that differ", (
+            f"It called {call.name}{evidence.at(call)} as often, but rank {call.rank} named rank "
+            f"{call.peer} {named}, rank {call.peer} named rank {call.rank} {back}: in each step "
+            f"both have to name each other.{odd}"
+        )
+    if len(theirs) >= len(own) > 0:
+        return "a send left out", (
+            f"It has received there as often as rank {call.rank}, so its loop did not end early: "
+            "look for an if that skips the send."
+        )
+    got = wanted.received(evidence, call.peer, call.rank)
+    sent = wanted.sends(evidence, call.peer, call.rank)
+    if got > sent:
+        return "a send left out", (
+            f"It has received {words.number(got, 'message')} from rank {call.rank} and sent "
+            f"{sent or 'none'} in return: look for an if that skips the send."
+        )
+    size = evidence.size
+    power = "" if size & (size - 1) == 0 else f" because {size} ranks are no power of two"
+    has_begun = wanted.sends(evidence, call.peer) or wanted.received(evidence, call.peer)
+    first = "" if has_begun else "a return that comes too early, "
+    last = ", or a return or a break that comes too early" if has_begun else ""
+    return "a loop that ends early", (
+        f"Look for {first}a loop that ends early{power}"
+        f"{', ' if has_begun else ' or '}an if that skips the send{last}."
+    )
 
 
 def message_left_over(evidence):
@@ -130,7 +172,8 @@ def one_receive_too_many(evidence):
     if not wants:
         return None
     rank = wants[0].call.rank
-    received = sum(wanted.sends(evidence, source, rank) for source in range(evidence.size))
+    received = sum(wanted.sends(evidence, source, rank, wants[0].call.communicator)
+                   for source in range(evidence.size))  # fmt: skip
     hint = (
         f"Rank {rank} waits for a message from any rank{evidence.at(wants[0].waiting)}; "
         f"{words.number(received, 'message')} {'was' if received == 1 else 'were'} sent to it, and "
@@ -157,5 +200,10 @@ def _arrived(evidence, fits):
 def _of_pairs(pattern, evidence, pairs, hint):
     """A Match of (want, sent) pairs: who waits where, and where was sent."""
     match = wanted.of_wants(pattern, evidence, [want for want, _ in pairs], hint)
-    sent = evidence.places([sent for _, sent in pairs], "have sent here")
+    lines = {evidence.spot(sent.site) for _, sent in pairs}
+    kinds = {(sent.communicator, sent.tag) for _, sent in pairs}
+    alike = [sent for sent in evidence.traffic.unreceived
+             if (sent.communicator, sent.tag) in kinds
+             and evidence.spot(sent.site) in lines]  # fmt: skip
+    sent = evidence.places(alike, "have sent here")
     return Match(pattern, match.ranks, hint, (*match.places, *sent))

@@ -1,16 +1,21 @@
 """Time-out: which rank computes, and in which lines."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
+
+import numpy as np
 
 from mpilab.diagnosis import words
 from mpilab.diagnosis.deadlock import deadlock
 from mpilab.diagnosis.evidence import conjugated
 from mpilab.diagnosis.model import DEADLOCK, TIME_OUT, Diagnosis, Table
 from mpilab.hang import COMPUTING, NOT_BEGUN
-from mpilab.recording import POLLS
+from mpilab.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS
 
 ENDLESS, POLLING = "an endless loop", "polling in vain"
+TESTS = ("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
+AGAIN = 100  # so many calls of one kind at one place, and no other, are a loop
+LINES = 4  # so many lines in which ranks were met are shown
 
 
 def time_out(evidence):
@@ -21,20 +26,19 @@ def time_out(evidence):
     looks = {state.rank: _lines_met(evidence, state.rank) for state in computing}
     polls = [state.rank for state in computing if _was_polling(evidence, state.rank)]
     ranks = tuple(state.rank for state in computing)
-    # Where a rank was met tells more than any rank's last call.
-    places = [place for rank in ranks for place in _met(evidence, rank, looks[rank])]
-    places += [place for rank in ranks for place in _last_call(evidence, rank)]
-    endless = not polls and any(looks.values())
+    calling = [rank for rank in ranks if _calls_again(evidence, rank, looks[rank])]
+    endless = not polls and (bool(calling) or any(looks.values()))
     return Diagnosis(
         TIME_OUT,
-        f"time-out: {words.ranks(ranks)} {conjugated('compute', len(ranks))} without end"
+        f"time-out: {words.ranks(ranks)} {_what(evidence, ranks, calling)} without end"
         f"{_where(looks)}",
         pattern=POLLING if polls else ENDLESS if endless else "",
-        hint=_hint(evidence, polls, looks),
+        hint=_hint(evidence, polls, calling, looks),
         ranks=ranks,
-        places=tuple(places),
+        # Where a rank was met tells more than any rank's last call.
+        places=(*_met(evidence, looks), *_last_calls(evidence, ranks)),
         tables=tuple(filter(None, (evidence.doing(), _table(looks)))),
-        notes=tuple(_since(evidence, state) for state in computing[:4]),
+        notes=_since(evidence, computing),
     )
 
 
@@ -63,12 +67,39 @@ def _standstill(evidence):
 
 def _lines_met(evidence, rank):
     """Counter of (file, line) at which `rank` was met; line 0: outside of the kernel."""
-    return Counter(evidence.spot(site) for site in evidence.result.samples.get(rank, ()))
+    return Counter(_spot(evidence, site) for site in evidence.result.samples.get(rank, ()))
+
+
+def _spot(evidence, site):
+    """(file, line); line 0 for a place in a source that nobody has."""
+    file, line = evidence.spot(site)
+    place = evidence.place(site, "") if file else None
+    return (file, line) if not file or (place and place.text) else ("", 0)
 
 
 def _was_polling(evidence, rank):
     call = evidence.last_call(rank)
     return call is not None and bool(call.flags & POLLS)
+
+
+def _calls_again(evidence, rank, lines):
+    """Does a rank that was met in these `lines` make one and the same call again and again?"""
+    call = evidence.last_call(rank)
+    if call is None or (lines and not lines[evidence.spot(call.site)]):
+        return False
+    recorded = evidence.ranks[rank]
+    latest = recorded.records[-AGAIN:]
+    is_same = (latest["site"] == call.site).all() and not call.flags & POLLS
+    is_loop = recorded.header["dropped"] > 0 or (bool(lines) and len(latest) == AGAIN)
+    return bool(is_same and is_loop)
+
+
+def _what(evidence, ranks, calling):
+    """'compute', or 'call MPI_Sendrecv' where that is what all of them do."""
+    names = {evidence.name(evidence.last_call(rank)) for rank in calling}
+    if len(calling) == len(ranks) and len(names) == 1:
+        return f"{conjugated('call', len(ranks))} {names.pop()}"
+    return conjugated("compute", len(ranks))
 
 
 def _where(looks):
@@ -79,7 +110,7 @@ def _where(looks):
     return f" in line{'s' * (len(lines) > 1)} {words.runs(lines)}"
 
 
-def _hint(evidence, polls, looks):
+def _hint(evidence, polls, calling, looks):
     if polls:
         call = evidence.last_call(polls[0])
         return (
@@ -87,28 +118,76 @@ def _hint(evidence, polls, looks):
             "never got its answer. A loop that only tests needs an end, or has to do first what "
             "the others wait for."
         )
-    if any(line for counter in looks.values() for _, line in counter):
+    tested = next(filter(None, (_tests_nothing(evidence, rank, looks) for rank in looks)), None)
+    if tested is not None:
         return (
-            "Look at the loop around these lines: does its condition ever become false? A counter "
-            "that is not changed, an unsigned number that should fall below 0, or a step of 0 keep "
-            "it going."
+            f"All requests of rank {tested.rank} are complete, yet its loop goes on testing them "
+            f"with {tested.name}{evidence.at(tested)}: what it counts never reaches its goal. The "
+            "call that completes a request sets it to MPI_REQUEST_NULL at once."
         )
+    why = (
+        "does its condition ever become false? A counter that is not changed, an unsigned number "
+        "that should fall below 0, or a step of 0 keep it going."
+    )
+    if calling:
+        call = evidence.last_call(calling[0])
+        with_itself = ", always with itself" if _is_with_itself(evidence, call) else ""
+        return (
+            f"Rank {call.rank} calls {evidence.name(call)}{evidence.at(call)} again and "
+            f"again{with_itself}. Look at the loop around it: {why}"
+        )
+    if any(line for counter in looks.values() for _, line in counter):
+        return f"Look at the loop around these lines: {why}"
     return "Look at the loops behind its last MPI call: does each come to its end?"
 
 
-def _met(evidence, rank, lines):
-    met = sum(lines.values())
-    sites = {evidence.spot(site): site for site in evidence.result.samples.get(rank, ())}
-    label = "rank {} was met here in {} of {} looks"
-    found = [evidence.place(sites[spot], label.format(rank, count, met))
-             for spot, count in lines.most_common(4)]  # fmt: skip
+def _is_with_itself(evidence, call):
+    latest = evidence.ranks[call.rank].records[-AGAIN:]
+    moves = (latest["flags"] & (SENDS | RECEIVES) != 0).all()
+    return bool(moves and (latest["peer"] == call.rank).all())
+
+
+def _tests_nothing(evidence, rank, looks):
+    """The last call of `rank`, if that is a test, the rank was met in its line, and no request is
+    left to be tested; or None."""
+    call = evidence.last_call(rank)
+    if call is None or call.name not in TESTS or evidence.spot(call.site) not in looks[rank]:
+        return None
+    records = evidence.ranks[rank].records
+    is_open = (records["flags"] & (NONBLOCKING | CANCELLED) == NONBLOCKING) & (
+        records["done_ns"] == 0
+    )
+    return None if np.any(is_open) or evidence.ranks[rank].header["dropped"] > 0 else call
+
+
+def _met(evidence, looks):
+    """Places at which ranks were met, those of one line in one, the most frequent first."""
+    sites = {_spot(evidence, site): site
+             for rank in looks for site in evidence.result.samples.get(rank, ())}  # fmt: skip
+    total = sum(looks.values(), Counter())
+    found = []
+    for spot, _ in [one for one in total.most_common() if one[0][1]][:LINES]:
+        ranks = [rank for rank, counter in looks.items() if counter[spot]]
+        label = f"{words.ranks(ranks)} {conjugated('were met here', len(ranks))}"
+        if len(ranks) == 1:
+            counter = looks[ranks[0]]
+            label += f" in {counter[spot]} of {sum(counter.values())} looks"
+        found.append(evidence.place(sites[spot], label))
     return [place for place in found if place is not None]
 
 
-def _last_call(evidence, rank):
-    call = evidence.last_call(rank)
-    place = call and evidence.place(call.site, f"the last call of rank {rank}")
-    return [place] if place else []
+def _last_calls(evidence, ranks):
+    """Places of the last calls of these ranks."""
+    by_spot = defaultdict(list)
+    for rank in ranks:
+        call = evidence.last_call(rank)
+        if call is not None and not evidence.is_copy(call):
+            by_spot[evidence.spot(call.site)].append(call)
+    found = [
+        evidence.place(calls[0].site, f"the last call of {words.ranks(c.rank for c in calls)}")
+        for calls in by_spot.values()
+    ]
+    return [place for place in found if place is not None]
 
 
 def _table(looks):
@@ -123,15 +202,29 @@ def _table(looks):
     return Table("Where ranks were met computing", ("rank", "lines", "looks"), tuple(rows))
 
 
-def _since(evidence, state):
+def _since(evidence, states):
+    """One sentence for all ranks that have come equally far, about their last calls."""
+    found = defaultdict(list)
+    for state in states:
+        found[_last_words(evidence, state)].append(state.rank)
+    return tuple(
+        said.format(ranks=words.ranks(ranks), Ranks=words.capital(words.ranks(ranks)),
+                    has=conjugated("have", len(ranks)), goes=conjugated("go", len(ranks)))
+        for said, ranks in list(found.items())[:4]
+    )  # fmt: skip
+
+
+def _last_words(evidence, state):
     if state.state == NOT_BEGUN:
-        return f"Rank {state.rank} never began."
+        return "{Ranks} never began."
     call = evidence.last_call(state.rank)
     if call is None:
-        return f"Rank {state.rank} has made no MPI call at all."
+        return "{Ranks} {has} made no MPI call at all."
+    if evidence.is_copy(call):
+        return "{Ranks} {has} only placed the own block so far."
     if evidence.ranks[state.rank].header["dropped"] > 0:
         return (
-            f"Rank {state.rank} goes on making MPI calls, more than a recording holds; the last "
+            "{Ranks} {goes} on making MPI calls, more than a recording holds; the last "
             f"one written down was {evidence.name(call)}{evidence.at(call)}."
         )
-    return f"The last MPI call of rank {state.rank} was {evidence.name(call)}{evidence.at(call)}."
+    return f"The last MPI call of {{ranks}} was {evidence.name(call)}{evidence.at(call)}."

@@ -1,6 +1,6 @@
 """Wrong results: which ranks, which blocks, expected and got, and which mistake it looks like."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from mpilab import snapshots
 from mpilab.datatypes import datatype
-from mpilab.diagnosis import words
+from mpilab.diagnosis import arrivals, fills, unfinished, words
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places
 from mpilab.harness import Case, compare
@@ -37,6 +37,10 @@ HINTS = {
     "included, not MPI_Type_size; and a block has to be copied with its datatype, not with memcpy. "
     "block() and copy_local() in mpilab.h do both.",
 }
+
+# What the memory alone proves; every other pattern may have its cause in the calls.
+CERTAIN = ("out of the receive buffer", "extent ignored", "send buffer changed",
+           "own block missing")  # fmt: skip
 
 
 class _Remembering(Case):
@@ -72,7 +76,7 @@ def wrong_result(evidence):
     codes, source, _ = picture(case, outputs)
     pattern = _pattern(case, outputs, differences, codes)
     ranks = tuple(difference.rank for difference in differences)
-    return Diagnosis(
+    found = Diagnosis(
         WRONG_RESULT,
         f"wrong result on {words.ranks(ranks)}: {_headline(differences, codes)}",
         pattern=pattern,
@@ -81,6 +85,29 @@ def wrong_result(evidence):
         tables=tuple(filter(None, (_wrong_blocks(differences, codes, source),
                                    _expected_and_got(case, outputs, differences)))),
     )  # fmt: skip
+    return found if pattern in CERTAIN else _with_cause(evidence, case, found, codes)
+
+
+def _with_cause(evidence, case, found, codes):
+    """The same diagnosis with what the calls and the memory of the other ranks tell."""
+    if found.pattern != "blocks in the wrong place":
+        late = unfinished.as_the_cause(evidence, found)
+        if late is not None:
+            return late
+    told = arrivals.into_one_place(evidence, codes, UNTOUCHED)
+    if told is not None:
+        return replace(found, pattern="blocks in the wrong place", hint=told[0], places=told[1])
+    if found.pattern == "blocks in the wrong place":
+        displaced = np.flatnonzero((codes == ELSEWHERE).any(axis=1)).tolist()
+        told = arrivals.from_any_rank(evidence, displaced)
+        return found if told is None else replace(found, hint=told[0], places=told[1])
+    wrong = np.argwhere(codes == WRONG).tolist()
+    held = fills.fills(case, evidence.result.outputs, wrong)
+    if 4 * len(held) >= int((codes != RIGHT).sum()):
+        pattern, hint, places = fills.explain(evidence, held)
+        found = replace(found, pattern=pattern, hint=hint, places=places)
+    note = arrivals.note(evidence, found.ranks)
+    return replace(found, notes=(note,) if note else ())
 
 
 def grid(case, outputs):

@@ -49,6 +49,8 @@ def compile_answer(job):
 def run_answer(job):
     """Run the cases with mpirun, and keep what each left."""
     from mpilab.diagnosis import diagnose
+    from mpilab.diagnosis.model import ERROR as UNEXPLAINED
+    from mpilab.diagnosis.model import Diagnosis
     from mpilab.harness import Case
     from mpilab.launch import run_cases
     from mpilab.result import DONE, ERROR, SKIPPED
@@ -66,7 +68,10 @@ def run_answer(job):
         # Wrong buffers are explained outside, where they are compared.
         if quiet or result.outcome in (SKIPPED, ERROR):
             return None
-        diagnosis = diagnose(result)
+        try:
+            diagnosis = diagnose(result)
+        except Exception as error:  # an explanation is an extra; what decides is found outside
+            return Diagnosis(UNEXPLAINED, f"{type(error).__name__}: {error}").as_json()
         return diagnosis and diagnosis.as_json()
 
     def keep(result):

@@ -127,3 +127,28 @@ void recorder_errors_close(void)
     if (own != MPI_ERRHANDLER_NULL)
         PMPI_Errhandler_free(&own);
 }
+
+/* A kernel runs within MPI: it neither begins nor ends it. Were it to do so, all that runs in the
+ * same processes would be over; so it is told of an error instead. */
+static int refuse(enum mpilab_operation operation, uintptr_t site)
+{
+    return record_end(record_begin(operation, 0, MPI_COMM_NULL, site), MPI_ERR_OTHER);
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    return recorder_is_on() ? refuse(MPILAB_Init, CALL_SITE) : PMPI_Init(argc, argv);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    if (!recorder_is_on())
+        return PMPI_Init_thread(argc, argv, required, provided);
+    PMPI_Query_thread(provided);
+    return refuse(MPILAB_Init_thread, CALL_SITE);
+}
+
+int MPI_Finalize(void)
+{
+    return recorder_is_on() ? refuse(MPILAB_Finalize, CALL_SITE) : PMPI_Finalize();
+}

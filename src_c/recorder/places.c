@@ -8,6 +8,7 @@
 #include "recorder.h"
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <string.h>
 #if defined(__linux__)
 #include <link.h>
 #endif
@@ -70,6 +71,24 @@ static int first_frame(void *const frames[], int count, uintptr_t interrupted)
     return first;
 }
 
+static int is_wrapper(uintptr_t address)
+{
+    Dl_info info;
+    return dladdr((void *)address, &info) != 0 && info.dli_sname != NULL &&
+           strncmp(info.dli_sname, "MPI_", 4) == 0;
+}
+
+/* The frame behind the wrapper that frame `inner` is in, which has noted no call: it has not come to
+ * that yet, or there is nothing to record (a test of a null request). */
+static int behind_wrapper(void *const frames[], int inner, int count)
+{
+    int first = inner;
+    for (int i = inner; i < count && recorder_place_is_inside((uintptr_t)frames[i]); i++)
+        if (is_wrapper((uintptr_t)frames[i]))
+            first = i + 1;
+    return first < count && recorder_place_is_inside((uintptr_t)frames[first]) ? first : inner;
+}
+
 uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee)
 {
     void *frames[FRAMES];
@@ -92,6 +111,8 @@ uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee)
             recorder--;
         if (caller == count || recorder == inner)
             return call;
+    } else {
+        inner = behind_wrapper(frames, inner, count);
     }
     if (callee != NULL && inner > 0)
         *callee = (uintptr_t)frames[inner - 1];

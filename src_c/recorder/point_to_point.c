@@ -23,6 +23,11 @@ static void describe(struct mpilab_record *record, int count, MPI_Datatype datat
         record->tag = tag == MPI_ANY_TAG ? MPILAB_ANY : tag;
         record->count = count;
         record->bytes = typed_bytes(count, datatype);
+        /* Of a rank that does not exist the number is kept, and how many ranks there are. */
+        if (record->peer == MPILAB_NOBODY && peer != MPI_PROC_NULL) {
+            record->got_peer = peer;
+            record->members = communicator_size(comm);
+        }
     }
 }
 

@@ -43,13 +43,14 @@ struct mpilab_record {
     int64_t done_ns;       /* when the message was known to be complete here; 0 before */
     uint64_t site;         /* return address into the shared object, from its load address on */
     int64_t got_bytes;     /* received */
-    int32_t got_peer;      /* source of the received message, in the base communicator */
+    int32_t got_peer;      /* source of the received message, in the base communicator; of a `peer`
+                              that does not exist (MPILAB_NOBODY) the number that was given */
     int32_t got_tag;
     int32_t waiter;   /* record of the latest wait or test for this request, or MPILAB_NONE */
     int32_t count;    /* elements; requests of a wait; repetitions of a poll */
     int32_t error;    /* class of what the call returned (MPI_SUCCESS = 0) */
     int32_t sequence; /* number of this collective on its communicator, from 0 */
-    int32_t members;  /* ranks of the communicator, for a collective */
+    int32_t members;  /* ranks of the communicator, for a collective, or where `peer` is none */
     int32_t reserved;
 };
 
@@ -97,7 +98,8 @@ struct mpilab_header {
     X(Type_contiguous) X(Type_vector) X(Type_create_hvector) X(Type_indexed)                       \
     X(Type_create_hindexed) X(Type_create_indexed_block) X(Type_create_hindexed_block)             \
     X(Type_create_struct) X(Type_create_resized) X(Type_create_subarray) X(Type_create_darray)     \
-    X(Type_dup) X(Type_commit) X(Type_free) X(Abort) X(Other)
+    X(Type_dup) X(Type_commit) X(Type_free) X(Abort) X(Other) X(Init) X(Finalize)     \
+    X(Init_thread)
 /* clang-format on */
 
 enum mpilab_operation {

@@ -73,11 +73,38 @@ def test_a_deadlock_after_an_error_is_told_as_the_error_with_what_all_ranks_do()
     assert "Then rank 1 waited for ever." in found.notes
 
 
-def test_a_crash_comes_before_an_error():
+def test_a_call_that_failed_comes_before_the_crash_after_it():
     found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "SIGSEGV"),
-                            headers={0: {"signal": 11}}))  # fmt: skip
-    assert found.kind == "crash"
-    assert "Before, MPI_Recv (line 9) had returned MPI_ERR_TRUNCATE on rank 0." in found.notes
+                            headers={0: {"signal": 11, "crash_site": 12}}))  # fmt: skip
+    assert (found.kind, found.pattern, found.ranks) == ("mpi-error", "message truncated", (0,))
+    assert found.lines == (9, 12)
+    assert found.notes[0].startswith("Then rank 0 crashed with SIGSEGV in line 12")
+
+
+def test_a_call_that_failed_comes_before_a_wild_address_that_a_sanitizer_met():
+    report = "==7==ERROR: AddressSanitizer: SEGV on unknown address (pc 0x7f bp 0x60 sp 0x7f T0)\n"
+    found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"),
+                            sanitizer={0: report}))  # fmt: skip
+    assert (found.kind, found.pattern) == ("mpi-error", "message truncated")
+    assert "memory that is not its own" in found.notes[0]
+    assert found.log == report
+
+
+def test_mpi_comm_world_in_place_of_comm_is_noted_beside_what_is_wrong():
+    world = world_number(size=2)
+    record = {**FAILED, "communicator": world}
+    assert diagnose(done([record], [])).notes[-1] == (
+        "Line 9 uses MPI_COMM_WORLD instead of comm: ranks may be others there."
+    )
+    assert not any("WORLD" in note for note in diagnose(done([FAILED], [])).notes)
+
+
+def world_number(size):
+    """FNV-1a of ranks 0, 1, ... and of 1, for the second communicator with these members."""
+    number = 2166136261
+    for byte in np.array([*range(size), 1], "<u4").tobytes():
+        number = (number ^ byte) * 16777619 % 2**32
+    return number
 
 
 def test_a_report_of_a_sanitizer_comes_first():
@@ -85,6 +112,7 @@ def test_a_report_of_a_sanitizer_comes_first():
     found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"),
                             sanitizer={0: report}))  # fmt: skip
     assert (found.kind, found.ranks) == ("sanitizer", (0,))
+    assert "Before, MPI_Recv (line 9) had returned MPI_ERR_TRUNCATE on rank 0." in found.notes
 
 
 def test_what_was_printed_and_the_log_are_kept():
@@ -98,6 +126,11 @@ def test_a_case_that_was_not_run_has_a_diagnosis_too(outcome):
     found = diagnose(Result(CASE, outcome, detail="no slots\nmore of it"))
     assert found.kind == "error"
     assert outcome == "skipped" or "no slots" in found.headline
+
+
+def test_a_kernel_that_is_not_there_is_named():
+    found = diagnose(Result(CASE, "error", detail="/tmp/x.so: no function allgather_mine in it"))
+    assert found.headline == "there is no kernel allgather_mine"
 
 
 def test_a_run_without_recordings_is_no_riddle():

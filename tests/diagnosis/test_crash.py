@@ -1,7 +1,7 @@
 """A crash is told with its signal, its line, what its address says, and the last calls."""
 
 import pytest
-from made_up import call, over, recv, run_of, send, sites_are_lines  # noqa: F401
+from made_up import call, over, recv, run_of, send, sites_are_lines, wait  # noqa: F401
 
 from mpilab.diagnosis import diagnose
 from mpilab.harness import Case
@@ -78,6 +78,28 @@ def test_mpi_in_place_as_an_address_is_known():
     found = crashed(SEGV, address=1, case=Case("allgather", 2, 4, in_place=True))
     assert "it took MPI_IN_PLACE for an address" in found.headline
     assert "sendbuf == MPI_IN_PLACE" in found.hint
+
+
+def test_mpi_in_place_has_a_pattern_of_its_own():
+    found = crashed(SEGV, address=1, case=Case("allgather", 2, 4, in_place=True))
+    assert found.pattern == "MPI_IN_PLACE taken for an address"
+    assert "IN_PLACE" not in crashed(SEGV, address=1).hint
+
+
+@pytest.mark.parametrize("address", [0x48, WILD, 2**64 - 1])
+def test_a_wait_for_requests_that_nobody_started_is_told_by_their_number(address):
+    started = [over(send(0, line=5, name="Isend"), waiter=2) for _ in range(2)]
+    found = crashed(
+        SEGV, records=[*started, wait(line=7, name="Waitall", count=4)], address=address
+    )
+    assert "MPI_Waitall got 4 requests, but only 2 of them were ever started" in found.headline
+    assert found.pattern == "a request that was never started"
+
+
+def test_a_wait_whose_requests_were_all_started_is_told_by_the_address():
+    started = over(send(0, line=5, name="Isend"), waiter=1)
+    found = crashed(SEGV, records=[started, wait(line=7)])
+    assert found.pattern == "memory that is not yours"
 
 
 def test_without_a_site_the_last_call_tells_where():

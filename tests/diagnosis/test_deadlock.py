@@ -50,7 +50,7 @@ def test_requests_waited_for_head_to_head_are_the_same_mistake():
         return [recv(peer, line=3, name="Irecv", waiter=1, end_ns=1), wait(line=4)]
 
     found = diagnosed(rank(1), rank(0))
-    assert (found.pattern, found.lines) == ("head-to-head receives", (4,))
+    assert (found.pattern, found.lines) == ("head-to-head receives", (4, 3))
 
 
 @pytest.mark.parametrize("name", ["Send", "Ssend"])
@@ -158,6 +158,34 @@ def test_a_rank_that_returned_too_early_is_told_with_its_sends():
         "(line 9)"
     )
     assert found.ranks == (0, 1)
+
+
+def test_partners_that_do_not_name_each_other_are_told_with_how_often_they_did():
+    def rank(*partners):
+        return [call for partner in partners for call in (
+            over(send(partner, line=6, name="Sendrecv")),
+            over(recv(partner, line=6, name="Sendrecv")))]  # fmt: skip
+
+    last = rank(0)
+    for half in last:
+        half.update(end_ns=0, done_ns=0, got_peer=-1)
+    found = diagnosed([*rank(2, 1)], [*rank(0, 0)], [*rank(0), *last], finished=[0, 1])
+    assert (found.pattern, found.ranks) == ("partners that differ", (2, 0))
+    assert "rank 2 named rank 0 2 times, rank 0 named rank 2 1 time" in found.hint
+    assert "Pairs of 3 ranks leave one over" in found.hint
+
+
+def test_a_rank_that_went_round_as_often_has_left_out_a_send():
+    found = diagnosed([recv(1, line=5)], [over(recv(2, line=5))], [over(send(1))],
+                      finished=[1, 2])  # fmt: skip
+    assert found.pattern == "a send left out"
+    assert "look for an if that skips the send" in found.hint
+
+
+def test_a_rank_that_took_more_than_it_gave_has_left_out_a_send():
+    found = diagnosed([over(send(1)), recv(1, line=5)], [over(recv(0, line=7))], finished=[1])
+    assert found.pattern == "a send left out"
+    assert "It has received 1 message from rank 0 and sent none in return" in found.hint
 
 
 def test_a_number_of_ranks_that_is_no_power_of_two_is_named():

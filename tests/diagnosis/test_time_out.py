@@ -4,6 +4,7 @@ import pytest
 from made_up import NOW, over, poll, recv, run_of, send, sites_are_lines  # noqa: F401
 
 from mpilab.diagnosis import diagnose
+from mpilab.traffic import communicator_of
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 
@@ -56,3 +57,59 @@ def test_ranks_that_wait_for_what_is_under_way_are_a_time_out():
 def test_a_message_that_keeps_all_from_ending_is_told():
     found = timed_out([over(send(1, line=5))], [], finished=[0, 1])
     assert (found.kind, found.pattern, found.lines) == ("time-out", "a message left over", (5,))
+
+
+def test_ranks_that_were_met_in_the_same_line_are_told_together():
+    found = timed_out([over(send(1, line=9))], [over(recv(0, line=9))],
+                      samples={0: [14, 14], 1: [14, 15]})  # fmt: skip
+    assert [(place.line, place.label) for place in found.places] == [
+        (14, "ranks 0 and 1 were met here"),
+        (15, "rank 1 was met here in 1 of 2 looks"),
+        (9, "the last call of ranks 0 and 1"),
+    ]
+    assert found.notes[0] == "The last MPI call of rank 0 was MPI_Send (line 9)."
+
+
+def test_lines_of_a_source_that_nobody_has_are_not_shown(monkeypatch):
+    def lines_of(library, offsets):
+        return tuple(("f", "waits.c" if site == 99 else "cell", int(site)) for site in offsets)
+
+    def source_line(library, file, line):
+        return "" if file == "waits.c" else "text"
+
+    monkeypatch.setattr("mpilab.diagnosis.evidence.lines_of", lines_of)
+    monkeypatch.setattr("mpilab.diagnosis.evidence.source_line", source_line)
+    found = timed_out([over(send(1, line=9))], [], finished=[1], samples={0: [99, 14]})
+    assert found.headline.endswith("in line 14") and found.lines == (14, 9)
+    assert all(place.file == "" for place in found.places)
+
+
+def test_a_rank_that_makes_the_same_call_again_and_again_is_told_so():
+    again = [over(send(0, line=3, name="Sendrecv")), over(recv(0, line=3, name="Sendrecv"))] * 60
+    found = timed_out(again, [], finished=[1], samples={0: [3, 3]})
+    assert found.headline == "time-out: rank 0 calls MPI_Sendrecv without end in line 3"
+    assert "again and again, always with itself" in found.hint
+    # Met elsewhere, it only computes after so many of them.
+    found = timed_out(again, [], finished=[1], samples={0: [8]})
+    assert found.headline == "time-out: rank 0 computes without end in line 8"
+
+
+def test_a_loop_that_tests_requests_which_are_complete_is_told_so():
+    request = over(recv(1, name="Irecv", line=4), waiter=1)
+    tested = over(poll(line=6), flags=0)  # it was answered
+    assert timed_out([request, tested], [], finished=[1], samples={0: [6, 7]}).hint.startswith(
+        "All requests of rank 0 are complete, yet its loop goes on testing them with MPI_Test "
+        "(line 6)"
+    )
+    elsewhere = timed_out([request, tested], [], finished=[1], samples={0: [7]})
+    open_one = timed_out([request, recv(1, name="Irecv", end_ns=1), tested], [], finished=[1],
+                         samples={0: [6]})  # fmt: skip
+    assert "All requests" not in elsewhere.hint + open_one.hint
+
+
+def test_the_copy_of_the_own_block_is_no_last_call():
+    own = {"communicator": communicator_of((0,)), "line": 5, "name": "Sendrecv"}
+    found = timed_out([over(send(0, **own)), over(recv(0, **own))], [], finished=[1],
+                      samples={0: [14]})  # fmt: skip
+    assert found.lines == (14,)
+    assert found.notes == ("Rank 0 has only placed the own block so far.",)

@@ -1,0 +1,29 @@
+/* Fault: it calls MPI_Init, as a program does at its beginning.
+ * Case: ranks=2 count=4
+ * Diagnosis: mpi-error
+ * Pattern: MPI begun or ended in a kernel
+ * Ranks: 0 1
+ */
+#include "mpilab.h"
+
+MPILAB_ALLGATHER(environment_init)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+
+    MPI_Init(NULL, NULL); /* <- ranks 0 1 */
+    MPI_Request requests[2 * size];
+    int n = 0;
+    for (int i = 0; i < size; i++) {
+        if (i == rank)
+            continue;
+        MPI_Irecv(block(recvbuf, i, recvcount, recvtype), recvcount, recvtype, i, TAG, comm,
+                  &requests[n++]);
+        MPI_Isend(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype, i, TAG, comm,
+                  &requests[n++]);
+    }
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    return err;
+}
