@@ -105,4 +105,3 @@ def test_a_message_that_nobody_received_does_not_reach_the_next_run(cluster, lib
         assert stray.outcome == DONE
         (right,) = run(cluster, KERNELS, "ring", Case("allgather", 4, 1))
         assert compare(right.case, right.outputs) == []
-

@@ -208,14 +208,19 @@ def test_strict_mode_holds_for_a_run_that_is_not_recorded(tmp_path):
 
 
 def test_a_run_that_leaves_messages_behind_is_the_last_of_its_mpirun(tmp_path):
-    library = build_kernels(tmp_path, {"stray": """
+    library = build_kernels(
+        tmp_path,
+        {
+            "stray": """
         if (rank == 0 && recvcount == 1) MPI_Send(&rank, 1, MPI_INT, 1, TAG, comm);
         if (rank == 1 && recvcount == 2) {
             int flag;
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
             if (flag) return MPI_ERR_OTHER;
         }
-        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""})
+        return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"""
+        },
+    )
     cases = [Case("allgather", 2, count) for count in (1, 2, 3)]
     results = run_cases(library, "allgather_stray", cases)
     assert [remains(result) for result in results] == [True, False, False]
@@ -223,4 +228,3 @@ def test_a_run_that_leaves_messages_behind_is_the_last_of_its_mpirun(tmp_path):
     assert pids[0].isdisjoint(pids[1])
     assert pids[1] == pids[2]
     assert [compare(result.case, result.outputs) for result in results] == [[], [], []]
-
