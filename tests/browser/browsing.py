@@ -93,23 +93,34 @@ def opened(page, address, code_cells):
 
 def run_all(page, address, code_cells):
     """Open the notebook, choose Run > Run All Cells, and wait for the last code cell's number."""
-    from playwright.sync_api import expect
-
     notebook = opened(page, address, code_cells)
-    first = notebook.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
-    for left in (2, 1, 0):
+
+    def command():
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        try:
-            expect(first).to_have_text(re.compile(r"\[[\d*]+\]"), timeout=20_000)
-            break
-        except AssertionError:
-            # On a busy machine JupyterLab has been seen to drop the command without a word, while
-            # its page was still coming up.
-            if not left:
-                raise
+
+    start(notebook, command)
     wait_for_last(notebook)
     return notebook
+
+
+def start(notebook, command):
+    """Give a command that runs all cells, until the first one has begun.
+
+    JupyterLab drops it without a word while its session with the kernel is not ready, although the
+    kernel is shown as idle by then; there is no event that tells when it is.
+    """
+    from playwright.sync_api import expect
+
+    first = notebook.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
+    for left in (3, 2, 1, 0):
+        command()
+        try:
+            expect(first).to_have_text(re.compile(r"\[[\d*]+\]"), timeout=15_000)
+            return
+        except AssertionError:
+            if not left:
+                raise
 
 
 def wait_for_last(notebook):
@@ -142,10 +153,15 @@ def run_all_by_keyboard(page, notebook):
     from playwright.sync_api import expect
 
     cells = notebook.locator(".jp-Notebook .jp-Cell")
-    activate(page, notebook, 0)
-    page.keyboard.press("Control+A")
-    expect(notebook.locator(".jp-Notebook .jp-Cell.jp-mod-selected")).to_have_count(cells.count())
-    page.keyboard.press("Control+Enter")
+    selected = notebook.locator(".jp-Notebook .jp-Cell.jp-mod-selected")
+
+    def command():
+        activate(page, notebook, 0)
+        page.keyboard.press("Control+A")
+        expect(selected).to_have_count(cells.count())
+        page.keyboard.press("Control+Enter")
+
+    start(notebook, command)
     wait_for_last(notebook)
 
 
