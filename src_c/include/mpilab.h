@@ -42,20 +42,38 @@ static inline int place_own_block(const void *sendbuf, int sendcount, MPI_Dataty
                       recvcount, recvtype);
 }
 
+/* The other way round, for a scatter: take the root's own block out of its send buffer. */
+static inline int take_own_block(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int rank)
+{
+    if (recvbuf == MPI_IN_PLACE)
+        return MPI_SUCCESS;
+    return copy_local(block(sendbuf, rank, sendcount, sendtype), sendcount, sendtype, recvbuf,
+                      recvcount, recvtype);
+}
+
 /* A datatype that covers two runs of blocks, wherever they lie in a buffer: `length[i]` blocks
  * from block `first[i]` on, for i = 0 and 1 (a length may be 0). One message can so carry blocks
  * that are not neighbours. The caller frees it with MPI_Type_free. */
 static inline int two_runs_type(const int first[2], const int length[2], int count,
                                 MPI_Datatype type, MPI_Datatype *runs)
 {
-    MPI_Datatype one_block;
-    int err = MPI_Type_contiguous(count, type, &one_block);
-    if (err != MPI_SUCCESS)
-        return err;
-    err = MPI_Type_indexed(2, length, first, one_block, runs);
+    MPI_Aint lower_bound, extent;
+    MPI_Type_get_extent(type, &lower_bound, &extent);
+    const MPI_Aint stride = count * extent;
+    const MPI_Aint place[2] = {first[0] * stride, first[1] * stride};
+    MPI_Datatype run[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+    /* MPI_Type_indexed would do as well, but SimGrid 3.32 takes no heed of a type's holes there. */
+    int err = MPI_Type_create_hvector(length[0], count, stride, type, &run[0]);
+    if (err == MPI_SUCCESS)
+        err = MPI_Type_create_hvector(length[1], count, stride, type, &run[1]);
+    if (err == MPI_SUCCESS)
+        err = MPI_Type_create_struct(2, (int[]){1, 1}, place, run, runs);
     if (err == MPI_SUCCESS)
         err = MPI_Type_commit(runs);
-    MPI_Type_free(&one_block);
+    for (int i = 0; i < 2; i++)
+        if (run[i] != MPI_DATATYPE_NULL)
+            MPI_Type_free(&run[i]);
     return err;
 }
 
@@ -69,9 +87,70 @@ static inline int wrapped_run_type(int first, int length, int size, int count, M
                          run);
 }
 
+/* What algorithms can be tuned by. Set before the call, to the same on all ranks; 0 means the
+ * algorithm's own default. */
+struct mpilab_tuning {
+    long segment_bytes; /* a message is cut into segments of so many bytes */
+    int fanout;         /* chains of a chain, children in a tree */
+    int radix;          /* of a k-nomial tree */
+};
+extern struct mpilab_tuning mpilab_tuning;
+
+#define MPILAB_BCAST(name) \
+    int bcast_##name(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+#define MPILAB_GATHER(name)                                                                     \
+    int gather_##name(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, \
+                      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+#define MPILAB_SCATTER(name)                                                                     \
+    int scatter_##name(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, \
+                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+#define MPILAB_REDUCE(name)                                                                 \
+    int reduce_##name(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, \
+                      MPI_Op op, int root, MPI_Comm comm)
+#define MPILAB_ALLREDUCE(name)                                                                 \
+    int allreduce_##name(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, \
+                         MPI_Op op, MPI_Comm comm)
+#define MPILAB_BARRIER(name) int barrier_##name(MPI_Comm comm)
 #define MPILAB_ALLGATHER(name)                                                                     \
     int allgather_##name(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, \
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+
+MPILAB_BCAST(linear);
+MPILAB_BCAST(chain);
+MPILAB_BCAST(pipeline);
+MPILAB_BCAST(binary);
+MPILAB_BCAST(split_binary);
+MPILAB_BCAST(binomial);
+MPILAB_BCAST(knomial);
+MPILAB_BCAST(scatter_allgather);
+MPILAB_BCAST(scatter_allgather_ring);
+
+MPILAB_GATHER(linear);
+MPILAB_GATHER(binomial);
+MPILAB_GATHER(linear_sync);
+
+MPILAB_SCATTER(linear);
+MPILAB_SCATTER(binomial);
+MPILAB_SCATTER(linear_nb);
+
+MPILAB_REDUCE(linear);
+MPILAB_REDUCE(chain);
+MPILAB_REDUCE(pipeline);
+MPILAB_REDUCE(binary);
+MPILAB_REDUCE(binomial);
+MPILAB_REDUCE(in_order_binary);
+MPILAB_REDUCE(rabenseifner);
+
+MPILAB_BARRIER(linear);
+MPILAB_BARRIER(double_ring);
+MPILAB_BARRIER(recursive_doubling);
+MPILAB_BARRIER(dissemination);
+MPILAB_BARRIER(tree);
+
+MPILAB_ALLREDUCE(recursive_doubling);
+MPILAB_ALLREDUCE(ring);
+MPILAB_ALLREDUCE(segmented_ring);
+MPILAB_ALLREDUCE(rabenseifner);
 
 MPILAB_ALLGATHER(nonblocking_gather_bcast);
 MPILAB_ALLGATHER(nonblocking_all);

@@ -1,0 +1,27 @@
+/* k-nomial broadcast: a binomial tree of another radix.
+ *
+ * In every round each rank that has the message sends it to K-1 others at once: the number of ranks
+ * that have it grows by the factor K.
+ *
+ *   round 1            round 2                                            P = 9, K = 3, root 0
+ *   0 -> 3   0 -> 6    0 -> 1   0 -> 2   3 -> 4   3 -> 5   6 -> 7   6 -> 8
+ *
+ * Tunables: radix (K; default 4), segment_bytes (S = ⌈m / segment⌉ segments; default one)
+ * Rounds:   ceil_log(P, K) * S
+ * Messages: (P - 1) * S
+ * Bytes:    (P - 1) * m
+ * Cost: ⌈log_K P⌉ (α + (K-1) m β): fewer rounds than the binomial tree, in each of which a sender
+ * has more to do; good where starting a message costs much less than its way.
+ * Source: Open MPI 5, coll/base, "knomial"; Ruefenacht et al. (2017).
+ */
+#include "../tree/tree.h"
+
+MPILAB_BCAST(knomial)
+{
+    const int radix = mpilab_tuning.radix > 0 ? mpilab_tuning.radix : 4;
+    struct mpilab_tree tree;
+    const int err = mpilab_knomial_tree(radix, root, comm, &tree);
+    if (err != MPI_SUCCESS)
+        return err;
+    return mpilab_bcast_along(&tree, buffer, count, datatype, mpilab_tuning.segment_bytes, comm);
+}

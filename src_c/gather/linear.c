@@ -1,0 +1,47 @@
+/* Linear gather.
+ *
+ * Every rank sends its block to the root, which is ready to receive all of them at once, in
+ * whatever order they come.
+ *
+ *   round 1
+ *   1 -1-> 0   2 -2-> 0   3 -3-> 0                    P = 4, root 0, number = block sent
+ *
+ * Rounds:   1 if P > 1 else 0
+ * Messages: P - 1
+ * Bytes:    (P - 1) * m
+ * Cost: α + (P-1)mβ at the root's link, which all blocks have to pass anyway: hard to beat for long
+ * blocks, as long as the root is not flooded.
+ * Source: Open MPI 5, coll/base, "basic_linear".
+ */
+#include "mpilab.h"
+#include <stdlib.h>
+
+static int at_root(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                   int recvcount, MPI_Datatype recvtype, int root, int size, MPI_Comm comm)
+{
+    MPI_Request *requests = malloc((size_t)size * sizeof *requests);
+    if (requests == NULL)
+        return MPI_ERR_NO_MEM;
+    int started = 0, err = MPI_SUCCESS;
+    for (int rank = 0; rank < size && err == MPI_SUCCESS; rank++)
+        if (rank != root)
+            err = MPI_Irecv(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype, rank,
+                            TAG, comm, &requests[started++]);
+    if (err == MPI_SUCCESS)
+        err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+    if (err == MPI_SUCCESS)
+        err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    free(requests);
+    return err;
+}
+
+MPILAB_GATHER(linear)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+
+    if (rank != root)
+        return MPI_Send(sendbuf, sendcount, sendtype, root, TAG, comm);
+    return at_root(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, size, comm);
+}

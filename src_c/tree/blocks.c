@@ -1,0 +1,58 @@
+/* Room for blocks, and runs of them. */
+#include "blocks.h"
+#include <limits.h>
+#include <stdlib.h>
+
+int mpilab_make_room(int blocks, int count, MPI_Datatype type, struct mpilab_room *room)
+{
+    MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
+    MPI_Type_get_extent(type, &lower_bound, &extent);
+    MPI_Type_get_true_extent(type, &true_lower_bound, &true_extent);
+    /* From the first element to the last one; below 0 where elements go down in memory. */
+    const MPI_Aint way = count > 0 && blocks > 0 ? extent * ((MPI_Aint)blocks * count - 1) : 0;
+    room->memory = malloc((size_t)((way < 0 ? -way : way) + true_extent + 1));
+    room->origin = (char *)room->memory - true_lower_bound - (way < 0 ? way : 0);
+    return room->memory == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+/* Can a run be described by a number of elements? If not, it needs a datatype. */
+static int is_plain(int first, int length, int size, int count)
+{
+    return first + length <= size && (long long)length * count <= INT_MAX;
+}
+
+int mpilab_send_run(const void *buffer, int first, int length, int size, int count,
+                    MPI_Datatype type, int dest, MPI_Comm comm)
+{
+    if (is_plain(first, length, size, count))
+        return MPI_Send(block(buffer, first, count, type), length * count, type, dest, TAG, comm);
+    MPI_Datatype run;
+    int err = wrapped_run_type(first, length, size, count, type, &run);
+    if (err == MPI_SUCCESS) {
+        err = MPI_Send(buffer, 1, run, dest, TAG, comm);
+        MPI_Type_free(&run);
+    }
+    return err;
+}
+
+int mpilab_irecv_run(void *buffer, int first, int length, int size, int count, MPI_Datatype type,
+                     int source, MPI_Comm comm, MPI_Request *request)
+{
+    if (is_plain(first, length, size, count))
+        return MPI_Irecv(block(buffer, first, count, type), length * count, type, source, TAG, comm,
+                         request);
+    MPI_Datatype run;
+    int err = wrapped_run_type(first, length, size, count, type, &run);
+    if (err == MPI_SUCCESS) {
+        err = MPI_Irecv(buffer, 1, run, source, TAG, comm, request);
+        MPI_Type_free(&run);
+    }
+    return err;
+}
+
+int mpilab_binomial_subtree(int virtual_rank, int size)
+{
+    const int lowest_bit = virtual_rank & -virtual_rank;
+    const int above = size - virtual_rank;
+    return virtual_rank == 0 || above < lowest_bit ? above : lowest_bit;
+}

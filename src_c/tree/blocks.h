@@ -1,0 +1,71 @@
+/* Room for data on their way, and messages cut into blocks: as many (almost) equal parts as there
+ * are ranks to share the work. */
+#ifndef MPILAB_BLOCKS_H
+#define MPILAB_BLOCKS_H
+
+#include "mpilab.h"
+
+/* `origin` is what to hand to MPI, `memory` what to free: they differ where the datatype does not
+ * begin at displacement 0. */
+struct mpilab_room {
+    void *origin, *memory;
+};
+
+/* Room for `blocks` blocks of `count` elements. */
+int mpilab_make_room(int blocks, int count, MPI_Datatype type, struct mpilab_room *room);
+
+/* Send, or begin to receive, in one message `length` blocks from block `first` on, going on at
+ * block 0 after the last of `size` blocks. */
+int mpilab_send_run(const void *buffer, int first, int length, int size, int count,
+                    MPI_Datatype type, int dest, MPI_Comm comm);
+int mpilab_irecv_run(void *buffer, int first, int length, int size, int count, MPI_Datatype type,
+                     int source, MPI_Comm comm, MPI_Request *request);
+
+/* How many ranks of `size` are at and under a rank in the binomial tree: v, v+1, v+2, ... */
+int mpilab_binomial_subtree(int virtual_rank, int size);
+
+/* The first element of block `index`, where `count` elements are cut into `parts` blocks; block
+ * i ends where block i+1 begins, and there may be empty ones. */
+static inline int mpilab_block_begin(int index, int parts, int count)
+{
+    return (int)((long long)count * index / parts);
+}
+
+/* The elements of some blocks that follow each other. */
+struct mpilab_window {
+    int begin, length;
+};
+static inline struct mpilab_window mpilab_window(int first, int last, int parts, int count)
+{
+    const int begin = mpilab_block_begin(first, parts, count);
+    return (struct mpilab_window){begin, mpilab_block_begin(last + 1, parts, count) - begin};
+}
+
+/* The largest power of two that is not above `limit`. */
+static inline int mpilab_power_of_two(int limit)
+{
+    int power = 1;
+    while (power <= limit / 2)
+        power *= 2;
+    return power;
+}
+
+/* Binomial scatter of one buffer: the message of virtual rank 0 is cut into `parts` blocks, and
+ * virtual rank v < parts gets block v, in its place in the buffer (and the blocks of all ranks that
+ * it serves). The others take no part. */
+int mpilab_scatter_blocks(void *buffer, int count, MPI_Datatype datatype, int parts, int root,
+                          MPI_Comm comm);
+
+/* Reduce-scatter by recursive halving, for operations that commute: the message is cut into `core`
+ * blocks, where `core` is the largest power of two that is not above P, and virtual rank v < core
+ * gets block v of the result, in its place in `result`, a buffer of `count` elements. The others
+ * only hand their data to v - core. `sendbuf` may be MPI_IN_PLACE: the data are in `result`. */
+int mpilab_reduce_blocks(const void *sendbuf, void *result, int count, MPI_Datatype datatype,
+                         MPI_Op op, int root, MPI_Comm comm);
+
+/* Allgather by recursive doubling among the virtual ranks below `core`, a power of two: rank v has
+ * block v in its place in the buffer, and gets all others. */
+int mpilab_double_blocks(void *buffer, int count, MPI_Datatype datatype, int core, int root,
+                         MPI_Comm comm);
+
+#endif
