@@ -60,8 +60,6 @@ class KernelMagics(Magics):
         if len(names) != 1 or not names[0].isidentifier():
             raise InputError(f"%%kernel {line!r}: name the function, e.g. %%kernel allgather_ring")
         (function,) = names
-        if sanitize:
-            build.sanitized_harness()
         self.built += 1
         session.kernels.pop(function, None)
         # The magic's line becomes an empty one: lines keep their numbers. And a new name each

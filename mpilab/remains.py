@@ -44,11 +44,9 @@ def _count(ranks, flag, peer, chosen, received=False):
         records = rank.records
         records = records[(records["flags"] & flag != 0) & (records[peer] >= 0) & chosen(records)]
         pairs = np.stack([records["communicator"].astype("i8"), records[peer].astype("i8")], axis=1)
-        for (communicator, other), number in zip(*_unique(pairs), strict=True):
+        for (communicator, other), number in zip(
+            *np.unique(pairs, axis=0, return_counts=True), strict=True
+        ):
             key = (other, rank.rank) if received else (rank.rank, other)
             counted[(int(communicator), *map(int, key))] += int(number)
     return counted
-
-
-def _unique(pairs):
-    return np.unique(pairs, axis=0, return_counts=True)

@@ -90,12 +90,19 @@ def gather(directory, number, case, outcome, **more):
 def read_ranks(directory, number, case):
     """The RankRecording of each rank as it is now; None for a rank that has not begun the case.
 
-    [] for a case that is not recorded.
+    A recording that contradicts itself (a kernel may write anywhere) counts as none. [] for a case
+    that is not recorded.
     """
     if not case.record:
         return []
-    paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(case.ranks)]
-    return [RankRecording(path) if peek(path) is not None else None for path in paths]
+    return [_read(Path(directory) / f"{number}.{rank}.rec") for rank in range(case.ranks)]
+
+
+def _read(path):
+    try:
+        return RankRecording(path) if peek(path) is not None else None
+    except InputError:
+        return None
 
 
 def read_printed(directory, number, case):

@@ -68,3 +68,11 @@ def test_a_rank_that_never_began_leaves_no_recording_of_the_whole(tmp_path):
     result = gather(tmp_path, 0, Case("allgather", 2, 1), DONE)
     assert result.recording is None
     assert [rank is None for rank in result.ranks] == [False, True]
+
+
+def test_a_recording_that_the_kernel_wrote_over_is_none_and_the_rest_is_read(tmp_path):
+    rank_of(tmp_path, 0, closed_ns=5)
+    written(tmp_path / "0.1.rec", 1, count=99)
+    result = gather(tmp_path, 0, Case("allgather", 2, 1), DONE)
+    assert [rank is None for rank in result.ranks] == [False, True]
+    assert result.recording is None
