@@ -15,7 +15,8 @@ int allgather_wildcard_takes_a_later_step(const void *sendbuf, int sendcount, MP
     MPI_Comm_size(comm, &size);
     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
 
-    /* Rank 2 hands block 2 to rank 0; rank 1 has both for it in a later step, and is earlier. */
+    /* Rank 2 hands block 2 to rank 0; rank 1 has both for it in a later step, and is earlier:
+     * MPI_Ssend ends when rank 0 has taken the message, so that the order is the same in each run. */
     if (rank == 0) {
         for (int i = 1; i < size; i++)
             err = MPI_Recv(block(recvbuf, size - i, recvcount, recvtype), /* <- rank 0 */
@@ -23,7 +24,7 @@ int allgather_wildcard_takes_a_later_step(const void *sendbuf, int sendcount, MP
     } else if (rank == 1) {
         MPI_Recv(block(recvbuf, 2, recvcount, recvtype), recvcount, recvtype, 2, TAG, comm,
                  MPI_STATUS_IGNORE);
-        MPI_Send(block(recvbuf, 1, recvcount, recvtype), 2 * recvcount, recvtype, 0, TAG, comm);
+        MPI_Ssend(block(recvbuf, 1, recvcount, recvtype), 2 * recvcount, recvtype, 0, TAG, comm);
         MPI_Send(&rank, 0, MPI_INT, 2, TAG, comm);
     } else {
         MPI_Send(sendbuf, sendcount, sendtype, 1, TAG, comm);
