@@ -40,7 +40,7 @@ from itertools import product
 from pathlib import Path
 
 from mpilab.errors import InputError
-from mpilab.formula import evaluate
+from mpilab.formula import evaluate, names_of
 from mpilab.harness import Case
 
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
@@ -181,7 +181,7 @@ def _item(entry, exercise, seed, where):
 
 def _evaluate(formula, case, where):
     try:
-        evaluate(formula, P=case.ranks, m=case.block_bytes)
+        evaluate(formula, **names_of(case))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mpilab.datatypes import datatype
 from mpilab.errors import InputError
-from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places, collective_of
 
 SEND_STREAM, RECEIVE_STREAM = 1, 2
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -21,12 +21,23 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Case:
     """One call of a kernel on `ranks` ranks with `count` elements of `datatype` a block.
 
+    A block is what one rank contributes to an allgather or gather, or gets from a scatter; in a
+    bcast, reduce and allreduce it is the whole message. A barrier has none: its count is 0.
+
+    root      of a bcast, gather, scatter or reduce.
+    op        of a reduce or allreduce: "sum", or "compose", which does not commute.
+    segment, fanout, radix   what the algorithm is tuned by (struct mpilab_tuning): bytes of a
+              segment, children of a rank, radix of a k-nomial tree; 0 is its own default.
     seed      of everything that is in the buffers before the call.
     reversed  the communicator holds the ranks in reverse order.
     strict    sends that may be buffered become synchronous.
     record, dump   write a recording, write the buffers.
     warmup, repetitions   calls before, and calls that are timed.
     snapshots write what the receive buffer held after each call to MPI (up to 4096 bytes of it).
+    openmpi   0 or more: Open MPI's own algorithm of that number is used where the kernel calls the
+              MPI function itself, as COLLECTIVE_openmpi does.
+    monitor   count the messages of one more call below MPI.
+    function  the kernel of this case, where it is not that of the whole run.
     """
 
     collective: str
@@ -42,21 +53,37 @@ class Case:
     warmup: int = 0
     repetitions: int = 1
     snapshots: bool = False
+    root: int = 0
+    op: str = "sum"
+    segment: int = 0
+    fanout: int = 0
+    radix: int = 0
+    openmpi: int = -1
+    monitor: bool = False
+    function: str = ""
 
     def __post_init__(self):
-        if self.collective not in COLLECTIVES:
-            known = ", ".join(COLLECTIVES)
-            raise InputError(f"collective {self.collective!r} is unknown; write one of {known}")
+        collective = collective_of(self.collective)
         datatype(self.datatype)
-        for name, least in (("ranks", 1), ("count", 0), ("repetitions", 1), ("warmup", 0)):
-            if getattr(self, name) < least:
-                value = getattr(self, name)
-                raise InputError(f"{name}={value}: has to be {least} or more")
+        least = {"ranks": 1, "repetitions": 1, "openmpi": -1}
+        for name in ("ranks", "count", "repetitions", "warmup", "root", "segment", "fanout",
+                     "radix", "openmpi"):  # fmt: skip
+            value = getattr(self, name)
+            if value < least.get(name, 0):
+                raise InputError(f"{name}={value}: has to be {least.get(name, 0)} or more")
+        if self.root >= self.ranks:
+            raise InputError(
+                f"root={self.root} with {self.ranks} rank{'s' * (self.ranks != 1)}: "
+                f"has to be below {self.ranks}"
+            )
+        collective.check(self)
 
     def line(self, number):
         """The case as the harness reads it; `number` names the files it writes."""
         words = asdict(self)
         del words["ranks"]
+        if not self.function:
+            del words["function"]
         return " ".join(
             f"{k}={int(v) if isinstance(v, bool | int) else v}"
             for k, v in {"id": number, **words}.items()
@@ -68,6 +95,21 @@ class Case:
             f"{self.ranks} rank{'s' * (self.ranks != 1)}",
             f"count {self.count}",
             f"datatype {self.datatype}",
+        ]
+        if not COLLECTIVES[self.collective].has_blocks:
+            words = words[:1]
+        if COLLECTIVES[self.collective].is_rooted:
+            words.append(f"root {self.root}")
+        if COLLECTIVES[self.collective].reduces and self.op != "sum":
+            words.append(f"op {self.op}")
+        words += [
+            f"{name} {value}{unit}"
+            for name, value, unit in (
+                ("segments of", self.segment, " bytes"),
+                ("fan-out", self.fanout, ""),
+                ("radix", self.radix, ""),
+            )
+            if value
         ]
         if self.in_place:
             words.append("MPI_IN_PLACE")

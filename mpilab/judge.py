@@ -9,7 +9,7 @@ from dataclasses import replace
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import LEAK
 from mpilab.errors import Ungradable
-from mpilab.formula import evaluate
+from mpilab.formula import evaluate, names_of
 from mpilab.result import ERROR, SKIPPED, Result
 from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
@@ -132,6 +132,8 @@ def _trouble(item, result):
     except Exception as error:  # whatever a recording holds, the grader goes on
         raise Ungradable(f"what it left behind could not be read: {error!r}") from error
     if found is None or found.kind == LEAK:
+        if result.case.collective == "barrier":
+            _need_recording(result)  # nothing else tells whether it was one
         return _wrong_counts(item, result)
     told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found
     return f"{told.headline.rstrip('.')}.", evidence_of(told)
@@ -157,19 +159,23 @@ def evidence_of(diagnosis):
     return evidence
 
 
+def _need_recording(result):
+    if result.recording is None or not result.recording.complete:
+        raise Ungradable("the recording of the run is not complete")
+    return result.recording
+
+
 def _wrong_counts(item, result):
     if not item.counted:
         return None
-    recording = result.recording
-    if recording is None or not recording.complete:
-        raise Ungradable("the recording of the run is not complete")
+    recording = _need_recording(result)
     messages = recording.messages
     got = {"rounds": recording.rounds, "messages": len(messages),
            "bytes": int(messages["bytes"].sum())}  # fmt: skip
     case = result.case
     wrong = []
     for what, formula in item.counted:
-        expected = evaluate(formula, P=case.ranks, m=case.block_bytes)
+        expected = evaluate(formula, **names_of(case))
         if got[what] != expected:
             wrong.append(f"{got[what]} {_UNITS[what]} where the algorithm has {expected}")
     if not wrong:

@@ -12,6 +12,7 @@ from signal import SIGBUS, SIGSEGV
 
 import numpy as np
 
+from mpilab import happens_before
 from mpilab.errors import InputError
 
 SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED = (
@@ -207,46 +208,12 @@ class Recording:
                     )
                 )
         messages = np.array(rows, MESSAGE)
-        messages["round"] = self._rounds(messages)
+        messages["round"] = happens_before.rounds(self.ranks, messages)
         return messages
 
-    def _rounds(self, messages):
-        """Round of every message: 1 + the latest round among those that its sender had finished
-        sending or receiving before it began to send. So rounds are the depth of the messages in
-        Lamport's happens-before order: messages that a rank starts without waiting in between
-        share a round, and a blocking send ends one.
-        """
-        # Where the clock shows the same instant twice, the order of the calls decides.
-        begins, finishes = 0, 1
-        events = [[] for _ in self.ranks]
-        for number, message in enumerate(messages):
-            source, dest = events[message["source"]], events[message["dest"]]
-            sent, received = message["send_record"], message["receive_record"]
-            source.append((message["sent_ns"], sent, begins, number))
-            finished_ns = self.ranks[message["source"]].records["done_ns"][sent]
-            if finished_ns:
-                source.append((finished_ns, sent, finishes, number))
-            if received != NONE:
-                dest.append((message["received_ns"], received, finishes, number))
-        for list_of_rank in events:
-            list_of_rank.sort()
-        rounds = np.zeros(len(messages), np.int32)
-        at, depth = [0] * len(events), [0] * len(events)
-        moved = True
-        while moved:
-            moved = False
-            for rank, list_of_rank in enumerate(events):
-                while at[rank] < len(list_of_rank):
-                    *_, kind, number = list_of_rank[at[rank]]
-                    if kind == begins:
-                        rounds[number] = depth[rank] + 1
-                    elif rounds[number] == 0:
-                        break  # its sender has not been looked at that far
-                    else:
-                        depth[rank] = max(depth[rank], rounds[number])
-                    at[rank] += 1
-                    moved = True
-        return rounds
+    def heard(self):
+        """bool [P, P]: does rank i know at its end that rank j has begun (see happens_before)?"""
+        return happens_before.heard(self.ranks, self.messages)
 
     @property
     def rounds(self):

@@ -127,7 +127,8 @@ def test_a_case_is_told_in_words_and_in_a_line():
     )
     assert case.line(3) == (
         "id=3 collective=allgather count=7 datatype=vector in_place=1 reversed=1 strict=1 seed=9 "
-        "record=1 dump=1 warmup=0 repetitions=1 snapshots=0"
+        "record=1 dump=1 warmup=0 repetitions=1 snapshots=0 root=0 op=sum segment=0 fanout=0 "
+        "radix=0 openmpi=-1 monitor=0"
     )
     assert case.block_bytes == 7 * 24
 

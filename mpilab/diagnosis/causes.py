@@ -7,6 +7,7 @@ from mpilab.diagnosis import arrivals, leaks, mpi_error, wanted, world
 from mpilab.diagnosis.crash import crash
 from mpilab.diagnosis.deadlock import deadlock
 from mpilab.diagnosis.evidence import Evidence
+from mpilab.diagnosis.left_early import left_early
 from mpilab.diagnosis.meetings import because_of_collectives
 from mpilab.diagnosis.model import ERROR, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.diagnosis.sanitizer import beside_calls, diagnose_report, parse
@@ -50,9 +51,11 @@ def _first_cause(evidence):
 def _after_the_end(evidence):
     """What is wrong with a run that came to its end."""
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
-    wrong = (
-        wrong_result(evidence) if evidence.result.outputs and evidence.result.case.dump else None
-    )
+    wrong = None
+    if evidence.result.case.collective == "barrier":
+        wrong = left_early(evidence)
+    elif evidence.result.outputs and evidence.result.case.dump:
+        wrong = wrong_result(evidence)
     if found is not None:
         found = arrivals.sharpened(evidence, found)
     if found is not None and wrong is not None:

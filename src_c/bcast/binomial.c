@@ -1,16 +1,18 @@
 /* Binomial broadcast.
  *
- * In every round each rank that has the message sends it to one that has not: the number of ranks
- * that have it doubles.
+ * A rank that has got the message starts to send it to all its children at once, the one with the
+ * largest subtree first. While a rank serves its children one by one, those that are served serve
+ * others: each time, the number of ranks that have the message doubles.
  *
- *   round 1    round 2            round 3                             P = 8, root 0
- *   0 -> 4     0 -> 2   4 -> 6    0 -> 1   2 -> 3   4 -> 5   6 -> 7
+ *   round 1                      round 2                      round 3         P = 8, root 0,
+ *   0 -> 4   0 -> 2   0 -> 1     4 -> 6   4 -> 5   2 -> 3     6 -> 7          one segment
  *
  * Tunables: segment_bytes (S = ⌈m / segment⌉ segments; default one)
- * Rounds:   ceil_log2(P) * S
+ * Rounds:   floor_log2(P) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: ⌈log2 P⌉ (α + mβ), with S segments ⌈log2 P⌉ S (α + (m/S) β): best for short messages.
+ * Cost: ⌈log2 P⌉ (α + mβ), as a rank's messages leave it one by one; (⌊log2 P⌋ + S - 1)(α +
+ * ⌈log2 P⌉ (m/S) β) with S segments: best for short messages.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */
 #include "../tree/tree.h"

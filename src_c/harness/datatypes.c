@@ -50,9 +50,9 @@ static int make_shifted(MPI_Datatype *type)
 static int make_one(const char *name, MPI_Datatype *type)
 {
     if (strcmp(name, "int") == 0)
-        return MPI_Type_dup(MPI_INT, type);
+        return *type = MPI_INT, MPI_SUCCESS;
     if (strcmp(name, "byte") == 0)
-        return MPI_Type_dup(MPI_BYTE, type);
+        return *type = MPI_BYTE, MPI_SUCCESS;
     if (strcmp(name, "contiguous") == 0)
         return MPI_Type_contiguous(3, MPI_INT, type);
     if (strcmp(name, "vector") == 0)
@@ -80,8 +80,14 @@ int make_datatypes(const char *name, struct datatype_pair *pair)
     return 0;
 }
 
+static void free_one(MPI_Datatype *type)
+{
+    if (*type != MPI_INT && *type != MPI_BYTE)
+        MPI_Type_free(type);
+}
+
 void free_datatypes(struct datatype_pair *pair)
 {
-    MPI_Type_free(&pair->send);
-    MPI_Type_free(&pair->receive);
+    free_one(&pair->send);
+    free_one(&pair->receive);
 }

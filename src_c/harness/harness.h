@@ -13,9 +13,15 @@
 /* One case, as one line of text: "key=value key=value ...". Unknown keys are an error. */
 struct mpilab_case {
     long id;             /* names the files: ID.RANK.rec, .out, .txt and .mem */
-    char collective[32]; /* "allgather" */
+    char collective[32]; /* "allgather", "bcast", ...: see run.c */
+    char function[128];  /* what to call, where it is not what mpilab_run_case was given */
     char datatype[16];   /* see datatypes.c */
+    char op[16];         /* of a reduction: see operations.c */
     long count;          /* elements of the receive datatype a block */
+    int root;            /* in the communicator that the kernel is called on */
+    long segment_bytes;  /* this one and the next two are struct mpilab_tuning */
+    int fanout, radix;
+    int openmpi; /* Open MPI's own algorithm of this number, if not negative: see openmpi.c */
     int in_place;
     uint64_t seed; /* of what the buffers hold */
     int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
@@ -23,6 +29,7 @@ struct mpilab_case {
     int record;    /* write a recording */
     int dump;      /* write the buffers */
     int snapshots; /* write what the receive buffer holds after each call to MPI */
+    int monitor;   /* count the messages of one call below MPI: see monitoring.c */
     long warmup, repetitions;
 };
 
@@ -43,6 +50,11 @@ struct datatype_pair {
 };
 int make_datatypes(const char *name, struct datatype_pair *pair);
 void free_datatypes(struct datatype_pair *pair);
+
+/* --- operations.c: the operation of a name, for elements of this datatype. The caller frees it with
+ * free_operation. */
+int make_operation(const char *name, const char *datatype, MPI_Op *op);
+void free_operation(MPI_Op *op);
 
 /* --- buffers.c: memory with a guard zone on both sides, filled from a seed */
 enum { GUARD_BYTES = 64 };
@@ -68,6 +80,11 @@ struct printing {
 int begin_printing(struct printing *printing, const char *path);
 void end_printing(struct printing *printing);
 
+/* How many blocks a rank's buffers hold; what is not significant on it has none. */
+struct blocks {
+    int sent, received;
+};
+
 /* --- what is being run: a kernel with its buffers, called as often as the case says */
 struct subject {
     void (*kernel)(void);
@@ -75,9 +92,37 @@ struct subject {
     int rank, size;
     const struct mpilab_case *order;
     struct datatype_pair types;
+    MPI_Op op;
+    struct blocks blocks;
     struct region sent, received;
 };
-int prepare_allgather(struct subject *subject);
-int call_allgather(struct subject *subject);
+
+/* --- subject.c: take memory for the blocks of both buffers, and fill it */
+int prepare_buffers(struct subject *subject);
+/* What a kernel gets: the addresses of its buffers, NULL for one that is not significant, and the
+ * elements of a block, in the datatype of that side. */
+void *sent_data(const struct subject *subject);
+void *received_data(const struct subject *subject);
+int send_count(const struct subject *subject);
+int receive_count(const struct subject *subject);
+
+/* --- one file for each collective: its blocks, and how its kernel is called */
+#define MPILAB_COLLECTIVE(name)                                    \
+    struct blocks blocks_of_##name(const struct subject *subject); \
+    int call_##name(struct subject *subject)
+MPILAB_COLLECTIVE(allgather);
+MPILAB_COLLECTIVE(allreduce);
+MPILAB_COLLECTIVE(barrier);
+MPILAB_COLLECTIVE(bcast);
+MPILAB_COLLECTIVE(gather);
+MPILAB_COLLECTIVE(reduce);
+MPILAB_COLLECTIVE(scatter);
+
+/* --- openmpi.c: from now on, new communicators use the algorithm that the case names */
+int choose_openmpi(const struct mpilab_case *order);
+
+/* --- monitoring.c: messages and bytes from this rank to each other one, counted below MPI */
+int begin_monitoring(const struct subject *subject);
+int end_monitoring(const struct subject *subject, const char *path);
 
 #endif

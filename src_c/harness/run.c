@@ -1,5 +1,6 @@
 /* Running a case: load the kernel, fill the buffers, call it, write what came out. */
 #define _GNU_SOURCE
+#include "../include/mpilab.h"
 #include "../recorder/recorder_api.h"
 #include "harness.h"
 #include <dlfcn.h>
@@ -16,12 +17,18 @@ enum { RECORDING_CAPACITY = 20000, WATCHED_BYTES = 4096 };
 
 struct collective {
     const char *name;
-    int (*prepare)(struct subject *);
+    struct blocks (*blocks)(const struct subject *);
     int (*call)(struct subject *);
 };
 
 static const struct collective collectives[] = {
-    {"allgather", prepare_allgather, call_allgather},
+    {"allgather", blocks_of_allgather, call_allgather},
+    {"allreduce", blocks_of_allreduce, call_allreduce},
+    {"barrier", blocks_of_barrier, call_barrier},
+    {"bcast", blocks_of_bcast, call_bcast},
+    {"gather", blocks_of_gather, call_gather},
+    {"reduce", blocks_of_reduce, call_reduce},
+    {"scatter", blocks_of_scatter, call_scatter},
 };
 
 static const struct collective *find_collective(const char *name)
@@ -100,6 +107,7 @@ struct loaded {
     watch_memory *watch;
     be_strict *strict;
     end_recorder *finish, *close;
+    struct mpilab_tuning *tuning;
 };
 
 static int load(const char *library, const char *function, struct loaded *loaded)
@@ -115,10 +123,11 @@ static int load(const char *library, const char *function, struct loaded *loaded
     *(void **)&loaded->strict = dlsym(loaded->handle, "mpilab_recorder_strict");
     *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
     *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
+    loaded->tuning = dlsym(loaded->handle, "mpilab_tuning");
     if (loaded->kernel == NULL)
         return harness_fail("%s: no function %s in it", library, function);
     if (loaded->open == NULL || loaded->watch == NULL || loaded->strict == NULL ||
-        loaded->finish == NULL || loaded->close == NULL)
+        loaded->finish == NULL || loaded->close == NULL || loaded->tuning == NULL)
         return harness_fail("%s: no recorder in it; build it with mpilab", library);
     return 0;
 }
@@ -173,15 +182,28 @@ static int call_kernel(struct subject *subject, const struct collective *collect
     return 0;
 }
 
+/* One call whose messages are counted below MPI. */
+static int monitor(struct subject *subject, const struct collective *collective,
+                   const char *directory)
+{
+    char path[PATH_MAX];
+    MPI_Barrier(subject->comm);
+    if (begin_monitoring(subject) != 0)
+        return 1;
+    const int err = collective->call(subject);
+    if (err != MPI_SUCCESS)
+        return harness_fail("the call to be monitored returned the error %d", err);
+    return end_monitoring(subject, name_file(path, subject, directory, "mon"));
+}
+
 static int run(struct subject *subject, const struct collective *collective,
                const struct loaded *loaded, const char *directory)
 {
     const struct mpilab_case *order = subject->order;
-    if (collective->prepare(subject) != 0)
+    subject->blocks = collective->blocks(subject);
+    if (prepare_buffers(subject) != 0 ||
+        (order->monitor && monitor(subject, collective, directory) != 0))
         return 1;
-    fill_region(&subject->sent, order->seed, subject->rank, SEND_STREAM);
-    fill_region(&subject->received, order->seed, subject->rank, RECEIVE_STREAM);
-
     struct span *spans = calloc((size_t)order->repetitions, sizeof *spans);
     if (spans == NULL)
         return harness_fail("out of memory: %ld repetitions", order->repetitions);
@@ -203,11 +225,15 @@ int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const 
     struct mpilab_case order;
     struct loaded loaded;
     struct subject subject = {.order = &order};
-    if (parse_case(line, &order) != 0 || load(library, function, &loaded) != 0)
+    if (parse_case(line, &order) != 0 ||
+        load(library, *order.function ? order.function : function, &loaded) != 0)
         return 1;
     const struct collective *collective = find_collective(order.collective);
-    if (collective == NULL || make_datatypes(order.datatype, &subject.types) != 0)
+    if (collective == NULL || make_datatypes(order.datatype, &subject.types) != 0 ||
+        make_operation(order.op, order.datatype, &subject.op) != 0 ||
+        (order.openmpi >= 0 && choose_openmpi(&order) != 0))
         return 1;
+    *loaded.tuning = (struct mpilab_tuning){order.segment_bytes, order.fanout, order.radix};
 
     /* A communicator of its own, so that a message left over cannot reach the next case; and an
      * error is returned to the kernel, which has to pass it on. */
@@ -226,6 +252,7 @@ int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const 
     MPI_Comm_free(&subject.comm);
     loaded.close();
     free_datatypes(&subject.types);
+    free_operation(&subject.op);
     free_region(&subject.sent);
     free_region(&subject.received);
     return failed;

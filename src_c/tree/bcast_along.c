@@ -20,20 +20,16 @@ int mpilab_piece(const struct mpilab_segments *cut, int index, int count)
     return index < cut->pieces - 1 ? cut->elements : count - (cut->pieces - 1) * cut->elements;
 }
 
+/* All at once: none of a rank's children waits until another one has the piece. */
 static int send_to_children(const struct mpilab_tree *tree, const void *piece, int count,
                             MPI_Datatype datatype, MPI_Comm comm)
 {
     MPI_Request requests[MPILAB_MOST_CHILDREN];
     int err = MPI_SUCCESS;
-    for (int i = 0; i < tree->children && err == MPI_SUCCESS;) {
-        const int stage = tree->stage[i];
-        int started = 0;
-        for (; i < tree->children && tree->stage[i] == stage && err == MPI_SUCCESS; i++)
-            err =
-                MPI_Isend(piece, count, datatype, tree->child[i], TAG, comm, &requests[started++]);
-        if (err == MPI_SUCCESS)
-            err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
-    }
+    for (int i = 0; i < tree->children && err == MPI_SUCCESS; i++)
+        err = MPI_Isend(piece, count, datatype, tree->child[i], TAG, comm, &requests[i]);
+    if (err == MPI_SUCCESS)
+        err = MPI_Waitall(tree->children, requests, MPI_STATUSES_IGNORE);
     return err;
 }
 

@@ -20,11 +20,9 @@ static int real_rank(const struct place *place, int virtual_rank)
     return (virtual_rank + place->root) % place->size;
 }
 
-static void add_child(const struct place *place, int virtual_rank, int stage,
-                      struct mpilab_tree *tree)
+static void add_child(const struct place *place, int virtual_rank, struct mpilab_tree *tree)
 {
-    tree->child[tree->children] = real_rank(place, virtual_rank);
-    tree->stage[tree->children++] = stage;
+    tree->child[tree->children++] = real_rank(place, virtual_rank);
 }
 
 /* First virtual rank of chain number `index`: the first (P-1) mod fanout chains are one longer. */
@@ -44,12 +42,12 @@ int mpilab_chain(int fanout, int root, MPI_Comm comm, struct mpilab_tree *tree)
         const int begin = chain_begin(index, chains, place.size);
         const int end = chain_begin(index + 1, chains, place.size);
         if (place.virtual_rank == 0) {
-            add_child(&place, begin, 0, tree);
+            add_child(&place, begin, tree);
         } else if (begin <= place.virtual_rank && place.virtual_rank < end) {
             const int above = place.virtual_rank == begin ? 0 : place.virtual_rank - 1;
             tree->parent = real_rank(&place, above);
             if (place.virtual_rank + 1 < end)
-                add_child(&place, place.virtual_rank + 1, 0, tree);
+                add_child(&place, place.virtual_rank + 1, tree);
         }
     }
     return MPI_SUCCESS;
@@ -66,7 +64,7 @@ int mpilab_kary_tree(int fanout, int root, MPI_Comm comm, struct mpilab_tree *tr
     for (int i = 1; i <= most; i++) {
         const long long child = (long long)fanout * place.virtual_rank + i;
         if (child < place.size)
-            add_child(&place, (int)child, 0, tree);
+            add_child(&place, (int)child, tree);
     }
     return MPI_SUCCESS;
 }
@@ -94,12 +92,11 @@ int mpilab_knomial_tree(int radix, int root, MPI_Comm comm, struct mpilab_tree *
     if (place.virtual_rank > 0)
         tree->parent = real_rank(
             &place, (int)(place.virtual_rank - place.virtual_rank / weight % radix * weight));
-    int stage = 0;
-    for (weight /= radix; weight >= 1; weight /= radix, stage++)
+    for (weight /= radix; weight >= 1; weight /= radix)
         for (int digit = 1; digit < radix; digit++) {
             const long long child = place.virtual_rank + digit * weight;
             if (child < place.size)
-                add_child(&place, (int)child, stage, tree);
+                add_child(&place, (int)child, tree);
         }
     return MPI_SUCCESS;
 }
@@ -131,8 +128,8 @@ int mpilab_in_order_tree(int root, MPI_Comm comm, struct mpilab_tree *tree)
         top = middle(begin, end);
     }
     if (begin < top)
-        add_child(&as_they_are, middle(begin, top), 0, tree);
+        add_child(&as_they_are, middle(begin, top), tree);
     if (top + 1 < end)
-        add_child(&as_they_are, middle(top + 1, end), 0, tree);
+        add_child(&as_they_are, middle(top + 1, end), tree);
     return MPI_SUCCESS;
 }

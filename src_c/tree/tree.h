@@ -1,11 +1,11 @@
 /* Trees over the ranks of a communicator, and what travels along them.
  *
  * A tree is described by *virtual* ranks: v = (rank - root) mod P, so that the root is 0 whatever
- * rank it has. The children of a rank are served in *stages*: those of one stage at once, one stage
- * after the other.
+ * rank it has. The children of a rank are listed in the order in which a broadcast begins to serve
+ * them.
  *
  *   chain(K=1)      chain(K=2)       k-ary(K=2)        k-nomial(K=2) = binomial
- *   0-1-2-3-4       0-1-2            0                 0        stage 1: 4, stage 2: 2, stage 3: 1
+ *   0-1-2-3-4       0-1-2            0                 0
  *                   |                |-- 1 -- 3, 4     |-- 4 -- 6 -- 7,  4 -- 5
  *                   3-4              |-- 2 -- 5, 6     |-- 2 -- 3
  *                                                      |-- 1
@@ -21,7 +21,6 @@ struct mpilab_tree {
     int parent;   /* rank, or MPI_PROC_NULL at the root */
     int children; /* how many */
     int child[MPILAB_MOST_CHILDREN];
-    int stage[MPILAB_MOST_CHILDREN]; /* of child i; never falls with i */
 };
 
 /* All build the part of the tree that this rank sees. They return MPI_SUCCESS, or MPI_ERR_ARG
@@ -31,11 +30,11 @@ struct mpilab_tree {
 /* `fanout` chains of (almost) equal length, whose first ranks are the root's children. */
 int mpilab_chain(int fanout, int root, MPI_Comm comm, struct mpilab_tree *tree);
 
-/* Virtual rank v has the children fanout*v + 1 ... fanout*v + fanout, all of one stage. */
+/* Virtual rank v has the children fanout*v + 1 ... fanout*v + fanout. */
 int mpilab_kary_tree(int fanout, int root, MPI_Comm comm, struct mpilab_tree *tree);
 
-/* In stage i every rank that has something hands it to radix - 1 others: their number grows by the
- * factor `radix`. The parent of v is v without its lowest digit that is not 0, in base `radix`. */
+/* The parent of v is v without its lowest digit that is not 0, in base `radix`. The child with the
+ * most ranks below it comes first, where the tree is full. */
 int mpilab_knomial_tree(int radix, int root, MPI_Comm comm, struct mpilab_tree *tree);
 
 /* A binary tree whose root is `root` and that stands in the order of ranks: all ranks under the
@@ -54,8 +53,8 @@ int mpilab_piece(const struct mpilab_segments *cut, int index, int count);
 /* Both sides of a message must cut it alike: as in Open MPI, all ranks have to give the same count
  * and datatype where an algorithm cuts, although MPI asks for the same signature only. */
 
-/* Send `buffer` down the tree, piece by piece: a rank passes a piece on while the next one is on
- * its way to it. */
+/* Send `buffer` down the tree, piece by piece: a rank passes a piece on to all its children at once,
+ * while the next one is on its way to it. */
 int mpilab_bcast_along(const struct mpilab_tree *tree, void *buffer, int count,
                        MPI_Datatype datatype, long segment_bytes, MPI_Comm comm);
 

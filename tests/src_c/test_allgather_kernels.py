@@ -87,7 +87,7 @@ def test_rounds_messages_and_bytes_are_those_of_the_files_header(run):
         assert recording.complete
         messages = recording.messages
         counted = (recording.rounds, len(messages), int(messages["bytes"].sum()))
-        assert counted == cost.at(run.ranks, result.case.block_bytes), result.case.describe()
+        assert counted == cost.at(result.case), result.case.describe()
 
 
 def test_every_message_is_one_of_the_schedule_in_its_round(run):

@@ -1,38 +1,149 @@
-"""Broadcast, gather, scatter, reduce, allreduce and barrier leave what numpy says, on any P."""
+"""The kernels of bcast, gather, scatter, reduce, allreduce and barrier with mpirun: the right bytes
+and nothing else, any root, datatype and segment, and the counts that their headers promise.
 
-import subprocess
-import sys
-from pathlib import Path
+All kernels of one number of ranks run in one mpirun.
+"""
+
+import re
 
 import pytest
-from collectives import KERNELS
 
-from mpilab import openmpi
-from mpilab.build import KERNELS as LIBRARY
+from mpilab.build import KERNELS, ROOT
+from mpilab.expected import COLLECTIVES, REDUCIBLE
+from mpilab.formula import cost_of
+from mpilab.harness import Case, compare
+from mpilab.launch import run_cases
+from mpilab.result import DONE
 
-PROGRAM = Path(__file__).with_name("collectives.py")
-SOURCES = PROGRAM.parents[2] / "src_c"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
-@pytest.mark.parametrize("collective", KERNELS)
-def test_every_kernel_is_right_for_any_root_count_and_tuning(collective, ranks, tmp_path):
-    said = subprocess.run(
-        [openmpi.tool("mpirun"), "-n", str(ranks), sys.executable, str(PROGRAM), str(LIBRARY),
-         collective],
-        capture_output=True, text=True, timeout=120,
-        env={**openmpi.environment(ranks), "TMPDIR": str(tmp_path),
-             "OMPI_MCA_btl_sm_backing_directory": str(tmp_path)},
-    )  # fmt: skip
-    assert said.returncode == 0, said.stderr
-    lines = [line.split(maxsplit=2) for line in said.stdout.splitlines()]
-    right = {name: verdict for name, _, verdict in lines}
-    assert right == {f"{collective}_{name}": "right" for name in KERNELS[collective].split()}
-    assert all(int(tried) >= 24 for _, tried, _ in lines)
+RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
+ALGORITHMS = {
+    "bcast": ["linear", "chain", "pipeline", "binary", "split_binary", "binomial", "knomial",
+              "scatter_allgather", "scatter_allgather_ring"],
+    "gather": ["linear", "binomial", "linear_sync"],
+    "scatter": ["linear", "binomial", "linear_nb"],
+    "reduce": ["linear", "chain", "pipeline", "binary", "binomial", "in_order_binary",
+               "rabenseifner"],
+    "allreduce": ["recursive_doubling", "ring", "segmented_ring", "rabenseifner"],
+    "barrier": ["linear", "double_ring", "recursive_doubling", "dissemination", "tree"],
+}  # fmt: skip
+NAMES = [f"{collective}_{name}" for collective, names in ALGORITHMS.items() for name in names]
+# The others rearrange what is combined; an operation that does not commute goes another way.
+IN_ORDER = ("reduce_linear", "reduce_in_order_binary", "allreduce_recursive_doubling")
+DATATYPES = ("byte", "contiguous", "vector", "struct", "shifted", "mixed")
 
 
-@pytest.mark.parametrize("collective", KERNELS)
-def test_every_file_is_a_kernel_that_is_tried(collective):
-    files = {path.stem for path in (SOURCES / collective).glob("*.c")}
-    assert files == set(KERNELS[collective].split())
+def cases(function, ranks):
+    """What a kernel is tried with: each root that matters, sizes with and without a rest, segments
+    that divide a message and some that don't, every datatype, in place, both operations."""
+    collective, _, _ = function.partition("_")
+    about = COLLECTIVES[collective]
+    shape = {"collective": collective, "ranks": ranks, "function": function}
+    if not about.has_blocks:
+        return [
+            Case(**shape, count=0),
+            Case(**shape, count=0, reversed=True),
+            Case(**shape, count=0, strict=True),
+        ]
+    last = ranks - 1 if about.is_rooted else 0
+    made = [
+        Case(**shape, count=count, root=root, segment=segment)
+        for root in sorted({0, last // 2 + 1 if last > 1 else 0, last})
+        for count, segment in ((0, 0), (1, 0), (ranks + 1, 8), (1001, 256))
+    ]
+    made += [
+        Case(**shape, count=37, root=last, segment=16, fanout=3, radix=3, strict=True),
+        Case(**shape, count=37, root=last, segment=3, fanout=1, radix=2, reversed=True),
+        Case(**shape, count=3001, root=0, fanout=2, radix=5),
+    ]
+    known = [name for name in DATATYPES if not about.reduces or name in REDUCIBLE]
+    for datatype in known:
+        if about.one_type and datatype == "mixed":
+            continue
+        for op in ("sum", "compose") if about.reduces else ("sum",):
+            for in_place in (False, True) if about.in_place else (False,):
+                made.append(
+                    Case(**shape, count=5, root=last, datatype=datatype, op=op, in_place=in_place,
+                         segment=40)
+                )  # fmt: skip
+    return made
+
+
+@pytest.fixture(scope="module")
+def results():
+    """A function: the Results of all cases of one kernel, run at the first call for their ranks."""
+    done = {}
+
+    def of(function, ranks):
+        if ranks not in done:
+            wanted = [case for name in NAMES for case in cases(name, ranks)]
+            done[ranks] = run_cases(KERNELS, NAMES[0], wanted, limit=60.0)
+        return [result for result in done[ranks] if result.case.function == function]
+
+    return of
+
+
+def test_every_algorithm_is_a_file_and_every_file_is_tried():
+    for collective, names in ALGORITHMS.items():
+        files = {path.stem for path in (ROOT / "src_c" / collective).glob("*.c")}
+        assert files == set(names), collective
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("function", NAMES)
+def test_every_rank_ends_with_the_right_bytes_and_nothing_else_is_touched(function, ranks, results):
+    tried = results(function, ranks)
+    assert len(tried) == len(cases(function, ranks))
+    for result in tried:
+        case = result.case.describe()
+        assert result.outcome == DONE, f"{case}: {result.hang or result.detail}"
+        assert [output.returned for output in result.outputs] == [0] * ranks, case
+        wrong = [difference.describe() for difference in compare(result.case, result.outputs)]
+        assert wrong == [], case
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("function", NAMES)
+def test_rounds_messages_and_bytes_are_those_of_the_header(function, ranks, results):
+    cost = cost_of(function)
+    compared = 0
+    for result in results(function, ranks):
+        if function not in IN_ORDER and result.case.op != "sum":
+            continue
+        recording = result.recording
+        assert recording.complete
+        messages = recording.messages
+        counted = (recording.rounds, len(messages), int(messages["bytes"].sum()))
+        assert counted == cost.at(result.case), result.case.describe()
+        compared += 1
+    assert compared >= 3
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("name", ALGORITHMS["barrier"])
+def test_nobody_can_leave_a_barrier_before_all_have_come(name, ranks, results):
+    for result in results(f"barrier_{name}", ranks):
+        assert result.recording.heard().all(), result.case.describe()
+
+
+@pytest.mark.parametrize("function", ["bcast_pipeline", "bcast_chain", "reduce_pipeline"])
+def test_a_pipeline_passes_a_segment_on_while_the_next_one_comes(function, results):
+    """Eight ranks and S segments take P - 2 + S rounds, not (P - 1) S."""
+    for result in results(function, 8):
+        case = result.case
+        if case.fanout == 1 and case.segment:
+            segments = -(-case.count // max(1, case.segment // 4))
+            assert result.recording.rounds == 6 + segments
+            assert segments > 30
+
+
+def test_the_headers_tell_their_tunables():
+    assert cost_of("bcast_pipeline").segment == 8192
+    assert cost_of("bcast_split_binary").cut == "m/2"
+    assert (cost_of("allreduce_segmented_ring").cut, cost_of("bcast_linear").cut) == ("m/P", "m")
+    assert (cost_of("bcast_chain").tuned_by, cost_of("bcast_chain").default) == ("fanout", 4)
+    for function in NAMES:
+        collective, _, name = function.partition("_")
+        text = (ROOT / "src_c" / collective / f"{name}.c").read_text(encoding="utf-8")
+        used = set(re.findall(r"mpilab_tuning\.(\w+)", text))
+        header = text.partition("*/")[0]
+        assert used == {word for word in ("segment_bytes", "fanout", "radix") if word in header}

@@ -1,0 +1,17 @@
+/* How a bcast kernel is called. What it has to bring along is in the receive buffer of the root. */
+#include "harness.h"
+
+typedef int bcast_kernel(void *, int, MPI_Datatype, int, MPI_Comm);
+
+struct blocks blocks_of_bcast(const struct subject *subject)
+{
+    (void)subject;
+    return (struct blocks){0, 1};
+}
+
+int call_bcast(struct subject *subject)
+{
+    bcast_kernel *const kernel = (bcast_kernel *)subject->kernel;
+    return kernel(received_data(subject), receive_count(subject), subject->types.receive,
+                  subject->order->root, subject->comm);
+}

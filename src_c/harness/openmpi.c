@@ -1,0 +1,100 @@
+/* Choosing Open MPI's own algorithm of a collective, through MPI's tools interface (MPI_T).
+ *
+ * Its component coll/tuned has, for each collective, a variable with the number of the algorithm.
+ * Since Open MPI 5.0.6 it can be set while the program runs, and counts for every communicator that
+ * is made from then on: one job can try all algorithms.
+ *
+ * This only sets; whether it took effect is not asked here. coll/tuned ignores it without a word
+ * where coll_tuned_use_dynamic_rules is false or another component comes first: mpilab/sweeps/guard.py
+ * tells from the messages (monitoring.c) what ran.
+ */
+#include "harness.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const collectives[] = {"allgather", "allreduce", "barrier", "bcast",
+                                          "gather",    "reduce",    "scatter"};
+enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
+
+/* What can be set, next to the number; 0 in a case means what it was when the program began. A
+ * collective that has no such variable is left alone: its algorithms know no such thing. */
+enum tunable { SEGMENT, FANOUT, RADIX, TUNABLES };
+static const char *const tunables[TUNABLES] = {"segmentsize", "chain_fanout", "knomial_radix"};
+
+struct initial {
+    int is_known, value;
+};
+
+/* The handle of coll_tuned_COLLECTIVE_algorithm[_TUNABLE]; an MPI error code without one. */
+static int find_variable(const char *collective, const char *tunable, MPI_T_cvar_handle *handle)
+{
+    char name[128];
+    int index, elements;
+    snprintf(name, sizeof name, "coll_tuned_%s_algorithm%s%s", collective, *tunable ? "_" : "",
+             tunable);
+    int err = MPI_T_cvar_get_index(name, &index);
+    if (err == MPI_SUCCESS)
+        err = MPI_T_cvar_handle_alloc(index, NULL, handle, &elements);
+    return err;
+}
+
+/* Set a variable and read it back; with `before` not NULL, also tell what it was. */
+static int set_variable(const char *collective, const char *tunable, int value, int *before)
+{
+    MPI_T_cvar_handle handle;
+    int now = value - 1;
+    int err = find_variable(collective, tunable, &handle);
+    if (err == MPI_SUCCESS) {
+        if (before != NULL)
+            err = MPI_T_cvar_read(handle, before);
+        if (err == MPI_SUCCESS)
+            err = MPI_T_cvar_write(handle, &value);
+        if (err == MPI_SUCCESS)
+            err = MPI_T_cvar_read(handle, &now);
+        MPI_T_cvar_handle_free(&handle);
+    }
+    if (err != MPI_SUCCESS || now != value)
+        return harness_fail("coll_tuned_%s_algorithm%s%s: cannot be set to %d through MPI_T "
+                            "(error %d); that needs Open MPI 5.0.6 or later with coll/tuned",
+                            collective, *tunable ? "_" : "", tunable, value, err);
+    return 0;
+}
+
+static int set_tunable(const char *collective, int which, long value)
+{
+    static struct initial initial[COLLECTIVES][TUNABLES];
+    int place = 0;
+    while (strcmp(collectives[place], collective) != 0)
+        place++;
+    struct initial *const first = &initial[place][which];
+    MPI_T_cvar_handle handle;
+    if (value > INT_MAX)
+        return harness_fail("%s=%ld: Open MPI takes no more than %d", tunables[which], value,
+                            INT_MAX);
+    if (find_variable(collective, tunables[which], &handle) != MPI_SUCCESS)
+        return 0;
+    if (!first->is_known)
+        first->is_known = MPI_T_cvar_read(handle, &first->value) == MPI_SUCCESS;
+    MPI_T_cvar_handle_free(&handle);
+    return set_variable(collective, tunables[which], value > 0 ? (int)value : first->value, NULL);
+}
+
+int choose_openmpi(const struct mpilab_case *order)
+{
+    int provided;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return harness_fail("MPI_T cannot be initialised");
+    int failed = 0;
+    /* Some algorithms call other collectives: those go by Open MPI's own decision. */
+    for (int i = 0; i < COLLECTIVES && !failed; i++) {
+        const int is_ours = strcmp(collectives[i], order->collective) == 0;
+        failed = set_variable(collectives[i], "", is_ours ? order->openmpi : 0, NULL);
+    }
+    const long values[TUNABLES] = {order->segment_bytes, order->fanout, order->radix};
+    for (int which = 0; which < TUNABLES && !failed; which++)
+        failed = set_tunable(order->collective, which, values[which]);
+    /* The variables stay as they are: MPI itself keeps its tools interface initialised. */
+    MPI_T_finalize();
+    return failed;
+}
