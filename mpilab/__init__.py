@@ -27,7 +27,13 @@ _PUBLIC = {
 __all__ = sorted(_PUBLIC)
 
 
+# Modules that notebooks use by their own name, mpilab.explore.trees().
+_MODULES = ("explore", "sweeps", "osu")
+
+
 def __getattr__(name):
+    if name in _MODULES:
+        return importlib.import_module(f"mpilab.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'mpilab' has no attribute {name!r}")
     return getattr(importlib.import_module(_PUBLIC[name]), name)

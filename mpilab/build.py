@@ -19,6 +19,8 @@ BUILD = ROOT / "build"
 RECORDER = BUILD / "librecorder.a"
 HARNESS = BUILD / "libmpilab_harness.so"
 HARNESS_PROGRAM = BUILD / "mpilab-harness"
+OSU_PROGRAM = BUILD / "mpilab-osu"
+DISTANCE_PROGRAM = BUILD / "distance"
 HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
 

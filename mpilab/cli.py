@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from mpilab import __version__
-from mpilab.errors import MpilabError
+from mpilab.commands import costs, osu, sweep
+from mpilab.errors import InputError, MpilabError
 
 
 def main(arguments=None):
     """Run `mpilab ARGUMENTS`; the exit status: 0, 1 if something is amiss, 2 for bad usage."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = osu.options(arguments) or _parser().parse_args(arguments)
     try:
         return options.call(options) or 0
     except MpilabError as error:
@@ -76,8 +76,24 @@ def _parser():
     run = commands.add_parser("run", help="run a kernel once, and show what it did")
     run.add_argument("kernel", help="name of the kernel, e.g. allgather_ring")
     run.add_argument("--ranks", type=_positive, default=4, metavar="P")
-    run.add_argument("--count", type=int, default=4, help="elements a block (default: 4)")
+    run.add_argument(
+        "--count",
+        type=_size,
+        metavar="N",
+        help="elements a block, e.g. 7 or 64K (default: 4; none in a barrier)",
+    )
     run.add_argument("--datatype", default="int")
+    run.add_argument("--root", type=int, default=0, metavar="R", help="rank of the root")
+    run.add_argument("--op", default="sum", help="of a reduction: sum, or compose")
+    run.add_argument(
+        "--segment",
+        type=_size,
+        default=0,
+        metavar="BYTES",
+        help="size of a segment, e.g. 4096 or 64K (default: the algorithm's own)",
+    )
+    run.add_argument("--fanout", type=int, default=0, metavar="K", help="children of a rank")
+    run.add_argument("--radix", type=int, default=0, metavar="K", help="of a k-nomial tree")
     run.add_argument("--in-place", action="store_true")
     run.add_argument(
         "--strict",
@@ -97,12 +113,17 @@ def _parser():
     )
     run.set_defaults(call=_run)
 
+    costs.add(commands)
+
     doctor = commands.add_parser("doctor", help="look what works on this machine, with remedies")
     doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
     doctor.set_defaults(call=_doctor)
 
     bench = commands.add_parser("bench", help="measure the figures of docs/performance.md")
-    bench.add_argument("figure", help="name of a figure, or 'all'")
+    bench.add_argument(
+        "figure",
+        help="name of a figure, or 'all'; for OSU's tables see 'mpilab bench osu_bcast --help'",
+    )
     bench.add_argument("--out", type=Path, default=Path("out/bench.json"))
     bench.add_argument(
         "--docs",
@@ -111,6 +132,7 @@ def _parser():
         help="also put the table into this file, between its marks",
     )
     bench.set_defaults(call=_bench)
+    sweep.add(commands)
     return parser
 
 
@@ -119,6 +141,15 @@ def _positive(text):
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text}: has to be 1 or more")
     return number
+
+
+def _size(text):
+    from mpilab.sweeps.sizes import bytes_of
+
+    try:
+        return bytes_of(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _grade(options):
@@ -158,8 +189,7 @@ def _release(options):
         print(f"student version: {write_release(source, ROOT / 'labs' / f'{lab}.ipynb')}")
         if options.handout:
             rubric = load(ROOT / "grading" / lab / "rubric.toml")
-            references = [e.reference for e in rubric.exercises if e.reference]
-            handout(lab, options.handout, references)
+            handout(lab, options.handout, rubric.references)
             print(f"handout: {options.handout}")
 
 
@@ -170,9 +200,9 @@ def _run(options):
     from mpilab.diagnosis import slips
     from mpilab.diagnosis.missing_function import missing_function
     from mpilab.diagnosis.world import diagnose_world
-    from mpilab.errors import BuildError, InputError
+    from mpilab.errors import BuildError
     from mpilab.harness import Case
-    from mpilab.kernelrun import KernelRun
+    from mpilab.kernelrun import KernelRun, usual_count
     from mpilab.launch import run_cases
     from mpilab.panel import log
     from mpilab.panel.text import text
@@ -180,8 +210,11 @@ def _run(options):
 
     if options.sanitize and options.source is None:
         raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
-    case = Case(options.kernel.partition("_")[0], options.ranks, options.count, options.datatype,
-                options.in_place, strict=options.strict)  # fmt: skip
+    collective = options.kernel.partition("_")[0]
+    count = usual_count(collective) if options.count is None else options.count
+    case = Case(collective, options.ranks, count, options.datatype, options.in_place,
+                strict=options.strict, root=options.root, op=options.op, segment=options.segment,
+                fanout=options.fanout, radix=options.radix)  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="mpilab-run-") as folder:
         library = None if options.source else need(KERNELS)
         if options.source:
@@ -221,7 +254,7 @@ def _doctor(options):
 
 
 def _bench(options):
-    from mpilab import figures  # noqa: F401  (registers them)
+    from mpilab import figures, figures_sweeps  # noqa: F401  (they register them)
     from mpilab.bench import run_figures, write_docs
 
     entries = run_figures(options.figure, options.out)

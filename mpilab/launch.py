@@ -5,6 +5,7 @@ ended and the cases after it get a new one.
 """
 
 import re
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from mpilab import build, openmpi, sanitized
+from mpilab.cluster.guardian import MARKER, Guardian
 from mpilab.errors import InputError
 from mpilab.hang import COMPUTING, Watch, never_began, read_states
 from mpilab.harness import Output
@@ -41,8 +43,11 @@ _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", r
 
 
 def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              work=None, on_result=None, keep=None, sanitize=False):  # fmt: skip
+              work=None, on_result=None, keep=None, sanitize=False, settings=None,
+              guarded=None):  # fmt: skip
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
+
+    A case with a `function` of its own runs that one instead: so one mpirun can compare several.
 
     groups   for each case the groups that it is in. Once a case of a group has not come to its
              end, cases that are in failed groups only are skipped: they would most likely cost
@@ -50,7 +55,11 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
     limit    seconds that one case may take.
     standstill, work   see mpilab.hang.Watch.
     keep     a directory for the raw files of finished cases, named by the case's place in `cases`.
+             Only there are the counts of a case that was monitored (mpilab.sweeps.counted).
     sanitize   `library` was built with sanitizers: run it in the program that holds their runtime.
+    settings   environment variables of Open MPI on top of the usual ones; what the user set wins.
+    guarded  for long runs: should this process be killed, a guardian ends all that it started, and
+             removes its files and the directories that are listed here.
     """
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     results = [None] * len(cases)
@@ -67,7 +76,7 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                     break
                 run = _Run(
                     library, function, {i: cases[i] for i in left}, ranks, Path(scratch), keep,
-                    sanitize,
+                    sanitize, settings or {}, guarded,
                 )  # fmt: skip
                 with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
                     for number, result in came:
@@ -83,7 +92,8 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
 class _Run:
     """One mpirun over several cases with the same number of ranks."""
 
-    def __init__(self, library, function, cases, ranks, scratch, keep, sanitize):
+    def __init__(self, library, function, cases, ranks, scratch, keep, sanitize, settings,
+                 guarded=None):  # fmt: skip
         self.cases, self.ranks, self.keep = cases, ranks, keep
         self.library, self.function = str(library), function
         mpirun = openmpi.tool("mpirun")
@@ -94,13 +104,18 @@ class _Run:
         lines = [case.line(number) + "\n" for number, case in cases.items()]
         listing.write_text("".join(lines), encoding="ascii")
         self.log = self.directory / "log"
-        environment = openmpi.environment(ranks) | {
+        environment = openmpi.environment(ranks, **settings) | {
             "TMPDIR": str(self.directory),
             # Segments of killed ranks would otherwise stay in /dev/shm for ever.
             "OMPI_MCA_btl_sm_backing_directory": str(self.segments),
         }
         if sanitize:
             environment |= sanitized.settings(self.directory)
+        self.guardian = None
+        if guarded is not None:
+            identity = secrets.token_hex(8)
+            environment[MARKER] = identity
+            self.guardian = Guardian(identity, [scratch, self.segments, *guarded])
         command = [mpirun, "-n", str(ranks), str(harness), str(library), function, str(listing),
                    str(self.directory)]  # fmt: skip
         with open(self.log, "wb") as log:
@@ -133,6 +148,9 @@ class _Run:
         while True:
             ended = self.process.poll() is not None
             over = ended or watch.over or self._is_past(following)
+            if not over and not case.record and not is_last:
+                # Nothing is written after these; the last case ends with its mpirun.
+                over = all(path.exists() for path in outputs)
             done = self._done(number, case, outputs) if over else None
             if done is not None:
                 return done
@@ -165,7 +183,7 @@ class _Run:
     def _result(self, number, case, outcome, **more):
         """A Result with all that the case left behind, whatever came of it."""
         result = gather(self.directory, number, case, outcome, library=self.library,
-                        function=self.function, **more)  # fmt: skip
+                        function=case.function or self.function, **more)  # fmt: skip
         if result.recording is not None:
             self._put_away([rank.path for rank in result.ranks])
         for kind in ("txt", "mem"):
@@ -181,6 +199,8 @@ class _Run:
             return None
         result = self._result(number, case, DONE, outputs=outputs)
         self._put_away(paths)
+        if case.monitor:
+            self._put_away([path.with_suffix(".mon") for path in paths])
         return result
 
     def _put_away(self, paths):
@@ -215,7 +235,8 @@ class _Run:
         ranks = read_ranks(self.directory, number, case)
         states = read_states(ranks)
         harness = re.search(r"^mpilab-harness: (.*)", log, re.MULTILINE)
-        if harness or never_began(states):
+        # Of a case that is not recorded nobody knows how far it came.
+        if harness or (case.record and never_began(states)):
             # The harness names the line of its file of cases first.
             detail = harness[1].removeprefix(f"{case.line(number)}: ") if harness else _tail(log)
             return Result(case, ERROR, detail=detail, states=states, log=log)
@@ -254,6 +275,8 @@ class _Run:
             self.process.wait()
         shutil.rmtree(self.segments, ignore_errors=True)
         shutil.rmtree(self.directory, ignore_errors=True)
+        if self.guardian is not None:
+            self.guardian.let_go()
 
 
 def _shared_memory():

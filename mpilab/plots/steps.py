@@ -109,8 +109,8 @@ def _lay_out(figure, ranks, labels, title):
         legend=dict(orientation="h", x=1, xanchor="right", y=1, yref="container", yanchor="top"),
         # Across, it would lie on the legend; there is nothing to select.
         modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
-        sliders=[_slider(labels)],
-        updatemenus=[_buttons()],
+        sliders=[slider(labels)],
+        updatemenus=[buttons()],
     )
     figure.update_yaxes(tickvals=ticks, range=[ranks - 0.5, -0.5], showgrid=False, fixedrange=True)
     figure.update_yaxes(title="rank", showline=False, ticks="", row=1, col=1)
@@ -125,7 +125,8 @@ def _lay_out(figure, ranks, labels, title):
     )
 
 
-def _slider(labels):
+def slider(labels):
+    """A slider with a step for each of `labels`, frame by frame, for a figure's layout."""
     return dict(
         active=0,
         currentvalue=dict(prefix="round: ", font=dict(size=14)),
@@ -147,7 +148,8 @@ def _slider(labels):
     )
 
 
-def _buttons():
+def buttons():
+    """Buttons that play the frames, and stop, for a figure's layout."""
     return dict(
         type="buttons",
         direction="left",

@@ -15,6 +15,7 @@ Neighbor exchange on an odd number of ranks is the ring. One rank alone sends no
 """
 
 from mpilab.errors import InputError
+from mpilab.schedules.blocks import largest_power_of_two, powers_of_two
 from mpilab.schedules.schedule import Schedule, Transfer, counts
 
 
@@ -49,7 +50,7 @@ def pairwise(ranks):
             )
             for rank in range(ranks)
         ]
-        for distance in _powers_of_two(ranks)
+        for distance in powers_of_two(ranks)
     ]
 
 
@@ -75,7 +76,7 @@ def recursive_doubling(ranks):
     rank - p2, and get everything from there at the end. Source: Thakur, Rabenseifner, Gropp
     (2005), section 4.1; the folding is the one they describe for allreduce.
     """
-    core = 1 << (ranks.bit_length() - 1)
+    core = largest_power_of_two(ranks)
     rest = ranks - core
 
     def held(rank, distance):
@@ -86,7 +87,7 @@ def recursive_doubling(ranks):
     fold = [Transfer(core + rank, rank, (core + rank,)) for rank in range(rest)]
     doubling = [
         [Transfer(rank, rank ^ distance, held(rank, distance)) for rank in range(core)]
-        for distance in _powers_of_two(core)
+        for distance in powers_of_two(core)
     ]
     unfold = [Transfer(rank, core + rank, tuple(range(ranks))) for rank in range(rest)]
     return [transfers for transfers in [fold, *doubling, unfold] if transfers]
@@ -109,7 +110,7 @@ def bruck(ranks):
             )
             for rank in range(ranks)
         ]
-        for distance in _powers_of_two(ranks)
+        for distance in powers_of_two(ranks)
     ]
 
 
@@ -165,11 +166,6 @@ def schedule(name, ranks):
         )
     rounds = ALGORITHMS[name](int(ranks))
     return Schedule(name, int(ranks), tuple(tuple(transfers) for transfers in rounds))
-
-
-def _powers_of_two(ranks):
-    """1, 2, 4 … below `ranks`: ceil(log2(ranks)) of them."""
-    return [1 << step for step in range((ranks - 1).bit_length())]
 
 
 def costs(name, ranks, block_bytes):

@@ -1,0 +1,37 @@
+"""`mpilab costs bcast`: what the kernels' headers promise, beside what recordings show."""
+
+
+def add(commands):
+    """Add the command to argparse's subparsers."""
+    costs = commands.add_parser(
+        "costs",
+        help="rounds, messages and bytes of our kernels: by their headers, and as recorded",
+    )
+    costs.add_argument("collective", help="e.g. bcast, or 'all'")
+    costs.add_argument("--ranks", default="2,4,8", metavar="P,P", help="default: 2,4,8")
+    costs.add_argument("--count", type=int, default=1000, metavar="N",
+                       help="ints of a block, or of the whole message of a bcast, reduce or "
+                       "allreduce (default: 1000)")  # fmt: skip
+    costs.add_argument("--segment", default="0", metavar="BYTES", help="e.g. 4096 or 1K")
+    costs.add_argument("--fanout", type=int, default=0, metavar="K")
+    costs.add_argument("--radix", type=int, default=0, metavar="K")
+    costs.add_argument("--root", type=int, default=0, metavar="R", help="-1 is the last rank")
+    costs.set_defaults(call=call)
+
+
+def call(options):
+    """Print the table; 1 where a kernel does not keep what its header promises."""
+    from mpilab.expected import COLLECTIVES
+    from mpilab.promises import as_text, promises
+    from mpilab.sweeps.sizes import bytes_of, ranks_of
+
+    names = list(COLLECTIVES) if options.collective == "all" else [options.collective]
+    rows = []
+    for name in names:
+        rows += promises(name, ranks=ranks_of(options.ranks), count=options.count,
+                         segment=bytes_of(options.segment), fanout=options.fanout,
+                         radix=options.radix, root=options.root)  # fmt: skip
+    print(as_text(rows))
+    broken = sum(not row.kept for row in rows)
+    print(f"\n{len(rows) - broken} of {len(rows)} as the header says")
+    return 1 if broken else 0

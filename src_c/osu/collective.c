@@ -1,0 +1,113 @@
+/* How a collective is measured: as OMB does it.
+ *
+ * Each rank takes the time of its own calls, from its own entry to its own return, with a barrier
+ * after each call, and divides their sum by the number of calls. The table shows the mean over the
+ * ranks of these means, and with -f the least and the largest of them. A rank that returns early
+ * (the root of a bcast) brings the mean down: it is not the time that the operation takes from the
+ * first rank's entry to the last one's return.
+ */
+#include "osu.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int blocks_in(enum blocks held, int ranks)
+{
+    return held == ONE_A_RANK ? ranks : held == ONE ? 1 : 0;
+}
+
+static int holds_all(const struct collective *collective)
+{
+    return collective->send[0] == ONE_A_RANK || collective->receive[0] == ONE_A_RANK;
+}
+
+/* The largest block that memory allows. Places of blocks are counted in int, too. */
+static size_t largest_block(const struct collective *collective, const struct options *options,
+                            int rank, int ranks)
+{
+    const size_t memory = options->memory < INT_MAX ? options->memory : INT_MAX;
+    const size_t allowed = holds_all(collective) ? memory / (size_t)ranks : memory;
+    if (options->largest <= allowed)
+        return options->largest;
+    if (rank == 0)
+        fprintf(stderr, "Warning: blocks of more than %zu bytes are left out; -M allows more.\n",
+                allowed);
+    return allowed;
+}
+
+static double timed_call(const struct collective *collective, const struct task *task)
+{
+    const double begin = MPI_Wtime();
+    collective->call(task);
+    const double end = MPI_Wtime();
+    MPI_Barrier(MPI_COMM_WORLD);
+    return end - begin;
+}
+
+/* Fill the buffers; what the calls that are not timed have left is cleared again. */
+static void prepare(const struct collective *collective, const struct task *task, long warmup)
+{
+    collective->prepare(task);
+    for (long i = 0; i < warmup; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        collective->call(task);
+    }
+    if (warmup > 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        collective->prepare(task);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Measure one message size; returns the number of wrong blocks on all ranks. */
+static int measure(const struct collective *collective, const struct options *options,
+                   struct task *task)
+{
+    const long iterations = iterations_of(options, task->bytes);
+    const long warmup = warmup_of(options, task->bytes);
+    double seconds = 0;
+    int wrong = 0;
+    for (int rank = 0; rank < task->ranks; rank++) {
+        task->counts[rank] = (int)task->bytes;
+        task->places[rank] = rank * (int)task->bytes;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (task->iteration = 0; task->iteration < warmup + iterations; task->iteration++) {
+        if (options->validate)
+            prepare(collective, task, options->inner_warmup);
+        const double taken = timed_call(collective, task);
+        if (options->validate)
+            wrong += collective->wrong(task) > 0;
+        if (task->iteration >= warmup)
+            seconds += taken;
+    }
+    const int errors = options->validate ? sum_over_ranks(wrong) : 0;
+    print_collective_row(options, task->bytes, seconds * 1e6 / iterations, iterations, errors);
+    return errors;
+}
+
+size_t run_collective(const struct collective *collective, const struct options *options)
+{
+    struct task task = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &task.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &task.ranks);
+    const size_t largest = largest_block(collective, options, task.rank, task.ranks);
+    const int place = task.rank != ROOT;
+    task.send = new_buffer(largest * blocks_in(collective->send[place], task.ranks));
+    task.receive = new_buffer(largest * blocks_in(collective->receive[place], task.ranks));
+    task.counts = new_buffer(task.ranks * sizeof(int));
+    task.places = new_buffer(task.ranks * sizeof(int));
+
+    print_title("\n", collective->title);
+    print_collective_columns(options, 1);
+    size_t failed = 0;
+    for (task.bytes = options->smallest; task.bytes <= largest && !failed; task.bytes *= 2)
+        if (measure(collective, options, &task) > 0)
+            failed = task.bytes;
+
+    free(task.places);
+    free(task.counts);
+    free(task.receive);
+    free(task.send);
+    return failed;
+}

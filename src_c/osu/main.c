@@ -1,0 +1,91 @@
+/* mpilab-osu BENCHMARK [options]: choose, run, and say by the exit status whether all was well. */
+#include "osu.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct benchmark {
+    const char *name;
+    enum kind kind;
+    const struct collective *collective;
+    const struct exchange *exchange;
+} BENCHMARKS[] = {
+    {"osu_latency", LATENCY, NULL, &latency},
+    {"osu_bw", BANDWIDTH, NULL, &bandwidth},
+    {"osu_allgather", COLLECTIVE, &allgather, NULL},
+    {"osu_allreduce", COLLECTIVE, &allreduce, NULL},
+    {"osu_alltoallv", COLLECTIVE, &alltoallv, NULL},
+    {"osu_barrier", BARRIER, NULL, NULL},
+    {"osu_bcast", COLLECTIVE, &bcast, NULL},
+    {"osu_gather", COLLECTIVE, &gather, NULL},
+    {"osu_reduce", COLLECTIVE, &reduce, NULL},
+    {"osu_scatter", COLLECTIVE, &scatter, NULL},
+};
+
+static const struct benchmark *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof BENCHMARKS / sizeof *BENCHMARKS; i++)
+        if (name != NULL && strcmp(BENCHMARKS[i].name, name) == 0)
+            return &BENCHMARKS[i];
+    return NULL;
+}
+
+static const char *trouble_with(const struct benchmark *benchmark, int ranks)
+{
+    if (benchmark->exchange != NULL && ranks != 2)
+        return "This test requires exactly two processes";
+    if (benchmark->exchange == NULL && ranks < 2)
+        return "This test requires at least two processes";
+    return NULL;
+}
+
+static size_t run(const struct benchmark *benchmark, const struct options *options)
+{
+    if (benchmark->exchange != NULL)
+        return run_exchange(benchmark->exchange, options);
+    if (benchmark->collective != NULL)
+        return run_collective(benchmark->collective, options);
+    return run_barrier(options);
+}
+
+/* Rank 0 says what is wrong; the others leave it at that. */
+static int refuse(int rank, const char *name, const char *trouble)
+{
+    MPI_Finalize();
+    if (rank == 0)
+        fprintf(stderr, "%s: %s\n", name, trouble);
+    return rank == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, ranks;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const struct benchmark *benchmark = find(argc > 1 ? argv[1] : NULL);
+    if (benchmark == NULL)
+        return refuse(rank, "mpilab-osu", "name a benchmark first, e.g. osu_bcast");
+
+    struct options options;
+    const char *trouble = read_options(argc - 1, argv + 1, benchmark->kind, &options);
+    if (trouble != NULL && *trouble == '\0') {
+        if (rank == 0)
+            print_usage(benchmark->name);
+        MPI_Finalize();
+        return EXIT_SUCCESS;
+    }
+    trouble = trouble != NULL ? trouble : trouble_with(benchmark, ranks);
+    if (trouble != NULL)
+        return refuse(rank, benchmark->name, trouble);
+
+    if (rank == 0)
+        printf("# program: mpilab's %s (src_c/osu), in the layout of OMB 7.3\n", benchmark->name);
+    const size_t failed = run(benchmark, &options);
+    MPI_Finalize();
+    if (failed == 0 || rank != 0)
+        return EXIT_SUCCESS;
+    printf("DATA VALIDATION ERROR: %s exited with status %d on message size %zu.\n",
+           benchmark->name, EXIT_FAILURE, failed);
+    return EXIT_FAILURE;
+}

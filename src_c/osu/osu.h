@@ -1,0 +1,94 @@
+/* What the files of this folder share.
+ *
+ * They make up one program, mpilab-osu, that measures as the OSU micro-benchmarks (OMB) 7.3 do and
+ * prints the same tables: mpirun -n 4 mpilab-osu osu_bcast -f -m 1:4096. Written from OMB's
+ * documented options, its output and its order of measuring; no line of OMB's is in it.
+ * `mpilab bench osu_bcast` builds and runs it where OMB itself is not on PATH.
+ */
+#ifndef MPILAB_OSU_H
+#define MPILAB_OSU_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+/* Messages above so many bytes are measured with fewer iterations. */
+enum { LARGE_BYTES = 8192 };
+enum { ROOT = 0 };
+
+enum kind { COLLECTIVE, BARRIER, LATENCY, BANDWIDTH };
+
+struct options {
+    int full, validate;
+    long iterations, iterations_large; /* timed calls of a message size */
+    long warmup, warmup_large;         /* calls before them that are not timed */
+    long inner_warmup;                 /* calls before each timed one, see -u in options.c */
+    size_t smallest, largest;          /* bytes; the sizes between them are doubled */
+    size_t memory;                     /* bytes that a rank's buffer may have */
+    int window;                        /* messages of osu_bw before one is awaited */
+};
+
+/* One message size on one rank. */
+struct task {
+    int rank, ranks;
+    size_t bytes; /* of a block */
+    long iteration;
+    void *send, *receive;
+    int *counts, *places; /* of the ranks' blocks, for alltoallv */
+    int window;
+};
+
+/* How many blocks a buffer holds. */
+enum blocks { NONE, ONE, ONE_A_RANK };
+
+/* A collective operation; each has a file of its own. [0] is the root, [1] any other rank. */
+struct collective {
+    const char *title;
+    enum blocks send[2], receive[2];
+    void (*prepare)(const struct task *); /* what is sent, and nothing that is received */
+    void (*call)(const struct task *);
+    int (*wrong)(const struct task *); /* blocks of the result that are not what they should be */
+};
+extern const struct collective bcast, gather, scatter, reduce, allreduce, allgather, alltoallv;
+
+/* A pattern of messages from rank 0 to rank 1, and what comes back. */
+struct exchange {
+    const char *title, *column;
+    int is_answered; /* does rank 1 send as much back? */
+    void (*side[2])(const struct task *);
+    double (*figure)(double seconds, const struct task *, long iterations);
+};
+extern const struct exchange latency, bandwidth;
+
+/* A benchmark prints its table and returns the bytes of the message size that failed validation,
+ * or 0. */
+size_t run_collective(const struct collective *, const struct options *);
+size_t run_exchange(const struct exchange *, const struct options *);
+size_t run_barrier(const struct options *);
+
+/* options.c: a static text that says what is wrong with the arguments, or NULL. */
+const char *read_options(int argc, char **argv, enum kind, struct options *);
+void print_usage(const char *name);
+
+/* measures.c */
+long iterations_of(const struct options *, size_t bytes);
+long warmup_of(const struct options *, size_t bytes);
+void *new_buffer(size_t bytes);
+int sum_over_ranks(int number);
+
+/* table.c: everything here is said by rank 0 only. */
+void print_title(const char *before, const char *title);
+void print_collective_columns(const struct options *, int has_sizes);
+void print_exchange_columns(const struct options *, const char *column);
+void print_collective_row(const struct options *, size_t bytes, double own_mean_us, long iterations,
+                          int errors);
+void print_exchange_row(const struct options *, size_t bytes, double figure, int errors);
+
+/* pattern.c */
+void *place_of(const void *buffer, int index, size_t bytes);
+void fill(void *block, const struct task *, int from, int to);
+int differs(const void *block, const struct task *, int from, int to);
+void clear(void *buffer, int blocks, const struct task *);
+void fill_summand(void *block, const struct task *);
+int differs_from_sum(const void *block, const struct task *);
+
+#endif

@@ -1,0 +1,29 @@
+/* osu_scatter: the root has a block for each rank. */
+#include "osu.h"
+
+static void prepare(const struct task *task)
+{
+    for (int to = 0; task->rank == ROOT && to < task->ranks; to++)
+        fill(place_of(task->send, to, task->bytes), task, ROOT, to);
+    clear(task->receive, 1, task);
+}
+
+static void call(const struct task *task)
+{
+    MPI_Scatter(task->send, (int)task->bytes, MPI_CHAR, task->receive, (int)task->bytes, MPI_CHAR,
+                ROOT, MPI_COMM_WORLD);
+}
+
+static int wrong(const struct task *task)
+{
+    return differs(task->receive, task, ROOT, task->rank);
+}
+
+const struct collective scatter = {
+    .title = "Scatter Latency",
+    .send = {ONE_A_RANK, NONE},
+    .receive = {ONE, ONE},
+    .prepare = prepare,
+    .call = call,
+    .wrong = wrong,
+};

@@ -1,0 +1,112 @@
+"""`mpilab bench osu_...`, as a person types it."""
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from mpilab.build import ROOT
+from mpilab.cli import main
+from mpilab.commands import osu as command
+from mpilab.osu import parse, runs
+
+
+def test_the_table_is_printed_and_nothing_else(capfd):
+    assert main("bench osu_bcast --ranks 2 -i 2 -x 0 -m 2 -f -c --own".split()) == 0
+    said = capfd.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0].startswith("# program: mpilab's osu_bcast")
+    assert lines[2] == "# OSU MPI Broadcast Latency Test v7.3"
+    assert [line.split()[0] for line in lines[5:]] == ["1", "2"]
+    assert all(line.endswith("Pass") for line in lines[5:])
+    assert said.err == ""
+
+
+def test_how_far_it_is_shows_on_a_terminal_and_leaves_the_table_alone():
+    ours, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+    said = subprocess.run(
+        [sys.executable, "-m", "mpilab.cli", *"bench osu_bcast --ranks 2 -i 2 -m 4 --own".split()],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal, text=True, cwd=ROOT,
+        timeout=60)  # fmt: skip
+    os.close(terminal)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert said.returncode == 0
+    assert "osu_bcast:   0%" in shown and "0/3" in shown
+    assert [line.split()[0] for line in said.stdout.splitlines()[5:]] == ["1", "2", "4"]
+    assert "%" not in said.stdout
+
+
+def test_a_wrong_result_is_exit_status_1(monkeypatch, capsys):
+    table = parse("# Size  Avg Latency(us)  Validation\n1  2.0  Fail\n")
+    monkeypatch.setattr(runs, "run", lambda *words, **more: table)
+    assert main(["bench", "osu_bcast", "-c"]) == 1
+    assert "a result was wrong; see the column Validation" in capsys.readouterr().err
+
+
+def test_options_go_to_the_run(monkeypatch):
+    asked = {}
+
+    def run(name, **more):
+        asked.update(more, name=name)
+        return type("Table", (), {"all_valid": None})
+
+    monkeypatch.setattr(runs, "run", run)
+    assert main("bench osu_bw -i 5 -x 1 -m 4:8 -u 0 -W 8 --cpu-list 0,1 --mca btl self,sm "
+                "--mca pml ob1 --own".split()) == 0  # fmt: skip
+    del asked["on_line"]
+    assert asked == {
+        "name": "osu_bw", "ranks": None, "iterations": 5, "warmup": 1, "sizes": "4:8",
+        "full": False, "validate": False, "before_each": 0, "window": 8, "memory": None,
+        "mca": [["btl", "self,sm"], ["pml", "ob1"]], "cpu_list": "0,1", "map_by": None, "own": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("bench osu_bcast --ranks 1", "mpilab: --ranks 1: osu_bcast needs 2 ranks or more"),
+        ("bench osu_bcast -m 0", "mpilab: -m 0: no message sizes"),
+        ("bench osu_barrier -c", "mpilab: osu_barrier does not have -c"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(capsys, words, message):
+    assert main(words.split()) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith(message) and said.err.count("\n") == 1
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("bench osu_nix", "there is no benchmark 'osu_nix'; take one of osu_latency, osu_bw"),
+        ("bench osu_bcast -i many", "argument -i/--iterations: invalid int value: 'many'"),
+        ("bench osu_bcast --mca btl", "argument --mca: expected 2 arguments"),
+    ],
+)
+def test_bad_usage_is_exit_status_2(capsys, words, message):
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_help_is_the_benchmarks_own(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["bench", "osu_latency", "--help"])
+    assert caught.value.code == 0
+    said = capsys.readouterr().out
+    assert "usage: mpilab bench osu_latency" in said and "--cpu-list" in said
+
+
+def test_figures_stay_with_the_other_bench():
+    assert command.options(["bench", "recorder_overhead_ns"]) is None
+    assert command.options(["bench"]) is None
+    assert command.options(["run", "osu_bcast"]) is None

@@ -1,0 +1,40 @@
+"""The figures that hold our kernels against Open MPI's: what is compared with what."""
+
+import pytest
+
+from mpilab import figures_sweeps, openmpi
+from mpilab.bench import FIGURES
+from mpilab.promises import kernels_of
+
+OTHER_THAN_OURS = {
+    "allgather": {"default", "linear", "two_proc", "sparbit"},
+    "allreduce": {"default", "basic_linear", "nonoverlapping"},
+    "barrier": {"default", "two_proc"},
+}
+
+
+@pytest.mark.parametrize("collective", figures_sweeps.COLLECTIVES)
+def test_each_algorithm_of_open_mpi_is_held_against_ours_of_the_same_kind(collective):
+    theirs = set(openmpi.algorithms()[collective].values())
+    others = OTHER_THAN_OURS.get(collective, {"default"})
+    ours = {figures_sweeps.same_algorithm(collective, name) for name in theirs - others}
+    assert {f"{collective}_{name}" for name in ours} <= set(kernels_of(collective))
+    assert len(ours) == len(theirs - others)
+    for name in others & theirs:
+        assert f"{collective}_{name}" not in kernels_of(collective) or name == "linear"
+
+
+def test_the_ratios_are_ours_over_theirs_and_the_worst_size_counts(monkeypatch):
+    medians = {
+        ("ours", "linear", 4, 8): 2.0, ("openmpi", "basic_linear", 4, 8): 1.0,
+        ("ours", "chain", 4, 8): 3.0, ("openmpi", "chain", 4, 8): 4.0,
+        ("ours", "linear", 4, 64): 5.0, ("openmpi", "default", 4, 64): 10.0,
+    }  # fmt: skip
+    monkeypatch.setattr(figures_sweeps, "_medians", lambda collective, number: medians)
+    assert figures_sweeps.same_algorithm_ratios("bcast") == [2.0, 0.75]
+    assert figures_sweeps.best_ratios("bcast") == [2.0] * figures_sweeps.SWEEPS
+
+
+def test_every_collective_has_both_figures():
+    for collective in figures_sweeps.COLLECTIVES:
+        assert {f"{collective}_same_algorithm_ratio", f"{collective}_best_ratio"} <= set(FIGURES)
