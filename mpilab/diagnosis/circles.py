@@ -37,7 +37,7 @@ def head_to_head(evidence):
     receiving = _blocked_in(evidence, lambda want: want.call.receives and want.call.peer >= 0)
     targets = {rank: [want.call.peer for want in wants] for rank, wants in receiving.items()}
     cycle = _cycle(targets)
-    if not cycle or all(wanted.from_another(evidence, rank) for rank in cycle):
+    if not cycle or any(wanted.from_another(evidence, rank) for rank in cycle):
         return None
     waiting = [receiving[rank][0].waiting for rank in _circles(targets, cycle)]
     if len({bool(receiving[rank][0].waiting.flags & WAITS) for rank in cycle}) > 1:

@@ -2,7 +2,7 @@
 
 import re
 
-from mpilab.diagnosis import mpi_error, unset_requests, words
+from mpilab.diagnosis import given, mpi_error, unset_requests, words
 from mpilab.diagnosis.evidence import CELL
 from mpilab.diagnosis.model import CRASH, Diagnosis, Place
 from mpilab.hang import BLOCKED
@@ -49,10 +49,6 @@ MEANINGS = {
         "it called MPI_Abort",
         "MPI_Abort ends all ranks at once. A kernel returns an error code instead."),
 }  # fmt: skip
-IN_PLACE_HINT = (
-    "MPI_IN_PLACE is no address: with it there is no send buffer, and your block is in the receive "
-    "buffer already. Ask for sendbuf == MPI_IN_PLACE before you read from sendbuf."
-)
 ABORTED = (
     "abort() was called",
     "abort() ends the program at once. If it was your kernel: return an error code instead. Look "
@@ -85,11 +81,16 @@ def crash(evidence):
     pattern = _pattern(evidence, rank, what)
     meaning, hint = MEANINGS.get(pattern, ABORTED if what == "SIGABRT" else ("", ""))
     if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
-        pattern, meaning, hint = IN_PLACE, "it took MPI_IN_PLACE for an address", IN_PLACE_HINT
+        pattern, meaning = IN_PLACE, "it took MPI_IN_PLACE for an address"
+        hint = given.in_place(evidence.result.case)
     unset = _unset(evidence, rank) if pattern in (NULL_POINTER, NOT_YOURS, IN_PLACE) else ""
     if unset:
         pattern, meaning, hint = unset_requests.PATTERN, unset, unset_requests.HINT
     place, where = _place(evidence, rank)
+    if pattern == NULL_POINTER:
+        hint = given.null_buffer(evidence.result.case, rank) or hint
+    elif pattern == DIVISION:
+        hint = f"{hint} {given.zero_tunables(evidence, place)}".rstrip()
     failed = mpi_error.mpi_error(evidence)
     if failed is not None:
         end = _headline(rank, what, pattern, "" if unset else meaning, where)

@@ -1,6 +1,6 @@
 """What an error of each class means, in a student's words, and what to do about it."""
 
-from mpilab.diagnosis import no_such_rank, unset_requests, words
+from mpilab.diagnosis import given, no_such_rank, unset_requests, words
 from mpilab.recording import ANY
 
 # class -> (pattern, what is wrong, what to do)
@@ -74,14 +74,21 @@ def explained(evidence, call, waiting, name):
         hint = no_such_rank.hint(evidence, call)
     elif name == "MPI_ERR_REQUEST" and (unset := unset_requests.meaning(evidence, waiting)):
         meaning, hint = unset, unset_requests.HINT
-    elif name == "MPI_ERR_TYPE" and evidence.result.case.in_place:
+    elif name == "MPI_ERR_TYPE" and _no_send_type(evidence.result.case):
         hint = IN_PLACE_HINT
+    elif name == "MPI_ERR_BUFFER":
+        hint = given.null_buffer(evidence.result.case, call.rank) or hint
     elif name == "MPI_ERR_COUNT" and call.count < 0:
         meaning = f"the count is {call.count}"
     elif name == "MPI_ERR_TAG" and (call.sends or call.receives):
         meaning = f"the tag is {call.tag}"
         meaning += ", MPI_ANY_TAG, which is for receives only" if call.tag == ANY else ""
     return pattern, meaning, hint
+
+
+def _no_send_type(case):
+    """Was MPI_DATATYPE_NULL given for sendtype (src_c/harness/allgather.c)?"""
+    return case.in_place and case.collective == "allgather"
 
 
 def _truncation(call):

@@ -7,10 +7,8 @@ had come is known wherever it lies.
 from collections import Counter
 from typing import NamedTuple
 
-import numpy as np
-
+from mpilab.diagnosis import deliveries
 from mpilab.expected import COLLECTIVES, block_places
-from mpilab.recording import SENDS
 
 LOOKED_AT, BEGINNING = 4096, 16
 LEAST_BYTES = 4  # fewer may be alike by chance
@@ -66,7 +64,7 @@ def explain(evidence, found):
         f"Rank {fill.rank}'s block {fill.block} holds what was in {whose} block {fill.slot} "
         "before anything had been put there: "
     )
-    calls = _sends(evidence, fill.source)
+    calls = deliveries.sends(evidence, fill.source)
     lines = {evidence.spot(call.site) for call in calls}
     at = evidence.at(calls[0]) if len(lines) == 1 else ""
     if pattern == OWN_BLOCK:
@@ -87,18 +85,9 @@ def explain(evidence, found):
             "sent. Wait for a block before you send it on."
         )
     senders = {fill.source for fill in found if fill.source != fill.rank}
-    places = [call for source in sorted(senders)[:64] for call in _sends(evidence, source)]
+    places = [
+        call for source in sorted(senders)[:64] for call in deliveries.sends(evidence, source)
+    ]
     if fill.source == fill.rank or len({evidence.spot(call.site) for call in places}) > 1:
         return pattern, hint, ()  # which of several lines it was, nobody knows
     return pattern, hint, evidence.places(places, "send it here")
-
-
-def _sends(evidence, rank):
-    """A send of each line of `rank` that sends to others."""
-    recorded = evidence.ranks[rank]
-    if recorded is None:
-        return []
-    records = recorded.records
-    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
-    _, first = np.unique(records["site"][chosen], return_index=True)
-    return evidence.calls(rank, np.flatnonzero(chosen)[first].tolist())

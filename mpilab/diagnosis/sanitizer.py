@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from mpilab.diagnosis import mpi_error, unset_requests
-from mpilab.diagnosis.crash import IN_PLACE, IN_PLACE_HINT
+from mpilab.diagnosis import certain, given, mpi_error, unset_requests
+from mpilab.diagnosis.crash import IN_PLACE
 from mpilab.diagnosis.error_classes import name as error_name
 from mpilab.diagnosis.model import SANITIZER, Diagnosis, Place
 from mpilab.diagnosis.reports import (
@@ -24,8 +24,7 @@ __all__ = ["beside_calls", "diagnose_report", "parse", "separate"]
 
 _HINTS = {
     OUT_OF_BOUNDS: "Count how many elements the buffer holds and how many this line touches: the "
-    "first index is 0, the last is one less than the number of elements. The receive buffer has "
-    "recvcount elements for each rank.",
+    "first index is 0, the last is one less than the number of elements.",
     USE_AFTER_FREE: "Memory must not be touched after free(), nor freed twice, nor used after the "
     "function or block that it belongs to has ended. A request that is still active counts as a "
     "user: complete it before you free its buffer.",
@@ -64,6 +63,7 @@ def beside_calls(diagnosis, report, evidence):
     """The diagnosis of `report` (see `diagnose_report`) after a look at the calls of the run: one
     that failed before, or requests that nobody started, may be what led there."""
     rank = diagnosis.ranks[0]
+    diagnosis = _with_what_was_given(diagnosis, report, evidence, rank)
     if report.kind not in ("SEGV", "BUS"):
         # The report is exact; a wild address tells nothing of where it came from.
         before = [call for call in evidence.failed() if call.error not in mpi_error.NO_FAULT][:1]
@@ -81,9 +81,23 @@ def beside_calls(diagnosis, report, evidence):
                        headline=f"rank {rank}: {unset}{line}")  # fmt: skip
     if evidence.result.case.in_place and 0 < (report.address or 0) < FIRST_PAGE:
         line = f" in line {report.frames[0][2]}" if report.frames else ""
-        return replace(diagnosis, pattern=IN_PLACE, hint=IN_PLACE_HINT,
+        return replace(diagnosis, pattern=IN_PLACE,
+                       hint=given.in_place(evidence.result.case),
                        headline=f"rank {rank} took MPI_IN_PLACE for an address{line}")  # fmt: skip
     return diagnosis
+
+
+def _with_what_was_given(diagnosis, report, evidence, rank):
+    """The diagnosis with what is known of the kernel's own buffers and tunables."""
+    case, place = evidence.result.case, diagnosis.places[0] if diagnosis.places else None
+    more = ""
+    if report.pattern == OUT_OF_BOUNDS and "receive buffer" in report.object:
+        more = f"The kernel was given {certain.SIZES[case.collective]}."
+    elif report.pattern == NULL_POINTER:
+        more = given.null_buffer(case, rank)
+    elif report.pattern == DIVISION_BY_ZERO:
+        more = given.zero_tunables(evidence, place)
+    return replace(diagnosis, hint=f"{diagnosis.hint} {more}".rstrip()) if more else diagnosis
 
 
 def _place(frame, label, source_line, column=0):

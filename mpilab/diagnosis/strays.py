@@ -141,7 +141,8 @@ def _why_nothing_comes(evidence, call):
             f"{sent or 'none'} in return: look for an if that skips the send."
         )
     size = evidence.size
-    power = "" if size & (size - 1) == 0 else f" because {size} ranks are no power of two"
+    is_power = size & (size - 1) == 0
+    power = "" if sent or is_power else f" because {size} ranks are no power of two"
     has_begun = wanted.sends(evidence, call.peer) or wanted.received(evidence, call.peer)
     first = "" if has_begun else "a return that comes too early, "
     last = ", or a return or a break that comes too early" if has_begun else ""

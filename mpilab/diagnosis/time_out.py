@@ -221,7 +221,7 @@ def _last_words(evidence, state):
     if call is None:
         return "{Ranks} {has} made no MPI call at all."
     if evidence.is_copy(call):
-        return "{Ranks} {has} only placed the own block so far."
+        return "{Ranks} {has} only copied its own data so far."
     if evidence.ranks[state.rank].header["dropped"] > 0:
         return (
             "{Ranks} {goes} on making MPI calls, more than a recording holds; the last "

@@ -1,6 +1,7 @@
-"""Which blocks came out wrong: ranks against the blocks of their receive buffers."""
+"""Which blocks came out wrong: ranks against blocks, or elements, of their receive buffers."""
 
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -8,42 +9,72 @@ import plotly.graph_objects as go
 from mpilab.errors import InputError
 from mpilab.plots import style
 
-RIGHT, WRONG, UNTOUCHED, ELSEWHERE = 0, 1, 2, 3
-NAMES = ("right", "wrong", "never written", "another rank's block")
-SYMBOLS = ("✓", "✗", "○", "2")
+RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
+NAMES = ("right", "wrong", "never written", "another rank's block", "no receive buffer")
+SYMBOLS = ("✓", "✗", "○", "2", "")
 # Opaque, so that plotly can choose a legible colour for the symbol in a cell.
-COLOURS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443")
-TITLE = "Blocks of the receive buffers"
+COLOURS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443", "#f1f2f4")
+TITLE, TITLE_OF_ELEMENTS = "Blocks of the receive buffers", "Elements of the receive buffers"
 # Above that, a tick in every right cell would hide the others.
 TICKED = 256
 SENTENCES_A_RANK = 24
 
 
-def blocks(grid, source=None, details=None, title=TITLE):
+def blocks(grid, source=None, details=None, columns=None, title=None):
     """Figure of a wrong result: a row for each rank, a column for each block of its buffer.
 
-    grid     int [ranks, blocks]: RIGHT, WRONG, UNTOUCHED (never written) or ELSEWHERE (it holds
-             another rank's block).
-    source   int [ranks, blocks]: for ELSEWHERE, the rank whose block lies there.
-    details  {(rank, block): words}, e.g. 'expected 5, got 7', for those that are not right.
+    grid     int [ranks, columns]: RIGHT, WRONG, UNTOUCHED (never written), ELSEWHERE (it holds
+             another rank's block) or ABSENT (the rank has no receive buffer).
+    source   int [ranks, columns]: for ELSEWHERE, the rank whose block lies there.
+    details  {(rank, column): words}, e.g. 'expected 5, got 7', for those that are not right.
+    columns  where a buffer is one block: names of the elements in each column, e.g. '0 to 15'.
 
     Up to 64 x 64 stays readable. Raises InputError where shapes or codes don't fit.
     """
     grid = np.asarray(grid)
     if grid.ndim != 2 or not np.isin(grid, range(len(NAMES))).all():
-        raise InputError(f"grid of shape {grid.shape}: give a code of 0 to 3 a rank and block.")
+        raise InputError(
+            f"grid of shape {grid.shape}: give a code of 0 to {len(NAMES) - 1} a rank and block."
+        )
     source = np.full(grid.shape, -1) if source is None else np.asarray(source)
     if source.shape != grid.shape:
         raise InputError(f"source of shape {source.shape} does not fit a grid of {grid.shape}.")
-    details = details or {}
-    figure = go.Figure(_cells(grid, source, details))
+    if columns is not None and len(columns) != grid.shape[1]:
+        raise InputError(f"{len(columns)} columns named for a grid of shape {grid.shape}.")
+    title = title or (TITLE if columns is None else TITLE_OF_ELEMENTS)
+    shown = _Shown(grid, source, details or {}, columns)
+    figure = go.Figure(_cells(shown))
     for code in np.unique(grid):
         figure.add_trace(_legend_entry(int(code)))
-    _lay_out(figure, title, *grid.shape)
-    return style.finish(figure, _alt(title, grid, source, details))
+    _lay_out(figure, title, columns, *grid.shape)
+    return style.finish(figure, _alt(title, shown))
 
 
-def _cells(grid, source, details):
+class _Shown(NamedTuple):
+    """What is drawn, and its words."""
+
+    grid: np.ndarray
+    source: np.ndarray
+    details: dict
+    columns: tuple | None
+
+    def place(self, column):
+        """'block 2', 'element 7', 'elements 8 to 15'."""
+        if self.columns is None:
+            return f"block {column}"
+        name = self.columns[column]
+        return f"element{'s' * (not name.isdigit())} {name}"
+
+    def words(self, rank, column):
+        """'rank 1, block 2: wrong; expected 5, got 7'."""
+        state = _state(self.grid[rank, column], self.source[rank, column])
+        words = f"rank {rank}, {self.place(column)}: {state}"
+        said = self.details.get((rank, column))
+        return f"{words}; {said}" if said else words
+
+
+def _cells(shown):
+    grid, source = shown.grid, shown.source
     steps = [(code + end) / len(NAMES) for code in range(len(NAMES)) for end in (0, 1)]
     return go.Heatmap(
         z=grid.tolist(),
@@ -60,7 +91,7 @@ def _cells(grid, source, details):
         textfont=dict(size=14 if max(grid.shape) <= 16 else 11 if max(grid.shape) <= 32 else 9),
         hovertext=[
             [
-                escape(_words(rank, block, grid, source, details)).replace("; ", "<br>")
+                escape(shown.words(rank, block)).replace("; ", "<br>")
                 for block in range(grid.shape[1])
             ]
             for rank in range(grid.shape[0])
@@ -76,19 +107,13 @@ def _symbol(code, whose, cells):
     return str(whose) if code == ELSEWHERE and whose >= 0 else SYMBOLS[code]
 
 
-def _words(rank, block, grid, source, details):
-    """'rank 1, block 2: wrong; expected 5, got 7'."""
-    words = f"rank {rank}, block {block}: {_state(grid[rank, block], source[rank, block])}"
-    said = details.get((rank, block))
-    return f"{words}; {said}" if said else words
-
-
 def _state(code, whose):
     return f"rank {whose}'s block" if code == ELSEWHERE and whose >= 0 else NAMES[code]
 
 
 def _legend_entry(code):
-    name = NAMES[code] + (" (whose: the number)" if code == ELSEWHERE else f" {SYMBOLS[code]}")
+    said = "(whose: the number)" if code == ELSEWHERE else SYMBOLS[code]
+    name = f"{NAMES[code]} {said}".rstrip()
     return go.Scatter(
         x=[None],
         y=[None],
@@ -99,7 +124,7 @@ def _legend_entry(code):
     )
 
 
-def _lay_out(figure, title, ranks, columns):
+def _lay_out(figure, title, names, ranks, columns):
     def ticks(count):
         return list(range(0, count, max(1, -(-count // 16))))
 
@@ -112,9 +137,11 @@ def _lay_out(figure, title, ranks, columns):
         legend=dict(orientation="h", x=0, xanchor="left", y=1.02, yanchor="bottom"),
         modebar=dict(remove=["select2d", "lasso2d"]),
     )
+    named = {} if names is None else dict(ticktext=[names[column] for column in ticks(columns)])
     figure.update_xaxes(
-        title="block (rank that it comes from)",
+        title="block (rank that it comes from)" if names is None else "elements of the buffer",
         tickvals=ticks(columns),
+        **named,
         range=[-0.5, max(columns, 8 if columns <= 8 else columns) - 0.5],
         showgrid=False,
         showline=False,
@@ -128,22 +155,26 @@ def _lay_out(figure, title, ranks, columns):
     )
 
 
-def _alt(title, grid, source, details):
-    wrong = int((grid != RIGHT).sum())
+def _alt(title, shown):
+    grid, details = shown.grid, shown.details
+    wrong = (grid != RIGHT) & (grid != ABSENT)
     counts = [
         f"{int((grid == code).sum())} {NAMES[code]}"
         for code in (WRONG, UNTOUCHED, ELSEWHERE)
         if (grid == code).any()
     ]
+    there = int((grid != ABSENT).sum())
+    what = "blocks" if shown.columns is None else "places"
     lines = [
-        f"{title}: {wrong} of {grid.size} blocks on {grid.shape[0]} ranks are not right"
+        f"{title}: {int(wrong.sum())} of {there} {what} on "
+        f"{int((grid != ABSENT).any(axis=1).sum())} ranks are not right"
         + (f" ({', '.join(counts)})." if counts else ".")
     ]
     for rank in range(grid.shape[0]):
         told = [
-            f"block {block}: {_state(grid[rank, block], source[rank, block])}"
+            f"{shown.place(block)}: {_state(grid[rank, block], shown.source[rank, block])}"
             + (f" ({details[rank, block]})" if details.get((rank, block)) else "")
-            for block in np.flatnonzero(grid[rank] != RIGHT).tolist()
+            for block in np.flatnonzero(wrong[rank]).tolist()
         ]
         if len(told) > SENTENCES_A_RANK:
             told[SENTENCES_A_RANK:] = [f"and {len(told) - SENTENCES_A_RANK} more"]

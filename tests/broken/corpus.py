@@ -1,9 +1,11 @@
 """The broken kernels of this folder: what their headers say, and running them.
 
-Every NAME.c holds one kernel, allgather_NAME, with one fault. Its header is a comment of lines
+Every NAME.c holds one kernel with one fault: allgather_NAME, or, where its header names another
+collective, the function NAME, which begins with that. The header is a comment of lines
 "Key: value":
 
     Fault       what is wrong, in words.
+    Collective  of the kernel; allgather, if left out.
     Case        the case in which it shows: keys of mpilab.harness.Case, 'strict' for strict=True.
                 Without it the kernel is only compiled.
     Diagnosis   the kind that the diagnosis has to have (mpilab.diagnosis.model.KINDS).
@@ -102,10 +104,20 @@ class Broken:
         return tuple(said.split())
 
     @property
+    def collective(self):
+        """The collective that the kernel should be."""
+        return self.header.get("Collective", "allgather")
+
+    @property
+    def function(self):
+        """The name of the kernel."""
+        return self.name if "Collective" in self.header else f"allgather_{self.name}"
+
+    @property
     def case(self):
         """The Case in which the fault shows."""
         words = (word.partition("=") for word in self.header["Case"].split())
-        return Case("allgather", **{key: _value(value) for key, _, value in words})
+        return Case(self.collective, **{key: _value(value) for key, _, value in words})
 
     def build(self, directory):
         """Compile it as it is; mpilab.build.Built, or BuildError."""
@@ -114,11 +126,10 @@ class Broken:
     def run(self, library, cluster=None):
         """The Result on the engines of `cluster`, or with mpirun where there is none."""
         limits = LIMITS | {"limit": float(self.header.get("Limit", LIMIT_S))}
-        function = f"allgather_{self.name}"
         if cluster is not None:
-            results = interactive.run_cases(cluster, library, function, [self.case], **limits)
+            results = interactive.run_cases(cluster, library, self.function, [self.case], **limits)
         else:
-            results = launch.run_cases(library, function, [self.case], sanitize=self.sanitize,
+            results = launch.run_cases(library, self.function, [self.case], sanitize=self.sanitize,
                                        **limits)  # fmt: skip
         return results[0]
 

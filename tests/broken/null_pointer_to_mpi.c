@@ -1,5 +1,5 @@
-/* Fault: a helper array that was never allocated is given to MPI as a buffer.
- * Case: ranks=2 count=4
+/* Fault: a helper array never allocated goes to MPI, which asks for NULL only with its own types.
+ * Case: ranks=2 count=4 datatype=contiguous
  * Diagnosis: crash
  * Pattern: a null pointer
  * Ranks: any

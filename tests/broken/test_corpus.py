@@ -65,6 +65,11 @@ PATTERNS = {
         "blocks never written", "blocks in the wrong place", "own block missing",
         "out of the receive buffer", "send buffer changed", "extent ignored",
         "a request never completed", "a block sent too early", "the wrong block sent",
+        "message never received", "part of the message missing", "parts in the wrong place",
+        "a message sent on too early", "the root's message changed", "the block of another rank",
+        "a contribution missing", "a contribution counted twice", "contributions never combined",
+        "recvbuf combined before it was set", "order of a non-commutative operation",
+        "left too early",
     },
     LEAK: {"request leaked", "communicator leaked", "datatype leaked", "unexpected message"},
     TIME_OUT: {"an endless loop"},
@@ -219,10 +224,22 @@ def test_the_corpus_covers_every_pattern_and_every_kind():
 
 @pytest.mark.parametrize("broken", CORPUS, ids=[broken.name for broken in CORPUS])
 def test_a_header_is_whole_and_names_what_there_is(broken):
-    keys = {"Fault", "Case", "Diagnosis", "Pattern", "Ranks", "Limit", "Build", "Backends"}
+    keys = {
+        "Fault",
+        "Collective",
+        "Case",
+        "Diagnosis",
+        "Pattern",
+        "Ranks",
+        "Limit",
+        "Build",
+        "Backends",
+    }
     assert set(broken.header) <= keys and broken.header["Fault"].endswith(".")
-    assert f"allgather_{broken.name}(" in broken.source or (
-        f"MPILAB_ALLGATHER({broken.name})\n{{" in broken.source
+    assert broken.function.startswith(f"{broken.collective}_")
+    algorithm = broken.function.removeprefix(f"{broken.collective}_")
+    assert f"{broken.function}(" in broken.source or (
+        f"MPILAB_{broken.collective.upper()}({algorithm})\n{{" in broken.source
     )
     assert broken.pattern is None or broken.pattern in PATTERNS[broken.kind]
     assert broken.lines or broken.kind == WRONG_RESULT

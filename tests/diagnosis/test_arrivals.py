@@ -84,3 +84,17 @@ def test_a_message_too_long_for_a_receive_from_any_rank_is_one_of_another_step()
 def test_a_message_too_long_for_a_receive_with_a_name_keeps_its_hint():
     found = told([got(1, got_bytes=32, error=ERR_TRUNCATE)], (0, 1, 2))
     assert "Compare count and datatype" in found.hint
+
+
+def test_a_gather_into_one_place_is_told_by_its_root_alone():
+    case = Case("gather", 3, 2)
+
+    def change(rank, received, before, right):
+        for slot in (1, 2) if rank == 0 else ():
+            received[block_places(case, slot)] = before[block_places(case, slot)]
+        if rank == 0:
+            received[block_places(case, 0)] = right[block_places(case, 2)]
+
+    found = diagnose(run_of([got(1), got(2)], [], [], outcome="done", finished=range(3), case=case,
+                            outputs=outputs_of(case, change)))  # fmt: skip
+    assert found.hint.startswith("Every block was received into the place of the rank's own block")

@@ -215,6 +215,17 @@ def test_a_ring_that_receives_from_the_wrong_side_is_no_head_to_head():
     assert found.ranks == (0, 1, 2)
 
 
+def test_a_circle_with_a_message_from_a_rank_outside_of_it_is_no_head_to_head():
+    found = diagnosed([recv(2, line=4)], [over(send(2, line=6))], [recv(0, line=4)], finished=[1])
+    assert (found.pattern, found.ranks) == ("a receive from the wrong rank", (2,))
+    assert "Rank 2 waits for rank 0 (line 4), which never sends to it; but rank 1" in found.hint
+
+
+def test_a_number_of_ranks_is_not_blamed_for_a_second_message_that_does_not_come():
+    found = diagnosed([over(recv(1)), recv(1)], [over(send(0))], [], finished=[1, 2])
+    assert found.pattern == "a loop that ends early" and "power of two" not in found.hint
+
+
 @pytest.mark.parametrize("record", [send(0, line=5, name="Ssend"), recv(0, line=5)])
 def test_a_message_to_oneself_is_told(record):
     found = diagnosed([record], [recv(0)])

@@ -49,3 +49,21 @@ def test_a_case_that_is_as_small_as_can_be_costs_nothing():
 def test_what_does_not_matter_for_the_fault_is_kept():
     case = replace(LARGE, seed=9)
     assert smallest(case, lambda smaller: True, budget=40)[0].seed == 9
+
+
+def test_with_fewer_ranks_than_its_number_the_root_is_the_last_one():
+    asked = []
+    case = Case("reduce", 5, 8, root=4, op="compose", segment=8)
+    found, _ = smallest(case, lambda one: asked.append(one) or one.ranks >= 3, budget=40)
+    assert found == Case("reduce", 3, 0)
+    assert [one.root for one in asked[:3]] == [0, 1, 2]
+
+
+def test_a_root_and_an_operation_that_matter_are_kept():
+    case = Case("reduce", 4, 2, root=3, op="compose")
+    found, _ = smallest(case, lambda one: one.root > 0 and one.op == "compose", budget=40)
+    assert found == Case("reduce", 2, 0, root=1, op="compose")
+
+
+def test_a_case_of_a_barrier_gets_smaller_too():
+    assert smallest(Case("barrier", 6, 0), lambda one: one.ranks > 2)[0] == Case("barrier", 3, 0)

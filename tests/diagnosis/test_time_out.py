@@ -112,4 +112,4 @@ def test_the_copy_of_the_own_block_is_no_last_call():
     found = timed_out([over(send(0, **own)), over(recv(0, **own))], [], finished=[1],
                       samples={0: [14]})  # fmt: skip
     assert found.lines == (14,)
-    assert found.notes == ("Rank 0 has only placed the own block so far.",)
+    assert found.notes == ("Rank 0 has only copied its own data so far.",)

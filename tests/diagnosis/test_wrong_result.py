@@ -140,7 +140,7 @@ def test_the_grid_and_the_picture_tell_every_block():
             received[places(2)[0]] ^= 1
 
     outputs = outputs_of(CASE, change)
-    codes, source, details = picture(CASE, outputs)
+    codes, source, details, columns = picture(CASE, outputs)
     assert codes.tolist() == [[RIGHT] * 3, [UNTOUCHED, ELSEWHERE, WRONG], [RIGHT] * 3]
     assert source.tolist() == [[0, 1, 2], [-1, 2, -1], [0, 1, 2]]
     assert set(details) == {(1, 0), (1, 1), (1, 2)}
@@ -148,7 +148,7 @@ def test_the_grid_and_the_picture_tell_every_block():
     assert (grid(CASE, outputs) == codes).all()
     assert (RIGHT, WRONG, UNTOUCHED, ELSEWHERE) == (
         blocks.RIGHT, blocks.WRONG, blocks.UNTOUCHED, blocks.ELSEWHERE)  # fmt: skip
-    assert blocks.blocks(codes, source, details).data
+    assert columns is None and blocks.blocks(codes, source, details, columns).data
 
 
 def test_the_first_difference_of_a_right_block_is_none():
@@ -175,3 +175,27 @@ def test_an_error_code_without_a_failed_call_is_told():
     found = diagnose(Result(CASE, "done", outputs=outputs))
     assert (found.kind, found.pattern, found.ranks) == ("mpi-error", "", (2,))
     assert found.headline == "the kernel returned error code 7 (MPI_ERR_REQUEST) on rank 2"
+
+
+def test_blocks_of_a_gather_that_are_off_by_the_root_are_told_so():
+    case = Case("gather", 4, 2, root=1)
+
+    def rotate(rank, received, before, right):
+        for block in range(4) if rank == 1 else ():
+            received[places(block, case)] = right[places((block + 1) % 4, case)]
+
+    found = diagnosed(case, rotate)
+    assert (found.pattern, found.ranks) == ("blocks in the wrong place", (1,))
+    assert "All are off by 1, the number of the root" in found.hint
+
+
+def test_a_gather_without_the_roots_own_block_is_known():
+    case = Case("gather", 3, 2, root=2)
+
+    def leave_out(rank, received, before, right):
+        if rank == 2:
+            received[places(2, case)] = before[places(2, case)]
+
+    found = diagnosed(case, leave_out)
+    assert (found.pattern, found.ranks) == ("own block missing", (2,))
+    assert found.hint.startswith("The root also has to put its own block")

@@ -7,7 +7,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.blocks import ELSEWHERE, RIGHT, UNTOUCHED, WRONG, blocks
+from mpilab.plots.blocks import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, blocks
 
 
 @pytest.fixture
@@ -81,8 +81,26 @@ def test_the_text_alternative_of_a_rank_with_nothing_right_is_cut():
 
 
 @pytest.mark.parametrize(
-    ("grid", "source"), [([1, 2], None), ([[4]], None), ([[0, 0]], [[0]]), ([[-1]], None)]
+    ("grid", "source"), [([1, 2], None), ([[5]], None), ([[0, 0]], [[0]]), ([[-1]], None)]
 )
 def test_what_is_no_grid_of_codes_is_refused(grid, source):
     with pytest.raises(InputError, match="shape"):
         blocks(grid, source)
+
+
+def test_elements_are_named_and_ranks_without_a_buffer_stay_empty():
+    figure = blocks([[RIGHT, WRONG], [ABSENT, ABSENT]], details={(0, 1): "rank 1 alone"},
+                    columns=("0", "1 to 3"))  # fmt: skip
+    assert figure.layout.xaxis.title.text == "elements of the buffer"
+    assert list(figure.layout.xaxis.ticktext) == ["0", "1 to 3"]
+    assert [list(row) for row in heat(figure).text] == [["✓", "✗"], ["", ""]]
+    assert style.alt(figure).splitlines() == [
+        "Elements of the receive buffers: 1 of 2 places on 1 ranks are not right (1 wrong).",
+        "Rank 0: elements 1 to 3: wrong (rank 1 alone).",
+    ]
+    assert "no receive buffer" in {trace.name for trace in figure.data[1:]}
+
+
+def test_names_for_another_number_of_columns_are_refused():
+    with pytest.raises(InputError, match="2 columns named"):
+        blocks([[RIGHT]], columns=("0", "1"))

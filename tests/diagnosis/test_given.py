@@ -1,0 +1,60 @@
+"""What a kernel was given explains null pointers, MPI_IN_PLACE and divisions by zero."""
+
+import pytest
+
+from mpilab.diagnosis import given
+from mpilab.diagnosis.model import Place
+from mpilab.harness import Case
+
+
+@pytest.mark.parametrize(
+    ("collective", "name"), [("gather", "recvbuf"), ("reduce", "recvbuf"), ("scatter", "sendbuf")]
+)
+def test_the_buffer_that_only_the_root_has_is_null_elsewhere(collective, name):
+    case = Case(collective, 4, 2, root=2)
+    said = given.null_buffer(case, 1)
+    assert said.startswith(f"On rank 1 {name} is NULL: in a {collective} only the root has a")
+    assert "Is rank 0 taken for the root, which is rank 2 here?" in given.null_buffer(case, 0)
+    assert given.null_buffer(case, 2) == given.null_buffer(case, None) == ""
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "bcast"])
+def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
+    assert given.null_buffer(Case(collective, 3, 2), 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("collective", "said"),
+    [("allgather", "there is no send buffer, and your block is in the receive buffer already"),
+     ("gather", "there is no send buffer at the root, and your block is"),
+     ("reduce", "there is no send buffer at the root, and your data are"),
+     ("allreduce", "there is no send buffer, and your data are"),
+     ("scatter", "the root has no receive buffer, and its own block stays where it is")],
+)  # fmt: skip
+def test_what_in_place_means_differs(collective, said):
+    assert said in given.in_place(Case(collective, 2, 2, in_place=True))
+
+
+class Ran:
+    """As much of an Evidence as is asked for."""
+
+    library = "kernel.so"
+
+    def __init__(self, case):
+        self.result = type("Result", (), {"case": case})()
+
+
+def said(monkeypatch, case, *lines):
+    monkeypatch.setattr("mpilab.diagnosis.given.source_line",
+                        lambda library, file, line: lines[line - 1])  # fmt: skip
+    return given.zero_tunables(Ran(case), Place(len(lines)))
+
+
+def test_tunables_that_are_zero_are_named_if_the_kernel_uses_them(monkeypatch):
+    line = "const long bytes = mpilab_tuning.segment_bytes;"
+    assert said(monkeypatch, Case("bcast", 2, 4), line, "count / bytes").startswith(
+        "In this run mpilab_tuning.segment_bytes is 0, which asks for the algorithm's own default"
+    )
+    assert said(monkeypatch, Case("bcast", 2, 4, segment=8), line, "count / bytes") == ""
+    assert said(monkeypatch, Case("bcast", 2, 4), "count / bytes", "") == ""
+    assert given.zero_tunables(Ran(Case("bcast", 2, 4)), None) == ""
