@@ -127,12 +127,6 @@ def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=Fal
         raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
 
-def cell_source(cell):
-    """C text of a %%kernel cell. The magic becomes an empty line: lines keep their numbers."""
-    first, newline, rest = cell.partition("\n")
-    return newline + rest if first.startswith("%%") else cell
-
-
 def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
     """Compile and link C text into `directory`/`stem`.so; returns Built.
 

@@ -9,11 +9,20 @@ from dataclasses import replace
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import LEAK
 from mpilab.errors import Ungradable
+from mpilab.expected import COLLECTIVES
 from mpilab.formula import evaluate, names_of
 from mpilab.result import ERROR, SKIPPED, Result
+from mpilab.rubric import MOST
 from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
-_UNITS = {"rounds": "rounds", "messages": "messages", "bytes": "bytes in messages"}
+# quantity -> what a number of it is called, and what the evidence calls it
+_WORDS = {
+    "rounds": ("round", "", "rounds counted"),
+    "messages": ("message", "", "messages counted"),
+    "bytes": ("byte", " in messages", "bytes counted"),
+    "busiest_messages": ("message", " from one rank", "most messages from one rank"),
+    "busiest_bytes": ("byte", " from one rank", "most bytes from one rank"),
+}
 
 
 def plan(exercise, most_ranks=None):
@@ -108,15 +117,19 @@ def first_wrong(item, results, doubts=None):
 
 
 def _about(exercise, case):
-    options = [f"ranks={case.ranks}", f"count={case.count}"]
-    if case.datatype != "int":
-        options.append(f'datatype="{case.datatype}"')
+    """The case as evidence, with the call that shows it again."""
+    about = {"ranks": case.ranks}
+    if COLLECTIVES[case.collective].has_blocks:
+        about |= {"count": case.count, "datatype": case.datatype}
+    options = [f"{name}={value!r}" for name, value in about.items() if value != "int"]
+    for name, usual in (("root", 0), ("op", "sum"), ("segment", 0), ("fanout", 0), ("radix", 0)):
+        if (value := getattr(case, name)) != usual:
+            about[name] = value
+            options.append(f"{name}={value!r}")
     flags = ("in_place", "reversed", "strict")
     options += [f"{name}=True" for name in flags if getattr(case, name)]
-    return {
-        "ranks": case.ranks, "count": case.count, "datatype": case.datatype,
-        "reproduce": f'mpilab.run("{exercise.function}", {", ".join(options)})',
-    }  # fmt: skip
+    options = ", ".join(options).replace("'", '"')
+    return {**about, "reproduce": f'mpilab.run("{exercise.function}", {options})'}
 
 
 def _trouble(item, result):
@@ -169,18 +182,31 @@ def _wrong_counts(item, result):
     if not item.counted:
         return None
     recording = _need_recording(result)
-    messages = recording.messages
-    got = {"rounds": recording.rounds, "messages": len(messages),
-           "bytes": int(messages["bytes"].sum())}  # fmt: skip
-    case = result.case
-    wrong = []
+    got, names, wrong = _counts(recording), names_of(result.case), []
     for what, formula in item.counted:
-        expected = evaluate(formula, **names_of(case))
-        if got[what] != expected:
-            wrong.append(f"{got[what]} {_UNITS[what]} where the algorithm has {expected}")
+        quantity = what.removeprefix(MOST)
+        expected, found = evaluate(formula, **names), got[quantity]
+        if found > expected or (found < expected and what == quantity):
+            unit, where, _ = _WORDS[quantity]
+            most = "" if what == quantity else "at most "
+            said = f"{found} {unit}{'s' * (found != 1)}{where}"
+            wrong.append(f"{said} where the algorithm has {most}{expected}")
     if not wrong:
         return None
+    quantities = [what.removeprefix(MOST) for what, _ in item.counted]
     return (
         f"the result is right, but by another algorithm: {', '.join(wrong)}.",
-        {**{f"{what} counted": got[what] for what, _ in item.counted}},
+        {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
     )
+
+
+def _counts(recording):
+    """What a recording shows of each of mpilab.rubric.QUANTITIES."""
+    messages, volume = recording.matrix()
+    return {
+        "rounds": recording.rounds,
+        "messages": int(messages.sum()),
+        "bytes": int(volume.sum()),
+        "busiest_messages": int(messages.sum(axis=1).max(initial=0)),
+        "busiest_bytes": int(volume.sum(axis=1).max(initial=0)),
+    }

@@ -5,15 +5,22 @@ from functools import cached_property
 
 import numpy as np
 
+from mpilab.contents import contents_of
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import LEAK, WRONG_RESULT
 from mpilab.errors import InputError, MpilabError
-from mpilab.harness import GUARD_BYTES, Case
+from mpilab.expected import GUARD_BYTES, collective_of
+from mpilab.harness import Case
 from mpilab.result import DONE, Result
 
 VIEWS = ("timeline", "matrix", "rounds")
 # Of more ranks or blocks no picture of single ones is drawn; the tables still tell.
 PICTURED = 64
+
+
+def usual_count(collective):
+    """Elements that a kernel is run with where nobody says how many: 4, and 0 in a barrier."""
+    return 4 if collective_of(collective).has_blocks else 0
 
 
 @dataclass(frozen=True)
@@ -31,16 +38,29 @@ class KernelRun:
 
     @property
     def blocks(self):
-        """What each rank's receive buffer holds: int32 [rank, block, element], for datatype int."""
+        """What each rank's receive buffer holds: int32 [rank, block, element], for datatype int.
+
+        A bcast, scatter, reduce or allreduce has one block a rank. Where ranks have different
+        numbers of blocks (in a gather or reduce only the root has any), the array is a masked one
+        (numpy.ma), and what a rank does not have is masked.
+        """
         self._need_done()
         case = self.result.case
+        if not collective_of(case.collective).has_blocks:
+            raise InputError(f"{self.function}: a {case.collective} moves no data; see messages")
         if case.datatype != "int":
             raise InputError(f"datatype {case.datatype!r}: blocks are shown for 'int' only")
         rows = [
-            output.received[GUARD_BYTES:][:-GUARD_BYTES].view(np.int32)
+            output.received[GUARD_BYTES:-GUARD_BYTES].view(np.int32)
             for output in self.result.outputs
         ]
-        return np.stack(rows).reshape(case.ranks, -1, case.count)
+        shapes = [collective_of(case.collective).blocks(case, r).received for r in range(len(rows))]
+        if len(set(shapes)) == 1:
+            return np.stack(rows).reshape(case.ranks, shapes[0], case.count)
+        found = np.ma.masked_all((case.ranks, max(shapes), case.count), np.int32)
+        for rank, (row, blocks) in enumerate(zip(rows, shapes, strict=True)):
+            found[rank, :blocks] = row.reshape(blocks, case.count)
+        return found
 
     @property
     def messages(self):
@@ -60,6 +80,9 @@ class KernelRun:
     def diagnosis(self):
         """What is wrong with this run (mpilab.diagnosis.model.Diagnosis); None if nothing is."""
         found = diagnose(self.result)
+        barrier = self._is_mpis_own and self.result.case.collective == "barrier"
+        if barrier and found is not None and found.kind == WRONG_RESULT:
+            return None  # that all have come it learns by messages that nobody recorded
         if found is None or found.kind != WRONG_RESULT or self.smallest is None:
             return found
         case = self.smallest
@@ -100,17 +123,18 @@ class KernelRun:
         if view == "matrix":
             hosts = matrix.hosts(recording)
             return matrix.messages(*recording.matrix(), hosts=hosts, title=self._title())
+        contents_of(self.result.case)  # an InputError for those that have no such picture
         if not self.result.snapshots:
             raise InputError(
                 f"{self.function}: the buffers of this run are too large to be drawn round by "
                 "round; run it with a smaller count"
             )
         states = recorded.buffer_states(recording, self.result.case, self.result.snapshots)
-        return recorded.recorded(recording, states, title=self._title())
+        return recorded.recorded(recording, states, title=self._title(), case=self.result.case)
 
     def figures(self):
         """Figures that belong to the diagnosis: who waits for whom, or which blocks are wrong."""
-        from mpilab.diagnosis import wrong_result
+        from mpilab.diagnosis.pictures import picture
         from mpilab.plots import blocks, waiting
 
         case, found = self.result.case, self.diagnosis
@@ -118,9 +142,14 @@ class KernelRun:
             return []
         if self.result.hang is not None and any(s.waits_for for s in self.result.states):
             return [waiting.waiting(self.result.states, found.cycle)]
-        if found.kind == WRONG_RESULT:
-            return [blocks.blocks(*wrong_result.picture(case, self.result.outputs))]
+        if found.kind == WRONG_RESULT and collective_of(case.collective).has_blocks:
+            return [blocks.blocks(*picture(case, self.result.outputs))]
         return []
+
+    @property
+    def _is_mpis_own(self):
+        """Is it MPI's own collective (src_c/openmpi)? Its messages are below what we record."""
+        return self.function == f"{self.result.case.collective}_openmpi"
 
     def _title(self):
         return f"{self.function}, {self.result.case.describe()}"
@@ -141,14 +170,33 @@ class KernelRun:
         if self.result.recording is not None and self.result.outcome == DONE:
             spans = [output.spans_ns for output in self.result.outputs]
             last = max(span[-1, 1] for span in spans) - min(span[-1, 0] for span in spans)
-            total = int(self.messages["bytes"].sum())
-            yield (
-                f"  messages: {len(self.messages)} in {self.rounds} rounds, {total} bytes in all"
-            )
+            yield from self._traffic()
             yield f"  time:     {last / 1000:.1f} µs from the first rank's start to the last's end"
         for rank, text in sorted(self.result.printed.items()) if self.right else ():
             yield f"  rank {rank} printed:"
             yield from (f"    {line}" for line in text.splitlines())
+
+    def _traffic(self):
+        if self._is_mpis_own:
+            yield "  messages: MPI's own, not recorded"
+            return
+        total = int(self.messages["bytes"].sum())
+        yield f"  messages: {len(self.messages)} in {self.rounds} rounds, {total} bytes in all"
+        yield from self._busiest()
+
+    def _busiest(self):
+        """Who sends most, where not all send alike: that rank's port is what a run waits for."""
+        messages, volume = (sent.sum(axis=1) for sent in self.matrix())
+        if len(set(messages)) == len(set(volume)) == 1:
+            return
+        most = np.flatnonzero(messages == messages.max())
+        rank = most[volume[most].argmax()]
+        said = f"rank {rank} sends {messages[rank]} message{'s' * int(messages[rank] != 1)}"
+        if volume[rank]:
+            said += f", {volume[rank]} bytes"
+        if volume[rank] < volume.max():
+            said += f"; rank {volume.argmax()} sends {volume.max()} bytes"
+        yield f"  busiest:  {said}"
 
     def __repr__(self):
         from mpilab.panel.text import text

@@ -71,12 +71,13 @@ class Lab:
     def check(self, exercise_id, answer=None, *, strict=False):
         """Try an answer with the public checks; Checked.
 
-        A kernel is taken from the notebook's %%kernel cells; a Python function is `answer`. With
-        `strict`, every run makes buffered sends synchronous: reliance on buffering hangs visibly.
+        A kernel is taken from the notebook's %%kernel cells (the one defined last, where there is a
+        choice); a Python function is `answer`. With `strict`, every run makes buffered sends
+        synchronous: reliance on buffering hangs visibly.
         """
         exercise = self.rubric.exercise(exercise_id)
         if exercise.kind == exercises.KERNEL:
-            return _check_kernel(strictly(exercise) if strict else exercise)
+            return _check_kernel(exercise, strict)
         if exercise.kind == exercises.PYTHON:
             return Checked(_check_function(exercise, answer))
         raise InputError(f"exercise {exercise_id!r} is a text: a person reads it")
@@ -91,11 +92,17 @@ def strictly(exercise):
     return replace(exercise, items=tuple(map(of, exercise.items)))
 
 
-def _check_kernel(exercise):
-    function = exercise.function
-    if function not in session.kernels:
-        reason = f"no %%kernel cell has defined {function} yet"
+def _check_kernel(exercise, strict):
+    wanted = exercise.functions
+    # The last one that was defined: an answer may be one of several kernels.
+    function = next((name for name in reversed(session.kernels) if name in wanted), None)
+    if function is None:
+        one_of = "one of " * (len(wanted) > 1)
+        reason = f"no %%kernel cell has defined {one_of}{', '.join(wanted)} yet"
         return Checked(judge.fail_all(exercise, reason))
+    exercise = exercise.variant(function)
+    if strict:
+        exercise = strictly(exercise)
     reasons = forbidden(session.kernels[function].object, function, exercise.allowed)
     if reasons:
         return Checked(judge.fail_all(exercise, "; ".join(reasons)))

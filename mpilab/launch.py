@@ -13,13 +13,12 @@ from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
-import psutil
-
 from mpilab import build, openmpi, sanitized
 from mpilab.cluster.guardian import MARKER, Guardian
 from mpilab.errors import InputError
 from mpilab.hang import COMPUTING, Watch, never_began, read_states
 from mpilab.harness import Output
+from mpilab.programs import end_family
 from mpilab.remains import remains
 from mpilab.result import (
     CRASH,
@@ -261,17 +260,7 @@ class _Run:
     def _end(self):
         """End everything that this mpirun started, and give back what it held."""
         if self.process.poll() is None:
-            try:
-                parent = psutil.Process(self.process.pid)
-                family = [*parent.children(recursive=True), parent]
-            except psutil.NoSuchProcess:
-                family = []
-            for process in family:
-                try:
-                    process.kill()
-                except psutil.NoSuchProcess:
-                    continue  # it ended by itself meanwhile
-            psutil.wait_procs(family, timeout=5)
+            end_family(self.process.pid, politely=False)
             self.process.wait()
         shutil.rmtree(self.segments, ignore_errors=True)
         shutil.rmtree(self.directory, ignore_errors=True)

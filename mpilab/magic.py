@@ -20,11 +20,10 @@ from mpilab import build, session
 from mpilab.diagnosis import slips
 from mpilab.diagnosis.missing_function import missing_function
 from mpilab.diagnosis.world import diagnose_world
-from mpilab.errors import BuildError, InputError
+from mpilab.errors import BuildError
+from mpilab.kernelcell import parse
 from mpilab.panel import notebook
 from mpilab.symbols import defined
-
-SANITIZE = "--sanitize"
 
 
 class Message:
@@ -54,12 +53,7 @@ class KernelMagics(Magics):
     @cell_magic
     def kernel(self, line, cell):
         """%%kernel [--sanitize] FUNCTION: compile the cell; FUNCTION can then be run."""
-        words = line.split()
-        sanitize = SANITIZE in words
-        names = [word for word in words if word != SANITIZE]
-        if len(names) != 1 or not names[0].isidentifier():
-            raise InputError(f"%%kernel {line!r}: name the function, e.g. %%kernel allgather_ring")
-        (function,) = names
+        function, sanitize = parse(line)
         self.built += 1
         session.kernels.pop(function, None)
         # The magic's line becomes an empty one: lines keep their numbers. And a new name each

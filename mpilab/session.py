@@ -11,8 +11,9 @@ from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis.model import WRONG_RESULT
 from mpilab.diagnosis.shrink import smallest
 from mpilab.errors import InputError
+from mpilab.expected import COLLECTIVES
 from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
+from mpilab.kernelrun import KernelRun, usual_count
 
 # function name -> Built: the kernels of this notebook's %%kernel cells, newest first in use.
 kernels = {}
@@ -23,7 +24,9 @@ def library_of(function):
     if function in kernels:
         return kernels[function].library
     collective, _, algorithm = function.partition("_")
-    if (ROOT / "src_c" / collective / f"{algorithm}.c").is_file():
+    # Open MPI's own are COLLECTIVE_openmpi, all in one file.
+    own = algorithm == "openmpi" and collective in COLLECTIVES
+    if own or (ROOT / "src_c" / collective / f"{algorithm}.c").is_file():
         return need(KERNELS)
     raise InputError(
         f"kernel {function!r}: neither a %%kernel cell of this notebook nor the kit defines it; "
@@ -48,18 +51,27 @@ def run_cases(function, cases, **options):
     return interactive.run_cases(active_cluster(), library, function, cases, **options)
 
 
-def run(function, *, ranks=None, count=4, datatype="int", in_place=False, reversed=False,
-        strict=False, seed=1, shrink=True):  # fmt: skip
+def run(function, *, ranks=None, count=None, datatype="int", in_place=False, reversed=False,
+        strict=False, seed=1, root=0, op="sum", segment=0, fanout=0, radix=0,
+        shrink=True):  # fmt: skip
     """Run a kernel once on the active cluster, and record it; KernelRun.
 
-    ranks, count   of the call; by default all ranks of the cluster and 4 elements a block.
+    ranks, count   of the call; by default all ranks of the cluster, and 4 elements a block (of the
+                   whole message in a bcast, reduce or allreduce; none in a barrier).
     datatype       byte, int, contiguous, vector, struct, shifted or mixed.
     strict         make buffered sends synchronous: a program that relies on buffering hangs.
+    root           of a bcast, gather, scatter or reduce.
+    op             of a reduce or allreduce: "sum", or "compose", which does not commute.
+    segment, fanout, radix   what the algorithm is tuned by (segment in bytes); 0: its own default.
     shrink         after a wrong result, look for the smallest case that goes wrong as well.
     """
     ranks = active_cluster().n if ranks is None else ranks
-    case = Case(function.partition("_")[0], ranks, count, datatype, in_place, reversed, strict,
-                seed, snapshots=True)  # fmt: skip
+    collective = function.partition("_")[0]
+    if count is None:
+        count = usual_count(collective)
+    case = Case(collective, ranks, count, datatype, in_place, reversed, strict, seed,
+                snapshots=True, root=root, op=op, segment=segment, fanout=fanout,
+                radix=radix)  # fmt: skip
     done = _run(function, case)
     if shrink and done.diagnosis is not None and done.diagnosis.kind == WRONG_RESULT:
         least, tried = smallest(case, lambda smaller: _is_wrong(function, smaller))

@@ -55,15 +55,29 @@ def origin(case, memory, rank):
     """
     memory = np.asarray(memory, np.uint8)
     slots = COLLECTIVES[case.collective].blocks(case, rank).received
-    found = np.full((*memory.shape[:-1], slots), UNTOUCHED, np.int64)
     if case.count == 0:
-        return found
+        return np.full((*memory.shape[:-1], slots), UNTOUCHED, np.int64)
     places = [block_places(case, slot) for slot in range(slots)]
     before, right = case.regions(rank)[1], case.expected()[rank]
-    blocks = [right[place].tobytes() for place in places]
-    first = {block: slot for slot, block in reversed(list(enumerate(blocks)))}
+    contents = {slot: right[place].tobytes() for slot, place in enumerate(places)}
+    return recognise(memory, places, range(slots), contents, before)
+
+
+def recognise(memory, places, right, contents, before):
+    """Which of `contents` each slot holds: int array [slots] or [n, slots] of their numbers.
+
+    memory    uint8 [bytes] or [n, bytes], the data of the buffer without guard zones.
+    places    of each slot's bytes, in memory with guard zones.
+    right     the number that each slot should hold: of contents that look alike, it is named.
+    contents  {number: bytes}.
+    before    the memory before the call, with guard zones.
+    """
+    found = np.full((*memory.shape[:-1], len(places)), UNTOUCHED, np.int64)
+    first = {content: number for number, content in reversed(contents.items())}
     for slot, place in enumerate(places):
-        known = first | {before[place].tobytes(): UNTOUCHED} | {blocks[slot]: slot}
+        known = first | {before[place].tobytes(): UNTOUCHED}
+        if right[slot] in contents:
+            known[contents[right[slot]]] = right[slot]
         held = memory[..., place - GUARD_BYTES].reshape(-1, len(place))
         column = [known.get(one.tobytes(), UNKNOWN) for one in held]
         found[..., slot] = np.reshape(column, memory.shape[:-1])

@@ -36,6 +36,7 @@ LIBRARY = (
 )
 # Predefined handles of Open MPI: MPI_INT is the address of an object.
 _HANDLES = r"ompi_mpi_\w+|ompi_request_null|ompi_message_\w+"
+_OURS = "mpilab_tuning"  # the segment, fan-out and radix that a kernel is asked for
 # Also with a priority behind the name: .init_array.00101
 _RUN_BY_LOADER = re.compile(
     r"\.(init_array|preinit_array|fini_array|ctors|dtors|init|fini)(\.\w+)?"
@@ -53,7 +54,7 @@ def forbidden(object_file, function, allowed):
         if name not in GROUPS:
             raise InputError(f"allowed = {name!r}: no such group; known are {', '.join(GROUPS)}")
     mpi = re.compile("MPI_(" + "|".join([ALWAYS, *(GROUPS[name] for name in allowed)]) + ")")
-    other = re.compile(f"{LIBRARY}|{_HANDLES}")
+    other = re.compile(f"{LIBRARY}|{_HANDLES}|{_OURS}")
     defined, used, resolvers = _symbols(object_file)
 
     reasons = []

@@ -1,4 +1,4 @@
-"""Time kernels over block sizes on the active cluster."""
+"""Time kernels over message sizes on the active cluster."""
 
 import warnings
 
@@ -6,55 +6,56 @@ import numpy as np
 
 from mpilab import session
 from mpilab.cluster.engines import active_cluster
+from mpilab.datatypes import datatype
 from mpilab.errors import InputError
+from mpilab.expected import collective_of
 from mpilab.harness import Case
 from mpilab.kernelrun import KernelRun
 from mpilab.remains import remains
 from mpilab.result import DONE
+from mpilab.sweeps.table import ROW
 
 # A call of a sweep takes milliseconds; this is for kernels that never end.
 LIMIT_S = 20.0
 
 
-def sweep(functions, *, sizes, ranks=None, repetitions=30, warmup=5, strict=False,
-          progress=True):  # fmt: skip
-    """Time kernels over block sizes on the active cluster; table with mpilab.plots.sweep.ROW rows.
+def sweep(functions, *, sizes=None, ranks=None, repetitions=30, warmup=5, strict=False, root=0,
+          segment=0, fanout=0, radix=0, progress=True):  # fmt: skip
+    """Time kernels over message sizes on the active cluster; table of mpilab.sweeps.table.ROW.
 
-    functions    kernel names, e.g. ["allgather_ring", "allgather_bruck"].
-    sizes        bytes a block (m).
+    functions    kernel names, e.g. ["allgather_ring", "bcast_binomial"].
+    sizes        bytes (m): of a block in an allgather, gather or scatter, of the whole message in
+                 a bcast, reduce or allreduce. Reductions add up ints: their sizes are rounded up to
+                 4 bytes. A barrier needs none: its rows have 0 bytes.
     ranks        list of numbers of ranks; by default the cluster's.
     repetitions  timed calls, after `warmup` calls that are not.
     strict       make buffered sends synchronous, as in `run`.
+    root         of those that have one.
+    segment, fanout, radix   what all of them are tuned by (segment in bytes); 0: their defaults.
 
-    Two times of each call: span_s, from the first rank's entry to the last rank's exit, and
-    mean_s, the mean over ranks of each one's own duration, which is what the OSU benchmarks
-    report. Each size is first run once, recorded and compared, so that no wrong result is timed;
-    a kernel that fails there is left out of that size, and one that hangs, crashes or isn't
-    defined, of all that follow. One warning a kernel says so.
+    Times of each call, in seconds: span_s, from the first rank's entry to the last rank's exit; and
+    of each rank's own duration the mean over the ranks (mean_s, what the OSU benchmarks report),
+    the longest and the shortest (max_s, min_s). Each size is first run once, recorded and compared,
+    so that no wrong result is timed; a kernel that fails there is left out of that size, and one
+    that hangs, crashes or isn't defined, of all that follow. One warning a kernel says so.
     """
     from tqdm.auto import tqdm
-
-    from mpilab.plots.sweep import ROW
 
     cluster = active_cluster()
     known, left_out = _known(functions)
     rows, broken = [], set()
+    tuned = {"segment": segment, "fanout": fanout, "radix": radix}
     plan = [
-        (function, number, size)
+        (function, case)
         for function in known
         for number in (ranks or [cluster.n])
-        for size in sizes
+        for case in _cases(function, number, sizes, root, strict, tuned)
     ]
-    for function, number, size in tqdm(plan, desc="sweep", disable=not progress, leave=False):
+    for function, case in tqdm(plan, desc="sweep", disable=not progress, leave=False):
         if function in broken:
             continue
-        collective, _, algorithm = function.partition("_")
-        shape = {"collective": collective, "ranks": number, "count": size, "datatype": "byte",
-                 "strict": strict}  # fmt: skip
-        cases = [
-            Case(**shape),
-            Case(**shape, record=False, dump=False, warmup=warmup, repetitions=repetitions),
-        ]
+        times = {"record": False, "dump": False, "warmup": warmup, "repetitions": repetitions}
+        cases = [Case(**case), Case(**case, **times)]
         probe, measured = session.run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
         trouble = KernelRun(function, probe).trouble
         if not trouble and remains(probe):
@@ -62,17 +63,46 @@ def sweep(functions, *, sizes, ranks=None, repetitions=30, warmup=5, strict=Fals
             trouble = "it leaves messages or requests behind"
             cluster.restart()
         if trouble or measured.outcome != DONE:
-            where = f"{number} rank{'s' * (number != 1)} and {size} bytes a block"
+            where = f"{case['ranks']} rank{'s' * (case['ranks'] != 1)}"
+            if collective_of(case["collective"]).has_blocks:
+                where += f" and {probe.case.block_bytes} bytes a block"
             left_out.setdefault(function, []).append(f"with {where}: {trouble or measured.outcome}")
             if measured.outcome != DONE:
                 broken.add(function)
             continue
-        spans = np.stack([output.spans_ns for output in measured.outputs])
-        span = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
-        mean = (spans[:, :, 1] - spans[:, :, 0]).mean(axis=0) / 1e9
-        rows += [(algorithm, number, size, k, span[k], mean[k]) for k in range(repetitions)]
+        rows += _rows(function, measured)
     _warn_of(left_out, broken)
     return np.array(rows, ROW)
+
+
+def _cases(function, ranks, sizes, root, strict, tuned):
+    """What the cases of one kernel have in common with Case, one dict for each size."""
+    name = function.partition("_")[0]
+    collective = collective_of(name)
+    element = "int" if collective.reduces else "byte"
+    width = datatype(element)[0].size
+    if collective.has_blocks and sizes is None:
+        raise InputError(f"sweep of {function}: no sizes; give bytes, e.g. sizes=[64, 4096]")
+    counts = [-(-size // width) for size in sizes] if collective.has_blocks else [0]
+    shape = {"collective": name, "ranks": ranks, "datatype": element, "strict": strict, **tuned}
+    if collective.is_rooted:
+        shape["root"] = root
+    return [{**shape, "count": count} for count in dict.fromkeys(counts)]
+
+
+def _rows(function, result):
+    """A row for each timed call of a Result."""
+    case = result.case
+    algorithm = function.partition("_")[2]
+    mpis_own = algorithm == "openmpi" and function not in session.kernels
+    what = (case.collective, "openmpi" if mpis_own else "ours",
+            "default" if mpis_own else algorithm, 0 if mpis_own else -1,
+            case.ranks, case.block_bytes, case.segment, case.fanout, case.radix)  # fmt: skip
+    spans = np.stack([output.spans_ns for output in result.outputs])
+    begin, end = spans[:, :, 0], spans[:, :, 1]
+    whole, own = end.max(axis=0) - begin.min(axis=0), end - begin
+    times = np.stack([whole, own.mean(axis=0), own.max(axis=0), own.min(axis=0)], axis=1) / 1e9
+    return [(*what, repetition, *seconds) for repetition, seconds in enumerate(times)]
 
 
 def _known(functions):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mpilab.build import BUILD, Diagnostic, build, cell_source, compile_object, need
+from mpilab.build import BUILD, Diagnostic, build, compile_object, need
 from mpilab.build import parse_diagnostics as parse
 from mpilab.errors import BuildError, SetupError
 
@@ -134,12 +134,6 @@ def test_the_linkers_words_are_understood_with_and_without_a_line():
         Diagnostic("error", 2, 3, "undefined reference to `g'", "  g();"),
         Diagnostic("error", 0, 1, "undefined reference to `h'"),
     )
-
-
-def test_the_magic_line_of_a_cell_keeps_the_numbers_of_the_others():
-    assert cell_source("%%kernel allgather_x\nint x;\n") == "\nint x;\n"
-    assert cell_source("int x;\n%%not magic") == "int x;\n%%not magic"
-    assert cell_source("%%kernel x") == ""
 
 
 def test_what_is_not_built_yet_says_how_to_build_it(tmp_path):

@@ -27,6 +27,37 @@ def test_run_shows_result_messages_and_rounds():
     assert "6 in 2 rounds" in said.stdout
 
 
+def test_run_takes_root_operation_and_tunables_and_says_them_again():
+    said = mpilab("run", "reduce_chain", "--ranks", 5, "--root", 2, "--op", "sum", "--count", "1K",
+                  "--segment", "1K", "--fanout", 2)  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith(
+        "reduce_chain with 5 ranks, count 1024, datatype int, root 2, segments of 1024 bytes, "
+        "fan-out 2\n"
+    )
+    assert "right on every rank" in said.stdout
+    assert "16 in 5 rounds, 16384 bytes in all" in said.stdout
+
+
+def test_run_of_a_barrier_needs_no_count():
+    said = mpilab("run", "barrier_tree", "--ranks", 5)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.startswith("barrier_tree with 5 ranks\n")
+    assert "8 in 5 rounds" in said.stdout
+    assert "busiest:  rank 0 sends 3 messages\n" in said.stdout
+
+
+def test_a_size_that_is_none_and_a_root_that_is_not_there_are_named(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["run", "bcast_pipeline", "--segment", "4X"])
+    assert end.value.code == 2
+    assert "--segment: '4X' is no size; write bytes, e.g. 512, 8K" in capsys.readouterr().err
+    assert main(["run", "bcast_chain", "--ranks", "3", "--root", "3"]) == 1
+    assert "root=3 with 3 ranks: has to be below 3" in capsys.readouterr().err
+    assert main(["run", "barrier_tree", "--count", "4"]) == 1
+    assert "barrier moves no data" in capsys.readouterr().err
+
+
 def test_run_tells_a_file_that_defines_another_kernel(tmp_path):
     source = tmp_path / "mine.c"
     source.write_text(

@@ -3,8 +3,8 @@ import time
 import pytest
 
 from mpilab import formula
-from mpilab.errors import InputError
 from mpilab.counting import ceil_log2, floor_log2
+from mpilab.errors import InputError
 from mpilab.formula import cost_of, evaluate
 from mpilab.harness import Case
 from mpilab.schedules.allgather import ALGORITHMS

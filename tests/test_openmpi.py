@@ -62,3 +62,11 @@ def test_settings_of_a_chosen_algorithm_leave_out_what_is_not_tuned():
     assert openmpi.chosen("reduce", 3) == {name: "3"}
     assert openmpi.chosen("reduce", 2, segment=64, fanout=3) == {
         name: "2", f"{name}_segmentsize": "64", f"{name}_chain_fanout": "3"}  # fmt: skip
+
+
+def test_what_the_user_set_wins_and_what_the_kit_set_itself_gives_way(monkeypatch):
+    monkeypatch.setenv("OMPI_MCA_pml", openmpi.TRANSPORTS["OMPI_MCA_pml"])
+    assert openmpi.environment(2, OMPI_MCA_pml="ob1,monitoring")["OMPI_MCA_pml"] == "ob1,monitoring"
+    assert openmpi.environment(2)["OMPI_MCA_pml"] == "ob1"
+    monkeypatch.setenv("OMPI_MCA_pml", "ucx")
+    assert openmpi.environment(2, OMPI_MCA_pml="ob1,monitoring")["OMPI_MCA_pml"] == "ucx"

@@ -60,6 +60,12 @@ def reasons(tmp_path):
         "value = (int)log2(recvcount) + (int)pow(2.0, recvcount) + (int)ceil(recvcount / 2.0);",
         "value = __builtin_popcount(recvcount) + __builtin_clz(recvcount);",
         "value = (int)MPI_Wtime();",
+        "value = (int)mpilab_tuning.segment_bytes + mpilab_tuning.fanout + mpilab_tuning.radix;",
+        "MPI_Reduce_local(sendbuf, recvbuf, 1, MPI_INT, MPI_SUM); "
+        "MPI_Op_commutative(MPI_SUM, &value);",
+        "MPI_Status s; MPI_Recv(recvbuf, 1, MPI_INT, 0, 0, comm, &s); "
+        "MPI_Get_count(&s, MPI_INT, &value);",
+        "MPI_Aint low, extent; MPI_Type_get_true_extent(recvtype, &low, &extent);",
     ],
 )
 def test_what_a_kernel_needs_is_allowed(reasons, body):
@@ -155,6 +161,7 @@ def test_a_function_that_is_chosen_when_it_is_loaded_is_refused(reasons):
         ("int PMPI_Send(const void *b, int c, MPI_Datatype d, int e, int f, MPI_Comm g) "
          "{ return b && c && d && e && f && g; }", "PMPI_Send"),
         ("int mpilab_recorder_close(void) { return 0; }", "mpilab_recorder_close"),
+        ("struct mpilab_tuning mpilab_tuning;", "mpilab_tuning"),
         ("int clock_gettime(clockid_t c, struct timespec *t) { t->tv_sec = c; return 0; }",
          "clock_gettime"),
         ("int ftruncate(int f, long n) { return f && n; }", "ftruncate"),

@@ -11,8 +11,8 @@ import numpy as np
 
 from mpilab import build, openmpi
 from mpilab.distances.topology import DISTANCES, OTHER_HOST, read_machine
-from mpilab.doctor.check import end_family
 from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.programs import end_family
 
 SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
 QUANTITIES = ("one_way", "send_overhead", "receive_overhead", "gap")

@@ -18,9 +18,9 @@ from mpilab.doctor.check import (
     first_line,
     install,
     probe,
-    trouble,
     which,
 )
+from mpilab.programs import trouble
 
 OLDEST_PYTHON = (3, 11)
 # The packages whose versions are told; all others that mpilab needs have to be there as well.

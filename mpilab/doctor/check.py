@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,14 +10,12 @@ from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from mpilab.build import ROOT
 from mpilab.errors import SetupError
+from mpilab.programs import Said, end_family
 
 OK, WARNING, MISSING, FAILED = "ok", "warning", "missing", "failed"
 STATUSES = (OK, WARNING, MISSING, FAILED)
-POLITELY_S = 2.0  # what mpirun, or a cluster's guardian, gets to tidy up
 SHORTEST_S = 1.0  # what a program gets at least, when the time for all checks is over
 
 
@@ -46,9 +43,6 @@ class Check:
 
 # What a probe returns.
 Finding = namedtuple("Finding", "status found remedy", defaults=("",))
-
-# What a program said: `code` is None where it was ended after its time limit.
-Said = namedtuple("Said", "code stdout stderr")
 
 
 @dataclass(frozen=True)
@@ -117,41 +111,6 @@ class Surroundings:
             end_family(process.pid)
             stdout, stderr = process.communicate()
             return Said(None, stdout, stderr)
-
-
-def end_family(pid):
-    """End a process and all that descend from it: politely, so that they can tidy up, then not."""
-    try:
-        parent = psutil.Process(pid)
-        family = [*parent.children(recursive=True), parent]
-        parent.terminate()
-    except psutil.NoSuchProcess:
-        return
-    _, left = psutil.wait_procs(family, timeout=POLITELY_S)
-    for process in left:
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue  # it ended by itself meanwhile
-    psutil.wait_procs(left, timeout=POLITELY_S)
-
-
-def trouble(said, lines=2):
-    """Why a program did not end well, in one line."""
-    if said.code is None:
-        load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
-        busy = f" (load {load:.1f} on {cores} cores: try again when less is running)"
-        return f"no end within its time limit{busy if load > cores else ''}"
-    for stream in said.stderr, said.stdout:
-        stream = "".join(c if c.isprintable() or c == "\n" else " " for c in stream)
-        # Open MPI says what is wrong between two lines of dashes; that a rank has ended says less.
-        boxes = [" ".join(box.split()) for box in re.split(r"^-{20,}$", stream, flags=re.M)[1::2]]
-        boxes = [box for box in boxes if box and not box.startswith(("prterun", "mpirun"))]
-        if boxes:
-            return boxes[0][:200]
-        if text := [line.strip() for line in stream.splitlines() if line.strip()]:
-            return " / ".join(text[-lines:])[:300]
-    return f"exit status {said.code}"
 
 
 def first_line(text):

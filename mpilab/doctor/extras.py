@@ -14,9 +14,9 @@ from mpilab.doctor.check import (
     first_line,
     install,
     probe,
-    trouble,
     which,
 )
+from mpilab.programs import trouble
 
 _PLATFORM = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

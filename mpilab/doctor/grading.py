@@ -16,8 +16,8 @@ from mpilab.doctor.check import (
     install,
     namespace_remedy,
     probe,
-    trouble,
 )
+from mpilab.programs import trouble
 
 GRADING = "mpilab grade keeps submissions apart from your account"
 

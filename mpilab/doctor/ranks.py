@@ -9,7 +9,8 @@ from pathlib import Path
 from mpilab import openmpi
 from mpilab.build import ROOT
 from mpilab.doctor.base import GREETING, hello
-from mpilab.doctor.check import FAILED, OK, WARNING, Finding, first_line, probe, trouble
+from mpilab.doctor.check import FAILED, OK, WARNING, Finding, first_line, probe
+from mpilab.programs import trouble
 
 # Open MPI's own files of settings; the environment wins over them.
 PARAMETER_FILES = (".openmpi/mca-params.conf", ".prte/mca-params.conf", ".pmix/mca-params.conf")

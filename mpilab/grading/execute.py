@@ -5,6 +5,7 @@ Nothing that the notebook shows brings or costs points.
 
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 
@@ -16,7 +17,9 @@ CELL_SECONDS = 45
 LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
                 memory=3 << 30)  # fmt: skip
 ROOT = build.ROOT
-READABLE = (ROOT / "mpilab", ROOT / "src_c", ROOT / "data", ROOT / "labs" / "checks", build.BUILD)
+# The last one tells which cores are close to each other; it says nothing about users.
+READABLE = (ROOT / "mpilab", ROOT / "src_c", ROOT / "data", ROOT / "hostfiles",
+            ROOT / "labs" / "checks", build.BUILD, Path("/sys/devices/system/cpu"))  # fmt: skip
 
 
 @dataclass(frozen=True)

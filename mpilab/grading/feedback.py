@@ -42,9 +42,11 @@ _LABELS = {
     "line": "line of your answer",
     "got": "what arrived",
     "op": "operation",
+    "segment": "segment, in bytes",
+    "fanout": "fan-out",
 }
 # Evidence that has a place of its own on the page.
-_CASE = ("ranks", "count", "datatype", "reproduce")
+_CASE = ("ranks", "count", "datatype", "root", "op", "segment", "fanout", "radix", "reproduce")
 _SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
 
 

@@ -10,10 +10,9 @@ import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from mpilab import build, functions, judge
+from mpilab import build, functions, judge, kernelcell
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError, Ungradable
-from mpilab.exercises import KERNEL, PYTHON
 from mpilab.grading.errand import send, send_inside
 from mpilab.grading.sandbox import Limits
 from mpilab.hang import Hang, RankState
@@ -29,6 +28,7 @@ from mpilab.result import (
     Result,
     read_ranks,
 )
+from mpilab.rubric import KERNEL, PYTHON
 from mpilab.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 
 ROOT = build.ROOT
@@ -68,8 +68,16 @@ class Referee:
     # --- C
 
     def _kernel(self, exercise, source):
+        chosen = exercise.variant(kernelcell.function_of(source))
+        if chosen is None:
+            names = ", ".join(exercise.functions)
+            reason = f"The first line of the cell has to be %%kernel and one of {names}."
+            return judge.fail_all(exercise, reason)
+        return self._compiled(chosen, kernelcell.split(source)[1])
+
+    def _compiled(self, exercise, source):
         job = {"function": exercise.function, "allowed": exercise.allowed,
-               "source": build.cell_source(source)}  # fmt: skip
+               "source": source}  # fmt: skip
         outcome = send_inside(
             self.sandbox,
             "compile",

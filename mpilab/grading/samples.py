@@ -24,12 +24,13 @@ def sample_class():
     source = ROOT / "labs" / "source" / f"{lab}.py"
     blank, reference = release(source), solutions(source)
     return lab, {
-        student: _notebook(blank, reference, GRADING / lab / "bugs", answers)
+        student: _notebook(blank, reference, GRADING / lab, answers)
         for student, answers in table["student"].items()
     }
 
 
-def _notebook(blank, reference, bugs, answers):
+def _notebook(blank, reference, folder, answers):
+    """`folder` has the files that answers may be: bugs by name, others (answers/…) by path."""
     notebook = nbformat.from_dict(blank.copy())
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
     known = answer_cells(notebook)
@@ -40,7 +41,8 @@ def _notebook(blank, reference, bugs, answers):
             if answer == "reference":
                 cell.source = reference[exercise]
             elif answer != "blank":
-                cell.source = (bugs / answer).read_text(encoding="utf-8").rstrip("\n")
+                path = folder / answer if "/" in answer else folder / "bugs" / answer
+                cell.source = path.read_text(encoding="utf-8").rstrip("\n")
         elif answers.get("tampered") and cell.cell_type == "code" and ".check(" in cell.source:
             cell.source = CHEAT
     text = nbformat.writes(notebook) + "\n"

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from mpilab import openmpi
-from mpilab.doctor.check import end_family, trouble
 from mpilab.errors import MpilabError
 from mpilab.osu.benchmarks import benchmark_of
 from mpilab.osu.options import Options, placement
 from mpilab.osu.parameters import mca_arguments
 from mpilab.osu.program import program_of
 from mpilab.osu.table import parse
+from mpilab.programs import end_family, trouble
 
 # A row of the largest messages takes seconds, a minute where many ranks share a core.
 LIMIT_S = 600.0
@@ -75,7 +75,7 @@ def launch(options, program, where=(), on_line=None, limit=LIMIT_S):
 
 @dataclass
 class _Said:
-    """How mpirun ended; as `mpilab.doctor.check.trouble` takes it."""
+    """How mpirun ended; as `mpilab.programs.trouble` takes it."""
 
     code: int | None = None
     stderr: str = ""

@@ -1,22 +1,24 @@
-"""Whose block every slot of every receive buffer holds after each round of a recording."""
+"""What every slot of every receive buffer holds after each round of a recording."""
 
 import numpy as np
 
+from mpilab.contents import contents_of, held
 from mpilab.recording import NONBLOCKING, NONE
-from mpilab.snapshots import AT_FINISH, AT_START, UNTOUCHED, origin
+from mpilab.snapshots import AT_FINISH, AT_START, UNTOUCHED
 
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def buffer_states(recording, case, snapshots):
-    """Whose block each slot of each rank's receive buffer holds after each round.
+    """Which content (mpilab.contents) each slot of every receive buffer holds after each round.
 
     recording, snapshots   of one run of `case`: a mpilab.snapshots.Snapshots for each rank.
 
     int array [rounds + 1, ranks, slots], or one row more where ranks changed their buffers on their
-    own after their last messages (Bruck's rotation). A number is the rank that the block comes
-    from; UNTOUCHED (-1) is what was there before the call, UNKNOWN (-2) anything else; slots that
-    a rank doesn't have are UNTOUCHED. Row 0 is before the first messages.
+    own after their last messages (Bruck's rotation). A number is that of a content, in an allgather
+    the rank that the block comes from; UNTOUCHED (-1) is what was there before the call, UNKNOWN
+    (-2) anything else; slots that a rank doesn't have are UNTOUCHED. Row 0 is before the first
+    messages. Raises InputError for a collective whose contents cannot be told apart.
 
     Row k of a rank is its buffer as late as possible before it gets a message of a later round:
     at the end of its next send (then it has put in order what it sends), and not before all its
@@ -26,25 +28,28 @@ def buffer_states(recording, case, snapshots):
     Messages to memory of the kernel's own show when they are copied to the receive buffer.
     """
     messages = recording.messages
-    found = [origin(case, shots.memory, rank) for rank, shots in enumerate(snapshots)]
+    contents = contents_of(case)
+    found = [held(case, shots.memory, rank) for rank, shots in enumerate(snapshots)]
     rounds = recording.rounds
     width = max(states.shape[1] for states in found)
     states = np.full((rounds + 2, len(found), width), UNTOUCHED, np.int64)
-    for place, (rank, shots, held) in enumerate(
+    for place, (rank, shots, seen) in enumerate(
         zip(recording.ranks, snapshots, found, strict=True)
     ):
-        if not len(held):
+        if not len(seen):
             continue
         times = _times(rank.records, shots.records)
         for number, moment in enumerate(_moments(rank.records, messages, place, rounds)):
             last = np.searchsorted(times, moment, side="right") - 1
-            states[number, place, : held.shape[1]] = held[max(last, 0)]
-        states[-1, place, : held.shape[1]] = held[-1]
-    _take_back_early_ones(states[:-1], messages)
+            states[number, place, : seen.shape[1]] = seen[max(last, 0)]
+        states[-1, place, : seen.shape[1]] = seen[-1]
+    _take_back_early_ones(states[:-1], messages, contents.owners)
+    if contents.sizes:
+        _take_back_early_parts(states[:-1], messages, contents)
     return states if (states[-1] != states[-2]).any() else states[:-1]
 
 
-def _take_back_early_ones(states, messages):
+def _take_back_early_ones(states, messages, owners):
     """Let no block be where it can only have come with a message of a later round.
 
     After round k a rank can have a block if a chain of messages of ascending rounds up to k leads
@@ -58,11 +63,30 @@ def _take_back_early_ones(states, messages):
         for message in messages[messages["round"] == number]:
             reach[number, message["dest"]] |= reach[number - 1, message["source"]]
     for number, state in enumerate(states):
-        known = (state >= 0) & (state < ranks)
-        owner = np.where(known, state, 0)
+        known = state >= 0
+        owner = owners[np.where(known, state, 0)]
         rank = np.arange(ranks)[:, None]
         early = known & ~reach[number, rank, owner] & reach[-1, rank, owner]
         state[early] = (states[number - 1] if number else np.full_like(state, UNTOUCHED))[early]
+
+
+def _take_back_early_parts(states, messages, contents):
+    """Let no rank hold more bytes than the messages of the rounds so far have brought it.
+
+    For several contents of one owner: of those that were seen at once, the ones in front are taken
+    to have come first.
+    """
+    sizes = np.array(contents.sizes)
+    for rank in range(states.shape[1]):
+        for number in range(1, len(states)):
+            before, row = states[number - 1, rank], states[number, rank]
+            had = messages["bytes"][
+                (messages["dest"] == rank) & (messages["round"] <= number)
+            ].sum()
+            fresh = np.flatnonzero((row >= 0) & (before < 0) & (contents.owners[row] != rank))
+            room = had - sizes[(row >= 0) & (before >= 0)].sum()
+            early = fresh[sizes[fresh].cumsum() > room]
+            row[early] = before[early]
 
 
 def _times(records, taken_after):

@@ -4,6 +4,7 @@ buffer held then."""
 import numpy as np
 import plotly.graph_objects as go
 
+from mpilab.contents import NO_SLOT, Contents, contents_of
 from mpilab.errors import InputError
 from mpilab.plots import steps, style
 from mpilab.plots.buffers import buffer_states
@@ -18,24 +19,27 @@ SLOTS = tuple(style.SLOT_COLOURS)
 FREE, IN_PLACE, ELSEWHERE, NEW, OTHER = range(len(SLOTS))
 
 
-def recorded(recording, states, *, title="Recording", algorithm=None):
+def recorded(recording, states, *, title="Recording", algorithm=None, case=None):
     """Figure with a slider and a play button: step 0 is before the first messages, then each round.
 
     states      as `buffer_states` returns them.
     algorithm   gives the arrows the colour that it has in all figures.
+    case        what was run; without it, an allgather.
 
     On the left the messages of the round, as arrows from the sending to the receiving rank; on the
-    right, in the same lines, whose block each slot of each rank's receive buffer holds after it. Up
-    to 16 ranks the cells say so, up to 64 the pointer does. Raises InputError for more, and where
+    right, in the same lines, which content (mpilab.contents) each slot of each rank's receive
+    buffer holds after it: in an allgather whose block, in a bcast which part of the message. Up to
+    16 ranks the cells say so, up to 64 the pointer does. Raises InputError for more, and where
     states don't fit the recording.
     """
     states = np.asarray(states)
     ranks, rounds = len(recording.ranks), recording.rounds
     _check(states, ranks, rounds)
+    contents = _contents(states, case)
     messages = recording.messages
     colour = style.MESSAGE_COLOUR if algorithm is None else style.colour(algorithm)
     written = ranks <= WRITTEN_RANKS and states.shape[2] <= WRITTEN_RANKS
-    kinds = _kinds(states)
+    kinds = _kinds(states, contents.right)
     frames, titles = [], []
     for number in range(len(states)):
         chosen = messages[messages["round"] == number]
@@ -43,7 +47,7 @@ def recorded(recording, states, *, title="Recording", algorithm=None):
         frames.append([
             steps.arrows(arrows, ranks, colour),
             steps.said_by_senders(_sizes(chosen) if written else {}),
-            _grid(states[number], kinds[number], written),
+            _grid(states[number], kinds[number], contents, written),
         ])  # fmt: skip
         titles.append(f"{title}: {_step_name(number, rounds, len(chosen))}")
     labels = ["start", *map(str, range(1, rounds + 1)), "end"][: len(states)]
@@ -52,7 +56,7 @@ def recorded(recording, states, *, title="Recording", algorithm=None):
         if (kinds == kind).any():
             figure.add_trace(steps.legend_entry(name, style.SLOT_COLOURS[name]), row=1, col=2)
     figure.update_xaxes(
-        title="slot of the receive buffer",
+        title=contents.slot,
         tickvals=steps.rank_ticks(states.shape[2], 16),
         range=[-0.5, states.shape[2] - 0.5],
         row=1,
@@ -61,7 +65,7 @@ def recorded(recording, states, *, title="Recording", algorithm=None):
     # Titles are long here: the legend stands below.
     legend = dict(x=0, xanchor="left", y=0, yref="container", yanchor="bottom")
     figure.update_layout(legend=legend, height=figure.layout.height + 30, margin_b=170)
-    return style.finish(figure, "\n".join(_alt(recording, states, title)))
+    return style.finish(figure, "\n".join(_alt(recording, states, contents, title)))
 
 
 def _check(states, ranks, rounds):
@@ -78,34 +82,44 @@ def _check(states, ranks, rounds):
         )
 
 
-def _kinds(states):
-    """The place in SLOTS of each cell: int8, like `states`."""
+def _contents(states, case):
+    """The Contents of `case`; without one, slot i should hold block i."""
+    if case is not None:
+        return contents_of(case)
+    slots = np.arange(states.shape[2])
+    return Contents(np.tile(slots, (states.shape[1], 1)), slots)
+
+
+def _kinds(states, right):
+    """The place in SLOTS of each cell: int8, like `states`; NO_SLOT where there is none."""
     kinds = np.full(states.shape, FREE, np.int8)
-    # Only where there is a slot for each rank does a block have a place of its own.
-    has_place = states.shape[1] == states.shape[2]
-    in_place = (states == np.arange(states.shape[2])) | (not has_place)
+    # A buffer may hold more or fewer blocks than it should: then none has a place of its own.
+    in_place = (states == right) if right.shape == states.shape[1:] else np.ones_like(states, bool)
     kinds[states >= 0] = np.where(in_place, IN_PLACE, ELSEWHERE)[states >= 0]
     kinds[states == UNKNOWN] = OTHER
     for number in range(1, len(states)):
         for rank, row in enumerate(states[number]):
             fresh = (row >= 0) & ~np.isin(row, states[number - 1, rank])
             kinds[number, rank, fresh] = NEW
+    if right.shape == states.shape[1:]:
+        kinds[:, right == NO_SLOT] = NO_SLOT
     return kinds
 
 
-def _grid(state, kinds, written):
+def _grid(state, kinds, contents, written):
     words = {UNTOUCHED: "" if written else "–", UNKNOWN: "?"}
     text = [
-        [words.get(cell, f"{cell}•" if kind == NEW else str(cell))
+        ["" if kind == NO_SLOT else words.get(cell, f"{cell}•" if kind == NEW else str(cell))
          for cell, kind in zip(*rows, strict=True)]
         for rows in zip(state.tolist(), kinds.tolist(), strict=True)
     ]  # fmt: skip
     # Of very many cells, short words: they are most of what the page has to load.
     said = {UNTOUCHED: "untouched", UNKNOWN: "something else"} if written else words
-    block = "block of " if written else ""
+    block = f"{contents.word} " if written else ""
     colours = list(style.SLOT_COLOURS.values())
     return go.Heatmap(
-        z=kinds,
+        z=kinds if (kinds != NO_SLOT).all() else np.where(kinds == NO_SLOT, np.nan, kinds),
+        hoverongaps=False,
         zmin=-0.5,
         zmax=len(SLOTS) - 0.5,
         colorscale=[
@@ -154,7 +168,7 @@ def _step_name(number, rounds, messages):
 # --- As text
 
 
-def _alt(recording, states, title):
+def _alt(recording, states, contents, title):
     ranks, rounds = len(recording.ranks), recording.rounds
     yield (
         f"{title}: {plural(ranks, 'rank')}, {plural(rounds, 'round')}, "
@@ -166,7 +180,7 @@ def _alt(recording, states, title):
             "at the end: that shows in the last step."
         )
     for number, state in enumerate(states):
-        held = _held(state)
+        held = _held(state, contents.right)
         if number == 0:
             yield f"At the start {held}."
         elif number > rounds:
@@ -186,17 +200,21 @@ def _sent(messages, number):
     )
 
 
-def _held(state):
+def _held(state, right):
     """'rank 0 holds 0, 3 in slot 1, something else in slot 2; …', and how many hold every block."""
     ranks, slots = state.shape
-    whole = int((state == np.arange(slots)).all(axis=1).sum())
+    right = right if right.shape == state.shape else np.tile(np.arange(slots), (ranks, 1))
+    exists = right != NO_SLOT
     if ranks > WRITTEN_RANKS:
-        filled = int((state >= 0).sum())
-        return f"{filled} of {state.size} slots hold a block, {whole} ranks hold all in place"
+        filled, whole = int((state[exists] >= 0).sum()), int((state == right).all(axis=1).sum())
+        return f"{filled} of {exists.sum()} slots hold a block, {whole} ranks hold all in place"
     said = []
-    for rank, row in enumerate(state.tolist()):
-        proper = [cell for slot, cell in enumerate(row) if cell == slot]
-        moved = [f"{cell} in slot {slot}" for slot, cell in enumerate(row) if 0 <= cell != slot]
+    for rank in np.flatnonzero(exists.any(axis=1)).tolist():
+        row, wanted = state[rank].tolist(), right[rank].tolist()
+        proper = [cell for cell, want in zip(row, wanted, strict=True) if cell == want >= 0]
+        moved = [
+            f"{cell} in slot {slot}" for slot, cell in enumerate(row) if 0 <= cell != wanted[slot]
+        ]
         other = [f"something else in slot {slot}" for slot, c in enumerate(row) if c == UNKNOWN]
         runs = [block_runs(proper, slots)] if proper else []
         said.append(f"rank {rank} holds {', '.join([*runs, *moved, *other]) or 'nothing'}")

@@ -21,28 +21,28 @@ LINE = "rgba(128, 132, 140, 0.55)"
 GRID = "rgba(128, 132, 140, 0.22)"
 FAINT = "rgba(128, 132, 140, 0.14)"
 
-# Each keeps a contrast of 3:1 on white and on JupyterLab's dark background, and has a marker of
-# its own for those who can't tell the colours apart.
-ALGORITHM_COLOURS = {
-    "nonblocking_gather_bcast": "#d4553e",
-    "nonblocking_all": "#b8740c",
-    "pairwise": "#3b7dd8",
-    "ring": "#2f9150",
-    "recursive_doubling": "#9b5fd0",
-    "bruck": "#0c8f9e",
-    "neighbor_exchange": "#c9498f",
-}
-ALGORITHM_MARKERS = {
-    "nonblocking_gather_bcast": "triangle-up",
-    "nonblocking_all": "square",
-    "pairwise": "circle",
-    "ring": "diamond",
-    "recursive_doubling": "cross",
-    "bruck": "x",
-    "neighbor_exchange": "triangle-down",
-}
+# A colour and a marker stand for a pattern of messages, so that an algorithm looks the same in
+# every figure of every lab, whatever the collective and whoever wrote it (names as Open MPI has
+# them are here too). Two algorithms of one collective share neither. Each colour keeps a contrast
+# of 3:1 on white and on JupyterLab's dark background; markers are for those who can't tell them
+# apart.
+_PATTERNS = (
+    ("#d4553e", "triangle-up", "linear basic_linear nonblocking_gather_bcast"),
+    ("#b8740c", "square", "nonblocking_all linear_sync linear_nb chain"),
+    ("#8a8412", "hexagon", "pipeline segmented_ring"),
+    ("#2f9150", "diamond", "ring double_ring scatter_allgather_ring"),
+    ("#0c8f9e", "x", "bruck dissemination binary binary_tree"),
+    ("#3b7dd8", "circle", "pairwise binomial tree"),
+    ("#9b5fd0", "cross", "recursive_doubling scatter_allgather"),
+    ("#c9498f", "triangle-down",
+     "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary"),
+    ("#8c7464", "pentagon", "knomial rabenseifner"),
+    ("#7a7e85", "octagon", "default"),
+)  # fmt: skip
+ALGORITHM_COLOURS = {name: colour for colour, _, names in _PATTERNS for name in names.split()}
+ALGORITHM_MARKERS = {name: marker for _, marker, names in _PATTERNS for name in names.split()}
 # For algorithms of labs to come and for a student's own.
-OTHER_COLOURS = ("#6b7fa8", "#8a8412", "#c25f5f", "#5f8f6b", "#8d6fae")
+OTHER_COLOURS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
 
 # A quantity with an order, such as the number of ranks: from cold to warm.
 ORDER_COLOURS = ("#3b7dd8", "#0c8f9e", "#2f9150", "#b8740c", "#d4553e", "#c9498f")

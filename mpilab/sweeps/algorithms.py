@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mpilab import openmpi, schedules
 from mpilab.errors import InputError
+from mpilab.promises import kernels_of
 
 OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
 
@@ -30,8 +31,16 @@ class Algorithm:
 
 
 def known(collective):
-    """All algorithms of a collective, ours first; InputError for an unknown collective."""
-    ours = [Algorithm(OURS, name) for name in schedules.algorithms(collective)]
+    """All algorithms of a collective, ours first; InputError for an unknown collective.
+
+    A copy of the kit that was handed out lacks the kernels that students are to write.
+    """
+    there = kernels_of(collective)
+    ours = [
+        Algorithm(OURS, name)
+        for name in schedules.algorithms(collective)
+        if f"{collective}_{name}" in there
+    ]
     theirs = openmpi.algorithms().get(collective, {})
     return ours + [Algorithm(OPENMPI, name, number) for number, name in sorted(theirs.items())]
 

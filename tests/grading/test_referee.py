@@ -99,6 +99,81 @@ def test_a_reference_answer_cannot_be_included(referee, rubric):
         assert "there is no file" in verdict.items[0].reason
 
 
+CHOICE = """
+lab = "99-test"
+[[exercise]]
+id = "tree"
+title = "A tree of your choice"
+kind = "kernel"
+collective = "bcast"
+allowed = ["point-to-point"]
+[[exercise.variant]]
+function = "bcast_linear"
+reference = "bcast/linear.c"
+[[exercise.variant.item]]
+id = "flat"
+title = "One round from any root"
+points = 3
+ranks = [1, 3]
+counts = [5]
+roots = [0, -1]
+rounds = "1 if P > 1 else 0"
+busiest_messages = "P - 1"
+[[exercise.variant]]
+function = "bcast_chain"
+reference = "bcast/chain.c"
+[[exercise.variant.item]]
+id = "any"
+title = "Right"
+points = 1
+ranks = [3]
+counts = [5]
+[[exercise.variant.item]]
+id = "line"
+title = "Nobody sends twice"
+points = 2
+ranks = [3]
+counts = [5]
+most_busiest_messages = "1"
+"""
+
+
+@pytest.fixture(scope="module")
+def choice(tmp_path_factory):
+    path = tmp_path_factory.mktemp("choice") / "rubric.toml"
+    path.write_text(CHOICE, encoding="utf-8")
+    return exercises.load(path).exercise("tree")
+
+
+def flat(function):
+    """The answer cell with the kit's own linear bcast under the name `function`."""
+    source = (ROOT / "src_c" / "bcast" / "linear.c").read_text(encoding="utf-8")
+    name = function.removeprefix("bcast_")
+    return f"%%kernel {function}\n" + source.replace("MPILAB_BCAST(linear)",
+                                                    f"MPILAB_BCAST({name})")  # fmt: skip
+
+
+def test_a_choice_is_judged_by_the_variant_that_the_cell_names(referee, choice):
+    verdict = referee.judge(choice, flat("bcast_linear"), blank=False)
+    assert (verdict.awarded, verdict.points) == (3, 3)
+    assert verdict.title == "A tree of your choice: bcast_linear"
+    verdict = referee.judge(choice, flat("bcast_chain"), blank=False)
+    assert [item.awarded for item in verdict.items] == [1, 0]
+    assert "2 messages from one rank where the algorithm has at most 1" in verdict.items[1].reason
+
+
+@pytest.mark.parametrize("source", [flat("bcast_mine"), flat("bcast_linear").split("\n", 1)[1]])
+def test_a_choice_of_something_else_fails_with_the_names_that_there_are(referee, choice, source):
+    verdict = referee.judge(choice, source, blank=False)
+    assert (verdict.awarded, verdict.points) == (0, 3)
+    assert "%%kernel and one of bcast_linear, bcast_chain" in verdict.items[0].reason
+
+
+def test_a_choice_that_was_left_blank_is_worth_nothing(referee, choice):
+    verdict = referee.judge(choice, flat("bcast_linear"), blank=True)
+    assert (verdict.awarded, verdict.points) == (0, 3)
+
+
 class Broken:
     """A sandbox that fails as told."""
 

@@ -7,6 +7,7 @@ import pytest
 from timeline_recordings import START, exchange, rank_of, receive, send, wait
 
 from mpilab.build import KERNELS
+from mpilab.contents import held
 from mpilab.errors import InputError
 from mpilab.harness import GUARD_BYTES, Case
 from mpilab.launch import run_cases
@@ -143,6 +144,77 @@ def test_bruck_puts_the_blocks_in_order_after_its_last_message():
     states = buffer_states(result.recording, case, result.snapshots)
     assert len(states) == 3 + 2
     assert (states[-1] == np.arange(5)).all() and not (states[-2] == states[-1]).all()
+
+
+def stepped(function, ranks=5, **more):
+    """(states round by round, text of the figure) of one run of a kernel of the kit."""
+    case = Case(function.partition("_")[0], ranks, snapshots=True, **more)
+    (result,) = run_cases(KERNELS, function, [case])
+    states = buffer_states(result.recording, case, result.snapshots)
+    return states, style.alt(recorded(result.recording, states, case=case))
+
+
+def test_a_segment_of_a_bcast_is_shown_in_the_round_of_its_message():
+    """Rank 2 has posted the receives of both segments: both may be there when it looks."""
+    states, text = stepped("bcast_pipeline", count=4, segment=8, root=1)
+    none, half, whole = [UNTOUCHED] * 4, [0, 1, UNTOUCHED, UNTOUCHED], [0, 1, 2, 3]
+    assert states[:, 1].tolist() == [whole] * 6
+    for place, rank in enumerate([2, 3, 4, 0]):
+        early, late = [none] * (place + 1), [whole] * (4 - place)
+        assert states[:, rank].tolist() == [*early, half, *late]
+    assert "Round 2: 1 sends 8 B to 2; 2 sends 8 B to 3. Then" in text
+    assert "rank 3 holds 0–1; rank 4 holds nothing" in text
+
+
+def test_a_long_bcast_is_shown_in_as_many_parts_as_there_are_segments_or_ranks():
+    assert stepped("bcast_pipeline", count=100, segment=80)[0].shape == (1 + 8, 5, 5)
+    states, _ = stepped("bcast_scatter_allgather", ranks=4, count=50)
+    assert states.shape[2] == 4
+    assert (states >= UNTOUCHED).all()  # each part comes whole
+    assert (states[-1] == np.arange(4)).all()
+
+
+def test_of_a_gather_only_the_root_has_slots():
+    case = Case("gather", 4, 2, root=1, snapshots=True)
+    (result,) = run_cases(KERNELS, "gather_binomial", [case])
+    states = buffer_states(result.recording, case, result.snapshots)
+    assert states[:, 1].tolist() == [[-1, 1, -1, -1], [-1, 1, 2, -1], [0, 1, 2, 3]]
+    assert (states[:, [0, 2, 3]] == UNTOUCHED).all()
+    figure = recorded(result.recording, states, case=case)
+    cells = figure.frames[2].data[2].z
+    assert np.isnan(cells[[0, 2, 3]]).all() and not np.isnan(cells[1]).any()
+    assert style.alt(figure).endswith("Round 2: 3 sends 16 B to 1. Then rank 1 holds all.")
+
+
+def test_of_a_scatter_each_rank_has_one_slot_and_block():
+    states, text = stepped("scatter_linear", ranks=3, count=2, root=1)
+    assert states[-1].tolist() == [[0], [1], [2]]
+    assert text.endswith("rank 0 holds 0; rank 1 holds 1; rank 2 holds 2.")
+    in_place, text = stepped("scatter_linear", ranks=3, count=2, root=1, in_place=True)
+    assert in_place[-1].tolist() == [[0], [UNTOUCHED], [2]]
+    assert "rank 1 holds nothing" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "words"),
+    [("reduce_linear", 2, "partial results of a reduction cannot be told apart"),
+     ("allreduce_ring", 2, "partial results of a reduction cannot be told apart"),
+     ("barrier_tree", 0, "moves no data")],
+)  # fmt: skip
+def test_what_cannot_be_told_apart_is_refused_with_the_views_that_there_are(function, count, words):
+    with pytest.raises(InputError, match=f"{words}.*'timeline' or 'matrix'"):
+        stepped(function, ranks=2, count=count)
+
+
+def test_a_block_for_another_rank_is_in_another_place():
+    case = Case("scatter", 3, 2)
+    memory = case.expected()[2][GUARD_BYTES:-GUARD_BYTES]
+    assert held(case, memory, 1).tolist() == [2]
+    assert held(case, memory ^ 1, 1).tolist() == [UNKNOWN]
+    recording = Recording([rank_of(rank, 3, []) for rank in range(3)])
+    figure = recorded(recording, np.array([[[0], [2], [2]]]), case=case)
+    kinds = [KINDS[int(kind)] for kind in figure.data[2].z[:, 0]]
+    assert kinds == ["in its place", "in another place", "in its place"]
 
 
 # --- The figure

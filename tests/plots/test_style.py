@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import pytest
 
 from mpilab.plots import style
-from mpilab.schedules.allgather import ALGORITHMS
+from mpilab.schedules import COLLECTIVES, algorithms
 
 LIGHT, DARK = "#ffffff", "#111111"
 
@@ -35,9 +35,34 @@ def test_every_colour_keeps_a_contrast_of_three_on_light_and_dark(colour):
     assert contrast(colour, DARK) >= 3
 
 
-def test_every_algorithm_has_a_colour_and_a_marker_of_its_own():
-    assert len({style.colour(name) for name in ALGORITHMS}) == len(ALGORITHMS)
-    assert len({style.marker(name) for name in ALGORITHMS}) == len(ALGORITHMS)
+OPENMPI = {
+    "allgather": "linear bruck recursive_doubling ring neighbor",
+    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
+    "scatter_allgather scatter_allgather_ring",
+    "gather": "basic_linear binomial linear_sync",
+    "scatter": "basic_linear binomial linear_nb",
+    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner",
+    "allreduce": "basic_linear recursive_doubling ring segmented_ring rabenseifner",
+    "barrier": "linear double_ring recursive_doubling bruck tree",
+}
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_two_algorithms_of_a_collective_share_neither_colour_nor_marker(collective):
+    for names in (algorithms(collective), OPENMPI[collective].split()):
+        for look in (style.ALGORITHM_COLOURS, style.ALGORITHM_MARKERS):
+            assert len({look[name] for name in (*names, "default")}) == len(names) + 1
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [("basic_linear", "linear"), ("linear", "nonblocking_gather_bcast"), ("bruck", "dissemination"),
+     ("neighbor", "neighbor_exchange"), ("binary_tree", "binary"),
+     ("split_binary_tree", "split_binary"), ("in-order_binary", "in_order_binary")],
+)  # fmt: skip
+def test_an_algorithm_of_open_mpi_looks_like_ours_although_its_name_is_another(theirs, ours):
+    assert style.colour(theirs) == style.colour(ours)
+    assert style.marker(theirs) == style.marker(ours)
 
 
 def test_a_students_own_algorithm_keeps_its_colour_from_figure_to_figure():

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.models import Hockney, predict
+from mpilab.models import Hockney, cost, predict, predict_schedule
 from mpilab.plots import style, sweep
 from mpilab.published import published_allgather
+from mpilab.schedules import schedule_of
+from mpilab.sweeps.table import ROW
 
 MODEL = Hockney(2e-6, 2e-10)
 FACTORS = (0.5, 0.8, 1.0, 1.5, 4.0)
@@ -20,8 +22,9 @@ def table(algorithms=("ring", "bruck"), rank_counts=(4,), sizes=(32, 1024, 32768
                 seconds = predict(algorithm, ranks, size, MODEL) or 1e-7
                 for repetition, factor in enumerate(FACTORS):
                     span = seconds * factor
-                    rows.append((algorithm, ranks, size, repetition, span, span / 2))
-    return np.array(rows, dtype=sweep.ROW)
+                    rows.append(("allgather", "ours", algorithm, -1, ranks, size, 0, 0, 0,
+                                 repetition, span, span / 2, span, span / 4))  # fmt: skip
+    return np.array(rows, dtype=ROW)
 
 
 def named(figure, name):
@@ -100,6 +103,86 @@ def test_the_text_alternative_ranks_the_algorithms_at_each_size():
     assert text[-1].startswith("Dashed: the α-β model with α = 2")
 
 
+def rows(collective, library, algorithm, *, ranks=4, sizes=(64, 1024), seconds=1e-5, segment=0,
+         fanout=0):  # fmt: skip
+    """Rows of a sweep: three repetitions of each size."""
+    return np.array(
+        [(collective, library, algorithm, -1, ranks, size, segment, fanout, 0, repetition,
+          seconds, seconds, seconds, seconds) for size in sizes for repetition in range(3)],
+        ROW,
+    )  # fmt: skip
+
+
+def test_open_mpis_own_is_drawn_in_the_colour_of_ours_with_open_markers():
+    both = np.concatenate([rows("bcast", "ours", "linear"),
+                           rows("bcast", "openmpi", "basic_linear")])  # fmt: skip
+    figure = sweep.time_against_size(both, models=MODEL)
+    (ours,), (theirs,) = named(figure, "linear"), named(figure, "basic_linear (Open MPI)")
+    assert ours.line.color == theirs.line.color == style.colour("linear")
+    assert (ours.marker.symbol, theirs.marker.symbol) == ("triangle-up", "triangle-up-open")
+    curves = named(figure, "linear, model") + named(figure, "basic_linear (Open MPI), model")
+    assert [curve.line.dash for curve in curves] == ["dash", "dot"]
+    assert figure.layout.xaxis.title.text == "bytes of the message"
+
+
+def test_the_model_of_a_collective_is_that_of_its_costs_and_of_its_schedule_on_few_cores():
+    table = rows("bcast", "ours", "pipeline", segment=256, sizes=(1024, 65536))
+    name = "pipeline (segment 256 B), model"
+    (alone,) = named(sweep.time_against_size(table, models=MODEL), name)
+    expected = cost("bcast", "pipeline", 4, 65536, MODEL, segment=256)
+    assert alone.y[-1] == pytest.approx(expected)
+    (shared,) = named(sweep.time_against_size(table, models=MODEL, cores=1), name)
+    schedule = schedule_of("bcast", "pipeline", 4, count=65536, segment=256)
+    assert shared.y[-1] == pytest.approx(predict_schedule(schedule, None, MODEL, 1))
+    assert shared.y[-1] > alone.y[-1]
+
+
+@pytest.mark.parametrize(("library", "algorithm"), [("openmpi", "default"), ("ours", "my_own")])
+def test_what_has_no_formula_is_drawn_without_a_model(library, algorithm):
+    figure = sweep.time_against_size(rows("reduce", library, algorithm), models=MODEL)
+    assert not [trace.name for trace in figure.data if "model" in trace.name]
+
+
+def test_each_way_to_tune_an_algorithm_is_a_line_of_its_own():
+    table = np.concatenate([rows("bcast", "ours", "chain", fanout=2, segment=s, seconds=1e-5 + s)
+                            for s in (0, 8192)])  # fmt: skip
+    figure = sweep.time_against_size(table)
+    (plain,), (cut,) = (named(figure, f"chain ({words})") for words in
+                        ("fanout 2", "segment 8 KiB, fanout 2"))  # fmt: skip
+    assert plain.line.color == cut.line.color and plain.line.dash != cut.line.dash
+    assert (plain.y[0], cut.y[0]) == (1e-5, 1e-5 + 8192)
+
+
+def test_of_several_collectives_each_line_names_its_own():
+    table = np.concatenate([rows("gather", "ours", "linear"), rows("scatter", "ours", "linear")])
+    figure = sweep.time_against_size(table)
+    assert [trace.name for trace in figure.data] == ["gather linear", "scatter linear"]
+    assert figure.layout.title.text == "Time against block size"
+
+
+def test_a_barrier_is_drawn_over_the_ranks():
+    table = np.concatenate([
+        rows("barrier", "ours", name, ranks=ranks, sizes=(0,), seconds=1e-6 * ranks * factor)
+        for ranks in (2, 4, 8) for name, factor in (("tree", 1), ("linear", 2))
+    ])  # fmt: skip
+    figure = sweep.time_against_size(table, models=MODEL)
+    (tree,) = named(figure, "tree")
+    assert tree.x.tolist() == [2, 4, 8]
+    assert np.allclose(tree.y, [2e-6, 4e-6, 8e-6])
+    assert figure.layout.xaxis.title.text == "ranks"
+    assert named(figure, "tree, model")[0].x.tolist() == list(range(2, 9))
+    text = style.alt(figure).splitlines()
+    assert text[0] == "Time against the number of ranks: 2 algorithms, 2, 4 and 8 ranks."
+    assert text[2] == "4 ranks, medians from fastest to slowest: tree 4 µs, linear 8 µs."
+
+
+def test_time_against_ranks_has_a_panel_for_each_size():
+    table = np.concatenate([rows("bcast", "ours", "binomial", ranks=ranks) for ranks in (2, 8)])
+    figure = sweep.time_against_ranks(table, models={"binomial": MODEL})
+    assert [note.text for note in figure.layout.annotations] == ["64 B", "1 KiB"]
+    assert len(named(figure, "binomial")) == len(named(figure, "binomial, model")) == 2
+
+
 def test_a_measured_table_is_laid_over_the_published_one_by_method_and_processes():
     published = published_allgather()
     rows = table(("nonblocking_gather_bcast", "pairwise"), (2, 4))
@@ -131,11 +214,11 @@ def test_tables_without_a_common_cell_say_so():
 
 def test_an_empty_sweep_is_refused():
     with pytest.raises(InputError, match="run the sweep first"):
-        sweep.time_against_size(np.array([], dtype=sweep.ROW))
+        sweep.time_against_size(np.array([], dtype=ROW))
 
 
 def test_a_table_of_other_fields_is_refused_with_what_is_missing():
-    with pytest.raises(InputError, match="mean_s, repetition, span_s"):
+    with pytest.raises(InputError, match="mean_s, span_s"):
         sweep.time_against_size(
             np.zeros(1, dtype=[("algorithm", "U40"), ("ranks", "i4"), ("bytes", "i8")])
         )

@@ -57,8 +57,10 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
     monkeypatch.setattr(sweep_run, "run_cases", note)
     monkeypatch.setattr(sweep_run.openmpi, "version", lambda: "mpirun (Open MPI) 5.0.5")
     report = sweeps.Report()
-    table = sweeps.sweep("bcast", ranks=[4], sizes="256", segment=64, report=report,
-                         algorithms="ours:chain,openmpi:1,openmpi:3,openmpi:9", **QUICK)  # fmt: skip
+    table = sweeps.sweep(
+        "bcast", ranks=[4], sizes="256", segment=64, report=report,
+        algorithms="ours:chain,openmpi:1,openmpi:3,openmpi:9", **QUICK,
+    )  # fmt: skip
     assert report.warnings() == []
     assert [point[:2] for point in points(table)] == [
         ("ours", "chain"), ("openmpi", "basic_linear"), ("openmpi", "pipeline"),

@@ -1,0 +1,1104 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Collective algorithms: choose and explain
+#
+# Lab 01 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - Nine algorithms for `MPI_Bcast`, and those for gather, scatter, reduce and barrier.
+# - To tell from an algorithm how many rounds, messages and bytes it needs, and from these how long
+#   it should take.
+# - To write a pipelined chain, a binomial tree and one more collective in C.
+# - To measure with the OSU benchmarks, and to know what their numbers mean.
+# - To make Open MPI use the algorithm that you name, and to prove that it did.
+# - To choose: by a model and by measurement, and to say what a wrong choice costs.
+#
+# ## What you need
+#
+# - About 180 minutes. Reading C; the lecture on point-to-point messages.
+# - 4 MPI ranks on this machine. Two cores are enough.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 4  # MPI ranks of the cluster
+SIZES = [64, 1024, 16384, 131072, 1048576]  # bytes of a message
+PROCESSES = [2, 4]  # numbers of ranks that are measured
+REPETITIONS = 10  # timed calls for each point
+SEED = 1  # of the data in the buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+import numpy as np
+from IPython.display import Markdown
+
+import mpilab
+from mpilab import explore, models, openmpi, osu, session, sweeps
+from mpilab.formula import cost_of
+from mpilab.plots import matrix, regret
+from mpilab.plots import models as model_plots
+from mpilab.plots import osu as osu_plots
+from mpilab.plots import sweep as sweep_plots
+from mpilab.plots.pipeline import pipeline
+from mpilab.plots.published_bcast import bcast_against_published
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.plots.tree import tree
+from mpilab.promises import kernels_of
+from mpilab.published_bcast import published_bcast, published_latency
+from mpilab.schedules import schedule_in_segments
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("01-collective-algorithms")
+cluster
+
+# %% [markdown]
+# ## What a broadcast is, and what it isn't
+#
+# One rank, the *root*, has a message of $m$ bytes. After the call all $P$ ranks have it. The MPI
+# standard says no more: not who sends to whom, in which order, nor in how many pieces. That is
+# the *algorithm*. An MPI library brings several, and takes one by itself, in each call, by the
+# number of ranks and the size of the message. Mostly it chooses well. In this lab you look behind
+# that choice.
+
+# %% [markdown]
+# ## What a message costs: the α-β model
+#
+# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the price
+# of sending anything at all; $\beta$ is the price of one more byte, so $1/\beta$ is the
+# bandwidth. A rank sends one message and receives one at a time. Messages that wait for each
+# other are in different *rounds*; those of one round can travel at the same time.
+#
+# Two means make a broadcast fast, and they work against each other:
+#
+# - **Few rounds:** whoever has the message helps to spread it. That saves $\alpha$.
+# - **Small pieces:** a message that is cut into $S$ *segments* can be passed on before its end
+#   has come. That saves $\beta$, and costs an $\alpha$ for each segment.
+
+# %% [markdown]
+# ## 1. Linear
+#
+# The root sends the whole message to every other rank, one after the other:
+# $(P-1)(\alpha + m\beta)$.
+#
+# **Predict:** which rank has most to do? What do the others do meanwhile? In the figure, move the
+# slider from round to round.
+
+# %%
+show(tree("bcast", "linear", 8))
+
+# %% [markdown]
+# All messages leave in a single round, as the root waits for nothing. But they leave through one
+# port. That a round can be long is what the number of rounds doesn't tell.
+
+# %% [markdown]
+# ## 2. Binomial tree
+#
+# Whoever has the message sends it on. First 1 rank has it, then 2, 4, 8: after $\lceil \log_2 P
+# \rceil$ steps everybody has. The cost is $\lceil \log_2 P \rceil (\alpha + m\beta)$.
+#
+# Number the ranks from the root: $v = (\text{rank} - \text{root}) \bmod P$. Then the parent of $v$
+# is $v$ without its lowest bit that is 1.
+#
+# **Predict:** who is the parent of 6, of 5, of 7? How many children has the root for $P = 8$, and
+# which of them should it serve first?
+
+# %%
+show(tree("bcast", "binomial", 8))
+
+# %% [markdown]
+# The root serves 4 first: under it is half of all ranks, and they have most left to do. With 1
+# first, 7 would have to wait. The kit's kernel starts all its sends at once, so that they share a
+# round; they leave one after the other all the same.
+#
+# ## 3. k-nomial tree
+#
+# The same in base $K$: whoever has the message serves $K - 1$ ranks in each step. The tree is less
+# deep, but a rank has more children.
+#
+# **Predict:** with $K = 4$ and $P = 16$, how deep is the tree, and how many children has the root?
+
+# %%
+show(tree("bcast", "knomial", 16, radix=4))
+
+# %% [markdown]
+# ## 4. Chain
+#
+# Everybody passes the message on to the next rank: $(P-1)(\alpha + m\beta)$, as long as linear,
+# and the last rank waits for all others. What is that good for?
+#
+# For nothing, in one piece. Open MPI's *chain* has several chains side by side (4 by default),
+# which all begin at the root.
+#
+# **Predict:** in which round does the last of 9 ranks have the message, with 2 chains?
+
+# %%
+show(tree("bcast", "chain", 9, fanout=2))
+
+# %% [markdown]
+# ## 5. Pipeline: one chain, in segments
+#
+# Cut the message into $S$ segments. While a rank receives a segment it sends the one before to
+# its right. The first segment needs $P - 1$ rounds to the end of the chain; then one more comes
+# in every round. So there are $P - 2 + S$ rounds of one segment each:
+#
+# $$T = (P - 2 + S)\left(\alpha + \frac{m}{S}\beta\right)$$
+#
+# **Predict:** how many rounds for $P = 4$ and $S = 4$? In which of them do all three links work
+# at the same time?
+
+# %%
+show(tree("bcast", "pipeline", 4, segments=4))
+
+# %% [markdown]
+# One segment makes the pipeline a chain. As many segments as bytes pay $\alpha$ for every byte.
+# The best number is in between.
+#
+# Here each line is a rank and each column a round: above what it receives, below what it sends.
+#
+# **Predict:** how many of the 10 rounds see all links at work? Does the best $S$ grow with $m$, and
+# does it grow with $\alpha$? Change the numbers, and look again.
+
+# %%
+show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
+
+# %% [markdown]
+# ## 6. Binary tree
+#
+# Rank $v$ sends to $2v + 1$ and $2v + 2$. Nobody has more than two children, so it can be
+# pipelined too, with fewer rounds than a chain: but each byte leaves an inner rank twice.
+#
+# **Predict:** for long messages, by what factor is it slower than the pipeline?
+
+# %%
+show(tree("bcast", "binary", 7, segments=2))
+
+# %% [markdown]
+# ## 7. Split binary tree
+#
+# Two binary trees: the left one carries the first half of the message, the right one the second.
+# At the end each rank of one tree swaps halves with one of the other.
+#
+# **Predict:** which rank swaps with which? How many bytes does an inner rank send now, compared
+# with the binary tree?
+
+# %%
+show(tree("bcast", "split_binary", 7))
+
+# %% [markdown]
+# ## 8. Scatter, then allgather
+#
+# The root *scatters*: it cuts the message into $P$ blocks and gives each rank one, down a binomial
+# tree. Then an allgather brings all blocks to everybody. With the ring it costs
+#
+# $$T = (\lceil \log_2 P \rceil + P - 1)\,\alpha + 2\,\frac{P-1}{P}\,m\beta .$$
+#
+# **Predict:** why is the second term about $2m\beta$, and not $m\beta$? After which round does
+# rank 1 have its first block?
+
+# %%
+show(tree("bcast", "scatter_allgather_ring", 4))
+
+# %% [markdown]
+# With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$.
+#
+# **Predict:** in which round are the most bytes on their way?
+
+# %%
+show(tree("bcast", "scatter_allgather", 8))
+
+# %% [markdown]
+# **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
+# the binomial tree look most uneven? What does another root change?
+
+# %%
+explore.trees()
+
+# %% [markdown]
+# ## Run one
+#
+# The kit brings a *kernel* for each of these: a C function with exactly the prototype of
+# `MPI_Bcast`. This runs a single chain on 4 ranks, with 8 integers in segments of 8 bytes: that is
+# the pipeline, which you will write yourself in a moment.
+
+# %%
+piped = mpilab.run("bcast_chain", ranks=4, count=8, fanout=1, segment=8, seed=SEED)
+piped
+
+# %% [markdown]
+# The run was *recorded*: every message, with its sender, receiver and bytes. A message's round
+# was found from what its sender had to wait for.
+
+# %%
+print("round  from  to  bytes")
+for message in np.sort(piped.messages, order=["round", "source"]):
+    row = [message[field] for field in ("round", "source", "dest", "bytes")]
+    print("{:5}  {:4}  {:2}  {:5}".format(*row))
+
+# %% [markdown]
+# **Predict:** which cells of the matrix of messages are filled? What would the matrix of the
+# binomial tree look like?
+
+# %%
+show(matrix.messages(*piped.matrix(), title="Pipeline, 4 ranks, 4 segments of 8 bytes"))
+
+# %% [markdown]
+# And over time: a bar is a call, an arrow a message. Drag over a part to zoom in.
+#
+# **Predict:** do all ranks begin to send at the same time? Who is done first?
+
+# %%
+piped.show("timeline")
+
+# %% [markdown]
+# ## Formula = recording
+#
+# The header of each kernel says what it costs. Here are these formulas for $P = 4$ and 100
+# integers in segments of 64 bytes, beside what was recorded. (If your instructor gave you the kit,
+# the kernels that you have to write are not in it.)
+
+# %%
+lines = ["| algorithm | rounds | messages | bytes | rounds | messages | bytes |",
+         "|---|--:|--:|--:|--:|--:|--:|", "| | *formula* | | | *recording* | | |"]  # fmt: skip
+for kernel in kernels_of("bcast"):
+    recorded = mpilab.run(kernel, ranks=4, count=100, segment=64, seed=SEED)
+    counted = recorded.rounds, len(recorded.messages), recorded.messages["bytes"].sum()
+    formula = cost_of(kernel).at(recorded.result.case)
+    lines.append(
+        f"| {kernel.removeprefix('bcast_')} | " + " | ".join(map(str, (*formula, *counted))) + " |"
+    )
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# All but two move $(P-1)m$ bytes altogether. They differ in *who* moves them, and *when*.
+
+# %% [markdown]
+# ## Exercise 1: the pipeline, in C (20 points)
+#
+# Write `bcast_pipeline`: a chain from the root through ranks root + 1, root + 2, …, all modulo
+# $P$, in segments.
+#
+# - A segment has as many whole elements as fit into `mpilab_tuning.segment_bytes` bytes, but at
+#   least one. If that is 0, take 8192. The last segment may be shorter.
+# - A rank passes a segment on before the next one is complete: don't collect first.
+# - It has sent a segment before it begins to send the next one. So there are $(P-1)S$ messages in
+#   $P - 2 + S$ rounds.
+#
+# It must hold for any number of ranks (1 as well), any root, any `count` (0 as well), any datatype,
+# and in strict mode, where every send waits for its receiver. Use point-to-point calls only, and
+# return the first error code, or `MPI_SUCCESS`.
+
+# %% [markdown]
+# These help you:
+#
+# | | |
+# |---|---|
+# | `mpilab_tuning.segment_bytes` | a `long`, the same on all ranks |
+# | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer |
+# | `TAG` | a tag for all messages |
+# | `MPI_PROC_NULL` | a rank that is nobody: sending to it or receiving from it does nothing |
+#
+# Elements may have holes: `MPI_Type_size` says how many bytes of *data* an element has, which is
+# what a segment is cut by. How far elements are apart in memory is another number; `block` knows
+# it.
+#
+# Where to start: which segment does a rank receive in step $i$, and which does it send at the same
+# time? One `MPI_Sendrecv` a step can do both.
+
+# %% nbgrader={"grade": true, "grade_id": "pipeline", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel bcast_pipeline
+# #include "mpilab.h"
+#
+# int bcast_pipeline(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     int rank, size, type_bytes;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     MPI_Type_size(datatype, &type_bytes);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const long segment = mpilab_tuning.segment_bytes > 0 ? mpilab_tuning.segment_bytes : 8192;
+#     const int fits = type_bytes > 0 && segment > type_bytes;
+#     const int elements = fits ? (int)(segment / type_bytes) : 1;
+#     const int segments = count / elements + (count % elements > 0);
+#     const int place = (rank - root + size) % size;
+#     const int left = place > 0 ? (rank - 1 + size) % size : MPI_PROC_NULL;
+#     const int right = place < size - 1 ? (rank + 1) % size : MPI_PROC_NULL;
+#
+#     int err = MPI_SUCCESS;
+#     for (int step = 0; step <= segments && err == MPI_SUCCESS; step++) {
+#         const int out = step > 0 ? (step - 1) * elements : 0, in = step * elements;
+#         const int sent = elements < count - out ? elements : count - out;
+#         const int got = elements < count - in ? elements : count - in;
+#         const int dest = step > 0 ? right : MPI_PROC_NULL;
+#         const int source = step < segments ? left : MPI_PROC_NULL;
+#         err = MPI_Sendrecv(block(buffer, out, 1, datatype), sent, datatype, dest, TAG,
+#                            block(buffer, in, 1, datatype), got > 0 ? got : 0, datatype, source,
+#                            TAG, comm, MPI_STATUS_IGNORE);
+#     }
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% [markdown]
+# Try it. These are the public checks; the marks come from more ranks, datatypes and sizes.
+
+# %% nbgrader={"grade": false, "grade_id": "check_pipeline", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("pipeline")
+
+# %% [markdown]
+# ## Exercise 2: the binomial tree, in C (20 points)
+#
+# Write `bcast_binomial` for any root: the whole message in one piece, $P - 1$ messages in at most
+# $\lceil \log_2 P \rceil$ rounds, and $\lceil \log_2 P \rceil$ of them from the root. It must hold
+# for the same cases as exercise 1; there are no segments here.
+#
+# ```
+#    step 1         step 2                 step 3                          P = 7, root 0
+#    0 -> 4         0 -> 2   4 -> 6        0 -> 1   2 -> 3   4 -> 5
+# ```
+#
+# Where to start: count ranks from the root. Find your lowest bit that is 1: it says who your parent
+# is, and the bits below it say who your children are. Which of them come first, and which are not
+# there at all?
+
+# %% nbgrader={"grade": true, "grade_id": "binomial", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel bcast_binomial
+# #include "mpilab.h"
+#
+# int bcast_binomial(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int place = (rank - root + size) % size;
+#     int distance = 1;
+#     while (distance < size && (place & distance) == 0)
+#         distance *= 2;
+#
+#     int err = MPI_SUCCESS;
+#     if (place > 0)
+#         err = MPI_Recv(buffer, count, datatype, (place - distance + root) % size, TAG, comm,
+#                        MPI_STATUS_IGNORE);
+#     for (distance /= 2; distance >= 1 && err == MPI_SUCCESS; distance /= 2)
+#         if (place + distance < size)
+#             err = MPI_Send(buffer, count, datatype, (place + distance + root) % size, TAG, comm);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_binomial", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("binomial")
+
+# %% [markdown]
+# ## Other collectives, other directions
+#
+# **Scatter** goes down a tree like a broadcast, but a rank gets only the blocks of the ranks under
+# it. So messages become shorter on the way, and a block travels as often as its rank is deep.
+# *Linear:* the root sends $P - 1$ blocks. *Binomial:* $\lceil \log_2 P \rceil$ rounds, the same
+# $(P-1)$ blocks through the root's port, and copies in between.
+#
+# **Gather** is a scatter backwards. *Linear with synchronization* has the root ask each rank for
+# its block, so that long blocks don't all arrive at once.
+#
+# **Predict:** for $P = 8$, how many blocks does rank 4 send, and in which round?
+
+# %%
+show(tree("gather", "binomial", 8))
+
+# %% [markdown]
+# **Reduce** is a broadcast backwards, in which each rank puts together what comes in. Chain,
+# pipeline, binary and binomial tree are the ones above, read from the leaves to the root. But the
+# order counts, if the operation doesn't commute: then only ranks that follow each other may be put
+# together. *In-order binary* is such a tree. *Rabenseifner's* algorithm first reduces a block on
+# each rank, and then gathers the blocks: few bytes, for long messages.
+#
+# **Predict:** with the binomial tree and $P = 8$, whose data has rank 4 put together when it
+# sends? Are these ranks neighbours?
+
+# %%
+show(tree("reduce", "binomial", 8))
+
+# %% [markdown]
+# **Barrier** moves no data. A rank may leave when it knows that all have come: by a message from
+# each of them, direct or through others. *Linear:* all tell the root, which tells all.
+# *Dissemination* (Open MPI calls it `bruck`): in step $i$ tell rank $+ 2^i$, wait for rank
+# $- 2^i$.
+#
+# **Predict:** after two steps, of how many ranks does rank 0 know that they have come? How many
+# steps does it take for $P = 6$?
+
+# %%
+show(tree("barrier", "dissemination", 6))
+
+# %% [markdown]
+# ## Exercise 3: a second collective, in C (20 points)
+#
+# Choose one. All of them have to hold for any number of ranks, any root, count and datatype, for
+# `MPI_IN_PLACE` at the root, and in strict mode; with point-to-point calls only.
+#
+# | function | what it needs | what counts |
+# |---|---|---|
+# | `gather_binomial` | room for the blocks under a rank; the root's buffer as a ring of blocks | $P-1$ messages, $\log_2 P$ rounds for powers of two |
+# | `scatter_binomial` | the same, downwards | the same |
+# | `reduce_binomial` | room for partial results; operations that don't commute | the same |
+# | `barrier_dissemination` | no data at all, but the right partners | $P \lceil \log_2 P \rceil$ messages in $\lceil \log_2 P \rceil$ rounds |
+#
+# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. To
+# take another one than the cell begins with, change its first line *and* the function: the first
+# line decides which one is judged.
+#
+# ```c
+# int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+#                     int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+# int scatter_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+#                      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+# int reduce_binomial(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+#                     MPI_Op op, int root, MPI_Comm comm)
+# int barrier_dissemination(MPI_Comm comm)
+# ```
+
+# %% [markdown]
+# These help you:
+#
+# | | |
+# |---|---|
+# | `make_room(n, type, &memory)` | in the cell: room for `n` elements |
+# | `copy_local(from, n, type, to, k, totype)` | copies `n` elements within a rank |
+# | `place_own_block(…)`, `take_own_block(…)` | puts the own block into a receive buffer (gather), takes it out of a send buffer (scatter); both see to `MPI_IN_PLACE` |
+# | `wrapped_run_type(first, length, size, count, type, &run)` | datatype of `length` blocks that go on at block 0 after the last of `size` |
+# | `MPI_Op_commutative(op, &commutes)` | may operands change places? |
+# | `MPI_Reduce_local(left, right, n, type, op)` | `right` becomes `left` op `right` |
+#
+# Only the root knows `recvbuf`, `recvcount` and `recvtype` in a gather, and the send arguments in a
+# scatter. In a reduce only the root has `recvbuf`, and with `MPI_IN_PLACE` its own data are in it.
+#
+# Where to start: in a gather or reduce a rank first receives, from the nearest child on, and then
+# sends to its parent. For an operation that doesn't commute the tree has to begin at rank 0,
+# whatever the root.
+
+# %% nbgrader={"grade": true, "grade_id": "second", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel reduce_binomial
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# /* Memory for `elements` elements: hand what it returns to MPI, and `memory` to free(). */
+# static inline void *make_room(long elements, MPI_Datatype type, void **memory)
+# {
+#     MPI_Aint lower, extent, true_lower, true_extent;
+#     MPI_Type_get_extent(type, &lower, &extent);
+#     MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+#     *memory = malloc((size_t)(elements * extent + true_extent + 1));
+#     return (char *)*memory - true_lower;
+# }
+#
+# int reduce_binomial(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+#                     MPI_Op op, int root, MPI_Comm comm)
+# {
+#     // BEGIN SOLUTION
+#     // STUB: (void)sendbuf, (void)recvbuf, (void)count, (void)datatype, (void)op;
+#     // STUB: (void)root, (void)comm;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
+#     int rank, size, commutes;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     MPI_Op_commutative(op, &commutes);
+#     const int top = commutes ? root : 0; /* where the tree begins */
+#     const int place = (rank - top + size) % size;
+#
+#     void *memory[2];
+#     void *partial = make_room(count, datatype, &memory[0]);
+#     void *incoming = make_room(count, datatype, &memory[1]);
+#     int err = memory[0] != NULL && memory[1] != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+#     if (err == MPI_SUCCESS)
+#         err = copy_local(sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count, datatype, partial,
+#                          count, datatype);
+#
+#     int distance = 1;
+#     for (; distance < size && (place & distance) == 0 && err == MPI_SUCCESS; distance *= 2) {
+#         if (place + distance >= size)
+#             continue;
+#         err = MPI_Recv(incoming, count, datatype, (rank + distance) % size, TAG, comm,
+#                        MPI_STATUS_IGNORE);
+#         if (err == MPI_SUCCESS)
+#             err = MPI_Reduce_local(partial, incoming, count, datatype, op);
+#         void *const result = incoming; /* ours, then what came in: in the order of ranks */
+#         incoming = partial;
+#         partial = result;
+#     }
+#     if (place > 0 && err == MPI_SUCCESS)
+#         err = MPI_Send(partial, count, datatype, (rank - distance + size) % size, TAG, comm);
+#
+#     if (rank == top && rank == root && err == MPI_SUCCESS)
+#         err = copy_local(partial, count, datatype, recvbuf, count, datatype);
+#     else if (rank == top && err == MPI_SUCCESS)
+#         err = MPI_Send(partial, count, datatype, root, TAG, comm);
+#     else if (rank == root && err == MPI_SUCCESS)
+#         err = MPI_Recv(recvbuf, count, datatype, top, TAG, comm, MPI_STATUS_IGNORE);
+#     free(memory[0]);
+#     free(memory[1]);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_second", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("second")
+
+# %% [markdown]
+# ## Exercise 4: what each should take, in Python (12 points)
+#
+# Write `cost(algorithm, P, m, S, alpha, beta)`. It returns the seconds of a broadcast of `m` bytes
+# on `P` ranks, for `algorithm` one of
+#
+# - `"linear"`, the root serves one rank after the other;
+# - `"pipeline"`, with `S` equal segments (the others don't heed `S`);
+# - `"binomial"`;
+# - `"scatter_allgather_ring"`.
+#
+# The formulas stand in the sections above. One rank alone takes 0 seconds. Don't round anything but
+# the logarithm: to a whole number, upwards.
+#
+# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+
+
+# %% nbgrader={"grade": true, "grade_id": "cost", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def cost(algorithm, P, m, S, alpha, beta):
+    """Return seconds."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    steps = (P - 1).bit_length()  # log2(P), rounded up
+    if P == 1:
+        return 0.0
+    if algorithm == "linear":
+        return (P - 1) * (alpha + m * beta)
+    if algorithm == "pipeline":
+        return (P - 2 + S) * (alpha + m / S * beta)
+    if algorithm == "binomial":
+        return steps * (alpha + m * beta)
+    return (steps + P - 1) * alpha + 2 * (P - 1) / P * m * beta
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_cost", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("cost", cost)
+
+# %% [markdown]
+# ## Exercise 5: choose, in Python (8 points)
+#
+# Write `choose(P, m, alpha, beta)`. It returns the place (0 to 3) of the fastest in the list
+#
+# ```python
+# ["linear", "binomial", "scatter_allgather_ring", "pipeline"]
+# ```
+#
+# and of equals the first. The pipeline gets the best number of segments: a whole one from 1 to
+# $m$. Where is the derivative of $(P - 2 + S)(\alpha + m\beta/S)$ by $S$ zero? By hand, on paper.
+#
+# This cell is graded by itself, without the one above: copy into it what you need.
+
+
+# %% nbgrader={"grade": true, "grade_id": "choose", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def choose(P, m, alpha, beta):
+    """Return the place of the fastest of the four."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    steps = (P - 1).bit_length()
+    optimum = (max(P - 2, 0) * m * beta / alpha) ** 0.5
+    near = [min(max(int(optimum) + more, 1), max(m, 1)) for more in (0, 1)]
+    times = [
+        (P - 1) * (alpha + m * beta),
+        steps * (alpha + m * beta),
+        (steps + P - 1) * alpha + 2 * (P - 1) / P * m * beta if P > 1 else 0,
+        min((P - 2 + S) * (alpha + m / S * beta) for S in near) if P > 1 else 0,
+    ]
+    return times.index(min(times))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_choose", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("choose", choose)
+
+# %% [markdown]
+# Linear never wins in this model, except by a tie. Keep that in mind when you measure.
+
+# %% [markdown]
+# ## Measure: the OSU benchmarks
+#
+# First of all: the same conditions for every run. If your largest number of ranks doesn't fit on your
+# cores, waiting ranks have to sleep for some microseconds, so that they don't steal each other's
+# core. Then they shall sleep with two ranks as well: or you would compare two ranks that spin with
+# four that sleep, and call the difference an algorithm's.
+
+# %%
+import os
+
+os.environ |= openmpi.yielding(max(PROCESSES))
+print("waiting ranks sleep" if openmpi.yielding(max(PROCESSES)) else "every rank has a core")
+
+# %% [markdown]
+# The OSU micro-benchmarks (OMB) are what most people quote. `osu_bcast` calls `MPI_Bcast` many
+# times for each size, and prints a mean. Without OMB on your machine the kit runs a program of its
+# own that measures and prints in the same way; the first line says which one it was.
+#
+# This is `mpirun -n 4 osu_bcast -f`, with fewer iterations than OMB's default (`-i`, and `-x` for
+# those that only warm up):
+
+# %%
+LARGEST = max(SIZES)
+ITERATIONS = 10 * REPETITIONS
+asked = {"ranks": RANKS, "sizes": (min(SIZES), LARGEST), "iterations": ITERATIONS, "warmup": 10}
+osu.run("osu_bcast", full=True, **asked)
+
+# %% [markdown]
+# One run is no measurement. How far do three runs of the same program lie apart? That is the
+# *baseline*: what Open MPI takes if you let it choose, with an error.
+
+# %%
+runs = [osu.run("osu_bcast", **asked) for _ in range(3)]
+averages = np.stack([run.rows["avg_us"] for run in runs])
+lines = ["| bytes | mean of 3 runs | standard deviation |", "|--:|--:|--:|"]
+for size, mean, spread in zip(
+    runs[0].rows["size"], averages.mean(axis=0), averages.std(axis=0, ddof=1), strict=True
+):
+    lines.append(f"| {byte_size(size)} | {mean:.2f} µs | {spread:.2f} µs |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# On the command line you make Open MPI use an algorithm with two parameters:
+#
+# ```sh
+# mpirun -n 4 --mca coll_tuned_use_dynamic_rules true \
+#        --mca coll_tuned_bcast_algorithm 3 osu_bcast
+# ```
+#
+# These are the numbers that this Open MPI knows, read from `ompi_info`:
+
+# %%
+lines = ["| collective | algorithms |", "|---|---|"]
+for collective, numbered in openmpi.algorithms().items():
+    if collective in ("bcast", "gather", "scatter", "reduce", "barrier"):
+        names = ", ".join(f"{number} {name}" for number, name in sorted(numbered.items()))
+        lines.append(f"| {collective} | {names} |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# The same from Python: the default, and number 3, the pipeline.
+#
+# **Predict:** the pipeline should be best for long messages. Will its line be below the other one
+# at 1 MiB?
+
+# %%
+CHOSEN = {"coll_tuned_use_dynamic_rules": "true", "coll_tuned_bcast_algorithm": 3}
+piped_osu = osu.run("osu_bcast", mca=CHOSEN, **asked)
+show(osu_plots.side_by_side({"default": runs[0], "algorithm 3, pipeline": piped_osu}))
+
+# %% [markdown]
+# ## What OMB's number means
+#
+# OMB takes the time of *each rank's own* call, and averages over ranks and calls. The root of a
+# broadcast is done early, and goes: its short time brings the mean down. The true *span*, from the
+# moment when the first rank enters to the moment when the last one leaves, is longer. It is what
+# an application waits for.
+#
+# So the kit's own sweep reports both, for every call: `span_s` and `mean_s`. It calls the kernel
+# with one mpirun for all sizes and algorithms, compares each result first, and sets Open MPI's
+# algorithm by MPI's tools interface. `openmpi:default` is what Open MPI chooses.
+
+# %%
+told = sweeps.Report()
+settings = {"ranks": PROCESSES, "sizes": SIZES, "repetitions": REPETITIONS, "progress": False}
+baseline = sweeps.sweep("bcast", algorithms=["openmpi:default"], report=told, **settings)
+lines = ["| ranks | bytes | span | OMB's mean | span / mean |", "|--:|--:|--:|--:|--:|"]
+for ranks, size in sorted(set(baseline[["ranks", "bytes"]].tolist())):
+    rows = baseline[(baseline["ranks"] == ranks) & (baseline["bytes"] == size)]
+    span, mean = np.median(rows["span_s"]), np.median(rows["mean_s"])
+    lines.append(
+        f"| {ranks} | {byte_size(size)} | {duration(span)} | {duration(mean)} | {span / mean:.1f} |"
+    )
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Part of the difference is that ranks don't enter at the same moment. Neither number is wrong. A
+# time without the words that say which one it is, is.
+#
+# What did Open MPI choose? It doesn't say. But its messages can be counted below MPI (its layer
+# `pml/monitoring` does that), and compared with what each algorithm must send:
+
+# %%
+print(*told.lines(), sep="\n")
+
+# %% [markdown]
+# ## Open MPI's algorithms, and ours
+#
+# Choose three of Open MPI's broadcasts, by number, and what of ours to put beside them. The linear
+# broadcast is there because you will need it for the model. The default is measured again: what you
+# compare should run in the same job, in turn, so that a busy moment of the machine hits all of it.
+
+# %%
+THEIRS = [3, 6, 9]  # of the table above: your choice
+OURS = ["linear", "pipeline", "binomial", "scatter_allgather_ring"]  # your choice
+
+names = [f"openmpi:{number}" for number in [0, *THEIRS]]
+names += [f"ours:{name}" for name in OURS if f"bcast_{name}" in kernels_of("bcast")]
+broadcasts = sweeps.sweep("bcast", algorithms=names, **settings)
+f"{len(broadcasts)} calls timed"
+
+# %% [markdown]
+# **Predict:** which algorithm is fastest for 64 bytes on 4 ranks, which for 1 MiB? Which two lines
+# are the same algorithm, and should lie on each other? Which of them won't?
+
+# %%
+show(sweep_plots.time_against_size(broadcasts))
+
+# %% [markdown]
+# ## Did it run what you named?
+#
+# Open MPI ignores a setting without a word, when it can't or won't heed it. Three of its traps:
+#
+# - **A pipeline in one piece.** Algorithm 3 cuts a message into segments of
+#   `coll_tuned_bcast_algorithm_segmentsize` bytes. The default is 0, which means: not at all. Then
+#   the "pipeline" is a chain.
+# - **Another component in charge.** Across hosts, the component `han` comes before `tuned`, and
+#   your choice is ignored: add `--mca coll ^han`. On one host `han` steps back by itself.
+# - **A substitute.** Some algorithms want powers of two, or an even number of ranks, and quietly
+#   run as another one. And a misspelt parameter is no error.
+#
+# So prove it. The kit's sweep counts the messages between every two ranks, and gives a row the
+# name of an algorithm only if they are what it must send. Here the choice is switched off on
+# purpose.
+
+# %%
+from unittest.mock import patch
+
+told = sweeps.Report()
+with patch.dict(os.environ, OMPI_MCA_coll_tuned_use_dynamic_rules="false"):
+    rows = sweeps.sweep("bcast", ranks=[RANKS], sizes=[4096], algorithms=["openmpi:1"],
+                        repetitions=2, progress=False, report=told)  # fmt: skip
+print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
+
+# %% [markdown]
+# And now the pipeline with segments of 8 KiB, beside the one without. (Ours has 8 KiB by default.)
+#
+# **Predict:** from which size on will it matter? By how much at most, on 4 ranks? Use the formula.
+
+# %%
+cut = sweeps.sweep("bcast", algorithms=["openmpi:3"], segment=8192, **settings)
+pipelines = broadcasts[np.isin(broadcasts["algorithm"], ["pipeline", "default"])]
+show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
+
+# %% [markdown]
+# On two cores a pipeline of four ranks can't shine: all its ranks have to work at the same time, and
+# each segment that somebody waits for costs a sleep. How many cores has your machine? With one for
+# each rank, the picture is another one.
+
+# %% [markdown]
+# ## Your own kernels
+#
+# These run on the ranks of the notebook. If an answer is still blank, a warning says that it is
+# left out.
+
+# %%
+own = [name for name in ("bcast_pipeline", "bcast_binomial") if name in session.kernels]
+mine = broadcasts[:0]
+if own:
+    mine = mpilab.sweep(own, sizes=SIZES, ranks=[RANKS], repetitions=REPETITIONS, progress=False)
+kits = broadcasts[(broadcasts["library"] == "ours") & (broadcasts["ranks"] == RANKS)]
+lines = ["| bytes | algorithm | yours | the kit's |", "|--:|---|--:|--:|"]
+for name, size in dict.fromkeys(mine[["algorithm", "bytes"]].tolist()):
+    times = [
+        table["span_s"][(table["algorithm"] == name) & (table["bytes"] == size)]
+        for table in (mine, kits)
+    ]
+    medians = [duration(np.median(one)) if len(one) else "–" for one in times]
+    lines.append(f"| {byte_size(size)} | {name} | " + " | ".join(medians) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# ## A published table
+#
+# A course on high-performance computing (winter 2023/24) printed these two tables of `osu_bcast`
+# on a cluster: 128 processes, the default and number 3. Source and doubts: `data/README.md`.
+# Dotted is what was published, solid is what you measured, both as OMB's mean.
+#
+# **Predict:** at 1 MiB, which is faster there? The exercise calls the difference remarkable. What
+# was the segment size of that pipeline?
+
+# %%
+pipelined = np.concatenate([broadcasts[broadcasts["algorithm"] == "default"],
+                            broadcasts[(broadcasts["algorithm"] == "pipeline")
+                                       & (broadcasts["library"] == "openmpi")], cut])  # fmt: skip
+show(bcast_against_published(published_bcast(), pipelined))
+
+# %% [markdown]
+# Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow each other. How long
+# does each of them take, by the published time? What would 8 KiB segments make of it, with the
+# same α and β?
+
+# %%
+at_end = published_bcast()
+at_end = at_end[(at_end["algorithm"] == "pipeline") & (at_end["bytes"] == 1 << 20)]["mean_s"][0]
+hop = models.Hockney(alpha=28.9e-6 / 127, beta=at_end / 127 / (1 << 20))
+again = models.cost("bcast", "pipeline", 128, 1 << 20, hop, segment=8192)
+print(f"one of 127 messages: {duration(at_end / 127)}, or {1 / hop.beta / 1e9:.1f} GB/s")
+print(f"the whole, published: {duration(at_end)}; with segments of 8 KiB: {duration(again)}")
+
+# %% [markdown]
+# That is a guess with two numbers of theirs (α from the shortest message), and it forgets that 128
+# processes share the memory's bandwidth. But the sign is clear: it wasn't the pipeline that was
+# slow.
+
+# %% [markdown]
+# ## α and β of this machine
+#
+# A ping-pong measures them: two ranks send a message to and fro; half of the round trip is one
+# message. This is `osu_latency`, up to 4 MiB: if α is large, only long messages tell β.
+
+# %%
+pingpong = osu.run("osu_latency", sizes=(1, 4 << 20), iterations=ITERATIONS, warmup=10)
+model = models.fit_hockney(pingpong.rows["size"], pingpong.rows["avg_us"] * 1e-6)
+print(model)
+print(f"bandwidth 1/β: {1 / model.beta / 1e9:.2f} GB/s")
+print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
+segment = models.best_segment("bcast", "pipeline", RANKS, LARGEST, model)
+print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)}")
+
+# %% [markdown]
+# If ranks sleep while they wait, α is above all that sleep, and segments should be large. Put that
+# segment size into the cell with `segment=8192`: is the pipeline better now?
+#
+# Between which two cores was that ping-pong? The same course printed this for two cores of one
+# processor, and for two that are further apart (`--cpu-list 0,8`):
+
+# %%
+for row in published_latency():
+    print(f"--cpu-list {row['cpus']:8} {row['bytes']} bytes: {duration(row['seconds'])}")
+
+# %% [markdown]
+# So α is no constant of a machine: it belongs to a pair of cores. Lab 00 measures it by distance.
+
+# %% [markdown]
+# ## Several children at once: γ(P)
+#
+# The root of the linear broadcast starts $P - 1$ sends at once. Do they cost $P - 1$ times as much
+# as one? The model's single port says so. Measure it: $\gamma(P)$ is the time of a linear broadcast
+# on $P$ ranks over that on 2 ranks. It is at least 1, and at most about $P - 1$.
+
+# %%
+gamma = models.fit_gamma(broadcasts)
+for ranks in range(2, 9):
+    seen = "measured" if ranks in dict(gamma.measured) else "on the straight line"
+    print(f"γ({ranks}) = {gamma(ranks):.2f}  {seen}; one by one it would be {ranks - 1}")
+
+# %% [markdown]
+# ## The model beside the measurement
+#
+# First with α and β of the ping-pong, for our kernels (dashed).
+#
+# **Predict:** where will the model be too low? Think of what it doesn't know: the number of cores,
+# copies within a rank, the caches.
+
+# %%
+ours = broadcasts[broadcasts["library"] == "ours"]
+show(sweep_plots.time_against_size(ours, models=model))
+
+# %% [markdown]
+# A message in a broadcast isn't one in a ping-pong. Nuriyev and others therefore fit α and β *to
+# each algorithm*: from its own times, with the numbers of messages and bytes from its formula.
+#
+# **Predict:** will the α of the binomial tree be larger or smaller than that of the ping-pong? What
+# is the α of a scatter and ring allgather, in which all ranks work in each round?
+
+# %%
+fitted = models.fit_per_algorithm(broadcasts, gamma=gamma)
+for (library, algorithm), fit in fitted.items():
+    print(f"{library:8} {algorithm:24} {fit}")
+show(model_plots.measured_and_fitted(broadcasts, fitted, gamma=gamma))
+
+# %% [markdown]
+# ## What does a wrong choice cost?
+#
+# A model needn't be right to be useful. It has to choose right. *Regret* is what its choice costs:
+# 0 if it chose the fastest, 50 % if its choice takes half as long again. First the choice among
+# ours by the ping-pong's α and β.
+#
+# **Predict:** for which sizes does the model choose the binomial tree? Where will it be wrong?
+
+# %%
+show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
+
+# %% [markdown]
+# Then with an α and β for each algorithm, Open MPI's as well.
+#
+# **Predict:** is there more red than above, or less? Why could it be more, although the model
+# knows more?
+
+# %%
+show(regret.heat_map(models.regret(broadcasts, fitted, gamma=gamma), title="Fitted to each"))
+
+# %% [markdown]
+# These models were judged at points that they were fitted to. That flatters. Leave out a size,
+# fit to the others, choose for that size; and so on for each of them:
+#
+# **Predict:** at which sizes will that hurt most, in the middle or at the ends?
+
+# %%
+unseen = models.regret_left_out(broadcasts, leave="bytes", gamma=gamma)
+show(regret.heat_map(unseen, title="Chosen for sizes that were not measured"))
+print(f"mean regret: {100 * unseen['regret'].mean():.0f} %")
+
+# %% [markdown]
+# And Open MPI's own choice? Its decision rules were made on other machines than yours.
+
+# %%
+lines = [
+    "| ranks | bytes | default | best | which | default's regret |",
+    "|--:|--:|--:|--:|---|--:|",
+]
+for ranks, size in sorted(set(broadcasts[["ranks", "bytes"]].tolist())):
+    rows = broadcasts[(broadcasts["ranks"] == ranks) & (broadcasts["bytes"] == size)]
+    medians = {
+        key: np.median(rows["span_s"][(rows["library"] == key[0]) & (rows["algorithm"] == key[1])])
+        for key in dict.fromkeys(rows[["library", "algorithm"]].tolist())
+    }
+    best, usual = min(medians, key=medians.get), medians.get(("openmpi", "default"), np.nan)
+    lines.append(
+        f"| {ranks} | {byte_size(size)} | {duration(usual)} | {duration(medians[best])} "
+        f"| {' '.join(best)} | {100 * (usual / medians[best] - 1):.0f} % |"
+    )
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# ## Question 1: choose and explain a broadcast (12 points)
+#
+# For your three algorithms and the default: which would you take for which sizes and numbers of
+# ranks? Explain it with rounds, messages and bytes, with α, β and γ, and with your machine (cores,
+# caches, who shares what). Say how large the differences are, compared with the spread. Where does
+# the model choose wrong, and what does it not know? Which algorithm really ran, and how do you
+# know?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain_bcast", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Short messages: nearly all of the time is start-ups one after the other. The binomial tree has
+# ⌈log2 P⌉ of them (2 on 4 ranks), the pipeline in one segment P-1 = 3, the scatter with ring
+# allgather ⌈log2 P⌉ + P - 1 = 5. So binomial is first; on 4 ranks the linear broadcast is as good or
+# better, as γ(4) is well below 3: the root starts its sends without waiting. On my two cores, where
+# a wait is a sleep and α about 0.1 ms, one can read the rounds off the times.
+#
+# Long messages: bytes count. The binomial root sends m twice, the scatter with allgather 1.5 m, the
+# pipeline m, and each link carries m. That order shows where each rank has a core. On two cores
+# four ranks take turns: what counts then is the work of all together, every byte copied in and out
+# of shared memory, so the algorithms with (P-1)m bytes lie close together. And each segment of a
+# pipeline costs a change of process: with 8 KiB segments 1 MiB is 128 of them, and slowest of all.
+#
+# Number 3 of Open MPI without a segment size is a chain: P-1 times (α + mβ). With 8 KiB segments it
+# is a pipeline; the guard counted (P-1)S messages then.
+#
+# The default changed its algorithm with the size, as its messages show. Where differences are
+# smaller than the distance between the quartiles I would not call one faster.
+#
+# The model with the ping-pong's α and β supposes a core a rank and one price of a message. With
+# them fitted to each algorithm it chooses better at sizes that it was fitted to. What remains: one
+# straight line can't follow the change from eager to rendezvous near 4 KiB, nor that of the caches.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## A second collective
+#
+# The same for a collective of your choice: `"gather"`, `"scatter"`, `"reduce"` or `"barrier"`. All
+# of Open MPI's algorithms, and all of ours. Best take the one that you wrote in exercise 3.
+#
+# **Predict:** order the algorithms by the time that you expect, for the shortest and for the longest
+# message. Which of them need the same rounds, and differ in bytes only?
+
+# %%
+SECOND = "reduce"  # your choice
+told = sweeps.Report()
+second = sweeps.sweep(SECOND, algorithms=["openmpi", "ours"], report=told, **settings)
+print(*told.lines(), sep="\n")
+show(sweep_plots.time_against_size(second))
+
+# %% [markdown]
+# The regret of a model that was fitted to each algorithm, and the best ones:
+#
+# **Predict:** is the default best anywhere?
+
+# %%
+found = models.regret(second, models.fit_per_algorithm(second, gamma=gamma), gamma=gamma)
+show(regret.heat_map(found, title="Fitted to each"))
+for row in found:
+    print(f"{row['ranks']} ranks, {byte_size(row['bytes'])}: best {row['best']} "
+          f"{duration(row['best_s'])}, the model takes {row['chosen']}")  # fmt: skip
+
+# %% [markdown]
+# ## Question 2: the second collective (8 points)
+#
+# Which collective did you take, and which algorithm would you use for it, when? Explain the best
+# and the worst of your measurement. What does this collective do to the cost that a broadcast
+# doesn't: blocks that grow on their way, operations that have to be computed, no data at all?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "explain_second", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Reduce. For short messages the binomial tree and the linear algorithm are best on 4 ranks: 2
+# rounds, or one round of 3 messages that the root takes in one after the other. Chain and pipeline
+# need P-1 rounds.
+#
+# For long messages linear is worst: all P-1 messages of m bytes pass the root's port, and the root
+# alone adds them up, P-1 times m bytes; the others have nothing to do. The binomial root receives
+# and adds ⌈log2 P⌉ times m. Rabenseifner's algorithm first has each rank reduce a part: everybody
+# adds (P-1)/P m bytes only, and moves about 2m. The pipeline overlaps receiving, adding and
+# sending.
+#
+# Unlike in a broadcast each byte is also computed with: that costs time per byte, too, and comes to
+# β in the fit. And the order may matter: for an operation that doesn't commute binomial has to give way
+# to linear or in-order binary.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - A broadcast can save rounds (trees) or bytes through one port (segments, scatter and allgather).
+#   Where one takes over from the other, α, β, $P$ and $m$ decide.
+# - Rounds, messages and bytes can be counted by hand and read off a recording. They must agree.
+# - OMB's mean is not the time that a collective takes. Say which one you report, and the spread.
+# - A parameter that you set is a wish. Count messages to see what ran.
+# - A model is there to choose. Judge it by its regret, at points that it has not seen.
+#
+# ## Where to read on
+#
+# - E. Nuriyev, J.-A. Rico-Gallego, A. Lastovetsky: *Model-based selection of optimal MPI broadcast
+#   algorithms for multi-core clusters*, Journal of Parallel and Distributed Computing 165, 2022.
+# - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
+#   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.
+# - J. Pješivac-Grbović, T. Angskun, G. Bosilca, G. E. Fagg, E. Gabriel, J. J. Dongarra: *Performance
+#   Analysis of MPI Collective Operations*, Cluster Computing 10(2), 2007.
+# - The OSU micro-benchmarks: <https://mvapich.cse.ohio-state.edu/benchmarks/>, with their README.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()

@@ -1,0 +1,100 @@
+"""A lab as its tests see it: the student notebook, the solved one, and what running them shows."""
+
+import os
+import re
+import subprocess
+from functools import cached_property
+from pathlib import Path
+
+import jupytext
+import nbformat
+import papermill
+
+from mpilab import exercises, openmpi
+from mpilab.grading.answers import transplant
+from mpilab.grading.release import handout, release
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class LabNotebook:
+    """The files of the lab `name`, e.g. "02-allgather"."""
+
+    def __init__(self, name):
+        self.source = ROOT / "labs" / "source" / f"{name}.py"
+        self.notebook = ROOT / "labs" / f"{name}.ipynb"
+        self.rubric = ROOT / "grading" / name / "rubric.toml"
+        self.public = ROOT / "labs" / "checks" / f"{name}.toml"
+
+    @cached_property
+    def blank(self):
+        """The student version, made anew from the source."""
+        return release(self.source)
+
+    @cached_property
+    def exercises(self):
+        """The exercises of the rubric by their ids."""
+        return {exercise.id: exercise for exercise in exercises.load(self.rubric).exercises}
+
+    def solved(self):
+        """The lab with the solutions in their cells, as a student could hand it in."""
+        source = jupytext.read(self.source, fmt="py:percent")
+        for cell in source.cells:
+            first, *body = cell.source.split("\n")
+            if first.startswith("%%kernel"):
+                cell.source = "\n".join([first, *(line.removeprefix("# ") for line in body)])
+        notebook, problems = transplant(self.blank, source)
+        assert not problems
+        return notebook
+
+    def handed_out(self, folder):
+        """The folder labs/ of what students get, put below `folder`; its C side is built."""
+        references = exercises.load(self.rubric).references
+        given = handout(self.notebook.stem, folder / "handed out", references)
+        mpicc = os.path.relpath(openmpi.tool("mpicc"), given / "src_c")
+        made = subprocess.run(["make", "-s", "-j2", "-C", given / "src_c", f"MPICC={mpicc}"],
+                              capture_output=True, text=True)  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        return given / "labs"
+
+    def code_cells(self):
+        """The code cells of the student version."""
+        return [cell for cell in self.blank.cells if cell.cell_type == "code"]
+
+
+def execute(notebook, folder, **parameters):
+    """The notebook after papermill has run it from top to bottom; an error in a cell raises."""
+    return _execute(notebook, folder, ROOT / "labs", parameters)
+
+
+def execute_handed_out(lab, folder, monkeypatch):
+    """The student version, run in a copy of the kit as students get it: without the kernels that
+    they have to write. With the parameters that students have."""
+    labs = lab.handed_out(folder)
+    monkeypatch.setenv("PYTHONPATH", str(labs.parent))  # before the kit that is being tested
+    notebook = nbformat.read(labs / lab.notebook.name, as_version=4)
+    return _execute(notebook, folder, labs, {})
+
+
+def _execute(notebook, folder, labs, parameters):
+    before, after = folder / "before.ipynb", folder / "after.ipynb"
+    nbformat.write(notebook, before)
+    papermill.execute_notebook(before, after, parameters, cwd=labs, progress_bar=False)
+    return nbformat.read(after, as_version=4)
+
+
+def checks(notebook):
+    """What each lab.check showed, by exercise."""
+    shown = {}
+    for cell in notebook.cells:
+        called = re.match(r'lab\.check\("(\w+)"', cell.source)
+        if called:
+            shown[called[1]] = "\n".join(output["data"]["text/plain"] for output in cell.outputs
+                                         if "data" in output)  # fmt: skip
+    return shown
+
+
+def on_stderr(notebook):
+    """What cells wrote to stderr, warnings among it: a list of texts."""
+    return [output.text for cell in notebook.cells if cell.cell_type == "code"
+            for output in cell.outputs if output.get("name") == "stderr"]  # fmt: skip
