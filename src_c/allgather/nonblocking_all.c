@@ -3,7 +3,8 @@
  * Every rank sends its own block to every other rank, and posts a receive for the block of every
  * other rank, before it waits for any of them. Receives are posted first, so that no message
  * arrives unexpected at a rank that is ready for it. Each rank starts with its right neighbour:
- * if all began with rank 0, rank 0 would be flooded.
+ * if all began with rank 0, rank 0 would be flooded. The own block is sent from where the caller
+ * has it, and copied to its place while the messages are on their way.
  *
  *   round 1                                        P = 4, number = block sent
  *   0 -0-> 1   0 -0-> 2   0 -0-> 3
@@ -28,25 +29,25 @@ int allgather_nonblocking_all(const void *sendbuf, int sendcount, MPI_Datatype s
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
 
-    int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
-    if (err != MPI_SUCCESS || size == 1)
-        return err;
-
-    MPI_Request *requests = malloc(2 * (size_t)(size - 1) * sizeof *requests);
+    MPI_Request *requests = malloc(2 * (size_t)size * sizeof *requests);
     if (requests == NULL)
         return MPI_ERR_NO_MEM;
 
-    int started = 0;
+    int started = 0, err = MPI_SUCCESS;
     for (int step = 1; step < size && err == MPI_SUCCESS; step++, started++) {
         const int source = (rank - step + size) % size;
         err = MPI_Irecv(block(recvbuf, source, recvcount, recvtype), recvcount, recvtype, source,
                         TAG, comm, &requests[started]);
     }
-    const void *own = block(recvbuf, rank, recvcount, recvtype);
+    const int in_place = sendbuf == MPI_IN_PLACE;
+    const void *own = in_place ? block(recvbuf, rank, recvcount, recvtype) : sendbuf;
     for (int step = 1; step < size && err == MPI_SUCCESS; step++, started++) {
         const int dest = (rank + step) % size;
-        err = MPI_Isend(own, recvcount, recvtype, dest, TAG, comm, &requests[started]);
+        err = MPI_Isend(own, in_place ? recvcount : sendcount, in_place ? recvtype : sendtype, dest,
+                        TAG, comm, &requests[started]);
     }
+    if (err == MPI_SUCCESS)
+        err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
     if (err == MPI_SUCCESS)
         err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
     free(requests);

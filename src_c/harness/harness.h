@@ -89,6 +89,7 @@ struct blocks {
 struct subject {
     void (*kernel)(void);
     MPI_Comm comm;
+    MPI_Comm parent; /* on which the ranks meet before each call */
     int rank, size;
     const struct mpilab_case *order;
     struct datatype_pair types;
