@@ -11,7 +11,7 @@ from mpilab.errors import InputError
 RANKS = (2, 4)
 SIZES = "4,64,1K,8K,64K,512K"
 SEGMENT = 8192
-SWEEPS = 3
+SWEEPS = 5
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "barrier")
 # Open MPI's names of algorithms that we call by another one.
 OURS = {
@@ -55,20 +55,25 @@ def same_algorithm_ratios(collective):
 
 
 def best_ratios(collective):
-    """The best of ours over the best of Open MPI's, at the size and P where it is largest; one
-    value for each of SWEEPS sweeps."""
-    return [_worst(_medians(collective, number)) for number in range(SWEEPS)]
+    """The best of ours over the best of Open MPI's, one value for each of SWEEPS sweeps, at the
+    size and P where the median of these is largest.
+
+    The worst of single ratios would be the worst of the noise: between ranks that share cores a
+    point can take twice the time in one sweep of several.
+    """
+    sweeps_of_points = [_best_of(_medians(collective, number)) for number in range(SWEEPS)]
+    points = set.intersection(*(set(ratios) for ratios in sweeps_of_points))
+    by_point = [[ratios[point] for ratios in sweeps_of_points] for point in points]
+    return max(by_point, key=np.median)
 
 
-def _worst(medians):
-    points = {key[2:] for key in medians}
-    best = {
-        (library, *point): min(
-            seconds for key, seconds in medians.items() if (key[0], *key[2:]) == (library, *point)
-        )
-        for library in ("ours", "openmpi") for point in points
-    }  # fmt: skip
-    return max(best["ours", *point] / best["openmpi", *point] for point in points)
+def _best_of(medians):
+    """{(ranks, bytes): best of ours / best of theirs} of one sweep."""
+    best = {}
+    for (library, _, *point), seconds in medians.items():
+        at = best.setdefault(tuple(point), {})
+        at[library] = min(seconds, at.get(library, seconds))
+    return {point: at["ours"] / at["openmpi"] for point, at in best.items() if len(at) == 2}
 
 
 def _register(collective):

@@ -24,7 +24,7 @@ def test_each_algorithm_of_open_mpi_is_held_against_ours_of_the_same_kind(collec
         assert f"{collective}_{name}" not in kernels_of(collective) or name == "linear"
 
 
-def test_the_ratios_are_ours_over_theirs_and_the_worst_size_counts(monkeypatch):
+def test_the_ratio_of_the_same_algorithm_is_ours_over_theirs(monkeypatch):
     medians = {
         ("ours", "linear", 4, 8): 2.0, ("openmpi", "basic_linear", 4, 8): 1.0,
         ("ours", "chain", 4, 8): 3.0, ("openmpi", "chain", 4, 8): 4.0,
@@ -33,6 +33,20 @@ def test_the_ratios_are_ours_over_theirs_and_the_worst_size_counts(monkeypatch):
     monkeypatch.setattr(figures_sweeps, "_medians", lambda collective, number: medians)
     assert figures_sweeps.same_algorithm_ratios("bcast") == [2.0, 0.75]
     assert figures_sweeps.best_ratios("bcast") == [2.0] * figures_sweeps.SWEEPS
+
+
+def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeypatch):
+    """A single outlier, here at 64 bytes, does not make a size the worst one."""
+
+    def medians(collective, number):
+        outlier = 9.0 if number == 0 else 1.0
+        return {
+            ("ours", "linear", 4, 8): 1.5, ("openmpi", "default", 4, 8): 1.0,
+            ("ours", "chain", 4, 64): outlier, ("openmpi", "chain", 4, 64): 1.0,
+        }  # fmt: skip
+
+    monkeypatch.setattr(figures_sweeps, "_medians", medians)
+    assert figures_sweeps.best_ratios("bcast") == [1.5] * figures_sweeps.SWEEPS
 
 
 def test_every_collective_has_both_figures():
