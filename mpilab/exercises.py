@@ -37,6 +37,7 @@ grading/LAB/rubric.toml what the referee decides by.
     rounds = "ceil_log2(P)"
     bytes = "P * (P - 1) * m"
     busiest_messages = "ceil_log2(P)"   # sent by the rank that sends most, and
+    busiest_received = "ceil_log2(P)"   # got by the rank that gets most
     most_busiest_bytes = "(P - 1) * m"  # with most_: no more than that
 
 Where students may choose among algorithms, an exercise of kind "kernel" has variants in place of

@@ -22,6 +22,7 @@ _WORDS = {
     "bytes": ("byte", " in messages", "bytes counted"),
     "busiest_messages": ("message", " from one rank", "most messages from one rank"),
     "busiest_bytes": ("byte", " from one rank", "most bytes from one rank"),
+    "busiest_received": ("message", " to one rank", "most messages to one rank"),
 }
 
 
@@ -209,4 +210,5 @@ def _counts(recording):
         "bytes": int(volume.sum()),
         "busiest_messages": int(messages.sum(axis=1).max(initial=0)),
         "busiest_bytes": int(volume.sum(axis=1).max(initial=0)),
+        "busiest_received": int(messages.sum(axis=0).max(initial=0)),
     }

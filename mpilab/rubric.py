@@ -7,7 +7,8 @@ from mpilab.errors import InputError
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
 
 # What can be read off a recording: of all ranks together, or of the rank that sends most.
-QUANTITIES = ("rounds", "messages", "bytes", "busiest_messages", "busiest_bytes")
+QUANTITIES = ("rounds", "messages", "bytes", "busiest_messages", "busiest_bytes",
+              "busiest_received")  # fmt: skip
 MOST = "most_"  # before a quantity: an upper bound
 COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 

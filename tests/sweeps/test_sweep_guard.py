@@ -142,7 +142,11 @@ def test_nor_where_the_name_of_a_setting_is_mistyped(monkeypatch):
 def test_without_the_component_or_the_counting_there_is_a_reason_and_no_row(monkeypatch):
     for name, value, words in (
         ("OMPI_MCA_coll", "^tuned,han", "coll_tuned_.*_algorithm: cannot be set.*5.0.6"),
-        ("OMPI_MCA_pml", "^monitoring", "pml_monitoring_messages_count: not there.*pml=ob1,monitoring"),
+        (
+            "OMPI_MCA_pml",
+            "^monitoring",
+            "pml_monitoring_messages_count: not there.*pml=ob1,monitoring",
+        ),
     ):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)

@@ -1,0 +1,141 @@
+"""What holds for every lab: the student notebook is made of its source, hides the solutions, asks
+before it shows, runs blank as it is handed out, and its solutions pass every public check."""
+
+import re
+
+import pytest
+from lab_notebook import REDUCED, ROOT, LabNotebook, checks, on_stderr
+
+from mpilab import exercises
+from mpilab.grading.answers import answer_cells
+from mpilab.grading.execute import execute as execute_in_sandbox
+from mpilab.grading.release import answer_id, solution_lines, write_release
+from mpilab.grading.sandbox import open_sandbox
+
+LABS = [LabNotebook(path.stem) for path in sorted((ROOT / "labs" / "source").glob("*.py"))]
+MOST_LINES = 25
+DRAWS = re.compile(r"\bshow\(")
+
+each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+
+
+@each_lab
+def test_the_committed_notebook_is_what_release_makes_of_the_source(lab, tmp_path):
+    fresh = write_release(lab.source, tmp_path / "fresh.ipynb")
+    assert lab.notebook.read_bytes() == fresh.read_bytes(), "run 'make release'"
+
+
+@each_lab
+def test_no_solution_line_and_no_marker_is_in_the_student_version(lab):
+    text = lab.notebook.read_text() + "\n".join(cell.source for cell in lab.blank.cells)
+    secrets = solution_lines(lab.source)
+    assert len(secrets) > 30
+    assert [line for line in secrets if line in text] == []
+    assert not re.search(r"(BEGIN|END) SOLUTION|STUB:", text)
+
+
+@each_lab
+def test_the_answer_cells_are_those_of_the_rubric_with_its_points(lab):
+    answers = {answer_id(cell): cell for cell in lab.blank.cells if answer_id(cell)}
+    assert list(answers) == list(lab.exercises)
+    for name, cell in answers.items():
+        exercise = lab.exercises[name]
+        assert cell.metadata.nbgrader.points == exercise.points
+        assert cell.cell_type == ("markdown" if exercise.kind == exercises.TEXT else "code")
+        assert cell.metadata.nbgrader.cell_type == cell.cell_type
+    assert sum(exercise.points for exercise in lab.exercises.values()) == 100
+
+
+@each_lab
+def test_every_exercise_that_a_machine_can_judge_has_a_check_cell(lab):
+    public = {exercise.id: exercise for exercise in exercises.load(lab.public).exercises}
+    assert list(checks(lab.blank)) == list(public)
+    for name, exercise in lab.exercises.items():
+        if exercise.kind == exercises.KERNEL:
+            assert public[name].functions == exercise.functions
+        else:
+            assert (name in public) == (exercise.kind == exercises.PYTHON)
+
+
+@each_lab
+def test_no_code_cell_is_longer_than_a_screen_shows(lab):
+    lines = {cell.source.split("\n")[0]: cell.source.count("\n") + 1 for cell in lab.code_cells()}
+    assert {first: count for first, count in lines.items() if count > MOST_LINES} == {}
+
+
+@each_lab
+def test_a_question_stands_before_every_figure(lab):
+    question, unasked, figures = False, [], 0
+    for cell in lab.blank.cells:
+        if cell.cell_type == "markdown":
+            question = "?" in cell.source
+        elif DRAWS.search(cell.source):
+            figures += 1
+            if not question:
+                unasked.append(cell.source)
+    assert unasked == []
+    assert figures > 4
+
+
+@each_lab
+def test_the_first_code_cell_holds_the_parameters_that_the_rubric_sets(lab):
+    first = lab.code_cells()[0]
+    assert first.metadata.tags == ["parameters"]
+    names = set(re.findall(r"^([A-Z]+) =", first.source, re.MULTILINE))
+    assert {"RANKS", "SIZES", "REPETITIONS", "SEED"} <= names
+    assert set(exercises.load(lab.rubric).parameters) <= names
+    assert set(REDUCED[lab.name]) <= names
+
+
+@each_lab
+def test_the_solutions_that_are_put_in_are_the_ones_of_the_source(lab):
+    answers = answer_cells(lab.solved())
+    kernels = [name for name in answers if lab.exercises[name].kind == exercises.KERNEL]
+    assert kernels
+    for name in kernels:
+        assert "\n    // BEGIN SOLUTION\n" in answers[name]
+        assert "MPI_ERR_OTHER" not in re.sub(r"// STUB.*", "", answers[name])
+
+
+@pytest.mark.slow
+@each_lab
+def test_run_all_of_the_blank_lab_ends_without_error_and_says_not_yet(lab, blank_run):
+    done = blank_run(lab)
+    shown = checks(done)
+    assert all("not yet" in text and "✓" not in text for text in shown.values()), shown
+    kernels = [name for name in shown if lab.exercises[name].kind == exercises.KERNEL]
+    assert all("returned error code" in shown[name] for name in kernels)
+    assert all(cell.execution_count for cell in done.cells if cell.cell_type == "code")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS[1:], ids=lambda lab: lab.name)
+def test_a_warning_says_which_blank_kernels_are_left_out_of_a_sweep(lab, blank_run):
+    warned = on_stderr(blank_run(lab))
+    assert "".join(warned).count("UserWarning") == 2, warned
+
+
+@pytest.mark.slow
+@each_lab
+def test_run_all_of_the_solved_lab_passes_every_public_check_and_leaves_nothing_out(
+    lab, solved_run
+):
+    done = solved_run(lab)
+    for text in checks(done).values():
+        assert "all public checks pass" in text and "✗" not in text, text
+    assert on_stderr(done) == []
+
+
+@pytest.mark.slow
+@each_lab
+def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
+    parameters = exercises.load(lab.rubric).parameters
+    done = execute_in_sandbox(lab.solved(), parameters, open_sandbox(slot=7))
+    assert done.note == ""
+    failed = [
+        (cell.source[:60], output.ename, output.evalue)
+        for cell in done.notebook.cells if cell.cell_type == "code"
+        for output in cell.outputs if output.output_type == "error"
+    ]  # fmt: skip
+    assert failed == []
+    assert all("all public checks pass" in text for text in checks(done.notebook).values())
