@@ -119,7 +119,9 @@ def _parser():
     doctor.add_argument("--json", action="store_true", help="print the checks as JSON")
     doctor.set_defaults(call=_doctor)
 
-    bench = commands.add_parser("bench", help="measure the figures of docs/performance.md")
+    bench = commands.add_parser(
+        "bench", help="an OSU benchmark (osu_bcast, ...), or the figures of docs/performance.md"
+    )
     bench.add_argument(
         "figure",
         help="name of a figure, or 'all'; for OSU's tables see 'mpilab bench osu_bcast --help'",
@@ -183,7 +185,10 @@ def _release(options):
     from mpilab.grading.release import handout, write_release
 
     sources = sorted((ROOT / "labs" / "source").glob("*.py"))
-    labs = [options.lab] if options.lab else [source.stem for source in sources]
+    known = [source.stem for source in sources]
+    if options.lab and options.lab not in known:
+        raise InputError(f"lab {options.lab!r}: there is none; write one of {', '.join(known)}")
+    labs = [options.lab] if options.lab else known
     for lab in labs:
         source = ROOT / "labs" / "source" / f"{lab}.py"
         print(f"student version: {write_release(source, ROOT / 'labs' / f'{lab}.ipynb')}")
@@ -206,11 +211,18 @@ def _run(options):
     from mpilab.launch import run_cases
     from mpilab.panel import log
     from mpilab.panel.text import text
+    from mpilab.promises import kernels_of
     from mpilab.symbols import defined
 
     if options.sanitize and options.source is None:
         raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
     collective = options.kernel.partition("_")[0]
+    ours = [*kernels_of(collective), f"{collective}_openmpi"]
+    if options.source is None and options.kernel not in ours:
+        raise InputError(
+            f"kernel {options.kernel!r}: the kit has none of that name; it has {', '.join(ours)}. "
+            "A file of your own goes by --source FILE.c"
+        )
     count = usual_count(collective) if options.count is None else options.count
     case = Case(collective, options.ranks, count, options.datatype, options.in_place,
                 strict=options.strict, root=options.root, op=options.op, segment=options.segment,

@@ -7,6 +7,7 @@ from mpilab import exercises, functions, judge, session
 from mpilab.build import ROOT
 from mpilab.calls import call
 from mpilab.cluster.engines import active_cluster
+from mpilab.diagnosis.error_classes import NUMBERS
 from mpilab.errors import InputError
 from mpilab.kernelrun import KernelRun
 from mpilab.symbols import forbidden
@@ -17,10 +18,11 @@ LIMIT_S, WORK_S = 10.0, 2.0
 
 @dataclass(frozen=True)
 class Checked:
-    """The outcome of `check`: a line an item, and the first failing run with all that is known."""
+    """The outcome of `check`: a line an item, and the run that tells more: the first that failed,
+    or one that leaves something behind although all is right."""
 
     verdict: ExerciseVerdict
-    failed: KernelRun | None = None
+    telling: KernelRun | None = None
 
     @property
     def passed(self):
@@ -39,7 +41,7 @@ class Checked:
         return "\n".join(lines)
 
     def __repr__(self):
-        return self._list() if self.failed is None else f"{self._list()}\n{self.failed!r}"
+        return self._list() if self.telling is None else f"{self._list()}\n{self.telling!r}"
 
     def _html(self):
         rows = "".join(
@@ -57,8 +59,8 @@ class Checked:
         from IPython.display import display
 
         display({"text/plain": self._list(), "text/html": self._html()}, raw=True)
-        if self.failed is not None:
-            display(self.failed)
+        if self.telling is not None:
+            display(self.telling)
 
 
 class Lab:
@@ -110,17 +112,25 @@ def _check_kernel(exercise, strict):
     cases, groups = judge.plan(exercise, most_ranks=most)
     results = session.run_cases(function, cases, groups=groups, limit=LIMIT_S, work=WORK_S)
     verdict = judge.judge_exercise(exercise, results, most_ranks=most)
-    return Checked(verdict, _first_failure(exercise, verdict, results, most))
+    return Checked(verdict, _telling(exercise, verdict, results, most))
 
 
-def _first_failure(exercise, verdict, results, most):
-    """The KernelRun of the first case that failed, if a run tells more than the verdict."""
+def _telling(exercise, verdict, results, most):
+    """The KernelRun that tells more than the verdict, or None."""
     for item, judged in zip(exercise.items, verdict.items, strict=True):
         if judged.outcome == FAIL:
             wrong = judge.first_wrong(item, judge.of_item(item, results, most))
             run = KernelRun(exercise.function, wrong[0])
-            return run if run.diagnosis is not None else None
-    return None
+            return None if run.diagnosis is None or _is_stub(run.result) else run
+    runs = (KernelRun(exercise.function, result) for result in results)
+    return next((run for run in runs if run.diagnosis is not None), None)
+
+
+def _is_stub(result):
+    """Does it look like a cell that nobody has written in yet: MPI_ERR_OTHER, without a message?"""
+    returned = {output.returned for output in result.outputs}
+    silent = result.recording is not None and not len(result.recording.messages)
+    return returned == {NUMBERS["MPI_ERR_OTHER"]} and silent
 
 
 def _check_function(exercise, answer):

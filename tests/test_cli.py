@@ -205,3 +205,12 @@ def test_a_handout_is_a_kit_that_builds_and_checks_but_knows_no_answers(tmp_path
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           cwd=kit, env={**os.environ, "PYTHONPATH": str(kit)})  # fmt: skip
     assert "no %%kernel cell has defined allgather_pairwise yet" in said.stdout, said.stderr
+
+
+def test_a_misspelt_kernel_or_lab_is_told_with_those_there_are(capsys):
+    assert main(["run", "bcast_pipline"]) == 2
+    assert "the kit has none of that name; it has bcast_binary, " in capsys.readouterr().err
+    assert main(["run", "bcats_ring"]) == 2
+    assert "collective 'bcats' is unknown" in capsys.readouterr().err
+    assert main(["release", "01-collective"]) == 2
+    assert "write one of 00-first-contact, 01-collective-algorithms," in capsys.readouterr().err

@@ -132,7 +132,7 @@ def test_a_check_shows_the_first_run_that_failed(cluster, tmp_path):
     session.kernels["allgather_pairwise"] = build(hangs, tmp_path)
     checked = Lab("02-allgather").check("pairwise")
     assert not checked.passed
-    assert checked.failed.diagnosis.kind == DEADLOCK
+    assert checked.telling.diagnosis.kind == DEADLOCK
     listing, panel = shown(checked)[1][:2]
     assert "not yet" in listing
     assert "Deadlock" in panel and "What each rank is doing" in panel

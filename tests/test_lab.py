@@ -6,7 +6,7 @@ from c_kernels import build
 
 from mpilab import lab, session, timing
 from mpilab.cluster.engines import Cluster
-from mpilab.diagnosis.model import WRONG_RESULT
+from mpilab.diagnosis.model import LEAK, WRONG_RESULT
 from mpilab.errors import InputError
 
 CHECKS = """
@@ -220,3 +220,31 @@ def test_a_barrier_that_is_none_has_no_picture_and_is_left_out_of_a_sweep(cluste
         table = timing.sweep(["barrier_none"], repetitions=2, progress=False)
     assert len(table) == 0
     session.kernels.clear()
+
+
+STUB = """#include "mpilab.h"
+MPILAB_BCAST(flat);
+MPILAB_BCAST(flat)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return MPI_ERR_OTHER;
+}
+"""
+
+
+def test_a_cell_that_nobody_has_written_in_gets_no_panel(cluster, checks, tmp_path):
+    session.kernels["bcast_flat"] = build(STUB, tmp_path)
+    checked = checks.check("tree")
+    assert not checked.passed
+    assert checked.telling is None
+    assert "returned error code" in repr(checked)
+
+
+def test_a_right_answer_that_leaves_a_message_behind_is_told_so(cluster, checks, tmp_path):
+    nobody = "MPI_Send(NULL, 0, MPI_BYTE, rank, TAG, comm);"  # no message between two ranks
+    leaves = FLAT.replace("    if (rank != root)", f"    {nobody}\n    if (rank != root)")
+    session.kernels["bcast_flat"] = build(leaves, tmp_path)
+    checked = checks.check("tree")
+    assert checked.passed, repr(checked)
+    assert checked.telling.diagnosis.kind == LEAK
+    assert "never received" in repr(checked)

@@ -135,7 +135,7 @@ print(*cluster.apply(here), sep="\n")
 # %% [markdown]
 # ## Hostfiles
 #
-# Who may run where says a *hostfile*, one line a host. The kit's are in the folder `hostfiles`.
+# A *hostfile* says who may run where, one line per host. The kit's are in the folder `hostfiles`.
 # This one names the machine that you are on.
 
 # %%
@@ -185,7 +185,7 @@ orders = {f"by {policy}": two_groups.placement(8, policy) for policy in ("slot",
 show(draw(two_groups, orders))
 
 # %% [markdown]
-# Is that what Open MPI does? `mpirun --display map --do-not-launch` tells who would run where, and
+# Is that what Open MPI does? `mpirun --display map --do-not-launch` shows who would run where, and
 # starts nothing. So the hosts need not even exist. `mapped` asks that question.
 
 # %%
@@ -400,7 +400,7 @@ mpilab.run("barrier_head_to_head", ranks=2)
 # `mpirun` the program would hang for ever. The kit ends it, and says who waits for whom, and in
 # which line. Then it starts the ranks again.
 #
-# Mend it: exchange the two calls for one of the ranks (`if (rank == 0) …`), and run both cells once
+# Mend it: swap the two calls for one of the ranks (`if (rank == 0) …`), and run both cells once
 # more.
 #
 # What if both ranks *send* first? `MPI_Send` may put a short message aside and return at once, or
@@ -470,7 +470,7 @@ lab.check("bcast_linear")
 # - for any number of ranks; one rank alone sends nothing;
 # - in strict mode;
 # - with $2P$ messages in $2P$ rounds: there is one token, so nobody sends before it has received,
-#   but rank 0 at the beginning;
+#   except rank 0, which starts;
 # - with point-to-point calls only.
 #
 # An empty message is sent by `MPI_Send(NULL, 0, MPI_BYTE, …)`.
@@ -757,8 +757,8 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## Summary
 #
-# - A rank is a number in a communicator. Which host and core it runs on, hostfile, mapping and
-#   binding decide; let the program say where it is.
+# - A rank is a number in a communicator. Hostfile, mapping and binding decide which host and core it
+#   runs on; let the program say where it is.
 # - By slot fills host after host, by node deals the ranks out.
 # - A receive waits. Two ranks that receive first wait for ever; two that send first may.
 # - A message costs α + βn. α grows with the distance first. A parameter without its error is half a

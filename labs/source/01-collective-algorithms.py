@@ -28,7 +28,7 @@
 #
 # ## What you need
 #
-# - About 180 minutes. Reading C; the lecture on point-to-point messages.
+# - About five hours, in two or three sittings. Reading C; the lecture on point-to-point messages.
 # - 4 MPI ranks on this machine. Two cores are enough.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
@@ -99,15 +99,17 @@ cluster
 # The root sends the whole message to every other rank, one after the other:
 # $(P-1)(\alpha + m\beta)$.
 #
-# **Predict:** which rank has most to do? What do the others do meanwhile? In the figure, move the
+# **Predict:** which rank has the most to do? What do the others do meanwhile? In the figure, move the
 # slider from round to round.
 
 # %%
 show(tree("bcast", "linear", 8))
 
 # %% [markdown]
-# All messages leave in a single round, as the root waits for nothing. But they leave through one
-# port. That a round can be long is what the number of rounds doesn't tell.
+# All messages leave in a single round, as the root waits for nothing: the kit's kernel starts all its
+# sends with `MPI_Isend`. With `MPI_Send`, which ends before the next one begins, they would be in
+# $P - 1$ rounds. Either way they leave through one port. That a round can be long is what the number
+# of rounds doesn't tell.
 
 # %% [markdown]
 # ## 2. Binomial tree
@@ -118,8 +120,8 @@ show(tree("bcast", "linear", 8))
 # Number the ranks from the root: $v = (\text{rank} - \text{root}) \bmod P$. Then the parent of $v$
 # is $v$ without its lowest bit that is 1.
 #
-# **Predict:** who is the parent of 6, of 5, of 7? How many children has the root for $P = 8$, and
-# which of them should it serve first?
+# **Predict:** who is the parent of 6, of 5, of 7? How many children does the root have for $P = 8$,
+# and which of them should it serve first?
 
 # %%
 show(tree("bcast", "binomial", 8))
@@ -134,7 +136,8 @@ show(tree("bcast", "binomial", 8))
 # The same in base $K$: whoever has the message serves $K - 1$ ranks in each step. The tree is less
 # deep, but a rank has more children.
 #
-# **Predict:** with $K = 4$ and $P = 16$, how deep is the tree, and how many children has the root?
+# **Predict:** with $K = 4$ and $P = 16$, how deep is the tree, and how many children does
+# the root have?
 
 # %%
 show(tree("bcast", "knomial", 16, radix=4))
@@ -575,7 +578,7 @@ lab.check("second")
 # on `P` ranks, for `algorithm` one of
 #
 # - `"linear"`, the root serves one rank after the other;
-# - `"pipeline"`, with `S` equal segments (the others don't heed `S`);
+# - `"pipeline"`, with `S` equal segments (the others ignore `S`);
 # - `"binomial"`;
 # - `"scatter_allgather_ring"`.
 #
@@ -649,9 +652,9 @@ lab.check("choose", choose)
 # ## Measure: the OSU benchmarks
 #
 # First of all: the same conditions for every run. If your largest number of ranks doesn't fit on your
-# cores, waiting ranks have to sleep for some microseconds, so that they don't steal each other's
-# core. Then they shall sleep with two ranks as well: or you would compare two ranks that spin with
-# four that sleep, and call the difference an algorithm's.
+# cores, waiting ranks have to sleep for some tens of microseconds, so that they don't steal each
+# other's core. Then they must also sleep with two ranks; otherwise you would compare two ranks that
+# spin with four that sleep, and call the difference an algorithm's.
 
 # %%
 import os
@@ -742,8 +745,8 @@ for ranks, size in sorted(set(baseline[["ranks", "bytes"]].tolist())):
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Part of the difference is that ranks don't enter at the same moment. Neither number is wrong. A
-# time without the words that say which one it is, is.
+# Part of the difference is that ranks don't enter at the same moment. Neither number is wrong. What
+# is wrong is a time that doesn't say which of the two it is.
 #
 # What did Open MPI choose? It doesn't say. But its messages can be counted below MPI (its layer
 # `pml/monitoring` does that), and compared with what each algorithm must send:
@@ -754,13 +757,14 @@ print(*told.lines(), sep="\n")
 # %% [markdown]
 # ## Open MPI's algorithms, and ours
 #
-# Choose three of Open MPI's broadcasts, by number, and what of ours to put beside them. The linear
+# Choose three of Open MPI's broadcasts, by number, and what of ours to put beside them. (What you
+# write yourself is not in a kit that was handed out.) The linear
 # broadcast is there because you will need it for the model. The default is measured again: what you
 # compare should run in the same job, in turn, so that a busy moment of the machine hits all of it.
 
 # %%
 THEIRS = [3, 6, 9]  # of the table above: your choice
-OURS = ["linear", "pipeline", "binomial", "scatter_allgather_ring"]  # your choice
+OURS = ["linear", "binary", "knomial", "binomial", "pipeline", "scatter_allgather_ring"]
 
 names = [f"openmpi:{number}" for number in [0, *THEIRS]]
 names += [f"ours:{name}" for name in OURS if f"bcast_{name}" in kernels_of("bcast")]
@@ -769,7 +773,8 @@ f"{len(broadcasts)} calls timed"
 
 # %% [markdown]
 # **Predict:** which algorithm is fastest for 64 bytes on 4 ranks, which for 1 MiB? Which two lines
-# are the same algorithm, and should lie on each other? Which of them won't?
+# are the same algorithm, once Open MPI's and once ours? Will they lie on each other? Bars reach from
+# the lower to the upper quartile of the repetitions.
 
 # %%
 show(sweep_plots.time_against_size(broadcasts))
@@ -777,7 +782,7 @@ show(sweep_plots.time_against_size(broadcasts))
 # %% [markdown]
 # ## Did it run what you named?
 #
-# Open MPI ignores a setting without a word, when it can't or won't heed it. Three of its traps:
+# Open MPI ignores a setting without a word, when it can't or won't follow it. Three of its traps:
 #
 # - **A pipeline in one piece.** Algorithm 3 cuts a message into segments of
 #   `coll_tuned_bcast_algorithm_segmentsize` bytes. The default is 0, which means: not at all. Then
@@ -812,30 +817,32 @@ show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
 
 # %% [markdown]
 # On two cores a pipeline of four ranks can't shine: all its ranks have to work at the same time, and
-# each segment that somebody waits for costs a sleep. How many cores has your machine? With one for
-# each rank, the picture is another one.
+# each segment that somebody waits for costs a sleep. That is so with two ranks as well, if they
+# sleep: 1 MiB is 128 segments. How many cores does your machine have? With one for each rank, the
+# picture is another one.
 
 # %% [markdown]
 # ## Your own kernels
 #
-# These run on the ranks of the notebook. If an answer is still blank, a warning says that it is
-# left out.
+# These run on the ranks of the notebook, in segments of 8 KiB, as Open MPI's pipeline did. If an
+# answer is still blank, a warning says that it is left out.
 
 # %%
 own = [name for name in ("bcast_pipeline", "bcast_binomial") if name in session.kernels]
 mine = broadcasts[:0]
 if own:
     mine = mpilab.sweep(own, sizes=SIZES, ranks=[RANKS], repetitions=REPETITIONS, progress=False)
-kits = broadcasts[(broadcasts["library"] == "ours") & (broadcasts["ranks"] == RANKS)]
-lines = ["| bytes | algorithm | yours | the kit's |", "|--:|---|--:|--:|"]
+theirs = np.concatenate([cut, broadcasts[broadcasts["algorithm"] == "binomial"]])
+theirs = theirs[(theirs["library"] == "openmpi") & (theirs["ranks"] == RANKS)]
+lines = ["| bytes | algorithm | yours | Open MPI's |", "|--:|---|--:|--:|"]
 for name, size in dict.fromkeys(mine[["algorithm", "bytes"]].tolist()):
     times = [
         table["span_s"][(table["algorithm"] == name) & (table["bytes"] == size)]
-        for table in (mine, kits)
+        for table in (mine, theirs)
     ]
     medians = [duration(np.median(one)) if len(one) else "–" for one in times]
     lines.append(f"| {byte_size(size)} | {name} | " + " | ".join(medians) + " |")
-Markdown("\n".join(lines))
+Markdown("\n".join(lines) if len(mine) else "Nothing to compare yet.")
 
 # %% [markdown]
 # ## A published table
@@ -868,8 +875,8 @@ print(f"the whole, published: {duration(at_end)}; with segments of 8 KiB: {durat
 
 # %% [markdown]
 # That is a guess with two numbers of theirs (α from the shortest message), and it forgets that 128
-# processes share the memory's bandwidth. But the sign is clear: it wasn't the pipeline that was
-# slow.
+# processes share the memory's bandwidth. But the sign is clear: on that cluster, with a core for each
+# process, it wasn't the pipeline that was slow.
 
 # %% [markdown]
 # ## α and β of this machine
@@ -918,8 +925,8 @@ for ranks in range(2, 9):
 #
 # First with α and β of the ping-pong, for our kernels (dashed).
 #
-# **Predict:** where will the model be too low? Think of what it doesn't know: the number of cores,
-# copies within a rank, the caches.
+# **Predict:** where will the model be too low, and where too high? Think of what it doesn't know: the
+# number of cores, copies within a rank, the caches, sends that overlap.
 
 # %%
 ours = broadcasts[broadcasts["library"] == "ours"]
@@ -945,7 +952,8 @@ show(model_plots.measured_and_fitted(broadcasts, fitted, gamma=gamma))
 # 0 if it chose the fastest, 50 % if its choice takes half as long again. First the choice among
 # ours by the ping-pong's α and β.
 #
-# **Predict:** for which sizes does the model choose the binomial tree? Where will it be wrong?
+# **Predict:** for which sizes does the model choose a tree, for which the scatter and allgather?
+# Where will it be wrong?
 
 # %%
 show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
@@ -1029,7 +1037,8 @@ Markdown("\n".join(lines))
 # ## A second collective
 #
 # The same for a collective of your choice: `"gather"`, `"scatter"`, `"reduce"` or `"barrier"`. All
-# of Open MPI's algorithms, and all of ours. Best take the one that you wrote in exercise 3.
+# of Open MPI's algorithms, and all that the kit has. Preferably take the one of exercise 3; your own
+# kernel of it is timed with `mpilab.sweep(["reduce_binomial"], sizes=SIZES, ranks=[RANKS])`.
 #
 # **Predict:** order the algorithms by the time that you expect, for the shortest and for the longest
 # message. Which of them need the same rounds, and differ in bytes only?

@@ -11,6 +11,7 @@ from math import nan
 import numpy as np
 
 from mpilab.errors import InputError
+from mpilab.models.digits import with_error
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,8 @@ class Hockney:
         return self.alpha / self.beta
 
     def __str__(self):
-        return (
-            f"α = {self.alpha * 1e6:.3g} ± {self.alpha_error * 1e6:.1g} µs, "
-            f"β = {self.beta * 1e9:.3g} ± {self.beta_error * 1e9:.1g} ns/B"
-        )
+        alpha = with_error(self.alpha * 1e6, self.alpha_error * 1e6)
+        return f"α = {alpha} µs, β = {with_error(self.beta * 1e9, self.beta_error * 1e9)} ns/B"
 
 
 def fit_hockney(byte_counts, seconds):

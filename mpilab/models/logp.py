@@ -21,6 +21,7 @@ from math import hypot, nan
 import numpy as np
 
 from mpilab.errors import InputError
+from mpilab.models.digits import with_error
 from mpilab.models.hockney import check_points, fit_hockney
 
 
@@ -84,13 +85,13 @@ class LogGP:
         return self.G
 
     def __str__(self):
-        return f"{_words(self)}, G = {self.G * 1e9:.3g} ± {self.G_error * 1e9:.1g} ns/B"
+        return f"{_words(self)}, G = {with_error(self.G * 1e9, self.G_error * 1e9)} ns/B"
 
 
 def _words(model):
     return ", ".join(
-        f"{name} = {getattr(model, name) * 1e6:.3g} ± "
-        f"{getattr(model, f'{name}_error') * 1e6:.1g} µs"
+        f"{name} = "
+        f"{with_error(getattr(model, name) * 1e6, getattr(model, f'{name}_error') * 1e6)} µs"
         for name in ("L", "o", "g")
     )
 

@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 from mpilab.distances.measure import QUANTITIES, ROW
 from mpilab.distances.topology import DISTANCES
 from mpilab.errors import InputError
+from mpilab.models.digits import with_error
 from mpilab.plots import style
 from mpilab.plots.logarithmic import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
@@ -97,7 +98,7 @@ def parameters(fits, title="What a message costs, by distance"):
                 marker=dict(size=10, color=[_colour(name) for name in names]),
                 showlegend=False,
                 customdata=[
-                    f"{value:.3g} ± {error:.1g} {unit}"
+                    f"{with_error(value, error)} {unit}"
                     for value, error in zip(values, errors, strict=True)
                 ],  # fmt: skip
                 hovertemplate=f"%{{x}}: {word} = %{{customdata}}<extra></extra>",

@@ -41,12 +41,14 @@ def placement(hostfile, orders, title="Which rank runs where"):
         ],
     )
     groups = list(dict.fromkeys(host.group for host in hosts))
-    highest = 1
+    highest, named = 1, set()
     for column, places in enumerate(orders.values(), start=1):
         slots = _slots_of(places)
         highest = max(highest, *(host.slots or 0 for host in hosts), *slots.values(), 1)
         for trace in _panel(hosts, places, slots, groups):
-            trace.update(showlegend=column == 1 and bool(trace.name))
+            # Each group once: the first order may leave one of them empty.
+            trace.update(showlegend=bool(trace.name) and trace.name not in named)
+            named.add(trace.name)
             figure.add_trace(trace, row=1, col=column)
     figure.update_xaxes(
         title="host", tickvals=list(range(len(hosts))), ticktext=[host.name for host in hosts],

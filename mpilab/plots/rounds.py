@@ -202,8 +202,8 @@ def text(schedule):
         for transfer in transfers:
             by_blocks.setdefault((transfer.source, transfer.blocks), []).append(transfer.dest)
         sends = "; ".join(
-            f"{source} sends {f'{said(schedule, blocks)} ' if blocks else ''}to "
-            f"{block_runs(dests, 0)}"
+            f"rank {source} sends {f'{said(schedule, blocks)} ' if blocks else ''}to "
+            f"rank{'s' * (len(dests) > 1)} {block_runs(sorted(dests), 0)}"
             for (source, blocks), dests in by_blocks.items()
         )
         lines.append(f"Round {number}: {sends}. Then {after[number]}.")

@@ -306,8 +306,8 @@ def _range(places, room):
 def _alt(schedule, layout):
     """What the drawing shows, in front of the text of all rounds."""
     stand = {
-        "tree": f"Drawn as a tree of {layout.levels} levels below rank {schedule.root}.",
-        "sideways": f"Drawn as a tree of {layout.levels} levels from rank {schedule.root} on.",
+        "tree": f"Drawn as a tree of depth {layout.levels - 1} below rank {schedule.root}.",
+        "sideways": f"Drawn as a tree of depth {layout.levels - 1} from rank {schedule.root} on.",
         "circle": "Drawn as a circle of ranks.",
     }[layout.kind]
     first, *others = by_rounds.text(schedule).splitlines()

@@ -50,4 +50,5 @@ def _sizes(sizes):
         return ""
     if len(sizes) == 1:
         return f" and {sizes[0]} bytes"
-    return f" and {len(sizes)} sizes from {min(sizes)} to {max(sizes)} bytes"
+    listed = [str(size) for size in sorted(sizes)]
+    return f", {', '.join(listed[:-1])} and {listed[-1]} bytes"

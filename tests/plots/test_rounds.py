@@ -62,9 +62,9 @@ def test_the_text_alternative_lists_every_round():
         "Schedule of allgather nonblocking_gather_bcast on 4 ranks: 2 rounds, 6 messages, "
         "15 blocks sent in all.",
         "At the start each rank holds its own block.",
-        "Round 1: 1 sends 1 to 0; 2 sends 2 to 0; 3 sends 3 to 0. "
+        "Round 1: rank 1 sends 1 to rank 0; rank 2 sends 2 to rank 0; rank 3 sends 3 to rank 0. "
         "Then 1 of 4 ranks hold every block.",
-        "Round 2: 0 sends all to 1–3. Then 4 of 4 ranks hold every block.",
+        "Round 2: rank 0 sends all to ranks 1–3. Then 4 of 4 ranks hold every block.",
     ]
 
 

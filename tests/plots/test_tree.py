@@ -136,10 +136,10 @@ def test_the_text_alternative_lists_every_round():
     assert lines == [
         "Schedule of bcast binomial on 4 ranks with root 1: 2 rounds, 3 messages, 3 blocks sent "
         "in all.",
-        "Drawn as a tree of 3 levels below rank 1.",
+        "Drawn as a tree of depth 2 below rank 1.",
         "At the start rank 1 holds the only block.",
-        "Round 1: 1 sends 0 to 3–2. Then 3 of 4 ranks hold every block.",
-        "Round 2: 3 sends 0 to 0. Then 4 of 4 ranks hold every block.",
+        "Round 1: rank 1 sends 0 to ranks 2–3. Then 3 of 4 ranks hold every block.",
+        "Round 2: rank 3 sends 0 to rank 0. Then 4 of 4 ranks hold every block.",
     ]
 
 
