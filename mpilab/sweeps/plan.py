@@ -104,7 +104,7 @@ class Plan:
     def remarks(self):
         """What somebody who asks for this should know: sentences."""
         uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
-        return [f"{a}: without --segment the message goes in one piece, and nothing is pipelined"
+        return [f"{a}: without segments the message goes in one piece, and nothing is pipelined"
                 for a in uncut]  # fmt: skip
 
     def times(self, point):
