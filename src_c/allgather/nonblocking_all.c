@@ -4,7 +4,7 @@
  * other rank, before it waits for any of them. Receives are posted first, so that no message
  * arrives unexpected at a rank that is ready for it. Each rank starts with its right neighbour:
  * if all began with rank 0, rank 0 would be flooded. The own block is sent from where the caller
- * has it, and copied to its place while the messages are on their way.
+ * has it: a fresh copy would still be in the cache of this core alone.
  *
  *   round 1                                        P = 4, number = block sent
  *   0 -0-> 1   0 -0-> 2   0 -0-> 3
@@ -33,7 +33,8 @@ int allgather_nonblocking_all(const void *sendbuf, int sendcount, MPI_Datatype s
     if (requests == NULL)
         return MPI_ERR_NO_MEM;
 
-    int started = 0, err = MPI_SUCCESS;
+    int started = 0;
+    int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
     for (int step = 1; step < size && err == MPI_SUCCESS; step++, started++) {
         const int source = (rank - step + size) % size;
         err = MPI_Irecv(block(recvbuf, source, recvcount, recvtype), recvcount, recvtype, source,
@@ -46,8 +47,6 @@ int allgather_nonblocking_all(const void *sendbuf, int sendcount, MPI_Datatype s
         err = MPI_Isend(own, in_place ? recvcount : sendcount, in_place ? recvtype : sendtype, dest,
                         TAG, comm, &requests[started]);
     }
-    if (err == MPI_SUCCESS)
-        err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
     if (err == MPI_SUCCESS)
         err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
     free(requests);

@@ -22,29 +22,11 @@ static inline void *block(const void *buffer, int index, int count, MPI_Datatype
     return (char *)buffer + (MPI_Aint)index * count * extent;
 }
 
-/* Do elements of this datatype lie side by side, without holes between or in them? */
-static inline int is_dense(MPI_Datatype type)
-{
-    int size;
-    MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
-    MPI_Type_size(type, &size);
-    MPI_Type_get_extent(type, &lower_bound, &extent);
-    MPI_Type_get_true_extent(type, &true_lower_bound, &true_extent);
-    return lower_bound == 0 && true_lower_bound == 0 && extent == size && true_extent == size;
-}
-
 /* Copy typed data within this rank. A message to oneself is the one portable way to copy between
  * two different datatypes (MPI 4.1, section 5.1). It is no message in a recording. */
 static inline int copy_local(const void *from, int fromcount, MPI_Datatype fromtype, void *to,
                              int tocount, MPI_Datatype totype)
 {
-    if (fromtype == totype && fromcount == tocount && is_dense(fromtype)) {
-        MPI_Aint lower_bound, extent;
-        MPI_Type_get_extent(fromtype, &lower_bound, &extent);
-        /* Not by <string.h>: a kernel that wants it says so itself. */
-        __builtin_memmove(to, from, (size_t)(fromcount * extent));
-        return MPI_SUCCESS;
-    }
     return MPI_Sendrecv(from, fromcount, fromtype, 0, TAG, to, tocount, totype, 0, TAG,
                         MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
