@@ -10,8 +10,7 @@ from mpilab.models.points import check_fields, rows_of, the_collective, variants
 from mpilab.plots import style
 from mpilab.plots.logarithmic import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
-
-BLOCKWISE = ("allgather", "gather", "scatter")
+from mpilab.schedules.catalogue import BLOCKWISE
 
 
 def measured_and_fitted(table, models, *, collective=None, measure="span_s", gamma=None):

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from mpilab.errors import InputError
+from mpilab.expected import collective_of
 from mpilab.schedules import allgather, allreduce, barrier, bcast, gather, reduce, scatter
 from mpilab.schedules.schedule import Schedule, counts
 from mpilab.schedules.steps import Call, Plan, in_rounds
@@ -12,7 +13,7 @@ _MODULES = {
     "reduce": reduce, "allreduce": allreduce, "barrier": barrier,
 }  # fmt: skip
 COLLECTIVES = tuple(_MODULES)
-ROOTED = ("bcast", "gather", "scatter", "reduce")  # collectives with a root
+ROOTED = tuple(name for name in COLLECTIVES if collective_of(name).is_rooted)
 BLOCKWISE = ("allgather", "gather", "scatter")  # whose count is that of one rank's block
 
 # What an algorithm can be tuned by, as its kernel's header says.
