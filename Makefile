@@ -4,6 +4,8 @@
 PYTHON ?= python3
 
 BIN := .venv/bin
+# Tests wait more than they compute: for mpirun, for a hang to be certain, for a page to load.
+WORKERS ?= 3
 STAMP := .venv/mpilab-setup.json
 TEST_STAMP := .venv/mpilab-test-tools.json
 # tools/provision.py looks at the same files.
@@ -42,13 +44,14 @@ demo: setup ## grade the sample class of lab 02: mark table, CSV, gradebook, fee
 		$(BIN)/mpilab grade grading/sample-class --lab 02-allgather --out out/sample-class $$flag
 
 test: setup $(TEST_STAMP) ## run all tests (PYTEST="-k word" picks some)
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(if $(PYTEST),,--numprocesses=$(WORKERS) --dist=loadfile) $(PYTEST)
 
 lab: setup ## open JupyterLab in labs/ (PORT=8889 fixes the port)
 	@$(BIN)/python tools/lab.py $(if $(PORT),--port "$(PORT)")
 
 bench: setup ## measure the kit on this machine into out/bench.json
 	@mkdir -p out
+	$(BIN)/python tools/nbgrader_venv.py
 	$(BIN)/mpilab bench all --out out/bench.json
 
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/

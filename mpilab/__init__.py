@@ -28,7 +28,7 @@ __all__ = sorted(_PUBLIC)
 
 
 # Modules that notebooks use by their own name, mpilab.explore.trees().
-_MODULES = ("explore", "sweeps", "osu")
+_MODULES = ("explore", "sweeps", "osu", "simulated")
 
 
 def __getattr__(name):

@@ -1,8 +1,9 @@
 """Measure the figures of docs/performance.md.
 
 Every figure is a ratio of two things measured in the same run, in turn, or a plain duration; none
-is asserted by a test. The result is a list of {name, value, unit, aim, against, spread, n}: the
-median, and half the distance between the quartiles as its spread.
+is asserted by a test. The result is a list of {name, value, unit, aim, against, spread, n,
+measured, machine}: the median, half the distance between the quartiles as its spread, when and
+where.
 """
 
 import json
@@ -43,7 +44,8 @@ def run_figures(name, out):
         low, median, high = np.percentile(values, [25, 50, 75])
         known[one] = {"name": one, "value": round(float(median), 4), "unit": unit, "aim": aim,
                       "against": against, "spread": round(float(high - low) / 2, 4),
-                      "n": len(values)}  # fmt: skip
+                      "n": len(values), "measured": str(date.today()),
+                      "machine": machine()}  # fmt: skip
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps(list(known.values()), indent=1) + "\n", encoding="utf-8")
     print(table(known.values()))
@@ -86,12 +88,18 @@ def machine():
 
 
 def write_docs(entries, path):
-    """Put the table, the machine and today's date between the marks in a Markdown file."""
+    """Put the figures between the marks in a Markdown file: a table for each day and machine, the
+    earliest first."""
     path = Path(path)
     text = path.read_text(encoding="utf-8")
     if _BEGIN not in text or _END not in text:
         raise InputError(f"{path}: the marks {_BEGIN} and {_END} are missing; put them in")
     before, rest = text.split(_BEGIN, 1)
     after = rest.split(_END, 1)[1]
-    made = f"{_BEGIN}\nMeasured {date.today()} on {machine()}.\n\n{table(entries)}\n{_END}"
-    path.write_text(before + made + after, encoding="utf-8")
+    by_run = {}
+    for entry in entries:
+        by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
+    tables = [f"Measured {day} on {where}.\n\n{table(of_run)}\n"
+              for (day, where), of_run in sorted(by_run.items())]  # fmt: skip
+    made = "\n".join(tables)
+    path.write_text(f"{before}{_BEGIN}\n{made}{_END}{after}", encoding="utf-8")

@@ -21,6 +21,7 @@ HARNESS = BUILD / "libmpilab_harness.so"
 HARNESS_PROGRAM = BUILD / "mpilab-harness"
 OSU_PROGRAM = BUILD / "mpilab-osu"
 DISTANCE_PROGRAM = BUILD / "distance"
+CANNON_PROGRAM = BUILD / "mpilab-cannon"
 HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
 
@@ -80,6 +81,7 @@ class Built:
     object: Path
     warnings: tuple = ()
     sanitized: bool = False  # it can only be loaded into `sanitized_harness()`
+    source: str = ""
 
 
 def need(path):
@@ -100,7 +102,7 @@ def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False)
     c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
     command = [openmpi.tool("mpicc"), *FLAGS, *(SANITIZERS if sanitize else ()), *WARNINGS,
                *SAYING, f"-I{INCLUDE}", "-c", str(c_file), "-o", str(target)]  # fmt: skip
-    said = _run(command, timeout)
+    said = run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
         errors = [d for d in diagnostics if d.is_error]
@@ -119,7 +121,7 @@ def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=Fal
     command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", *flags,
                "-o", str(library), *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
                "-Wl,--no-whole-archive", "-lm", "-ldl"]  # fmt: skip
-    said = _run(command, timeout)
+    said = run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
     missing = [d for d in diagnostics if "undefined reference" in d.text]
     if said.returncode != 0 or (sanitize and missing):
@@ -139,7 +141,7 @@ def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
         sanitized_harness()
     warnings = compile_object(source, object_file, name=name, sanitize=sanitize)
     link([object_file], library, source=source, name=name, sanitize=sanitize)
-    return Built(library, object_file, warnings, sanitize)
+    return Built(library, object_file, warnings, sanitize, source)
 
 
 def sanitized_harness(timeout=120.0):
@@ -152,7 +154,7 @@ def sanitized_harness(timeout=120.0):
         raise SetupError(
             f"{HARNESS_SANITIZED}: cannot be made, so there are no runs with sanitizers. Your "
             "compiler has to bring AddressSanitizer: sudo apt-get install gcc (its libasan), or "
-            f"libclang-rt-dev for clang. The compiler said:\n{_last_lines(said.stderr)}"
+            f"libclang-rt-dev for clang. The compiler said:\n{last_lines(said.stderr)}"
         )
     return HARNESS_SANITIZED
 
@@ -166,7 +168,7 @@ def ping_pong(timeout=120.0):
     if said.returncode != 0:
         raise SetupError(
             f"{BUILD / 'ping-pong'}: cannot be made; run 'make build' in {ROOT}. "
-            f"The compiler said:\n{_last_lines(said.stderr)}"
+            f"The compiler said:\n{last_lines(said.stderr)}"
         )
     return BUILD / "ping-pong"
 
@@ -177,13 +179,14 @@ def _make(target, timeout):
     sources = ROOT / "src_c"
     mpicc, place = (os.path.relpath(path, sources) for path in (openmpi.tool("mpicc"), BUILD))
     try:
-        return _run(["make", "-s", "-C", str(sources), f"MPICC={mpicc}", f"BUILD={place}", target],
+        return run(["make", "-s", "-C", str(sources), f"MPICC={mpicc}", f"BUILD={place}", target],
                     timeout)  # fmt: skip
     except FileNotFoundError:
         raise SetupError(f"make: not found, for {target}; sudo apt-get install make") from None
 
 
-def _last_lines(text, lines=6):
+def last_lines(text, lines=6):
+    """The last lines of what a program said, for a message; 'nothing' if it said none."""
     return "\n".join(text.strip().splitlines()[-lines:]) or "nothing"
 
 
@@ -206,7 +209,11 @@ def parse_diagnostics(text, source, name):
     return tuple(found)
 
 
-def _run(command, timeout):
+def run(command, timeout):
+    """Run a compiler, linker or make to its end: CompletedProcess, with what it said in English.
+
+    Raises BuildError, and ends it and all that it has started, after `timeout` seconds.
+    """
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         encoding="utf-8", errors="replace", start_new_session=True,

@@ -5,7 +5,30 @@ import sys
 from pathlib import Path
 
 from mpilab import __version__
-from mpilab.commands import costs, osu, sweep
+from mpilab.commands import (
+    cannon,
+    collect,
+    costs,
+    export,
+    hostfile,
+    hosts,
+    leaderboard,
+    learn,
+    marks,
+    matrix,
+    merge,
+    osu,
+    reads,
+    regrade,
+    report,
+    rubric,
+    rules,
+    run,
+    similar,
+    simulate,
+    sweep,
+)
+from mpilab.commands.arguments import positive
 from mpilab.errors import InputError, MpilabError
 
 
@@ -50,7 +73,7 @@ def _parser():
     )
     grade.add_argument(
         "--jobs",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="submissions at a time (default: one more than there are cores)",
     )
@@ -58,6 +81,12 @@ def _parser():
         "--unsafe-no-sandbox",
         action="store_true",
         help="run submissions with your own rights; only for ones that you trust",
+    )
+    grade.add_argument(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="grade only the K-th of N shares of the class, for 'mpilab merge' to put together",
     )
     grade.add_argument("--no-progress", action="store_true", help="show no progress bar")
     grade.set_defaults(call=_grade)
@@ -73,46 +102,7 @@ def _parser():
     )
     release.set_defaults(call=_release)
 
-    run = commands.add_parser("run", help="run a kernel once, and show what it did")
-    run.add_argument("kernel", help="name of the kernel, e.g. allgather_ring")
-    run.add_argument("--ranks", type=_positive, default=4, metavar="P")
-    run.add_argument(
-        "--count",
-        type=_size,
-        metavar="N",
-        help="elements a block, e.g. 7 or 64K (default: 4; none in a barrier)",
-    )
-    run.add_argument("--datatype", default="int")
-    run.add_argument("--root", type=int, default=0, metavar="R", help="rank of the root")
-    run.add_argument("--op", default="sum", help="of a reduction: sum, or compose")
-    run.add_argument(
-        "--segment",
-        type=_size,
-        default=0,
-        metavar="BYTES",
-        help="size of a segment, e.g. 4096 or 64K (default: the algorithm's own)",
-    )
-    run.add_argument("--fanout", type=int, default=0, metavar="K", help="children of a rank")
-    run.add_argument("--radix", type=int, default=0, metavar="K", help="of a k-nomial tree")
-    run.add_argument("--in-place", action="store_true")
-    run.add_argument(
-        "--strict",
-        action="store_true",
-        help="MPI_Send becomes MPI_Ssend: reliance on buffering hangs visibly",
-    )
-    run.add_argument(
-        "--source",
-        type=Path,
-        metavar="FILE.c",
-        help="C file that defines the kernel (default: the kit's own)",
-    )
-    run.add_argument(
-        "--sanitize",
-        action="store_true",
-        help="compile FILE.c with AddressSanitizer and UndefinedBehaviorSanitizer",
-    )
-    run.set_defaults(call=_run)
-
+    run.add(commands)
     costs.add(commands)
 
     doctor = commands.add_parser("doctor", help="look what works on this machine, with remedies")
@@ -135,23 +125,32 @@ def _parser():
     )
     bench.set_defaults(call=_bench)
     sweep.add(commands)
+    hostfile.add(commands)
+    hosts.add(commands)
+    leaderboard.add(commands)
+    learn.add(commands)
+    marks.add(commands)
+    regrade.add(commands)
+    merge.add(commands)
+    matrix.add(commands)
+    cannon.add(commands)
+    reads.add(commands)
+    rubric.add(commands)
+    rules.add(commands)
+    simulate.add(commands)
+    collect.add(commands)
+    report.add(commands)
+    export.add(commands)
+    similar.add(commands)
     return parser
 
 
-def _positive(text):
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: has to be 1 or more")
-    return number
-
-
-def _size(text):
-    from mpilab.sweeps.sizes import bytes_of
-
-    try:
-        return bytes_of(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _share(text):
+    """'2/3' -> (2, 3)."""
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; write K/N, e.g. 1/3, 2/3 or 3/3")
+    return int(part), int(parts)
 
 
 def _grade(options):
@@ -167,6 +166,7 @@ def _grade(options):
         jobs=options.jobs,
         unsafe=options.unsafe_no_sandbox,
         progress=not options.no_progress,
+        share=options.share,
     )
     print(report.table)
     count = len(report.graded)
@@ -177,6 +177,8 @@ def _grade(options):
     print(f"marks:     {report.out / 'grades.csv'}")
     print(f"gradebook: {report.out / 'gradebook.sqlite'}")
     print(f"feedback:  {report.out / 'feedback'}/STUDENT.html")
+    for note in report.notes:
+        print(note, file=sys.stderr)
 
 
 def _release(options):
@@ -198,65 +200,6 @@ def _release(options):
             print(f"handout: {options.handout}")
 
 
-def _run(options):
-    import tempfile
-
-    from mpilab.build import KERNELS, build, need
-    from mpilab.diagnosis import slips
-    from mpilab.diagnosis.missing_function import missing_function
-    from mpilab.diagnosis.world import diagnose_world
-    from mpilab.errors import BuildError
-    from mpilab.harness import Case
-    from mpilab.kernelrun import KernelRun, usual_count
-    from mpilab.launch import run_cases
-    from mpilab.panel import log
-    from mpilab.panel.text import text
-    from mpilab.promises import kernels_of
-    from mpilab.symbols import defined
-
-    if options.sanitize and options.source is None:
-        raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
-    collective = options.kernel.partition("_")[0]
-    ours = [*kernels_of(collective), f"{collective}_openmpi"]
-    if options.source is None and options.kernel not in ours:
-        raise InputError(
-            f"kernel {options.kernel!r}: the kit has none of that name; it has {', '.join(ours)}. "
-            "A file of your own goes by --source FILE.c"
-        )
-    count = usual_count(collective) if options.count is None else options.count
-    case = Case(collective, options.ranks, count, options.datatype, options.in_place,
-                strict=options.strict, root=options.root, op=options.op, segment=options.segment,
-                fanout=options.fanout, radix=options.radix)  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="mpilab-run-") as folder:
-        library = None if options.source else need(KERNELS)
-        if options.source:
-            source = options.source.read_text(encoding="utf-8")
-            name = options.source.name
-            try:
-                built = build(source, folder, name=name, sanitize=options.sanitize)
-            except BuildError as error:
-                print(text(slips.diagnose_build(error, source)))
-                return 1
-            warned = slips.diagnose_warnings(built.warnings, source)
-            if warned is not None:
-                print(text(warned))
-            world = diagnose_world(source, built.object)
-            if world is not None:
-                print(text(world))
-            library, names = built.library, defined(built.object)
-            if options.kernel not in names:
-                print(text(missing_function(options.kernel, names, what=name)))
-                return 1
-        (result,) = run_cases(library, options.kernel, [case], sanitize=options.sanitize)
-        run = KernelRun(options.kernel, result)
-        print(run)
-        if run.diagnosis is not None and run.diagnosis.log:
-            kept = log.keep(run.diagnosis.log, kind=run.diagnosis.kind)
-            if kept is not None:
-                print(f"What Open MPI itself said: {kept}")
-    return 0 if run.right else 1
-
-
 def _doctor(options):
     from mpilab.doctor import as_json, examine, healthy, table
 
@@ -266,7 +209,14 @@ def _doctor(options):
 
 
 def _bench(options):
-    from mpilab import figures, figures_sweeps  # noqa: F401  (they register them)
+    from mpilab import (  # noqa: F401  (they register them)
+        figures,
+        figures_grading,
+        figures_hosts,
+        figures_reads,
+        figures_simulated,
+        figures_sweeps,
+    )
     from mpilab.bench import run_figures, write_docs
 
     entries = run_figures(options.figure, options.out)

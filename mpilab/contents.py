@@ -37,7 +37,8 @@ class Contents(NamedTuple):
 def contents_of(case):
     """The Contents of a case.
 
-    Raises InputError for reductions, whose partial results cannot be told apart, and for a barrier.
+    Raises InputError for reductions, whose partial results cannot be told apart, for an alltoallv,
+    in which there are too many, and for a barrier.
     """
     ranks = np.arange(case.ranks)
     if case.collective == "bcast":
@@ -50,10 +51,13 @@ def contents_of(case):
         if case.in_place:
             right[case.root] = UNTOUCHED
         return Contents(right, np.full(case.ranks, case.root), "block for")
-    if COLLECTIVES[case.collective].reduces or not COLLECTIVES[case.collective].has_blocks:
+    about = COLLECTIVES[case.collective]
+    if about.reduces or about.exchanges or not about.has_blocks:
         why = (
             "partial results of a reduction cannot be told apart in a buffer"
-            if COLLECTIVES[case.collective].reduces
+            if about.reduces
+            else "each pair of ranks has a block of its own"
+            if about.exchanges
             else "it moves no data"
         )
         raise InputError(

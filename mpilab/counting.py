@@ -1,4 +1,4 @@
-"""The whole-number functions that formulas of rounds, messages and bytes are made of."""
+"""The whole-number functions that formulas of rounds, messages, bytes and requests are made of."""
 
 
 def _positive(number):
@@ -64,6 +64,59 @@ def binomial_hops(ranks, elements):
     )
 
 
+def binomial_crossings(runs):
+    """Edges of binomial trees that lead from one run of members to another (mpilab.layout.Runs).
+
+    The parent of member v is v without the lowest 1 among its binary digits. At least one edge
+    enters every run but the first, and at most ⌊log2 k⌋ + 1 enter a run of k: for each place of
+    that 1 there is at most one v in a run whose parent comes before it, and those v lie apart by 1,
+    2, 4, … at least. Runs of one length, if it is a power of two, have one each.
+    """
+    crossings = 0
+    for lengths in runs.trees:
+        run_of = [run for run, length in enumerate(lengths) for _ in range(length)]
+        crossings += sum(run_of[v] != run_of[v & (v - 1)] for v in range(1, len(run_of)))
+    return crossings
+
+
+def crossing_hops(runs):
+    """Blocks that go from one run of members to another (mpilab.layout.Runs), counted at each hop,
+    when every member's block goes up a binomial tree.
+
+    Member v hands up the blocks of all that are under it.
+    """
+    hops = 0
+    for lengths in runs.trees:
+        run_of = [run for run, length in enumerate(lengths) for _ in range(length)]
+        for v in range(1, len(run_of)):
+            under = min(v & -v, len(run_of) - v)
+            hops += under * (run_of[v] != run_of[v & (v - 1)])
+    return hops
+
+
+def doubling_rounds(ranks):
+    """Rounds of recursive doubling where every message is as long: two more than log2 of the ranks
+    that take part, if the others hand them their data before, and get the result after.
+    """
+    steps = floor_log2(ranks)
+    return steps + 2 * (ranks != 2**steps)
+
+
+def doubling_messages(ranks):
+    """Messages of the same: one in each step from all that take part, two for each other rank."""
+    steps = floor_log2(ranks)
+    return 2**steps * steps + 2 * (ranks - 2**steps)
+
+
+def circulant_rounds(ranks, pieces):
+    """Fewest rounds in which so many pieces reach all ranks: each sends and receives one a round.
+
+    Source: Bar-Noy, Kipnis (1994), "Broadcasting multiple messages in simultaneous send/receive
+    systems"; reached by circulant graphs.
+    """
+    return ceil_log2(ranks) + pieces - 1 if ranks > 1 else 0
+
+
 def segments(elements, element_bytes, segment_bytes):
     """Segments that a message of `elements` elements is cut into: S in the formulas.
 
@@ -75,10 +128,27 @@ def segments(elements, element_bytes, segment_bytes):
     return ceil_div(elements, min(elements, max(1, segment_bytes // element_bytes)))
 
 
+def pieces(lengths, piece):
+    """Requests for stretches of these lengths, each in pieces that are so long at most."""
+    return sum(ceil_div(length, piece) for length in lengths)
+
+
+def most_pieces(lengths, piece):
+    """Requests for the longest of them."""
+    return max((ceil_div(length, piece) for length in lengths), default=0)
+
+
+def total(lengths):
+    """All lengths together."""
+    return sum(lengths)
+
+
 FUNCTIONS = {
     function.__name__: function
     for function in (
         ceil_div, ceil_log2, floor_log2, ceil_log, kary_depth, knomial_depth, binomial_hops,
+        binomial_crossings, crossing_hops, circulant_rounds, doubling_rounds,
+        doubling_messages, pieces, most_pieces, total,
         min, max,
     )
 }  # fmt: skip

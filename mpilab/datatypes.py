@@ -34,6 +34,7 @@ INT = Layout(4, ((0, 4),))
 LAYOUTS = {
     "byte": Layout(1, ((0, 1),)),
     "int": INT,
+    "double": Layout(8, ((0, 8),)),
     "contiguous": Layout(12, ((0, 12),)),
     "vector": Layout(32, ((0, 12), (20, 12))),
     "struct": Layout(24, ((0, 1), (8, 8), (16, 4))),

@@ -5,6 +5,8 @@ grading/LAB/rubric.toml what the referee decides by.
 
     lab = "02-allgather"
     title = "Allgather"
+    leave_out = ["bcast/auto.c"]        # rubric only: files below src_c that are not handed out,
+                                        # beside the references: they need one, or tell too much
 
     [parameters]                        # rubric only: for the notebook's `parameters` cell
     RANKS = 4
@@ -23,7 +25,7 @@ grading/LAB/rubric.toml what the referee decides by.
     title = "Right for every number of ranks"
     points = 6
     ranks = [3, 5, 6, 7]                # all combinations of these are tried
-    counts = [1, 7]                     # a barrier has none
+    counts = [1, 7]                     # a barrier and a read have none
     datatypes = ["int"]
     in_place = [false]
     reversed = [false]
@@ -32,13 +34,52 @@ grading/LAB/rubric.toml what the referee decides by.
     segments = [0, 64]                  # mpilab_tuning: bytes; 0 is the algorithm's own default
     fanouts = [0, 3]
     radixes = [0]
+    budgets = [0, 65536]                # bytes of others' data that a rank may hold; 0 as above
+    patterns = ["even", "ragged"]       # of an alltoallv (mpilab/exchange.py)
+    matrices = ["12x10 by 4x2 on 2x3"]  # of a read (mpilab/matrices/distribution.py)
+    buffers = [0, 4096]                 # bytes of one request to a file; 0 as above
+    aggregators = [0, 2]                # ranks that read for all
     strict = false
+    places = ["2x2x2 rr", "a/n1*2 b/n2"]    # in place of ranks: where they pretend to be, in the
+                                        # words of mpilab/orders.py
+    simulated_ranks = [17, 64]          # ranks and places that are tried in simulation only, and
+    simulated_places = ["4x4x8 rr"]     # the same on every slot of a platform, as
+    platforms = ["groups-4x4x8 rr"]     # mpilab/simulated/standing.py says it
+    than = "bcast_binomial"             # in simulated time: `faster` times as fast as this kernel
+    faster = 2.0                        # of ours, in each of those; then no ranks and no places
     messages = "P * ceil_log2(P)"       # what the recording must show (names: mpilab/formula.py)
     rounds = "ceil_log2(P)"
     bytes = "P * (P - 1) * m"
     busiest_messages = "ceil_log2(P)"   # sent by the rank that sends most, and
     busiest_received = "ceil_log2(P)"   # got by the rank that gets most
     most_busiest_bytes = "(P - 1) * m"  # with most_: no more than that
+    node_messages = "M - 1"             # what crosses between nodes, and between groups
+    node_bytes = "(M - 1) * m"
+    node_received_bytes = "m"           # got from other nodes by the rank that gets most of them
+    group_messages = "G - 1"
+    group_bytes = "(G - 1) * m"
+    group_received_bytes = "m"
+    reads = "A"                         # requests to a file that are for some bytes, in all, and
+    busiest_reads = "ceil_div(N, F)"    # of the rank with most; their bytes likewise
+    read_bytes = "N"
+    busiest_read_bytes = "N"
+    most_largest_read = "F"             # bytes of a single one
+    reading_ranks = "A"
+    collective_reads = "0"              # that collective calls made
+    most_unexchanged_bytes = "F"        # that one rank read without an exchange in between
+    views_left = "0"                    # ranks that left a view of their own on the file
+    leaks = "0"                         # things that calls made and nobody freed
+
+    arguments = [["ring", 4]]           # python: what the function is called with, each time
+    expected = "mpilab.schedules:costs" # and the trusted function that returns the right values;
+    complaint = "mpilab.answers:wrong"  # or, in its place, one that is given what was returned and
+                                        # the arguments, and says what is wrong ("" if nothing is);
+                                        # an InputError of it counts as that
+
+With places, formulas may use M (nodes), G (groups), Q (ranks of the fullest node), R (ranks on the
+root's node) and U (ranks in the root's group); without, all ranks are on one node. Rounds and
+messages of an algorithm often hold on regular places only, GROUPSxNODESxRANKS; write an item of its
+own for others, that counts what crosses.
 
 Where students may choose among algorithms, an exercise of kind "kernel" has variants in place of
 function, reference and items. `%%kernel NAME` in the answer cell says which one it is, and all are
@@ -55,7 +96,7 @@ worth the same:
 
 import hashlib
 import tomllib
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -63,7 +104,10 @@ from mpilab.errors import InputError
 from mpilab.expected import collective_of
 from mpilab.formula import evaluate, names_of
 from mpilab.harness import Case
+from mpilab.orders import places_of
+from mpilab.places import as_text
 from mpilab.rubric import COUNTED, KERNEL, PYTHON, TEXT, Exercise, Item, Rubric
+from mpilab.simulated import standing
 
 __all__ = ["KERNEL", "PYTHON", "TEXT", "Exercise", "Item", "Rubric", "load"]
 
@@ -72,12 +116,16 @@ _VARIED = {
     "counts": ("count", [0]), "datatypes": ("datatype", ["int"]),
     "in_place": ("in_place", [False]), "reversed": ("reversed", [False]), "roots": ("root", [0]),
     "ops": ("op", ["sum"]), "segments": ("segment", [0]), "fanouts": ("fanout", [0]),
-    "radixes": ("radix", [0]),
+    "radixes": ("radix", [0]), "budgets": ("budget", [0]), "patterns": ("pattern", ["even"]),
+    "matrices": ("matrix", [""]), "buffers": ("buffer", [0]), "aggregators": ("aggregators", [0]),
 }  # fmt: skip
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
-_ITEM_KEYS = {"id", "title", "points", "ranks", *_VARIED, "strict", "arguments", "expected",
-              *COUNTED}  # fmt: skip
+# How many ranks, and where: run for real (and simulated, too), or simulated alone.
+_REAL = ("ranks", "places")
+_SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
+_ITEM_KEYS = {"id", "title", "points", *_REAL, *_SIMULATED, "than", "faster", *_VARIED, "strict",
+              "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
 
 
 def load(path, seed=1):
@@ -95,14 +143,24 @@ def load(path, seed=1):
         raise InputError(f"{path}: not TOML: {error}") from None
     try:
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
-        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises, text,
-                        table.get("parameters", {}))  # fmt: skip
+        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises,
+                        _digest_text(text, exercises), table.get("parameters", {}),
+                        tuple(table.get("leave_out", ())))  # fmt: skip
     except KeyError as error:
         raise InputError(f"{path}: the key {error} is missing") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
     return rubric
+
+
+def _digest_text(text, exercises):
+    """The text, and the places that it names: of a cluster whose description may change."""
+    each = (variant for exercise in exercises for variant in exercise.variants or (exercise,))
+    cases = (case for exercise in each for item in exercise.items
+             for case in (*item.cases, *item.simulated))  # fmt: skip
+    return "\n".join([text, *dict.fromkeys(as_text(case.levels.places) for case in cases
+                                           if case.places or case.platform)])  # fmt: skip
 
 
 def _exercise(entry, seed, variant=""):
@@ -150,25 +208,47 @@ def _item(entry, exercise, seed, where):
     _refuse_unknown(entry, _ITEM_KEYS, where)
     if not entry["points"] >= 0:
         raise InputError(f"{where}: points = {entry['points']}: has to be 0 or more")
-    cases = ()
+    cases, simulated = (), ()
     if exercise["kind"] == KERNEL:
+        _refuse_real_times(entry, where)
         try:
-            cases = tuple(_cases(exercise["collective"], entry, seed))
+            cases = tuple(_cases(exercise["collective"], entry, seed, _jobs(entry)))
+            simulated = tuple(_cases(exercise["collective"], entry, seed, _simulated_jobs(entry)))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-        if not cases:
-            raise InputError(f"{where}: no case in it; name at least one of ranks and of counts")
-    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry["expected"]):
+        if not cases and not simulated:
+            raise InputError(
+                f"{where}: no case in it; name at least one of ranks, or places, and of counts"
+            )
+    if "complaint" in entry and "expected" in entry:
+        raise InputError(f"{where}: complaint beside expected; leave one of them out")
+    judged_by = "complaint" if "complaint" in entry else "expected"
+    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry[judged_by]):
         raise InputError(
             f"{where}: nothing to call or to compare with; fill in arguments and expected"
         )
     counted = tuple((what, entry[what]) for what in COUNTED if what in entry)
-    for case in cases:
+    for case in (*cases, *simulated):
         for what, formula in counted:
             _evaluate(formula, case, f"{where}, {what}")
     arguments = tuple(map(tuple, entry.get("arguments", ())))
     return Item(entry["id"], entry["title"], entry["points"], cases, counted, arguments,
-                entry.get("expected", ""))  # fmt: skip
+                entry.get("expected", ""), entry.get("complaint", ""),
+                tuple(case for case in simulated if case not in cases),
+                entry.get("than", ""), float(entry.get("faster", 1.0)))  # fmt: skip
+
+
+def _refuse_real_times(entry, where):
+    """InputError unless what is said of time makes sense: only simulated time counts for marks."""
+    if "than" not in entry:
+        if "faster" in entry:
+            raise InputError(f"{where}: faster without than; name the kernel that is compared with")
+        return
+    for key in _REAL:
+        if key in entry:
+            raise InputError(f"{where}: than beside {key}; write simulated_{key}")
+    if not isinstance(entry.get("faster", 1.0), int | float) or not entry.get("faster", 1.0) > 0:
+        raise InputError(f"{where}: faster = {entry['faster']!r}: has to be a number above 0")
 
 
 def _evaluate(formula, case, where):
@@ -178,25 +258,60 @@ def _evaluate(formula, case, where):
         raise InputError(f"{where}: {error}") from None
 
 
-def _cases(collective, entry, seed):
-    """Every combination of what an item varies, each once, fewer ranks first."""
-    if collective_of(collective).has_blocks and "counts" not in entry:
+def _cases(collective, entry, seed, jobs):
+    """Every combination of what an item varies, each once, fewer ranks first.
+
+    jobs   (ranks, {field of Case that says where they are: value}) of each number of ranks.
+    """
+    if collective_of(collective).reads:
+        # What a read is of, its matrices say.
+        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
+    elif collective_of(collective).has_blocks and "counts" not in entry:
         raise KeyError("counts")
-    _check_list("ranks", entry["ranks"], 0)
     values = {key: entry.get(key, default) for key, (_, default) in _VARIED.items()}
     for key, (_, default) in _VARIED.items():
         _check_list(key, values[key], default[0])
     fields = [field for field, _ in _VARIED.values()]
     strict = entry.get("strict", False)
     found = {}
-    for ranks in sorted(entry["ranks"]):
+    for ranks, where in sorted(jobs, key=lambda job: job[0]):
         for combination in product(*(values[key] for key in _VARIED)):
             named = dict(zip(fields, combination, strict=True))
             if named["root"] < 0:
                 # On one rank, the first and the last are the same: one case, not two.
                 named["root"] += ranks
-            found[_case(Case(collective, ranks, **named, strict=strict), seed)] = None
+            case = Case(collective, ranks, **named, strict=strict, **where)
+            found[_case(case, seed)] = None
     return found
+
+
+def _jobs(entry):
+    """The numbers of ranks of an item and where they are; see `_cases`."""
+    if "ranks" in entry and "places" in entry:
+        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
+    if not any(key in entry for key in (*_REAL, *_SIMULATED)):
+        raise KeyError("ranks")
+    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
+
+
+def _simulated_jobs(entry):
+    """The same of what is tried in simulation only."""
+    _check_list("platforms", entry.get("platforms", []), "")
+    return [
+        *_of_ranks(entry, "simulated_ranks"),
+        *_of_places(entry, "simulated_places"),
+        *((len(standing.places(text)), {"platform": text}) for text in entry.get("platforms", [])),
+    ]
+
+
+def _of_ranks(entry, key):
+    _check_list(key, entry.get(key, []), 0)
+    return [(ranks, {}) for ranks in entry.get(key, [])]
+
+
+def _of_places(entry, key):
+    _check_list(key, entry.get(key, []), "")
+    return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
 
 
 def _check_list(key, given, like):
@@ -211,7 +326,10 @@ def _check_list(key, given, like):
 def _case(case, seed):
     """The case with a seed of its own, which depends on what it is: the same case in two items is
     the same case."""
-    text = repr((seed, sorted(asdict(case).items()))).encode()
+    # What is as usual is left out, so that a new field of Case changes no seed.
+    said = {f.name: getattr(case, f.name) for f in fields(case)
+            if getattr(case, f.name) != f.default}  # fmt: skip
+    text = repr((seed, sorted(said.items()))).encode()
     return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
 
 

@@ -69,21 +69,6 @@ def cluster_ready_ratio(repeats=5):
     return [ready / floor for ready, floor in measure_ready(4, repeats)]
 
 
-@figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
-def grade_seconds_per_submission(repeats=2):
-    """Wall seconds that a submission of the sample class takes."""
-    from mpilab.grading.grade import grade
-
-    seconds = []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            report = grade(
-                ROOT / "grading" / "sample-class", "02-allgather", folder, progress=False
-            )
-            seconds.append(report.seconds / len(report.verdicts))
-    return seconds
-
-
 @figure("ns", "< 100", "the same ping-pong through PMPI_, in turn, in one run")
 def recorder_overhead_ns(blocks=41, trips=20_000):
     """What recording adds to one MPI_Send or MPI_Recv on the way of a ping-pong of 8 bytes.

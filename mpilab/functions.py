@@ -29,7 +29,7 @@ def judge_function(exercise, returned):
 
 
 def _judge_item(exercise, item, returned):
-    expected = trusted(item.expected)
+    judge = trusted(item.complaint or item.expected)
     if not item.arguments:
         return _verdict(item, UNGRADABLE, "the rubric calls it with nothing")
     for arguments in item.arguments:
@@ -37,14 +37,30 @@ def _judge_item(exercise, item, returned):
         came = returned.get(arguments)
         if came is None:
             return _verdict(item, UNGRADABLE, f"{shown} was not called")
+        if not isinstance(came, dict) or not came.keys() & {"error", "value"}:
+            # The answer's process wrote it, and an answer can write there, too.
+            return _verdict(item, UNGRADABLE, f"what came of {shown} is not what a call leaves")
         if "error" in came:
             return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
-        want = json.loads(json.dumps(expected(*arguments)))
-        if not same(came["value"], want):
+        value = came["value"]
+        if item.complaint:
+            wrong = _complaint(judge, value, arguments)
+        elif same(value, json.loads(json.dumps(judge(*arguments)))):
+            wrong = ""
+        else:
+            wrong = f"{shown} returned {_short(value)}, which is not right."
+        if wrong:
             return _verdict(
-                item, FAIL, f"{shown} returned {_short(came['value'])}, which is not right.",
-                call=shown, got=_short(came["value"]), reproduce=shown)  # fmt: skip
+                item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)  # fmt: skip
     return _verdict(item, PASS, "")
+
+
+def _complaint(judge, value, arguments):
+    """What is wrong with a value, in the words of a trusted function; "" if nothing is."""
+    try:
+        return judge(value, *arguments)
+    except InputError as error:
+        return str(error)
 
 
 def _verdict(item, outcome, reason, **evidence):

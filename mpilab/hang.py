@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from mpilab.recorded_calls import PROBES, call_of
 from mpilab.recording import (
     ANY,
     COLLECTIVE,
@@ -22,8 +23,9 @@ from mpilab.recording import (
     operations,
     peek,
 )
+from mpilab.sampling import process_of
 from mpilab.sites import lines_of
-from mpilab.traffic import EXCHANGES, PROBES, Traffic, call_of
+from mpilab.traffic import EXCHANGES, Traffic
 
 STANDSTILL_S = 1.0
 # A rank that has not asked again for that long is no longer polling: it computes.
@@ -273,6 +275,7 @@ class Watch:
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
         self.standstill, self.limit, self.work = standstill, limit, work
         self.worked = None
+        self.processes = [None] * ranks
         self.begun = self.moved = time.monotonic()
         self.seen = None
         self.over = False  # every rank has left the kernel, and nothing has happened since
@@ -291,16 +294,18 @@ class Watch:
             stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
             if stuck and not can_progress(ranks):
                 return Hang("deadlock", states)
-            if not stuck and self.work is not None and self._has_worked(headers):
+            if not stuck and self.work is not None and self._has_worked():
                 return Hang("time-out", states)
         if now - self.begun >= self.limit:
             return Hang("time-out", read_states(self.read()))
         return None
 
-    def _has_worked(self, headers):
+    def _has_worked(self):
         """Have the ranks used up their processor time since nothing happens any more?"""
+        if None in self.processes:
+            self.processes = [process_of(path) for path in self.paths]
         try:
-            used = sum(sum(psutil.Process(int(h["pid"])).cpu_times()[:2]) for h in headers)
+            used = sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in self.processes if pid)
         except psutil.NoSuchProcess:
             return False  # a rank has just ended: whoever started it will know
         if self.worked is None or self.worked[0] != self.moved:

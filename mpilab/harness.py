@@ -4,17 +4,28 @@ The C harness (src_c/harness) runs a case and writes down raw buffers; this modu
 seed alone, what must be in them.
 """
 
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, fields
+from itertools import groupby
 
 import numpy as np
 
+from mpilab import exchange
+from mpilab.comparison import Difference, compare
 from mpilab.datatypes import datatype
 from mpilab.errors import InputError
-from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places, collective_of
+from mpilab.expected import COLLECTIVES, GUARD_BYTES, collective_of, room
+from mpilab.matrices.distribution import distribution
+from mpilab.places import Levels, Place, as_text, one_node
 
-SEND_STREAM, RECEIVE_STREAM = 1, 2
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+__all__ = ["Case", "Difference", "Output", "compare"]
+
+SEND_STREAM, RECEIVE_STREAM, FILE_STREAM = 1, 2, 3
+# Bytes that are made by one call of numpy's: many ranks' short buffers, few long ones.
+_AT_A_TIME = 1 << 20
+# SipHash-1-3: what its state begins with.
+_SIP = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+REMAPS = ("", "remapped from SEQ to RR", "remapped from RR to SEQ")
+MOST_BUFFER = 2**31 - 1  # of more, ROMIO reads nothing and tells no error (Open MPI 5.0.11)
 
 
 @dataclass(frozen=True)
@@ -22,12 +33,23 @@ class Case:
     """One call of a kernel on `ranks` ranks with `count` elements of `datatype` a block.
 
     A block is what one rank contributes to an allgather or gather, or gets from a scatter; in a
-    bcast, reduce and allreduce it is the whole message. A barrier has none: its count is 0.
+    bcast, reduce and allreduce it is the whole message. A barrier has none: its count is 0. In an
+    alltoallv, a block is what one rank sends to another one, and `pattern` says how many times
+    `count` elements that is.
 
     root      of a bcast, gather, scatter or reduce.
     op        of a reduce or allreduce: "sum", or "compose", which does not commute.
     segment, fanout, radix   what the algorithm is tuned by (struct mpilab_tuning): bytes of a
               segment, children of a rank, radix of a k-nomial tree; 0 is its own default.
+    remap     which rank a process behaves as, in kernels whose names end in _remapped: 0 what the
+              topology suggests, 1 from SEQ order to RR, 2 from RR order to SEQ.
+    budget    bytes that a rank may hold of other ranks' data; 0 is the algorithm's own default.
+    matrix    of a read: the matrix in the file and how it is spread over the ranks, in the words of
+              mpilab.matrices.distribution: "12x10", "12x10 by 4x2 on 2x3".
+    buffer    bytes that one request to a file is for at most, below 2 GiB; 0 is the algorithm's
+              own default.
+    aggregators   ranks that read for all in a two-phase read; 0 is the algorithm's own default.
+    pattern   of an alltoallv: "even", "ragged" or "sparse" (mpilab.exchange).
     seed      of everything that is in the buffers before the call.
     reversed  the communicator holds the ranks in reverse order.
     strict    sends that may be buffered become synchronous.
@@ -36,8 +58,18 @@ class Case:
     snapshots write what the receive buffer held after each call to MPI (up to 4096 bytes of it).
     openmpi   0 or more: Open MPI's own algorithm of that number is used where the kernel calls the
               MPI function itself, as COLLECTIVE_openmpi does.
+    han       False: there, Open MPI does without its hierarchical collectives (coll/han), which
+              come first across hosts.
+    rules     False: with openmpi=0, Open MPI chooses as if there were no rules file.
     monitor   count the messages of one more call below MPI.
+    places    where the ranks pretend to be (mpilab.places.Place of each rank of the kernel's
+              communicator); () is where they really are.
+    platform  "PLATFORM [ORDER [SEED]]" of mpilab.simulated.standing: the case can be simulated
+              only, with a rank on every slot of that platform.
     function  the kernel of this case, where it is not that of the whole run.
+    requests  of a read: write down the requests to the file below MPI (mpilab.fileaccess).
+    cold      of a read: before each call, throw the file out of the page cache, as far as the
+              system does that; mpilab.fileaccess tells how far.
     """
 
     collective: str
@@ -58,32 +90,77 @@ class Case:
     segment: int = 0
     fanout: int = 0
     radix: int = 0
+    remap: int = 0
+    budget: int = 0
+    matrix: str = ""
+    buffer: int = 0
+    aggregators: int = 0
+    pattern: str = exchange.EVEN
     openmpi: int = -1
+    han: bool = True
+    rules: bool = True
     monitor: bool = False
+    places: tuple = ()
     function: str = ""
+    requests: bool = False
+    cold: bool = False
+    platform: str = ""
 
     def __post_init__(self):
         collective = collective_of(self.collective)
         datatype(self.datatype)
         least = {"ranks": 1, "repetitions": 1, "openmpi": -1}
         for name in ("ranks", "count", "repetitions", "warmup", "root", "segment", "fanout",
-                     "radix", "openmpi"):  # fmt: skip
+                     "radix", "remap", "budget", "buffer", "aggregators", "openmpi"):  # fmt: skip
             value = getattr(self, name)
             if value < least.get(name, 0):
                 raise InputError(f"{name}={value}: has to be {least.get(name, 0)} or more")
+        if self.buffer > MOST_BUFFER:
+            raise InputError(
+                f"buffer={self.buffer}: MPI-IO takes buffers below 2 GiB only; write {MOST_BUFFER} "
+                "or less"
+            )
+        if self.remap >= len(REMAPS):
+            raise InputError(f"remap={self.remap}: has to be 0, 1 (SEQ to RR) or 2 (RR to SEQ)")
         if self.root >= self.ranks:
             raise InputError(
                 f"root={self.root} with {self.ranks} rank{'s' * (self.ranks != 1)}: "
                 f"has to be below {self.ranks}"
             )
+        # A case that went through JSON has dictionaries.
+        places = (Place(**one) if isinstance(one, dict) else one for one in self.places)
+        object.__setattr__(self, "places", tuple(places))
+        if len(self.places) not in (0, self.ranks):
+            raise InputError(
+                f"places of {len(self.places)} ranks for {self.ranks}: give one for each rank"
+            )
+        if self.platform:
+            self._check_platform()
         collective.check(self)
+
+    def _check_platform(self):
+        if self.places:
+            raise InputError("places beside a platform, which has its own; leave one of them out")
+        slots = len(self.levels.places)
+        if self.ranks != slots:
+            raise InputError(
+                f"ranks={self.ranks} on platform {self.platform!r}, which has {slots} slots: write "
+                f"ranks={slots}"
+            )
 
     def line(self, number):
         """The case as the harness reads it; `number` names the files it writes."""
-        words = asdict(self)
-        del words["ranks"]
-        if not self.function:
-            del words["function"]
+        words = {field.name: getattr(self, field.name) for field in fields(self)}
+        words["places"] = as_text(self.places)
+        for name, usual in (("function", ""), ("places", ""), ("budget", 0), ("remap", 0),
+                            ("buffer", 0), ("aggregators", 0), ("han", True), ("rules", True),
+                            ("pattern", exchange.EVEN), ("requests", False),
+                            ("cold", False)):  # fmt: skip
+            if words[name] == usual:
+                del words[name]
+        del words["ranks"], words["matrix"], words["platform"]
+        if self.matrix:
+            words |= asdict(self.distribution)
         return " ".join(
             f"{k}={int(v) if isinstance(v, bool | int) else v}"
             for k, v in {"id": number, **words}.items()
@@ -98,6 +175,8 @@ class Case:
         ]
         if not COLLECTIVES[self.collective].has_blocks:
             words = words[:1]
+        if self.matrix:
+            words[1:] = [f"matrix {self.matrix}"]
         if COLLECTIVES[self.collective].is_rooted:
             words.append(f"root {self.root}")
         if COLLECTIVES[self.collective].reduces and self.op != "sum":
@@ -108,16 +187,41 @@ class Case:
                 ("segments of", self.segment, " bytes"),
                 ("fan-out", self.fanout, ""),
                 ("radix", self.radix, ""),
+                ("budget", self.budget, " bytes"),
+                ("buffer", self.buffer, " bytes"),
+                ("aggregators", self.aggregators, ""),
             )
             if value
         ]
+        if self.pattern != exchange.EVEN:
+            words.append(f"{self.pattern} counts")
+        if self.remap:
+            words.append(REMAPS[self.remap])
         if self.in_place:
             words.append("MPI_IN_PLACE")
         if self.reversed:
             words.append("ranks in reverse order")
         if self.strict:
             words.append("strict mode")
+        if self.places:
+            words.append(f"on {self.levels.describe()}")
+        if self.platform:
+            words.append(f"simulated on {self.platform}")
         return ", ".join(words)
+
+    @property
+    def levels(self):
+        """Where the ranks are, as far as the case says: without places, on one node."""
+        if self.platform:
+            from mpilab.simulated.standing import places  # SimGrid's side, for few cases
+
+            return Levels(places(self.platform))
+        return Levels(self.places) if self.places else one_node(self.ranks)
+
+    @property
+    def distribution(self):
+        """How the matrix of a read is spread (mpilab.matrices.distribution.Distribution)."""
+        return distribution(self.matrix, self.ranks)
 
     @property
     def block_bytes(self):
@@ -126,134 +230,118 @@ class Case:
 
     def regions(self, rank):
         """(send, receive) memory of `rank` before the call, guard zones included, as uint8."""
+        return self._regions([rank])[0]
+
+    def before(self):
+        """The same of every rank: list of (send, receive)."""
+        return self._regions(range(self.ranks))
+
+    def _regions(self, ranks):
         sent, received, factor = datatype(self.datatype)
-        shape = COLLECTIVES[self.collective].blocks(self, rank)
-        return (
-            _fill(self.seed, rank, SEND_STREAM, shape.sent * self.count * factor * sent.extent),
-            _fill(self.seed, rank, RECEIVE_STREAM, shape.received * self.count * received.extent),
-        )
+        rooms = [room(self, rank) for rank in ranks]
+        sends = [elements.sent * factor * sent.extent for elements in rooms]
+        receives = [elements.received * received.extent for elements in rooms]
+        filled = (_fill(self.seed, ranks, *of)
+                  for of in ((SEND_STREAM, sends), (RECEIVE_STREAM, receives)))  # fmt: skip
+        return list(zip(*filled, strict=True))
+
+    def elements(self):
+        """The elements in the file of a read, as bits: uint64 [rows * columns]."""
+        about = self.distribution
+        return _words(self.seed, [0], FILE_STREAM, about.rows * about.columns)[0]
 
     def expected(self):
         """Receive memory of every rank after a right call: list of uint8 arrays."""
-        before = [self.regions(rank) for rank in range(self.ranks)]
-        return COLLECTIVES[self.collective].after(self, before)
+        return COLLECTIVES[self.collective].after(self, self.before())
 
 
-def _hash(value):
-    """splitmix64's finisher, on uint64 arrays (Steele, Lea, Flood 2014)."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
+def check_real(cases):
+    """InputError where a case is one for a simulated platform."""
+    for case in cases:
+        if case.platform:
+            raise InputError(
+                f"platform={case.platform!r}: there only in simulations; use mpilab.simulated, or "
+                "places"
+            )
 
 
-def _fill(seed, rank, stream, data_bytes):
-    total = data_bytes + 2 * GUARD_BYTES
-    with np.errstate(over="ignore"):
-        start = np.array([seed], np.uint64) + _GOLDEN * np.uint64(4 * rank + stream)
-        words = np.arange(1, -(-total // 8) + 1, dtype=np.uint64) * _GOLDEN + _hash(start)
-        return _hash(words).view(np.uint8)[:total].copy()
+def _words(seed, ranks, stream, count):
+    """The words of a stream of each of `ranks`, uint64 [ranks, count]: SipHash-1-3 (Aumasson,
+    Bernstein 2012) of 1, 2, … keyed by seed and stream.
+
+    Whoever knows the words of one stream cannot tell those of another one: see
+    src_c/harness/buffers.c.
+    """
+    streams = np.array([4 * rank + stream for rank in ranks], np.uint64)[:, None]
+    keys = (np.uint64(seed), streams) * 2
+    v = [np.broadcast_to(key ^ np.uint64(begin), (len(ranks), count)).copy()
+         for key, begin in zip(keys, _SIP, strict=True)]  # fmt: skip
+    for message in (np.arange(1, count + 1, dtype=np.uint64), np.uint64(8 << 56)):
+        v[3] ^= message
+        _sip_round(v)
+        v[0] ^= message
+    v[2] ^= np.uint64(0xFF)
+    for _ in range(3):
+        _sip_round(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def _sip_round(v):
+    for place, other, bits, turned in ((0, 1, 13, True), (2, 3, 16, False),
+                                       (0, 3, 21, False), (2, 1, 17, True)):  # fmt: skip
+        v[place] += v[other]
+        v[other] = _rotated(v[other], bits) ^ v[place]
+        if turned:
+            v[place] = _rotated(v[place], 32)
+
+
+def _rotated(words, bits):
+    return words << np.uint64(bits) | words >> np.uint64(64 - bits)
+
+
+def _fill(seed, ranks, stream, data_bytes):
+    """The memory of each of `ranks` with so many bytes of data: list of uint8 arrays."""
+    filled = []
+    for (_, data), group in groupby(
+        enumerate(zip(ranks, data_bytes, strict=True)),
+        lambda each: (each[0] * (each[1][1] + 2 * GUARD_BYTES) // _AT_A_TIME, each[1][1]),
+    ):
+        total = data + 2 * GUARD_BYTES
+        words = _words(seed, [rank for _, (rank, _) in group], stream, -(-total // 8))
+        filled += [row.view(np.uint8)[:total].copy() for row in words]
+    return filled
 
 
 @dataclass(frozen=True)
 class Output:
-    """What one rank left behind: its return code, its memory and the time of each call."""
+    """What one rank left behind: its return code, its memory and the time of each call.
+
+    held   the most bytes of other ranks' data that the kernel held at a time, as far as it counts
+           them (src_c/exchange/staging.c).
+    """
 
     rank: int
     returned: int
     received: np.ndarray
     sent: np.ndarray
     spans_ns: np.ndarray = field(repr=False)  # [repetitions, 2]: begin, end
+    held: int = 0
 
     @classmethod
     def read(cls, path):
         """Read a file of the harness; InputError if it is not one, or not a whole one."""
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            return cls.parse(file.read(), path)
+
+    @classmethod
+    def parse(cls, data, path):
+        """The same from the content of the file that is, or was, at `path`."""
         words = np.frombuffer(data[:64], np.int64) if len(data) >= 64 else np.zeros(8, np.int64)
-        _, rank, _, returned, received, sent, repetitions, _ = (int(word) for word in words)
+        _, rank, _, returned, received, sent, repetitions, held = (int(word) for word in words)
         whole = 64 + received + sent + 16 * repetitions
         if data[:8] != b"MPILABO1" or min(received, sent, repetitions) < 0 or len(data) != whole:
             raise InputError(f"{path}: not a whole output file of the harness; run the case again")
         memory = np.frombuffer(data, np.uint8, received + sent, 64)
         spans = np.frombuffer(data, np.int64, 2 * repetitions, 64 + received + sent)
-        return cls(rank, returned, memory[:received], memory[received:], spans.reshape(-1, 2))
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What is wrong in one rank's memory; `blocks` are the receive blocks with wrong data."""
-
-    rank: int
-    blocks: tuple = ()
-    untouched: tuple = ()
-    notes: tuple = ()
-
-    def describe(self):
-        """One sentence part: 'rank 2: blocks 0, 3 are wrong (3 was never written)'."""
-        words = []
-        if self.blocks:
-            plural = len(self.blocks) > 1
-            words.append(
-                f"block{'s' * plural} {_listing(self.blocks)} {'are' if plural else 'is'} wrong"
-            )
-            if self.untouched:
-                never = (
-                    "none of it was"
-                    if self.untouched == self.blocks and not plural
-                    else (
-                        "none of them was"
-                        if self.untouched == self.blocks
-                        else f"{_listing(self.untouched)} "
-                        f"{'were' if len(self.untouched) > 1 else 'was'} never"
-                    )
-                )
-                words[-1] += f" ({never} written)"
-        return f"rank {self.rank}: " + "; ".join([*words, *self.notes])
-
-
-def _listing(numbers, most=8):
-    shown = ", ".join(map(str, numbers[:most]))
-    return shown if len(numbers) <= most else f"{shown}, … ({len(numbers)} in all)"
-
-
-def compare(case, outputs):
-    """Hold the outputs of all ranks against what the case should leave: list of Difference.
-
-    Every byte counts: the data, the holes of the datatype, the guard zones around both buffers,
-    and the send buffer, which a kernel must not change.
-    """
-    expected = case.expected()
-    return [
-        difference
-        for rank, output in enumerate(outputs)
-        if (difference := _compare_rank(case, rank, output, expected[rank])) is not None
-    ]
-
-
-def _compare_rank(case, rank, output, expected):
-    sent_before, received_before = case.regions(rank)
-    if output.received.shape != expected.shape or output.sent.shape != sent_before.shape:
-        return Difference(rank, notes=("the output has the wrong size",))
-    wrong = output.received != expected
-    notes = []
-    if (output.sent != sent_before).any():
-        notes.append("the send buffer was changed")
-    data = np.zeros_like(wrong)
-    blocks, untouched = [], []
-    count = COLLECTIVES[case.collective].blocks(case, rank).received
-    for index in range(count):
-        places = block_places(case, index)
-        data[places] = True
-        if wrong[places].any():
-            blocks.append(index)
-            if (output.received[places] == received_before[places]).all():
-                untouched.append(index)
-    outside = wrong & ~data
-    guard = np.zeros_like(wrong)
-    guard[:GUARD_BYTES] = guard[len(guard) - GUARD_BYTES :] = True
-    if (outside & guard).any():
-        notes.append("memory outside of the receive buffer was overwritten")
-    if (outside & ~guard).any():
-        notes.append("the holes between the elements of the datatype were overwritten")
-    if not blocks and not notes:
-        return None
-    return Difference(rank, tuple(blocks), tuple(untouched), tuple(notes))
+        spans = spans.reshape(-1, 2)
+        return cls(rank, returned, memory[:received], memory[received:], spans, held)

@@ -12,7 +12,7 @@ from mpilab.build import HARNESS, need
 from mpilab.cluster import worker
 from mpilab.errors import ClusterError, EngineDied, InputError
 from mpilab.hang import COMPUTING, Hang, Watch, never_began, read_states
-from mpilab.harness import Output
+from mpilab.harness import Output, check_real
 from mpilab.remains import remains
 from mpilab.result import (
     CRASH,
@@ -44,6 +44,7 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
     skipped, as in mpilab.launch; it is restarted too after a run that left messages behind. Raises
     InputError where a case wants more ranks than there are.
     """
+    check_real(cases)
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     for case in cases:
         if case.ranks > cluster.n:
@@ -68,7 +69,7 @@ def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, sta
 
 
 def _run(cluster, library, function, number, case, **limits):
-    with tempfile.TemporaryDirectory(prefix="mpilab-case-") as directory:
+    with tempfile.TemporaryDirectory(prefix="mpilab-case-", dir=cluster.folder) as directory:
         run = _Run(cluster, library, function, directory, number, case)
         watch = Watch(directory, number, case.ranks, **limits)
 
@@ -119,8 +120,9 @@ class _Run:
     def result(self, outcome, **more):
         """A Result with all that the case left behind, whatever came of it."""
         log = self.cluster.log_since(self.log_begin)
+        places = self.cluster.places[: self.case.ranks]
         return gather(*self.place, outcome, library=self.library, function=self.function, log=log,
-                      **more)  # fmt: skip
+                      places=places[::-1] if self.case.reversed else places, **more)  # fmt: skip
 
     def hung(self, hang):
         if self.case.record and never_began(hang.states):

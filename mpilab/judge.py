@@ -11,9 +11,14 @@ from mpilab.diagnosis.model import LEAK
 from mpilab.errors import Ungradable
 from mpilab.expected import COLLECTIVES
 from mpilab.formula import evaluate, names_of
+from mpilab.orders import text_of
+from mpilab.quantities import counts
 from mpilab.result import ERROR, SKIPPED, Result
 from mpilab.rubric import MOST
 from mpilab.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
+
+# With more, the line that reproduces a failure has it simulated.
+MOST_ON_A_LAPTOP = 16
 
 # quantity -> what a number of it is called, and what the evidence calls it
 _WORDS = {
@@ -23,7 +28,26 @@ _WORDS = {
     "busiest_messages": ("message", " from one rank", "most messages from one rank"),
     "busiest_bytes": ("byte", " from one rank", "most bytes from one rank"),
     "busiest_received": ("message", " to one rank", "most messages to one rank"),
-}
+    "node_messages": ("message", " between nodes", "messages between nodes"),
+    "node_bytes": ("byte", " between nodes", "bytes between nodes"),
+    "node_received_bytes": ("byte", " from other nodes to one rank",
+                            "most bytes from other nodes to one rank"),
+    "group_messages": ("message", " between groups", "messages between groups"),
+    "group_bytes": ("byte", " between groups", "bytes between groups"),
+    "group_received_bytes": ("byte", " from other groups to one rank",
+                             "most bytes from other groups to one rank"),
+    "reads": ("read request", "", "read requests counted"),
+    "busiest_reads": ("read request", " of one rank", "most read requests of one rank"),
+    "read_bytes": ("byte", " read", "bytes read"),
+    "busiest_read_bytes": ("byte", " read by one rank", "most bytes read by one rank"),
+    "largest_read": ("byte", " in one read request", "most bytes in one read request"),
+    "reading_ranks": ("rank", " that read", "ranks that read"),
+    "collective_reads": ("collective read request", "", "collective read requests counted"),
+    "unexchanged_bytes": ("byte", " read by one rank without an exchange in between",
+                          "most bytes read without an exchange in between"),
+    "views_left": ("rank", " that left a view of its own on a file", "ranks that left a view"),
+    "leaks": ("thing", " made and never freed", "things made and never freed"),
+}  # fmt: skip
 
 
 def plan(exercise, most_ranks=None):
@@ -87,15 +111,30 @@ def judge_item(exercise, item, results):
     doubts = []
     wrong = first_wrong(item, results, doubts)
     if wrong:
-        result, reason, evidence = wrong
-        return ItemVerdict(item.id, item.title, item.points, FAIL,
-                           f"With {result.case.describe()}: {reason}",
-                           {**_about(exercise, result.case), **evidence})  # fmt: skip
+        return failed(exercise, item, *wrong)
     if not doubts and any(result.outcome == SKIPPED for result in results):
         doubts.append("a case was skipped, although none before it failed")
     if doubts:
         return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, doubts[0])
     return ItemVerdict(item.id, item.title, item.points, PASS)
+
+
+def failed(exercise, item, result, reason, evidence):
+    """The verdict on an item that a Result proves wrong, for a reason, with evidence."""
+    evidence = {**_about(exercise, result.case), **evidence, **_picture(result)}
+    return ItemVerdict(item.id, item.title, item.points, FAIL,
+                       f"With {result.case.describe()}: {reason}", evidence)  # fmt: skip
+
+
+def _picture(result):
+    """A picture of the run and its text alternative as evidence; {} where there is none."""
+    from mpilab.plots.still import still  # with it comes plotly
+
+    try:
+        svg, words = still(result.ranks)
+    except Exception:  # a recording may hold anything: the picture is an extra
+        return {}
+    return {"svg": svg, "svg_alt": f"What the ranks called. {words}"} if svg else {}
 
 
 def first_wrong(item, results, doubts=None):
@@ -119,18 +158,29 @@ def first_wrong(item, results, doubts=None):
 
 def _about(exercise, case):
     """The case as evidence, with the call that shows it again."""
-    about = {"ranks": case.ranks}
-    if COLLECTIVES[case.collective].has_blocks:
+    about, collective = {"ranks": case.ranks}, COLLECTIVES[case.collective]
+    if collective.has_blocks and not collective.reads:  # of a read the matrix says it all
         about |= {"count": case.count, "datatype": case.datatype}
     options = [f"{name}={value!r}" for name, value in about.items() if value != "int"]
-    for name, usual in (("root", 0), ("op", "sum"), ("segment", 0), ("fanout", 0), ("radix", 0)):
+    for name, usual in (("root", 0), ("op", "sum"), ("segment", 0), ("fanout", 0), ("radix", 0),
+                        ("budget", 0), ("pattern", "even"), ("matrix", ""), ("buffer", 0),
+                        ("aggregators", 0)):  # fmt: skip
         if (value := getattr(case, name)) != usual:
             about[name] = value
             options.append(f"{name}={value!r}")
+    if case.places:
+        about["places"] = text_of(case.places)
+        options.append(f"places={about['places']!r}")
     flags = ("in_place", "reversed", "strict")
     options += [f"{name}=True" for name in flags if getattr(case, name)]
+    run = "mpilab.run"
+    if case.platform or case.ranks > MOST_ON_A_LAPTOP:
+        run = "mpilab.simulated.run"
+    if case.platform:
+        about["platform"] = case.platform
+        options.append(f"platform={case.platform!r}")
     options = ", ".join(options).replace("'", '"')
-    return {**about, "reproduce": f'mpilab.run("{exercise.function}", {options})'}
+    return {**about, "reproduce": f'{run}("{exercise.function}", {options})'}
 
 
 def _trouble(item, result):
@@ -174,16 +224,17 @@ def evidence_of(diagnosis):
 
 
 def _need_recording(result):
-    if result.recording is None or not result.recording.complete:
+    recording = result.recording
+    if recording is None or len(recording.ranks) != result.case.ranks or not recording.complete:
         raise Ungradable("the recording of the run is not complete")
-    return result.recording
+    return recording
 
 
 def _wrong_counts(item, result):
     if not item.counted:
         return None
     recording = _need_recording(result)
-    got, names, wrong = _counts(recording), names_of(result.case), []
+    got, names, wrong = counts(recording, result.case.levels), names_of(result.case), []
     for what, formula in item.counted:
         quantity = what.removeprefix(MOST)
         expected, found = evaluate(formula, **names), got[quantity]
@@ -199,16 +250,3 @@ def _wrong_counts(item, result):
         f"the result is right, but by another algorithm: {', '.join(wrong)}.",
         {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
     )
-
-
-def _counts(recording):
-    """What a recording shows of each of mpilab.rubric.QUANTITIES."""
-    messages, volume = recording.matrix()
-    return {
-        "rounds": recording.rounds,
-        "messages": int(messages.sum()),
-        "bytes": int(volume.sum()),
-        "busiest_messages": int(messages.sum(axis=1).max(initial=0)),
-        "busiest_bytes": int(volume.sum(axis=1).max(initial=0)),
-        "busiest_received": int(messages.sum(axis=0).max(initial=0)),
-    }

@@ -4,21 +4,20 @@ One mpirun runs all cases of the same number of ranks. When a case hangs or cras
 ended and the cases after it get a new one.
 """
 
+import os
 import re
-import secrets
 import shutil
-import subprocess
 import tempfile
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
-from mpilab import build, openmpi, sanitized
-from mpilab.cluster.guardian import MARKER, Guardian
+from mpilab import allocation, orders, sanitized
+from mpilab.cluster.location import ThisMachine, placed
 from mpilab.errors import InputError
 from mpilab.hang import COMPUTING, Watch, never_began, read_states
-from mpilab.harness import Output
-from mpilab.programs import end_family
+from mpilab.harness import Output, check_real
+from mpilab.mpirun import Mpirun
 from mpilab.remains import remains
 from mpilab.result import (
     CRASH,
@@ -35,7 +34,6 @@ from mpilab.result import (
 from mpilab.sampling import sample
 
 POLL_S = 0.03
-LOG_BYTES = 1 << 20  # a kernel may print without end
 # What Open MPI says of an error on a communicator whose errors are fatal (MPI_COMM_SELF, ...).
 _MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_\w+)", re.DOTALL)
 _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
@@ -43,7 +41,7 @@ _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", r
 
 def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
               work=None, on_result=None, keep=None, sanitize=False, settings=None,
-              guarded=None):  # fmt: skip
+              guarded=None, hosts=None, names=None):  # fmt: skip
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
     A case with a `function` of its own runs that one instead: so one mpirun can compare several.
@@ -59,12 +57,21 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
     settings   environment variables of Open MPI on top of the usual ones; what the user set wins.
     guarded  for long runs: should this process be killed, a guardian ends all that it started, and
              removes its files and the directories that are listed here.
+    hosts    mpilab.emulated.EmulatedHosts that are up, or mpilab.allocation.Allocation: the ranks
+             run there. Without it on this machine, or where MPILAB_HOSTS says.
+    names    the host of each rank of the largest case; default: host by host, by their slots.
     """
+    check_real(cases)
     groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     results = [None] * len(cases)
     failed_groups = set()
     order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
-    with tempfile.TemporaryDirectory(prefix="mpilab-run-") as scratch:
+    folder = None
+    hosts = allocation.wished() if hosts is None else hosts
+    if hosts is not None:
+        names = _names(hosts, names, max(case.ranks for case in cases)) if cases else []
+        folder = hosts.directory  # the hosts see it, too
+    with tempfile.TemporaryDirectory(prefix="mpilab-run-", dir=folder) as scratch:
         for ranks, numbers in groupby(order, key=lambda i: cases[i].ranks):
             left = list(numbers)
             while left:
@@ -73,8 +80,9 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                 left = [i for i in left if results[i] is None]
                 if not left:
                     break
+                where = ThisMachine(ranks) if hosts is None else placed(hosts, names[:ranks])
                 run = _Run(
-                    library, function, {i: cases[i] for i in left}, ranks, Path(scratch), keep,
+                    library, function, {i: cases[i] for i in left}, where, Path(scratch), keep,
                     sanitize, settings or {}, guarded,
                 )  # fmt: skip
                 with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
@@ -88,44 +96,27 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
     return results
 
 
-class _Run:
-    """One mpirun over several cases with the same number of ranks."""
+def _names(hosts, names, ranks):
+    """The host of each rank, of the largest case."""
+    if names is None and isinstance(hosts, allocation.Allocation):
+        return hosts.order("seq", ranks)
+    if names is None:
+        return orders.order(hosts.description, "seq", ranks=ranks)
+    if len(names) < ranks:
+        raise InputError(f"names: {len(names)} hosts for {ranks} ranks; give one for each rank")
+    return names
 
-    def __init__(self, library, function, cases, ranks, scratch, keep, sanitize, settings,
+
+class _Run:
+    """One mpirun over several cases with the same number of ranks, on this machine or on hosts."""
+
+    def __init__(self, library, function, cases, where, scratch, keep, sanitize, settings,
                  guarded=None):  # fmt: skip
-        self.cases, self.ranks, self.keep = cases, ranks, keep
+        self.cases, self.where, self.keep = cases, where, keep
+        self.ranks = len(where.names)
         self.library, self.function = str(library), function
-        mpirun = openmpi.tool("mpirun")
-        harness = build.sanitized_harness() if sanitize else build.need(build.HARNESS_PROGRAM)
-        self.directory = Path(tempfile.mkdtemp(dir=scratch))
-        self.segments = Path(tempfile.mkdtemp(prefix="mpilab-", dir=_shared_memory()))
-        listing = self.directory / "cases"
-        lines = [case.line(number) + "\n" for number, case in cases.items()]
-        listing.write_text("".join(lines), encoding="ascii")
-        self.log = self.directory / "log"
-        environment = openmpi.environment(ranks, **settings) | {
-            "TMPDIR": str(self.directory),
-            # Segments of killed ranks would otherwise stay in /dev/shm for ever.
-            "OMPI_MCA_btl_sm_backing_directory": str(self.segments),
-        }
-        if sanitize:
-            environment |= sanitized.settings(self.directory)
-        self.guardian = None
-        if guarded is not None:
-            identity = secrets.token_hex(8)
-            environment[MARKER] = identity
-            self.guardian = Guardian(identity, [scratch, self.segments, *guarded])
-        command = [mpirun, "-n", str(ranks), str(harness), str(library), function, str(listing),
-                   str(self.directory)]  # fmt: skip
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        self.mpirun = Mpirun(library, function, cases, where, scratch, sanitize, settings, guarded)
+        self.directory = self.mpirun.directory
 
     def results(self, **limits):
         """(number, Result) of each case in turn, up to and including the first that fails or
@@ -137,7 +128,7 @@ class _Run:
                 if result.outcome != DONE or remains(result):
                     return
         finally:
-            self._end()
+            self.mpirun.end()
 
     def _follow(self, number, case, limits):
         watch = Watch(self.directory, number, case.ranks, **limits)
@@ -145,7 +136,7 @@ class _Run:
         is_last = number == next(reversed(self.cases))
         following = None if is_last else self._following(number)
         while True:
-            ended = self.process.poll() is not None
+            ended = self.mpirun.has_ended
             over = ended or watch.over or self._is_past(following)
             if not over and not case.record and not is_last:
                 # Nothing is written after these; the last case ends with its mpirun.
@@ -158,11 +149,8 @@ class _Run:
             hang = watch.poll()
             if hang is not None:
                 return self._hung(number, case, hang)
-            try:
-                # The end of mpirun is an event; new files of a running one have to be looked for.
-                self.process.wait(POLL_S)
-            except subprocess.TimeoutExpired:
-                continue
+            # The end of mpirun is an event; new files of a running one have to be looked for.
+            self.mpirun.wait(POLL_S)
 
     def _following(self, number):
         numbers = list(self.cases)
@@ -181,13 +169,20 @@ class _Run:
 
     def _result(self, number, case, outcome, **more):
         """A Result with all that the case left behind, whatever came of it."""
+        places = self.where.places if self.where.is_spread else ()
         result = gather(self.directory, number, case, outcome, library=self.library,
-                        function=case.function or self.function, **more)  # fmt: skip
+                        function=case.function or self.function,
+                        places=places[::-1] if case.reversed else places, **more)  # fmt: skip
         if result.recording is not None:
             self._put_away([rank.path for rank in result.ranks])
+            if self.where.is_remote and not case.places:
+                seen = [rank.header["host"].decode() for rank in result.ranks]
+                result.places = self.where.places_seen(seen)
         for kind in ("txt", "mem"):
             for rank in range(case.ranks):
                 (self.directory / f"{number}.{rank}.{kind}").unlink(missing_ok=True)
+        if result.access is not None:
+            self._put_away([self.directory / f"{number}.{rank}.io" for rank in range(case.ranks)])
         return result
 
     def _done(self, number, case, paths):
@@ -206,12 +201,12 @@ class _Run:
         """Files that have been read are kept elsewhere or removed: many cases leave many."""
         for path in paths:
             if self.keep is None:
-                path.unlink()
+                os.unlink(path)
             else:
-                shutil.move(path, Path(self.keep) / path.name)
+                shutil.move(path, Path(self.keep) / os.path.basename(path))
 
     def _hung(self, number, case, hang):
-        log = self._said()
+        log = self.mpirun.said()
         if case.record and never_began(hang.states):
             detail = f"no rank began it in time; mpirun said: {_tail(log)}"
             return Result(case, ERROR, states=hang.states, detail=detail, log=log)
@@ -223,14 +218,8 @@ class _Run:
             number, case, hang.kind, hang=hang, states=hang.states, samples=samples, log=log
         )
 
-    def _said(self):
-        """The end of what mpirun and the harness have printed."""
-        with open(self.log, "rb") as log:
-            log.seek(max(0, self.log.stat().st_size - LOG_BYTES))
-            return log.read().decode(errors="replace")
-
     def _crash(self, number, case):
-        log = self._said()
+        log = self.mpirun.said()
         ranks = read_ranks(self.directory, number, case)
         states = read_states(ranks)
         harness = re.search(r"^mpilab-harness: (.*)", log, re.MULTILINE)
@@ -245,7 +234,7 @@ class _Run:
         elif crashed is None and (match := _MPI_ABORTED.search(log)):
             crashed = (self._kernel_rank(case, int(match[1])), match[2])
         elif crashed is None:
-            crashed = (None, f"exit status {self.process.returncode}")
+            crashed = (None, self.mpirun.status)
         reports = sanitized.reports(self.directory, ranks)
         return self._result(
             number, case, CRASH, crashed=crashed, detail=_tail(log), states=states, log=log,
@@ -256,21 +245,6 @@ class _Run:
     def _kernel_rank(case, world_rank):
         """mpirun counts in MPI_COMM_WORLD; the kernel's communicator may be reversed."""
         return case.ranks - 1 - world_rank if case.reversed else world_rank
-
-    def _end(self):
-        """End everything that this mpirun started, and give back what it held."""
-        if self.process.poll() is None:
-            end_family(self.process.pid, politely=False)
-            self.process.wait()
-        shutil.rmtree(self.segments, ignore_errors=True)
-        shutil.rmtree(self.directory, ignore_errors=True)
-        if self.guardian is not None:
-            self.guardian.let_go()
-
-
-def _shared_memory():
-    """A directory in memory for Open MPI's segments, or None for the usual temporary one."""
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def _tail(text, lines=12):

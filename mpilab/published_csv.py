@@ -1,4 +1,5 @@
-"""Read the CSV files of data/: one error for a missing file, one for a line that can't be read."""
+"""Read and write the CSV files of data/: one error for a missing file, one for a line that can't be
+read, one for a file that can't be written."""
 
 import csv
 from pathlib import Path
@@ -26,6 +27,22 @@ def read(path, row, example):
         raise InputError(
             f"{path}: the published timings are not there. They come with mpilab's repository, "
             "in its folder data/: run from a clone, or give the path of the file."
+        ) from None
+
+
+def write(rows, path):
+    """Write a structured array as CSV, its names as the header; its last column are seconds.
+
+    Raises InputError where the file cannot be written.
+    """
+    try:
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file, lineterminator="\n")
+            out.writerow(rows.dtype.names)
+            out.writerows((*row[:-1], f"{row[-1]:.3e}") for row in rows.tolist())
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}; write to a folder of yours"
         ) from None
 
 

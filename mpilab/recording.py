@@ -1,4 +1,4 @@
-"""Read what the recorder wrote: calls, messages, rounds.
+"""Read what the recorder wrote: calls, messages, rounds, requests to files.
 
 One file a rank; a recording is the list of a run's files, in rank order. The layout is that of
 src_c/recorder/record.h.
@@ -15,9 +15,9 @@ import numpy as np
 from mpilab import happens_before
 from mpilab.errors import InputError
 
-SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED = (
-    1 << bit for bit in range(9)
-)
+(SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED,
+ READS_FILE, WRITES_FILE) = (1 << bit for bit in range(11))  # fmt: skip
+MAGIC = b"MPILABR3"
 ANY, NOBODY, NONE = -1, -2, -1
 UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/recorder/failures.c
 ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
@@ -26,7 +26,8 @@ RECORD = np.dtype([
     ("operation", "u2"), ("flags", "u2"), ("communicator", "u4"), ("peer", "i4"), ("tag", "i4"),
     ("bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"), ("done_ns", "i8"), ("site", "u8"),
     ("got_bytes", "i8"), ("got_peer", "i4"), ("got_tag", "i4"), ("waiter", "i4"), ("count", "i4"),
-    ("error", "i4"), ("sequence", "i4"), ("members", "i4"), ("reserved", "i4"),
+    ("error", "i4"), ("sequence", "i4"), ("members", "i4"), ("file", "i4"),
+    ("offset", "i8"),
 ])  # fmt: skip
 HEADER = np.dtype([
     ("magic", "S8"), ("header_bytes", "u4"), ("record_bytes", "u4"), ("rank", "i4"),
@@ -43,6 +44,13 @@ MESSAGE = np.dtype([
     ("receive_record", "i4"),
 ])  # fmt: skip
 
+# One read or write call on a file.
+REQUEST = np.dtype([
+    ("rank", "i4"), ("record", "i4"), ("operation", "u2"), ("is_write", "?"), ("collective", "?"),
+    ("file", "i4"), ("offset", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("begin_ns", "i8"),
+    ("end_ns", "i8"),
+])  # fmt: skip
+
 _RECORD_H = Path(__file__).resolve().parent.parent / "src_c" / "recorder" / "record.h"
 
 
@@ -56,12 +64,17 @@ def operations():
 
 
 class RankRecording:
-    """The file of one rank: a header and its records, read at one moment."""
+    """The file of one rank: a header and its records, read at one moment.
 
-    def __init__(self, path):
-        data = Path(path).read_bytes()
+    data   the content of the file, where it has been read already.
+    """
+
+    def __init__(self, path, data=None):
+        if data is None:
+            with open(path, "rb") as file:
+                data = file.read()
         header = np.frombuffer(data, HEADER, 1)[0] if len(data) >= HEADER.itemsize else None
-        if header is None or header["magic"] != b"MPILABR2":
+        if header is None or header["magic"] != MAGIC:
             raise InputError(f"{path}: not a recording, or one that was not begun; run it again")
         if (header["header_bytes"], header["record_bytes"]) != (HEADER.itemsize, RECORD.itemsize):
             raise InputError(f"{path}: written by another version of the recorder; build again")
@@ -69,7 +82,7 @@ class RankRecording:
         count = int(header["count"])
         if not 0 <= count <= room:
             raise InputError(f"{path}: says {count} records, has room for {room}; run it again")
-        self.path = Path(path)
+        self.path = path
         self.header = header
         self.records = np.frombuffer(data, RECORD, count, HEADER.itemsize)
 
@@ -96,7 +109,8 @@ class RankRecording:
 
     @property
     def leaked(self):
-        """Indices of the records that made a request, communicator or datatype never freed."""
+        """Indices of the records that made what was never freed: requests, communicators,
+        datatypes, open files."""
         return np.flatnonzero(self.records["flags"] & LEAKED)
 
     @property
@@ -127,6 +141,15 @@ class RankRecording:
         return self.records["done_ns"][index] != 0
 
 
+def joined(ranks):
+    """(records, places) of all ranks one after the other: `places` says for each record which one
+    of `ranks` it comes from. None in `ranks` has no records."""
+    lists = [rank.records if rank is not None else np.zeros(0, RECORD) for rank in ranks]
+    # np.concatenate would compare the fields of every pair.
+    records = np.frombuffer(b"".join(map(np.ndarray.tobytes, lists)), RECORD)
+    return records, np.repeat(np.arange(len(lists)), list(map(len, lists)))
+
+
 def peek(path):
     """The header of a recording that is being written, or None before its rank has begun it."""
     try:
@@ -135,7 +158,7 @@ def peek(path):
     except FileNotFoundError:
         return None
     # The recorder writes the magic last.
-    if len(data) < HEADER.itemsize or data[:8] != b"MPILABR2":
+    if len(data) < HEADER.itemsize or data[:8] != MAGIC:
         return None
     return np.frombuffer(data, HEADER, 1)[0]
 
@@ -210,6 +233,34 @@ class Recording:
         messages = np.array(rows, MESSAGE)
         messages["round"] = happens_before.rounds(self.ranks, messages)
         return messages
+
+    @cached_property
+    def requests(self):
+        """All reads and writes of files that did not fail, as REQUEST records; one call is one
+        request, also where a view or its collective partners make another thing of it.
+
+        offset is the byte of the file at which the request begins, NONE where nobody knows (shared
+        file pointers); the bytes behind it need not lie together: a view may have holes. bytes is
+        what was asked for, got_bytes what came; end_ns is when it was known to be complete, NONE
+        where that never was. file tells the open files of one rank apart, from 1. Sorted by rank,
+        then by order of calling.
+        """
+        found = []
+        for number, rank in enumerate(self.ranks):
+            chosen = np.flatnonzero(
+                (rank.records["flags"] & (READS_FILE | WRITES_FILE) != 0)
+                & (rank.records["error"] == 0)
+            )
+            records = rank.records[chosen]
+            requests = np.zeros(len(chosen), REQUEST)
+            requests["rank"], requests["record"] = number, chosen
+            requests["is_write"] = records["flags"] & WRITES_FILE != 0
+            requests["collective"] = records["flags"] & COLLECTIVE != 0
+            for name in ("operation", "file", "offset", "bytes", "got_bytes", "begin_ns"):
+                requests[name] = records[name]
+            requests["end_ns"] = np.where(records["done_ns"] != 0, records["done_ns"], NONE)
+            found.append(requests)
+        return np.concatenate(found) if found else np.zeros(0, REQUEST)
 
     def heard(self):
         """bool [P, P]: does rank i know at its end that rank j has begun (see happens_before)?"""

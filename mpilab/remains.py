@@ -5,11 +5,9 @@ nobody received could be taken for one of the next run, and a request that is st
 into memory that is no longer there.
 """
 
-from collections import Counter
-
 import numpy as np
 
-from mpilab.recording import CANCELLED, NONBLOCKING, RECEIVES, SENDS
+from mpilab.recording import CANCELLED, LEAKED, NONBLOCKING, RECEIVES, SENDS, joined
 
 
 def remains(result):
@@ -18,9 +16,11 @@ def remains(result):
     from mpilab.diagnosis.evidence import Evidence
 
     ranks = [rank for rank in result.ranks if rank is not None]
-    if any((rank.records["flags"][rank.leaked] & NONBLOCKING).any() for rank in ranks):
+    records, places = joined(ranks)
+    if (records["flags"] & (LEAKED | NONBLOCKING) == LEAKED | NONBLOCKING).any():
         return True
-    if _sent(ranks) != _received(ranks):
+    numbers = np.array([rank.rank for rank in ranks], np.int64)[places]
+    if not np.array_equal(_sent(records, numbers), _received(records, numbers)):
         return True
     evidence = Evidence(result)
     return any(True for _ in assemblies.incomplete(evidence)) or any(
@@ -28,25 +28,24 @@ def remains(result):
     )
 
 
-def _sent(ranks):
-    """How many messages went from whom to whom, by communicator."""
-    return _count(ranks, SENDS, "peer", lambda r: (r["error"] == 0) & (r["flags"] & CANCELLED == 0))
+def _sent(records, ranks):
+    """The messages that were sent: sorted rows of communicator, sender and receiver."""
+    chosen = (records["flags"] & (SENDS | CANCELLED) == SENDS) & (records["error"] == 0)
+    return _sorted(_rows(records, ranks, "peer", chosen))
 
 
-def _received(ranks):
+def _received(records, ranks):
     # A receive that was too short has taken its message as well.
-    return _count(ranks, RECEIVES, "got_peer", lambda r: r["done_ns"] != 0, received=True)
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    return _sorted(_rows(records, ranks, "got_peer", chosen)[:, [0, 2, 1]])
 
 
-def _count(ranks, flag, peer, chosen, received=False):
-    counted = Counter()
-    for rank in ranks:
-        records = rank.records
-        records = records[(records["flags"] & flag != 0) & (records[peer] >= 0) & chosen(records)]
-        pairs = np.stack([records["communicator"].astype("i8"), records[peer].astype("i8")], axis=1)
-        for (communicator, other), number in zip(
-            *np.unique(pairs, axis=0, return_counts=True), strict=True
-        ):
-            key = (other, rank.rank) if received else (rank.rank, other)
-            counted[(int(communicator), *map(int, key))] += int(number)
-    return counted
+def _rows(records, ranks, peer, chosen):
+    """Rows of communicator, rank and the other one, of all calls that are chosen."""
+    chosen = chosen & (records[peer] >= 0)
+    columns = (records["communicator"][chosen], ranks[chosen], records[peer][chosen])
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _sorted(rows):
+    return rows[np.lexsort(rows.T[::-1])]

@@ -1,15 +1,17 @@
 """What came of one case, and what it left behind: the same for mpirun and for the engines."""
 
+import os
 import re
 import signal
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpilab import fileaccess
 from mpilab.errors import InputError
 from mpilab.hang import Hang
 from mpilab.harness import Case
-from mpilab.recording import RankRecording, Recording, operations, peek
+from mpilab.places import Levels
+from mpilab.recording import RankRecording, Recording, operations
 
 if TYPE_CHECKING:  # a diagnosis is made from a result
     from mpilab.diagnosis.model import Diagnosis
@@ -39,6 +41,10 @@ class Result:
     sanitizer  rank -> what AddressSanitizer or UndefinedBehaviorSanitizer reported there.
     samples    rank -> call sites (offsets into `library`) at which it was found computing.
     snapshots  of each rank's receive buffer (mpilab.snapshots), where the case asked for them.
+    places     where the ranks of the kernel's communicator really were (mpilab.places.Place); ()
+               where nobody knows, which counts as one node.
+    access     what reached the operating system of the file of a read (mpilab.fileaccess), where
+               the case asked for it; None where a rank left nothing.
     diagnosis  what was found where the case ran, if that is elsewhere (the referee's sandbox).
     """
 
@@ -58,7 +64,14 @@ class Result:
     sanitizer: dict = field(default_factory=dict)
     samples: dict = field(default_factory=dict)
     snapshots: list = field(default_factory=list)
+    places: tuple = ()
+    access: fileaccess.FileAccess | None = None
     diagnosis: "Diagnosis | None" = None
+
+    @property
+    def levels(self):
+        """The mpilab.places.Levels of the ranks: as the case pretends, or else as they were."""
+        return Levels(self.places) if self.places and not self.case.places else self.case.levels
 
 
 def gather(directory, number, case, outcome, **more):
@@ -82,6 +95,7 @@ def gather(directory, number, case, outcome, **more):
         printed={rank: text for rank, text in printed.items() if text},
         sanitizer=sanitizer,
         snapshots=read_snapshots(directory, number, case),
+        access=fileaccess.load(directory, number, case),
         log=log,
         **more,
     )
@@ -95,13 +109,18 @@ def read_ranks(directory, number, case):
     """
     if not case.record:
         return []
-    return [_read(Path(directory) / f"{number}.{rank}.rec") for rank in range(case.ranks)]
+    return [_read(path) for path in paths_of(directory, number, case, "rec")]
+
+
+def paths_of(directory, number, case, kind):
+    """The files of one kind that a case leaves: a path for each rank."""
+    return [f"{directory}/{number}.{rank}.{kind}" for rank in range(case.ranks)]
 
 
 def _read(path):
     try:
-        return RankRecording(path) if peek(path) is not None else None
-    except InputError:
+        return RankRecording(path)
+    except (InputError, FileNotFoundError):
         return None
 
 
@@ -111,9 +130,8 @@ def read_printed(directory, number, case):
     Of much the end is read; a rank that printed nothing is left out.
     """
     printed, noise = {}, {}
-    for rank in range(case.ranks):
-        path = Path(directory) / f"{number}.{rank}.txt"
-        lines = _tail(path).splitlines(keepends=True) if path.exists() else []
+    for rank, path in enumerate(paths_of(directory, number, case, "txt")):
+        lines = _tail(path).splitlines(keepends=True) if os.path.exists(path) else []
         for kept, is_noise in ((printed, False), (noise, True)):
             text = "".join(line for line in lines if bool(_NOISE.match(line)) == is_noise)
             if text:
@@ -123,8 +141,8 @@ def read_printed(directory, number, case):
 
 def read_snapshots(directory, number, case):
     """Snapshots of each rank's receive buffer; [] where there are none."""
-    paths = [Path(directory) / f"{number}.{rank}.mem" for rank in range(case.ranks)]
-    if not all(path.exists() for path in paths):
+    paths = paths_of(directory, number, case, "mem")
+    if not all(map(os.path.exists, paths)):
         return []
     from mpilab import snapshots
 

@@ -7,8 +7,16 @@ from mpilab.errors import InputError
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
 
 # What can be read off a recording: of all ranks together, or of the rank that sends most.
+# Between nodes and between groups: what crosses, and the most that one rank gets from beyond.
+# Reads of files: requests of all ranks, of the one with most of them or of their bytes; the largest
+# request; how many ranks read; and requests that all ranks make together. Left behind: ranks with a
+# view of theirs on a file, and what was made but never freed.
 QUANTITIES = ("rounds", "messages", "bytes", "busiest_messages", "busiest_bytes",
-              "busiest_received")  # fmt: skip
+              "busiest_received", "node_messages", "node_bytes", "node_received_bytes",
+              "group_messages", "group_bytes", "group_received_bytes",
+              "reads", "busiest_reads", "read_bytes", "busiest_read_bytes", "largest_read",
+              "reading_ranks", "collective_reads", "unexchanged_bytes", "views_left",
+              "leaks")  # fmt: skip
 MOST = "most_"  # before a quantity: an upper bound
 COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 
@@ -18,9 +26,13 @@ class Item:
     """The smallest thing that carries points.
 
     cases      for a kernel: what it is run with.
+    simulated  for a kernel: what is tried in simulation only, beyond `cases`.
+    than, faster   for a kernel: in each of `simulated`, its simulated time times `faster` is at
+               most that of our kernel `than`; "" where time does not count.
     counted    for a kernel: pairs (one of COUNTED, formula) that recordings must show.
     arguments  for a Python function: the argument lists it is called with.
-    expected   for a Python function: name of the trusted function in grading/LAB/expected.py.
+    expected   for a Python function: name of the trusted function that returns the right value.
+    complaint  instead of that: name of a trusted function that says what is wrong with a value.
     """
 
     id: str
@@ -30,6 +42,10 @@ class Item:
     counted: tuple = ()
     arguments: tuple = ()
     expected: str = ""
+    complaint: str = ""
+    simulated: tuple = ()
+    than: str = ""
+    faster: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,11 @@ class Exercise:
         """Our own answers, below src_c: one, or one of each variant."""
         return tuple(each.reference for each in self.variants or (self,) if each.reference)
 
+    @property
+    def needs_simulation(self):
+        """Can some item, of any variant, only be judged where SimGrid is installed?"""
+        return any(item.simulated for each in self.variants or (self,) for item in each.items)
+
     def variant(self, function):
         """The exercise that an answer which defines `function` is judged by.
 
@@ -83,6 +104,7 @@ class Rubric:
 
     digest_text  decides whether the rubric has changed.
     parameters   what papermill sets when it runs a submission.
+    leave_out    files below src_c that are no references, and not handed out either.
     """
 
     lab: str
@@ -90,6 +112,7 @@ class Rubric:
     exercises: tuple
     digest_text: str
     parameters: dict = field(default_factory=dict)
+    leave_out: tuple = ()
 
     def exercise(self, name):
         """The exercise with this id; InputError, with the known ones, where there is none."""
@@ -101,5 +124,7 @@ class Rubric:
 
     @property
     def references(self):
-        """Our own answers to all exercises, below src_c: none of them may be handed out."""
-        return tuple(name for exercise in self.exercises for name in exercise.references)
+        """Our own answers to all exercises, and `leave_out`, below src_c: none of them may be
+        handed out."""
+        answers = (name for exercise in self.exercises for name in exercise.references)
+        return (*answers, *self.leave_out)

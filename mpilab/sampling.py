@@ -1,7 +1,8 @@
 """Ask ranks that compute where they are.
 
 The recorder answers a real-time signal by noting the place in the kernel's shared object at which
-the rank was met (src_c/recorder/failures.c).
+the rank was met (src_c/recorder/failures.c). It would end any other process: so only one that has
+the recording in its memory is asked.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import os
 import signal
 import time
 
+from mpilab import pids
 from mpilab.recording import HEADER, peek
 
 SIGNAL = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else None  # MPILAB_SAMPLE_SIGNAL
@@ -28,10 +30,10 @@ def sample(paths, looks=LOOKS):
     if SIGNAL is None:  # macOS
         return found
     for rank, path in paths.items():
-        sites = []
+        sites, process = [], process_of(path)
         for _ in range(min(looks, KEPT)):
             header = peek(path)
-            if header is None or not _ask(int(header["pid"])):
+            if header is None or not _ask(process):
                 break
             answered = _answer(path, int(header["samples"]))
             if answered is None:
@@ -43,12 +45,21 @@ def sample(paths, looks=LOOKS):
     return found
 
 
-def _ask(pid):
-    """Send the signal to `pid`, but never to a group, to init or to ourselves."""
-    if pid <= 1 or pid == os.getpid():
+def process_of(path):
+    """The number, here, of the process that writes the recording at `path`; None if it has ended.
+
+    The header has the number that it knows itself by: on emulated hosts that is another one.
+    """
+    header = peek(path)
+    return None if header is None else pids.writer(path, int(header["pid"]))
+
+
+def _ask(process):
+    """Send a process (None: it has ended) the signal, but never a group, init or ourselves."""
+    if process is None or process <= 1 or process == os.getpid():
         return False
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, SIGNAL)
+        os.kill(process, SIGNAL)
         return True
     return False
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mpilab.build import INCLUDE, KERNELS, ROOT
 
+SIMULATED_KERNELS = KERNELS.parent / "simulated" / "mpilab_kernels.so"  # mpilab.simulated
 # A recording may come from a process that wrote into it what it liked.
 SITES_AT_ONCE = 2000
 SOURCE_BYTES = 1 << 20
@@ -99,7 +100,7 @@ def _sources(library, name):
     directive = _LINE_DIRECTIVE.match(_text(beside).partition("\n")[0])
     if directive and Path(directive[1]).name == name:
         yield beside, 1
-    if library == KERNELS:
+    if library in (KERNELS, SIMULATED_KERNELS):
         yield from ((path, 0) for path in sorted((ROOT / "src_c").glob("*/*.c"))
                     if path.name == name)  # fmt: skip
     if name == "mpilab.h":

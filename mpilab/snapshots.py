@@ -57,7 +57,7 @@ def origin(case, memory, rank):
     slots = COLLECTIVES[case.collective].blocks(case, rank).received
     if case.count == 0:
         return np.full((*memory.shape[:-1], slots), UNTOUCHED, np.int64)
-    places = [block_places(case, slot) for slot in range(slots)]
+    places = [block_places(case, slot, rank) for slot in range(slots)]
     before, right = case.regions(rank)[1], case.expected()[rank]
     contents = {slot: right[place].tobytes() for slot, place in enumerate(places)}
     return recognise(memory, places, range(slots), contents, before)
@@ -78,7 +78,7 @@ def recognise(memory, places, right, contents, before):
         known = first | {before[place].tobytes(): UNTOUCHED}
         if right[slot] in contents:
             known[contents[right[slot]]] = right[slot]
-        held = memory[..., place - GUARD_BYTES].reshape(-1, len(place))
+        held = memory[..., place - GUARD_BYTES].reshape(found[..., slot].size, len(place))
         column = [known.get(one.tobytes(), UNKNOWN) for one in held]
         found[..., slot] = np.reshape(column, memory.shape[:-1])
     return found

@@ -6,7 +6,9 @@ done, so that no macro and no spelling hides a call.
 
 import re
 import subprocess
+from pathlib import Path
 
+from mpilab import objectcode
 from mpilab.build import RECORDER, need
 from mpilab.errors import BuildError, InputError
 
@@ -14,41 +16,63 @@ from mpilab.errors import BuildError, InputError
 ALWAYS = (
     r"Comm_(rank|size|get_attr|set_attr|compare|group)|Comm_(create|free)_keyval|Comm_delete_attr|"
     r"Group_\w+|Type_\w+|Get_(count|elements|elements_x|address|processor_name)|Aint_(add|diff)|"
+    r"COMM_WORLD|"  # SMPI's is a variable of that name
     r"Pack|Unpack|Pack_size|Op_(commutative)|Reduce_local|Error_(string|class)|Wtime|Wtick"
 )
+COMPLETION = r"Wait|Waitall|Waitany|Waitsome|Test|Testall|Testany|Testsome|Request_free"
 GROUPS = {
     "point-to-point": (
         r"Send|[BSR]send|I[bsr]?send|Recv|Irecv|Sendrecv|Sendrecv_replace|Probe|Iprobe|Mprobe|"
         r"Improbe|Mrecv|Imrecv|Send_init|Ssend_init|Recv_init|Start|Startall|"
-        r"Wait|Waitall|Waitany|Waitsome|Test|Testall|Testany|Testsome|Request_free|Cancel|"
-        r"Test_cancelled"
+        r"Cancel|Test_cancelled|" + COMPLETION
     ),
     "sendrecv": r"Sendrecv|Sendrecv_replace",
     "communicators": r"Comm_(dup|split|split_type|create|create_group|free)",
+    "alltoall": r"Alltoall[vw]?",
+    # Of a file that the kernel is given. What opens, writes or deletes files is in no group, nor
+    # are shared file pointers.
+    "file-reads": (
+        r"File_(i?read|i?read_at|seek|get_(position|size|group|amode|type_extent))|" + COMPLETION
+    ),
+    "file-views": r"File_(set_view|get_view|get_byte_offset)",
+    "collective-file-reads": (r"File_(i?read(_at)?_all|read(_at)?_all_(begin|end))|" + COMPLETION),
+    "info": r"Info_(create|dup|set|get|get_string|free)|File_get_info",
 }
 # Of the C library: memory, text on the screen, arithmetic. No files, no processes, no loading.
 LIBRARY = (
     r"malloc|calloc|realloc|free|mem(cpy|set|move|cmp)|str(len|cmp|cpy|ncpy)|abs|labs|qsort|"
     r"printf|puts|putchar|fputs|fputc|fprintf|fwrite|fflush|snprintf|stdout|stderr|"
     r"(log2|log|exp|pow|sqrt|floor|ceil|fmod|round|lround|ilogb|exp2)f?|"
-    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__(mem|str|s|f)\w*_chk|__ubsan_\w+|"
+    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__ubsan_\w+|"
+    # What gcc makes of some of them with -D_FORTIFY_SOURCE; not of what reads, as __fread_chk.
+    r"__(mem(cpy|set|move)|strn?cpy|(f|sn)?printf)_chk|"
     r"__(popcount|parity|ffs|clz|ctz|bswap)[sdt]i2"  # what gcc makes of __builtin_popcount
 )
-# Predefined handles of Open MPI: MPI_INT is the address of an object.
-_HANDLES = r"ompi_mpi_\w+|ompi_request_null|ompi_message_\w+"
-_OURS = "mpilab_tuning"  # the segment, fan-out and radix that a kernel is asked for
-# Also with a priority behind the name: .init_array.00101
-_RUN_BY_LOADER = re.compile(
-    r"\.(init_array|preinit_array|fini_array|ctors|dtors|init|fini)(\.\w+)?"
+# Predefined handles as mpi.h names them; in Open MPI, MPI_INT is the address of an object. Other
+# functions of its library (ompi_mpi_abort) have names of the same kind.
+_TYPES = (
+    r"2?(cplex|dblcplex|dblprec|int|integer|real)|(integer|real|complex|logical)\d*|aint|byte|count|"
+    r"offset|packed|lb|ub|c_(bool|\w+_complex)|cxx_\w+|(signed_|unsigned_)?char|character|wchar|"
+    r"(float|double|short|long|longdbl)(_int)?|(unsigned_)?long_long|long_long_int|long_double|"
+    r"unsigned(_short|_long)?|u?int\d+_t"
 )
+_HANDLES = (
+    r"ompi_request_null|ompi_message_(null|no_proc)|ompi_mpi_(comm_(world|self|null)|op_\w+|"
+    r"group_(null|empty)|info_(null|env)|errors_(return|abort|are_fatal)|"
+    rf"(file|win|datatype|errhandler|instance)_null|{_TYPES})|"
+    r"OMPI_C_MPI_(COMM|TYPE)_(NULL_COPY|NULL_DELETE|DUP)_FN|"  # what attributes are made with
+    r"smpi_MPI_\w+|smpi_process_comm_self"  # of SMPI
+)
+_OURS = "mpilab_(tuning|place)"  # what a kernel is asked for, and where it runs
 
 
-def forbidden(object_file, function, allowed):
+def forbidden(object_file, function, allowed, simulated=False):
     """Why this object file must not be run as an answer: list of sentences, empty if it may.
 
     `function` is the kernel that it has to define; `allowed` names the groups of MPI calls that
-    the exercise permits. Raises InputError for an unknown group, BuildError for a file that
-    cannot be read.
+    the exercise permits; `simulated`: it was made by mpilab.simulated.build. The C source has to be
+    beside the object file, as the builds leave it: of assembler, an object file does not tell.
+    Raises InputError for an unknown group, BuildError for a file that cannot be read.
     """
     for name in allowed:
         if name not in GROUPS:
@@ -72,9 +96,9 @@ def forbidden(object_file, function, allowed):
             reasons.append(f"it defines {name}, a name of the system's")
     for name in sorted(resolvers):
         reasons.append(f"it has code that runs outside of the kernel (ifunc {name})")
-    for section in sorted(_sections(object_file)):
-        if _RUN_BY_LOADER.fullmatch(section):
-            reasons.append(f"it has code that runs outside of the kernel (section {section})")
+    reasons += objectcode.oddities(object_file, _say)
+    if objectcode.has_assembler(Path(object_file).with_suffix(".c"), simulated):
+        reasons.append("it holds assembler (__asm__), which an answer may not")
     return reasons
 
 
@@ -101,11 +125,6 @@ def _symbols(file):
         elif kind == "u" or (kind.isupper() and kind != "N"):
             defined.add(name)
     return defined, used, resolvers
-
-
-def _sections(object_file):
-    said = _say(["objdump", "--section-headers", str(object_file)])
-    return {match[1] for match in re.finditer(r"^ +\d+ (\S+)", said, re.MULTILINE)}
 
 
 def _say(command):

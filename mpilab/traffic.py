@@ -10,73 +10,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mpilab.recorded_calls import PROBES, Call, call_of
 from mpilab.recording import (
     ANY,
     CANCELLED,
-    COLLECTIVE,
     POLLS,
     RECEIVES,
     SENDS,
     SYNCHRONOUS,
     WAITS,
-    operations,
+    joined,
 )
 
-PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Calls that wait for all that they are given, not for one of it.
 WANT_ALL = ("MPI_Waitall", "MPI_Testall", *EXCHANGES)
 # A loop polls at no more places than the recorder tells apart (POLLS_IN_A_LOOP).
 POLLS_IN_A_LOOP = 8
-
-
-class Call(NamedTuple):
-    """One record, in Python's own types: fields as in mpilab.recording.RECORD."""
-
-    rank: int
-    index: int
-    name: str
-    flags: int
-    communicator: int
-    peer: int
-    tag: int
-    bytes: int
-    begin_ns: int
-    end_ns: int
-    done_ns: int
-    site: int
-    got_bytes: int
-    got_peer: int
-    got_tag: int
-    waiter: int
-    count: int
-    error: int
-    sequence: int
-    members: int
-
-    @property
-    def sends(self):
-        """Does a message leave this rank?"""
-        return bool(self.flags & SENDS)
-
-    @property
-    def receives(self):
-        """Does it take a message, or look for one?"""
-        return bool(self.flags & RECEIVES) or self.name in PROBES
-
-    @property
-    def collective(self):
-        """Do all ranks of the communicator have to call it?"""
-        return bool(self.flags & COLLECTIVE)
-
-    def takes(self, sent):
-        """May this receive (or probe) get the message of the send `sent`?"""
-        return (
-            sent.peer == self.rank
-            and sent.communicator == self.communicator
-            and self.peer in (ANY, sent.rank)
-            and self.tag in (ANY, sent.tag)
-        )
 
 
 class Want(NamedTuple):
@@ -85,13 +35,6 @@ class Want(NamedTuple):
 
     call: Call
     waiting: Call
-
-
-def call_of(rank, number, index):
-    """Record `index` of the RankRecording `rank`, the `number`-th, as a Call."""
-    operation, *rest, _ = rank.records[index].tolist()
-    name = operations().get(operation, "an unknown call")
-    return Call(number, int(index), name, *rest)
 
 
 def communicator_of(members, earlier=0):
@@ -152,6 +95,8 @@ class Traffic:
     @cached_property
     def sent(self):
         """[Call]: sends that no receive is known to have got, in the order of each rank."""
+        if self._all_came():
+            return []
         left = Counter()
         for number, rank in self._begun():
             chosen = rank.records[_good_sends(rank.records)]
@@ -165,6 +110,20 @@ class Traffic:
             left.subtract((communicator, peer, number, tag) for communicator, peer, tag in keys)
         left = +left
         return [call for number, rank in self._begun() for call in _last(rank, number, left)]
+
+    def _all_came(self):
+        """Are there as many receives as sends for each communicator, pair of ranks and tag? That is
+        so after most runs, and found out at once for all ranks."""
+        records, ranks = joined(self.ranks)
+        sent, got = _good_sends(records), _good_receives(records)
+        ends = (
+            (records["communicator"][sent], ranks[sent], records["peer"][sent],
+             records["tag"][sent]),
+            (records["communicator"][got], records["got_peer"][got], ranks[got],
+             records["got_tag"][got]),
+        )  # fmt: skip
+        sorted_ends = [np.stack(columns)[:, np.lexsort(columns)] for columns in ends]
+        return np.array_equal(*sorted_ends)
 
     @cached_property
     def unreceived(self):
@@ -199,7 +158,8 @@ class Traffic:
         return False
 
     def _is_matched(self, call):
-        return (call.rank, call.index) in self._matched
+        """Is there what the call needs, so that it will be over?"""
+        return call.asks_disk or (call.rank, call.index) in self._matched
 
     @cached_property
     def _matched(self):

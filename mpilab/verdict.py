@@ -33,11 +33,17 @@ class ItemVerdict:
 
 @dataclass(frozen=True)
 class ExerciseVerdict:
-    """All items of one exercise."""
+    """All items of one exercise.
+
+    answer  the text that was judged; None where nobody could tell which it is.
+    rubric  what it was judged by, as a hash (see Assignment.part); empty where that is not known.
+    """
 
     exercise: str
     title: str
     items: tuple
+    answer: str | None = None
+    rubric: str = ""
 
     @property
     def points(self):

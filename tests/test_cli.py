@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from datetime import date
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from mpilab import bench, figures
+from mpilab import bench
 from mpilab.cli import main
 from mpilab.errors import InputError
 
@@ -37,6 +40,13 @@ def test_run_takes_root_operation_and_tunables_and_says_them_again():
     )
     assert "right on every rank" in said.stdout
     assert "16 in 5 rounds, 16384 bytes in all" in said.stdout
+
+
+def test_run_lets_processes_behave_as_other_ranks():
+    said = mpilab("run", "allgather_ring_remapped", "--places", "2x1x2 rr", "--remap", "rr-to-seq")
+    assert said.returncode == 0, said.stderr
+    assert "remapped from RR to SEQ, on 2 nodes in 2 groups\n" in said.stdout
+    assert "crossing: 6 messages, 96 bytes between nodes" in said.stdout
 
 
 def test_run_of_a_barrier_needs_no_count():
@@ -102,6 +112,11 @@ def test_an_unknown_kernel_is_an_error_with_its_name():
     assert "Traceback" not in said.stderr
 
 
+def test_a_datatype_that_a_read_does_not_have_is_refused(capsys):
+    assert main(["run", "read_view", "--datatype", "int"]) == 1
+    assert "datatype='int': the matrix of a read is of doubles" in capsys.readouterr().err
+
+
 def test_an_unknown_collective_and_datatype_are_named(capsys):
     assert main(["run", "gossip_ring"]) == 1
     assert "'gossip' is unknown" in capsys.readouterr().err
@@ -149,15 +164,24 @@ class TestBench:
         bench.run_figures("all", out)
         (entry,) = json.loads(out.read_text(encoding="utf-8"))
         assert entry == {"name": "_three_values", "value": 2.0, "unit": "s", "aim": "≤ 2",
-                         "against": "nothing", "spread": 0.5, "n": 3}  # fmt: skip
+                         "against": "nothing", "spread": 0.5, "n": 3,
+                         "measured": str(date.today()), "machine": bench.machine()}  # fmt: skip
 
     def test_keeps_the_figures_that_were_measured_before(self, figures, tmp_path):
         out = tmp_path / "bench.json"
-        out.write_text('[{"name": "older", "value": 1, "unit": "", "aim": "", "against": "", '
-                       '"spread": 0, "n": 1}]')  # fmt: skip
-        bench.run_figures("_three_values", out)
-        names = [entry["name"] for entry in json.loads(out.read_text(encoding="utf-8"))]
-        assert names == ["older", "_three_values"]
+        older = {"name": "older", "value": 1, "unit": "", "aim": "", "against": "", "spread": 0,
+                 "n": 1, "measured": "2001-02-03", "machine": "a machine of then"}  # fmt: skip
+        out.write_text(json.dumps([older]))
+        entries = bench.run_figures("_three_values", out)
+        assert json.loads(out.read_text(encoding="utf-8")) == entries
+        assert [entry["name"] for entry in entries] == ["older", "_three_values"]
+        page = tmp_path / "page.md"
+        page.write_text("<!-- bench: begin --><!-- bench: end -->")
+        bench.write_docs(entries, page)
+        then, _, now = page.read_text(encoding="utf-8").partition("Measured 20")[2].partition(
+            f"Measured {date.today()} on {bench.machine()}.")  # fmt: skip
+        assert then.startswith("01-02-03 on a machine of then.") and "| `older` |" in then
+        assert "| `_three_values` |" in now and "older" not in now
 
     def test_refuses_an_unknown_figure_and_a_broken_file(self, figures, tmp_path):
         with pytest.raises(InputError, match="speed.*_three_values"):
@@ -182,10 +206,11 @@ def _three_values():
 
 def test_performance_page_shows_every_figure_that_bench_knows():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    measured = [name for name in bench.FIGURES if hasattr(figures, name)]
-    assert len(measured) > 5
-    for name in measured:
-        assert f"| `{name}` |" in page
+    shown = re.findall(r"^\| `(\w+)` \| [\d.]", page, re.MULTILINE)
+    for path in (ROOT / "mpilab").glob("figures*.py"):
+        import_module(f"mpilab.{path.stem}")
+    assert set(bench.FIGURES) <= set(shown)
+    assert len(shown) == len(set(shown)) > 50
 
 
 def test_a_handout_is_a_kit_that_builds_and_checks_but_knows_no_answers(tmp_path):

@@ -25,6 +25,7 @@ from mpilab.doctor.check import (
     Surroundings,
 )
 from mpilab.doctor.examination import ORDER
+from mpilab.emulated.capabilities import Capabilities
 
 LABS_NEED = {"python", "packages", "jupyterlab", "compiler", "open-mpi", "mpirun", "shared-memory",
              "disk", "c-build", "engines"}  # fmt: skip
@@ -411,20 +412,25 @@ class TestGrading:
         check = look("grading-limits")
         assert check.status == FAILED and "bwrap: not found" in check.found
 
-    def test_tools_that_emulated_hosts_need_are_named(self, monkeypatch, programs):
-        monkeypatch.setattr("mpilab.doctor.grading._find", lambda name: None)
+    def test_tools_that_emulated_hosts_need_are_named(self, monkeypatch):
+        none = Capabilities("none", "not found: tc; ...", missing=("tc",))
+        monkeypatch.setattr("mpilab.emulated.capabilities.probe", lambda: none)
         check = look("emulated-hosts")
-        assert check.status == MISSING and "unshare, nsenter, ip, tc" in check.found
+        assert (check.status, check.found) == (MISSING, "not found: tc")
+        assert "iproute2" in check.remedy
 
-    @pytest.mark.parametrize(("made", "status", "words"), [
-        ("tbf\nnetem\nuts", OK, "speed (tbf) and delay (netem)"),
-        ("tbf\nuts", OK, "no delay (netem)"), ("uts", WARNING, "no tbf"),
-        ("", FAILED, "no namespaces")])  # fmt: skip
-    def test_what_shapes_the_links_is_told(self, monkeypatch, programs, made, status, words):
-        fake = programs("unshare", f"echo '{made}'; test -n '{made}'")
-        monkeypatch.setattr("mpilab.doctor.grading._find", lambda name: str(fake))
+    @pytest.mark.parametrize(("found", "status", "words", "remedy"), [
+        (Capabilities("rootless", tbf=True, netem=True), OK, "latency by netem", ""),
+        (Capabilities("root", tbf=True, relay=True), OK, "latency by the relay", ""),
+        (Capabilities("root", tbf=True), WARNING, "no latency", "make build"),
+        (Capabilities("root", relay=True), WARNING, "no tbf", "modprobe sch_tbf"),
+        (Capabilities("none", "unshare: no"), FAILED, "unshare: no", "namespaces")])  # fmt: skip
+    def test_what_there_is_for_emulated_hosts_is_told(
+        self, monkeypatch, found, status, words, remedy
+    ):
+        monkeypatch.setattr("mpilab.emulated.capabilities.probe", lambda: found)
         check = look("emulated-hosts")
-        assert check.status == status and words in check.found
+        assert check.status == status and words in check.found and remedy in check.remedy
 
 
 class TestExtras:

@@ -1,12 +1,20 @@
 """Rubrics are read whole or refused with file, place and value."""
 
+from dataclasses import replace
+
 import pytest
 
+import mpilab
+from mpilab import session
 from mpilab.build import ROOT
 from mpilab.errors import InputError
 from mpilab.exercises import KERNEL, load
 from mpilab.expected import COLLECTIVES
 from mpilab.functions import trusted
+from mpilab.judge import judge_exercise
+from mpilab.orders import places_of
+from mpilab.places import Place
+from mpilab.result import ERROR, SKIPPED, TIME_OUT, Result
 
 KERNEL_EXERCISE = """
 lab = "99-test"
@@ -127,6 +135,105 @@ def test_operations_and_tunables_are_varied_with_all_the_rest(rubric):
     assert {case.radix for case in cases(rubric, "bcast", "radixes = [3]\n")} == {3}
 
 
+ON_PLACES = """
+lab = "99-test"
+[[exercise]]
+id = "x"
+title = "X"
+kind = "kernel"
+collective = "bcast"
+function = "bcast_x"
+[[exercise.item]]
+id = "a"
+title = "A"
+points = 2
+places = ["2x2x2 rr", "a/n1*2 b/n2"]
+counts = [1, 7]
+roots = [0, -1]
+node_bytes = "(M - 1) * m"
+group_messages = "G - 1"
+most_busiest_messages = "max(M // G, Q, U - R)"
+"""
+
+
+def test_places_tell_the_number_of_ranks_and_are_varied_with_all_the_rest(rubric):
+    item = rubric(ON_PLACES).exercise("x").items[0]
+    assert [(case.ranks, case.count, case.root) for case in item.cases] == [
+        (3, 1, 0), (3, 1, 2), (3, 7, 0), (3, 7, 2),
+        (8, 1, 0), (8, 1, 7), (8, 7, 0), (8, 7, 7)]  # fmt: skip
+    assert item.cases[0].places == (Place("n1", "a"), Place("n1", "a"), Place("n2", "b"))
+    assert item.cases[-1].places == places_of("2x2x2 rr")
+    assert len({case.seed for case in item.cases}) == 8
+
+
+def test_a_case_on_places_is_another_than_the_same_without(rubric):
+    placed = rubric(ON_PLACES).exercise("x").items[0].cases
+    plain = ON_PLACES.replace('places = ["2x2x2 rr", "a/n1*2 b/n2"]', "ranks = [3, 8]")
+    plain = rubric(plain.split("node_bytes")[0]).exercise("x").items[0].cases
+    assert [replace(case, places=(), seed=1) for case in placed] == [
+        replace(case, seed=1) for case in plain
+    ]
+    assert {case.seed for case in placed}.isdisjoint(case.seed for case in plain)
+
+
+def test_a_rubric_has_changed_when_the_cluster_has_that_its_places_name(rubric, tmp_path):
+    path = tmp_path / "mine.toml"
+    text = ON_PLACES.replace("2x2x2 rr", f"{path} rr")
+    seen = []
+    for hosts in ("h[1-2]", "h[1-2]", "h[1-3]"):
+        path.write_text(f'[[group]]\nname = "a"\nhosts = "{hosts}"\n', encoding="utf-8")
+        seen.append(rubric(text).digest_text)
+    assert seen[0] == seen[1] != seen[2]
+    assert rubric(KERNEL_EXERCISE).digest_text == KERNEL_EXERCISE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("counts =", "ranks = [8]\ncounts =", "item 'a': 'ranks' beside places, .*; leave it out"),
+        ('["2x2x2 rr", "a/n1*2 b/n2"]', '"2x2x2 rr"', "places = '2x2x2 rr': not a list"),
+        ('["2x2x2 rr", "a/n1*2 b/n2"]', "[]", "item 'a': no case in it; name .*or places"),
+        ('["2x2x2 rr", "a/n1*2 b/n2"]', "[8]", "places: 8 is of the wrong type; write e.g."),
+        ("2x2x2 rr", "2x2x2 zigzag", "item 'a': places '2x2x2 zigzag': the order is 'zigzag'"),
+        ("roots = [0, -1]", "roots = [3]", "root=3 with 3 ranks"),
+        ("(M - 1) * m", "(H - 1) * m", "item 'a', node_bytes: formula .*'H' is not understood"),
+    ],
+)  # fmt: skip
+def test_places_with_a_mistake_are_refused_with_their_place(rubric, old, new, words):
+    assert old in ON_PLACES
+    with pytest.raises(InputError, match=words):
+        rubric(ON_PLACES.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("words", ["2x2x2 rr", "a/n1*2 b/n2", "campus hosts=3 ppn=2 shuffled 4"])
+def test_the_call_that_a_verdict_shows_makes_the_same_case(rubric, monkeypatch, words):
+    text = ON_PLACES.replace('["2x2x2 rr", "a/n1*2 b/n2"]', f'["{words}"]')
+    exercise = rubric(text.split("node_bytes")[0] + "segments = [64]").exercise("x")
+    case = exercise.items[0].cases[-1]
+    hung = [Result(case, TIME_OUT) if one == case else Result(one, SKIPPED)
+            for one in exercise.items[0].cases]  # fmt: skip
+    (said,) = judge_exercise(exercise, hung).items
+    assert said.evidence["places"] in said.evidence["reproduce"]
+
+    asked = []
+    monkeypatch.setattr(
+        session, "run_cases", lambda name, cases: asked.extend(cases) or [Result(cases[0], ERROR)]
+    )
+    eval(said.evidence["reproduce"], {"mpilab": mpilab})
+    assert asked == [replace(case, seed=1, snapshots=True)]
+
+
+def test_an_alltoallv_is_tried_with_patterns_and_budgets(rubric):
+    extra = 'patterns = ["even", "ragged"]\nbudgets = [0, 4096]\nbytes = "V"\n'
+    found = cases(rubric, "alltoallv", extra)
+    assert {(case.pattern, case.budget) for case in found} == {
+        ("even", 0), ("even", 4096), ("ragged", 0), ("ragged", 4096)}  # fmt: skip
+    with pytest.raises(InputError, match="pattern 'odd' is unknown"):
+        cases(rubric, "alltoallv", 'patterns = ["odd"]\n')
+    with pytest.raises(InputError, match="the blocks of bcast are all alike"):
+        cases(rubric, "bcast", 'patterns = ["ragged"]\n')
+
+
 def test_a_barrier_needs_no_counts_and_everything_else_does(rubric):
     text = KERNEL_EXERCISE.replace("counts = [1, 7]\n", "")
     found = rubric(text.replace('"allgather"', '"barrier"')).exercise("x").items[0].cases
@@ -140,8 +247,22 @@ def test_every_collective_can_be_asked_for(rubric, collective):
     text = KERNEL_EXERCISE.replace('"allgather"', f'"{collective}"')
     if collective == "barrier":
         text = text.replace("counts = [1, 7]", "counts = [0]")
+    if collective == "read":
+        text = text.replace("counts = [1, 7]", 'matrices = ["4x4", "3x5"]')
     found = rubric(text).exercise("x").items[0].cases
     assert {case.collective for case in found} == {collective}
+
+
+def test_a_read_is_of_matrices_and_says_nothing_of_counts(rubric):
+    text = KERNEL_EXERCISE.replace('"allgather"', '"read"')
+    with pytest.raises(InputError, match="the key 'matrices' is missing"):
+        rubric(text)
+    text = text.replace("counts = [1, 7]", 'matrices = ["3x5 by 1x2"]\nbuffers = [0, 64]')
+    cases = rubric(text).exercise("x").items[0].cases
+    assert {(case.count, case.datatype, case.matrix) for case in cases} == {
+        (1, "double", "3x5 by 1x2")
+    }
+    assert {case.buffer for case in cases} == {0, 64}
 
 
 def test_all_quantities_can_be_counted_exactly_or_bounded_from_above(rubric):
@@ -164,6 +285,26 @@ def test_an_answer_may_be_one_of_several_kernels_of_the_same_worth(rubric):
     assert exercise.variant("reduce_chain") == chain
     assert exercise.variant("bcast_linear") is None
     assert read.references == ("bcast/binary.c", "reduce/chain.c")
+
+
+def test_what_needs_a_reference_is_not_handed_out_either(rubric):
+    leave_out = 'leave_out = ["bcast/auto.c"]'
+    assert rubric(leave_out + VARIANTS).references == (
+        "bcast/binary.c",
+        "reduce/chain.c",
+        "bcast/auto.c",
+    )
+
+
+def test_an_item_has_a_right_value_or_a_complaint(rubric):
+    complaint = PYTHON_EXERCISE.replace('expected = "operator:add"', 'complaint = "operator:sub"')
+    (item,) = rubric(complaint).exercise("f").items
+    assert (item.expected, item.complaint) == ("", "operator:sub")
+    both = PYTHON_EXERCISE.replace("points =", 'complaint = "operator:sub"\npoints =')
+    with pytest.raises(InputError, match="item 'a': complaint beside expected"):
+        rubric(both)
+    with pytest.raises(InputError, match="item 'a': nothing to call"):
+        rubric(complaint.replace("operator:sub", ""))
 
 
 def test_an_exercise_without_variants_is_judged_as_it_is_whatever_the_answer_defines(rubric):
@@ -206,8 +347,8 @@ def test_variants_with_a_mistake_are_refused_with_their_place(rubric, old, new, 
         ("ranks = [4, 1]", "ranks = [4]\nroots = [1]", "item 'a': root=1: allgather has no root"),
         ("points = 2", 'points = 2\nops = ["compose"]', "allgather has no operation"),
         ('"allgather"', '"gossip"', "collective 'gossip' is unknown"),
-        ("points = 2", 'points = 2\nmost_rounds = "Q"', "item 'a', most_rounds: formula 'Q'"),
-        ("points = 2", 'points = 2\nrounds = "Q"', "item 'a', rounds: formula 'Q'"),
+        ("points = 2", 'points = 2\nmost_rounds = "Z"', "item 'a', most_rounds: formula 'Z'"),
+        ("points = 2", 'points = 2\nrounds = "Z"', "item 'a', rounds: formula 'Z'"),
         ("points = 2", "points = 2\nrounds = 1", "item 'a', rounds: formula 1: not a text"),
         ("points = 2", 'points = 2\nbytes = "m // (P - 4)"', "bytes: .*has no value for P = 4"),
         ('lab = "99-test"', 'lab = "99-test', "rubric.toml: not TOML"),

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mpilab.calls import call
+from mpilab.calls import call, call_answer
 from mpilab.errors import InputError
 from mpilab.exercises import Exercise, Item
 from mpilab.functions import calls, judge_function, same, trusted
@@ -57,6 +57,37 @@ def test_anything_else_fails_with_the_call_and_what_came(function, words):
     assert item.evidence["reproduce"] == "add(1, 2)"
 
 
+def no_vowels(text, most):
+    """A complaint, for the tests below: at most so many letters, no vowels, and a text at all."""
+    if not isinstance(text, str):
+        raise InputError(f"a {type(text).__name__} is no text")
+    found = [letter for letter in text if letter in "aeiou"]
+    return f"{found[0]} is a vowel" if found else "too long" if len(text) > most else ""
+
+
+COMPLAINED = Exercise(
+    "name", "Name", "python",
+    (Item("a", "A", 3, arguments=((3,), (4,)), complaint=f"{__name__}:no_vowels"),),
+    function="name")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda most: "xyz", ""),
+        (lambda most: "xe", "e is a vowel"),
+        (lambda most: "xyz" if most > 3 else "xyzx", "too long"),
+        (lambda most: None, "a NoneType is no text"),
+        (lambda most: 1 / 0, "name(3) raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_trusted_function_may_say_what_is_wrong_with_a_value(function, reason):
+    item = verdict(function, COMPLAINED)
+    assert item.reason == reason
+    assert item.outcome == (FAIL if reason else PASS)
+    assert not reason or item.evidence["reproduce"] == "name(3)"
+
+
 def test_a_call_that_did_not_come_back_is_ungradable():
     (item,) = judge_function(ADD, {(1, 2): {"value": 3}}).items
     assert (item.outcome, item.reason) == (UNGRADABLE, "add(3, 4) was not called")
@@ -93,3 +124,8 @@ def test_equality_is_of_numbers_and_sequences_of_numbers(value, expected, equal)
 def test_a_trusted_function_that_is_not_there_is_named(name):
     with pytest.raises(InputError, match="expected = "):
         trusted(name)
+
+
+def test_an_answer_may_use_numpy_by_the_name_that_the_labs_give_it():
+    source = "def half(n):\n    return int(np.floor(n / 2))\n"
+    assert call_answer(source, "half", [(5,), (8,)]) == [{"value": 2}, {"value": 4}]

@@ -31,7 +31,7 @@ def test_sizes_and_extents_are_those_of_the_c_harness():
     sizes = {name: (datatype(name)[1].size, datatype(name)[1].extent) for name in DATATYPES}
     assert sizes == {
         "byte": (1, 1), "int": (4, 4), "contiguous": (12, 12), "vector": (24, 32),
-        "struct": (13, 24), "shifted": (4, 16), "mixed": (24, 32),
+        "struct": (13, 24), "shifted": (4, 16), "mixed": (24, 32), "double": (8, 8),
     }  # fmt: skip
 
 

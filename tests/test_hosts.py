@@ -1,7 +1,13 @@
 """Hostfiles and the orders of ranks on their hosts."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from mpilab import openmpi
+from mpilab.build import KERNELS, need
 from mpilab.errors import InputError
 from mpilab.hosts import FOLDER, Host, crossings, parse, place_ranks, placement, read
 
@@ -138,3 +144,75 @@ def test_crossings_are_steps_from_one_rank_to_the_next_that_change_the_host():
     assert crossings([0, 0, 1, 1]) == 1
     assert crossings([0, 1, 0, 1]) == 3
     assert crossings([0]) == crossings([]) == 0
+
+
+# A process asks the C library where it is; MPI is there because the library is linked to it.
+ASK = """
+import ctypes, sys
+from mpi4py import MPI
+class Place(ctypes.Structure):
+    _fields_ = [("node", ctypes.c_char * 256), ("group", ctypes.c_char * 256)]
+library = ctypes.CDLL(sys.argv[1])
+library.mpilab_place.restype = ctypes.POINTER(Place)
+place = library.mpilab_place().contents
+print(MPI.Get_processor_name(), place.node.decode(), place.group.decode() or "-")
+"""
+
+
+def place_in_c(**environment):
+    """(host, node, group) as a kernel on this machine is told; the group is "-" without any."""
+    inherited = {name: value for name, value in os.environ.items()
+                 if name not in ("SLURM_TOPOLOGY_ADDR", "MPILAB_GROUPS")}  # fmt: skip
+    said = subprocess.run(
+        [sys.executable, "-c", ASK, str(need(KERNELS))], capture_output=True, text=True,
+        env={**inherited, **openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **environment},
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    return tuple(said.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def here():
+    """The name of this host, as MPI says it."""
+    return place_in_c()[0]
+
+
+def test_without_slurm_and_a_list_all_hosts_are_in_one_group(here):
+    assert place_in_c() == (here, here, "-")
+
+
+def test_slurm_s_address_of_this_host_tells_its_group(here):
+    assert place_in_c(SLURM_TOPOLOGY_ADDR=f"s0.s3.{here}") == (here, here, "s0.s3")
+    both = {"SLURM_TOPOLOGY_ADDR": f"s7.{here}", "MPILAB_GROUPS": f"{here}=left"}
+    assert place_in_c(**both)[2] == "s7"
+
+
+def test_under_mpirun_slurm_s_address_is_that_of_one_host_and_says_nothing(here):
+    """Or that host would be in its switch's group, and all others in none."""
+    known = {"SLURM_TOPOLOGY_ADDR": f"s0.s3.{here}", "OMPI_COMM_WORLD_RANK": "0"}
+    assert place_in_c(**known)[2] == "-"
+    assert place_in_c(**known, MPILAB_GROUPS=f"{here}=left")[2] == "left"
+
+
+@pytest.mark.parametrize("address", ["s0.s3.other{}", "s0.s3.{}x", "{}", "", "s0.{}.s3"])
+def test_slurm_s_address_of_another_host_says_nothing_about_this_one(here, address):
+    """mpirun hands on the address of the host that it was started on."""
+    address = address.format(here)
+    assert place_in_c(SLURM_TOPOLOGY_ADDR=address)[2] == "-"
+    listed = place_in_c(SLURM_TOPOLOGY_ADDR=address, MPILAB_GROUPS=f"{here}=left")
+    assert listed[2] == "left"
+
+
+@pytest.mark.parametrize(
+    "groups, group",
+    [
+        ("{0}=left", "left"),
+        ("n1=a,{0}=b,n2=c", "b"),
+        ("{0}x=a,x{0}=b", "-"),
+        ("{0}x=a,{0}=b", "b"),
+        ("n1=a", "-"),
+        ("{0}", "-"),
+    ],
+)
+def test_a_list_of_hosts_tells_the_group_of_this_one(here, groups, group):
+    assert place_in_c(MPILAB_GROUPS=groups.format(here)) == (here, here, group)

@@ -1,13 +1,15 @@
 """The same cases and the same results on engines that are already there."""
 
 import pytest
-from c_kernels import build_kernels
+from c_kernels import build, build_kernels
 
-from mpilab import interactive
+from mpilab import interactive, lab, session
 from mpilab.build import KERNELS
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import InputError
 from mpilab.harness import Case, compare
+from mpilab.orders import places_of
+from mpilab.quantities import counts
 from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
 from mpilab.schedules.allgather import ALGORITHMS, schedule
 
@@ -105,3 +107,120 @@ def test_a_message_that_nobody_received_does_not_reach_the_next_run(cluster, lib
         assert stray.outcome == DONE
         (right,) = run(cluster, KERNELS, "ring", Case("allgather", 4, 1))
         assert compare(right.case, right.outputs) == []
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_ranks_pretend_to_be_where_each_run_says_and_nowhere_afterwards(cluster, is_reversed):
+    """400 bytes once to each other node, once to each other group."""
+    for words, between_nodes, between_groups in (
+        ("2x2x1 rr", 3, 1),
+        ("1x2x2 rr", 1, 0),
+        ("4x1x1 seq", 3, 3),
+        ("a/n1 b/n2 b/n2 a/n1", 1, 1),
+        ("", 0, 0),
+    ):
+        case = session.run("bcast_node_group", count=100, root=2, reversed=is_reversed,
+                           places=places_of(words) if words else ())  # fmt: skip
+        assert case.right
+        found = counts(case.result.recording, case.result.case.levels)
+        assert found["messages"] == 3
+        assert (found["node_bytes"], found["group_bytes"]) == (
+            400 * between_nodes, 400 * between_groups)  # fmt: skip
+
+
+def test_places_tell_how_many_ranks_a_run_has(cluster):
+    run = session.run("bcast_node_group", places="1x3x1 seq")
+    assert run.result.case.ranks == 3
+    assert "2 messages, 32 bytes between nodes" in repr(run)
+    with pytest.raises(InputError, match="ranks=8: the cluster has 4"):
+        session.run("bcast_node_group", places="2x2x2 rr")
+    with pytest.raises(InputError, match="places of 3 ranks for 2"):
+        session.run("bcast_node_group", ranks=2, places="1x3x1 seq")
+    with pytest.raises(InputError, match="places '1x3x1': a cluster and an order are needed"):
+        session.run("bcast_node_group", places="1x3x1")
+
+
+CHECKS = """
+lab = "99-test"
+[[exercise]]
+id = "levels"
+title = "A broadcast by nodes"
+kind = "kernel"
+collective = "bcast"
+function = "bcast_mine"
+allowed = ["point-to-point", "communicators"]
+[[exercise.item]]
+id = "crossing"
+title = "Each node gets the message once"
+points = 1
+places = ["2x2x1 rr", "1x2x2 rr", "a/n1*3 b/n2", "2x2x2 rr"]
+counts = [0, 25]
+roots = [0, -1]
+node_bytes = "(M - 1) * m"
+"""
+# What a student writes: the root leads its node, and leaders pass the message on to their nodes.
+BY_NODES = """#include "mpilab.h"
+static int from_first(void *buffer, int count, MPI_Datatype datatype, MPI_Comm comm)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size);
+    if (rank != 0)
+        return MPI_Recv(buffer, count, datatype, 0, TAG, comm, MPI_STATUS_IGNORE);
+    for (int dest = 1; dest < size; dest++)
+        MPI_Send(buffer, count, datatype, dest, TAG, comm);
+    return MPI_SUCCESS;
+}
+MPILAB_BCAST(mine);
+MPILAB_BCAST(mine)
+{
+    MPI_Comm node, leaders;
+    int rank, in_node;
+    MPI_Comm_rank(comm, &rank);
+    const int key = rank == root ? 0 : rank + 1;
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &in_node);
+    MPI_Comm_split(comm, in_node == 0 ? 0 : MPI_UNDEFINED, key, &leaders);
+    if (leaders != MPI_COMM_NULL) {
+        from_first(buffer, count, datatype, leaders);
+        MPI_Comm_free(&leaders);
+    }
+    from_first(buffer, count, datatype, node);
+    MPI_Comm_free(&node);
+    return MPI_SUCCESS;
+}
+"""
+
+SPLIT_BY_NODE = "MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node);"
+SPLIT_INTO_ONES = "MPI_Comm_split(comm, rank, key, &node);"
+
+
+@pytest.fixture
+def checks(tmp_path, monkeypatch):
+    """A function: what the check of an exercise with places says of a source."""
+    (tmp_path / "labs" / "checks").mkdir(parents=True)
+    (tmp_path / "labs" / "checks" / "99-test.toml").write_text(CHECKS)
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+
+    def of(source):
+        monkeypatch.setitem(session.kernels, "bcast_mine", build(source, tmp_path))
+        return lab.Lab("99-test").check("levels")
+
+    return of
+
+
+def test_a_check_with_places_passes_what_crosses_as_often_as_it_has_to(cluster, checks):
+    checked = checks(BY_NODES)
+    assert checked.passed, repr(checked)
+
+
+def test_a_check_with_places_tells_what_crosses_too_often_and_the_call_that_shows_it(
+    cluster, checks
+):
+    (item,) = checks(BY_NODES.replace(SPLIT_BY_NODE, SPLIT_INTO_ONES)).verdict.items
+    assert (
+        "on 2 nodes: the result is right, but by another algorithm: 200 bytes between nodes where "
+        "the algorithm has 100" in item.reason
+    )
+    assert item.evidence["reproduce"] == (
+        'mpilab.run("bcast_mine", ranks=4, count=25, places="1x2x2 rr")'
+    )

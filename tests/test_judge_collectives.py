@@ -169,6 +169,41 @@ rounds = "ceil_log2(P)"
 busiest_messages = "ceil_log2(P)"
 busiest_bytes = "0"
 
+[[exercise]]
+id = "alltoallv"
+title = "Alltoallv by leaders"
+kind = "kernel"
+collective = "alltoallv"
+function = "alltoallv_mine"
+
+[[exercise.item]]
+id = "right"
+title = "Right"
+points = 1
+ranks = [1, 2, 5]
+counts = [0, 3]
+datatypes = ["int", "struct"]
+
+[[exercise.item]]
+id = "uneven"
+title = "Any counts and displacements"
+points = 1
+ranks = [4]
+counts = [3]
+in_place = [false, true]
+patterns = ["ragged", "sparse"]
+
+[[exercise.item]]
+id = "leaders"
+title = "One message for each two nodes"
+points = 1
+places = ["2x2x2 rr"]
+counts = [3]
+patterns = ["even", "ragged"]
+budgets = [0]
+node_messages = "M * (M - 1)"
+node_bytes = "VM"
+
 """
 
 # Each is wrong, or another algorithm, in one respect.
@@ -233,6 +268,24 @@ MPILAB_REDUCE(as_they_come) /* combines in the order of arrival: sums only */
     return err;
 }
 
+MPILAB_ALLTOALLV(side_by_side);
+MPILAB_ALLTOALLV(side_by_side) /* pays no heed to displacements */
+{
+    int rank, size, err = MPI_SUCCESS, sent = 0;
+    (void)sdispls, (void)rdispls;
+    MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size);
+    if (sendbuf == MPI_IN_PLACE)
+        return MPI_SUCCESS;
+    MPI_Request requests[size];
+    for (int dest = 0; dest < size; sent += sendcounts[dest++])
+        MPI_Isend(block(sendbuf, sent, 1, sendtype), sendcounts[dest], sendtype, dest, TAG, comm,
+                  &requests[dest]);
+    for (int source = 0, got = 0; source < size && err == MPI_SUCCESS; got += recvcounts[source++])
+        err = MPI_Recv(block(recvbuf, got, 1, recvtype), recvcounts[source], recvtype, source, TAG,
+                       comm, MPI_STATUS_IGNORE);
+    return err == MPI_SUCCESS ? MPI_Waitall(size, requests, MPI_STATUSES_IGNORE) : err;
+}
+
 MPILAB_BARRIER(none);
 MPILAB_BARRIER(none)
 {
@@ -265,6 +318,9 @@ RIGHT = [
         "tree": "84 bytes in messages where the algorithm has 144, 12 bytes from one rank where "
                 "the algorithm has 48."}),
     ("reduce", "reduce_linear", {"chain": "1 round where the algorithm has 7."}),
+    ("alltoallv", "alltoallv_leaders", {}),
+    ("alltoallv", "alltoallv_pairwise", {
+        "leaders": "48 messages between nodes where the algorithm has 12."}),
     ("barrier", "barrier_linear", {"rounds": "2 rounds where the algorithm has 3, 4 messages"}),
 ]  # fmt: skip
 FAULTS = [
@@ -275,6 +331,8 @@ FAULTS = [
         "roots": "count 4, datatype int, root 2: wrong result", "tree": "root 1: wrong result"}),
     ("gather", "gather_only_to_zero", {"roots": "root 2: wrong result on rank 2", "tree": "bytes"}),
     ("reduce", "reduce_as_they_come", {"order": "op compose: wrong result on rank 0", "chain": ""}),
+    ("alltoallv", "alltoallv_side_by_side", {
+        "uneven": "ragged counts: wrong result on ranks 0 to 3", "leaders": "48 messages"}),
     ("barrier", "barrier_none", {
         "barrier": "With 2 ranks: no barrier: rank 0 can leave it before rank 1 has come.",
         "rounds": "With 5 ranks: no barrier"}),
@@ -331,6 +389,15 @@ def test_the_evidence_names_the_root_the_operation_and_the_tunables(rubric, resu
     )
     assert said.items[2].evidence["reproduce"] == (
         'mpilab.run("reduce_mine", ranks=5, count=64, segment=64, fanout=1)'
+    )
+
+
+def test_the_evidence_names_the_counts_of_an_alltoallv(rubric, results):
+    said = judge_exercise(
+        rubric.exercise("alltoallv"), results["alltoallv", "alltoallv_side_by_side"]
+    )
+    assert said.items[1].evidence["reproduce"] == (
+        'mpilab.run("alltoallv_mine", ranks=4, count=3, pattern="ragged")'
     )
 
 

@@ -155,6 +155,16 @@ def test_blocks_of_ranks_without_a_receive_buffer_are_masked(cluster):
     assert reduced.mask[:, 0, 0].tolist() == [True, True, False]
 
 
+def test_blocks_of_an_alltoallv_may_have_any_length(cluster):
+    run = session.run("alltoallv_pairwise", count=2, pattern="ragged")
+    blocks = run.blocks  # i sends j (i + 2j + 1) mod 5 elements
+    assert run.right and blocks.shape == (4, 4, 4)
+    assert blocks.mask.sum(axis=2)[1].tolist() == [1, 0, 4, 3]
+    assert session.run("alltoallv_linear", count=2).blocks.shape == (4, 4, 2)
+    with pytest.raises(InputError, match="each pair of ranks has a block of its own"):
+        run.figure("rounds")
+
+
 def test_a_bcast_has_one_block_on_every_rank_and_a_barrier_none(cluster):
     blocks = session.run("bcast_chain", root=2).blocks
     assert blocks.shape == (4, 1, 4)

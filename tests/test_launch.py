@@ -8,7 +8,7 @@ import psutil
 import pytest
 from c_kernels import build_kernels, run
 
-from mpilab import launch, openmpi
+from mpilab import build, openmpi
 from mpilab.errors import SetupError
 from mpilab.harness import Case, Output, compare
 from mpilab.launch import run_cases
@@ -102,6 +102,7 @@ def test_without_groups_nothing_is_skipped(library):
     assert outcomes(by_count(library, 3, 4, 2, 1)) == [DEADLOCK, TIME_OUT, CRASH, DONE]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_nothing_is_left_behind(library, count):
     before = left_behind()
@@ -109,6 +110,7 @@ def test_nothing_is_left_behind(library, count):
     assert left_behind() == before
 
 
+@pytest.mark.alone
 def test_nothing_is_left_behind_where_the_callback_raises(library):
     before = left_behind()
 
@@ -120,9 +122,10 @@ def test_nothing_is_left_behind_where_the_callback_raises(library):
     assert left_behind() == before
 
 
+@pytest.mark.alone
 def test_nothing_is_left_behind_where_it_cannot_start(library, monkeypatch, tmp_path):
     before = left_behind()
-    monkeypatch.setattr(launch.build, "HARNESS_PROGRAM", tmp_path / "gone")
+    monkeypatch.setattr(build, "HARNESS_PROGRAM", tmp_path / "gone")
     with pytest.raises(SetupError, match="gone: not built yet. Run 'make build'"):
         by_count(library, 1)
     assert left_behind() == before
@@ -169,6 +172,7 @@ def test_an_mpirun_that_fails_is_an_error_with_what_it_said(library, monkeypatch
     assert "no slots today" in result.detail
 
 
+@pytest.mark.alone
 def test_an_mpirun_that_never_starts_the_ranks_is_an_error_and_no_failure(
     library, monkeypatch, tmp_path
 ):

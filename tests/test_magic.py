@@ -4,7 +4,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from mpilab import session
+from mpilab import launch, session
 from mpilab.diagnosis.model import SANITIZER
 from mpilab.harness import Case
 from mpilab.kernelrun import KernelRun
@@ -115,3 +115,27 @@ def test_the_magic_wants_a_name(shell):
         result = shell.run_cell(RIGHT.replace(" allgather_mine", "", 1))
     with pytest.raises(ValueError, match="name the function"):
         result.raise_error()
+
+
+ALLTOALLV = """%%kernel alltoallv_mine
+#include "mpilab.h"
+
+MPILAB_ALLTOALLV(mine)
+{
+    int size;
+    MPI_Comm_size(comm, &size);
+    for (int root = 0; root < size; root++)
+        MPI_Scatterv(sendbuf, sendcounts, sdispls, sendtype,
+                     block(recvbuf, rdispls[root], 1, recvtype), recvcounts[root], recvtype, root,
+                     comm);
+    return MPI_SUCCESS;
+}
+"""
+
+
+def test_an_alltoallv_is_a_kernel_like_any_other(shell):
+    ((text, _),) = shown(shell, ALLTOALLV)
+    assert text == "alltoallv_mine is compiled."
+    cases = [Case("alltoallv", 3, 4, pattern=pattern) for pattern in ("even", "ragged", "sparse")]
+    for result in launch.run_cases(session.library_of("alltoallv_mine"), "alltoallv_mine", cases):
+        assert KernelRun("alltoallv_mine", result).right, result.case.describe()

@@ -1,6 +1,7 @@
 """A rank that computes can be asked where it is."""
 
 import os
+import subprocess
 
 import numpy as np
 from c_kernels import build, line_of, run, source_of
@@ -8,7 +9,7 @@ from test_recording import written
 
 from mpilab.recording import HEADER
 from mpilab.result import TIME_OUT
-from mpilab.sampling import LOOKS, sample
+from mpilab.sampling import LOOKS, process_of, sample
 from mpilab.sites import lines_of
 
 BODIES = {
@@ -54,6 +55,17 @@ def test_a_process_that_is_gone_or_ours_or_a_group_is_left_alone(tmp_path):
         assert sample({number: path}) == {}
         header = np.frombuffer(path.read_bytes(), HEADER, 1)[0]
         assert header["samples"] == 0
+
+
+def test_a_process_that_does_not_write_the_recording_is_not_sent_a_signal(tmp_path):
+    """It would end of it: who has not the recorder knows nothing of that signal."""
+    stranger = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with stranger:
+        path = written(tmp_path / "0.0.rec", 0, pid=stranger.pid)
+        assert process_of(path) is None
+        assert sample({0: path}) == {}
+        assert stranger.communicate(b"lives")[0] == b"lives"
+        assert stranger.returncode == 0
 
 
 def test_a_recording_that_is_not_there_gives_no_samples(tmp_path):

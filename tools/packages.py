@@ -23,7 +23,10 @@ DEBIAN = {
     "clang": ["clang"],
     "smpicc": ["libsimgrid-dev"],
     "slurm": ["slurm-wlm"],
+    "slurmctld": ["slurm-wlm", "libpmix2"],
+    "munged": ["munge"],
     "namespaces": ["iproute2", "util-linux"],
+    "ip": ["iproute2"],
 }
 ELSEWHERE = {"compiler": ["gcc"], "venv": ["python3"], "chromium": ["chromium"]}
 
@@ -37,7 +40,7 @@ MANAGERS = {
 }
 
 # The commands without which some tests cannot run.
-TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc")
+TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc", "ip", "slurmctld", "munged")
 
 
 def install_line(*needs):

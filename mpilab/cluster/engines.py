@@ -1,17 +1,18 @@
-"""The interactive ranks: ipyparallel engines under mpirun on this machine."""
+"""The interactive ranks: ipyparallel engines under mpirun, on one machine or on several hosts."""
 
 import atexit
 import concurrent.futures
-import operator
 import os
-import sys
 import time
 
-from mpilab.cluster import nursery
-from mpilab.cluster.processes import Processes, describe
+from mpilab.cluster import words
+from mpilab.cluster.connection import TICK, Connection
+from mpilab.cluster.location import locate
+from mpilab.cluster.processes import Processes
+from mpilab.cluster.words import describe
 from mpilab.errors import ClusterError, EngineDied, InputError
+from mpilab.places import Levels
 
-TICK = 0.05  # seconds between two looks at the ranks' fate and two calls of poll()
 # Seconds that the others get to return after a rank has raised: they may be waiting for it forever.
 PATIENCE = 1.0
 
@@ -29,25 +30,33 @@ def active_cluster():
 
 
 class Cluster:
-    """ipyparallel MPI engines on this machine: the kit's interactive ranks.
+    """ipyparallel MPI engines, on this machine or on several hosts: the kit's interactive ranks.
 
-    n         number of ranks, 1 or more; they may outnumber the cores.
+    n         number of ranks, 1 or more, 4 by default; they may outnumber the cores. On hosts, as
+              many as these have slots.
+    hosts     None: all ranks on this machine. A cluster description (its name, such as
+              "two-groups", its path or a mpilab.descriptions.Description): its hosts are emulated
+              for as long as the cluster runs. mpilab.emulated.EmulatedHosts: these, which stay up
+              if they were. "slurm": the nodes of the Slurm job that this runs in, which None means
+              too where MPILAB_HOSTS says "slurm".
+    order     which ranks are on which host: "seq", "rr", "shuffled" or "random" (mpilab.orders), or
+              a list with the name of the host of each rank; `seed` is that of the last two.
     progress  show a progress bar while they start.
     timeout   seconds that they may take to start.
     view      ipyparallel's DirectView on all engines, in the order of their MPI ranks.
+    names     the host of each rank.
+    levels    mpilab.places.Levels of the ranks: their nodes and groups.
 
     `Cluster(4).start()` in a notebook, or `with Cluster(4) as cluster:`. A process has one active
     cluster: starting another one stops the one before. Nothing is left behind, however the
     process ends.
     """
 
-    def __init__(self, n=4, *, progress=True, timeout=60.0):
-        self.n = _number_of_ranks(n)
+    def __init__(self, n=None, *, hosts=None, order="seq", seed=1, progress=True, timeout=60.0):
+        self.n, self._location = locate(n, hosts, order, seed)
         self.progress = progress
         self.timeout = timeout
-        self.view = None
-        self._client = None
-        self._views = []  # one DirectView a rank
+        self._connection = None
         self._processes = None
         self._owner = None  # the process that started it; a fork of that has no part in it
         self._unfinished = {}  # rank -> AsyncResult of a call that was given up
@@ -56,7 +65,7 @@ class Cluster:
         state = "running" if self.running else "not running"
         if self.started and self._processes.deaths:
             state = describe(self._processes.deaths)
-        return f"<mpilab.Cluster of {self.n} ranks: {state}>"
+        return f"<mpilab.Cluster of {self.n} ranks{self._location.words}: {state}>"
 
     def __enter__(self):
         return self.start()
@@ -72,22 +81,53 @@ class Cluster:
     @property
     def running(self):
         """True when all ranks are there."""
-        return self.started and self.view is not None and self._processes.alive
+        return self.started and self._connection is not None and self._processes.alive
+
+    @property
+    def view(self):
+        """ipyparallel's DirectView on all engines, in rank order; None while there are none."""
+        return self._connection and self._connection.view
+
+    @property
+    def hosts(self):
+        """The mpilab.emulated.EmulatedHosts, or mpilab.allocation.Allocation, that the ranks run
+        on; None on this machine."""
+        return self._location.hosts
+
+    @property
+    def folder(self):
+        """Path of a directory that all ranks and this process see, while the cluster runs."""
+        return self._location.folder
+
+    @property
+    def names(self):
+        """The name of the host that each rank runs on: a tuple."""
+        return self._location.names
+
+    @property
+    def places(self):
+        """The mpilab.places.Place (node and group) of each rank: a tuple."""
+        return self._location.places
+
+    @property
+    def levels(self):
+        """The mpilab.places.Levels of all ranks."""
+        return Levels(self.places)
 
     @property
     def log_size(self):
         """How long the log of the cluster's processes is by now, in bytes."""
-        return self._processes.log_size if self.started else 0
+        return self._processes.log.size if self.started else 0
 
     def log_since(self, size):
         """What the cluster's processes have printed since the log was `size` bytes long."""
-        return self._processes.log_since(size) if self.started else ""
+        return self._processes.log.since(size) if self.started else ""
 
     def start(self):
         """Bring the ranks up and make this the active cluster; a running one stays as it is.
 
         Raises ClusterError with the end of the log where that fails, SetupError where there is no
-        Open MPI.
+        Open MPI, or where hosts cannot be emulated.
         """
         global _active
         if self.running:
@@ -95,7 +135,13 @@ class Cluster:
         if _active is not None:
             _active.stop()
         self.stop()
-        self._processes = Processes(self.n)
+        # Hosts that come with the cluster have a guardian of their own (mpilab/emulated/keeper.py).
+        self._location.begin()
+        try:
+            self._processes = Processes(self.n, self._location)
+        except BaseException:
+            self._location.end()
+            raise
         self._owner = os.getpid()
         atexit.register(self.stop)
         _active = self
@@ -112,7 +158,10 @@ class Cluster:
         if _active is self:
             _active = None
         self._disconnect()
-        processes.end()
+        try:
+            processes.end()
+        finally:
+            self._location.end()
 
     def restart(self):
         """Bring up new ranks after a crash or a hang; what the old ones held in memory is gone."""
@@ -141,7 +190,7 @@ class Cluster:
         self._look()
         pending = {}
         for rank in ranks:
-            pending[rank] = self._views[rank].apply_async(function, *args, **kwargs)
+            pending[rank] = self._connection.views[rank].apply_async(function, *args, **kwargs)
         self._unfinished.update(pending)
         try:
             self._wait(pending, timeout, poll)
@@ -168,7 +217,7 @@ class Cluster:
         busy = [rank for rank in ranks if rank in self._unfinished]
         if busy and self._processes.alive:
             raise ClusterError(
-                f"{_names(busy)} still in a former call, which was given up: "
+                f"{words.names(busy)} still in a former call, which was given up: "
                 "wait, or get new ranks by cluster.restart()"
             )
         return ranks
@@ -192,12 +241,13 @@ class Cluster:
             if raised and patience is None:
                 patience = now + PATIENCE
             if raised and (not late or now > patience):
-                raise _rank_error(raised[0], results[raised[0]].exception(), late)
+                raise words.rank_error(raised[0], results[raised[0]].exception(), late)
             if not late:
                 return
             if now > deadline:
                 raise TimeoutError(
-                    f"{_names(late)} without an answer after {timeout:g} s (cluster of {self.n}): "
+                    f"{words.names(late)} without an answer after {timeout:g} s "
+                    f"(cluster of {self.n}): "
                     "computing, or waiting for a message that never comes. "
                     "Get new ranks by cluster.restart()"
                 )
@@ -218,7 +268,7 @@ class Cluster:
         raise ClusterError(
             f"the cluster of {self.n} ranks broke down: {self._processes.lost}. "
             "Get new ranks by cluster.restart(). "
-            f"The end of its log:\n{self._processes.log_tail()}"
+            f"The end of its log:\n{self._processes.log.tail()}"
         )
 
     # Starting and connecting
@@ -228,110 +278,19 @@ class Cluster:
         self._unfinished = {}
         try:
             self._processes.launch()
-            self._connect(self._processes.places[0] / "profile")
+            self._connection = Connection(
+                self._processes, timeout=self.timeout, progress=self.progress
+            )
+            self._location.confirm(self._connection.names)
         except BaseException:  # also an interrupt by the user: never half a cluster
             self.stop()
             raise
 
-    def _connect(self, profile):
-        """Wait for controller and engines, and order the engines by rank."""
-        # Imported here, while the nursery imports too: it takes longer than the rest of us.
-        from ipyparallel import Client
-        from tqdm.auto import tqdm
-
-        deadline = time.monotonic() + self.timeout
-        bar = tqdm(
-            total=self.n + 1,
-            desc=f"starting {self.n} MPI ranks",
-            bar_format="{desc}: {bar} {n_fmt}/{total_fmt} [{elapsed}]",
-            disable=not self.progress,
-            leave=False,
-        )
-        with bar:
-            while not self._processes.controller_is_up:
-                self._check_start(deadline, "the controller")
-                self._processes.take_events(TICK)
-            bar.update()
-            self._client = client = Client(
-                str(profile / "security" / "ipcontroller-client.json"),
-                profile_dir=str(profile),
-                ipython_dir=str(profile),
-                timeout=self.timeout,
-            )
-            registered = client.wait_for_engines(self.n, block=False, interactive=False)
-            while not registered.done():
-                self._check_start(deadline, f"{self.n - len(client.ids)} of {self.n} ranks")
-                concurrent.futures.wait([registered], timeout=TICK)
-                bar.update(1 + len(client.ids) - bar.n)
-            # Ask, rather than trust that an engine's number is its rank.
-            engines = client.ids
-            answers = client[engines].apply_async(nursery.rank)
-            while not answers.done():
-                self._check_start(deadline, "the ranks' first answer")
-                concurrent.futures.wait([answers], timeout=TICK)
-        by_rank = dict(zip(answers.result(), engines, strict=True))
-        engines = [by_rank[rank] for rank in range(self.n)]
-        self._views = [client[engine] for engine in engines]
-        self.view = client[engines]
-        self.view.block = True
-        if sys.modules["IPython"].get_ipython():
-            self.view.activate()  # %px goes to these engines, also after a restart
-
-    def _check_start(self, deadline, what):
-        """Raise ClusterError if the start has failed, or takes too long waiting for `what`."""
-        processes = self._processes
-        if processes.alive and time.monotonic() < deadline:
-            return
-        reason = processes.lost or f"{what} not there after {self.timeout:g} s"
-        if processes.deaths:
-            reason = describe(processes.deaths)
-        raise ClusterError(
-            f"the cluster of {self.n} ranks did not start: {reason}. Look for the cause in the end "
-            "of its log below; on a slow machine try fewer ranks, or give more time by "
-            f"mpilab.Cluster({self.n}, timeout=…).\n{processes.log_tail()}"
-        )
-
     def _disconnect(self):
-        self.view, self._views = None, []
-        if self._client is not None:
-            self._client.close(linger=0)
-            self._client = None
-
-
-def _number_of_ranks(n):
-    """`n` as an int; raises InputError where it isn't a whole number from 1."""
-    try:
-        number = 0 if isinstance(n, bool) else operator.index(n)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise InputError(
-            f"{n!r} is not a number of ranks for mpilab.Cluster: "
-            "give a whole number from 1, e.g. mpilab.Cluster(4)"
-        )
-    return number
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _exception(result):
     return result.exception() if result.done() else None
-
-
-def _rank_error(rank, error, late):
-    """ClusterError for what `rank` raised, while the ranks `late` have not returned."""
-    name = getattr(error, "ename", type(error).__name__)
-    value = getattr(error, "evalue", error)
-    message = f"rank {rank} raised {name}: {value}"
-    if late:
-        message += f"\n{_names(late)} still at work, perhaps waiting for it: see cluster.restart()"
-    traceback = getattr(error, "traceback", None)
-    if traceback:
-        message += f"\nOn rank {rank}:\n{traceback}"
-    failure = ClusterError(message)
-    failure.__cause__ = error
-    return failure
-
-
-def _names(ranks):
-    """[1] -> 'rank 1 is', [0, 2, 3] -> 'ranks 0, 2 and 3 are'."""
-    *first, last = map(str, ranks)
-    return f"ranks {', '.join(first)} and {last} are" if first else f"rank {last} is"

@@ -6,12 +6,16 @@ controller, is a fork of it. mpirun starts a tiny process for each rank (`rank.p
 for an engine and hands over the environment of its rank; to MPI it makes no difference who called
 fork. A restart after a crash or a hang needs no imports at all.
 
+On emulated hosts the nursery runs on the first one, and an engine moves to the host of the process
+that asked for it before it does anything else: so one process has imported everything there, too.
+
 The nursery is also who knows first and best how an engine ended: it is the parent.
 
 Where fork without exec isn't safe (macOS; or with MPILAB_FORK=0), engines and controller are
 started the ordinary way, with the same protocol; they then take the time of their imports.
 
 Protocol, JSON lines: the cluster orders a controller, the nursery reports
+    {"event": "nursery", "process": …}                       its process id, as it knows it itself
     {"event": "controller"}                                  the controller takes connections
     {"event": "ended", "who": …, "status": …, "killed": …}   a rank (number) or "controller" ended
 status is an exit code, or minus the number of a signal.
@@ -30,29 +34,11 @@ import subprocess
 import sys
 import time
 
-FORK = sys.platform.startswith("linux") and os.environ.get("MPILAB_FORK") != "0"
+from mpilab.cluster.roles import FORK, ROLES, preload_engine, report
 
 # Seconds between the end of an engine and mpirun's being told, which then ends all others: ranks
 # that are about to crash of the same mistake get the time to do so, and are reported too.
 GRACE = 0.1
-
-# Names, not real ports: the sockets are files in the cluster's own directory.
-PORTS = range(1, 41)
-
-# The last ones are imported by a kernel when it starts.
-PRELOADED = (
-    "numpy.random",
-    "mpi4py.MPI",
-    "ipyparallel.engine.app",
-    "ipykernel.debugger",
-    "tornado.platform.asyncio",
-    "tornado.queues",
-    "encodings.idna",
-    "IPython.core.completerlib",
-    "IPython.core.logger",
-    "IPython.core.oinspect",
-    "IPython.extensions.storemagic",
-)
 
 BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -80,9 +66,14 @@ def main(arguments):
 
 
 class Nursery:
-    """Waits for orders (file descriptor `orders`) and for ranks (listening socket `ranks`)."""
+    """Waits for orders (file descriptor `orders`) and for ranks (listening socket `ranks`).
 
-    def __init__(self, orders, ranks):
+    on_hosts     the ranks are on emulated hosts.
+    has_engines  engines are born here; else on the nodes of a Slurm job, without us.
+    """
+
+    def __init__(self, orders, ranks, on_hosts, has_engines=True):
+        self.on_hosts, self.has_engines = on_hosts, has_engines
         self.orders = socket.socket(fileno=orders)
         self.order_lines = self.orders.makefile()
         self.ranks = socket.socket(fileno=ranks)
@@ -101,14 +92,17 @@ class Nursery:
         signal.set_wakeup_fd(self.waker.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
         gc.disable()
+        report(self.orders, event="nursery", process=os.getpid())
         if FORK:
             import ipyparallel.controller.app  # noqa: F401
         # The first order is a controller, which starts up while the engines' imports go on.
         child = self.take_order()
         if child or self.gate is None:
             return child
-        if FORK:
+        if FORK and self.has_engines:
             preload_engine()
+            if self.on_hosts:
+                importlib.import_module("mpilab.emulated.namespaces")
         gc.freeze()
         self.selector = selectors.DefaultSelector()
         for source, answer in (
@@ -151,7 +145,7 @@ class Nursery:
         if not size or len(request) < size:  # it was killed while it asked
             connection.close()
             return None
-        order = json.loads(request) | {"gate": self.gate}
+        order = json.loads(request) | {"gate": self.gate, "on_hosts": self.on_hosts}
         environment = order["environment"]
         who, launch = int(environment["PMIX_RANK"]), environment["MPILAB_LAUNCH"]
         return self.bear("engine", order, who, launch, connection)
@@ -241,96 +235,3 @@ class Nursery:
             with connection, contextlib.suppress(OSError):  # it may have ended by itself
                 connection.sendall(f"{status}\n".encode())
         return None
-
-
-def report(channel, **event):
-    """Send one event to the cluster; where it has hung up, the end of file will end us too."""
-    with contextlib.suppress(OSError):
-        channel.sendall(json.dumps(event).encode() + b"\n")
-
-
-def preload_engine():
-    """Import what every engine needs, without starting MPI or a thread."""
-    import mpi4py
-
-    mpi4py.rc.initialize = False
-    mpi4py.rc.finalize = True
-    # ipykernel does without debugpy where it isn't installed, and so do we: nobody attaches a
-    # debugger to an engine, and it is the slowest of all imports.
-    absent = "debugpy" not in sys.modules
-    if absent:
-        sys.modules["debugpy"] = None
-    for module in PRELOADED:
-        importlib.import_module(module)
-    if absent:
-        del sys.modules["debugpy"]
-
-
-def rank():
-    """This process's rank; runs on the engines, where this module is loaded anyway."""
-    from mpi4py import MPI
-
-    return MPI.COMM_WORLD.Get_rank()
-
-
-def controller(order):
-    """Be ipyparallel's controller, on socket files in `order["directory"]`."""
-    from ipyparallel.controller.app import IPController
-    from traitlets.config import Config
-
-    if FORK:
-        import multiprocessing
-
-        # Since Python 3.14 the default would import everything anew in each scheduler.
-        multiprocessing.set_start_method("fork", force=True)
-    os.environ.update(order.get("environment", {}))
-    settings = Config()
-    settings.IPController.ports = list(PORTS)
-    settings.IPController.transport = "ipc"
-    settings.IPController.ip = os.path.join(order["directory"], "z")
-    settings.IPController.db_class = "nodb"
-    settings.HeartMonitor.period = order["heartbeat"]
-    # Who dies is reported by the nursery; who is only slow must not be given up.
-    settings.HeartMonitor.max_heartmonitor_misses = 1_000_000
-    application = IPController.instance(config=settings, log_level=30)
-    application.initialize([])
-    # The connection files are there and the hub is listening: tell the cluster and the engines.
-    channel = socket.socket(fileno=order["reports"])
-    report(channel, event="controller", launch=order["launch"])
-    channel.close()
-    os.close(order["gate"])
-    application.start()
-
-
-def engine(order):
-    """Be the engine of one rank."""
-    if "environment" in order:
-        os.environ.clear()
-        os.environ.update(order["environment"])
-    os.chdir(order["directory"])
-    preload_engine()
-    import numpy
-    from ipyparallel.engine.app import IPEngine
-    from mpi4py import MPI
-    from traitlets.config import Config
-
-    numpy.random.seed()  # or all forks would draw the same numbers
-    MPI.Init_thread(MPI.THREAD_MULTIPLE)
-    # TMPDIR pointed mpirun to the cluster's directory; user code gets its own back.
-    tmpdir = os.environ.pop("MPILAB_TMPDIR", "")
-    os.environ.pop("TMPDIR", None)
-    if tmpdir:
-        os.environ["TMPDIR"] = tmpdir
-    os.read(order["gate"], 1)  # ends when the controller has closed the other end
-    os.close(order["gate"])
-    settings = Config()
-    settings.IPEngine.use_mpi = True
-    settings.IPEngine.enable_nanny = False
-    settings.IPEngine.max_heartbeat_misses = 0
-    settings.IPEngine.timeout = 30.0
-    application = IPEngine.instance(config=settings, log_level=30)
-    application.initialize([])
-    application.start()
-
-
-ROLES = {"controller": controller, "engine": engine}

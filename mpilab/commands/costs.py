@@ -1,11 +1,15 @@
-"""`mpilab costs bcast`: what the kernels' headers promise, beside what recordings show."""
+"""`mpilab costs bcast`: what the kernels' headers promise, beside what recordings show.
+
+Of a bcast, rounds, messages and bytes; of a read, requests to the file and bytes.
+"""
 
 
 def add(commands):
     """Add the command to argparse's subparsers."""
     costs = commands.add_parser(
         "costs",
-        help="rounds, messages and bytes of our kernels: by their headers, and as recorded",
+        help="rounds, messages and bytes of our kernels, or requests of those that read: by their "
+        "headers, and as recorded",
     )
     costs.add_argument("collective", help="e.g. bcast, or 'all'")
     costs.add_argument("--ranks", default="2,4,8", metavar="P,P", help="default: 2,4,8")
@@ -16,6 +20,13 @@ def add(commands):
     costs.add_argument("--fanout", type=int, default=0, metavar="K")
     costs.add_argument("--radix", type=int, default=0, metavar="K")
     costs.add_argument("--root", type=int, default=0, metavar="R", help="-1 is the last rank")
+    costs.add_argument("--matrix", default="64x64", metavar="WORDS",
+                       help="of a read: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
+                       "grid of 2x3 (default: 64x64)")  # fmt: skip
+    costs.add_argument("--buffer", default="0", metavar="BYTES",
+                       help="of a read: what one request is for at most")  # fmt: skip
+    costs.add_argument("--aggregators", type=int, default=0, metavar="A",
+                       help="of a read: ranks that read for all")  # fmt: skip
     costs.set_defaults(call=call)
 
 
@@ -30,7 +41,9 @@ def call(options):
     for name in names:
         rows += promises(name, ranks=ranks_of(options.ranks), count=options.count,
                          segment=bytes_of(options.segment), fanout=options.fanout,
-                         radix=options.radix, root=options.root)  # fmt: skip
+                         radix=options.radix, root=options.root, matrix=options.matrix,
+                         buffer=bytes_of(options.buffer),
+                         aggregators=options.aggregators)  # fmt: skip
     print(as_text(rows))
     broken = sum(not row.kept for row in rows)
     print(f"\n{len(rows) - broken} of {len(rows)} as the header says")

@@ -3,8 +3,7 @@ meetings ranks disagree in, or are not all in."""
 
 import numpy as np
 
-from mpilab.recording import COLLECTIVE, ERR_TRUNCATE, operations
-from mpilab.result import DONE
+from mpilab.recording import COLLECTIVE, ERR_TRUNCATE, joined, operations
 
 LOOKED_AT = 200  # so many meetings are told, the earliest first
 
@@ -35,9 +34,12 @@ def incomplete(evidence):
 
 def _disagree(records, begins):
     differ = np.zeros(len(begins), bool)
-    for name in ("operation", "peer", "bytes"):
+    # In a call on a file, each rank has its own view, and asks for as much as it likes.
+    of_file = [code for code, name in operations().items() if name.startswith("MPI_File_")]
+    may_differ = np.isin(records["operation"][begins], of_file)
+    for name, free in (("operation", False), ("peer", False), ("bytes", may_differ)):
         least = np.minimum.reduceat(records[name], begins)
-        differ |= least != np.maximum.reduceat(records[name], begins)
+        differ |= (least != np.maximum.reduceat(records[name], begins)) & ~np.asarray(free)
     return differ
 
 
@@ -50,7 +52,7 @@ def _meetings(evidence, chosen):
 
     `chosen` takes the records of all, and where in them each meeting begins.
     """
-    records, owner, index = _records(evidence)
+    records, owner, index = evidence.collectives
     if not len(records):
         return
     same = (np.diff(records["sequence"].astype("i8")) == 0) & (
@@ -68,22 +70,20 @@ def _meetings(evidence, chosen):
                for at in range(begins[meeting], ends[meeting])]  # fmt: skip
 
 
-def _records(evidence):
-    """(records, their ranks, their indices) of all collectives, meeting by meeting."""
-    freed = [number for number, name in operations().items() if name == "MPI_Comm_free"]
-    found, owners, indices = [], [], []
-    for number, rank in enumerate(evidence.ranks):
-        if rank is not None:
-            records = rank.records
-            met = (records["flags"] & COLLECTIVE != 0) & (records["communicator"] != 0)
-            if evidence.result.outcome == DONE:  # who does not free is told of as a leak
-                met &= ~np.isin(records["operation"], freed)
-            index = np.flatnonzero(met & (records["members"] > 1))
-            found.append(records[index])
-            owners.append(np.full(len(index), number))
-            indices.append(index)
-    if not found:
-        return (), (), ()
-    records, owner, index = map(np.concatenate, (found, owners, indices))
+def all_collectives(ranks, *, done):
+    """(records, their ranks, their indices) of all collectives of `ranks`, meeting by meeting.
+
+    done   the run came to its end: who does not free is told of as a leak.
+    """
+    records, owner = joined(ranks)
+    met = (records["flags"] & COLLECTIVE != 0) & (records["communicator"] != 0)
+    met &= records["members"] > 1
+    if done and met.any():
+        freed = [number for number, name in operations().items()
+                 if name in ("MPI_Comm_free", "MPI_File_close")]  # fmt: skip
+        met &= ~np.isin(records["operation"], freed)
+    chosen = np.flatnonzero(met)
+    index = chosen - np.searchsorted(owner, owner[chosen])  # the first one of each rank is number 0
+    records, owner = records[chosen], owner[chosen]
     order = np.lexsort((owner, records["sequence"], records["communicator"]))
     return records[order], owner[order], index[order]

@@ -1,4 +1,5 @@
-"""Wrong results of collectives whose buffers hold a block from each rank: allgather and gather."""
+"""Wrong results of collectives whose buffers hold a block from each rank: allgather, gather and
+alltoallv."""
 
 from dataclasses import replace
 
@@ -9,13 +10,15 @@ from mpilab.diagnosis import arrivals, deliveries, fills, shares, unfinished, wo
 from mpilab.diagnosis.certain import OWN_MISSING
 from mpilab.diagnosis.model import Table
 from mpilab.diagnosis.pictures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG
-from mpilab.expected import GUARD_BYTES, block_places
+from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places
 
 DISPLACED, NEVER = "blocks in the wrong place", "blocks never written"
 SHOWN_RANKS = 16
 _OWN = {
     "allgather": "Every rank also has to put its own block into its receive buffer, unless sendbuf "
     "is MPI_IN_PLACE: place_own_block in mpilab.h does that.",
+    "alltoallv": "Every rank also has to copy its block for itself, from sdispls[rank] to "
+    "rdispls[rank], unless sendbuf is MPI_IN_PLACE.",
     "gather": "The root also has to put its own block into its receive buffer, unless sendbuf is "
     "MPI_IN_PLACE: place_own_block in mpilab.h does that.",
 }
@@ -77,6 +80,8 @@ def with_cause(evidence, case, found, codes):
         displaced = np.flatnonzero((codes == ELSEWHERE).any(axis=1)).tolist()
         told = arrivals.from_any_rank(evidence, displaced)
         return found if told is None else replace(found, hint=told[0], places=told[1])
+    if COLLECTIVES[case.collective].exchanges:
+        return found  # mpilab.diagnosis.exchanges has looked at what lies there
     wrong = np.argwhere(codes == WRONG).tolist()
     held = fills.fills(case, evidence.result.outputs, wrong)
     if 4 * len(held) >= int((codes != RIGHT).sum()):
@@ -89,7 +94,8 @@ def with_cause(evidence, case, found, codes):
 def _elsewhere(case, outputs, differences):
     """A hint on where the data of a wrong block lies instead, or ''."""
     layout = datatype(case.datatype)[1]
-    if layout.extent != layout.size or case.block_bytes < 4:
+    alike = not COLLECTIVES[case.collective].exchanges
+    if layout.extent != layout.size or case.block_bytes < 4 or not alike:
         return ""
     expected = case.expected()
     partly = ""

@@ -22,6 +22,8 @@ SIZES = {
     "bcast": "one buffer, of count elements",
     "reduce": "a receive buffer of count elements, and only at the root",
     "allreduce": "a receive buffer of count elements",
+    "alltoallv": "recvcounts[i] elements from element rdispls[i] on, for each rank i",
+    "read": "room for the rows of this rank's part by its columns",
     "barrier": "no buffer at all",
 }
 _EXTENT_HINT = (
@@ -60,7 +62,7 @@ def _is_packed(case, outputs, wrong):
     expected = case.expected()
     places = _packed_elements(case, layout) if is_single(case) else _packed_blocks(case, layout)
     for rank, block in wrong:
-        for right, packed in places(block):
+        for right, packed in places(rank, block):
             memory = outputs[rank].received
             here = expected[rank][right]
             if packed[-1] < memory.size and (memory[packed] == here).all():
@@ -69,10 +71,12 @@ def _is_packed(case, outputs, wrong):
 
 
 def _packed_blocks(case, layout):
-    def places(block):
-        if block:
-            begin = GUARD_BYTES + block * case.count * layout.size
-            yield block_places(case, block), begin + layout.offsets(case.count)
+    def places(rank, block):
+        right = block_places(case, block, rank)
+        elements = len(right) // layout.size
+        first = (int(right[0]) - GUARD_BYTES) // layout.extent if elements else 0
+        if first:
+            yield right, GUARD_BYTES + first * layout.size + layout.offsets(elements)
 
     return places
 
@@ -80,7 +84,7 @@ def _packed_blocks(case, layout):
 def _packed_elements(case, layout):
     one = layout.offsets(1)
 
-    def places(_):
+    def places(_rank, _block):
         for element in range(1, case.count):
             begin = GUARD_BYTES + element * layout.size
             yield GUARD_BYTES + element * layout.extent + one, begin + one

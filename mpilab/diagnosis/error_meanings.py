@@ -1,6 +1,6 @@
 """What an error of each class means, in a student's words, and what to do about it."""
 
-from mpilab.diagnosis import given, no_such_rank, unset_requests, words
+from mpilab.diagnosis import file_errors, given, no_such_rank, unset_requests, words
 from mpilab.recording import ANY
 
 # class -> (pattern, what is wrong, what to do)
@@ -66,6 +66,8 @@ def explained(evidence, call, waiting, name):
     """(pattern, what is wrong, what to do) of the call that failed with this class of errors."""
     if (forbidden := evidence.name(call)) in NOT_FOR_KERNELS:
         return AROUND_MPI, *NOT_FOR_KERNELS[forbidden]
+    if (of_file := file_errors.explained(call, name)) is not None:
+        return of_file
     pattern, meaning, hint = MEANINGS.get(name, ("", "", ""))
     if name == "MPI_ERR_TRUNCATE":
         meaning = _truncation(call) or meaning
@@ -87,8 +89,8 @@ def explained(evidence, call, waiting, name):
 
 
 def _no_send_type(case):
-    """Was MPI_DATATYPE_NULL given for sendtype (src_c/harness/allgather.c)?"""
-    return case.in_place and case.collective == "allgather"
+    """Was MPI_DATATYPE_NULL given for sendtype (src_c/harness/allgather.c, alltoallv.c)?"""
+    return case.in_place and case.collective in ("allgather", "alltoallv")
 
 
 def _truncation(call):

@@ -5,14 +5,16 @@ from functools import cached_property
 
 import numpy as np
 
-from mpilab.diagnosis import words
+from mpilab.diagnosis import assemblies, words
 from mpilab.diagnosis.error_classes import NUMBERS
 from mpilab.diagnosis.error_classes import name as error_name
 from mpilab.diagnosis.model import Place, Table
 from mpilab.hang import BLOCKED, COMPUTING, FINISHED, POLLING, calls_of
+from mpilab.recorded_calls import call_of
 from mpilab.recording import ANY, NOBODY, POLLS, WAITS, operations
+from mpilab.result import DONE
 from mpilab.sites import lines_of, source_line
-from mpilab.traffic import EXCHANGES, Traffic, call_of, communicator_of
+from mpilab.traffic import EXCHANGES, Traffic, communicator_of
 
 CELL = "cell"  # what mpilab.build calls the source of a notebook's cell
 LAST_CALLS = 10
@@ -62,6 +64,11 @@ class Evidence:
             return []
         indices = range(len(recorded.records)) if chosen is None else chosen
         return [call_of(recorded, rank, index) for index in indices]
+
+    @cached_property
+    def collectives(self):
+        """(records, their ranks, their indices) of all collectives, meeting by meeting."""
+        return assemblies.all_collectives(self.ranks, done=self.result.outcome == DONE)
 
     def names(self, rank):
         """Names of the calls that `rank` has made, each once."""
@@ -245,6 +252,8 @@ def _partners(sent, got):
 
 def partner(call):
     """(peer, tag, bytes) of a Call as a table shows them."""
+    if call.moves_file:
+        return f"at byte {call.offset}" if call.offset >= 0 else "", "", call.bytes
     if call.collective:
         root = f"root {call.peer}" if call.peer >= 0 else ""
         return root, "", call.bytes if call.bytes > 0 else ""

@@ -7,6 +7,8 @@ had come is known wherever it lies.
 from collections import Counter
 from typing import NamedTuple
 
+import numpy as np
+
 from mpilab.diagnosis import deliveries
 from mpilab.expected import COLLECTIVES, block_places
 
@@ -38,8 +40,8 @@ def fills(case, outputs, wrong):
         return []
     held = {}  # the beginning of a block is enough to find it, and much less to keep
     for rank, block in wrong[:LOOKED_AT]:
-        memory, places = outputs[rank].received, block_places(case, block)
-        if places[-1] < memory.size:
+        memory, places = outputs[rank].received, block_places(case, block, rank)
+        if len(places) >= LEAST_BYTES and places[-1] < memory.size:
             held.setdefault(memory[places[:BEGINNING]].tobytes(), []).append((rank, block))
     found = []
     for source in range(case.ranks):
@@ -47,10 +49,10 @@ def fills(case, outputs, wrong):
         for slot in range(COLLECTIVES[case.collective].blocks(case, source).received):
             if case.in_place and slot == source:
                 continue
-            data = before[block_places(case, slot)]
+            data = before[block_places(case, slot, source)]
             for rank, block in held.get(data[:BEGINNING].tobytes(), ()):
-                whole = outputs[rank].received[block_places(case, block)]
-                if (rank, block) != (source, slot) and (whole == data).all():
+                whole = outputs[rank].received[block_places(case, block, rank)]
+                if (rank, block) != (source, slot) and np.array_equal(whole, data):
                     found.append(Fill(rank, block, source, slot))
     return sorted(found)
 

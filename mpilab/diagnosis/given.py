@@ -7,7 +7,8 @@ LINES = 400
 # The buffer that only the root has, and the one for which the root may be given MPI_IN_PLACE.
 _OF_THE_ROOT = {"gather": ("recvbuf", "receive"), "reduce": ("recvbuf", "receive"),
                 "scatter": ("sendbuf", "send")}  # fmt: skip
-_TUNABLES = {"segment": "segment_bytes", "fanout": "fanout", "radix": "radix"}
+_TUNABLES = {"segment": "segment_bytes", "fanout": "fanout", "radix": "radix",
+             "budget": "budget_bytes"}  # fmt: skip
 
 
 def null_buffer(case, rank):
@@ -33,10 +34,12 @@ def in_place(case):
             "MPI_IN_PLACE is no address: with it the root has no receive buffer, and its own block "
             "stays where it is. Ask for recvbuf == MPI_IN_PLACE before you use recvbuf."
         )
-    where = "" if case.collective in ("allgather", "allreduce") else " at the root"
-    own = "data are" if COLLECTIVES[case.collective].reduces else "block is"
+    where = "" if case.collective in ("allgather", "allreduce", "alltoallv") else " at the root"
+    own = "your data are" if COLLECTIVES[case.collective].reduces else "your block is"
+    if COLLECTIVES[case.collective].exchanges:
+        own = "what you send is"
     return (
-        f"MPI_IN_PLACE is no address: with it there is no send buffer{where}, and your {own} in "
+        f"MPI_IN_PLACE is no address: with it there is no send buffer{where}, and {own} in "
         "the receive buffer already. Ask for sendbuf == MPI_IN_PLACE before you read from sendbuf."
     )
 

@@ -10,8 +10,10 @@ from mpilab.recording import LEAKED, NONBLOCKING
 
 SHOWN = 16
 REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
+SPLIT, FILE = "split collective", "file"
 PATTERNS = {
     REQUEST: "request leaked", COMMUNICATOR: "communicator leaked", DATATYPE: "datatype leaked",
+    SPLIT: "split collective never ended", FILE: "file never closed",
     MESSAGE: "unexpected message",
 }  # fmt: skip
 HINTS = {
@@ -19,10 +21,19 @@ HINTS = {
     "MPI_Waitall, before every return. A persistent one is freed with MPI_Request_free.",
     COMMUNICATOR: "Add MPI_Comm_free(&comm), with the name of your own communicator, before every "
     "return.",
+    SPLIT: "What MPI_File_read_all_begin begins, MPI_File_read_all_end ends: only then are the "
+    "data there. The same goes for the others that end in _begin.",
     DATATYPE: "Add MPI_Type_free(&type) before every return.",
+    FILE: "Add MPI_File_close(&file), with the name of your own file, before every return, on all "
+    "ranks that have opened it.",
     MESSAGE: "One send too many, or one receive too few: the message would be taken for another "
     "one by the next call that receives with this tag.",
 }  # fmt: skip
+
+
+# What was never done to it, and what was.
+_DONE_MADE = {REQUEST: ("completed", "started"), SPLIT: ("ended", "begun"),
+              FILE: ("closed", "opened")}  # fmt: skip
 
 
 def leak(evidence):
@@ -31,7 +42,7 @@ def leak(evidence):
     if not found:
         return None
     what, calls = next(iter(found.items()))
-    verb = {MESSAGE: "have sent", REQUEST: "start"}.get(what, "make")
+    verb = {MESSAGE: "have sent", REQUEST: "start", SPLIT: "begin", FILE: "open"}.get(what, "make")
     counted = Counter(
         (call.rank, kind, call.name, evidence.line(call) or "")
         for kind, of_kind in found.items() for call in of_kind
@@ -97,7 +108,9 @@ def _kind(call):
         return COMMUNICATOR
     if call.name.startswith("MPI_Type_"):
         return DATATYPE
-    return REQUEST
+    if call.name == "MPI_File_open":
+        return FILE
+    return SPLIT if call.name.endswith("_begin") else REQUEST
 
 
 def _unexpected(evidence):
@@ -142,9 +155,10 @@ def _clause(evidence, what, calls):
         return (f"{number} that {words.ranks(who)} sent to {whom}{where} {was} never "
                 "received")  # fmt: skip
     maybe = "probably " if what == COMMUNICATOR and not _final(evidence, who) else ""
-    done = "completed" if what == REQUEST and calls[0].flags & NONBLOCKING else "freed"
+    done, made = _DONE_MADE.get(what, ("freed", "made"))
+    if what == REQUEST and not calls[0].flags & NONBLOCKING:
+        done = "freed"
     things = f"{len(calls)} {what}s" if many else f"a {what}"
-    made = "started" if what == REQUEST else "made"
     return f"{words.ranks(who)} {maybe}never {done} {things} {made}{where}"
 
 

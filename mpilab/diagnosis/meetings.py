@@ -23,6 +23,13 @@ FROM_ROOT = ("MPI_Bcast", "MPI_Ibcast", "MPI_Scatter", "MPI_Iscatter", "MPI_Scat
 TO_ROOT = ("MPI_Gather", "MPI_Igather", "MPI_Gatherv", "MPI_Igatherv", "MPI_Reduce", "MPI_Ireduce")
 
 
+_RULES = {
+    "communicator": "Every rank of a communicator has to call a collective",
+    "file": "Every rank that has opened a file has to make a collective call on it",
+}
+_KEPT_AWAY = "look for an if or a return that keeps one away."
+
+
 def because_of_collectives(found, evidence):
     """The Diagnosis `found` of a run with a wrong result or an MPI error, told by the collective in
     which ranks disagree, where there is one; else `found` as it is.
@@ -62,11 +69,11 @@ def _names_differ(evidence, calls):
     others = [f"{words.ranks(c.rank for c in group)} {conjugated('call', len(group))} "
               f"{name}{evidence.at(group[0])}" for name, group in by_name]  # fmt: skip
     hint = (
-        f"On the same communicator, {words.listing(others)}. All ranks have to call "
+        f"On the same {_ground(calls[0])}, {words.listing(others)}. All ranks have to call "
         "the same collectives in the same order."
     )
     called = words.listing(name for name, _ in by_name)
-    headline = f"ranks call {called} at the same time on one communicator"
+    headline = f"ranks call {called} at the same time on one {_ground(calls[0])}"
     return _match("different collectives", evidence, calls, by_name, hint, headline)
 
 
@@ -129,8 +136,7 @@ def _left_alone(evidence):
             continue
         hint = (
             f"Only {words.ranks(came)} called {call.name}{evidence.at(call)}, "
-            f"{words.ranks(missing)} never did. Every rank of a communicator has to call a "
-            "collective: look for an if or a return that keeps one away."
+            f"{words.ranks(missing)} never did. {_RULES[_ground(call)]}: {_KEPT_AWAY}"
         )
         headline = f"only {words.ranks(came)} called {call.name}"
         places = evidence.places(calls, "call it here")
@@ -192,14 +198,15 @@ def different_communicators(evidence):
         if len(by_communicator) < 2 or not short:
             continue
         said = [f"{words.ranks(c.rank for c in group)}{evidence.at(group[0])} "
-                f"on {_letter(number)}"
+                f"on {_ground(group[0])} {'ABCD'[number]}"
                 for number, (_, group) in enumerate(by_communicator[:4])]  # fmt: skip
         hint = (
             f"{words.ranks(c.rank for c in calls).capitalize()} all call {name}, but on different "
-            f"communicators: {words.listing(said)}. Ranks meet only on the same communicator."
+            f"{_ground(calls[0])}s: {words.listing(said)}. Ranks meet only on the same "
+            f"{_ground(calls[0])}."
         )
         places = evidence.places(calls, "wait here")
-        return Match("different communicators", _sorted_ranks(calls), hint, places)
+        return Match(f"different {_ground(calls[0])}s", _sorted_ranks(calls), hint, places)
     return None
 
 
@@ -216,8 +223,8 @@ def never_entered(evidence):
         hint = (
             f"{words.capital(words.ranks(who))} {conjugated('wait in', len(who))} {call.name}"
             f"{evidence.at(call)}, but {words.ranks(missing)} never "
-            f"{conjugated('call', len(missing))} it: {words.listing(doing)}. Every rank of a "
-            "communicator has to call a collective: look for an if or a return that keeps one away."
+            f"{conjugated('call', len(missing))} it: {words.listing(doing)}. "
+            f"{_RULES[_ground(call)]}: {_KEPT_AWAY}"
         )
         places = evidence.places(inside, "wait here")
         return Match(NEVER_ENTERED, missing, hint, places)
@@ -281,8 +288,9 @@ def _activity(evidence, rank):
     return f"{state.state} after {state.call}{line}"
 
 
-def _letter(number):
-    return f"communicator {'ABCD'[number]}"
+def _ground(call):
+    """On what ranks meet in this collective: 'communicator', or 'file'."""
+    return "file" if call.file and call.name != "MPI_File_open" else "communicator"
 
 
 def _sorted_ranks(calls):

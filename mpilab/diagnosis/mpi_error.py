@@ -229,7 +229,7 @@ def _partner(call):
 
 def _amount(call):
     """(count, bytes) of a call that carries data."""
-    if not (call.sends or call.receives or call.collective):
+    if not (call.sends or call.receives or call.collective or call.moves_file):
         return "", ""
     return call.count, call.bytes
 

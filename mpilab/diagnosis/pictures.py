@@ -27,6 +27,14 @@ class _Remembering(Case):
     """The same case, which computes only once what it expects: with many ranks that is costly."""
 
     @cached_property
+    def _before(self):
+        return super().before()
+
+    def before(self):
+        """As Case.before, made once."""
+        return self._before
+
+    @cached_property
     def _right(self):
         return super().expected()
 
@@ -92,7 +100,7 @@ def _of_blocks(case, outputs):
         if not blocks[rank]:
             codes[rank] = ABSENT
             continue
-        wrong = _wrong_slots(case, output.received, expected[rank], blocks[rank])
+        wrong = _wrong_slots(case, rank, output.received, expected[rank], blocks[rank])
         source[rank, : blocks[rank]] = np.arange(blocks[rank])
         if not wrong:
             continue
@@ -102,7 +110,7 @@ def _of_blocks(case, outputs):
             [whose >= 0, whose == snapshots.UNTOUCHED], [ELSEWHERE, UNTOUCHED], WRONG
         )
         for block in wrong[: max(DETAILED - len(details), 0)]:
-            found = _first_difference(case, expected[rank], output.received, block)
+            found = _first_difference(case, rank, expected[rank], output.received, block)
             details[rank, block] = (
                 f"element {found.element}: expected {found.expected}, got {found.got}"
             )
@@ -152,13 +160,13 @@ def _named(begin, end):
 
 def first_difference(case, outputs, rank, block):
     """The first wrong element of `block` on `rank`; None if the block is right."""
-    return _first_difference(case, case.expected()[rank], outputs[rank].received, block)
+    return _first_difference(case, rank, case.expected()[rank], outputs[rank].received, block)
 
 
-def _first_difference(case, expected, got, block):
+def _first_difference(case, rank, expected, got, block):
     if got.shape != expected.shape:
         return None
-    layout, places = datatype(case.datatype)[1], block_places(case, block)
+    layout, places = datatype(case.datatype)[1], block_places(case, block, rank)
     wrong = np.flatnonzero(got[places] != expected[places])
     if not wrong.size:
         return None
@@ -167,9 +175,9 @@ def _first_difference(case, expected, got, block):
     return Difference(element, _value(case, expected[inside]), _value(case, got[inside]))
 
 
-def _wrong_slots(case, received, expected, blocks):
+def _wrong_slots(case, rank, received, expected, blocks):
     return [i for i in range(blocks)
-            if (received[p := block_places(case, i)] != expected[p]).any()]  # fmt: skip
+            if (received[p := block_places(case, i, rank)] != expected[p]).any()]  # fmt: skip
 
 
 def _value(case, data):

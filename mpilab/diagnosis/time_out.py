@@ -20,9 +20,10 @@ LINES = 4  # so many lines in which ranks were met are shown
 
 def time_out(evidence):
     """The Diagnosis of a run that did not come to its end in time."""
-    computing = [state for state in evidence.states if state.state in (COMPUTING, NOT_BEGUN)]
+    computing = [state for state in evidence.states if state.state == COMPUTING]
+    not_begun = [state for state in evidence.states if state.state == NOT_BEGUN]
     if not computing:
-        return _standstill(evidence)
+        return _never_began(evidence, not_begun) if not_begun else _standstill(evidence)
     looks = {state.rank: _lines_met(evidence, state.rank) for state in computing}
     polls = [state.rank for state in computing if _was_polling(evidence, state.rank)]
     ranks = tuple(state.rank for state in computing)
@@ -38,7 +39,20 @@ def time_out(evidence):
         # Where a rank was met tells more than any rank's last call.
         places=(*_met(evidence, looks), *_last_calls(evidence, ranks)),
         tables=tuple(filter(None, (evidence.doing(), _table(looks)))),
-        notes=_since(evidence, computing),
+        notes=_since(evidence, [*computing, *not_begun]),
+    )
+
+
+def _never_began(evidence, states):
+    """Nobody computes, yet some have not come as far as the kernel."""
+    ranks = tuple(state.rank for state in states)
+    return Diagnosis(
+        TIME_OUT,
+        f"time-out: {words.ranks(ranks)} never began",
+        hint="The kernel was not even called there, so its code is not to blame for that. Run it "
+        "again, with fewer ranks if this machine has a lot to do.",
+        ranks=ranks,
+        tables=(evidence.doing(),),
     )
 
 

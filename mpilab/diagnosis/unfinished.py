@@ -15,8 +15,10 @@ from mpilab.recording import (
     COLLECTIVE,
     LEAKED,
     NONBLOCKING,
+    READS_FILE,
     RECEIVES,
     SENDS,
+    WRITES_FILE,
     operations,
 )
 from mpilab.sites import source_line
@@ -51,11 +53,12 @@ def unfinished(evidence):
             chosen = (flags & (LEAKED | NONBLOCKING | CANCELLED)) == LEAKED | NONBLOCKING
             chosen &= (records["done_ns"] == 0) & (records["error"] == 0)
             found += evidence.calls(number, np.flatnonzero(chosen).tolist())
-    return found
+    # A split collective is no request: mpilab.diagnosis.leaks tells of it.
+    return [call for call in found if not call.name.endswith("_begin")]
 
 
 def bring_data(evidence, calls):
-    """Those of the unfinished `calls` that data of others were coming in by."""
+    """Those of the unfinished `calls` that data of others, or of a file, were coming in by."""
     under_way = {
         (sent.communicator, sent.peer, peer, tag)
         for sent in evidence.traffic.sent
@@ -63,7 +66,7 @@ def bring_data(evidence, calls):
     }  # fmt: skip
     return [
         call for call in calls
-        if call.flags & COLLECTIVE or (
+        if call.flags & (COLLECTIVE | READS_FILE) or (
             call.flags & RECEIVES
             and (call.communicator, call.rank, call.peer, call.tag) in under_way)
     ]  # fmt: skip
@@ -126,7 +129,8 @@ def _started(records):
     """Which of a rank's records start something: bool [records]."""
     flags = records["flags"]
     started = (flags & NONBLOCKING != 0) & (records["error"] == 0)
-    return started & (flags & (SENDS | RECEIVES | COLLECTIVE) != 0)
+    moving = SENDS | RECEIVES | COLLECTIVE | READS_FILE | WRITES_FILE
+    return started & (flags & moving != 0)
 
 
 def _waits(evidence, rank, since):

@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from mpilab.diagnosis import arrivals, by_blocks, certain, parts, single, unfinished, words
+from mpilab.diagnosis import (
+    arrivals,
+    by_blocks,
+    certain,
+    exchanges,
+    parts,
+    reads,
+    single,
+    unfinished,
+    words,
+)
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.diagnosis.pictures import (
     ABSENT,
@@ -15,6 +25,7 @@ from mpilab.diagnosis.pictures import (
     picture,
     remembering,
 )
+from mpilab.expected import COLLECTIVES
 from mpilab.harness import compare
 
 __all__ = ["ABSENT", "ELSEWHERE", "RIGHT", "UNTOUCHED", "WRONG", "first_difference", "grid",
@@ -28,6 +39,8 @@ def wrong_result(evidence):
     differences = compare(case, outputs)
     if not differences:
         return None
+    if COLLECTIVES[case.collective].reads:
+        return reads.wrong_read(evidence, case, differences)
     explain = _of_single_blocks if parts.is_single(case) else _of_many_blocks
     return explain(evidence, case, differences)
 
@@ -36,6 +49,10 @@ def _of_many_blocks(evidence, case, differences):
     outputs = evidence.result.outputs
     drawn = picture(case, outputs)
     pattern, hint = certain.explain(case, outputs, differences)
+    is_known = False
+    if not pattern and COLLECTIVES[case.collective].exchanges:
+        pattern, hint = exchanges.explain(case, outputs, differences)
+        is_known = bool(pattern)
     pattern = pattern or by_blocks.pattern(differences, drawn.grid)
     found = _diagnosis(
         differences, by_blocks.headline(differences, drawn.grid), pattern,
@@ -45,6 +62,8 @@ def _of_many_blocks(evidence, case, differences):
     )  # fmt: skip
     if pattern in certain.PATTERNS:
         return found
+    if is_known:
+        return unfinished.as_the_cause(evidence, found) or found
     return by_blocks.with_cause(evidence, case, found, drawn.grid)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 # The modules register their probes when they are imported.
-from mpilab.doctor import base, extras, grading, machine, ranks  # noqa: F401
+from mpilab.doctor import base, emulated, extras, grading, machine, ranks  # noqa: F401
 from mpilab.doctor.check import FAILED, MISSING, PROBES, Check, Surroundings
 from mpilab.errors import MpilabError
 

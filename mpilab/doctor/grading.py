@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-from pathlib import Path
 
 from mpilab.build import ROOT
 from mpilab.doctor.check import (
@@ -56,47 +55,3 @@ def grading_limits(around):
         return Finding(WARNING, description, "run the grader as root, or in a session of systemd "
                        "(systemd-run --user works), for limits that hold")  # fmt: skip
     return Finding(OK, description)
-
-
-# In namespaces of its own: a bridge, a pair of interfaces, a limit of speed; then delay.
-_NETWORK = """
-set -e
-ip link set lo up
-ip link add sw0 type bridge
-ip link add left type veth peer name right
-ip link set left master sw0 up
-tc qdisc add dev left root tbf rate 200mbit burst 20k latency 100ms && echo tbf || true
-tc qdisc add dev right root netem delay 1ms && echo netem || true
-mount -t tmpfs shm /dev/shm && echo shm
-hostname n1 && echo uts
-"""
-
-
-@probe("emulated-hosts", limit=6,
-       why="labs 03 and 04 on several hosts of this machine: without them on one host, or "
-           "in SimGrid")  # fmt: skip
-def emulated_hosts(around):
-    """Namespaces with a network of their own, and links that can be slowed down."""
-    tools = [name for name in ("unshare", "nsenter", "ip", "tc") if not _find(name)]
-    if tools:
-        return Finding(MISSING, f"not found: {', '.join(tools)}", install("namespaces"))
-    flags = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
-    command = [_find("unshare"), "--user", "--map-root-user", *flags, "sh", "-c", _NETWORK]
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    said = around.run(command, environment={**os.environ, "PATH": path})
-    made = said.stdout.split()
-    if said.code != 0 or "uts" not in made:
-        return Finding(FAILED, f"no namespaces with a network: {trouble(said)}", namespace_remedy())
-    if "tbf" not in made:
-        return Finding(WARNING, "hosts can be made, but links cannot be slowed down (no tbf)",
-                       "a kernel with CONFIG_NET_SCH_TBF: modprobe sch_tbf")  # fmt: skip
-    shaping = (
-        "speed (tbf) and delay (netem)" if "netem" in made else "speed (tbf); no delay (netem)"
-    )
-    return Finding(OK, f"user and network namespaces; links of a given {shaping}")
-
-
-def _find(name):
-    """The programs of the system are not on everybody's PATH."""
-    beside = (Path(folder) / name for folder in ("/usr/sbin", "/sbin"))
-    return shutil.which(name) or next((str(path) for path in beside if path.exists()), None)

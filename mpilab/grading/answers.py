@@ -68,8 +68,8 @@ def lift(trusted, submitted):
         name = _grade_id(cell)
         if name in wanted:
             named.setdefault(name, []).append((position, _newlines(cell.source)))
-        elif name is None:
-            unnamed.setdefault(cell.get("id"), []).append((position, _newlines(cell.source)))
+        elif name is None and isinstance(cell.get("id"), str):
+            unnamed.setdefault(cell.id, []).append((position, _newlines(cell.source)))
 
     answers, problems = {}, []
     for name, cell in wanted.items():

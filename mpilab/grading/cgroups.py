@@ -66,7 +66,7 @@ def create(version, memory, processes, root=ROOT):
 
     Raises OSError where this process may not create one.
     """
-    name = f"mpilab-{os.getpid()}-{os.urandom(4).hex()}"
+    name = f"mpilab-{os.getpid()}-{os.urandom(4).hex()}-{_process_space()}"
     make = {"v1": _create_v1, "v2": _create_v2}[version]
     group = make(root, name)
     try:
@@ -87,14 +87,21 @@ def sweep(root=ROOT):
     folders = {"v1": _own_groups(root).values(), "v2": [root]}.get(available(root), ())
     for folder in folders:
         for name in os.listdir(folder):
-            kit, _, rest = name.partition("-")
-            keeper = rest.partition("-")[0]
+            kit, keeper, *_, space = [*name.split("-"), "", ""][:4]
             if kit != "mpilab" or not keeper.isdigit() or os.path.exists(f"/proc/{keeper}"):
                 continue
+            if space not in ("", _process_space()):
+                continue  # that keeper, alive or not, is none that we could see
             try:
                 os.rmdir(f"{folder}/{name}")
             except OSError:
                 continue  # its last processes are still dying; the next sweep gets it
+
+
+def _process_space():
+    """Which PID namespace we are in: containers that share the control groups count processes each
+    for itself."""
+    return str(os.stat("/proc/self/ns/pid").st_ino)
 
 
 def _create_v1(root, name):

@@ -10,12 +10,15 @@ from pathlib import Path
 import nbformat
 
 from mpilab import build
+from mpilab.errors import Ungradable
 from mpilab.grading.errand import send_inside
+from mpilab.grading.notebooks import read, with_outputs
 from mpilab.grading.sandbox import Limits
 
 CELL_SECONDS = 45
 LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
                 memory=3 << 30)  # fmt: skip
+EXECUTED = "executed.ipynb"
 ROOT = build.ROOT
 # The last one tells which cores are close to each other; it says nothing about users.
 READABLE = (ROOT / "mpilab", ROOT / "src_c", ROOT / "data", ROOT / "hostfiles",
@@ -48,15 +51,16 @@ def execute(notebook, parameters, sandbox):
         readable=READABLE,
         ranks=4,
         limits=LIMITS,
-        collect=["executed.ipynb"],
+        collect=[EXECUTED],
     )
     return Execution(_notebook(outcome), _note(outcome))
 
 
 def _notebook(outcome):
+    """What came out, which a cell may have written itself; None if nothing did, or half a file."""
     try:
-        return nbformat.reads(outcome.files["executed.ipynb"].decode(), as_version=4)
-    except (KeyError, ValueError):  # nothing came out, or half of a file
+        return with_outputs(read(outcome.files[EXECUTED], EXECUTED))
+    except (KeyError, Ungradable):
         return None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jinja2
 
+from mpilab.grading.decisions import POINTS
 from mpilab.grading.release import answer_id
 from mpilab.plain import plain
 from mpilab.verdict import FAIL, MANUAL, PASS, UNGRADABLE
@@ -46,7 +47,8 @@ _LABELS = {
     "fanout": "fan-out",
 }
 # Evidence that has a place of its own on the page.
-_CASE = ("ranks", "count", "datatype", "root", "op", "segment", "fanout", "radix", "reproduce")
+_CASE = ("ranks", "count", "datatype", "root", "op", "segment", "fanout", "radix", "places",
+         "reproduce")  # fmt: skip
 _SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
 
 
@@ -68,20 +70,15 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
     answers = answers or {}
     views = recording_views or {}
     exercises = [
-        _exercise_view(exercise, answers.get(exercise.exercise), views.get(exercise.exercise, ()))
-        for exercise in verdict.exercises
+        exercise_view(
+            exercise, number, answers.get(exercise.exercise), views.get(exercise.exercise, ())
+        )
+        for number, exercise in enumerate(verdict.exercises, start=1)
     ]
-    items = [item for exercise in verdict.exercises for item in exercise.items]
-    return _template().render(
+    return template("feedback.html.j2").render(
         student=plain(verdict.student),
         lab=plain(lab_title or verdict.lab),
-        status=verdict.status,
-        status_words=_STATUS[verdict.status],
-        reason=plain(verdict.reason),
-        total=_points(verdict.total),
-        out_of=_points(sum(item.points for item in items)) if items else "",
-        passed=sum(item.outcome == PASS for item in items),
-        count=len(items),
+        mark=mark_view(verdict),
         exercises=exercises,
         printed=printed(notebook) if notebook is not None else [],
         note=plain(note),
@@ -120,7 +117,8 @@ def printed(notebook):
 
 
 @cache
-def _template():
+def template(name):
+    """The template of this name, beside this module; whatever it is given is escaped."""
     # select_autoescape goes by file name and would not escape in a '.j2'.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -129,15 +127,40 @@ def _template():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("feedback.html.j2")
+    return environment.get_template(name)
 
 
-def _exercise_view(exercise, answer, views):
+def mark_view(verdict):
+    """The marks of a SubmissionVerdict or an Effective, for the template."""
+    items = [item for exercise in verdict.exercises for item in exercise.items]
+    late = getattr(verdict, "late", None)
+    decision = getattr(verdict, "decision", None)
+    said = [f"The total was set by a person: {plain(decision.reason)}"] if decision else []
+    if late and verdict.penalty:
+        said.append(plain(late.reason))
+    return {
+        "status": verdict.status,
+        "status_words": _STATUS[verdict.status],
+        "reason": plain(verdict.reason),
+        "total": _points(verdict.total),
+        "out_of": _points(sum(item.points for item in items)) if items else "",
+        "passed": sum(item.outcome == PASS for item in items),
+        "count": len(items),
+        "penalty": _points(verdict.penalty) if late and verdict.penalty else "",
+        "said": said,
+    }
+
+
+def exercise_view(exercise, number, answer=None, views=()):
+    """An ExerciseVerdict or EffectiveExercise, the lab's number `number`, for the template."""
+    decision = getattr(exercise, "decision", None)
     order = list(_OUTCOMES)
     items = sorted(exercise.items, key=lambda item: order.index(item.outcome))
     lines = {line for item in items if item.outcome != PASS for line in _marked(item.evidence)}
     return {
         "id": exercise.exercise,
+        "number": number,
+        "said": f"The points were set by a person: {plain(decision.reason)}" if decision else "",
         "title": plain(exercise.title or exercise.exercise),
         "awarded": _points(exercise.awarded),
         "points": _points(exercise.points),
@@ -164,16 +187,29 @@ def _told_once(items):
 
 def _item_view(item, answer):
     symbol, word = _OUTCOMES[item.outcome]
+    style, reason, decision = item.outcome, item.reason, getattr(item, "decision", None)
+    if decision is not None:
+        symbol, style = "✎", "given"
+        word, reason = _by_a_person(decision, item)
     return {
         "title": plain(item.title or item.item),
         "outcome": item.outcome,
         "symbol": symbol,
         "word": word,
+        "style": style,
         "awarded": _points(item.awarded),
         "points": _points(item.points),
-        "reason": plain(item.reason),
+        "reason": plain(reason),
         "evidence": _evidence_view(item, answer) if _shown(item.evidence) else None,
     }
+
+
+def _by_a_person(decision, item):
+    """(word, reason) of an item whose points a person has given."""
+    if decision.kind == POINTS:
+        return "read by a person", decision.reason
+    judged = f" (before: {_OUTCOMES[item.outcome][1]}. {item.reason})" if item.reason else ""
+    return "set by a person", f"{decision.reason}{judged}"
 
 
 def _evidence_view(item, answer):
@@ -201,7 +237,7 @@ def _evidence_view(item, answer):
     image = None
     if evidence.get("svg"):
         alt = evidence.get("svg_alt") or f"Picture of what happened: {item.reason or item.title}"
-        image = _image(evidence["svg"], alt, "")
+        image = _image(evidence["svg"], alt, "What the ranks called, step by step")
     return {
         "pairs": pairs,
         "tables": tables,

@@ -9,17 +9,20 @@ import os
 import queue
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import nbformat
 
 from mpilab import __version__, exercises
 from mpilab.build import ROOT
-from mpilab.errors import InputError, MpilabError, Ungradable
+from mpilab.errors import InputError, MpilabError, SetupError, Ungradable
 from mpilab.grading import gradebook as books
-from mpilab.grading import marks
+from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
+from mpilab.grading.effective import effective
+from mpilab.grading.essence import essence
 from mpilab.grading.execute import execute
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import Referee
@@ -27,7 +30,12 @@ from mpilab.grading.release import trusted
 from mpilab.grading.sandbox import open_sandbox
 from mpilab.grading.submission import find_submissions, parse
 from mpilab.judge import ungradable
-from mpilab.verdict import SubmissionVerdict
+from mpilab.simulated import build as simulated
+from mpilab.verdict import MANUAL, SubmissionVerdict
+from mpilab.whole_file import write_whole
+
+# Of cases that came out differently in simulation and on Open MPI: OUT/differences/STUDENT/…
+DIFFERENCES = "differences"
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,21 @@ class Assignment:
         """{exercise id: points that can be had}."""
         return {exercise.id: exercise.points for exercise in self.rubric.exercises}
 
+    @cached_property
+    def digest(self):
+        """What identifies lab, rubric and grader, as a hash: verdicts under different ones cannot
+        stand side by side."""
+        return books.key(nbformat.writes(self.notebook), self.rubric.digest_text, __version__)
+
+    @cached_property
+    def parts(self):
+        """{exercise id: what identifies all that a verdict on it depends on, as a hash}: what it
+        asks and the stub of its answer, but not the hidden seeds, which change with any word of
+        the rubric."""
+        stubs = answer_cells(self.notebook)
+        return {exercise.id: books.key(essence(exercise), stubs[exercise.id], __version__)
+                for exercise in self.rubric.exercises}  # fmt: skip
+
     def key(self, submission):
         """What a verdict depends on, as a hash."""
         return books.key(submission.digest, nbformat.writes(self.notebook),
@@ -69,7 +92,8 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Report:
-    """What `grade` did: verdicts of the whole class, in order, and which students were graded."""
+    """What `grade` did: verdicts of the whole class as they count, in order, which students were
+    graded, and notes on pages that the marks of people could not be put on."""
 
     verdicts: list
     graded: list
@@ -77,6 +101,7 @@ class Report:
     out: Path
     seconds: float
     sandbox: str
+    notes: tuple = ()
 
     @property
     def table(self):
@@ -84,12 +109,14 @@ class Report:
         return marks.mark_table(self.verdicts, self.assignment.points)
 
 
-def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT):
+def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT,
+          share=None):  # fmt: skip
     """Grade all submissions of `lab` below `submissions` into the directory `out`; Report.
 
     Leaves gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` submissions are
-    graded at a time. Raises InputError and SetupError before any work is done; what goes wrong
-    with one submission makes that one ungradable, with the reason.
+    graded at a time. With share=(k, n) only the k-th of n shares is graded (see `part_of`), for
+    mpilab.grading.merge to put together. Raises InputError and SetupError before any work is done;
+    what goes wrong with one submission makes that one ungradable, with the reason.
     """
     from tqdm.auto import tqdm
 
@@ -97,13 +124,12 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
     jobs = jobs or len(os.sched_getaffinity(0)) + 1
     started = time.monotonic()
     assignment = Assignment.load(lab, root)
-    found = find_submissions(submissions, lab)
-    # In the sandbox nobody may write: what is compiled now is not compiled for each submission.
-    compileall.compile_dir(ROOT / "mpilab", quiet=1)
+    found = part_of(find_submissions(submissions, lab), share)
     sandboxes = queue.SimpleQueue()
     for slot in range(jobs):
         sandbox = open_sandbox(unsafe=unsafe, slot=slot)
         sandboxes.put(sandbox)
+    prepare(assignment)
     out = Path(out)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
     with books.Gradebook(out / "gradebook.sqlite") as book:
@@ -126,19 +152,58 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        students = {submission.student for submission in found}
-        verdicts = marks.in_order([v for v in book.verdicts(lab) if v.student in students])
+        book.list_class(lab, {submission.student: "" for submission in found})
+        verdicts = marks.in_order(effective(book, lab))
+        notes = pages.refresh_pages(book, verdicts, out)
     marks.write_csv(verdicts, out / "grades.csv", assignment.points)
     graded = [submission.student for submission in todo]
     return Report(
-        verdicts, graded, assignment, out, time.monotonic() - started, sandbox.description
+        verdicts,
+        graded,
+        assignment,
+        out,
+        time.monotonic() - started,
+        sandbox.description,
+        tuple(notes),
     )
 
 
+def prepare(assignment):
+    """Build what judging needs, before anything runs in a sandbox."""
+    _prepare_simulation(assignment)
+    # In the sandbox nobody may write: what is compiled now is not compiled for each submission.
+    compileall.compile_dir(ROOT / "mpilab", quiet=1)
+
+
+def _prepare_simulation(assignment):
+    """Build what simulations need; SetupError where the rubric needs them and there is none."""
+    if simulated.available():
+        simulated.kernels()
+    elif any(exercise.needs_simulation for exercise in assignment.rubric.exercises):
+        simulated.tool("smpirun")
+
+
+def part_of(submissions, share):
+    """The k-th of n shares of a list, for share=(k, n) with k from 1 to n: k, k + n, k + 2n, …; all
+    of it for None. Raises InputError for other numbers."""
+    if share is None:
+        return submissions
+    part, parts = share
+    if not 1 <= part <= parts:
+        raise InputError(
+            f"share {part}/{parts}: there is none; write 1/{max(parts, 1)} to "
+            f"{max(parts, 1)}/{max(parts, 1)}"
+        )
+    return submissions[part - 1 :: parts]
+
+
 def _standing(book, assignment, submission):
-    """The verdict that still stands, or None: new, changed, or held up by the machine before."""
+    """The verdict that still stands, or None: new, changed, held up by the machine before, or given
+    by an older mpilab that did not keep the texts which a person has to read."""
     verdict = book.find(submission.student, assignment.key(submission))
     if verdict is None or (verdict.status == "ungradable" and not verdict.reason):
+        return None
+    if any(each.answer is None and MANUAL in each.outcomes() for each in verdict.exercises):
         return None
     return verdict
 
@@ -147,19 +212,33 @@ def _grade_one(assignment, submission, sandboxes, book, out):
     started = time.monotonic()
     sandbox = sandboxes.get()
     try:
-        verdict, page = judge(assignment, submission, sandbox)
+        keep = out / DIFFERENCES / submission.student
+        verdict, page = judge(assignment, submission, sandbox, keep=keep)
     finally:
         sandboxes.put(sandbox)
     feedback = out / "feedback" / f"{submission.student}.html"
-    partial = feedback.with_suffix(".part")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(feedback)
+    write_whole(feedback, page)
     book.record(verdict, assignment.key(submission), feedback=str(feedback.relative_to(out)),
-                seconds=time.monotonic() - started)  # fmt: skip
+                seconds=time.monotonic() - started, assignment=assignment.digest,
+                submission=submission.digest)  # fmt: skip
 
 
-def judge(assignment, submission, sandbox):
-    """(SubmissionVerdict, feedback page as HTML) of one submission."""
+def _judged(referee, exercise, source, blank):
+    """The referee's verdict. What the referee fails over, one answer made it fail over: nobody
+    else's marks wait for that, and nobody loses points by it."""
+    try:
+        return referee.judge(exercise, source, blank=blank)
+    except SetupError:
+        raise
+    except Exception as error:
+        return ungradable(exercise, f"the grader failed: {type(error).__name__}: {error}")
+
+
+def judge(assignment, submission, sandbox, keep=None):
+    """(SubmissionVerdict, feedback page as HTML) of one submission.
+
+    keep   a directory for what the referee keeps (mpilab.grading.referee.Referee).
+    """
     rubric = assignment.rubric
     try:
         submitted = parse(submission)
@@ -169,7 +248,10 @@ def judge(assignment, submission, sandbox):
             submission.student,
             assignment.lab,
             tuple(
-                ungradable(exercise, "The submission could not be read.")
+                replace(
+                    ungradable(exercise, "The submission could not be read."),
+                    rubric=assignment.parts[exercise.id],
+                )
                 for exercise in rubric.exercises
             ),
             str(error),
@@ -179,14 +261,17 @@ def judge(assignment, submission, sandbox):
 
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
-    referee = Referee(sandbox)
+    referee = Referee(sandbox, keep)
     verdicts = []
     for exercise in rubric.exercises:
+        part = assignment.parts[exercise.id]
         if exercise.id in refused:
-            verdicts.append(ungradable(exercise, refused[exercise.id]))
+            verdict = ungradable(exercise, refused[exercise.id])
+            verdicts.append(replace(verdict, rubric=part))
             continue
         source = answers[exercise.id]
-        verdicts.append(referee.judge(exercise, source, blank=is_blank(source, stubs[exercise.id])))
+        verdict = _judged(referee, exercise, source, is_blank(source, stubs[exercise.id]))
+        verdicts.append(replace(verdict, answer=source, rubric=part))
     verdict = SubmissionVerdict(
         submission.student, assignment.lab, tuple(verdicts), "", sandbox.description
     )

@@ -1,61 +1,24 @@
 """The gradebook: every verdict that was ever given, in one SQLite file; and what is printed of it.
 
+What people decide (mpilab/grading/decisions.py) is kept beside the verdicts, and changes none.
 A submission is recorded in one transaction, so that a grader killed at any moment leaves either
 the whole verdict or none. Nothing is overwritten: a regrade adds a run, and the newest counts.
 """
 
-import base64
 import hashlib
-import json
+import heapq
 import sqlite3
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 from mpilab.errors import InputError
+from mpilab.grading import evidence, tables
+from mpilab.grading.decisions import Decision, stamped
 from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
-
-# PRAGMA application_id marks the file as ours ("mpil"), user_version numbers the tables below.
-APPLICATION = 0x6D70696C
-SCHEMA = 1
-
-_TABLES = """
-CREATE TABLE runs (
-    id       INTEGER PRIMARY KEY,
-    student  TEXT NOT NULL,
-    lab      TEXT NOT NULL,
-    key      TEXT NOT NULL,
-    status   TEXT NOT NULL,
-    total    REAL,
-    reason   TEXT NOT NULL,
-    sandbox  TEXT NOT NULL,
-    feedback TEXT NOT NULL,
-    seconds  REAL,
-    recorded TEXT NOT NULL
-);
-CREATE INDEX runs_of_student ON runs (lab, student, id);
-CREATE TABLE exercises (
-    run      INTEGER NOT NULL REFERENCES runs (id),
-    place    INTEGER NOT NULL,
-    exercise TEXT NOT NULL,
-    title    TEXT NOT NULL,
-    PRIMARY KEY (run, place)
-) WITHOUT ROWID;
-CREATE TABLE items (
-    run      INTEGER NOT NULL REFERENCES runs (id),
-    exercise INTEGER NOT NULL,
-    place    INTEGER NOT NULL,
-    item     TEXT NOT NULL,
-    title    TEXT NOT NULL,
-    points   REAL NOT NULL,
-    outcome  TEXT NOT NULL,
-    reason   TEXT NOT NULL,
-    evidence TEXT NOT NULL,
-    PRIMARY KEY (run, exercise, place)
-) WITHOUT ROWID
-"""
 
 
 def key(*parts):
@@ -76,7 +39,8 @@ class Run:
     """One entry: the verdict, and how it came about.
 
     recorded is the time in UTC (ISO 8601), seconds the wall time of the grading or None, feedback
-    the path of the student's page, or ''.
+    the path of the student's page, or ''; assignment identifies the lab and the rubric, submission
+    is the digest of what was handed in; both '' where a gradebook of an older mpilab doesn't know.
     """
 
     verdict: SubmissionVerdict
@@ -84,6 +48,13 @@ class Run:
     feedback: str
     seconds: float | None
     recorded: str
+    assignment: str = ""
+    submission: str = ""
+
+    @property
+    def identity(self):
+        """What tells this run from all others, in whatever gradebook it is."""
+        return (self.verdict.lab, self.verdict.student, self.key, self.recorded)
 
 
 class Gradebook:
@@ -108,7 +79,8 @@ class Gradebook:
                 self.path, timeout=self.wait, isolation_level=None, check_same_thread=False
             )
             try:
-                self._prepare()
+                tables.prepare(self._database, self.path)
+                self._check_health()
             except BaseException:
                 self._database.close()
                 raise
@@ -118,31 +90,69 @@ class Gradebook:
         with self._explained():
             self._database.close()
 
-    def record(self, verdict, key, *, feedback="", seconds=None):
+    def record(self, verdict, key, *, feedback="", seconds=None, assignment="", submission=""):
         """Add the verdict as the newest run of its student and lab, all of it or nothing."""
         recorded = datetime.now(UTC).isoformat(timespec="milliseconds")
+        run = Run(verdict, key, str(feedback), seconds, recorded, assignment, submission)
         with self._transaction() as database:
-            run = database.execute(
-                "INSERT INTO runs (student, lab, key, status, total, reason, sandbox, feedback,"
-                " seconds, recorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(verdict.student, verdict.lab, key, verdict.status, verdict.total),
-                    *(verdict.reason, verdict.sandbox, str(feedback), seconds, recorded),
-                ),
-            ).lastrowid
-            for place, exercise in enumerate(verdict.exercises):
-                database.execute(
-                    "INSERT INTO exercises VALUES (?, ?, ?, ?)",
-                    (run, place, exercise.exercise, exercise.title),
-                )
-                for rank, item in enumerate(exercise.items):
-                    database.execute(
-                        "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        (
-                            *(run, place, rank, item.item, item.title, float(item.points)),
-                            *(item.outcome, item.reason, json.dumps(_plain(item.evidence))),
-                        ),
-                    )
+            tables.insert(database, run)
+
+    def decide(self, decisions):
+        """Add what a person has decided, a list of Decision: all or none. The list as it was kept:
+        each with its time, later than that of any other here, and a token of its own."""
+        with self._transaction() as database:
+            (last,) = database.execute("SELECT max(decided) FROM decisions").fetchone()
+            kept = list(stamped(decisions, after=last))
+            for decision in kept:
+                tables.insert_decision(database, decision)
+            return kept
+
+    def decisions(self, lab):
+        """All that people have decided on a lab, a list of Decision, oldest first."""
+        with self._transaction("BEGIN") as database:
+            return [Decision(*row) for row in tables.decisions(database, lab)]
+
+    def list_class(self, lab, absent):
+        """Keep who is in the class, in the place of what was kept: {student: why there is no
+        verdict on what was handed in, or ''}."""
+        with self._transaction() as database:
+            database.execute("DELETE FROM class WHERE lab = ?", (lab,))
+            rows = [(lab, student, reason) for student, reason in absent.items()]
+            database.executemany("INSERT INTO class VALUES (?, ?, ?)", rows)
+
+    def class_list(self, lab):
+        """The class as `list_class` has kept it; None where it has not."""
+        with self._transaction("BEGIN") as database:
+            rows = database.execute("SELECT student, reason FROM class WHERE lab = ?", (lab,))
+            return dict(rows.fetchall()) or None
+
+    def absorb(self, runs, decisions=()):
+        """Put the runs of another gradebook, oldest first, among ours by their times, and add what
+        people have decided there: all or none.
+
+        What is here already stays as it is. Returns how many runs were new. Two machines' clocks
+        may differ by less than it takes to grade a submission twice; each book's own order is kept.
+        """
+        with self._transaction() as database:
+            for decision in decisions:
+                tables.insert_decision(database, decision)
+            own = self._read("1", ())[::-1]
+            known = {run.identity for run in own}
+            new = [run for run in runs if run.identity not in known]
+            if not new:
+                return 0
+            streams = [list(zip(_times(part), part, strict=True)) for part in (own, new)]
+            merged = [run for _, run in heapq.merge(*streams, key=lambda pair: pair[0])]
+            kept = next(place for place, run in enumerate(merged) if run.identity not in known)
+            # The newest run is the last: what is newer than the first new one is written anew.
+            moved = database.execute(
+                "SELECT id FROM runs ORDER BY id LIMIT -1 OFFSET ?", (kept,)
+            ).fetchall()
+            for table, column in (("items", "run"), ("exercises", "run"), ("runs", "id")):
+                database.executemany(f"DELETE FROM {table} WHERE {column} = ?", moved)
+            for run in merged[kept:]:
+                tables.insert(database, run)
+            return len(new)
 
     def find(self, student, key):
         """The verdict for exactly this key, or None where it must be given first."""
@@ -164,88 +174,61 @@ class Gradebook:
 
     def verdicts(self, lab):
         """The newest verdict of each student of `lab`, sorted by student."""
+        return [run.verdict for run in self.newest(lab)]
+
+    def newest(self, lab):
+        """The newest Run of each student of `lab`, sorted by student."""
         newest = self._runs(
             "id IN (SELECT max(id) FROM runs WHERE lab = ? GROUP BY student)", (lab,)
         )
-        return sorted((run.verdict for run in newest), key=lambda verdict: verdict.student)
+        return sorted(newest, key=lambda run: run.verdict.student)
 
     def history(self, student, lab):
         """All runs of a student for `lab` as a list of `Run`, newest first."""
         return self._runs("student = ? AND lab = ?", (student, lab))
 
+    def runs(self):
+        """All runs of all students and labs as a list of `Run`, oldest first."""
+        return self._runs("1", ())[::-1]
+
     def _runs(self, condition, values):
-        with self._transaction("BEGIN") as database:
-            rows = database.execute(
-                "SELECT id, student, lab, reason, sandbox, key, feedback, seconds, recorded"
-                f" FROM runs WHERE {condition} ORDER BY id DESC",
-                values,
-            ).fetchall()
-            return [
-                Run(
-                    SubmissionVerdict(student, lab, self._exercises(run), reason, sandbox),
-                    *(key, feedback, seconds, recorded),
-                )
-                for run, student, lab, reason, sandbox, key, feedback, seconds, recorded in rows
-            ]
+        with self._transaction("BEGIN"):
+            return self._read(condition, values)
+
+    def _read(self, condition, values):
+        rows = self._database.execute(
+            "SELECT id, student, lab, reason, sandbox, key, feedback, seconds, recorded,"
+            f" assignment, submission FROM runs WHERE {condition} ORDER BY id DESC",
+            values,
+        ).fetchall()
+        return [
+            Run(SubmissionVerdict(student, lab, self._exercises(run), reason, sandbox), *others)
+            for run, student, lab, reason, sandbox, *others in rows
+        ]
 
     def _exercises(self, run):
         items = {}
-        for place, *columns, evidence in self._database.execute(
+        for place, *columns, text in self._database.execute(
             "SELECT exercise, item, title, points, outcome, reason, evidence"
             " FROM items WHERE run = ? ORDER BY exercise, place",
             (run,),
         ):
-            item = ItemVerdict(*columns, _rich(json.loads(evidence)))
+            item = ItemVerdict(*columns, evidence.loads(text))
             items.setdefault(place, []).append(item)
         exercises = self._database.execute(
-            "SELECT place, exercise, title FROM exercises WHERE run = ? ORDER BY place", (run,)
+            "SELECT place, exercise, title, answer, rubric FROM exercises WHERE run = ?"
+            " ORDER BY place",
+            (run,),
         )
         return tuple(
-            ExerciseVerdict(exercise, title, tuple(items.get(place, ())))
-            for place, exercise, title in exercises
+            ExerciseVerdict(exercise, title, tuple(items.get(place, ())), answer, rubric)
+            for place, exercise, title, answer, rubric in exercises
         )
 
-    def _prepare(self):
-        """Make the tables of a new file, or refuse a file that isn't ours to write."""
-        database = self._database
-        new = self._is_new()
-        database.execute("PRAGMA journal_mode = WAL")
-        if new:
-            database.execute("BEGIN IMMEDIATE")
-            # Another grader may have made them since we looked.
-            if self._is_new():
-                for statement in _TABLES.split(";"):
-                    database.execute(statement)
-                database.execute(f"PRAGMA application_id = {APPLICATION}")
-                database.execute(f"PRAGMA user_version = {SCHEMA}")
-            database.execute("COMMIT")
-        database.execute("PRAGMA foreign_keys = ON")
-        (health,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    def _check_health(self):
+        (health,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
         if health != "ok":
             raise InputError(self._damaged(health))
-
-    def _is_new(self):
-        """True for an empty database, False for a gradebook, InputError for anything else."""
-        application, version, tables = (
-            self._database.execute(query).fetchone()[0]
-            for query in (
-                "PRAGMA application_id",
-                "PRAGMA user_version",
-                "SELECT count(*) FROM sqlite_master",
-            )
-        )
-        if (application, version, tables) == (0, 0, 0):
-            return True
-        if application != APPLICATION:
-            raise InputError(
-                f"{self.path}: a database, but not a gradebook of mpilab; name another file"
-            )
-        if version != SCHEMA:
-            raise InputError(
-                f"{self.path}: a gradebook of version {version}, and this mpilab knows version "
-                f"{SCHEMA}; use the mpilab that wrote it, or a newer one"
-            )
-        return False
 
     @contextmanager
     def _transaction(self, begin="BEGIN IMMEDIATE"):
@@ -291,33 +274,6 @@ class Gradebook:
         )
 
 
-def _plain(value):
-    """Evidence as JSON can hold it; `_rich` is the inverse."""
-    if isinstance(value, dict):
-        if all(isinstance(name, str) and not name.startswith("$") for name in value):
-            return {name: _plain(each) for name, each in value.items()}
-        return {"$dict": [[_plain(name), _plain(each)] for name, each in value.items()]}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    if isinstance(value, tuple):
-        return {"$tuple": [_plain(each) for each in value]}
-    if isinstance(value, bytes):
-        return {"$bytes": base64.b64encode(value).decode()}
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    # numpy's scalars and arrays have tolist(); anything else is evidence as text at least.
-    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
-
-
-def _rich(value):
-    if isinstance(value, list):
-        return [_rich(each) for each in value]
-    if isinstance(value, dict):
-        if "$dict" in value:
-            return {_rich(name): _rich(each) for name, each in value["$dict"]}
-        if "$tuple" in value:
-            return tuple(_rich(each) for each in value["$tuple"])
-        if "$bytes" in value:
-            return base64.b64decode(value["$bytes"])
-        return {name: _rich(each) for name, each in value.items()}
-    return value
+def _times(runs):
+    """When each run was recorded; where a clock was set back, no earlier than the one before."""
+    return list(accumulate((run.recorded for run in runs), max))

@@ -3,17 +3,21 @@
 It reads job.json in the work directory and leaves files there. Nothing it says decides a mark by
 itself: buffers and recordings come out raw and are judged outside.
 
-    compile   job: {"function", "allowed", "source"}
+    compile   job: {"function", "allowed", "source", "simulated"}
               leaves kernel.o, kernel.so and compiled.json:
-              {"error", "diagnosis", "warning", "forbidden"}
-    run       job: {"function", "cases": [...], "groups": [...], "limit", "work"}; needs kernel.so
+              {"error", "diagnosis", "warning", "forbidden"}; if it is to be simulated as well and
+              could be built, simulated.so and simulated.run; else a "doubt" says why it could not
+    run       job: {"function", "cases": [...], "groups": [...], "limit", "work",
+              "standstill"}; needs kernel.so
               leaves results/N.json (with a diagnosis in words) and the raw files of case N
+    simulate  the same with SimGrid; needs simulated.so and simulated.run
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
               leaves executed.ipynb
 """
 
 import json
 import sys
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,7 +27,8 @@ WORK = Path(".")
 def main():
     """Do what the command line says, in the current directory."""
     job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
-    verbs = {"compile": compile_answer, "run": run_answer, "execute": execute_notebook}
+    verbs = {"compile": compile_answer, "run": run_answer, "simulate": simulate_answer,
+             "execute": execute_notebook}  # fmt: skip
     verbs[sys.argv[1]](job)
 
 
@@ -34,31 +39,63 @@ def compile_answer(job):
     from mpilab.errors import BuildError
     from mpilab.symbols import forbidden
 
-    said = {"error": "", "diagnosis": None, "warning": None, "forbidden": []}
+    said = {"error": "", "diagnosis": None, "warning": None, "forbidden": [], "doubt": ""}
     try:
         built = build(job["source"], WORK)
         warned = slips.diagnose_warnings(built.warnings, job["source"])
         said["warning"] = warned and warned.as_json()
         said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
+        if job["simulated"] and not said["forbidden"]:
+            said.update(_for_simulation(job))
     except BuildError as error:
         said["error"] = str(error)
         said["diagnosis"] = slips.diagnose_build(error, job["source"]).as_json()
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
+def _for_simulation(job):
+    """Build simulated.so and simulated.run; what is to be said of that. A source may be compiled to
+    something else there, so its symbols are looked at, too."""
+    from mpilab.errors import BuildError
+    from mpilab.simulated.build import build
+    from mpilab.symbols import forbidden
+
+    try:
+        built = build(job["source"], WORK, stem="simulated", made=True)
+    except BuildError as error:
+        return {"doubt": str(error)}
+    return {"forbidden": forbidden(built.object, job["function"], job["allowed"], simulated=True)}
+
+
 def run_answer(job):
     """Run the cases with mpirun, and keep what each left."""
+    from mpilab.launch import run_cases
+
+    run_cases(WORK.resolve() / "kernel.so", job["function"], standstill=job["standstill"],
+              work=job["work"], **_kept(job))  # fmt: skip
+
+
+def simulate_answer(job):
+    """Simulate the cases, and keep what each left."""
+    from mpilab.simulated.run import simulate
+
+    simulate(WORK.resolve() / "simulated.so", job["function"], standstill=job["standstill"],
+             **_kept(job))  # fmt: skip
+
+
+def _kept(job):
+    """The options of a run that keeps in results/ what each case left."""
     from mpilab.diagnosis import diagnose
     from mpilab.diagnosis.model import ERROR as UNEXPLAINED
     from mpilab.diagnosis.model import Diagnosis
     from mpilab.harness import Case
-    from mpilab.launch import run_cases
     from mpilab.result import DONE, ERROR, SKIPPED
 
     cases = [Case(**case) for case in job["cases"]]
     numbers = {case: number for number, case in enumerate(cases)}
     results = WORK / "results"
     results.mkdir()
+    tempfile.tempdir = str(WORK.resolve())  # there a file is kept by renaming it
 
     def explained(result):
         """The diagnosis in words: only here are the library and its lines at hand."""
@@ -83,9 +120,8 @@ def run_answer(job):
         }  # fmt: skip
         (results / f"{number}.json").write_text(json.dumps(said), encoding="utf-8")
 
-    run_cases(WORK.resolve() / "kernel.so", job["function"], cases,
-              groups=[tuple(names) for names in job["groups"]], limit=job["limit"],
-              work=job["work"], on_result=keep, keep=results)  # fmt: skip
+    return {"cases": cases, "groups": [tuple(names) for names in job["groups"]],
+            "limit": job["limit"], "on_result": keep, "keep": results}  # fmt: skip
 
 
 def execute_notebook(job):

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import os
-import tempfile
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
+from mpilab.grading.decisions import OVERRIDE
 from mpilab.verdict import UNGRADABLE
+from mpilab.whole_file import write_whole
 
 
 def in_order(verdicts):
@@ -24,14 +24,17 @@ def points(value):
 def write_csv(verdicts, path, exercises):
     """Write the marks as `path`: student, lab, a column for each exercise, total, status.
 
-    `exercises` are the ids of the lab's exercises in their order (a dict of id to points will
-    do). The file is replaced in one step, and the same verdicts give the same bytes.
+    `verdicts` are SubmissionVerdicts or Effectives; `exercises` the ids of the lab's exercises in
+    their order (a dict of id to points will do). Where lateness has been looked at, there is a
+    column for what it takes off the total. The file is replaced in one step, and the same
+    verdicts give the same bytes.
     """
     path = Path(path)
     exercises = list(exercises)
+    late = any(map(_late, verdicts))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["student", "lab", *exercises, "total", "status"])
+    writer.writerow(["student", "lab", *exercises, *["penalty"] * late, "total", "status"])
     for verdict in in_order(verdicts):
         awarded = {each.exercise: each.awarded for each in verdict.exercises}
         # A spreadsheet would run a cell that begins with one of these signs as a formula.
@@ -40,24 +43,16 @@ def write_csv(verdicts, path, exercises):
             [
                 *(student, verdict.lab),
                 *(points(awarded.get(exercise)) for exercise in exercises),
+                *[points(_penalty(verdict))] * late,
                 *(points(verdict.total), verdict.status),
             ]
         )
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    write_whole(path, text.getvalue())
 
 
 def mark_table(verdicts, exercises):
-    """The marks as a plain text table, and below it why a submission is ungradable.
+    """The marks as a plain text table; below it why a submission is ungradable, and what people
+    have decided that does not count. A star stands at points that were set by hand.
 
     `exercises` is a dict of exercise id to the points that can be had, in the order of columns;
     of a plain list of ids, the points are taken from the verdicts.
@@ -66,16 +61,22 @@ def mark_table(verdicts, exercises):
         found = {each.exercise: each.points for verdict in verdicts for each in verdict.exercises}
         exercises = {exercise: found.get(exercise, 0) for exercise in exercises}
     maxima = [points(most) for most in exercises.values()]
+    late = any(map(_late, verdicts))
+    total = f"/{points(sum(exercises.values()))}"
     table = [
-        ["student", *exercises, "total", "status"],
-        ["", *(f"/{most}" for most in maxima), f"/{points(sum(exercises.values()))}", ""],
+        ["student", *exercises, *["penalty"] * late, "total", "status"],
+        ["", *(f"/{most}" for most in maxima), *[""] * late, total, ""],
     ]
-    notes = []
+    notes, doubts = [], []
     for verdict in in_order(verdicts):
-        awarded = {each.exercise: each.awarded for each in verdict.exercises}
-        marks = [points(awarded.get(exercise)) or "-" for exercise in exercises]
+        awarded = {each.exercise: _shown(each.awarded, each, each.items)
+                   for each in verdict.exercises}  # fmt: skip
+        marks = [awarded.get(exercise, "-") for exercise in exercises]
         student = _printable(verdict.student)
-        table.append([student, *marks, points(verdict.total) or "-", verdict.status])
+        if late:
+            marks.append(points(_penalty(verdict)) or "-")
+        table.append([student, *marks, _shown(verdict.total, verdict), verdict.status])
+        doubts += [f"  {_printable(note)}" for note in getattr(verdict, "notes", ())]
         notes += [f"{student}: {_printable(reason)}" for reason in _reasons(verdict)]
 
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
@@ -90,16 +91,37 @@ def mark_table(verdicts, exercises):
     lines.insert(2, "  ".join("-" * width for width in widths))
     if notes:
         lines += ["", "ungradable:", *(f"  {note}" for note in notes)]
+    if doubts:
+        lines += ["", "to be looked at:", *doubts]
     return "\n".join(lines)
+
+
+def _late(verdict):
+    return getattr(verdict, "late", None) is not None
+
+
+def _penalty(verdict):
+    """Points that lateness takes; None where nobody has looked, or there is no total."""
+    return verdict.penalty if _late(verdict) and verdict.total is not None else None
+
+
+def _shown(value, whole, parts=()):
+    """Points for the table, with a star where an override set them."""
+    hands = [getattr(part, "decision", None) for part in (whole, *parts)]
+    star = "*" * any(hand is not None and hand.kind == OVERRIDE for hand in hands)
+    return (points(value) or "-") + star
 
 
 def _reasons(verdict):
     """Why a submission is ungradable, one reason for each exercise that is; else nothing."""
+    if verdict.status != UNGRADABLE:
+        return []
     if verdict.reason:
         return [verdict.reason]
     return [
         f"{exercise.exercise}: {reasons[0] or 'no reason given'}"
         for exercise in verdict.exercises
+        if exercise.awarded is None
         if (reasons := [item.reason for item in exercise.items if item.outcome == UNGRADABLE])
     ]
 

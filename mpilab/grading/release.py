@@ -15,10 +15,8 @@ It depends on nothing but the source, so the same source gives the same bytes.
 
 import ast
 import hashlib
-import os
 import re
 import shutil
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +24,7 @@ import jupytext
 import nbformat
 
 from mpilab.errors import InputError
+from mpilab.whole_file import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -121,19 +120,7 @@ def write_release(source, target):
 
     The file is replaced in one step, so that nobody opens half a notebook.
     """
-    target = Path(target)
-    text = nbformat.writes(release(source), version=4) + "\n"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, target)
-    except BaseException:
-        os.unlink(scratch)
-        raise
-    return target
+    return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
 
 
 def solutions(source):

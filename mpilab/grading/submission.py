@@ -6,18 +6,17 @@ student's bad file becomes a `Submission` with a `problem`; it never stops the c
 
 import errno
 import hashlib
-import json
 import os
 import stat
+import tempfile
 import unicodedata
 import zipfile
-from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
-import nbformat
-
 from mpilab.errors import InputError, Ungradable
+from mpilab.grading.notebooks import bare, read
 from mpilab.grading.zips import limited, member_of, member_path, open_archive
 
 NAME_LIMIT = 100
@@ -26,23 +25,59 @@ NAME_LIMIT = 100
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-@dataclass(frozen=True)
+class Spool:
+    """Notebooks of a class that wait in a file: there may be hundreds, of 20 MiB each."""
+
+    def __init__(self):
+        self._file = tempfile.TemporaryFile(prefix="mpilab-submissions-")
+        self._end = 0
+
+    def add(self, data):
+        """Put bytes away; the place from which `get` brings them back."""
+        place = (self._end, len(data))
+        self._file.seek(self._end)
+        self._file.write(data)
+        self._file.flush()
+        self._end += len(data)
+        return place
+
+    def get(self, place):
+        """The bytes that were put there, for any thread."""
+        begin, length = place
+        return os.pread(self._file.fileno(), length, begin)
+
+
 class Submission:
     """What one student handed in for one lab.
 
-    data     the bytes of the notebook; empty where they could not be read.
+    data     the bytes of the notebook; empty where they could not be read. With a Spool they wait
+             there, and not in memory.
     problem  why there is nothing to judge, for the student and the teacher; else empty.
+    digest   SHA-256 of all that the verdict can depend on, in hex.
     """
 
-    student: str
-    lab: str
-    data: bytes = b""
-    problem: str = ""
+    def __init__(self, student, lab, data=b"", problem="", spool=None):
+        self.student, self.lab, self.problem = student, lab, problem
+        self.digest = hashlib.sha256(problem.encode() + b"\0" + data).hexdigest()
+        self._spool = spool
+        self._data = data if spool is None else spool.add(data)
 
     @property
-    def digest(self):
-        """SHA-256 of all that the verdict can depend on, in hex."""
-        return hashlib.sha256(self.problem.encode() + b"\0" + self.data).hexdigest()
+    def data(self):
+        """The bytes of the notebook."""
+        return self._data if self._spool is None else self._spool.get(self._data)
+
+    def _key(self):
+        return (self.student, self.lab, self.digest)
+
+    def __eq__(self, other):
+        return isinstance(other, Submission) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"Submission({self.student!r}, {self.lab!r}, problem={self.problem!r})"
 
 
 def find_submissions(path, lab):
@@ -51,12 +86,12 @@ def find_submissions(path, lab):
     Raises InputError where `path` is neither, holds no submission at all, or is a zip that could
     not be meant well (see `open_archive`).
     """
-    path = Path(path)
+    path, made = Path(path), partial(_made, Spool())
     if path.is_dir():
-        found = _in_folder(path, lab)
+        found = _in_folder(path, lab, made)
     elif path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
         with open(path, "rb") as file, open_archive(file, path) as archive:
-            found = _in_archive(archive, path, lab)
+            found = _in_archive(archive, path, lab, made)
     else:
         what = "is neither a folder nor a zip" if path.exists() else "does not exist"
         raise InputError(f"{path}: {what}; name a folder or zip of <student>/{lab}.ipynb")
@@ -92,50 +127,18 @@ def student_name(name):
 
 
 def parse(submission):
-    """The notebook of a submission, as a NotebookNode with the outputs that came with it.
+    """The notebook of a submission: a NotebookNode with type, id, grade_id and source of its cells.
 
-    Raises Ungradable, with what to do about it, for anything that isn't a notebook of format 4.
+    The rest (outputs, attachments, other metadata) is left out: it decides nothing. Raises
+    Ungradable, with what to do about it, for anything that isn't a notebook of format 4.
     """
     where = f"{submission.student}/{submission.lab}.ipynb"
     if submission.problem:
         raise Ungradable(submission.problem)
-    try:
-        text = submission.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Ungradable(
-            f"{where}: byte {error.start} is not UTF-8 text; save the notebook from JupyterLab "
-            "and hand in that file as it is"
-        ) from error
-    if not text.strip():
-        raise Ungradable(f"{where}: the file is empty; save the notebook and hand it in again")
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        hint = "open it in JupyterLab: if it doesn't open there either, go back to an older copy"
-        if text.lstrip().startswith("<"):
-            hint = "it is a web page: download the notebook itself"
-        raise Ungradable(
-            f"{where}: not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}), "
-            f"so it is no notebook; {hint}"
-        ) from error
-    except RecursionError as error:
-        raise Ungradable(_too_deep(where)) from error
-    except ValueError as error:
-        raise Ungradable(
-            f"{where}: not usable as JSON ({error}); save the notebook again"
-        ) from error
-    _check_shape(content, where)
-    try:
-        notebook = nbformat.from_dict(content)
-    except RecursionError as error:
-        raise Ungradable(_too_deep(where)) from error
-    for cell in notebook.cells:
-        if not isinstance(cell.source, str):
-            cell.source = "".join(cell.source)
-    return notebook
+    return bare(read(submission.data, where))
 
 
-def _in_folder(path, lab):
+def _in_folder(path, lab, made):
     """Submissions in a class's folder, unsorted, one for each thing that could be one."""
     found = []
     for entry in os.scandir(path):
@@ -144,15 +147,15 @@ def _in_folder(path, lab):
             continue
         dangling = entry.is_symlink() and not os.path.exists(entry.path)
         if entry.is_dir() or dangling:
-            found.append(_made(entry.name, lab, lambda e=entry: _from_folder(e.path, lab)))
+            found.append(made(entry.name, lab, lambda e=entry: _from_folder(e.path, lab)))
         elif suffix.lower() == ".zip":
-            found.append(_made(base, lab, lambda e=entry: _from_zip(e.path, lab)))
+            found.append(made(base, lab, lambda e=entry: _from_zip(e.path, lab)))
         elif suffix == ".ipynb":
-            found.append(_made(base, lab, lambda e=entry: _loose(e.name)))
+            found.append(made(base, lab, lambda e=entry: _loose(e.name)))
     return found
 
 
-def _in_archive(archive, path, lab):
+def _in_archive(archive, path, lab, made):
     """Submissions in a class's zip, or the one of a student's zip."""
     wanted = f"{lab}.ipynb"
     members = {}
@@ -161,7 +164,7 @@ def _in_archive(archive, path, lab):
         if parts and not any(map(_junk, parts)):
             members.setdefault(parts, []).append(member)
     if (wanted,) in members:
-        return [_made(path.stem, lab, lambda: member_of(archive, members[wanted,], path))]
+        return [made(path.stem, lab, lambda: member_of(archive, members[wanted,], path))]
     # Zipping a folder, rather than what is in it, puts one more folder around all students.
     around = {parts[0] for parts in members}
     if len(around) == 1 and any(len(p) == 3 and p[2] == wanted for p in members):
@@ -176,7 +179,7 @@ def _in_archive(archive, path, lab):
         member = files.get((wanted,))
         others = [parts[0] for parts in files if len(parts) == 1]
         result.append(
-            _made(
+            made(
                 name,
                 lab,
                 lambda member=member, others=others: (
@@ -186,25 +189,33 @@ def _in_archive(archive, path, lab):
         )
     for parts in members:
         if len(parts) == 1 and parts[0].endswith((".zip", ".ipynb")):
-            result.append(_made(PurePosixPath(parts[0]).stem, lab, lambda p=parts: _loose(p[0])))
+            result.append(made(PurePosixPath(parts[0]).stem, lab, lambda p=parts: _loose(p[0])))
     return result
 
 
-def _made(name, lab, read):
+def _made(spool, name, lab, read):
     """The Submission of the student `name`, whose bytes `read()` returns or says why not."""
     try:
         student = student_name(name)
     except InputError as error:
-        shown = "".join("\ufffd" if _unprintable(c) or c in "/\\" else c for c in name)
-        return Submission(shown[:NAME_LIMIT].strip(" .") or "(no name)", lab, problem=str(error))
+        return Submission(_printable_name(name), lab, problem=str(error))
     try:
-        return Submission(student, lab, data=read())
+        return Submission(student, lab, read(), spool=spool)
     except (InputError, Ungradable) as error:
         return Submission(student, lab, problem=f"{student}: {error}")
     except OSError as error:
         return Submission(
             student, lab, problem=f"{student}: cannot be read ({error.strerror}); check the file"
         )
+
+
+def _printable_name(name):
+    """A refused name as it is listed: short enough for a file, and nobody else's."""
+    shown = "".join("\ufffd" if _unprintable(c) or c in "/\\" else c for c in name).strip(" .")
+    if "\ufffd" not in shown or len(shown) > NAME_LIMIT // 2:
+        # Cut off where another student's name ends, it would be taken for that student.
+        shown = f"{shown[: NAME_LIMIT // 2].strip(' .')}…"
+    return "(no name)" if shown == "…" else shown
 
 
 def _only(same):
@@ -245,8 +256,7 @@ def _from_folder(folder, lab):
     finally:
         os.close(within)
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Ungradable(f"{wanted} is not a file; hand in the notebook")
+        _check_file(handle, wanted, "hand in the notebook")
         return limited(file, wanted)
 
 
@@ -256,8 +266,7 @@ def _from_zip(path, lab):
         raise Ungradable("the zip is a symbolic link, which is not followed; hand in the file")
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Ungradable("the zip is not a file; hand in a zip")
+        _check_file(handle, "the zip", "hand in a zip")
         name = os.path.basename(path)
         with open_archive(file, name) as archive:
             files = [
@@ -269,6 +278,21 @@ def _from_zip(path, lab):
             if not wanted:
                 return _absent(lab, [member_path(member).name for member in files])
             return member_of(archive, wanted, name)
+
+
+def _check_file(handle, what, remedy):
+    """Raise Ungradable unless the open file is a plain one, under one name alone.
+
+    A hard link may be another student's file, or one that only the grader may read.
+    """
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        raise Ungradable(f"{what} is not a file; {remedy}")
+    if about.st_nlink > 1:
+        raise Ungradable(
+            f"{what} is a hard link: the file has {about.st_nlink} names, and may be somebody "
+            "else's; copy it ('cp --no-preserve=links') if it is the student's own"
+        )
 
 
 def _absent(lab, others):
@@ -291,34 +315,3 @@ def _junk(name):
 
 def _unprintable(sign):
     return sign in _TURNING or unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")
-
-
-def _too_deep(where):
-    return f"{where}: nested too deeply to be a notebook; copy the answers into a fresh copy"
-
-
-def _check_shape(content, where):
-    """Raise Ungradable unless `content` is a notebook as far as we use it."""
-    fresh = "copy the answers into a fresh copy of the lab"
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise Ungradable(f"{where}: JSON, but not a notebook (it has no nbformat); {fresh}")
-    if content["nbformat"] < 4:
-        raise Ungradable(
-            f"{where}: a notebook of the old format {content['nbformat']}; upgrade it with "
-            "'jupyter nbconvert --to notebook --inplace FILE' and hand it in again"
-        )
-    if content["nbformat"] > 4:
-        raise Ungradable(
-            f"{where}: notebook format {content['nbformat']} is newer than the grader knows; "
-            "save it as format 4"
-        )
-    cells = content.get("cells")
-    if not isinstance(cells, list):
-        raise Ungradable(f"{where}: JSON, but not a notebook (it has no cells); {fresh}")
-    for number, cell in enumerate(cells, start=1):
-        source = cell.get("source") if isinstance(cell, dict) else None
-        lines = source if isinstance(source, list) else [source]
-        if not all(isinstance(line, str) for line in lines):
-            raise Ungradable(f"{where}: cell {number} has no source; {fresh}")
-        if any(unicodedata.category(c) == "Cs" for line in lines for c in set(line)):
-            raise Ungradable(f"{where}: cell {number} holds half a character, no text; {fresh}")

@@ -31,7 +31,6 @@ EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Calls that are neither messages nor collectives, by how their names begin.
 OTHERS = (
     "Send_", "Ssend_", "Recv_", "Start", "Request_", "Cancel", "Comm_", "Type_", "Abort", "Other",
-    "File_",
 )  # fmt: skip
 
 # kind: place in KINDS; record: its (first) record in the recording of its rank.
@@ -91,6 +90,8 @@ def _kind(name):
     name = name.removeprefix("MPI_")
     if name.startswith("Sendrecv"):
         return "send-receive"
+    if name.startswith("File_"):
+        return "file"
     if name.startswith(("Wait", "Test")) or name.lower().endswith("probe"):
         return "wait/test/probe"
     if name.lower().endswith("send"):

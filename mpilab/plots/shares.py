@@ -11,7 +11,7 @@ STEPS = 300
 # From the bottom of a row to its top, so that what is waited for lies in the same place everywhere.
 STACK = (
     style.NEVER_RETURNED, "wait/test/probe", "receive", "send-receive", "send", "collective",
-    "communicator/datatype",
+    "communicator/datatype", "file",
 )  # fmt: skip
 
 

@@ -27,15 +27,16 @@ FAINT = "rgba(128, 132, 140, 0.14)"
 # of 3:1 on white and on JupyterLab's dark background; markers are for those who can't tell them
 # apart.
 _PATTERNS = (
-    ("#d4553e", "triangle-up", "linear basic_linear nonblocking_gather_bcast"),
-    ("#b8740c", "square", "nonblocking_all linear_sync linear_nb chain"),
+    ("#d4553e", "triangle-up", "linear basic_linear nonblocking_gather_bcast scatter"),
+    ("#b8740c", "square", "nonblocking_all linear_sync linear_nb chain strided"),
     ("#8a8412", "hexagon", "pipeline segmented_ring"),
-    ("#2f9150", "diamond", "ring double_ring scatter_allgather_ring"),
-    ("#0c8f9e", "x", "bruck dissemination binary binary_tree"),
-    ("#3b7dd8", "circle", "pairwise binomial tree"),
-    ("#9b5fd0", "cross", "recursive_doubling scatter_allgather"),
+    ("#2f9150", "diamond", "ring double_ring scatter_allgather_ring sieving"),
+    ("#0c8f9e", "x", "bruck dissemination binary binary_tree view"),
+    ("#3b7dd8", "circle", "pairwise binomial tree two_phase"),
+    ("#9b5fd0", "cross", "recursive_doubling scatter_allgather view_all"),
     ("#c9498f", "triangle-down",
-     "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary"),
+     "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary "
+     "two_phase_alltoallv"),
     ("#8c7464", "pentagon", "knomial rabenseifner"),
     ("#7a7e85", "octagon", "default"),
 )  # fmt: skip
@@ -57,9 +58,11 @@ CALL_COLOURS = {
     "wait/test/probe": "#bd8419",
     "collective": "#b04fc0",
     "communicator/datatype": "#8a6d5c",
+    "file": "#6f7d1c",
     NEVER_RETURNED: "#d23f31",
 }
-CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", NEVER_RETURNED: "x"}
+CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", "file": "/",
+                 NEVER_RETURNED: "x"}  # fmt: skip
 MESSAGE_COLOUR, LOST_MESSAGE_COLOUR = "#868b94", "#d23f31"
 
 # What a slot of a receive buffer holds: whose block is told by the number in it.
@@ -146,6 +149,9 @@ def finish(figure, alt):
     figure.update_annotations(
         font_size=14
     )  # the titles of panels; plotly writes them as large as the title
+    if "<br>" in (figure.layout.title.text or ""):
+        # plotly moves a title of several lines up, beyond the edge.
+        figure.update_layout(title_pad_t=10)
     return figure.update_layout(template=TEMPLATE, meta={"alt": alt})
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from mpilab import bench, build, openmpi
+from mpilab import allocation, bench, build, openmpi
 from mpilab.errors import InputError
 from mpilab.harness import compare
 from mpilab.launch import run_cases
@@ -27,7 +27,8 @@ MPI_T, MCA = "mpi_t", "mca"
 def sweep(collective, *, ranks=(2, 4), sizes="1:64K", algorithms=("ours", "openmpi"), segment=0,
           fanout=0, radix=0, root=0, repetitions=None, warmup=None, out=None, progress=True,
           report=None, choose=None):  # fmt: skip
-    """Time algorithms of a collective with mpirun on this machine; table of mpilab.sweeps.ROW rows.
+    """Time algorithms of a collective with mpirun on this machine, or on the nodes of a Slurm job
+    where MPILAB_HOSTS says so; table of mpilab.sweeps.ROW rows.
 
     ranks       numbers of ranks, e.g. [2, 4, 8].
     sizes       bytes: of a block (allgather, gather, scatter) or of the whole message; a list, or
@@ -76,11 +77,15 @@ def _options(plan):
     """What must not differ between the rows of one file."""
     asked = asdict(plan)
     names = ("collective", "root", "segment", "fanout", "radix", "repetitions", "warmup")
-    return {name: asked[name] for name in names} | {
+    options = {name: asked[name] for name in names} | {
         "machine": bench.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "open_mpi": openmpi.version(),
     }
+    hosts = allocation.wished()
+    if hosts is not None:
+        options["slots"] = [host.slots for host in hosts.description.hosts]
+    return options
 
 
 def _fill(plan, store, report, progress, choose):

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilab.errors import InputError
+from mpilab.whole_file import write_whole
 
 # span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of each one's
 # own duration (OMB averages mean_s over the repetitions). Seconds.
@@ -119,8 +120,8 @@ class Store:
             self._compare()
             self._take(repetitions)
         else:
-            _replace(self.beside, json.dumps(options, indent=1, ensure_ascii=False) + "\n")
-            _replace(self.path, HEADER)
+            write_whole(self.beside, json.dumps(options, indent=1, ensure_ascii=False) + "\n")
+            write_whole(self.path, HEADER)
 
     def _compare(self):
         remedy = f"write to another file with -o, or delete {self.path}"
@@ -148,7 +149,7 @@ class Store:
         whole = [i for i, key in enumerate(keys) if counted[key] == repetitions(*key[2:])]
         kept = HEADER + "".join(lines[i] for i in whole)
         if kept != text:
-            _replace(self.path, kept)
+            write_whole(self.path, kept)
         self.rows = rows[whole]
 
     @property
@@ -167,14 +168,3 @@ class Store:
 
 def _shown(value):
     return "its default" if value is None else f"{value!r}" if isinstance(value, str) else value
-
-
-def _replace(path, text):
-    """Put a file in its place whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)

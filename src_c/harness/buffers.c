@@ -43,22 +43,56 @@ void free_region(struct region *region)
     region->memory = NULL;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014): word k of a stream is a hash of its key and k, so that
- * numpy can make all of them at once. */
-static uint64_t hash(uint64_t value)
+static uint64_t rotated(uint64_t value, int bits)
 {
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
+    return value << bits | value >> (64 - bits);
+}
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1], v[1] = rotated(v[1], 13) ^ v[0], v[0] = rotated(v[0], 32);
+    v[2] += v[3], v[3] = rotated(v[3], 16) ^ v[2];
+    v[0] += v[3], v[3] = rotated(v[3], 21) ^ v[0];
+    v[2] += v[1], v[1] = rotated(v[1], 17) ^ v[2], v[2] = rotated(v[2], 32);
+}
+
+/* SipHash-1-3 (Aumasson, Bernstein 2012) of one word. Not a plain hash: whoever knows the words of
+ * one stream, as every kernel knows its own buffer, must not be able to tell those of another one,
+ * or a kernel could fill its buffer without a message. Each word is by itself, so that numpy can
+ * make all of them at once. */
+static uint64_t keyed(uint64_t seed, uint64_t stream, uint64_t word)
+{
+    uint64_t v[4] = {seed ^ 0x736f6d6570736575u, stream ^ 0x646f72616e646f6du,
+                     seed ^ 0x6c7967656e657261u, stream ^ 0x7465646279746573u};
+    const uint64_t message[2] = {word, (uint64_t)8 << 56};
+    for (int i = 0; i < 2; i++) {
+        v[3] ^= message[i];
+        sip_round(v);
+        v[0] ^= message[i];
+    }
+    v[2] ^= 0xff;
+    for (int i = 0; i < 3; i++)
+        sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint64_t stream_number(int rank, enum stream stream)
+{
+    return 4 * (uint64_t)rank + (uint64_t)stream;
+}
+
+void fill_words(uint64_t *words, int64_t count, uint64_t seed, int rank, enum stream stream,
+                int64_t first)
+{
+    for (int64_t i = 0; i < count; i++)
+        words[i] = keyed(seed, stream_number(rank, stream), (uint64_t)(first + i));
 }
 
 void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream)
 {
-    const uint64_t golden = 0x9e3779b97f4a7c15u;
-    const uint64_t key = hash(seed + golden * (4 * (uint64_t)rank + (uint64_t)stream));
     const int64_t total = region_total(region);
     for (int64_t at = 0, k = 1; at < total; at += (int64_t)sizeof(uint64_t), k++) {
-        const uint64_t word = hash(key + golden * (uint64_t)k);
+        const uint64_t word = keyed(seed, stream_number(rank, stream), (uint64_t)k);
         memcpy(region->memory + at, &word, sizeof word);
     }
 }

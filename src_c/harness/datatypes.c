@@ -51,6 +51,8 @@ static int make_one(const char *name, MPI_Datatype *type)
 {
     if (strcmp(name, "int") == 0)
         return *type = MPI_INT, MPI_SUCCESS;
+    if (strcmp(name, "double") == 0)
+        return *type = MPI_DOUBLE, MPI_SUCCESS;
     if (strcmp(name, "byte") == 0)
         return *type = MPI_BYTE, MPI_SUCCESS;
     if (strcmp(name, "contiguous") == 0)
@@ -61,8 +63,8 @@ static int make_one(const char *name, MPI_Datatype *type)
         return make_struct(type);
     if (strcmp(name, "shifted") == 0)
         return make_shifted(type);
-    harness_fail("datatype=%s: unknown; byte, int, contiguous, vector, struct, shifted and mixed "
-                 "are known",
+    harness_fail("datatype=%s: unknown; byte, int, double, contiguous, vector, struct, shifted and "
+                 "mixed are known",
                  name);
     return MPI_ERR_TYPE;
 }
@@ -82,7 +84,7 @@ int make_datatypes(const char *name, struct datatype_pair *pair)
 
 static void free_one(MPI_Datatype *type)
 {
-    if (*type != MPI_INT && *type != MPI_BYTE)
+    if (*type != MPI_INT && *type != MPI_BYTE && *type != MPI_DOUBLE)
         MPI_Type_free(type);
 }
 

@@ -7,21 +7,31 @@
 #ifndef MPILAB_HARNESS_H
 #define MPILAB_HARNESS_H
 
+#include "../include/matrix.h"
 #include <mpi.h>
 #include <stdint.h>
 
+/* The longest line of a case; the longest message of mpilab_harness_error(). */
+enum { CASE_BYTES = 1 << 16, ERROR_BYTES = 512 };
+
 /* One case, as one line of text: "key=value key=value ...". Unknown keys are an error. */
 struct mpilab_case {
-    long id;             /* names the files: ID.RANK.rec, .out, .txt and .mem */
+    long id;             /* names the files: ID.RANK.rec, .out, .txt, .mem and .io */
     char collective[32]; /* "allgather", "bcast", ...: see run.c */
     char function[128];  /* what to call, where it is not what mpilab_run_case was given */
     char datatype[16];   /* see datatypes.c */
     char op[16];         /* of a reduction: see operations.c */
+    char pattern[16];    /* of an alltoallv: see alltoallv.c */
     long count;          /* elements of the receive datatype a block */
     int root;            /* in the communicator that the kernel is called on */
-    long segment_bytes;  /* this one and the next two are struct mpilab_tuning */
-    int fanout, radix;
+    long segment_bytes;  /* this one and those up to the aggregators are struct mpilab_tuning */
+    int fanout, radix, remap;
+    long budget_bytes, buffer_bytes;
+    int aggregators;
+    struct mpilab_matrix matrix; /* that is read: see read.c */
     int openmpi; /* Open MPI's own algorithm of this number, if not negative: see openmpi.c */
+    int han;     /* may Open MPI use its hierarchical collectives? See han.c */
+    int rules;   /* may it choose by a rules file? Only with openmpi, see openmpi.c */
     int in_place;
     uint64_t seed; /* of what the buffers hold */
     int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
@@ -30,17 +40,36 @@ struct mpilab_case {
     int dump;      /* write the buffers */
     int snapshots; /* write what the receive buffer holds after each call to MPI */
     int monitor;   /* count the messages of one call below MPI: see monitoring.c */
+    int requests;  /* write down the requests to the file below MPI: see access.h */
+    int cold;      /* before each call, throw the file out of the page cache: see access.h */
     long warmup, repetitions;
+    /* Where ranks pretend to be, one after the other: "n1@left*2,n2@left,..."; "" as they are. */
+    char places[CASE_BYTES];
 };
 
 /* Run one case on all ranks of `comm`. Returns 0; otherwise mpilab_harness_error() says why. */
 int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const char *function,
                     const char *directory);
 const char *mpilab_harness_error(void);
+/* The same for a case that has been read already; its seed is forgotten before the kernel runs. */
+int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *library,
+                     const char *function, const char *directory);
 
-/* --- case.c */
+/* --- case.c: nothing of the line stays in memory but what is in `parsed` */
 int parse_case(const char *line, struct mpilab_case *parsed);
+/* Overwrite memory, also where the compiler sees nobody read it again. */
+void forget(void *memory, size_t bytes);
+/* The same with what calls that have returned left on the stack. */
+void forget_stack(void);
 int harness_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- agreement.c, collective: is it so on any rank? The second is for what has failed on any rank:
+ * all fail then, with the message of the first that did. */
+int any_rank(MPI_Comm parent, int is_so);
+int fail_together(MPI_Comm parent, int failed);
+
+/* --- clock.c: CLOCK_MONOTONIC, the same on all ranks of a machine */
+int64_t clock_ns(void);
 
 /* --- datatypes.c: the send and the receive datatype of a name, and how many elements of the
  * first hold as much as one of the second. Both are committed; the caller frees them. */
@@ -58,7 +87,7 @@ void free_operation(MPI_Op *op);
 
 /* --- buffers.c: memory with a guard zone on both sides, filled from a seed */
 enum { GUARD_BYTES = 64 };
-enum stream { SEND_STREAM = 1, RECEIVE_STREAM = 2 };
+enum stream { SEND_STREAM = 1, RECEIVE_STREAM = 2, FILE_STREAM = 3 };
 struct region {
     unsigned char *memory; /* GUARD_BYTES, `bytes` of data, GUARD_BYTES */
     int64_t bytes;
@@ -66,6 +95,9 @@ struct region {
 int make_send_region(struct region *region, int64_t bytes);
 int make_receive_region(struct region *region, int64_t bytes);
 void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);
+/* Words of a stream from number `first` on, which is 1 for the first one. */
+void fill_words(uint64_t *words, int64_t count, uint64_t seed, int rank, enum stream stream,
+                int64_t first);
 void *region_data(const struct region *region);
 int64_t region_total(const struct region *region);
 void free_region(struct region *region);
@@ -82,7 +114,18 @@ void end_printing(struct printing *printing);
 
 /* How many blocks a rank's buffers hold; what is not significant on it has none. */
 struct blocks {
-    int sent, received;
+    int64_t sent, received;
+};
+
+/* What goes from this rank to each other one, or comes from it: counts and displacements as MPI
+ * takes them, and how many elements of the receive datatype the buffer has room for. NULL for
+ * collectives whose blocks are all alike. */
+struct exchange_side {
+    int *counts, *displs;
+    int64_t elements;
+};
+struct exchange {
+    struct exchange_side sent, received;
 };
 
 /* --- what is being run: a kernel with its buffers, called as often as the case says */
@@ -95,8 +138,22 @@ struct subject {
     struct datatype_pair types;
     MPI_Op op;
     struct blocks blocks;
+    struct exchange exchange;
     struct region sent, received;
+    MPI_File file; /* MPI_FILE_NULL where nothing is read */
 };
+
+/* --- output.c: what a call returned, the most bytes that it held of other ranks' data, when each of
+ * `repetitions` calls began and ended, and the buffers */
+struct span {
+    int64_t begin_ns, end_ns;
+};
+int write_output(const char *path, const struct subject *subject, int returned, long held,
+                 const struct span *spans);
+
+/* --- places.c: where a rank pretends to be, from the `places` of a case */
+struct mpilab_place;
+int place_of_rank(const char *places, int rank, struct mpilab_place *place);
 
 /* --- subject.c: take memory for the blocks of both buffers, and fill it */
 int prepare_buffers(struct subject *subject);
@@ -113,17 +170,44 @@ int receive_count(const struct subject *subject);
     int call_##name(struct subject *subject)
 MPILAB_COLLECTIVE(allgather);
 MPILAB_COLLECTIVE(allreduce);
+MPILAB_COLLECTIVE(alltoallv);
 MPILAB_COLLECTIVE(barrier);
 MPILAB_COLLECTIVE(bcast);
 MPILAB_COLLECTIVE(gather);
+MPILAB_COLLECTIVE(read);
 MPILAB_COLLECTIVE(reduce);
 MPILAB_COLLECTIVE(scatter);
+
+/* --- alltoallv.c: its blocks are not alike, and lie anywhere */
+int make_exchange_of_alltoallv(struct subject *subject);
+void free_exchange(struct exchange *exchange);
+
+/* --- read.c: the file of a matrix, whose elements come from the case's seed. Rank 0 writes and
+ * removes it; all ranks open and close it. Collective, and make_file fails on all ranks or none: then
+ * no file is left. */
+int make_file(struct subject *subject, const char *directory);
+void name_matrix(char *path, const struct subject *subject, const char *directory); /* PATH_MAX */
+int free_file(struct subject *subject, const char *directory);
+
+/* --- switches.c: from now on, a setting of Open MPI has the value that it had when the program began
+ * (`initial`, of each setting its own, remembers that), or `otherwise`. A setting that there is not
+ * is left alone; `remedy` ends the message where it cannot be set. */
+struct initial {
+    int is_known, value;
+};
+int switch_setting(const char *name, struct initial *initial, int is_wanted, int otherwise,
+                   const char *remedy);
 
 /* --- openmpi.c: from now on, new communicators use the algorithm that the case names */
 int choose_openmpi(const struct mpilab_case *order);
 
-/* --- monitoring.c: messages and bytes from this rank to each other one, counted below MPI */
+/* --- han.c: from now on, new communicators use Open MPI's hierarchical collectives, or do not */
+int use_han(int is_wanted);
+
+/* --- monitoring.c: messages and bytes from this rank to each other one, counted below MPI from
+ * start_counting on */
 int begin_monitoring(const struct subject *subject);
+int start_counting(void);
 int end_monitoring(const struct subject *subject, const char *path);
 
 #endif

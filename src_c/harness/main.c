@@ -1,9 +1,24 @@
 /* mpilab-harness LIBRARY FUNCTION CASES DIRECTORY: run, on all ranks, each line of the file CASES,
  * and leave the results in DIRECTORY. Ends with the first case that cannot be run. */
+#define _XOPEN_SOURCE 700
 #include "harness.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* The line that begins at byte `at` of the file; returns its bytes, 0 at the end. Nothing of the
+ * lines after it stays in memory: a kernel could find their seeds there. */
+static size_t read_line(int file, off_t at, char line[static CASE_BYTES])
+{
+    const ssize_t bytes = pread(file, line, CASE_BYTES - 1, at);
+    line[bytes > 0 ? bytes : 0] = '\0';
+    const size_t length = strcspn(line, "\n");
+    const size_t taken = length + (line[length] == '\n');
+    forget(line + length, CASE_BYTES - length);
+    return taken;
+}
 
 int main(int argc, char **argv)
 {
@@ -11,23 +26,28 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mpilab-harness LIBRARY FUNCTION CASES DIRECTORY\n");
         return 2;
     }
-    FILE *cases = fopen(argv[3], "r");
-    if (cases == NULL) {
+    const int cases = open(argv[3], O_RDONLY | O_CLOEXEC);
+    if (cases < 0) {
         fprintf(stderr, "mpilab-harness: %s: %s\n", argv[3], strerror(errno));
         return 2;
     }
     MPI_Init(&argc, &argv);
     int failed = 0;
-    char line[512];
-    while (!failed && fgets(line, sizeof line, cases) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        failed = mpilab_run_case(MPI_COMM_WORLD, line, argv[1], argv[2], argv[4]);
+    static char line[CASE_BYTES];
+    static struct mpilab_case order; /* large: it holds the places of all ranks */
+    off_t at = 0;
+    for (size_t taken; !failed && (taken = read_line(cases, at, line)) > 0; at += (off_t)taken) {
+        failed = parse_case(line, &order);
+        forget(line, sizeof line);
+        if (!failed)
+            failed = run_ordered_case(MPI_COMM_WORLD, &order, argv[1], argv[2], argv[4]);
         if (failed) {
+            read_line(cases, at, line);
             fprintf(stderr, "mpilab-harness: %s: %s\n", line, mpilab_harness_error());
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
     }
-    fclose(cases);
+    close(cases);
     MPI_Finalize();
     return 0;
 }

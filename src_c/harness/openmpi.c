@@ -4,6 +4,9 @@
  * Since Open MPI 5.0.6 it can be set while the program runs, and counts for every communicator that
  * is made from then on: one job can try all algorithms.
  *
+ * The rules of a file (coll_tuned_dynamic_rules_filename) decide where no number was set, unless they
+ * are switched off, as they can be in the same way.
+ *
  * This only sets; whether it took effect is not asked here. coll/tuned ignores it without a word
  * where coll_tuned_use_dynamic_rules is false or another component comes first: mpilab/sweeps/guard.py
  * tells from the messages (monitoring.c) what ran.
@@ -13,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const collectives[] = {"allgather", "allreduce", "barrier", "bcast",
-                                          "gather",    "reduce",    "scatter"};
+static const char *const collectives[] = {"allgather", "allreduce", "alltoallv", "barrier",
+                                          "bcast",     "gather",    "reduce",    "scatter"};
 enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
 
 /* What can be set, next to the number; 0 in a case means what it was when the program began. A
@@ -22,9 +25,7 @@ enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
 enum tunable { SEGMENT, FANOUT, RADIX, TUNABLES };
 static const char *const tunables[TUNABLES] = {"segmentsize", "chain_fanout", "knomial_radix"};
 
-struct initial {
-    int is_known, value;
-};
+static const char RULES[] = "coll_tuned_use_dynamic_rules";
 
 /* The handle of coll_tuned_COLLECTIVE_algorithm[_TUNABLE]; an MPI error code without one. */
 static int find_variable(const char *collective, const char *tunable, MPI_T_cvar_handle *handle)
@@ -80,12 +81,19 @@ static int set_tunable(const char *collective, int which, long value)
     return set_variable(collective, tunables[which], value > 0 ? (int)value : first->value, NULL);
 }
 
+/* Let rules decide on new communicators as they did when the program began, or not at all. */
+static int heed_rules(int is_wanted)
+{
+    static struct initial initial;
+    return switch_setting(RULES, &initial, is_wanted, 0, "that needs Open MPI 5.0.6 or later");
+}
+
 int choose_openmpi(const struct mpilab_case *order)
 {
     int provided;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
         return harness_fail("MPI_T cannot be initialised");
-    int failed = 0;
+    int failed = heed_rules(order->rules);
     /* Some algorithms call other collectives: those go by Open MPI's own decision. */
     for (int i = 0; i < COLLECTIVES && !failed; i++) {
         const int is_ours = strcmp(collectives[i], order->collective) == 0;

@@ -1,15 +1,12 @@
 /* Running a case: load the kernel, fill the buffers, call it, write what came out. */
 #define _GNU_SOURCE
-#include "../include/mpilab.h"
-#include "../recorder/recorder_api.h"
-#include "harness.h"
-#include <dlfcn.h>
+#include "access.h"
+#include "loaded.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* How many calls of one case fit into a recording; the largest buffer that is looked at again
  * after each of them. */
@@ -19,16 +16,20 @@ struct collective {
     const char *name;
     struct blocks (*blocks)(const struct subject *);
     int (*call)(struct subject *);
+    int (*make_exchange)(struct subject *); /* where blocks are not all alike */
+    int has_file;
 };
 
 static const struct collective collectives[] = {
-    {"allgather", blocks_of_allgather, call_allgather},
-    {"allreduce", blocks_of_allreduce, call_allreduce},
-    {"barrier", blocks_of_barrier, call_barrier},
-    {"bcast", blocks_of_bcast, call_bcast},
-    {"gather", blocks_of_gather, call_gather},
-    {"reduce", blocks_of_reduce, call_reduce},
-    {"scatter", blocks_of_scatter, call_scatter},
+    {"allgather", blocks_of_allgather, call_allgather, NULL, 0},
+    {"allreduce", blocks_of_allreduce, call_allreduce, NULL, 0},
+    {"alltoallv", blocks_of_alltoallv, call_alltoallv, make_exchange_of_alltoallv, 0},
+    {"barrier", blocks_of_barrier, call_barrier, NULL, 0},
+    {"bcast", blocks_of_bcast, call_bcast, NULL, 0},
+    {"gather", blocks_of_gather, call_gather, NULL, 0},
+    {"read", blocks_of_read, call_read, NULL, 1},
+    {"reduce", blocks_of_reduce, call_reduce, NULL, 0},
+    {"scatter", blocks_of_scatter, call_scatter, NULL, 0},
 };
 
 static const struct collective *find_collective(const char *name)
@@ -40,98 +41,60 @@ static const struct collective *find_collective(const char *name)
     return NULL;
 }
 
-static int64_t clock_ns(void)
-{
-    /* MPI_Wtime starts at 0 in each process since Open MPI 5.0.7; spans over ranks of one machine
-     * need one clock. */
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-struct span {
-    int64_t begin_ns, end_ns;
+/* What becomes of the calls of one case on this rank. */
+struct calls {
+    struct access *access; /* NULL where nobody asks for evidence of file access */
+    struct span *spans;
+    int returned; /* by the kernel, the last time */
+    /* The kernel has failed here, and the ranks that call it again ask for that first. */
+    int is_expected;
 };
 
+/* One call; returns what the kernel does. A kernel that closes the file takes it from its caller, who
+ * can neither call again nor close it: an error, on all ranks, since MPI_File_close is collective. */
+static int call_once(struct subject *subject, const struct collective *collective,
+                     const struct loaded *loaded)
+{
+    const int returned = collective->call(subject);
+    if (loaded->lent_file == NULL || *loaded->lent_file == subject->file)
+        return returned;
+    subject->file = MPI_FILE_NULL;
+    fprintf(stderr, "mpilab: the kernel has closed the file that it was given; leave that to its "
+                    "caller\n");
+    return returned == MPI_SUCCESS ? MPI_ERR_FILE : returned;
+}
+
 static int call_repeatedly(struct subject *subject, const struct collective *collective,
-                           struct span *spans)
+                           const struct loaded *loaded, struct calls *calls)
 {
     const struct mpilab_case *order = subject->order;
-    int err = MPI_SUCCESS;
-    for (long i = -order->warmup; i < order->repetitions && err == MPI_SUCCESS; i++) {
+    int failed = 0;
+    for (long i = -order->warmup; i < order->repetitions; i++) {
+        if (i > -order->warmup && any_rank(subject->parent, 0))
+            break;
+        if (calls->access != NULL && (failed = prepare_access(calls->access, (int)i)) != 0)
+            break;
         /* Not on the kernel's communicator, whose barrier may be any of Open MPI's: in which order
          * it lets the ranks go would count as time of what is called. */
         MPI_Barrier(subject->parent);
         struct span span;
+        if (calls->access != NULL)
+            begin_access(calls->access);
         span.begin_ns = clock_ns();
-        err = collective->call(subject);
+        calls->returned = call_once(subject, collective, loaded);
         span.end_ns = clock_ns();
+        if (calls->access != NULL)
+            end_access(calls->access);
         if (i >= 0)
-            spans[i] = span;
+            calls->spans[i] = span;
+        if (calls->returned != MPI_SUCCESS) {
+            /* Not answered here: others may never return, and what is known of this rank has to be
+             * written before it waits for them. */
+            calls->is_expected = i + 1 < order->repetitions;
+            break;
+        }
     }
-    return err;
-}
-
-/* The file is a header of eight 64-bit words, the receive region, the send region, the spans. */
-static int write_output(const char *path, const struct subject *subject, int returned,
-                        const struct span *spans)
-{
-    FILE *file = fopen(path, "wb");
-    if (file == NULL)
-        return harness_fail("%s: %s", path, strerror(errno));
-    const struct mpilab_case *order = subject->order;
-    const int64_t received = order->dump ? region_total(&subject->received) : 0;
-    const int64_t sent = order->dump ? region_total(&subject->sent) : 0;
-    int64_t header[8] = {0,        subject->rank, subject->size,      returned,
-                         received, sent,          order->repetitions, 0};
-    memcpy(header, "MPILABO1", 8);
-    size_t written = fwrite(header, sizeof header, 1, file);
-    if (received > 0)
-        written += fwrite(subject->received.memory, (size_t)received, 1, file);
-    if (sent > 0)
-        written += fwrite(subject->sent.memory, (size_t)sent, 1, file);
-    written += fwrite(spans, sizeof *spans, (size_t)order->repetitions, file);
-    const size_t expected = 1 + (received > 0) + (sent > 0) + (size_t)order->repetitions;
-    if (fclose(file) != 0 || written != expected)
-        return harness_fail("%s: cannot be written: %s", path, strerror(errno));
-    return 0;
-}
-
-typedef int open_recorder(const char *, MPI_Comm, long, int);
-typedef void watch_memory(const void *, long, const char *);
-typedef void be_strict(int);
-typedef void end_recorder(void);
-
-struct loaded {
-    void *handle;
-    void (*kernel)(void);
-    open_recorder *open;
-    watch_memory *watch;
-    be_strict *strict;
-    end_recorder *finish, *close;
-    struct mpilab_tuning *tuning;
-};
-
-static int load(const char *library, const char *function, struct loaded *loaded)
-{
-    /* Never unloaded: the recorder in it holds callbacks that MPI may still call. */
-    loaded->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (loaded->handle == NULL)
-        return harness_fail("%s", dlerror());
-    /* ISO C has no cast from void * to a function; POSIX prescribes this one. */
-    *(void **)&loaded->kernel = dlsym(loaded->handle, function);
-    *(void **)&loaded->open = dlsym(loaded->handle, "mpilab_recorder_open");
-    *(void **)&loaded->watch = dlsym(loaded->handle, "mpilab_recorder_watch");
-    *(void **)&loaded->strict = dlsym(loaded->handle, "mpilab_recorder_strict");
-    *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
-    *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
-    loaded->tuning = dlsym(loaded->handle, "mpilab_tuning");
-    if (loaded->kernel == NULL)
-        return harness_fail("%s: no function %s in it", library, function);
-    if (loaded->open == NULL || loaded->watch == NULL || loaded->strict == NULL ||
-        loaded->finish == NULL || loaded->close == NULL || loaded->tuning == NULL)
-        return harness_fail("%s: no recorder in it; build it with mpilab", library);
-    return 0;
+    return failed;
 }
 
 /* The path of a file of this case and rank: DIRECTORY/ID.RANK.KIND. */
@@ -161,93 +124,176 @@ static int begin_recording(const struct subject *subject, const struct loaded *l
     return 0;
 }
 
-/* Call the kernel as often as the case says, with what it prints going to a file. */
-static int call_kernel(struct subject *subject, const struct collective *collective,
-                       const struct loaded *loaded, const char *directory, struct span *spans,
-                       int *returned)
+static int begin_evidence(const struct subject *subject, const struct collective *collective,
+                          const char *directory, struct access **access)
 {
-    const int keeps_files = subject->order->record || subject->order->dump;
-    char path[PATH_MAX];
-    struct printing printing;
-    name_file(path, subject, directory, "txt");
-    if (keeps_files && begin_printing(&printing, path) != 0)
-        return 1;
+    char matrix[PATH_MAX], path[PATH_MAX];
+    if (!collective->has_file)
+        return harness_fail("requests, cold: a %s reads no file", collective->name);
+    name_matrix(matrix, subject, directory);
+    return open_access(access, subject, matrix, name_file(path, subject, directory, "io"));
+}
+
+/* As the case says, or where this process really is. */
+static int take_place(const struct subject *subject, const struct loaded *loaded)
+{
+    struct mpilab_place place;
+    if (*subject->order->places == '\0') {
+        loaded->pretend(NULL);
+        return 0;
+    }
+    const int failed = place_of_rank(subject->order->places, subject->rank, &place);
+    if (!failed)
+        loaded->pretend(&place);
+    return failed;
+}
+
+/* Call the kernel as often as the case says. */
+static int call_kernel(struct subject *subject, const struct collective *collective,
+                       const struct loaded *loaded, struct calls *calls)
+{
     forbid_guards(&subject->sent);
     forbid_guards(&subject->received);
-    *returned = call_repeatedly(subject, collective, spans);
-    loaded->finish();
-    loaded->strict(0);
+    const int failed = call_repeatedly(subject, collective, loaded, calls);
     allow_guards(&subject->sent);
     allow_guards(&subject->received);
-    if (keeps_files)
-        end_printing(&printing);
-    return 0;
+    return failed;
 }
 
 /* One call whose messages are counted below MPI. */
 static int monitor(struct subject *subject, const struct collective *collective,
-                   const char *directory)
+                   const struct loaded *loaded, const char *directory)
 {
     char path[PATH_MAX];
-    MPI_Barrier(subject->parent);
-    if (begin_monitoring(subject) != 0)
+    if (fail_together(subject->parent, begin_monitoring(subject)) != 0)
         return 1;
-    const int err = collective->call(subject);
+    MPI_Barrier(subject->parent);
+    int failed = start_counting();
+    const int err = call_once(subject, collective, loaded);
+    if (end_monitoring(subject, name_file(path, subject, directory, "mon")) != 0)
+        failed = 1;
     if (err != MPI_SUCCESS)
-        return harness_fail("the call to be monitored returned the error %d", err);
-    return end_monitoring(subject, name_file(path, subject, directory, "mon"));
+        failed = harness_fail("the call to be monitored returned the error %d", err);
+    return fail_together(subject->parent, failed);
 }
 
-static int run(struct subject *subject, const struct collective *collective,
-               const struct loaded *loaded, const char *directory)
+/* All that a call needs but the file. */
+static int prepare(struct subject *subject, const struct collective *collective,
+                   const struct loaded *loaded, struct calls *calls)
+{
+    const long repetitions = subject->order->repetitions;
+    if (take_place(subject, loaded) != 0)
+        return 1;
+    subject->blocks = collective->blocks(subject);
+    if ((collective->make_exchange != NULL && collective->make_exchange(subject) != 0) ||
+        prepare_buffers(subject) != 0)
+        return 1;
+    calls->spans = calloc((size_t)repetitions, sizeof *calls->spans);
+    return calls->spans == NULL ? harness_fail("out of memory: %ld repetitions", repetitions) : 0;
+}
+
+/* Between opening and closing all that tells of the calls. None is made where something has
+ * `failed`, on any rank. */
+static int call_and_record(struct subject *subject, const struct collective *collective,
+                           const struct loaded *loaded, const char *directory, struct calls *calls,
+                           int failed)
 {
     const struct mpilab_case *order = subject->order;
-    subject->blocks = collective->blocks(subject);
-    if (prepare_buffers(subject) != 0 ||
-        (order->monitor && monitor(subject, collective, directory) != 0))
-        return 1;
-    struct span *spans = calloc((size_t)order->repetitions, sizeof *spans);
-    if (spans == NULL)
-        return harness_fail("out of memory: %ld repetitions", order->repetitions);
-
+    const int keeps_files = order->record || order->dump;
     char path[PATH_MAX];
-    int returned = MPI_SUCCESS;
-    int failed = begin_recording(subject, loaded, directory);
+    struct printing printing;
+    int is_printing = 0;
     if (!failed)
-        failed = call_kernel(subject, collective, loaded, directory, spans, &returned);
+        failed = begin_recording(subject, loaded, directory);
+    if (!failed && (order->requests || order->cold))
+        failed = begin_evidence(subject, collective, directory, &calls->access);
+    if (!failed && keeps_files) {
+        failed = begin_printing(&printing, name_file(path, subject, directory, "txt"));
+        is_printing = !failed;
+    }
+    failed = fail_together(subject->parent, failed);
     if (!failed)
-        failed = write_output(name_file(path, subject, directory, "out"), subject, returned, spans);
-    free(spans);
+        failed = call_kernel(subject, collective, loaded, calls);
+    loaded->finish();
+    loaded->strict(0);
+    if (is_printing)
+        end_printing(&printing);
+    if (close_access(calls->access) != 0)
+        failed = 1;
+    if (!failed)
+        failed = write_output(name_file(path, subject, directory, "out"), subject, calls->returned,
+                              loaded->most_staged == NULL ? 0 : *loaded->most_staged, calls->spans);
+    if (calls->is_expected)
+        any_rank(subject->parent, 1);
+    return failed;
+}
+
+static int run(struct subject *subject, struct mpilab_case *order,
+               const struct collective *collective, const struct loaded *loaded,
+               const char *directory)
+{
+    struct calls calls = {.returned = MPI_SUCCESS};
+    int has_file = 0;
+    int failed = prepare(subject, collective, loaded, &calls);
+    if (collective->has_file || order->monitor) /* which all ranks do together, or none */
+        failed = fail_together(subject->parent, failed);
+    if (!failed && collective->has_file) {
+        failed = make_file(subject, directory);
+        has_file = !failed;
+    }
+    if (loaded->lent_file != NULL)
+        *loaded->lent_file = subject->file;
+    /* All that is made from the seed is made. A kernel that finds it, in memory that is not its own,
+     * could fill its buffers without a message. */
+    forget(&order->seed, sizeof order->seed);
+    forget_stack();
+    if (!failed && order->monitor)
+        failed = monitor(subject, collective, loaded, directory);
+    failed = call_and_record(subject, collective, loaded, directory, &calls, failed);
+    free(calls.spans);
+    if (has_file && free_file(subject, directory) != 0)
+        failed = 1;
     return failed;
 }
 
 int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const char *function,
                     const char *directory)
 {
-    struct mpilab_case order;
+    static struct mpilab_case order; /* large: it holds the places of all ranks */
+    return parse_case(line, &order) != 0 ||
+           run_ordered_case(comm, &order, library, function, directory) != 0;
+}
+
+int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *library,
+                     const char *function, const char *directory)
+{
     struct loaded loaded;
-    struct subject subject = {.order = &order, .parent = comm};
-    if (parse_case(line, &order) != 0 ||
-        load(library, *order.function ? order.function : function, &loaded) != 0)
+    struct subject subject = {.order = order, .parent = comm, .file = MPI_FILE_NULL};
+    if (load(library, *order->function ? order->function : function, &loaded) != 0)
         return 1;
-    const struct collective *collective = find_collective(order.collective);
-    if (collective == NULL || make_datatypes(order.datatype, &subject.types) != 0 ||
-        make_operation(order.op, order.datatype, &subject.op) != 0 ||
-        (order.openmpi >= 0 && choose_openmpi(&order) != 0))
+    const struct collective *collective = find_collective(order->collective);
+    if (collective == NULL || make_datatypes(order->datatype, &subject.types) != 0 ||
+        make_operation(order->op, order->datatype, &subject.op) != 0 ||
+        (order->openmpi >= 0 && choose_openmpi(order) != 0) || use_han(order->han) != 0)
         return 1;
-    *loaded.tuning = (struct mpilab_tuning){order.segment_bytes, order.fanout, order.radix};
+    *loaded.tuning = (struct mpilab_tuning){
+        order->segment_bytes, order->fanout,       order->radix,       order->remap,
+        order->budget_bytes,  order->buffer_bytes, order->aggregators,
+    };
+    if (loaded.most_staged != NULL)
+        *loaded.most_staged = 0;
 
     /* A communicator of its own, so that a message left over cannot reach the next case; and an
      * error is returned to the kernel, which has to pass it on. */
     int rank;
     MPI_Comm_rank(comm, &rank);
-    MPI_Comm_split(comm, 0, order.reversed ? -rank : rank, &subject.comm);
+    MPI_Comm_split(comm, 0, order->reversed ? -rank : rank, &subject.comm);
     MPI_Comm_set_errhandler(subject.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(subject.comm, &subject.rank);
     MPI_Comm_size(subject.comm, &subject.size);
     subject.kernel = loaded.kernel;
 
-    const int failed = run(&subject, collective, &loaded, directory);
+    const int failed = run(&subject, order, collective, &loaded, directory);
 
     /* What the kernel has cached on its communicator goes with it, and is no leak: so the recorder
      * closes after. */
@@ -255,6 +301,7 @@ int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const 
     loaded.close();
     free_datatypes(&subject.types);
     free_operation(&subject.op);
+    free_exchange(&subject.exchange);
     free_region(&subject.sent);
     free_region(&subject.received);
     return failed;

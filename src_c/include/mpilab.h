@@ -87,14 +87,39 @@ static inline int wrapped_run_type(int first, int length, int size, int count, M
                          run);
 }
 
+/* Which rank a process behaves as, in kernels whose names end in _remapped (remap/remap.h): what
+ * the topology suggests; in SEQ order as if it were RR; the other way round. */
+enum mpilab_remap { MPILAB_BY_TOPOLOGY, MPILAB_SEQ_TO_RR, MPILAB_RR_TO_SEQ };
+
 /* What algorithms can be tuned by. Set before the call, to the same on all ranks; 0 means the
  * algorithm's own default. */
 struct mpilab_tuning {
     long segment_bytes; /* a message is cut into segments of so many bytes */
     int fanout;         /* chains of a chain, children in a tree */
     int radix;          /* of a k-nomial tree */
+    int remap;          /* which rank a process behaves as: enum mpilab_remap */
+    long budget_bytes;  /* a rank holds at most so many bytes of data that are others' */
+    long buffer_bytes;  /* one request to a file is for at most so many bytes */
+    int aggregators;    /* ranks that read for all, in a two-phase read */
 };
 extern struct mpilab_tuning mpilab_tuning;
+
+/* Where a process runs: its host (the *node*), and the *group* of hosts that it belongs to, those
+ * of one switch or rack. The group is "" where nobody has told of any. */
+enum { MPILAB_NAME_BYTES = 256 };
+struct mpilab_place {
+    char node[MPILAB_NAME_BYTES], group[MPILAB_NAME_BYTES];
+};
+
+/* The place of this process. The node is the host's name. The group comes from Slurm under srun
+ * (SLURM_TOPOLOGY_ADDR: all switches above the node), otherwise from MPILAB_GROUPS, which lists
+ * "node=group,node=group,...". A run may pretend other places (mpilab_pretend_place): then this
+ * function, MPI_Get_processor_name and MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) agree on those. */
+const struct mpilab_place *mpilab_place(void);
+
+/* From now on this process pretends to be there; NULL ends it. A communicator whose topology has been
+ * asked for keeps that (src_c/topology). */
+void mpilab_pretend_place(const struct mpilab_place *place);
 
 #define MPILAB_BCAST(name) \
     int bcast_##name(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
@@ -110,10 +135,21 @@ extern struct mpilab_tuning mpilab_tuning;
 #define MPILAB_ALLREDUCE(name)                                                                 \
     int allreduce_##name(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, \
                          MPI_Op op, MPI_Comm comm)
+#define MPILAB_ALLTOALLV(name)                                                             \
+    int alltoallv_##name(const void *sendbuf, const int sendcounts[], const int sdispls[], \
+                         MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],     \
+                         const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 #define MPILAB_BARRIER(name) int barrier_##name(MPI_Comm comm)
 #define MPILAB_ALLGATHER(name)                                                                     \
     int allgather_##name(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, \
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+
+struct mpilab_matrix; /* matrix.h */
+
+/* Not a collective of MPI's: every rank of `comm` gets its part of the matrix. The file is open for
+ * reading on `comm`; its view is all of the file in bytes, and so the kernel leaves it. */
+#define MPILAB_READ(name) \
+    int read_##name(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 
 MPILAB_BCAST(linear);
 MPILAB_BCAST(chain);
@@ -121,13 +157,28 @@ MPILAB_BCAST(pipeline);
 MPILAB_BCAST(binary);
 MPILAB_BCAST(split_binary);
 MPILAB_BCAST(binomial);
+MPILAB_BCAST(binomial_remapped);
 MPILAB_BCAST(knomial);
 MPILAB_BCAST(scatter_allgather);
 MPILAB_BCAST(scatter_allgather_ring);
+MPILAB_BCAST(node);
+MPILAB_BCAST(group);
+MPILAB_BCAST(node_group);
+MPILAB_BCAST(rank_order);
+MPILAB_BCAST(pipelined);
+MPILAB_BCAST(multilane);
+MPILAB_BCAST(circulant);
+MPILAB_BCAST(auto);
 
 MPILAB_GATHER(linear);
 MPILAB_GATHER(binomial);
 MPILAB_GATHER(linear_sync);
+MPILAB_GATHER(node);
+MPILAB_GATHER(group);
+MPILAB_GATHER(node_group);
+MPILAB_GATHER(rank_order);
+MPILAB_GATHER(pipelined);
+MPILAB_GATHER(auto);
 
 MPILAB_SCATTER(linear);
 MPILAB_SCATTER(binomial);
@@ -140,6 +191,12 @@ MPILAB_REDUCE(binary);
 MPILAB_REDUCE(binomial);
 MPILAB_REDUCE(in_order_binary);
 MPILAB_REDUCE(rabenseifner);
+MPILAB_REDUCE(node);
+MPILAB_REDUCE(group);
+MPILAB_REDUCE(node_group);
+MPILAB_REDUCE(rank_order);
+MPILAB_REDUCE(pipelined);
+MPILAB_REDUCE(auto);
 
 MPILAB_BARRIER(linear);
 MPILAB_BARRIER(double_ring);
@@ -149,15 +206,40 @@ MPILAB_BARRIER(tree);
 
 MPILAB_ALLREDUCE(recursive_doubling);
 MPILAB_ALLREDUCE(ring);
+MPILAB_ALLREDUCE(ring_remapped);
 MPILAB_ALLREDUCE(segmented_ring);
 MPILAB_ALLREDUCE(rabenseifner);
+MPILAB_ALLREDUCE(hierarchical);
+MPILAB_ALLREDUCE(multilane);
+MPILAB_ALLREDUCE(auto);
 
 MPILAB_ALLGATHER(nonblocking_gather_bcast);
 MPILAB_ALLGATHER(nonblocking_all);
 MPILAB_ALLGATHER(pairwise);
 MPILAB_ALLGATHER(ring);
+MPILAB_ALLGATHER(ring_remapped);
 MPILAB_ALLGATHER(recursive_doubling);
+MPILAB_ALLGATHER(recursive_doubling_remapped);
 MPILAB_ALLGATHER(bruck);
 MPILAB_ALLGATHER(neighbor_exchange);
+MPILAB_ALLGATHER(neighbor_exchange_remapped);
+MPILAB_ALLGATHER(hierarchical);
+MPILAB_ALLGATHER(pipelined);
+MPILAB_ALLGATHER(auto);
+
+MPILAB_ALLTOALLV(linear);
+MPILAB_ALLTOALLV(pairwise);
+MPILAB_ALLTOALLV(leaders);
+MPILAB_ALLTOALLV(gathervs);
+MPILAB_ALLTOALLV(multilane);
+MPILAB_ALLTOALLV(auto);
+
+MPILAB_READ(scatter);
+MPILAB_READ(strided);
+MPILAB_READ(view);
+MPILAB_READ(sieving);
+MPILAB_READ(two_phase);
+MPILAB_READ(two_phase_alltoallv);
+MPILAB_READ(view_all);
 
 #endif

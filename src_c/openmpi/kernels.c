@@ -15,6 +15,12 @@ MPILAB_ALLREDUCE(openmpi)
     return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
+MPILAB_ALLTOALLV(openmpi)
+{
+    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                          recvtype, comm);
+}
+
 MPILAB_BARRIER(openmpi)
 {
     return PMPI_Barrier(comm);

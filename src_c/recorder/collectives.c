@@ -132,8 +132,17 @@ static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err
 
 BIRTH(Comm_dup, (), ())
 BIRTH(Comm_split, (int color, int order, ), (color, order, ))
-BIRTH(Comm_split_type, (int type, int order, MPI_Info info, ), (type, order, info, ))
 BIRTH(Comm_create, (MPI_Group group, ), (group, ))
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int order, MPI_Info info, MPI_Comm *born)
+{
+    struct mpilab_record *record =
+        begin(MPILAB_Comm_split_type, 0, comm, NO_ROOT, 0, MPI_DATATYPE_NULL, CALL_SITE);
+    const int has_part = type == MPI_COMM_TYPE_SHARED;
+    if ((has_part || type == MPI_UNDEFINED) && place_is_pretended())
+        return end_birth(record, born, place_split_by_node(comm, has_part, order, born));
+    return end_birth(record, born, PMPI_Comm_split_type(comm, type, order, info, born));
+}
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *born)
 {

@@ -72,21 +72,36 @@ static uint32_t next_of_family(uint32_t members)
     return 0;
 }
 
+/* Its `size` members as ranks of the base communicator. */
+static int translate_group(MPI_Group group, int size, int to_base[])
+{
+    int *ranks = malloc(sizeof(int) * (size_t)size);
+    for (int i = 0; ranks != NULL && i < size; i++)
+        ranks[i] = i;
+    const int err = ranks == NULL
+                        ? MPI_ERR_NO_MEM
+                        : PMPI_Group_translate_ranks(group, size, ranks, base_group, to_base);
+    free(ranks);
+    return err;
+}
+
 static int translate_all(MPI_Comm comm, struct known *entry)
 {
     MPI_Group group;
     int err = PMPI_Comm_group(comm, &group);
     if (err != MPI_SUCCESS)
         return err;
-    int *ranks = malloc(sizeof(int) * (size_t)entry->size);
-    for (int i = 0; ranks != NULL && i < entry->size; i++)
-        ranks[i] = i;
-    err = ranks == NULL
-              ? MPI_ERR_NO_MEM
-              : PMPI_Group_translate_ranks(group, entry->size, ranks, base_group, entry->to_base);
-    free(ranks);
+    err = translate_group(group, entry->size, entry->to_base);
     PMPI_Group_free(&group);
     return err;
+}
+
+static uint32_t hash_of(int size, const int to_base[])
+{
+    uint32_t members = 2166136261u;
+    for (int i = 0; i < size; i++)
+        members = mix(members, (uint32_t)to_base[i]);
+    return members;
 }
 
 static struct known *remember(MPI_Comm comm)
@@ -103,9 +118,7 @@ static struct known *remember(MPI_Comm comm)
         discard(entry);
         return NULL;
     }
-    uint32_t members = 2166136261u;
-    for (int i = 0; i < entry->size; i++)
-        members = mix(members, (uint32_t)entry->to_base[i]);
+    const uint32_t members = hash_of(entry->size, entry->to_base);
     entry->number = mix(members, next_of_family(members));
     entry->next = first;
     first = entry;
@@ -161,6 +174,21 @@ void communicators_close(void)
         PMPI_Comm_free_keyval(&key);
     if (base_group != MPI_GROUP_NULL)
         PMPI_Group_free(&base_group);
+}
+
+uint32_t communicator_number_of_group(MPI_Group group, uint32_t kind, int *size)
+{
+    *size = 0;
+    if (base_group == MPI_GROUP_NULL || PMPI_Group_size(group, size) != MPI_SUCCESS)
+        return 0;
+    uint32_t number = 0;
+    int *to_base = malloc(sizeof(int) * (size_t)*size);
+    if (to_base != NULL && translate_group(group, *size, to_base) == MPI_SUCCESS) {
+        const uint32_t members = mix(hash_of(*size, to_base), kind);
+        number = mix(members, next_of_family(members));
+    }
+    free(to_base);
+    return number;
 }
 
 uint32_t communicator_number(MPI_Comm comm)

@@ -9,6 +9,8 @@
 #include "memory.h"
 #include "recorder.h"
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -30,7 +32,7 @@ int memory_is_watched;
 static const void *watched;
 static struct snapshots *snapshots;
 static size_t mapped_bytes;
-static int file_descriptor = -1;
+static char file_path[PATH_MAX];
 
 static size_t snapshot_bytes(int64_t bytes)
 {
@@ -72,11 +74,10 @@ void mpilab_recorder_watch(const void *memory, long bytes, const char *path)
     void *mapped = MAP_FAILED;
     if (ftruncate(file, (off_t)total) == 0)
         mapped = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (mapped == MAP_FAILED) {
-        close(file);
+    close(file); /* a kernel could write to it: see recorder.c */
+    if (mapped == MAP_FAILED)
         return;
-    }
-    file_descriptor = file;
+    snprintf(file_path, sizeof file_path, "%s", path);
     mapped_bytes = total;
     watched = memory;
     snapshots = mapped;
@@ -95,10 +96,8 @@ void memory_finish(void)
     take(MPILAB_AT_FINISH);
     const size_t used =
         sizeof *snapshots + (size_t)snapshots->count * snapshot_bytes(snapshots->bytes);
-    const int shortened = ftruncate(file_descriptor, (off_t)used);
+    const int shortened = truncate(file_path, (off_t)used);
     (void)shortened; /* the header says how many there are */
-    close(file_descriptor);
-    file_descriptor = -1;
     munmap(snapshots, mapped_bytes);
     snapshots = NULL;
 }

@@ -2,7 +2,7 @@
  * strict mode a standard send becomes a synchronous one. */
 #include "recorder.h"
 
-void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status)
+int64_t status_bytes(const MPI_Status *status)
 {
     MPI_Count bytes = 0;
 #ifdef OPEN_MPI
@@ -10,9 +10,14 @@ void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Stat
 #else
     PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
 #endif
+    return bytes;
+}
+
+void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status)
+{
     record->got_peer = communicator_rank(comm, status->MPI_SOURCE);
     record->got_tag = status->MPI_TAG;
-    record->got_bytes = bytes;
+    record->got_bytes = status_bytes(status);
 }
 
 static void describe(struct mpilab_record *record, int count, MPI_Datatype datatype, int peer,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define MPILAB_MAGIC "MPILABR2"
+#define MPILAB_MAGIC "MPILABR3"
 
 enum mpilab_flags {
     MPILAB_SENDS = 1,    /* a message leaves this rank */
@@ -21,8 +21,10 @@ enum mpilab_flags {
     MPILAB_POLLS = 32,       /* a test or probe that said "not yet" `count` times, last at end_ns */
     MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
     MPILAB_CANCELLED = 128,
-    MPILAB_LEAKED = 256, /* the request, communicator or datatype that this call made is still there
-                            after the kernel, and nothing that is left would free it */
+    MPILAB_LEAKED = 256, /* the request, communicator, datatype or open file that this call made is
+                            still there after the kernel, and nothing that is left would free it */
+    MPILAB_READS_FILE = 512, /* a request for data of a file */
+    MPILAB_WRITES_FILE = 1024,
 };
 
 /* Ask a rank where it computes with the real-time signal SIGRTMIN + MPILAB_SAMPLE_SIGNAL. */
@@ -33,25 +35,31 @@ enum { MPILAB_ANY = -1, MPILAB_NOBODY = -2, MPILAB_NONE = -1 };
 struct mpilab_record {
     uint16_t operation;    /* enum mpilab_operation */
     uint16_t flags;        /* enum mpilab_flags */
-    uint32_t communicator; /* same number on every rank of the communicator */
+    uint32_t communicator; /* same number on every rank of the communicator; an open file counts as
+                              one of its own */
     int32_t peer;          /* rank in the base communicator, or MPILAB_ANY, MPILAB_NOBODY; for a
                               collective its root, or MPILAB_NONE */
     int32_t tag;           /* or MPILAB_ANY */
-    int64_t bytes;         /* sent; or room to receive */
+    int64_t bytes;         /* sent; or room to receive; or asked of a file; of a view, the data of
+                              one filetype; the new size of a file */
     int64_t begin_ns;      /* CLOCK_MONOTONIC at entry */
     int64_t end_ns;        /* at return; 0 inside the call */
     int64_t done_ns;       /* when the message was known to be complete here; 0 before */
     uint64_t site;         /* return address into the shared object, from its load address on */
-    int64_t got_bytes;     /* received */
+    int64_t got_bytes;     /* received, read or written */
     int32_t got_peer;      /* source of the received message, in the base communicator; of a `peer`
                               that does not exist (MPILAB_NOBODY) the number that was given */
     int32_t got_tag;
-    int32_t waiter;   /* record of the latest wait or test for this request, or MPILAB_NONE */
-    int32_t count;    /* elements; requests of a wait; repetitions of a poll */
-    int32_t error;    /* class of what the call returned (MPI_SUCCESS = 0) */
-    int32_t sequence; /* number of this collective on its communicator, from 0 */
+    int32_t waiter; /* record of the latest wait or test for this request, or MPILAB_NONE */
+    int32_t count; /* elements; requests of a wait; repetitions of a poll; access mode of an open */
+    int32_t error; /* class of what the call returned (MPI_SUCCESS = 0) */
+    int32_t sequence; /* number of this collective on its communicator or file, from 0 */
     int32_t members;  /* ranks of the communicator, for a collective, or where `peer` is none */
-    int32_t reserved;
+    int32_t file;     /* open file, numbered from 1 as this rank came to know them; 0 for no file */
+    int64_t offset;   /* byte of the file at which the transfer begins, a view begins, or a seek
+                         ends; MPILAB_NONE where that is unknown, or the call is none of these (a
+                         shared file pointer is where others leave it: nobody knows); of an offset
+                         below 0, the number that was given */
 };
 
 struct mpilab_header {
@@ -98,8 +106,20 @@ struct mpilab_header {
     X(Type_contiguous) X(Type_vector) X(Type_create_hvector) X(Type_indexed)                       \
     X(Type_create_hindexed) X(Type_create_indexed_block) X(Type_create_hindexed_block)             \
     X(Type_create_struct) X(Type_create_resized) X(Type_create_subarray) X(Type_create_darray)     \
-    X(Type_dup) X(Type_commit) X(Type_free) X(Abort) X(Other) X(Init) X(Finalize)     \
-    X(Init_thread)
+    X(Type_dup) X(Type_commit) X(Type_free) X(Abort) X(Other) X(Init) X(Finalize)                  \
+    X(Init_thread)                                                                                 \
+    X(File_open) X(File_close) X(File_delete) X(File_set_view) X(File_seek) X(File_set_size)       \
+    X(File_preallocate) X(File_sync)                                                               \
+    X(File_read) X(File_read_at) X(File_read_all) X(File_read_at_all)                              \
+    X(File_iread) X(File_iread_at) X(File_iread_all) X(File_iread_at_all)                          \
+    X(File_write) X(File_write_at) X(File_write_all) X(File_write_at_all)                          \
+    X(File_iwrite) X(File_iwrite_at) X(File_iwrite_all) X(File_iwrite_at_all)                      \
+    X(File_read_shared) X(File_write_shared) X(File_iread_shared) X(File_iwrite_shared)            \
+    X(File_read_ordered) X(File_write_ordered)                                                     \
+    X(File_read_all_begin) X(File_read_all_end) X(File_read_at_all_begin)                          \
+    X(File_read_at_all_end) X(File_read_ordered_begin) X(File_read_ordered_end)                    \
+    X(File_write_all_begin) X(File_write_all_end) X(File_write_at_all_begin)                       \
+    X(File_write_at_all_end) X(File_write_ordered_begin) X(File_write_ordered_end)
 /* clang-format on */
 
 enum mpilab_operation {

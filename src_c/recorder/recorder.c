@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(struct mpilab_record) == 96, "recording.py relies on the layout");
+_Static_assert(sizeof(struct mpilab_record) == 104, "recording.py relies on the layout");
 _Static_assert(sizeof(struct mpilab_header) == 1456, "recording.py relies on the layout");
 
 static struct mpilab_header *header;
 static struct mpilab_record *records;
 static size_t mapped_bytes;
-static int file_descriptor = -1;
+static char file_path[PATH_MAX];
 static uintptr_t load_address;
 
 static int is_on;
@@ -144,6 +145,7 @@ struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI
     record->flags = (uint16_t)flags;
     record->peer = record->tag = record->got_peer = record->got_tag = MPILAB_NONE;
     record->waiter = MPILAB_NONE;
+    record->offset = MPILAB_NONE;
     record->site = site - load_address;
     record->begin_ns = record_clock();
     header->progress++;
@@ -206,6 +208,7 @@ static void clear_tables(void)
     requests_clear();
     messages_clear();
     datatypes_clear();
+    files_clear();
 }
 
 int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int strict)
@@ -222,11 +225,12 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     void *memory = MAP_FAILED;
     if (ftruncate(file, (off_t)bytes) == 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) {
-        const int error = errno;
-        close(file);
+    const int error = errno;
+    /* A kernel has stdout, and with it a way to write to any descriptor that is open. */
+    close(file);
+    if (memory == MAP_FAILED)
         return error;
-    }
+    snprintf(file_path, sizeof file_path, "%s", path);
 
 #ifdef MADV_POPULATE_WRITE
     /* The first records find their pages there: a page fault costs more than a record. Where the
@@ -250,14 +254,12 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     load_address = (uintptr_t)object.dli_fbase;
     records = (struct mpilab_record *)(fresh + 1);
     mapped_bytes = bytes;
-    file_descriptor = file;
     depth = 0;
     clear_tables();
     recorder_places_open();
     if (communicators_open(base) != MPI_SUCCESS || recorder_errors_open(base) != MPI_SUCCESS) {
         communicators_close();
         munmap(memory, bytes);
-        close(file);
         return EINVAL;
     }
     header = fresh;
@@ -278,6 +280,7 @@ void mpilab_recorder_finish(void)
     requests_mark_leaks();
     communicators_mark_leaks();
     datatypes_mark_leaks();
+    files_mark_leaks();
     recorder_errors_leave_base();
     header->closed_ns = record_clock();
 }
@@ -293,10 +296,8 @@ void mpilab_recorder_close(void)
     /* Give back the room that was not needed. A file that stays too long is no harm: its header
      * says how many records there are, so a failure to shorten it is no error. */
     const off_t used = (off_t)(sizeof *header + (size_t)header->count * sizeof *records);
-    const int shortened = ftruncate(file_descriptor, used);
+    const int shortened = truncate(file_path, used);
     (void)shortened;
-    close(file_descriptor);
-    file_descriptor = -1;
     void *memory = header;
     header = NULL;
     records = NULL;

@@ -71,6 +71,16 @@ int communicator_rank(MPI_Comm comm, int rank);
 /* `comm` was made by the call of this record: it leaks if nobody frees it. */
 void communicator_born(MPI_Comm comm, const struct mpilab_record *record);
 void communicators_mark_leaks(void);
+/* The number that the next communicator of these ranks would get, were there none of them but those
+ * of this `kind` (not 0): so many kinds, so many sequences of numbers. `size` is set, too. 0 where
+ * nobody knows. */
+uint32_t communicator_number_of_group(MPI_Group group, uint32_t kind, int *size);
+
+/* --- placement.c */
+int place_is_pretended(void);
+/* MPI_Comm_split_type by pretended nodes: of MPI_COMM_TYPE_SHARED, or, for a rank that has no part
+ * in it, of MPI_UNDEFINED. */
+int place_split_by_node(MPI_Comm comm, int has_part, int order, MPI_Comm *born);
 
 /* --- datatypes.c */
 void datatypes_clear(void);
@@ -100,12 +110,34 @@ void requests_forget(int count, const MPI_Request *requests);
 int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
                      int error);
 
+/* --- files.c: from a file handle to what is known of it */
+void files_clear(void);
+void files_mark_leaks(void);
+/* `file` was opened by the call of this record: it leaks if nobody closes it. */
+void file_born(MPI_File file, struct mpilab_record *record);
+void file_closed(MPI_File file);
+/* The call of this record is one on `file`. */
+void file_describe(struct mpilab_record *record, MPI_File file);
+/* Returns where in the file the view begins: the displacement, unless that is
+ * MPI_DISPLACEMENT_CURRENT. In bytes, or MPILAB_NONE. */
+int64_t file_view_changed(MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
+                          MPI_Datatype filetype);
+/* Where in the file is what the view has at `offset`, or at the pointer of this rank? In bytes, or
+ * MPILAB_NONE. */
+int64_t file_byte_at(MPI_File file, MPI_Offset offset);
+int64_t file_byte_at_pointer(MPI_File file);
+/* A split collective is under way; whoever ends it takes its record, NULL where there is none. */
+void file_split_begun(MPI_File file, const struct mpilab_record *record);
+struct mpilab_record *file_split_taken(MPI_File file);
+
 /* --- point_to_point.c */
 struct mpilab_record *transfer_begin(enum mpilab_operation operation, int flags, int count,
                                      MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
                                      uintptr_t site);
 int receive_end(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status, int error);
 void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status);
+/* Bytes that were received, read or written. */
+int64_t status_bytes(const MPI_Status *status);
 
 /* --- probes.c */
 void messages_clear(void);

@@ -32,4 +32,8 @@ MPILAB_EXPORT void mpilab_recorder_finish(void);
  * is being recorded. */
 MPILAB_EXPORT void mpilab_recorder_close(void);
 
+/* A file that the kernel is lent, whether it is recorded or not: MPI_FILE_NULL once the kernel has
+ * closed it. Set by whoever lends it, who must not close it again. */
+MPILAB_EXPORT extern MPI_File mpilab_lent_file;
+
 #endif

@@ -102,6 +102,8 @@ void request_completed(struct pending *entry, const MPI_Status *status, int erro
     if (record->flags & MPILAB_RECEIVES &&
         (error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE))
         record_received(record, entry->comm, status);
+    if (record->flags & (MPILAB_READS_FILE | MPILAB_WRITES_FILE) && error_class == MPI_SUCCESS)
+        record->got_bytes = status_bytes(status);
     record->done_ns = record_clock();
     record_progress();
     if (entry->persistent)

@@ -1,4 +1,4 @@
-/* Room for blocks, and runs of them. */
+/* Room for blocks, what is under way to it after an error, and runs of blocks. */
 #include "blocks.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -13,6 +13,34 @@ int mpilab_make_room(int blocks, int count, MPI_Datatype type, struct mpilab_roo
     room->memory = malloc((size_t)((way < 0 ? -way : way) + true_extent + 1));
     room->origin = (char *)room->memory - true_lower_bound - (way < 0 ? way : 0);
     return room->memory == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+}
+
+void mpilab_no_requests(int count, MPI_Request *requests)
+{
+    for (int i = 0; i < count; i++)
+        requests[i] = MPI_REQUEST_NULL;
+}
+
+void mpilab_abandon(int count, MPI_Request *receives)
+{
+    for (int i = 0; i < count; i++)
+        if (receives[i] != MPI_REQUEST_NULL)
+            MPI_Cancel(&receives[i]);
+    MPI_Waitall(count, receives, MPI_STATUSES_IGNORE);
+}
+
+int mpilab_leave_sends(int count, MPI_Request *sends)
+{
+    int all_over = 1, over;
+    for (int i = 0; i < count; i++) {
+        if (sends[i] != MPI_REQUEST_NULL)
+            MPI_Test(&sends[i], &over, MPI_STATUS_IGNORE);
+        if (sends[i] == MPI_REQUEST_NULL)
+            continue;
+        MPI_Request_free(&sends[i]);
+        all_over = 0;
+    }
+    return all_over;
 }
 
 /* Can a run be described by a number of elements? If not, it needs a datatype. */

@@ -14,6 +14,15 @@ struct mpilab_room {
 /* Room for `blocks` blocks of `count` elements. */
 int mpilab_make_room(int blocks, int count, MPI_Datatype type, struct mpilab_room *room);
 
+/* Before memory is freed after an error, nothing may be under way to it or from it any more. The
+ * requests start as MPI_REQUEST_NULL; those that still are, are passed over. */
+void mpilab_no_requests(int count, MPI_Request *requests);
+/* End receives: those whose message has not begun to come take none. */
+void mpilab_abandon(int count, MPI_Request *receives);
+/* Sends cannot be called back: they are left to MPI. True if all are over; where not, the memory
+ * that they are sent from must not be freed. */
+int mpilab_leave_sends(int count, MPI_Request *sends);
+
 /* Send, or begin to receive, in one message `length` blocks from block `first` on, going on at
  * block 0 after the last of `size` blocks. */
 int mpilab_send_run(const void *buffer, int first, int length, int size, int count,

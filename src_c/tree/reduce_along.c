@@ -71,7 +71,7 @@ static int reduce_pieces(const struct reduction *reduction)
     const int children = reduction->tree->children;
     const int messages = reduction->cut.pieces * children;
     /* Message i comes in by request i mod 2, while message i-1 is being taken in. */
-    MPI_Request incoming[2];
+    MPI_Request incoming[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int err = MPI_SUCCESS, number = 0;
     if (messages > 0)
         err = start_receiving(reduction, 0, &incoming[0]);
@@ -87,6 +87,8 @@ static int reduce_pieces(const struct reduction *reduction)
         if (err == MPI_SUCCESS && reduction->tree->parent != MPI_PROC_NULL)
             err = hand_up(reduction, piece);
     }
+    if (err != MPI_SUCCESS)
+        mpilab_abandon(2, incoming);
     return err;
 }
 

@@ -66,4 +66,20 @@ int mpilab_reduce_along(const struct mpilab_tree *tree, const void *sendbuf, voi
                         int count, MPI_Datatype datatype, MPI_Op op, long segment_bytes,
                         MPI_Comm comm);
 
+/* The same with several pieces on their way at once, for trees whose links differ in speed: a rank
+ * posts its receives so many pieces ahead, and lets so many pieces leave before it waits for the
+ * first of them to be gone. So a slow link holds a quick one up only when it is that far behind.
+ * A tree of depth D takes D + (pieces - 1) / MPILAB_AHEAD rounds. */
+enum { MPILAB_AHEAD = 4 };
+
+/* `cut` may be that of a message with one element more, where several have to be cut alike. */
+int mpilab_stream_down(const struct mpilab_tree *tree, void *buffer, int count,
+                       MPI_Datatype datatype, const struct mpilab_segments *cut, MPI_Comm comm);
+
+/* For operations that commute: own data and those of the children come in any order, but always in
+ * the same. */
+int mpilab_stream_up(const struct mpilab_tree *tree, const void *sendbuf, void *recvbuf, int count,
+                     MPI_Datatype datatype, MPI_Op op, const struct mpilab_segments *cut,
+                     MPI_Comm comm);
+
 #endif

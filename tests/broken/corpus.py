@@ -7,7 +7,7 @@ collective, the function NAME, which begins with that. The header is a comment o
     Fault       what is wrong, in words.
     Collective  of the kernel; allgather, if left out.
     Case        the case in which it shows: keys of mpilab.harness.Case, 'strict' for strict=True.
-                Without it the kernel is only compiled.
+                Values with spaces in quotes. Without it the kernel is only compiled.
     Diagnosis   the kind that the diagnosis has to have (mpilab.diagnosis.model.KINDS).
     Pattern     its pattern; left out where no pattern is to be expected.
     Ranks       the ranks that it has to name, or 'any' where it is left to chance who is first.
@@ -23,6 +23,7 @@ first as well (a full stack may strike at the call or at the entry) ends with '<
 
 import json
 import re
+import shlex
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ class Broken:
     @property
     def case(self):
         """The Case in which the fault shows."""
-        words = (word.partition("=") for word in self.header["Case"].split())
+        words = (word.partition("=") for word in shlex.split(self.header["Case"]))
         return Case(self.collective, **{key: _value(value) for key, _, value in words})
 
     def build(self, directory):

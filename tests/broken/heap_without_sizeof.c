@@ -21,11 +21,14 @@ int allgather_heap_without_sizeof(const void *sendbuf, int sendcount, MPI_Dataty
 
     /* Put the blocks in order, own block first, for a check. */
     int *sorted = malloc((size_t)(size * recvcount));
+    int *given = malloc((size_t)(size * recvcount) * sizeof(int)); /* so the heap goes on behind it */
+    memcpy(given, recvbuf, (size_t)(size * recvcount) * sizeof(int));
     const size_t before = (size_t)(rank * recvcount), after = (size_t)((size - rank) * recvcount);
-    memcpy(sorted, (int *)recvbuf + before, after * sizeof(int));
-    memcpy(sorted + after, recvbuf, before * sizeof(int));
-    if (sorted[0] != ((int *)recvbuf)[before])
+    memcpy(sorted, given + before, after * sizeof(int));
+    memcpy(sorted + after, given, before * sizeof(int));
+    if (sorted[0] != given[before])
         err = MPI_ERR_OTHER;
     free(sorted); /* <- */
+    free(given);
     return err;
 }

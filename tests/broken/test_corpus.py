@@ -70,6 +70,8 @@ PATTERNS = {
         "a contribution missing", "a contribution counted twice", "contributions never combined",
         "recvbuf combined before it was set", "order of a non-commutative operation",
         "left too early",
+        "header not skipped", "rows and columns swapped", "Fortran order", "part never read",
+        "elements counted as bytes", "blocks dealt out in one go",
     },
     LEAK: {"request leaked", "communicator leaked", "datatype leaked", "unexpected message"},
     TIME_OUT: {"an endless loop"},

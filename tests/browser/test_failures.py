@@ -23,7 +23,7 @@ from browsing import (
     run_all_by_keyboard,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
 HEAD = """%%kernel allgather_pairwise
 #include "mpilab.h"

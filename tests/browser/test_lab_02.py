@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from browsing import LAB, SCREENSHOTS, jupyterlab, run_all
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page, tmp_path):

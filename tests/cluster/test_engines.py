@@ -316,6 +316,7 @@ class TestWithoutCluster:
             cluster.start()
         assert not cluster.started
 
+    @pytest.mark.alone
     def test_a_failing_start_shows_the_log_and_leaves_nothing(self, monkeypatch, tmp_path):
         mpirun = tmp_path / "mpirun"
         mpirun.write_text("#!/bin/sh\necho there are no slots today; exit 7\n")

@@ -99,9 +99,11 @@ FINISHED = {"closed_ns": NOW, "current": -1}
 
 
 def run_of(*of_ranks, outcome=DEADLOCK, headers=None, finished=(), **more):
-    """The Result of a run with these records on each rank; `headers` {rank: fields}."""
+    """The Result of a run with these records on each rank, None for one that never began; `headers`
+    {rank: fields}."""
     size, headers = len(of_ranks), headers or {}
     ranks = [
+        None if records is None else
         rank_of(number, size, records,
                 **(FINISHED if number in finished else {}), **headers.get(number, {}))
         for number, records in enumerate(of_ranks)

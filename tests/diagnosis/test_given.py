@@ -29,6 +29,7 @@ def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
      ("gather", "there is no send buffer at the root, and your block is"),
      ("reduce", "there is no send buffer at the root, and your data are"),
      ("allreduce", "there is no send buffer, and your data are"),
+     ("alltoallv", "there is no send buffer, and what you send is in the receive buffer already"),
      ("scatter", "the root has no receive buffer, and its own block stays where it is")],
 )  # fmt: skip
 def test_what_in_place_means_differs(collective, said):

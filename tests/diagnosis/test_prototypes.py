@@ -75,6 +75,8 @@ def test_the_prototype_of_a_kernel_is_mpilab_hs():
     head = prototypes.kernel_prototype("allgather_mine")
     assert head.startswith("int allgather_mine(const void *sendbuf, int sendcount, ")
     assert head.endswith("MPI_Comm comm)")
+    head = prototypes.kernel_prototype("alltoallv_mine")
+    assert "int alltoallv_mine(const void *sendbuf, const int sendcounts[], " in head
     assert prototypes.kernel_prototype("main") == prototypes.kernel_prototype("gossip_x") == ""
 
 

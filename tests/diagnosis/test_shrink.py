@@ -6,6 +6,7 @@ import pytest
 
 from mpilab.diagnosis.shrink import smallest
 from mpilab.harness import Case
+from mpilab.orders import places_of
 
 LARGE = Case("allgather", 7, 100, "vector", in_place=True, reversed=True, strict=True)
 
@@ -26,6 +27,25 @@ def test_ranks_shrink_first_then_the_count_then_all_that_is_special(fails, expec
     found, tried = smallest(LARGE, fails, budget=40)
     assert found == expected
     assert tried <= 40
+
+
+READ = Case("read", 6, 1, "double", matrix="40x30 by 4x2 on 2x3", buffer=100, aggregators=3)
+
+
+@pytest.mark.parametrize(
+    ("fails", "expected"),
+    [
+        # The matrix names a grid of six ranks.
+        (lambda case: True, Case("read", 6, 1, "double", matrix="1x2")),
+        (lambda case: case.distribution.elements_of(5) > 0,
+         Case("read", 6, 1, "double", matrix="2x3")),
+        (lambda case: "by" in case.matrix, Case("read", 6, 1, "double", matrix=READ.matrix)),
+        (lambda case: case.buffer > 0 and case.distribution.rows > 5,
+         Case("read", 6, 1, "double", matrix="40x30", buffer=100)),
+    ],
+)  # fmt: skip
+def test_the_matrix_of_a_read_shrinks(fails, expected):
+    assert smallest(READ, fails, budget=40)[0] == expected
 
 
 @pytest.mark.parametrize("budget", [0, 1, 5, 16])
@@ -67,3 +87,11 @@ def test_a_root_and_an_operation_that_matter_are_kept():
 
 def test_a_case_of_a_barrier_gets_smaller_too():
     assert smallest(Case("barrier", 6, 0), lambda one: one.ranks > 2)[0] == Case("barrier", 3, 0)
+
+
+def test_fewer_ranks_stay_where_they_pretended_to_be_unless_that_does_not_matter():
+    places = places_of("2x2x2 rr")
+    case = Case("bcast", 8, 100, places=places)
+    found, _ = smallest(case, lambda one: one.places and one.levels.groups == 2, budget=40)
+    assert found == Case("bcast", 3, 0, places=places[:3])
+    assert smallest(case, lambda one: True, budget=40)[0] == Case("bcast", 1, 0)

@@ -23,6 +23,15 @@ def test_the_rank_that_computes_is_told_with_its_lines_and_looks():
     assert found.notes == ("The last MPI call of rank 1 was MPI_Send (line 9).",)
 
 
+def test_ranks_that_never_began_do_not_compute():
+    found = timed_out([recv(1)], [over(send(0, line=9))], None, None, samples={1: [14]})
+    assert found.headline == "time-out: rank 1 computes without end in line 14"
+    assert found.ranks == (1,) and found.notes[1:] == ("Ranks 2 and 3 never began.",)
+    found = timed_out([recv(1)], None)
+    assert (found.headline, found.ranks) == ("time-out: rank 1 never began", (1,))
+    assert "not to blame" in found.hint
+
+
 def test_without_looks_the_last_call_is_what_is_known():
     found = timed_out([recv(1)], [over(send(0, line=9))])
     assert (found.pattern, found.lines) == ("", (9,))

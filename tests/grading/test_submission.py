@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import struct
+import tracemalloc
 import zipfile
 
 import nbformat
@@ -32,6 +33,20 @@ def put(path, data=GOOD):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
+
+
+def test_a_class_is_not_held_in_memory(tmp_path):
+    large = 8 * 2**20
+    for number in range(6):
+        put(tmp_path / f"student{number}" / FILE, GOOD + b" " * large)
+    tracemalloc.start()
+    try:
+        found = find_submissions(tmp_path, LAB)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < large / 8 and most < 3 * large
+    assert all(each.data == GOOD + b" " * large for each in found)
 
 
 def problems(found):

@@ -20,6 +20,17 @@ REDUCED = {
     "00-first-contact": {"SIZES": [1, 64, 4096, 65536], "REPETITIONS": 5},
     "01-collective-algorithms": {"SIZES": [64, 4096, 16384], "REPETITIONS": 3},
     "02-allgather": {"SIZES": [32, 4096], "PROCESSES": [2, 4], "REPETITIONS": 3},
+    "03-rank-mapping": {"SIZES": [1024, 32768], "REPETITIONS": 3},
+    "04-topology": {"SIZES": [64, 16384], "REPETITIONS": 2},
+    "05-parallel-io": {"SIZES": [64, 128], "REPETITIONS": 2},
+    "06-tune-and-scale": {
+        "SIZES": [64, 65536],
+        "REPETITIONS": 2,
+        "ITERATIONS": 20,
+        "SIMULATED": [4, 16],
+        "MESSAGES": [1024, 16384, 262144],
+        "CLUSTER": "groups-4x2x2 rr",
+    },
 }
 
 

@@ -105,6 +105,7 @@ def test_a_send_receive_is_one_bar_and_two_messages():
         (call("MPI_Comm_split", 8), "communicator/datatype"),
         (call("MPI_Type_commit"), "communicator/datatype"),
         (call("MPI_Request_free"), "communicator/datatype"),
+        (call("MPI_File_set_view", 8), "file"),
         (call("MPI_Start", 2 | NONBLOCKING), "receive"),
         (call("MPI_Startall", 1 | NONBLOCKING), "send"),
     ],

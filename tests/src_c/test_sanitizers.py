@@ -8,10 +8,13 @@ import subprocess
 import pytest
 from c_kernels import build_kernels
 
-from mpilab import build, launch, openmpi
+from mpilab import build, openmpi
 from mpilab.build import BUILD, ROOT
+from mpilab.exchange import PATTERNS
 from mpilab.harness import Case, compare
 from mpilab.launch import run_cases
+from mpilab.mpirun import Mpirun
+from mpilab.places import Place
 from mpilab.result import CRASH, DONE
 from mpilab.schedules.allgather import ALGORITHMS
 
@@ -48,13 +51,13 @@ def run(sanitized, monkeypatch):
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1")
     monkeypatch.setenv("UBSAN_OPTIONS", "print_stacktrace=1")
     said = []
-    tail = launch._Run._end
+    end = Mpirun.end
 
     def read_first(self):
-        said.append(self._said())
-        tail(self)
+        said.append(self.said())
+        end(self)
 
-    monkeypatch.setattr(launch._Run, "_end", read_first)
+    monkeypatch.setattr(Mpirun, "end", read_first)
 
     def results(library, function, cases):
         came = run_cases(library, function, cases, limit=60.0)
@@ -67,6 +70,22 @@ def run(sanitized, monkeypatch):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_kernel_of_ours_runs_without_a_report(run, sanitized, algorithm):
     results, said = run(sanitized / "libmpilab_kernels.so", f"allgather_{algorithm}", CASES)
+    for report in REPORTS:
+        assert report not in said, said
+    for result in results:
+        assert result.outcome == DONE, f"{result.case.describe()}: {result.detail}"
+        assert compare(result.case, result.outputs) == []
+
+
+@pytest.mark.parametrize("algorithm", ["linear", "pairwise", "leaders", "gathervs", "multilane"])
+def test_an_alltoallv_of_ours_runs_without_a_report(run, sanitized, algorithm):
+    places = tuple(Place(name) for name in ("n1", "n2", "n1", "n1", "n3", "n2"))
+    cases = [
+        Case("alltoallv", 6, count, datatype, in_place, places=places, pattern=pattern, budget=800)
+        for pattern in PATTERNS for in_place in (False, True)
+        for count, datatype in ((0, "int"), (9, "struct"), (9, "mixed"))
+    ]  # fmt: skip
+    results, said = run(sanitized / "libmpilab_kernels.so", f"alltoallv_{algorithm}", cases)
     for report in REPORTS:
         assert report not in said, said
     for result in results:

@@ -1,0 +1,858 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Rank mapping: who should be whom
+#
+# Lab 03 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - In which orders ranks are put on hosts, and why an algorithm isn't indifferent to it.
+# - To count the bytes that go from host to host, with a formula and on a recording.
+# - To let a process *behave as* another rank, at run time, while nobody moves.
+# - To write an allgather in C that is good in every order.
+# - To make a broadcast slow with nothing but a hostfile, and to say why.
+#
+# ## What you need
+#
+# - About three hours. Labs 00 and 02: hostfiles, the ring, recursive doubling.
+# - 8 MPI ranks on this machine. Two cores are enough.
+# - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 8  # MPI ranks of the cluster
+SIZES = [1024, 32768, 262144]  # bytes that are timed: of a block, or of a broadcast's message
+REPETITIONS = 7  # timed calls for each point
+SEED = 1  # of the data in the buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+from functools import cache
+
+import numpy as np
+from IPython.display import Markdown
+
+import mpilab
+from mpilab import descriptions, hosts, links, remapping, session
+from mpilab.errors import InputError, MpilabError
+from mpilab.orders import places_of
+from mpilab.places import Levels
+from mpilab.plots import network
+from mpilab.plots.limits import against_limits
+from mpilab.plots.placement import placement as draw
+from mpilab.plots.rounds import rounds
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.plots.talk import talk
+from mpilab.plots.tree import tree
+from mpilab.remapping import measured
+from mpilab.schedules.allgather import schedule
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("03-rank-mapping")
+cluster
+
+# %% [markdown]
+# ## Three orders
+#
+# A *host*, or *node*, is a computer. Ranks of one node share its memory; between nodes, messages go
+# over a network, which is slower. In this lab there are $M$ nodes with $Q$ processes on each, so
+# $P = MQ$ ranks.
+#
+# - **SEQ**, sequential: fill a node, then go on to the next one, `--map-by slot`. If you say nothing,
+#   Open MPI fills nodes too.
+# - **RR**, round robin: one rank to each node in turn, `--map-by node`.
+# - **Custom**: any other, such as that of a hostfile with a line for each rank, `--map-by seq`.
+#
+# The program doesn't choose. Whoever starts it does, often without knowing.
+#
+# **Predict** for two nodes of four: on which node is rank 5 in SEQ order, and in RR order? In which
+# of the three pictures does a message from each rank to the next one change nodes most often?
+
+# %%
+two_hosts = hosts.parse("n1 slots=4\nn2 slots=4", "two hosts")
+orders = {
+    "SEQ": two_hosts.placement(8, "slot"),
+    "RR": two_hosts.placement(8, "node"),
+    "custom": [0, 0, 1, 1, 0, 1, 1, 0],
+}
+show(draw(two_hosts, orders))
+
+# %% [markdown]
+# ## Ranks that pretend
+#
+# Your ranks are all on this machine. But they can *pretend* to be on two nodes: `places` says
+# where. What they send to whom is then exactly what they would send there; only the time isn't.
+#
+# `two-hosts rr` are the eight ranks above in RR order; `1x2x4 rr` is another name for it: 1 group
+# (a switch, say) of 2 nodes of 4 ranks.
+
+# %%
+mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
+
+# %% [markdown]
+# The line *crossing* is what this lab is about.
+
+# %% [markdown]
+# ## Recursive doubling
+#
+# In an allgather each rank ends with the blocks of all ranks, $m$ bytes each. In *recursive
+# doubling* partners swap all that they hold: first at distance 1, then 2, then 4. So the messages
+# double from round to round.
+#
+# **Predict:** in which round do ranks 0 to 3 first talk to ranks 4 to 7? How many blocks does each
+# of them send then?
+
+# %%
+show(rounds(schedule("recursive_doubling", 8)))
+
+# %% [markdown]
+# Now with the network. Blocks have 1 KiB. The figure opens with all rounds together; the slider
+# shows each by itself. Each link has two lanes, away from the node and to it.
+#
+# **Predict** for SEQ order: in which rounds is the network idle? How many bytes go from n1 to n2?
+
+# %%
+doubling_seq = mpilab.run(
+    "allgather_recursive_doubling", count=256, places="two-hosts seq", seed=SEED
+)
+doubling_seq.show("network")
+
+# %% [markdown]
+# In SEQ order the two *short* rounds stay within the nodes, and the longest one goes over the
+# network: all four ranks of a node at once, with four blocks each.
+#
+# **Predict** for RR order: which round is it now? How many bytes go from n1 to n2?
+
+# %%
+doubling_rr = mpilab.run(
+    "allgather_recursive_doubling", count=256, places="two-hosts rr", seed=SEED
+)
+doubling_rr.show("network")
+
+# %% [markdown]
+# A quarter. The messages are the same, of the same length, between the same ranks. Only, now the
+# long ones are between ranks of one node.
+#
+# Who talks to whom, with the ranks of a node side by side: **predict** which squares are green, that
+# is, between nodes. Are they the large numbers or the small ones, in SEQ order and in RR order?
+
+# %%
+show(talk(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
+show(talk(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, RR"))
+
+# %% [markdown]
+# ## Ring
+#
+# In a *ring* each rank passes on, to the next one, the block that it received last: $P - 1$ rounds
+# of one block. All neighbours talk equally much.
+#
+# **Predict:** how many of the eight messages of a round change nodes in SEQ order, and in RR order?
+# Which order is better?
+
+# %%
+ring_seq = mpilab.run("allgather_ring", count=256, places="two-hosts seq", seed=SEED)
+ring_rr = mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
+show(network.before_after({
+    "ring, SEQ": (ring_seq.matrix(), ring_seq.levels),
+    "ring, RR": (ring_rr.matrix(), ring_rr.levels),
+}, title="Ring"))  # fmt: skip
+
+# %% [markdown]
+# So there is no best order. Recursive doubling wants RR, the ring wants SEQ. And an MPI library
+# changes from one to the other with the length of the message, in one and the same program. Who
+# orders the ranks for the one is wrong for the other.
+#
+# **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
+
+# %%
+show(talk(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
+
+# %% [markdown]
+# ## Exercise 1: bytes between nodes, in Python (20 points)
+#
+# Write `inter_node_bytes(algorithm, order, M, Q, m)` for an allgather. It returns two whole
+# numbers:
+#
+# - the bytes that come from other nodes to *one* process, the one that gets most of them;
+# - those of *all* processes together.
+#
+# `algorithm` is `"recursive_doubling"` or `"ring"`, `order` is `"SEQ"` or `"RR"`. There are `M`
+# nodes of `Q` processes, and blocks of `m` bytes. For recursive doubling, M and Q are powers of two.
+# There may be a single node, or a single process on each.
+#
+# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+#
+# Where to start: count in the pictures for $M = 2$, $Q = 4$, then find the formula. In recursive
+# doubling each process gets $P - 1$ blocks; how many of them did it get within its node?
+
+
+# %% nbgrader={"grade": true, "grade_id": "inter_node_bytes", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def inter_node_bytes(algorithm, order, M, Q, m):
+    """Return (bytes from other nodes to the busiest process, to all processes together)."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    P = M * Q
+    if M == 1:
+        return 0, 0
+    if algorithm == "ring":
+        enter = M if order == "SEQ" else P  # processes whose left neighbour is on another node
+        return (P - 1) * m, enter * (P - 1) * m
+    blocks = (M - 1) * Q if order == "SEQ" else M - 1
+    return blocks * m, P * blocks * m
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Try it. These are the public checks; the marks come from more nodes and processes.
+
+# %% nbgrader={"grade": false, "grade_id": "check_inter_node_bytes", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("inter_node_bytes", inter_node_bytes)
+
+# %% [markdown]
+# ## A published table
+#
+# In 2017 Álvarez, Díaz and Rico gave a talk on this question, and on a way out of it. They use the
+# *LogGP* model, in which each further byte of a message costs $G$ seconds: $G_0$ within a node,
+# $G_1$ between nodes. For long messages nothing else counts. This is their table for recursive
+# doubling (RDA): what a process pays.
+
+# %%
+lines = ["| | within nodes | between nodes |", "|---|---|---|"]
+for name, formulas in remapping.published().items():
+    intra, inter = (formula.replace("*", "·") for formula in formulas)
+    lines.append(f"| {name} | {intra} · G0 | {inter} · G1 |")
+Markdown("\n".join(lines).replace("RDA*", r"RDA\*"))
+
+# %% [markdown]
+# The last line is with remapping, which comes next. Are these formulas right? The next cell runs the
+# kernels for several $M$ and $Q$, counts on the recordings what the process with the most bytes
+# from other nodes gets, and prints both, in blocks. The ring, and the last column with the bytes of
+# all processes together, are ours. (`ring*` is missing where the kit came without the kernel that
+# you will write.)
+#
+# **Predict:** in which line are the two columns of one process misleading, because the busiest
+# process isn't like the others?
+
+# %%
+rows = remapping.table(((2, 2), (2, 4), (4, 2), (4, 4)))
+print(remapping.as_text(rows))
+
+# %% [markdown]
+# It is the ring. In both orders some process gets all its $P - 1$ blocks from another node. In SEQ
+# order that is one process a node, in RR order it is every one. A formula for a single process
+# doesn't see that all of a node share one link.
+#
+# And how long is that? Say 5 GB/s within a node, 1 Gbit/s between nodes, and blocks of 1 MiB.
+
+# %%
+near_G, far_G = 1 / 5e9, 8 / 1e9
+for row in rows:
+    if (row.nodes, row.each) == (4, 4) and row.line.algorithm == "recursive_doubling":
+        print(f"{row.line.name:8} {duration(row.seconds(near_G, far_G) * (1 << 20) / row.bytes)}")
+
+# %% [markdown]
+# The formulas are for powers of two. With three nodes, ranks that are 4 or 8 apart are no longer on
+# one node in RR order.
+#
+# **Predict:** is RR still the better order for recursive doubling on 3 nodes of 4?
+
+# %%
+for words in ("1x3x4 seq", "1x3x4 rr"):
+    levels = Levels(places_of(words))
+    blocks, _ = remapping.crossing(schedule("recursive_doubling", 12), levels)
+    print(f"{words}: {blocks} blocks between nodes")
+
+# %% [markdown]
+# ## Behave as another rank
+#
+# Ranks can't move to another node in the middle of a program. But a number is only a number. For
+# one call, let each process *behave as* another rank: it sends what that rank would send, to the
+# processes that behave as those which that rank would send to.
+#
+# Say that the ranks were placed in SEQ order, and recursive doubling wants RR. Process 1 is on the
+# first node, second core. In RR order, the rank 2 would stand there. So process 1 behaves as 2.
+#
+# ```
+#    node          |     n1      |     n2      |
+#    process       | 0  1  2  3  | 4  5  6  7  |    placed in SEQ order
+#    behaves as    | 0  2  4  6  | 1  3  5  7  |    as if it had been placed in RR order
+# ```
+#
+# Two questions come up all the time, and they are not the same. *As whom do I behave?* And *which
+# process behaves as rank* $v$, to whom I have to send? One map answers the first, the other one the
+# second.
+
+# %% [markdown]
+# ## Exercise 2: the two maps, in Python (15 points)
+#
+# Write `seq_to_rr(p, M, Q)`: a process stands where rank `p` is in SEQ order, on `M` nodes of `Q`
+# processes. Return the rank that stands there in RR order (8 points). And write `rr_to_seq(p, M,
+# Q)`, the other way round (7 points).
+#
+# Where to start: on which node is `p`, and what is its place there, from 0? Which rank is at that
+# node and that place in the other order? Test yourself with two nodes of *three*: where $M = Q$, a
+# wrong formula may look right.
+
+
+# %% nbgrader={"grade": true, "grade_id": "seq_to_rr", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def seq_to_rr(p, M, Q):
+    """Return the rank that stands, in RR order, where p stands in SEQ order."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    node, core = divmod(p, Q)
+    return core * M + node
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_seq_to_rr", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("seq_to_rr", seq_to_rr)
+
+
+# %% nbgrader={"grade": true, "grade_id": "rr_to_seq", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def rr_to_seq(p, M, Q):
+    """Return the rank that stands, in SEQ order, where p stands in RR order."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    core, node = divmod(p, M)
+    return node * Q + core
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_rr_to_seq", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("rr_to_seq", rr_to_seq)
+
+# %% [markdown]
+# The talk has a slide on these maps. It says that $f_{RR→SEQ}(f_{RR→SEQ}(p)) = p$.
+#
+# **Predict:** can that be? For which $M$ and $Q$? (These are the kit's maps, not yours.)
+
+# %%
+for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
+    twice = [remapping.rr_to_seq(remapping.rr_to_seq(p, M, Q), M, Q) for p in range(M * Q)]
+    back = [remapping.rr_to_seq(remapping.seq_to_rr(p, M, Q), M, Q) for p in range(M * Q)]
+    print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
+
+# %% [markdown]
+# A slip of the pen: one of the two should be the other map. Example values are a cheap test of a
+# formula, also of a printed one.
+
+# %% [markdown]
+# ## What it costs: phase 1
+#
+# Recursive doubling relies on something. When two partners swap, each has blocks that lie side by
+# side: those of ranks 0 and 1, then 0 to 3, and so on. A process that behaves as 2 must begin with
+# block 2. It has block 1.
+#
+# So a *phase 1* comes first: each process gets the block of the rank that it behaves as, and hands
+# its own to whoever behaves as it. Then phase 2 is recursive doubling, and each block ends where it
+# belongs.
+#
+# **Predict** for two nodes of four in SEQ order: which processes have nothing to do in phase 1? How
+# many of its messages change nodes? Compare the bytes on the links with those of the two networks
+# above.
+
+# %%
+remapped = mpilab.run(
+    "allgather_recursive_doubling_remapped", count=256, places="two-hosts seq", seed=SEED
+)
+remapped.show("network")
+
+# %%
+three = {"SEQ": doubling_seq, "SEQ, remapped": remapped, "RR": doubling_rr}
+for name, run in three.items():
+    busiest = links.busiest(links.loads(run.matrix(), run.levels))[0]
+    print(f"{name:14} {run.rounds} rounds, {len(run.messages)} messages; on the busiest link "
+          f"{byte_size(busiest.bytes)} in {busiest.messages} messages")  # fmt: skip
+
+# %% [markdown]
+# One round more, and a process gets $M$ blocks from other nodes where it would get $(M-1)Q$. In RR
+# order, $M - 1$. That is their third line, RDA\*.
+#
+# For which $M$ and $Q$ has that process gained nothing? Put in $M = 2$, $Q = 2$. And what if blocks are
+# short, so that the number of rounds counts and not the bytes?
+
+# %% [markdown]
+# ## No phase 1
+#
+# It isn't always needed.
+#
+# - **Ring allgather:** each message is a single block. It may lie anywhere in the buffer, so a
+#   process can translate its place: *the block of the process that behaves as $v$*. Nobody needs
+#   another one's data first. This is exercise 3.
+# - **Broadcast:** only the root has data. If it behaves as the root of the tree, all is well.
+# - **Ring allreduce:** everybody has a part of every block, and gets all results. It doesn't matter
+#   who adds up which block. But the *order* in which numbers are added depends on the ring, so
+#   the last digits of a floating-point sum may.
+#
+# **Predict**, from the figure of the binomial tree: how many of its seven messages change nodes in
+# SEQ order, and how many in RR order?
+
+# %%
+show(tree("bcast", "binomial", 8))
+
+# %% [markdown]
+# Now with the network, for 1 KiB. **Predict:** over which link will the remapped broadcast send, and
+# how many messages?
+
+# %%
+broadcasts = {
+    f"{name}, {order.upper()}": mpilab.run(
+        f"bcast_{name}", count=256, places=f"two-hosts {order}", seed=SEED
+    )
+    for name, order in (("binomial", "seq"), ("binomial", "rr"), ("binomial_remapped", "rr"))
+}
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in broadcasts.items()}, title="Broadcast"
+))  # fmt: skip
+
+# %% [markdown]
+# The same for a ring allreduce. **Predict:** which share of its messages changes nodes in RR order,
+# with and without remapping?
+
+# %%
+reductions = {
+    f"{name}, RR": mpilab.run(f"allreduce_{name}", count=256, places="two-hosts rr", seed=SEED)
+    for name in ("ring", "ring_remapped")
+}
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in reductions.items()}, title="Allreduce"
+))  # fmt: skip
+
+# %% [markdown]
+# ## Exercise 3: a ring from node to node, in C (35 points)
+#
+# Write `allgather_ring_remapped`: a ring allgather in which the processes of a node follow each
+# other, *wherever the ranks are*: in SEQ order, in RR order, in none, and with any number of
+# processes on each node. So the maps of exercise 2 won't do: ask where the processes are.
+#
+# ```
+#    node          |  n1   |  n2   |        placed in RR order, 2 nodes of 2 processes
+#    process       | 0   2 | 1   3 |
+#    place in ring | 0   1 | 2   3 |
+#
+#    round 1        round 2        round 3            number = block sent
+#    0 -0-> 2       0 -3-> 2       0 -1-> 2
+#    2 -2-> 1       2 -0-> 1       2 -3-> 1           only 2 -> 1 and 3 -> 0 change nodes
+#    1 -1-> 3       1 -2-> 3       1 -0-> 3
+#    3 -3-> 0       3 -1-> 0       3 -2-> 0
+# ```
+
+# %% [markdown]
+# It must hold
+#
+# - for any number of ranks, any `recvcount` (0 as well), any datatype, and `MPI_IN_PLACE`;
+# - for any communicator: its ranks need not be those of `MPI_COMM_WORLD`;
+# - in strict mode, where every send waits for its receiver;
+# - with $P(P-1)$ messages of one block in $P - 1$ rounds;
+# - with $M(P-1)$ blocks between nodes, if there are $M > 1$ nodes: each node sends to the next one
+#   only. No ring does with less.
+#
+# Data may go by point-to-point calls only. To find out who is where, you may make communicators:
+# `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you made, and return the first error code, or
+# `MPI_SUCCESS`. (A kernel for every day would keep what it found out on the communicator, as an
+# attribute, and not ask again in each call. Yours may ask.)
+
+# %% [markdown]
+# These help you:
+#
+# | | |
+# |---|---|
+# | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | a communicator of the processes on my node |
+# | `MPI_Comm_split(comm, color, key, &new)` | one communicator for each color; ranks in the order of the keys, those with the same key as in `comm` |
+# | `MPI_Comm_group(comm, &group)` | the processes of a communicator, as a group; `MPI_Group_free` |
+# | `MPI_Group_translate_ranks(from, n, ranks, to, found)` | which ranks the `n` processes with `ranks` in one group have in the other |
+# | `block(recvbuf, i, recvcount, recvtype)` | address of block `i` |
+# | `TAG` | a tag for all messages |
+
+# %% [markdown]
+# Where to start: which number is the same for all processes of a node, and different for each node?
+# With that as the *key* for all of `comm`, in what order are the ranks of the new communicator? Your
+# rank in it is your place in the ring. Then take the plain ring, count in places, and translate each
+# place into a rank of `comm` wherever a message or a block needs one.
+
+# %% nbgrader={"grade": true, "grade_id": "remap", "locked": false, "points": 35, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel allgather_ring_remapped
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# // BEGIN SOLUTION
+# // STUB: /* If you want a function of your own, it may stand here. */
+# /* Ranks 0, ..., count - 1 of `from`, as ranks of `to`. */
+# static int translate(MPI_Comm from, int count, MPI_Comm to, int *ranks)
+# {
+#     MPI_Group here, there;
+#     MPI_Comm_group(from, &here);
+#     MPI_Comm_group(to, &there);
+#     int err = MPI_SUCCESS;
+#     for (int i = 0; i < count && err == MPI_SUCCESS; i++)
+#         err = MPI_Group_translate_ranks(here, 1, &i, there, &ranks[i]);
+#     MPI_Group_free(&here);
+#     MPI_Group_free(&there);
+#     return err;
+# }
+#
+# /* Who stands where in the ring: process[v] is the rank in `comm` of the process at place v; this
+#  * one is at place *self. Nodes follow each other by their lowest ranks. */
+# static int order_by_node(MPI_Comm comm, int size, int *process, int *self)
+# {
+#     int rank, lowest;
+#     MPI_Comm node = MPI_COMM_NULL, ring = MPI_COMM_NULL;
+#     MPI_Comm_rank(comm, &rank);
+#
+#     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+#     if (err == MPI_SUCCESS)
+#         err = translate(node, 1, comm, &lowest);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_Comm_split(comm, 0, lowest, &ring);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_Comm_rank(ring, self);
+#     if (err == MPI_SUCCESS)
+#         err = translate(ring, size, comm, process);
+#     if (node != MPI_COMM_NULL)
+#         MPI_Comm_free(&node);
+#     if (ring != MPI_COMM_NULL)
+#         MPI_Comm_free(&ring);
+#     return err;
+# }
+# // END SOLUTION
+#
+# int allgather_ring_remapped(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
+#                             void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
+#
+#     // BEGIN SOLUTION
+#     // STUB: return err != MPI_SUCCESS ? err : MPI_ERR_OTHER;  /* your code instead of this */
+#     int self = 0;
+#     int *const process = malloc((size_t)size * sizeof *process);
+#     if (process == NULL)
+#         return MPI_ERR_NO_MEM;
+#     if (err == MPI_SUCCESS)
+#         err = order_by_node(comm, size, process, &self);
+#
+#     for (int round = 1; round < size && err == MPI_SUCCESS; round++) {
+#         const int right = process[(self + 1) % size];
+#         const int left = process[(self - 1 + size) % size];
+#         const int outgoing = process[(self - round + 1 + size) % size];
+#         const int incoming = process[(self - round + size) % size];
+#         err = MPI_Sendrecv(block(recvbuf, outgoing, recvcount, recvtype), recvcount, recvtype,
+#                            right, TAG, block(recvbuf, incoming, recvcount, recvtype), recvcount,
+#                            recvtype, left, TAG, comm, MPI_STATUS_IGNORE);
+#     }
+#     free(process);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_remap", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("remap")
+
+# %% [markdown]
+# Before and after, in RR order: the plain ring, and yours when it is right.
+#
+# **Predict:** what will be in the memories of the nodes that was on the links before?
+
+# %%
+remapped_ring = "allgather_ring_remapped"
+pictures = {"ring, RR": (ring_rr.matrix(), ring_rr.levels)}
+if remapped_ring in session.kernels:  # a cell that doesn't compile leaves none
+    mine = mpilab.run(remapped_ring, count=256, places="two-hosts rr", seed=SEED)
+    if mine.right:
+        pictures["yours, RR"] = (mine.matrix(), mine.levels)
+show(network.before_after(pictures, title="Before and after"))
+
+# %% [markdown]
+# ## Any mapping, and any subset
+#
+# The talk ends with what was open: orders that are neither SEQ nor RR, and communicators with some
+# of the processes only. Formulas don't help there. But a list of who behaves as whom does, whatever
+# it looks like.
+#
+# - For rings: all processes by node, as in your exercise. That is the best there is.
+# - For recursive doubling it is harder. The kit counts the blocks that would cross in three orders
+#   (as they are; dealt out, the nodes in turn; by node) and takes the best, the price of phase 1
+#   included. It may well be: as they are.
+#
+# A communicator of some processes is nothing new: they have ranks, and they are somewhere.
+
+# %% [markdown]
+# **Predict:** in which of these will remapping not change recursive doubling at all?
+
+# %%
+rr = places_of("two-hosts rr")
+some = [place for rank, place in enumerate(rr) if rank not in (1, 3, 5)]
+cases = {words: places_of(words) for words in (
+    "1x4x4 seq", "1x4x4 rr", "1x4x4 random 3", "1x3x4 seq", "1x3x4 rr", "a/n1*5 a/n2 a/n3*2",
+)} | {"two-hosts rr, without ranks 1, 3 and 5": some}  # fmt: skip
+lines = [
+    "| blocks between nodes | doubling | remapped | ring | remapped |",
+    "|---|--:|--:|--:|--:|",
+]
+for words, places in cases.items():
+    levels, cells = Levels(tuple(places)), []
+    for name in ("recursive_doubling", "ring"):
+        order = remapping.chosen(name, levels)
+        for one in (schedule(name, len(places)), remapping.remapped(name, order)):
+            cells.append(str(remapping.crossing(one, levels)[0]))
+    lines.append(f"| `{words}` | " + " | ".join(cells) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# **Your turn:** change the cases. `a/n1*5 a/n2` are five ranks on node n1 of group a, then one on
+# n2. Why does remapped doubling beat the remapped ring in the second line, and can anything beat
+# that? What is the least that any allgather must send between nodes?
+
+# %% [markdown]
+# ## Exercise 4: the slowest hostfile (12 points)
+#
+# Now the other way round. A binomial broadcast from rank 0 on eight ranks, on two hosts with four
+# slots each. **Every** one of its seven messages shall go from one host to the other. Which rank must
+# run where?
+#
+# ```
+#    0 -> 4   0 -> 2   0 -> 1     4 -> 6   4 -> 5   2 -> 3     6 -> 7
+# ```
+#
+# `slowest()` returns the text of a hostfile for `mpirun --map-by seq`: a line for each rank, with
+# the name of its host, `n1` or `n2`. What stands behind `#` is a comment.
+#
+# Where to start: rank 0 is on n1. Then where are 1, 2 and 4? And so on down the tree. What do ranks
+# on the same host have in common, when you write them in binary?
+
+
+# %% nbgrader={"grade": true, "grade_id": "slowest", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def slowest():
+    """Return the text of a hostfile: line by line, the host of rank 0, 1, …, 7."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("return a text of eight lines, in triple quotes")
+    return """
+        n1  # 000: the number of ones in the rank tells the host
+        n2  # 001
+        n2  # 010
+        n1  # 011
+        n2  # 100
+        n1  # 101
+        n1  # 110
+        n2  # 111
+    """
+    ### END SOLUTION
+
+
+# %% [markdown]
+# What the check says is what the mark will be.
+
+# %% nbgrader={"grade": false, "grade_id": "check_slowest", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("slowest", slowest)
+
+# %% [markdown]
+# Your order, drawn when it passes. A line leads from each rank to the next.
+#
+# **Predict:** will the ring like this order? Recursive doubling?
+
+# %%
+if lab.check("slowest", slowest).passed:
+    answer = hosts.parse(slowest(), "slowest.txt").placement(policy="seq")
+    show(draw(two_hosts, {"SEQ": orders["SEQ"], "slowest": answer}))
+else:
+    answer = None
+    print("Not yet: the broadcast is timed in SEQ and RR order only.")
+
+# %% [markdown]
+# ## Measure
+#
+# Now time, on two *emulated hosts*: parts of this machine with names, memory and network interfaces
+# of their own, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP over it. That
+# takes Linux, and the right to make namespaces. Where that isn't so, you see what we have measured.
+#
+# Allgathers are timed in SEQ and RR order; broadcasts in your slowest one as well. If your
+# `allgather_ring_remapped` passes its checks, it is the one that is timed.
+
+# %%
+bcast_orders = measured.orders_of_bcast(answer)
+if answer is None:
+    del bcast_orders["slowest"]
+own = {}
+if lab.check("remap").passed and not session.is_sanitized(remapped_ring):
+    own = {remapped_ring: session.library_of(remapped_ring)}
+try:
+    times = measured.measure(SIZES, REPETITIONS, bcast_orders, own, limit=30)
+except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
+    print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
+    times = measured.read()
+print(times["machine"][0], times["date"][0], sep=", ")
+
+# %% [markdown]
+# Beside the times stands the simplest model there is: the bytes of the busiest link, from a
+# recording, divided by its 1 Gbit/s. No run of long messages can be
+# faster. (A link lets a few KiB through at once before it holds back, so a short run may be a
+# little faster.) Latencies, copies and waiting aren't in it, nor are processors that ranks have to
+# share.
+
+
+# %%
+@cache
+def seconds_per_kibibyte(kernel, order):
+    """How long the busiest link takes if blocks have 1 KiB; None for a kernel that isn't right, or
+    isn't there."""
+    two = descriptions.read("two-hosts")
+    names = (measured.orders_of_bcast() | bcast_orders)[order]
+    try:
+        run = mpilab.run(kernel, count=256, places=two.places(names), seed=SEED)
+    except InputError:  # ours is not handed out, and yours does not compile
+        return None
+    return links.lower_bound(two, run.levels, run.matrix()).seconds if run.right else None
+
+
+def of(collective, size):
+    """({kernel and order: seconds of each repetition}, {kernel and order: limit})."""
+    found, limits = {}, {}
+    for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
+        if kernel.startswith(collective):
+            name = f"{kernel.removeprefix(collective + '_')}, {order}"
+            found[name] = measured.seconds(times, kernel, order, size)
+            if limit := seconds_per_kibibyte(kernel, order):
+                limits[name] = limit * size / 1024
+    return found, limits
+
+
+# %% [markdown]
+# **Predict** for long blocks: sort the allgathers by time, from your `inter_node_bytes`. By
+# which factor will SEQ and RR differ for each algorithm?
+
+# %%
+sizes = sorted(set(times["bytes"].tolist()))
+show(against_limits(*of("allgather", sizes[-1]), f"Allgather, blocks of {byte_size(sizes[-1])}"))
+
+# %% [markdown]
+# And for short blocks: does the order still matter? Does phase 1? And what does a kernel pay that
+# asks in each call who is where, as yours does? (Splitting a communicator is a collective operation,
+# too, with messages of its own. Lab 04 keeps the answer on the communicator.)
+
+# %%
+show(against_limits(*of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}"))
+
+# %% [markdown]
+# The broadcast. **Predict:** how many times slower is the slowest order than SEQ? And what does
+# remapping make of it?
+
+# %%
+show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}"))
+
+# %% [markdown]
+# All sizes, as medians:
+
+# %%
+lines = ["| kernel | order |" + "".join(f" {byte_size(size)} |" for size in sizes)]
+lines.append("|---|---|" + "--:|" * len(sizes))
+for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
+    medians = [np.median(measured.seconds(times, kernel, order, size)) for size in sizes]
+    lines.append(f"| {kernel} | {order} | " + " | ".join(map(duration, medians)) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Two hosts on one machine share its processors. Look at the bars before you call a difference a
+# difference, and repeat the measurement. On a real cluster of 16 nodes the authors of the talk report
+# speed-ups of 1.5 to 5.
+
+# %% [markdown]
+# ## Question 1: why it is slower (8 points)
+#
+# By which factor is the binomial broadcast slower in your order than in SEQ order? Explain the
+# number: how many messages go over which link, in which direction, and which of them at the same
+# time? Why isn't the factor 7? What about short messages? (A course assignment of 2021 found a factor
+# of about 3, on hosts of a campus network; the sizes it doesn't say.)
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "why_slower", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# In SEQ order one message changes hosts, 0 → 4; the other six go through memory. The busiest link
+# carries m bytes, and everything else is fast: the time is about m / (1 Gbit/s).
+#
+# In the slowest order all seven do. Four go from n1 to n2 (0 → 4, 0 → 2, 0 → 1, 6 → 7), three the
+# other way, which is a lane of its own. So the busiest lane has 4 m to carry: at least a factor of
+# 4. It isn't 7, because of the two directions. It is more than 4, as they can't all overlap: 0
+# starts its three at once and they share the lane, so 4 has the message late; only then can 4 → 6
+# and 2 → 3 go back, and 6 → 7 goes last, alone. We measured 5 to 6 at 256 KiB, 2 at 32
+# KiB, and hardly a difference at 1 KiB.
+#
+# For short messages the link is idle most of the time. What counts is latency, and there are three
+# steps one after the other in both orders: in SEQ order one of them over TCP, in the slowest one
+# all three. So the factor there is that of a TCP message to one through memory, thrice against
+# once, and less on a machine where ranks wait for a processor.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Question 2: which order, and when remapping does not pay (10 points)
+#
+# Why does recursive doubling want RR and the ring SEQ? Argue with distances between partners, and
+# with how long their messages are. Then say when remapping does not pay, or even harms: think of
+# $M$, $Q$ and $m$, of how ranks are placed already, of the network, and of what must be known before.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "which_order", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# In recursive doubling a message is as long as its partners are far apart: one block at distance
+# 1, P/2 blocks at distance P/2. In RR order ranks at distances M, 2M, … share a node, so the long
+# messages stay inside, and the first log2 M rounds, M-1 blocks, go outside. SEQ is the reverse:
+# distances 1 to Q/2 are inside, and (M-1)Q blocks go outside.
+#
+# In the ring all messages are equally long and go to the next rank. In SEQ order neighbours share a
+# node, except at M borders; in RR order no two neighbours do, so all P(P-1) blocks leave a node.
+#
+# It does not pay where ranks are in the right order already, on a single node, or with one process
+# a node. Nor for short blocks in recursive doubling: phase 1 is one round more, and rounds are what
+# counts then. With M = Q = 2 phase 1 costs nearly all that it saves: the busiest process gets M = 2
+# blocks from other nodes as before, (M-1)Q = 2, and all together 6 instead of 8. Where M is no power
+# of two, RR isn't good for recursive doubling either. And if the network is as fast as the memory,
+# there is nothing to gain.
+#
+# Everybody must know where everybody is: P numbers on each process, to be found out once for a
+# communicator, not in each call. Floating-point sums may come out differently in their last digits.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - A hostfile decides which messages of an algorithm cross the network. The result is the same; the
+#   time isn't.
+# - Recursive doubling has its long messages between distant ranks and wants RR. Rings and binomial
+#   trees talk to near ranks and want SEQ.
+# - A process can behave as another rank. Nobody moves; at most one round and one block more is the
+#   price, and often nothing.
+# - Count bytes per link, not per process: the processes of a node share it.
+#
+# ## Where to read on
+#
+# - J. M. Álvarez, J. C. Díaz, J. A. Rico: *Formal modeling and performance evaluation of a run-time
+#   rank remapping technique in Broadcast, Allgather and Allreduce MPI collective operations*,
+#   TAPEMS 2017. The maps, the table and phase 1 are theirs.
+# - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
+#   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.
+# - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021, sections 1.1.4 and 1.3: a communicator in a
+#   better order, and what orders of the hostfile do. Lab 04 goes that way.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()

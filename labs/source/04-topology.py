@@ -1,0 +1,1275 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Topology: collectives that know the cluster
+#
+# Lab 04 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - To see which link of a cluster carries how many bytes, and which one a collective waits for.
+# - To build a broadcast by nodes, and one in an order of ranks that suits the cluster, in C.
+# - To write an alltoallv in which one rank a node does the talking, and to know what it costs that
+#   rank.
+# - What cannot be beaten: the bytes that must pass a link, divided by its speed.
+# - To choose among algorithms by a model, by rules that others found, and by rules learned on the
+#   cluster at hand.
+#
+# ## What you need
+#
+# - About five hours, in two or three sittings. Reading C; labs 01 and 03.
+# - 8 MPI ranks on this machine. Two cores are enough.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 8  # MPI ranks of the cluster
+SIZES = [16384, 262144]  # bytes of a message that is timed
+REPETITIONS = 3  # timed calls for each point
+SEED = 1  # of the data in the buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+from IPython.display import Markdown
+
+import mpilab
+from mpilab import decisions, descriptions, measured_by_level, session
+from mpilab.calls import call
+from mpilab.errors import MpilabError
+from mpilab.links import busiest, loads, lower_bound
+from mpilab.orders import hostfile_text
+from mpilab.plots import network
+from mpilab.plots import sweep as sweep_plots
+from mpilab.plots.limits import against_limits
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.plots.talk import talk
+from mpilab.quantities import counts
+from mpilab.timed import best
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("04-topology")
+cluster
+
+# %% [markdown]
+# ## Nodes and groups
+#
+# A *node* is a host; its ranks share memory. A *group* is the hosts of one switch, or of one rack.
+# What two ranks pay for a message depends on how far apart they are:
+#
+# | | goes through | here |
+# |---|---|---|
+# | on one node | memory | as fast as the machine |
+# | between nodes of a group | the links of two nodes to their switch | 1 Gbit/s |
+# | between groups | the links of two switches to the core as well | 200 Mbit/s |
+#
+# All hosts of a group share the one link of their switch. It may be as fast as a host's, or slower
+# than those of all its hosts together: then many at a time have to wait for each other.
+#
+# The cluster of this lab, `two-groups`, has two switches with two hosts each, and two ranks a host.
+# Below, your eight ranks *pretend* to be on it: they send the same messages as they would there,
+# but over this machine's memory. So **messages and bytes are exact, and times mean nothing**. At
+# the end of the lab come real links.
+
+# %%
+two_groups = descriptions.read("two-groups")
+for group, hosts_there in two_groups.groups.items():
+    print(f"{group}:", ", ".join(f"{host.name} with {host.slots} slots" for host in hosts_there))
+
+# %% [markdown]
+# ## A tree that knows nothing
+#
+# Ranks are put on hosts in some order. In *SEQ* order a host is filled before the next; in *RR*
+# order each host gets one rank in turn (lab 03). The binomial broadcast doesn't know: rank 0 sends
+# to 4, 2 and 1, rank 4 to 6 and 5, and so on.
+#
+# **Predict:** in RR order rank $r$ is on host $r \bmod 4$. How many of the seven messages stay on a
+# host? How many go from the left group to the right one? Each carries 1 KiB.
+
+# %%
+flat_rr = mpilab.run("bcast_binomial", places="two-groups rr", count=256, seed=SEED)
+flat_rr
+
+# %% [markdown]
+# The line *crossing* counts them. Now the same as a network. Each link has two lanes, up at the
+# left and down at the right; a number in a box is what its link carries. Step through the rounds.
+#
+# **Predict:** which link carries most? In which round is it used?
+
+# %%
+flat_rr.show("network")
+
+# %% [markdown]
+# Six of seven messages leave their host. Over the link of the left switch the same 1 KiB goes up
+# twice: once for rank 2 and once for rank 6, which are on the same host. Nobody told the tree that
+# one copy would do.
+#
+# **Predict** SEQ order, before you look: how many messages leave a host, how many a group?
+
+# %%
+flat_seq = mpilab.run("bcast_binomial", places="two-groups seq", count=256, seed=SEED)
+pictures = {"SEQ": flat_seq, "RR": flat_rr}
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in pictures.items()}, two_groups,
+    title="Binomial broadcast of 1 KiB in two orders"))  # fmt: skip
+
+# %% [markdown]
+# In SEQ order the tree happens to fit: the long steps come first and cross, the short ones, of
+# which there are most, stay on a host. But the program has no say in the order. Whoever starts it
+# has, and where the batch system deals out hosts, not even they.
+
+# %% [markdown]
+# ## What cannot be beaten
+#
+# A link of $r$ bytes a second that has to carry $b$ bytes is busy for $b/r$ seconds. So no run is
+# shorter than the busiest link's time. That is a *lower bound*; latencies, and waiting for what has
+# to come first, are not in it.
+#
+# There is one for the algorithm at hand, from its recording, and one for any algorithm: in a
+# broadcast each group other than the root's has to get the $m$ bytes at least once. So
+#
+# - at least $G - 1$ messages' worth of bytes, $(G-1)m$, cross groups, and $(M-1)m$ cross nodes,
+#   with $G$ groups and $M$ nodes;
+# - at least $m$ bytes pass the link of each group.
+
+
+# %%
+def bound(run, description=two_groups):
+    """The busiest link of a run, as text, and the seconds that it needs at its speed."""
+    link = busiest(loads(run.matrix(), run.levels), description)[0]
+    return link.name, lower_bound(description, run.levels, run.matrix()).seconds
+
+
+def row(kernel, order="rr", **options):
+    """A line of a table: what crosses in a run of a kernel on the cluster two-groups."""
+    run = mpilab.run(kernel, places=f"two-groups {order}", seed=SEED, **options)
+    found = counts(run.result.recording, run.levels)
+    names = ("rounds", "messages", "node_messages", "node_bytes", "group_messages", "group_bytes")
+    cells = [str(found[name]) for name in names]
+    link, seconds = bound(run)
+    return f"| {kernel} | {order} | " + " | ".join(cells) + f" | {link} | {duration(seconds)} |"
+
+
+HEAD = ["| kernel | order | rounds | messages | between nodes | bytes | between groups | bytes "
+        "| busiest link | needs |", "|---|---|--:|--:|--:|--:|--:|--:|---|--:|"]  # fmt: skip
+flat = [row("bcast_binomial", order, count=256) for order in ("seq", "rr", "shuffled", "random")]
+Markdown("\n".join(HEAD + flat))
+
+# %% [markdown]
+# *Shuffled* is SEQ with the lines of the hostfile in another order, *random* draws the host of each
+# rank. (`mpilab hostfile two-groups --order shuffled` writes such a hostfile.)
+
+# %% [markdown]
+# ## Leaders
+#
+# One rank of each node is its **leader**, and one of each group. Only leaders talk to the outside.
+#
+# | kernel | level by level |
+# |---|---|
+# | `bcast_node` | among the leaders of all nodes, then on each node |
+# | `bcast_group` | among the leaders of all groups, then within each group |
+# | `bcast_node_group` | among the leaders of the groups, then of the nodes of each group, then on each node |
+# | `bcast_rank_order` | one tree over all ranks, in the order of groups and nodes |
+#
+# On each level it is a binomial tree. `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` tells who
+# is on the same node. Groups are harder: MPI has no call for them. The kit's kernels ask
+# `mpilab_place()`, which knows them from Slurm (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for
+# each rank), or from a list that somebody wrote (`MPILAB_GROUPS`): under `mpirun` write the list.
+#
+# **Predict:** how many messages will cross nodes, and groups? In which order of ranks?
+
+# %%
+levelled = mpilab.run("bcast_node_group", places="two-groups rr", count=256, seed=SEED)
+levelled.show("network")
+
+# %% [markdown]
+# Before and after. **Predict:** by what factor is the busiest link relieved?
+
+# %%
+pictures = {"binomial": flat_rr, "by node and group": levelled}
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in pictures.items()}, two_groups,
+    title="Broadcast of 1 KiB in RR order"))  # fmt: skip
+
+# %% [markdown]
+# And all four, in two orders. The bytes are the least that there can be, whatever the order.
+
+# %%
+lines = [
+    row(f"bcast_{name}", order, count=256)
+    for name in ("node", "group", "node_group", "rank_order")
+    for order in ("rr", "random")
+]
+Markdown("\n".join(HEAD + lines))
+
+# %% [markdown]
+# ## The root as the leader
+#
+# The lowest rank of a node could always lead it. Then, for a root that isn't the lowest of its
+# node, the message first has to go from the root to its leader; and the leaders have to find out
+# which of them begins. A published assignment (Bijlani and Raol, 2021) counted that: two more sends
+# and one more broadcast, of a rank, before the first byte of data moves on.
+#
+# Its way out takes one argument of `MPI_Comm_split`. Within a new communicator, ranks stand by
+# their `key`. Give the root the least key, and it is rank 0 wherever it is a member: of its node,
+# of the leaders, of the leaders of the groups. Nobody has to ask where the root is.
+
+# %% [markdown]
+# ## Exercise 1: a broadcast by nodes, in C (18 points)
+#
+# Write `bcast_two_level`: first among the leaders of all nodes, then on each node, down a binomial
+# tree each.
+#
+# ```
+#    two nodes {0 1 2 3} {4 5 6 7}, root 2
+#    among the leaders   2 -> 4
+#    on each node        2 -> 0   2 -> 3   0 -> 1        4 -> 6   4 -> 5   6 -> 7
+# ```
+#
+# It must hold
+#
+# - for any number of nodes, of any size, with the ranks on them in any order;
+# - for any root, any count (0 as well) and any datatype, and in strict mode;
+# - with $P-1$ messages, of which $M-1$ cross nodes: also for a root that isn't the lowest rank of
+#   its node;
+# - in at most $\lceil \log_2 M \rceil + \lceil \log_2 Q \rceil$ rounds, with $Q$ ranks on the
+#   fullest node. So who has to be served first?
+#
+# Use point-to-point calls, and calls that make communicators. No collectives inside: **messages
+# inside of MPI's own collectives are in no recording**, so nobody could count them. (What it costs
+# to make a communicator isn't in the recording either. Keep that in mind.)
+#
+# Nearly every item of the mark also counts what crosses nodes: here, in exercise 2 and in exercise
+# 5. A tree that knows no nodes earns next to nothing, however right its result is.
+
+# %% [markdown]
+# These help you:
+#
+# | | |
+# |---|---|
+# | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | the ranks of this rank's node, by their keys |
+# | `MPI_Comm_split(comm, colour, key, &leaders)` | the ranks with the same colour; with `MPI_UNDEFINED` for a colour a rank gets `MPI_COMM_NULL` |
+# | `MPI_Comm_free(&node)` | what you have made you free, but not `MPI_COMM_NULL` |
+#
+# Where to start: count the ranks from the root. What does that number do as a key? Then write a
+# loop over the two communicators.
+
+# %% nbgrader={"grade": true, "grade_id": "two_level", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel bcast_two_level
+# #include "mpilab.h"
+#
+# int bcast_two_level(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int key = (rank - root + size) % size; /* the root comes first, wherever it is */
+#     MPI_Comm level[2];
+#     int place;
+#     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &level[1]);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#     MPI_Comm_rank(level[1], &place);
+#     err = MPI_Comm_split(comm, place == 0 ? 0 : MPI_UNDEFINED, key, &level[0]);
+#
+#     for (int i = 0; i < 2 && err == MPI_SUCCESS; i++) { /* among the leaders, then on each node */
+#         int members, distance = 1;
+#         if (level[i] == MPI_COMM_NULL)
+#             continue;
+#         MPI_Comm_rank(level[i], &place);
+#         MPI_Comm_size(level[i], &members);
+#         while (distance < members && (place & distance) == 0)
+#             distance *= 2;
+#         if (place > 0)
+#             err = MPI_Recv(buffer, count, datatype, place - distance, TAG, level[i],
+#                            MPI_STATUS_IGNORE);
+#         for (distance /= 2; distance >= 1 && err == MPI_SUCCESS; distance /= 2)
+#             if (place + distance < members)
+#                 err = MPI_Send(buffer, count, datatype, place + distance, TAG, level[i]);
+#     }
+#     if (level[0] != MPI_COMM_NULL)
+#         MPI_Comm_free(&level[0]);
+#     MPI_Comm_free(&level[1]);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_two_level", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("two_level")
+
+# %% [markdown]
+# ## What is kept on the communicator
+#
+# Your kernel makes its communicators in every call. That is collective work: all ranks exchange
+# colours and keys, and agree on a number for the new communicator. It takes longer than a short
+# broadcast. But who shares a node doesn't change from call to call.
+#
+# MPI lets a library keep something on a communicator, as an *attribute*, with a function that is
+# called when the communicator is freed:
+#
+# ```c
+# static int key = MPI_KEYVAL_INVALID;
+#
+# if (key == MPI_KEYVAL_INVALID)                            /* once in a process */
+#     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_levels, &key, NULL);
+# MPI_Comm_get_attr(comm, key, &levels, &found);
+# if (!found) {                                             /* once for a communicator */
+#     levels = build_levels(comm);
+#     MPI_Comm_set_attr(comm, key, levels);
+# }
+# ```
+#
+# `MPI_COMM_NULL_COPY_FN` says that a duplicate of the communicator doesn't inherit it. The kit's
+# kernels do it like this (`src_c/topology/cache.c`), and need no communicators for a broadcast:
+# they send on the one they were given, along lists of ranks.
+#
+# One thing depends on the root: who leads. The lists are cheap to make anew for another root, as
+# the places of all ranks are known by then.
+
+# %% [markdown]
+# ## Another order of the ranks
+#
+# A binomial tree is good if ranks of a node follow each other, and nodes of a group. Then why not
+# put the ranks in that order, and take the tree as it is? `MPI_Comm_split` sorts by keys: with one
+# colour for all it makes a communicator of the same ranks in the order that you want.
+#
+# The published assignment had the key `10000 * group + 100 * node - rank`, with numbers for groups
+# and nodes from the names of the hosts. On the new communicator it called `MPI_Bcast`.
+#
+# **Predict:** ranks 0 to 7 in RR order, in the order of their hosts: 0 4 1 5 2 6 3 7. Whom does
+# rank 0 send to, and over which links?
+
+# %%
+mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).show("network")
+
+# %% [markdown]
+# ## Exercise 2: an order that suits the cluster, in C (17 points)
+#
+# Write `bcast_reordered`: make a communicator with the ranks in the order of groups and nodes, and
+# broadcast on it down one binomial tree.
+#
+# ```
+#    groups {0 1 2 3} {4 5 6 7}, nodes {0 1} {2 3} {4 5} {6 7}, root 5
+#    order 5 4 6 7 0 1 2 3
+#    step 1  5 -> 0      step 2  5 -> 6   0 -> 2      step 3  5 -> 4   6 -> 7   0 -> 1   2 -> 3
+# ```
+#
+# - The root's group comes first, in it the root's node, and on it the root. If the root stood in
+#   the middle of its node, ranks before it would be reached from elsewhere.
+# - The ranks of a node follow each other, and so do the nodes of a group. Which of the other groups
+#   comes first, and which node in it, is up to you.
+# - Where all numbers are powers of two, $M-1$ messages cross nodes and $G-1$ cross groups, in
+#   $\lceil \log_2 P \rceil$ rounds. Otherwise at most $\lfloor \log_2 k \rfloor + 1$ messages go
+#   into $k$ ranks of a node or a group: that is what a binomial tree does with $k$ ranks that
+#   follow each other.
+#
+# It must hold for the same cases as exercise 1, with the same calls.
+
+# %% [markdown]
+# Include `splitting.h`. These help you:
+#
+# | | |
+# |---|---|
+# | `mpilab_place()->group` | the name of this rank's group; it may be long, and start as another one does |
+# | `split_by_name(comm, name, key, &made)` | the ranks that gave the same name, by their keys |
+# | `ranks_in(from, 1, comm, &leader)` | the rank in `comm` of rank 0 of `from` |
+#
+# A key is an `int`: with at most 1,000 ranks, three numbers below $P$ go into one.
+#
+# Where to start: a group is known by its leader, and so is a node. Count leaders from the root,
+# too: which number does the root's group get? What are the three parts of the key?
+
+# %% nbgrader={"grade": true, "grade_id": "reordered", "locked": false, "points": 17, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel bcast_reordered
+# #include "mpilab.h"
+# #include "splitting.h"
+#
+# int bcast_reordered(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int mine = (rank - root + size) % size; /* 0 is the root */
+#     MPI_Comm group, node, ordered;
+#     int group_leader, node_leader, place, distance = 1;
+#     int err = split_by_name(comm, mpilab_place()->group, mine, &group);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_Comm_split_type(group, MPI_COMM_TYPE_SHARED, mine, MPI_INFO_NULL, &node);
+#     if (err == MPI_SUCCESS)
+#         err = ranks_in(group, 1, comm, &group_leader);
+#     if (err == MPI_SUCCESS)
+#         err = ranks_in(node, 1, comm, &node_leader);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#
+#     /* A group and a node are known by the numbers, from the root, of their leaders. */
+#     const int of_group = (group_leader - root + size) % size;
+#     const int of_node = (node_leader - root + size) % size;
+#     err = MPI_Comm_split(comm, 0, (of_group * size + of_node) * size + mine, &ordered);
+#     MPI_Comm_free(&node);
+#     MPI_Comm_free(&group);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#
+#     MPI_Comm_rank(ordered, &place);
+#     while (distance < size && (place & distance) == 0)
+#         distance *= 2;
+#     if (place > 0)
+#         err = MPI_Recv(buffer, count, datatype, place - distance, TAG, ordered, MPI_STATUS_IGNORE);
+#     for (distance /= 2; distance >= 1 && err == MPI_SUCCESS; distance /= 2)
+#         if (place + distance < size)
+#             err = MPI_Send(buffer, count, datatype, place + distance, TAG, ordered);
+#     MPI_Comm_free(&ordered);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_reordered", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("reordered")
+
+# %% [markdown]
+# ## The same by formulas
+#
+# On a *regular* cluster every one of $G$ groups has $N$ nodes with $Q$ ranks each. Then $M = GN$,
+# and $P = GNQ$. Take powers of two, and root 0.
+#
+# In the binomial tree the parent of $v$ is $v$ without its lowest bit that is 1. Call that bit
+# $2^k$. In RR order, rank $v$ is on node $v \bmod M$, and the nodes are numbered group by group:
+# node $i$ is in group $\lfloor i / N \rfloor$.
+#
+# For which bits is the parent on the same node? For which is it at least in the same group? How
+# many ranks have such a bit?
+#
+# ## Exercise 3: how many bytes cross, in Python (10 points)
+#
+# Write `crossing(way, G, N, Q, m)`. It returns `[bytes between nodes, bytes between groups]` of
+#
+# | `way` | |
+# |---|---|
+# | `"flat_seq"` | the binomial broadcast of $m$ bytes in SEQ order; $G$, $N$, $Q$ are powers of two |
+# | `"flat_rr"` | the same in RR order; powers of two |
+# | `"levels"` | the broadcast by node and group, in any order; any numbers |
+# | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, those send what they have to the leader of their group, and those to the root; any numbers |
+#
+# In a gather nothing can be left out on the way: count how often each block crosses. The root leads
+# its node and its group.
+#
+# Use plain Python: `mpilab` is not there when your function is graded.
+
+
+# %% nbgrader={"grade": true, "grade_id": "crossing", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def crossing(way, G, N, Q, m):
+    """Return [bytes between nodes, bytes between groups]."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    P, M = G * N * Q, G * N
+    if way == "flat_rr":
+        # On the same node are the parents of the multiples of M: one in M ranks. In the same group
+        # are those of ranks with a bit below N, and those of the multiples of M.
+        return [(P - P // M) * m, (P // N - P // M) * m]
+    if way == "gather_levels":
+        out_of_groups = P - N * Q
+        by_two_leaders = (G - 1) * (N - 1) * Q  # blocks of other groups, not from its leader's node
+        return [(P - Q + by_two_leaders) * m, out_of_groups * m]
+    return [(M - 1) * m, (G - 1) * m]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_crossing", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("crossing", crossing)
+
+# %% [markdown]
+# Hold your formulas against recordings, before you believe either.
+
+# %%
+RUNS = {"flat_seq": ("bcast_binomial", "seq"), "flat_rr": ("bcast_binomial", "rr"),
+        "levels": ("bcast_node_group", "random 5"), "gather_levels": ("gather_node_group", "rr")}  # fmt: skip
+for way, (kernel, order) in RUNS.items():
+    for shape in ((4, 2, 1), (1, 2, 4)):
+        places = f"{'x'.join(map(str, shape))} {order}"
+        run = mpilab.run(kernel, places=places, count=25, seed=SEED)  # 100 bytes
+        found = counts(run.result.recording, run.levels)
+        yours = call(crossing, (way, *shape, 100)).get("value", "not yet")
+        print(f"{way:14} {places:14} recorded {[found['node_bytes'], found['group_bytes']]}, "
+              f"yours {yours}")  # fmt: skip
+
+# %% [markdown]
+# ## Reduce: the broadcast backwards
+#
+# What goes down a tree as a message can come up it as a partial result. So the levels do for a
+# reduce what they do for a broadcast: each node hands up one message, the sum of its ranks; each
+# group as well.
+#
+# But the ranks of a node needn't follow each other. In RR order, node n1 puts together what ranks 0
+# and 4 have: for an operation that commutes that is as good as any other order. If it doesn't
+# commute, the result would be wrong.
+#
+# **Predict:** below, `"compose"` doesn't commute. How will its bytes between groups differ from
+# those of a sum?
+
+# %%
+lines = [
+    row(kernel, count=256, op=op).replace(kernel, f"{kernel}, {op}")
+    for kernel in ("reduce_binomial", "reduce_node_group")
+    for op in ("sum", "compose")
+]
+Markdown("\n".join(HEAD + lines))
+
+# %% [markdown]
+# For an operation that doesn't commute the kernels by level go another way: a tree in which only
+# ranks that follow each other are put together (lab 01), and which knows no nodes. Where ranks
+# stand in SEQ order one could do better. A kernel that does would have to look at the order first.
+
+# %% [markdown]
+# ## Gather: what a leader must hold
+#
+# In a gather nothing gets less on the way. Every block of another group has to pass the link of the
+# root's group, whatever the algorithm: $(P - U)m$ bytes, with $U$ ranks in the root's group. That
+# is the lower bound, and in RR order all of these reach it. So levels can't save bytes there. What
+# do they save?
+#
+# **Predict:** how many messages come to the root of `gather_node`? Which kernels send
+# some blocks between nodes twice, and why?
+
+# %%
+gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined")
+Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]))
+
+# %% [markdown]
+# They save messages: $M-1$ in place of $P-Q$ come to the root from other nodes, and a message of a
+# few bytes costs nearly as much as one of many.
+#
+# The price is room, and waiting. The leader of a node has to have $Qm$ bytes of room, the leader of
+# a group $NQm$; and it can pass on nothing before it has it all. Meanwhile the slow link is idle.
+# In `gather_pipelined` blocks travel one by one.
+#
+# And at the root, blocks arrive in the order of nodes. It has to put them where they belong: the
+# *unshuffling* of the report. The kit's kernels receive with a datatype that does it.
+
+# %% [markdown]
+# ## Pipelining over levels
+#
+# By levels, one step follows another: first the groups, then the nodes, then the ranks. While a
+# link between groups is busy those within are idle, and the other way round. Cut into *segments*
+# (lab 01), the message can be on all levels at once: `bcast_pipelined` has a chain over the groups,
+# a chain over the nodes of each group and a binomial tree on each node.
+#
+# Its second advantage: in a binomial tree over $G$ groups, the root's group sends $\lceil \log_2 G
+# \rceil$ copies up the same link. In a chain it sends one. Once the pipe is full, the slowest link
+# sets the pace, and $m\beta$ is what remains.
+#
+# **Predict:** with four groups, how many bytes go over the busiest link for 1 KiB, by tree and by
+# chain?
+
+# %%
+pictures = {
+    name: mpilab.run(f"bcast_{name}", places="4x2x1 rr", count=256, segment=256, seed=SEED)
+    for name in ("node_group", "pipelined")
+}
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in pictures.items()},
+    title="Broadcast of 1 KiB on four groups"))  # fmt: skip
+
+# %% [markdown]
+# The report tried it too, with `MPI_Ibcast` on both levels, and dropped it: it "performed
+# considerably worse". They turned on asynchronous progress, too, and it was no better; why, the
+# report doesn't say. Without it, a non-blocking call makes progress when somebody calls MPI.
+# Between those calls, nothing moves.
+
+# %% [markdown]
+# ## Exercise 4: choose by a model, in Python (10 points)
+#
+# A price for each level: a message of $n$ bytes takes $\alpha + \beta n$, with one $\alpha$ and
+# three $\beta$: between groups, between nodes of a group, and within a node. If $k$ messages share
+# a link at the same time, each takes $\alpha + k\beta n$.
+#
+# Write `cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within)`. It returns the
+# place (0 to 2) of the cheapest of these, and of equals the first:
+#
+# | | broadcast | cost |
+# |--:|---|---|
+# | 0 | binomial in RR order: $Q$ messages at a time share each link | $L_G(\alpha + Qm\beta_g) + L_N(\alpha + Qm\beta_n) + L_Q(\alpha + m\beta_w)$ |
+# | 1 | by node and group | $L_G(\alpha + m\beta_g) + L_N(\alpha + m\beta_n) + L_Q(\alpha + m\beta_w)$ |
+# | 2 | chains, in $S$ equal segments of $s = m/S$ bytes | $(G-1)(\alpha + s\beta_g) + (N-1)(\alpha + s\beta_n) + L_Q(\alpha + s\beta_w) + (S-1)(\alpha + s\beta_{max})$ |
+#
+# $L_x = \lceil \log_2 x \rceil$, and $\beta_{max}$ is the largest $\beta$ of a level that is used
+# at all: with one group, no link between groups is. One rank alone takes no time.
+#
+# Where to start: which of them can be cheapest if $Q = 1$? For which $m$ does the third overtake
+# the second? Work it out for $G = 4$, $N = Q = 1$ first.
+
+
+# %% nbgrader={"grade": true, "grade_id": "cheapest", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within):
+    """Return the place of the cheapest of the three."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    betas = [between_groups, between_nodes, within]
+    steps = [(number - 1).bit_length() for number in (G, N, Q)]  # log2, rounded up
+    hops = [G - 1, N - 1, steps[2]]
+
+    def cost(times, size, prices):
+        return sum(k * (alpha + size * beta) for k, beta in zip(times, prices, strict=True))
+
+    flat = cost(steps, m, [Q * between_groups, Q * between_nodes, within])
+    levels = cost(steps, m, betas)
+    used = [beta for k, beta in zip(hops, betas, strict=True) if k > 0]
+    chains = 0.0
+    if used:
+        chains = cost(hops, m / S, betas) + (S - 1) * (alpha + m / S * max(used))
+    times = [flat, levels, chains]
+    return times.index(min(times))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_cheapest", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("cheapest", cheapest)
+
+# %% [markdown]
+# ## Every core drives the network: multi-lane
+#
+# By levels, one rank of each node sends, and the other cores look on. If a single core can't fill
+# the link, that is a waste. In `bcast_multilane` (Träff and Hunold) the root cuts the message into
+# one block for each rank of its node. The ranks at the same place on their nodes form a *lane*,
+# down which their block goes, all lanes at once. Then the ranks of a node bring the blocks
+# together.
+#
+# **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
+
+# %%
+show(talk(levelled.matrix(), levelled.levels, title="By node and group"))
+lanes = mpilab.run("bcast_multilane", places="two-groups rr", count=256, seed=SEED)
+show(talk(lanes.matrix(), lanes.levels, title="Multi-lane"))
+
+# %% [markdown]
+# As many bytes cross, but two ranks of a node share the work. Whether that helps is a question of
+# the network, not of the algorithm: on links as slow as ours one core is enough.
+#
+# ## A schedule of 2024: circulant graphs
+#
+# In a chain the pipe is full after $P-1$ rounds. In a binomial tree it is sooner, but the root has to
+# send every segment $\lceil \log_2 P \rceil$ times. Träff's schedules on *circulant graphs* have
+# neither fault: in round $k$ of every $\lceil \log_2 P \rceil$ rounds rank $v$ sends to $v + s_k$ and
+# receives from $v - s_k$, another segment in every round. $S$ segments take
+# $S - 1 + \lceil \log_2 P \rceil$ rounds, and no algorithm that sends and receives one segment at a
+# time can do with fewer. Who sends what when is computed by each rank itself, without a message. The
+# kit's kernel does it level by level.
+#
+# **Predict:** rounds for 8 ranks on one node and 16 segments: chain, binomial tree, circulant
+# graph?
+
+# %%
+for name in ("pipeline", "binomial", "circulant"):
+    run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, seed=SEED)
+    busiest_rank = counts(run.result.recording, run.levels)["busiest_messages"]
+    print(f"bcast_{name}: {run.rounds} rounds, {len(run.messages)} messages, "
+          f"at most {busiest_rank} from one rank")  # fmt: skip
+
+# %% [markdown]
+# The binomial tree has as few rounds, but they are deceptive: its root starts several sends of a
+# segment in the same round, and its port takes them one by one. The number at the end shows it.
+
+# %% [markdown]
+# ## Alltoallv: everybody has something for everybody
+#
+# In an alltoallv rank $i$ has `sendcounts[j]` elements for rank $j$, another number for each pair.
+# *Linear:* all pairs at once, $P(P-1)$ messages. Between two nodes of $Q$ ranks that are $Q^2$
+# messages each way. Every one of them costs an $\alpha$, however short.
+#
+# **By leaders**, in three steps:
+#
+# 1. *gatherv* on each node: all hand to the leader what they have for others;
+# 2. *alltoallv* among the leaders: one message for each pair of nodes, with $Q^2$ blocks in it;
+# 3. *scatterv* on each node: the leader hands out what has come.
+#
+# **Predict:** how many messages cross nodes below, linear and by leaders? Will there be fewer bytes
+# between nodes?
+
+# %%
+linear, leaders = (
+    mpilab.run(f"alltoallv_{name}", places="two-groups rr", count=4, seed=SEED)
+    for name in ("linear", "leaders")
+)
+show(talk(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
+show(talk(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
+
+# %%
+alltoallvs = ("linear", "leaders", "gathervs", "multilane")
+Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoallvs]))
+
+# %% [markdown]
+# The bytes are the same: what is for another node has to go there. `alltoallv_gathervs` does it
+# process by process, and in `alltoallv_multilane` every rank is the leader of a lane.
+#
+# ## The leader's memory
+#
+# The published assignment gave up on this algorithm for long blocks: "the malloc functions fails",
+# with over 1.5 GB at a leader, and its rule keeps it for blocks of moderate size. A leader that
+# collects everything first holds $QPm$ bytes that go out, and as much that has come in. With 8
+# ranks a node, 64 ranks and 2 MiB a pair, that is 1 GiB twice.
+#
+# Nobody says that it has to go in one piece. The kit's kernel is given a *budget*,
+# `mpilab_tuning.budget_bytes` (8 MiB by default). It cuts each block into so many pieces that what
+# a leader holds for others never exceeds it, and overlaps the three steps of different pieces. The
+# harness counts what each rank holds:
+
+# %%
+for budget in (0, 65536, 8192):
+    run = mpilab.run(
+        "alltoallv_leaders", places="two-groups rr", count=4096, budget=budget, seed=SEED
+    )
+    held = max(output.held for output in run.result.outputs)
+    print(f"budget {byte_size(budget or 8 << 20):>7}: a rank holds at most {byte_size(held)}, "
+          f"{len(run.messages)} messages")  # fmt: skip
+
+# %% [markdown]
+# ## Exercise 5: alltoallv by leaders, in C (25 points)
+#
+# Write `alltoallv_by_leaders` with the three steps above. Blocks for the leader's own node may go
+# through the leader too. You need not cut anything into pieces, nor know `MPI_IN_PLACE`.
+#
+# It must hold for any counts (0 as well), blocks anywhere in the buffers (`sdispls`, `rdispls`),
+# two different datatypes, nodes of any size with their ranks in any order, and in strict mode.
+#
+# **Between nodes**, at most one message goes from each leader to each other one, with the data and
+# nothing else: no counts. The receiving leader can know how long it is. (Within a node, send what
+# you like.) Only point-to-point calls, and calls that make communicators: `MPI_Gatherv` and its
+# like are refused, as their messages are in no recording.
+
+# %% [markdown]
+# Include `splitting.h`. These help you:
+#
+# | | |
+# |---|---|
+# | `order_by_node(comm, node, leaders, at, first)` | `at[i]`: all ranks, node by node. `first[k]`: where node `k` begins in `at`, and `first[nodes]` is $P$ (on leaders only). Both communicators stand in the order of the ranks |
+# | `MPI_Pack(from, n, type, packed, bytes, &position, comm)` | puts `n` elements behind what is in `packed` already, without holes |
+# | `MPI_Unpack(packed, bytes, &position, to, n, type, comm)` | takes them out again |
+# | `MPI_PACKED` | the datatype of packed bytes |
+# | `block(buffer, displacement, 1, type)` | address of the element at a displacement |
+#
+# Packed, `n` elements have `n` times `MPI_Type_size` bytes here. From then on everything is bytes,
+# and `memcpy` moves it.
+#
+# Where to start: draw two nodes of two ranks. If each rank packs its blocks in the order of `at`,
+# all that is for one node lies in one piece. A leader that also knows the receive counts of its
+# ranks knows how long each message will be. In which order do the blocks stand in it?
+
+# %% nbgrader={"grade": true, "grade_id": "by_leaders", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel alltoallv_by_leaders
+# #include "mpilab.h"
+# #include "splitting.h"
+# #include <stdlib.h>
+# #include <string.h>
+#
+# int alltoallv_by_leaders(const void *sendbuf, const int sendcounts[], const int sdispls[],
+#                          MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+#                          const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
+# {
+#     // BEGIN SOLUTION
+#     // STUB: (void)sendbuf, (void)sendcounts, (void)sdispls, (void)sendtype, (void)recvbuf;
+#     // STUB: (void)recvcounts, (void)rdispls, (void)recvtype, (void)comm;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
+#     struct part { int begin, bytes; }; /* of a rank's packed blocks: what is for, or from, a rank */
+#     int rank, size, me, mates, self = 0, nodes = 1, sent_type, received_type, position = 0;
+#     MPI_Comm node, leaders;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     MPI_Type_size(sendtype, &sent_type);
+#     MPI_Type_size(recvtype, &received_type);
+#     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#     MPI_Comm_rank(node, &me);
+#     MPI_Comm_size(node, &mates);
+#     err = MPI_Comm_split(comm, me == 0 ? 0 : MPI_UNDEFINED, rank, &leaders);
+#     if (me == 0 && err == MPI_SUCCESS) {
+#         MPI_Comm_rank(leaders, &self);
+#         MPI_Comm_size(leaders, &nodes);
+#     }
+#
+#     /* Row q is of rank q of the node: first what it sends to all, then what it gets. */
+#     int *const at = malloc(sizeof(int) * (size_t)(2 * size + 1)), *const first = at + size;
+#     struct part *const parts = malloc(sizeof(struct part) * (size_t)(2 * mates * size));
+#     char **const data = calloc((size_t)mates, sizeof(char *));
+#     char **const come = calloc((size_t)nodes, sizeof(char *));
+#     if (err == MPI_SUCCESS)
+#         err = order_by_node(comm, node, leaders, at, first);
+#     int total[2] = {0, 0};
+#     for (int way = 0; way < 2; way++)
+#         for (int i = 0; i < size && err == MPI_SUCCESS; i++) {
+#             const int bytes =
+#                 way == 0 ? sendcounts[at[i]] * sent_type : recvcounts[at[i]] * received_type;
+#             parts[way * size + i] = (struct part){total[way], bytes};
+#             total[way] += bytes;
+#         }
+#
+#     /* On each node: all hand their blocks, in the order of nodes, to the leader. */
+#     char *const packed = malloc((size_t)(total[0] > total[1] ? total[0] : total[1]) + 1);
+#     for (int i = 0; i < size && err == MPI_SUCCESS; i++)
+#         err = MPI_Pack(block(sendbuf, sdispls[at[i]], 1, sendtype), sendcounts[at[i]], sendtype,
+#                        packed, total[0], &position, comm);
+#     if (me > 0 && err == MPI_SUCCESS)
+#         err = MPI_Send(parts, 4 * size, MPI_INT, 0, TAG, node);
+#     if (me > 0 && err == MPI_SUCCESS)
+#         err = MPI_Send(packed, total[0], MPI_PACKED, 0, TAG, node);
+#     data[0] = packed;
+#     for (int q = 1; q < mates && me == 0 && err == MPI_SUCCESS; q++) {
+#         struct part *const row = parts + 2 * q * size;
+#         err = MPI_Recv(row, 4 * size, MPI_INT, q, TAG, node, MPI_STATUS_IGNORE);
+#         if (err != MPI_SUCCESS)
+#             break;
+#         const int bytes = row[size - 1].begin + row[size - 1].bytes;
+#         data[q] = malloc((size_t)bytes + 1);
+#         err = MPI_Recv(data[q], bytes, MPI_PACKED, q, TAG, node, MPI_STATUS_IGNORE);
+#     }
+#
+#     /* Among the leaders: one message to each node, and one from each. */
+#     for (int step = 0; step < nodes && me == 0 && err == MPI_SUCCESS; step++) {
+#         const int to = (self + step) % nodes, from = (self - step + nodes) % nodes;
+#         int out = 0, in = 0;
+#         for (int q = 0; q < mates; q++) {
+#             const struct part *const row = parts + 2 * q * size;
+#             out += row[first[to + 1] - 1].begin + row[first[to + 1] - 1].bytes -
+#                    row[first[to]].begin;
+#             in += row[size + first[from + 1] - 1].begin + row[size + first[from + 1] - 1].bytes -
+#                   row[size + first[from]].begin;
+#         }
+#         char *const leaving = malloc((size_t)out + 1);
+#         come[from] = malloc((size_t)in + 1);
+#         for (int q = 0, filled = 0; q < mates; q++)
+#             for (int i = first[to]; i < first[to + 1]; i++) {
+#                 const struct part block = parts[2 * q * size + i];
+#                 memcpy(leaving + filled, data[q] + block.begin, (size_t)block.bytes);
+#                 filled += block.bytes;
+#             }
+#         if (to == self)
+#             memcpy(come[from], leaving, (size_t)in);
+#         else
+#             err = MPI_Sendrecv(leaving, out, MPI_PACKED, to, TAG, come[from], in, MPI_PACKED, from,
+#                                TAG, leaders, MPI_STATUS_IGNORE);
+#         free(leaving);
+#     }
+#
+#     /* On each node: what came from rank i for rank q stands behind what came for the q before. */
+#     for (int q = mates - 1; q >= 0 && me == 0 && err == MPI_SUCCESS; q--) {
+#         const struct part *const row = parts + 2 * q * size + size;
+#         const int bytes = row[size - 1].begin + row[size - 1].bytes;
+#         char *const whole = q == 0 ? packed : malloc((size_t)bytes + 1);
+#         for (int from = 0; from < nodes; from++)
+#             for (int i = first[from], skipped = 0; i < first[from + 1]; i++)
+#                 for (int p = 0; p < mates; p++) {
+#                     const int length = parts[2 * p * size + size + i].bytes;
+#                     if (p == q)
+#                         memcpy(whole + row[i].begin, come[from] + skipped, (size_t)length);
+#                     skipped += length;
+#                 }
+#         if (q > 0) {
+#             err = MPI_Send(whole, bytes, MPI_PACKED, q, TAG, node);
+#             free(whole);
+#         }
+#     }
+#     if (me > 0 && err == MPI_SUCCESS)
+#         err = MPI_Recv(packed, total[1], MPI_PACKED, 0, TAG, node, MPI_STATUS_IGNORE);
+#     position = 0;
+#     for (int i = 0; i < size && err == MPI_SUCCESS; i++)
+#         err = MPI_Unpack(packed, total[1], &position, block(recvbuf, rdispls[at[i]], 1, recvtype),
+#                          recvcounts[at[i]], recvtype, comm);
+#
+#     for (int q = 1; q < mates; q++)
+#         free(data[q]);
+#     for (int i = 0; i < nodes; i++)
+#         free(come[i]);
+#     free(packed), free(come), free(data), free(parts), free(at);
+#     if (leaders != MPI_COMM_NULL)
+#         MPI_Comm_free(&leaders);
+#     MPI_Comm_free(&node);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_by_leaders", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("by_leaders")
+
+# %% [markdown]
+# ## Allgather and allreduce
+#
+# Here the result has to come to everybody. Of an allgather each group has to get what the others
+# have: $(P-U)m$ bytes. A ring carries each block over every link of the ring, and in RR order
+# *every* link of the ring is between nodes.
+#
+# An allreduce is a reduce and a broadcast. Up to the leaders, among them, and down again: that is
+# *hierarchical*, with few messages. *Multi-lane*, each rank of a node is responsible for a part of
+# the message, and all of them use the network.
+#
+# **Predict:** which of the three allgathers has the busiest link in RR order? Does it change in SEQ
+# order?
+
+# %%
+lines = [row(f"allgather_{name}", order, count=256)
+         for name in ("ring", "hierarchical", "pipelined") for order in ("seq", "rr")]  # fmt: skip
+lines += [row(f"allreduce_{name}", count=256)
+          for name in ("recursive_doubling", "ring", "hierarchical", "multilane")]  # fmt: skip
+Markdown("\n".join(HEAD + lines))
+
+# %% [markdown]
+# ## A hostfile that suits the tree
+#
+# You can't change `MPI_Bcast` of the library, but you may be the one who starts the program.
+# `mpirun --map-by seq` takes a hostfile with a line for each rank. The report did this the other
+# way round: in the order of lab 03, exercise 4, every message of the binomial tree crosses, and it
+# took about three times as long.
+#
+# ## Exercise 6: the best and the worst order, in Python (6 points)
+#
+# Two groups of two hosts with two slots each:
+#
+# ```
+# left: n1 n2        right: n3 n4
+# ```
+#
+# Write `hosts(root, goal)`. It returns a list with the host of each of the 8 ranks, e.g.
+# `["n1", "n2", …]`, each host twice, for a binomial broadcast from `root`. In it, rank $(v +
+# \text{root}) \bmod 8$ gets the message from rank $(u + \text{root}) \bmod 8$, where $u$ is $v$
+# without its lowest bit that is 1.
+#
+# - `goal` `"best"`: one message crosses groups, and three cross nodes.
+# - `goal` `"worst"`: all seven cross groups.
+#
+# Any order that does it is right.
+#
+# Where to start: what is the best order for root 0? And what do all ranks of one half in the
+# report's worst order have in common, written as binary numbers?
+
+
+# %% nbgrader={"grade": true, "grade_id": "hosts", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def hosts(root, goal):
+    """Return the host of each of the 8 ranks."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    found = []
+    for rank in range(8):
+        v = (rank - root) % 8
+        if goal == "best":
+            found.append(f"n{v // 2 + 1}")  # SEQ order, from the root on
+        else:
+            # A parent has one bit less: even and odd numbers of bits are on different sides.
+            side = bin(v).count("1") % 2
+            found.append(f"n{1 + 2 * side + v // 4}")
+    return found
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_hosts", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("hosts", hosts)
+
+# %% [markdown]
+# Your two orders from rank 0, as a hostfile and as networks (SEQ and RR, while yours aren't there).
+#
+# **Predict:** how many times longer does the busiest link need in the worst order?
+
+# %%
+if lab.check("hosts", hosts).passed:
+    yours = {"best": hosts(0, "best"), "worst": hosts(0, "worst")}
+else:
+    names = [host.name for host in two_groups.hosts]
+    yours = {"SEQ": sorted(2 * names), "RR": 2 * names}
+ran = {}
+for name, placed in yours.items():
+    ran[name] = mpilab.run("bcast_binomial", places=two_groups.places(placed), count=256, seed=SEED)
+    print(f"{name}: the busiest link needs {duration(bound(ran[name])[1])}")
+print(hostfile_text(list(yours.values())[-1], two_groups))
+show(network.before_after(
+    {name: (run.matrix(), run.levels) for name, run in ran.items()}, two_groups,
+    title="Binomial broadcast of 1 KiB from rank 0"))  # fmt: skip
+
+# %% [markdown]
+# ## Measure, on links that are real
+#
+# Enough of counting. *Emulated hosts* are parts of this machine with names, memory and network
+# interfaces of their own. Real Open MPI sends real TCP between them, over links that are held to a
+# speed. The cluster is `four-groups`: 4 switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s,
+# a switch 200 Mbit/s to the rest. That takes Linux, and the right to make namespaces. Where it
+# isn't so, you see what we have measured.
+#
+# *openmpi* is Open MPI as it comes: its component *han* knows nodes, but no groups. *openmpi_no_han*
+# is Open MPI without it (`--mca coll ^han`). If your `bcast_two_level` and `bcast_reordered` pass
+# their checks, they are timed as well.
+
+# %%
+mine = {}
+for name in ("two_level", "reordered"):
+    if lab.check(name).passed and not session.is_sanitized(f"bcast_{name}"):
+        mine[f"bcast_{name}"] = session.library_of(f"bcast_{name}")
+ours = measured_by_level.read()
+try:
+    times = measured_by_level.rows_of(
+        measured_by_level.measure(
+            ["bcast"], {"bcast": SIZES}, repetitions=REPETITIONS, own=mine, limit=30
+        )
+    )
+    told = "measured here"
+except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
+    print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
+    times, told = ours[ours["collective"] == "bcast"], "ours"
+print(told, times["machine"][0], times["date"][0], sep=", ")
+timed = measured_by_level.timed_of(times)
+bounds = measured_by_level.bounds(timed)
+
+
+# %%
+def of(timed, order, size):
+    """({kernel: seconds of each repetition}, {kernel: the least that its links allow})."""
+    chosen = [one for one in timed if (one.order, one.bytes) == (order, size)]
+    named = {one.kernel.partition("_")[2]: one for one in chosen}
+    found = {name: one.seconds for name, one in named.items()}
+    limits = {name: bounds[one.kernel, order, size] for name, one in named.items()
+              if (one.kernel, order, size) in bounds}  # fmt: skip
+    return found, limits
+
+
+size = max(one.bytes for one in timed)
+
+# %% [markdown]
+# Beside each time stands its lower bound: the bytes of its busiest link, from a recording on 16
+# ranks that pretend to be there, divided by the link's speed. (A link lets a few KiB through at
+# once before it holds back, so a short run may be a little faster.)
+#
+# **Predict** for RR order: which link is it, for the flat binomial tree, and by node and group? Which
+# two kernels have about half the bound of all others by level, and why?
+
+# %%
+show(against_limits(*of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order"))
+
+# %% [markdown]
+# In SEQ order: what do the levels still help there, and what does pipelining?
+
+# %%
+show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order"))
+
+# %% [markdown]
+# And with the lines of the hostfile shuffled, the order that the report was measured in. Ranks of a
+# host stay together, groups don't. Which kernels notice?
+
+# %%
+show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size)}, shuffled"))
+
+# %% [markdown]
+# Are yours in the figures? They send over the links what `node` and `rank_order` send, and take longer
+# all the same, perhaps several times as long. What is it that they do in each call? It is in no
+# recording. For `bcast_reordered`, count the communicators; `split_by_name` makes one for each letter.
+
+# %% [markdown]
+# All in numbers. First the broadcasts above, then our own figures of a reduce, a gather and an
+# alltoallv.
+#
+# | column | |
+# |---|---|
+# | flat | `binomial`; in an alltoallv `linear` |
+# | best of ours | the kernel with the least median |
+# | Open MPI | the better of with and without han |
+
+# %%
+every = timed + [one for one in measured_by_level.timed_of(ours) if one.collective != "bcast"]
+lines = ["| collective | bytes | order | flat | best of ours | | Open MPI |",
+         "|---|--:|---|--:|--:|---|--:|"]  # fmt: skip
+for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every):
+    here = [one for one in every if (one.collective, one.bytes, one.order) == at]
+    flat = next(one for one in here if one.kernel.endswith(("_binomial", "v_linear")))
+    first = best(here, lambda one: not one.is_openmpis)
+    theirs = best(here, lambda one: one.is_openmpis)
+    shown = [duration(one.median) for one in (flat, first, theirs)]
+    lines.append(f"| {at[0]} | {byte_size(at[1])} | {at[2]} | {shown[0]} | {shown[1]} "
+                 f"| {first.kernel.partition('_')[2]} | {shown[2]} |")  # fmt: skip
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Read it with the bounds in mind. Long gathers take what the root's uplink needs, whatever you do:
+# levels can't help. Long alltoallvs likewise; by leaders, blocks go through two more memories.
+# Short ones are another matter.
+#
+# Sixteen ranks share the processors of one machine here, so short messages are noisy. Three
+# repetitions are few: take more before you call a difference a difference.
+
+# %% [markdown]
+# ## Rules that others found
+#
+# The report chose by rules, found by trying everything on a campus cluster. For the broadcast:
+#
+# ```
+# if (ppn == 1)
+#     if (nodes > 13 and bytes >= 2048 KB)  by group
+#     else                                  in rank order
+# else
+#     if (bytes < 2048 KB)                  by node
+#     else                                  by node and group
+# ```
+#
+# `ppn` is the number of ranks a host. The same as data, with those of the other collectives:
+
+# %%
+published = decisions.read("published")
+print(decisions.as_text(published))
+
+# %% [markdown]
+# ## Rules learned on the cluster at hand
+#
+# Others' rules belong to others' clusters. `decisions.learn` takes measurements, and for each
+# situation the kernel with the least median. `mpilab learn four-groups -o my.rules` does it all
+# from the command line, for ppn and sizes of your choice. `dealt` says that ranks don't stand in
+# the order of groups and nodes.
+
+# %%
+kits = [one for one in timed if not one.is_openmpis and one.kernel not in mine]
+learned = decisions.learn(kits)
+print(decisions.as_text(learned))
+
+# %% [markdown]
+# Kernels called `bcast_auto`, `reduce_auto` and so on follow such a file: `MPILAB_RULES=my.rules`.
+#
+# What does a rule cost? Its *regret* is what its choice takes longer than the best one that was
+# measured. Rules that are judged where they were learned come out well by themselves. So learn from
+# two of the orders, and judge on the third.
+
+# %%
+lines = ["| order left out | bytes | best | learned | regret | published | regret |",
+         "|---|--:|---|---|--:|---|--:|"]  # fmt: skip
+for order in measured_by_level.ORDERS:
+    seen = [one for one in kits if one.order != order]
+    unseen = [one for one in kits if one.order == order]
+    found = zip(decisions.regret(decisions.learn(seen), unseen),
+                decisions.regret(published, unseen), strict=True)  # fmt: skip
+    for new, old in found:
+        names = [name.partition("_")[2] for name in (new["best"], new["chosen"], old["chosen"])]
+        lines.append(f"| {order} | {byte_size(new['bytes'])} | {names[0]} | {names[1]} "
+                     f"| {new['regret']:.0%} | {names[2]} | {old['regret']:.0%} |")  # fmt: skip
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Few points make coarse rules, and medians of few repetitions make wrong ones. What would you add
+# to the measurement first: sizes, orders, repetitions, other numbers of ranks?
+#
+# ## What your levels cost
+#
+# Now without any network, on this machine alone: your two broadcasts beside the flat tree and
+# beside the kit's by node and group. There is one node, so all four send the same messages. If an
+# answer is still blank, a warning says that it is left out.
+#
+# **Predict:** what remains of the difference that you saw between hosts? From which size on does it no
+# longer matter?
+
+# %%
+METHODS = ["bcast_binomial", "bcast_node_group", "bcast_two_level", "bcast_reordered"]
+table = mpilab.sweep(
+    METHODS, sizes=[64, *SIZES], ranks=[RANKS], repetitions=4 * REPETITIONS, progress=False
+)
+show(sweep_plots.time_against_size(table))
+
+# %% [markdown]
+# ## Question 1: when a leader becomes the bottleneck (7 points)
+#
+# A leader does the talking for its node. Name three different reasons why it can become the
+# bottleneck, each with a collective and a size where it does, and what can be done about it. Use
+# the bytes and bounds of this lab. When is it better to have no leaders at all?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "bottleneck", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Memory: in an alltoallv by leaders it holds QPm bytes to send and as many received. At 2 MiB a
+# pair, 8 ranks a node and 64 ranks that is 1 GiB twice. Cut the blocks into pieces (a budget), or
+# use all ranks as leaders of a lane. In a gather it holds the blocks of its node or group.
+#
+# One port, one core: all bytes of the node pass one rank, which also copies them twice (in from the
+# node, out to it), while the other cores wait. For long blocks in an alltoallv the linear one needs
+# no more on the link and spares these copies, so it is as fast as the link allows. Multi-lane
+# shares the work; it helps where one core can't fill the link.
+#
+# Waiting: level by level, it passes nothing on before it has all. In a gather of long blocks the
+# slow link is idle until the first leader has its blocks. And a binomial tree over the groups sends
+# log2(G) copies up the root's uplink; a pipelined chain sends one, which is the bound.
+#
+# No leaders: with one rank a node there is nothing to collect; where long blocks all differ
+# (alltoallv, gather), since the bytes that cross are the same; and where the network is as fast as
+# the memory.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Question 2: a cluster whose switches you don't know (7 points)
+#
+# You get 16 hosts of a cluster, with their names and nothing else. No `SLURM_TOPOLOGY_ADDR`, nobody
+# to ask. What can you find out, how, and what does it cost? Which kernels would you use meanwhile,
+# and why is a wrong guess of the groups less bad, or worse, than none? How would you see that your
+# knowledge has become stale?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "unknown", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Nodes are known for sure: MPI_Comm_split_type. So use the node level from the start; it brings
+# most where there are many ranks a host, and gives a correct result whatever the groups are.
+#
+# Groups can be measured. A ping-pong of each pair of hosts (120 of them, in 15 rounds of 8 pairs at
+# a time) shows latency; but with equal latencies only *contention* shows shared uplinks: let two
+# pairs send at the same time, and see whether each gets slower. Cluster the hosts by that. It takes
+# seconds to minutes, once for an allocation, so keep it in a file; other jobs on the same switches
+# disturb it, so repeat and take minima. Names (csews1, csews2, ...) are a hint to be tested, not
+# knowledge.
+#
+# A wrong group is never wrong in the result, only in time. If hosts of one switch are torn apart,
+# the message crosses to that switch more than once: as a flat tree might. If hosts of two switches
+# are taken for one group, the tree within it crosses here and there, no worse than without groups.
+# Worse than none it is for a chain over many made-up groups, each of which is a step.
+#
+# Stale: compare with the lower bound, or with the flat kernel, from time to time; let rules be
+# learned anew if the regret grows, or if the list of hosts changed.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - Count bytes for each link. The busiest one, divided by its speed, is a time that nobody can
+#   beat.
+# - A flat tree crosses as often as the order of ranks makes it. By levels a broadcast or reduce
+#   crosses each border once, in any order; the root leads all its levels.
+# - Levels save bytes where data can be shared or added up (broadcast, reduce), and messages
+#   everywhere. In a gather or alltoallv the bytes stay.
+# - Building levels costs more than a short broadcast: keep them on the communicator.
+# - Chains and segments use all levels at once. Leaders need bounded memory.
+# - A rule holds for the cluster that it was learned on. Judge it by its regret, where it has not
+#   been.
+#
+# ## Where to read on
+#
+# - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021: the report that this lab follows.
+# - N. T. Karonis, B. de Supinski, I. Foster, W. Gropp, E. Lusk, J. Bresnahan: *Exploiting hierarchy
+#   in parallel computer networks to optimize collective operation performance*, IPDPS 2000.
+# - J. L. Träff, S. Hunold: *Decomposing collectives for exploiting multi-lane communication*, arXiv
+#   1910.13373, 2019.
+# - J. L. Träff: *Optimal Broadcast Schedules in Logarithmic Time …*, arXiv 2407.18004, 2024.
+# - S. Kumar and others: *Scaling alltoall collective on multi-core systems*, IPDPS 2008.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()

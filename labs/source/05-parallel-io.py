@@ -1,0 +1,1064 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Parallel I/O: who reads what, and in how many requests
+#
+# Lab 05 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - Why reading and writing files can take more time than all the computing.
+# - Cannon's algorithm for the product of two matrices, and three ways to feed it from files.
+# - To let a rank see its own part of a file only: displacement, subarray, view.
+# - To write *data sieving* and a *two-phase read* in C, with a buffer that is not exceeded.
+# - To count requests and bytes, by formula and on a recording, and to read an *access map*.
+# - When collective I/O pays, and what hints are.
+#
+# ## What you need
+#
+# - About five hours, in two or three sittings. Lab 00; `MPI_Alltoallv` and derived datatypes from
+#   the lecture.
+# - 6 MPI ranks on this machine. Two cores are enough.
+# - Some MiB of disk.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 6  # MPI ranks of the cluster
+SIZES = [256, 512]  # rows, and columns, of the matrices that are multiplied
+REPETITIONS = 5  # timed runs for each point
+SEED = 1  # of the data in files and buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from IPython.display import Markdown
+
+import mpilab
+from mpilab import launch, measured_cannon, measured_reads, openmpi, readers, session
+from mpilab.build import KERNELS, need
+from mpilab.calls import call
+from mpilab.errors import InputError
+from mpilab.matrices import account, cannon, making
+from mpilab.matrices.answers import unnamed_readers
+from mpilab.matrices.distribution import distribution
+from mpilab.matrices.patterns import METHODS, requests_of
+from mpilab.models.file_access import STORAGE, modelled
+
+# %%
+from mpilab.plots import access_map, cannon_runs
+from mpilab.plots.cannon import cannon as cannon_steps
+from mpilab.plots.matrix_access import matrix_access
+from mpilab.plots.readers import readers as readers_plot
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.plots.timeline import timeline
+from mpilab.promises import kernels_of
+from mpilab.quantities import counts
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("05-parallel-io")
+folder = tempfile.TemporaryDirectory()  # for the files of this lab; it goes when you are done
+cluster
+
+# %% [markdown]
+# ## What a request costs
+#
+# A *request* is one call that asks a file system for data. It costs $\alpha + \beta n$ seconds
+# for $n$ bytes, like a message. Only, the numbers are worse. On a disk, $\alpha$ is the time until
+# the head stands over the right place. On a parallel file system it is a message to a server, which
+# has others to serve, and a disk behind that.
+#
+# | | $\alpha$, a request | $1/\beta$, bytes per second | bytes that take as long as a request |
+# |---|--:|--:|--:|
+# | message, InfiniBand | 1.5 µs | 10 GB/s | 15 KB |
+# | disk | 8 ms | 150 MB/s | 1.2 MB |
+# | parallel file system, one server | 0.6 ms | 500 MB/s | 300 KB |
+#
+# (Round figures, for orders of magnitude.)
+#
+# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind. All of
+# this lab is about which of the two a method pays with.
+#
+# **Predict:** a rank needs 2048 rows of 4 KiB each, from all over a file of 32 MiB. What takes longer
+# on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By which factor?
+
+# %%
+alpha, beta = 8e-3, 1 / 150e6
+many, one = 2048 * (alpha + 4096 * beta), alpha + (32 << 20) * beta
+print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {many / one:.0f}")
+
+# %% [markdown]
+# Reading four times what one needs is the faster way here. Remember it; and remember that it depends
+# on $\alpha$ and $\beta$.
+#
+# ## A matrix in a file
+#
+# A matrix file has a *header*, two integers of 4 bytes: the numbers of rows and columns. Behind it
+# stand the elements, doubles, row by row. `mpilab matrix` converts such files to text and back.
+#
+# **Predict:** a matrix of 3 rows and 4 columns. How long is its file? At which byte begins the
+# element in row 2, column 1 (both counted from 0)?
+
+# %%
+small = Path(folder.name) / "small.matrix"
+making.make(small, 3, 4, seed=SEED, integers=True)
+print(account.table(small))
+content = small.read_bytes()
+print(f"\n{len(content)} bytes; the first 8 are {content[:8].hex(' ')}, in numbers",
+      np.frombuffer(content, "i4", 2))  # fmt: skip
+print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
+
+# %% [markdown]
+# The header makes all offsets larger by 8 bytes. A reader that forgets it is wrong by one element; in
+# this lab your reader must not forget it.
+#
+# Which part of the matrix is whose? The $P$ ranks stand in a *grid* of $R$ rows and $C$ columns, $P
+# = RC$. The matrix is cut into *plain blocks*: a rank gets $\lceil \text{rows}/R \rceil$ rows and
+# $\lceil \text{columns}/C \rceil$ columns; the last ones get what is left, which may be nothing. What
+# a rank has is its *part*: its rows one after the other in memory, without gaps.
+#
+# ```
+#    a row of the matrix in the file     h is the header; number = rank that has the element
+#
+#      h h 0 0 0 1 1 1                   4 x 6 on a grid of 2 x 2
+#          0 0 0 1 1 1
+#          2 2 2 3 3 3                   the part of rank 2 are 6 elements, and they stand in two
+#          2 2 2 3 3 3                   places of the file, 24 bytes each
+# ```
+#
+# In the file a part lies scattered. That is the whole problem.
+
+# %% [markdown]
+# ## Cannon's algorithm
+#
+# $C = AB$, on a square grid of $\sqrt P \times \sqrt P$ ranks. Each has one block of $A$ and one of
+# $B$, and computes one of $C$:
+#
+# $$C_{ij} = \sum_k A_{ik} B_{kj}$$
+#
+# Rank $(i, j)$ needs a whole row of blocks of $A$ and a whole column of those of $B$. But memory is
+# for one of each. So blocks travel: first each row $i$ of $A$ moves $i$ places to the left, and each
+# column $j$ of $B$ moves $j$ places up. Then all multiply, pass $A$ on to the left and $B$ up, and so
+# on, $\sqrt P$ times.
+#
+# **Predict** for 3 × 3 ranks: which blocks does rank (1, 2) hold when all are aligned? In which
+# figure are the colours of the left and the right picture the same, and why must they be?
+
+# %%
+show(cannon_steps(3))
+
+# %% [markdown]
+# A block with the second index $k$ of $A$ has the same colour as one with the first index $k$ of $B$.
+# Only those can be multiplied.
+#
+# Where the size doesn't divide, blocks are padded with zeros, which add nothing. Where $P$ is no
+# square, the program refuses: rows of the grid that are shorter than its columns would never bring
+# all the blocks together.
+#
+# ## Three ways to feed it
+#
+# A group of students at TU München got this program as an exercise in 2016, and changed it in
+# steps. They call their report *MPI Collectives and MPI-IO*. The kit has the same three *stages*; all
+# of them write the same file, byte by byte.
+#
+# | stage | reading | writing |
+# |---|---|---|
+# | 1 | rank 0 reads both files and sends the blocks, one `MPI_Send` after the other | the other way round |
+# | 2 | rank 0 reads; `MPI_Bcast` of the sizes, `MPI_Scatter` of the blocks | `MPI_Gather`; rank 0 writes |
+# | 3 | every rank reads its blocks: displacement, subarray, view, `MPI_File_read_all` | the same with `MPI_File_write_all` |
+#
+# In stages 1 and 2 a single process reads, and its memory must hold the whole matrices. In stage 3
+# nobody holds more than its own blocks. (The program is in `src_c/cannon/`: `stage_1.c`, `stage_2.c`,
+# `stage_3.c`.)
+#
+# And there is one more difference. The students began with *text* files, in which rank 0 had to turn
+# every number from digits into a double. A text file can't be read by a view: nobody knows where a row
+# begins before all rows in front of it have been read. So for stage 3 they made binary files first. Stages
+# 1 and 2 of ours read both.
+#
+# **Predict:** which of the four runs below reads longest? Which of them differ in their results?
+
+# %%
+operands = {}
+for kind in ("text", "binary"):
+    operands[kind] = [Path(folder.name) / f"{name}.{kind}" for name in "ab"]
+    for number, path in enumerate(operands[kind]):
+        making.make(path, SIZES[-1], SIZES[-1], seed=SEED + number, text=kind == "text")
+runs = {f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind])
+        for stage, kind in measured_cannon.WAYS}  # fmt: skip
+for name, done in runs.items():
+    print(f"{name}: {done}", end="\n\n")
+print("files of C that differ:", len({done.digest for done in runs.values()}) - 1)
+
+# %% [markdown]
+# Who waits, and for what? These are the pictures that the authors of the report drew with Vampir, from
+# our own recordings: stage 1 with text files, and stage 3, on the same axis of time. A bar is a call of
+# MPI, its colour what kind of call. (Rank 0 of stage 1 reads its files without MPI, so there it has no
+# colour.)
+#
+# **Predict:** in stage 1, how will you know when rank 0 is reading, and what are the others doing
+# meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
+
+# %%
+longest = max(np.ptp(done.phases_ns) for done in runs.values()) / 1e9
+for name in ("stage 1, text", "stage 3, binary"):
+    show(timeline(runs[name].recording, window=(0, float(longest)), title=name.capitalize()))
+
+# %% [markdown]
+# ## The share of I/O
+#
+# Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI,
+# which share belongs to reading and writing, waiting for it included? Theirs was 96 % before, in stage
+# 1, and about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC.
+#
+# **Predict:** will ours be the same? Which part of the difference between stage 1 and stage 3 is due to
+# parallel I/O, and which is due to something else?
+
+# %%
+shares = {name: done.io_share for name, done in runs.items()}
+published = {f"report, stage {row['stage']}": row["io_percent"] / 100 for row in cannon.published()}
+show(cannon_runs.io_shares(shares, published))
+
+# %% [markdown]
+# Stage 1 with text files spends nearly all its MPI time waiting for rank 0, here as there. But compare
+# it with stage 1 and *binary* files: on this machine, most of the gain comes from not parsing digits.
+# The report changed both at once. When you measure an improvement, change one thing at a time.
+#
+# And stage 3 need not look good here. It opens files, a collective operation, and sets views; with files
+# of a few MiB that takes longer than the reading. The authors saw it, too: "For smaller files, the
+# provided implementation works better." Besides, the files are in the memory of this very machine, as
+# they were written a moment ago: the *page cache* of the operating system keeps them. So $\alpha$ is a
+# few microseconds, not milliseconds, and nothing of this is a statement on disks. What is the same on
+# any machine is *who asks for what*. That is what the rest of the lab counts.
+#
+# ## Readers, and how to look at them
+#
+# From here on we only read. A *read kernel* is a C function that brings each rank its part:
+#
+# ```c
+# int read_NAME(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm);
+# ```
+#
+# The file is open on `comm`. `matrix` says how large the header and the matrix are, and how it is
+# spread over the ranks:
+#
+# ```c
+# struct mpilab_matrix {
+#     MPI_Offset header_bytes;      /* before the first element */
+#     int rows, columns;            /* of the matrix */
+#     int block_rows, block_columns;
+#     int grid_rows, grid_columns;  /* R and C; as many ranks as their product */
+# };
+# ```
+#
+# The kit has some to begin with. `read_scatter`: rank 0 reads, as much at a time as its buffer
+# holds, and sends the others what is theirs. `read_strided`: every rank asks for each row of its
+# part, one request after the other.
+#
+# **Predict:** 12 × 12 doubles on 2 × 2 ranks, and a buffer of 384 bytes. How many requests does each
+# rank make, with either, and of how many bytes?
+
+# %%
+scattered = mpilab.run("read_scatter", ranks=4, matrix="12x12", buffer=384, seed=SEED)
+scattered
+
+# %%
+strided = mpilab.run("read_strided", ranks=4, matrix="12x12", seed=SEED)
+strided
+
+# %% [markdown]
+# An *access map* shows each request: where in the file, when, and by which rank. Time runs to the
+# right, the file from top to bottom.
+#
+# **Predict:** in which of the two maps is there one colour only? What will the other one look like?
+# Which rows of the file do ranks 0 and 1 share?
+
+# %%
+for run in (scattered, strided):
+    show(access_map.of_result(run.result))
+
+# %% [markdown]
+# ## A view
+#
+# A rank can tell MPI once what its part looks like in the file. After that, it sees nothing else:
+# the part stands there without gaps, and a single request is for all of it. This *view* has
+#
+# - a *displacement*, in bytes: what comes before it is not seen, such as a header;
+# - an *etype*, the unit of all counting: here, `MPI_DOUBLE`;
+# - a *filetype*, made of etypes: what of the file is seen. For a block that is a *subarray*. It is
+#   repeated to the end of the file, so mind its extent.
+#
+# ```
+#    file               h h a a a b b b a a a b b b c c c d d d c c c d d d
+#    displacement           ^
+#    subarray of b                - - - b b b - - - b b b - - - - - - - - -
+#    what the rank sees           b b b b b b
+# ```
+#
+# ## Exercise 1: a view of one's part, in C (10 points)
+#
+# Write `read_my_view`: set the view, read the part with *one* request, set the view back.
+#
+# - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
+# - It must hold for any number of ranks, any grid, any size, also where a part is empty.
+#   `MPI_File_set_view` and everything with `_all` are collective: all ranks have to call them.
+# - Leave the file as it was: the view of the whole file in bytes, which is displacement 0,
+#   `MPI_BYTE`, `MPI_BYTE`. Free the type that you made.
+# - For two of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
+#   `block_columns`, which are dealt out in turn. Block $(i, j)$ belongs to the rank in row $i \bmod R$
+#   and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type for that,
+#   too: `MPI_Type_create_darray`.
+#
+# Return the first error code, or `MPI_SUCCESS`. (Stage 3 of Cannon's algorithm does something like
+# it, for plain blocks only. Try by yourself before you look.)
+
+# %% [markdown]
+# These help you:
+#
+# | | |
+# |---|---|
+# | `part_of(matrix, rank)` | a `struct mpilab_part`: `grid_row`, `grid_column`, where the rank stands; `rows`, `columns`, how much it has |
+# | `MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_DOUBLE, &type)` | of an array of `sizes[0]` × `sizes[1]`, the `subsizes` from `starts` on; none of the `subsizes` may be 0 |
+# | `MPI_Type_create_darray(P, rank, 2, sizes, distribs, dargs, psizes, MPI_ORDER_C, MPI_DOUBLE, &type)` | block-cyclic with `MPI_DISTRIBUTE_CYCLIC` in both `distribs`; `dargs` are the sizes of a block, `psizes` those of the grid |
+# | `MPI_Type_commit`, `MPI_Type_free` | before and after the type is used |
+# | `MPI_File_set_view(file, displacement, etype, filetype, "native", MPI_INFO_NULL)` | from now on, offsets count from the displacement |
+#
+# Where to start: take plain blocks, a size that divides, and four ranks. Which row and column of the
+# matrix is the first one of the rank in row 1, column 0 of the grid?
+
+# %% nbgrader={"grade": true, "grade_id": "view", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel read_my_view
+# #include "matrix.h"
+# #include "mpilab.h"
+#
+# // BEGIN SOLUTION
+# // STUB: /* If you want a function of your own, it may stand here. */
+# /* Which elements of the file, behind the header, are the part of this rank. */
+# static int make_part_type(const struct mpilab_matrix *matrix, int rank, int size,
+#                           MPI_Datatype *type)
+# {
+#     int err = MPI_Type_create_darray(size, rank, 2, (int[]){matrix->rows, matrix->columns},
+#                                      (int[]){MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC},
+#                                      (int[]){matrix->block_rows, matrix->block_columns},
+#                                      (int[]){matrix->grid_rows, matrix->grid_columns},
+#                                      MPI_ORDER_C, MPI_DOUBLE, type);
+#     return err == MPI_SUCCESS ? MPI_Type_commit(type) : err;
+# }
+# // END SOLUTION
+#
+# int read_my_view(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#     const struct mpilab_part mine = part_of(matrix, rank);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)file, (void)part, (void)mine, (void)size;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int elements = mine.rows * mine.columns;
+#     MPI_Datatype type = MPI_DATATYPE_NULL;
+#     int err = MPI_SUCCESS;
+#     if (elements > 0)
+#         err = make_part_type(matrix, rank, size, &type);
+#     if (err == MPI_SUCCESS) /* a rank without a part takes part all the same */
+#         err = MPI_File_set_view(file, matrix->header_bytes, MPI_DOUBLE,
+#                                 elements > 0 ? type : MPI_DOUBLE, "native", MPI_INFO_NULL);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_File_read_all(file, part, elements, MPI_DOUBLE, MPI_STATUS_IGNORE);
+#     if (err == MPI_SUCCESS)
+#         err = MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+#     if (type != MPI_DATATYPE_NULL)
+#         MPI_Type_free(&type);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% [markdown]
+# Try it. These are the public checks; the marks come from more ranks, grids and sizes.
+
+# %% nbgrader={"grade": false, "grade_id": "check_view", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("view")
+
+# %% [markdown]
+# One request a rank. But a disk knows no views. What MPI makes of the request is its own business: it
+# may ask the system for each row by itself, or read more than is needed. With `MPI_File_read` it
+# knows what this rank wants, with `MPI_File_read_all` what all want. The two methods that it has for
+# this you will now write yourself.
+#
+# ## Data sieving
+#
+# Few requests instead of many: read everything from the first byte that you need to the last, with
+# all that lies between, and pick out what is yours. The buffer is bounded, so it goes piece by piece.
+#
+# ```
+#    4 x 6 on a grid of 2 x 2; rank 1, buffer of 5 elements      ( ) a request
+#
+#      h h 0 0 0 (1 1 1          9 elements from the first that it needs to the last,
+#          0 0) (0 1 1 1)          6 of them its own; 2 requests
+#          2 2 2  3 3 3
+#          2 2 2  3 3 3
+# ```
+#
+# For a disk that pays as long as what is read in vain takes less than the requests that are saved.
+#
+# **Predict:** in plain blocks on a grid of 2 × 2, how many ranks read an element in the middle of
+# the matrix, and one in its corner? And on a grid of 4 × 4?
+
+# %%
+spread = distribution("12x12", 4)
+show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2 ranks"))
+
+# %% [markdown]
+# ## Exercise 2: data sieving, in C (16 points)
+#
+# Write `read_my_sieving`. Each rank reads all bytes from its first element to its last one, and no
+# others, in contiguous requests.
+#
+# - A request is for as many whole elements as fit into `mpilab_tuning.buffer_bytes` bytes, but for at
+#   least one; the last one only for what is left. If `buffer_bytes` is 0, take 4 MiB.
+# - Have no more memory for what you read than that buffer. (This alone is not graded.)
+# - A rank with an empty part asks for nothing.
+# - It must hold for any number of ranks, any grid and any size; for two points of the 16, for
+#   block-cyclic matrices as well.
+#
+# Only independent reads are allowed: nobody needs anybody.
+#
+# | | |
+# |---|---|
+# | `element_offset(matrix, row, column)` | the byte of the file at which an element begins, header included |
+# | `undealt(i, matrix->block_rows, matrix->grid_rows, part.grid_row)` | which row of the matrix is row `i` of a part; likewise with columns |
+# | `MPI_File_read_at(file, offset, buffer, count, MPI_DOUBLE, MPI_STATUS_IGNORE)` | `offset` in bytes, in the default view |
+#
+# Where to start: the elements of a part stand in the file in the same order as in memory. So go
+# through the part once, and through the pieces at the same time: which elements of the part are in
+# this piece?
+
+# %% nbgrader={"grade": true, "grade_id": "sieving", "locked": false, "points": 16, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel read_my_sieving
+# #include "matrix.h"
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# // BEGIN SOLUTION
+# // STUB: /* If you want a function of your own, it may stand here. */
+# /* Number in the file, from 0, of the element at place `index` of this part. */
+# static MPI_Offset element_at(const struct mpilab_matrix *matrix, struct mpilab_part part, int index)
+# {
+#     const int row = undealt(index / part.columns, matrix->block_rows, matrix->grid_rows,
+#                             part.grid_row);
+#     const int column = undealt(index % part.columns, matrix->block_columns, matrix->grid_columns,
+#                                part.grid_column);
+#     return (MPI_Offset)row * matrix->columns + column;
+# }
+# // END SOLUTION
+#
+# int read_my_sieving(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
+# {
+#     int rank;
+#     MPI_Comm_rank(comm, &rank);
+#     const struct mpilab_part mine = part_of(matrix, rank);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)file, (void)part, (void)mine;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int elements = mine.rows * mine.columns;
+#     if (elements == 0)
+#         return MPI_SUCCESS;
+#
+#     const long bytes = mpilab_tuning.buffer_bytes > 0 ? mpilab_tuning.buffer_bytes : 4 << 20;
+#     const int room = bytes < 8 ? 1 : (int)(bytes / 8);
+#     double *const buffer = malloc((size_t)room * sizeof *buffer);
+#     if (buffer == NULL)
+#         return MPI_ERR_NO_MEM;
+#
+#     const MPI_Offset end = element_at(matrix, mine, elements - 1) + 1;
+#     int done = 0, err = MPI_SUCCESS;
+#     for (MPI_Offset first = element_at(matrix, mine, 0); first < end && err == MPI_SUCCESS;
+#          first += room) {
+#         const int length = end - first < room ? (int)(end - first) : room;
+#         err = MPI_File_read_at(file, matrix->header_bytes + first * 8, buffer, length, MPI_DOUBLE,
+#                                MPI_STATUS_IGNORE);
+#         for (; done < elements && err == MPI_SUCCESS; done++) {
+#             const MPI_Offset place = element_at(matrix, mine, done) - first;
+#             if (place >= length)
+#                 break;
+#             part[done] = buffer[place];
+#         }
+#     }
+#     free(buffer);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_sieving", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("sieving")
+
+# %% [markdown]
+# ## Two-phase read
+#
+# All ranks of a row of the grid sieve the same bytes. Together they need each byte once. So let them
+# read each byte once, in large requests, *whoever needs it*, and hand it over by messages, which are
+# so much cheaper.
+#
+# **Phase 1.** Some ranks are *aggregators*. The elements of the file are cut into as many contiguous
+# *file domains*. Each aggregator reads its domain from end to end, a buffer at a time. **Phase 2.**
+# After each such round, every aggregator hands out what it has just read.
+#
+# ```
+#    4 x 6 on a grid of 2 x 2; 2 aggregators, buffers of 6 elements      | the end of a request
+#
+#    domain 0   0 0 0 1 1 1 | 0 0 0 1 1 1       domain 1   2 2 2 3 3 3 | 2 2 2 3 3 3
+#                  round 1       round 2                      round 1       round 2
+#
+#    round 1:   rank 0 reads 0 0 0 1 1 1, keeps 0 0 0, sends 1 1 1 to rank 1
+#               rank 1 reads 2 2 2 3 3 3, sends 2 2 2 to rank 2 and 3 3 3 to rank 3
+# ```
+#
+# **Predict:** who receives from whom in round 2, and into which places of its part? With $A$
+# aggregators, a buffer of $F$ elements and $N$ elements in all: how many requests are there
+# altogether?
+#
+# ## Exercise 3: the two-phase read, in C (36 points)
+#
+# Write `read_my_two_phase`.
+#
+# - There are `mpilab_tuning.aggregators` aggregators; if that is 0, or more than $P$, all ranks are
+#   aggregators. Which ranks they are you may choose.
+# - The elements are cut into as many domains, as equally as can be: if they don't divide, the first
+#   domains have one element more.
+# - An aggregator reads its domain in contiguous requests, each for as many whole elements as fit into
+#   `mpilab_tuning.buffer_bytes` bytes, but for at least one; the last one is for what is left. If
+#   `buffer_bytes` is 0, take 1 MiB.
+# - After each request of its own, an aggregator hands out what it has got before it makes the next
+#   one; nobody keeps more than a buffer of what isn't its own, and the same again sorted by ranks.
+# - So every byte of the file is read once, behind the header, by aggregators only, with
+#   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
+# - It must hold for any number of ranks, any grid and any size, also where domains or parts are empty;
+#   for three points of the 36, for block-cyclic matrices. In strict mode too, where every send waits
+#   for its receiver.
+#
+# For the exchange you may use `MPI_Alltoallv`, `MPI_Alltoallw`, or point-to-point calls. Beyond that,
+# `MPI_File_read_at` is all you need. No views.
+
+# %% [markdown]
+# | | |
+# |---|---|
+# | `dealt(n, matrix->block_rows, matrix->grid_rows, part.grid_row)` | how many of the first `n` rows of the matrix are in a part; likewise with columns |
+# | `MPI_Alltoallv(from, counts, displacements, type, to, counts, displacements, type, comm)` | all displacements in elements, not in bytes; all ranks must call it, also those with nothing to send |
+#
+# Where to start:
+#
+# - Nobody has to ask anybody. Everybody knows the matrix, the grid, the domains and the round, so
+#   everybody can compute what any aggregator reads in this round, and who needs what of it.
+# - A part has its elements in the order of the file. So what a rank gets of a piece of the file is one
+#   run of its part, and can be received straight into it. Where does it begin? Write a function
+#   `before(matrix, rank, element)`: how many elements of the rank's part stand in the file before this
+#   one? Then `before(end) - before(begin)` tells how many there are in a piece.
+# - How many rounds are there? The same number for everybody, or somebody will wait for ever.
+
+# %% nbgrader={"grade": true, "grade_id": "two_phase", "locked": false, "points": 36, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel read_my_two_phase
+# #include "matrix.h"
+# #include "mpilab.h"
+# #include <stdlib.h>
+#
+# // BEGIN SOLUTION
+# // STUB: /* If you want functions of your own, they may stand here. */
+# /* Elements of the file, behind its header, from `begin` to before `end`. */
+# struct stretch {
+#     MPI_Offset begin, end;
+# };
+#
+# static MPI_Offset least(MPI_Offset a, MPI_Offset b)
+# {
+#     return a < b ? a : b;
+# }
+#
+# /* Where domain `number` of so many begins: the first ones have an element more. */
+# static MPI_Offset begin_of(MPI_Offset total, int domains, int number)
+# {
+#     return total / domains * number + least(number, total % domains);
+# }
+#
+# /* What aggregator `number` reads in this round: up to `room` elements of its domain. */
+# static struct stretch piece_of(const struct mpilab_matrix *matrix, int aggregators, int number,
+#                                MPI_Offset round, MPI_Offset room)
+# {
+#     const MPI_Offset total = (MPI_Offset)matrix->rows * matrix->columns;
+#     const MPI_Offset end = begin_of(total, aggregators, number + 1);
+#     const MPI_Offset begin = least(end, begin_of(total, aggregators, number) + round * room);
+#     return (struct stretch){begin, least(end, begin + room)};
+# }
+#
+# /* How many elements of this rank's part stand before this element of the file. */
+# static int before(const struct mpilab_matrix *matrix, int rank, MPI_Offset element)
+# {
+#     const struct mpilab_part part = part_of(matrix, rank);
+#     const int row = (int)(element / matrix->columns), column = (int)(element % matrix->columns);
+#     const int rows = dealt(row, matrix->block_rows, matrix->grid_rows, part.grid_row);
+#     const int columns =
+#         dealt(column, matrix->block_columns, matrix->grid_columns, part.grid_column);
+#     const int is_mine = row / matrix->block_rows % matrix->grid_rows == part.grid_row;
+#     return rows * part.columns + (is_mine ? columns : 0);
+# }
+#
+# /* Count what each rank gets of a piece, and sort the piece by ranks. */
+# static void sort_by_rank(const struct mpilab_matrix *matrix, struct stretch piece, int size,
+#                          const double *read, double *sorted, int *counts, int *displacements)
+# {
+#     for (int i = 0, next = 0; i < size; next += counts[i++]) {
+#         displacements[i] = next;
+#         counts[i] = before(matrix, i, piece.end) - before(matrix, i, piece.begin);
+#     }
+#     for (MPI_Offset e = piece.begin; e < piece.end; e++) {
+#         const int row = (int)(e / matrix->columns), column = (int)(e % matrix->columns);
+#         const int rank = row / matrix->block_rows % matrix->grid_rows * matrix->grid_columns +
+#                          column / matrix->block_columns % matrix->grid_columns;
+#         sorted[displacements[rank]++] = read[e - piece.begin];
+#     }
+#     for (int i = 0; i < size; i++)
+#         displacements[i] -= counts[i];
+# }
+# // END SOLUTION
+#
+# int read_my_two_phase(MPI_File file, const struct mpilab_matrix *matrix, double *part,
+#                       MPI_Comm comm)
+# {
+#     int rank, size;
+#     MPI_Comm_rank(comm, &rank);
+#     MPI_Comm_size(comm, &size);
+#
+#     // BEGIN SOLUTION
+#     // STUB: (void)file, (void)matrix, (void)part;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     const int wanted = mpilab_tuning.aggregators;
+#     const int aggregators = wanted > 0 && wanted < size ? wanted : size;
+#     const long bytes = mpilab_tuning.buffer_bytes > 0 ? mpilab_tuning.buffer_bytes : 1 << 20;
+#     const MPI_Offset room = bytes < 8 ? 1 : bytes / 8;
+#     const MPI_Offset total = (MPI_Offset)matrix->rows * matrix->columns;
+#     const MPI_Offset rounds = (begin_of(total, aggregators, 1) + room - 1) / room;
+#
+#     int *const counts = calloc(4 * (size_t)size, sizeof *counts);
+#     double *const read = malloc(2 * (size_t)room * sizeof *read);
+#     if (counts == NULL || read == NULL)
+#         return MPI_ERR_NO_MEM;
+#     int *const from = counts + size, *const received = from + size, *const to = received + size;
+#     double *const sorted = read + room;
+#     int err = MPI_SUCCESS;
+#
+#     for (MPI_Offset round = 0; round < rounds; round++) {
+#         struct stretch piece = {0, 0}; /* only aggregators read */
+#         if (rank < aggregators)
+#             piece = piece_of(matrix, aggregators, rank, round, room);
+#         const int length = (int)(piece.end - piece.begin);
+#         if (length > 0 && err == MPI_SUCCESS)
+#             err = MPI_File_read_at(file, matrix->header_bytes + piece.begin * 8, read, length,
+#                                    MPI_DOUBLE, MPI_STATUS_IGNORE);
+#         sort_by_rank(matrix, piece, size, read, sorted, counts, from);
+#
+#         for (int i = 0; i < aggregators; i++) {
+#             const struct stretch theirs = piece_of(matrix, aggregators, i, round, room);
+#             to[i] = before(matrix, rank, theirs.begin);
+#             received[i] = before(matrix, rank, theirs.end) - to[i];
+#         }
+#         /* Also after an error of one's own: the others wait. */
+#         const int sent = MPI_Alltoallv(sorted, counts, from, MPI_DOUBLE, part, received, to,
+#                                        MPI_DOUBLE, comm);
+#         err = err == MPI_SUCCESS ? sent : err;
+#     }
+#     free(counts);
+#     free(read);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_two_phase", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("two_phase")
+
+# %% [markdown]
+# The maps of your three readers, of those that pass their checks, with a buffer of 384 bytes and 2
+# aggregators.
+#
+# **Predict:** in which map do colours overlap? In which is each row of the file met once? Which
+# of them has the fewest requests?
+
+# %%
+passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).passed]
+for name in passed:
+    run = mpilab.run(f"read_my_{name}", ranks=4, matrix="12x12", buffer=384, aggregators=2,
+                     seed=SEED)  # fmt: skip
+    show(access_map.of_result(run.result))
+if not passed:
+    print("Not yet: none of your readers passes its checks.")
+
+# %% [markdown]
+# ## Exercise 4: requests and bytes, in Python (18 points)
+#
+# Write `file_requests(method, N, R, C, buffer, A)`, for $N \times N$ doubles in plain blocks on a grid
+# of $R \times C$ ranks. It returns three whole numbers: the requests of the rank that makes most of
+# them, those of all ranks, and the bytes that all ranks ask for together. The header isn't counted.
+#
+# | `method` | |
+# |---|---|
+# | `"rank 0"` | rank 0 reads all elements, a buffer at a time |
+# | `"strided"` | each rank makes a request for each row of its part |
+# | `"view"` | each rank makes a request for its part; ranks with an empty part make none |
+# | `"sieving"` | as in exercise 2 |
+# | `"two-phase"` | as in exercise 3, with `A` aggregators, 1 ≤ `A` ≤ `R` `C` |
+#
+# `buffer` is in bytes; a request is for as many whole elements of 8 bytes as fit, but for at least
+# one. `N` needs not divide by `R` or `C`.
+#
+# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+#
+# Where to start: write down, for one method, how many elements each rank asks for, as a list. What is
+# left is the same for all of them.
+
+
+# %% nbgrader={"grade": true, "grade_id": "file_requests", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def file_requests(method, N, R, C, buffer, A):
+    """Return (requests of the busiest rank, requests of all, bytes that all ask for)."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    fits = max(1, buffer // 8)
+    if method == "rank 0":
+        elements = [N * N]
+    elif method == "two-phase":
+        elements = [N * N // A + (a < N * N % A) for a in range(A)]
+    else:
+        rows, columns = -(-N // R), -(-N // C)
+        parts = [(min(rows, N - i), min(columns, N - j))
+                 for i in range(0, N, rows) for j in range(0, N, columns)]  # fmt: skip
+        elements = [(h - 1) * N + w if method == "sieving" else h * w for h, w in parts]
+    requests = [-(-count // fits) for count in elements]
+    if method == "strided":
+        requests = [h for h, _ in parts]
+    if method == "view":
+        requests = [1] * len(parts)
+    return max(requests), sum(requests), 8 * sum(elements)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_file_requests", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("file_requests", file_requests)
+
+# %% [markdown]
+# Hold your formulas against recordings, before you believe either. (The kit keeps some of its
+# readers back, until yours are right.)
+
+# %%
+BY_METHOD = {"rank 0": "read_scatter", "strided": "read_strided", "view": "read_my_view",
+           "sieving": "read_my_sieving", "two-phase": "read_my_two_phase"}  # fmt: skip
+mine = {f"read_my_{name}" for name in passed}
+for method, kernel in BY_METHOD.items():
+    for N, R, C in ((12, 2, 2), (13, 2, 3)):
+        yours = call(file_requests, (method, N, R, C, 200, 2)).get("value", "not yet")
+        recorded = "not yet"
+        if kernel in mine or not kernel.startswith("read_my_"):
+            run = mpilab.run(kernel, ranks=R * C, matrix=f"{N}x{N} on {R}x{C}", buffer=200,
+                             aggregators=2, seed=SEED)  # fmt: skip
+            found = counts(run.result.recording, run.levels)
+            recorded = [found[what] for what in ("busiest_reads", "reads", "read_bytes")]
+        print(f"{method:10} {N} x {N} on {R} x {C}: recorded {recorded}, yours {yours}")
+
+# %% [markdown]
+# ## Large matrices
+#
+# Matrices that don't fit into a picture: 4096 × 4096 doubles, 128 MiB, and 2 × 2 to 16 × 16 ranks.
+# The buffer has 4 MiB, and there are as many aggregators as the grid has rows. The table is computed;
+# your formulas should agree with it.
+#
+# **Predict:** which of the four methods get worse with more ranks, in requests or in bytes?
+
+# %%
+lines = ["| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
+         "|---|" + 4 * "--:|"]  # fmt: skip
+patterns = {}
+for method in METHODS:
+    for p in (2, 4, 8, 16):
+        patterns[method, p] = requests_of(method, distribution("4096x4096", p * p), 4 << 20, p)
+    told = (f"{len(patterns[method, p]):,}, {byte_size(int(patterns[method, p]['bytes'].sum()))}"
+            for p in (2, 4, 8, 16))  # fmt: skip
+    lines.append(f"| {method} | " + " | ".join(told) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# ## What it takes on a disk, and on a parallel file system
+#
+# Models with the numbers of the beginning. *Hard disk*: one head, which serves one request after the
+# other, of whatever rank; where a request begins at the end of the last one, the head is there already.
+# *Solid-state disk* and *parallel file system*: the file is spread in stripes over several channels or
+# servers; ranks wait at the same time, each for its own requests, and no server can do two things at
+# once. Only the reading is in it, not what goes over the network afterwards.
+#
+# **Predict:** sort the methods on 16 ranks by the time they take on the hard disk. Is the order on
+# the parallel file system the same?
+
+# %%
+lines = ["| 16 ranks | " + " | ".join(STORAGE) + " |", "|---|" + len(STORAGE) * "--:|"]
+for method in METHODS:
+    times = (duration(modelled(patterns[method, 4], storage)) for storage in STORAGE)
+    lines.append(f"| {method} | " + " | ".join(times) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Rank 0 looks good, doesn't it? It reads the file in one sweep, and on one disk nothing beats that. But
+# then it has to send nearly all of it: 128 MiB through the link of one node, 13 ms at 10 GB/s and a
+# second at 1 Gbit/s, while the links of all others are idle. And its requests go to the servers one
+# after the other. With 16 aggregators on 16 nodes the same bytes go through 16 links.
+#
+# The strided read of 16 ranks beats sieving where requests are cheap and many can be under way, as on
+# a solid-state disk. The dearer a request is, the more it pays to make few of them.
+#
+# ## What it takes here
+#
+# First what the kit's readers ask the operating system for, and how much memory they take. (Those that
+# you have written are kept back.)
+#
+# **Predict:** which of them will make the operating system see other requests than MPI was asked for?
+
+# %%
+KIT = [reader for reader in readers.READERS if f"read_{reader.algorithm}" in kernels_of("read")]
+try:
+    show(readers_plot(readers.count("512x512", 4, KIT, buffer=1 << 16)))
+except InputError as error:  # on macOS they can't be seen
+    print(error)
+
+# %% [markdown]
+# (Requests here are those to the operating system, below MPI. On macOS they can't be seen, and there is
+# no picture.)
+#
+# Now the time, on the ranks of this notebook: medians of some calls, and quartiles in brackets.
+
+
+# %%
+def timed(kernel, matrix="1024x1024", ranks=4):
+    """Seconds of each call, from the first rank's entry to the last one's exit; None if it fails."""
+    case = mpilab.Case("read", ranks, 1, datatype="double", matrix=matrix, record=False, dump=False,
+                       warmup=1, repetitions=REPETITIONS, seed=SEED)  # fmt: skip
+    (result,) = session.run_cases(kernel, [case])
+    failed = [output.returned for output in result.outputs if output.returned]
+    if result.outcome != "done" or failed:
+        return None
+    spans = np.stack([output.spans_ns for output in result.outputs])
+    return (spans[..., 1].max(axis=0) - spans[..., 0].min(axis=0)) / 1e9
+
+
+lines = ["| 1024 × 1024 on 4 ranks | here |", "|---|---|"]
+for kernel in [*kernels_of("read"), *sorted(mine)]:
+    seconds = timed(kernel)
+    if seconds is None:
+        lines.append(f"| {kernel} | fails with a matrix of this size |")
+        continue
+    low, median, high = map(duration, np.percentile(seconds, [25, 50, 75]))
+    lines.append(f"| {kernel} | {median} ({low} to {high}) |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# And what we have measured with other files. *Warm* is from the page cache, *cold* after it was told
+# to forget the file. The column *still cached* says how much of it was there all the same.
+
+
+# %%
+def share(resident):
+    """Of the file in the page cache, in words; systems that don't tell have a negative one."""
+    return f"{resident:.0%}" if resident >= 0 else "unknown"
+
+
+ours = measured_reads.read()
+print(ours["machine"][0], ours["date"][0], sep=", ")
+matrix, ranks = ours["matrix"][-1], ours["ranks"].max()
+lines = [f"| {matrix} on {ranks} | requests | read | a request, at most | warm | cold | still cached |",
+         "|---|--:|--:|--:|--:|--:|--:|"]  # fmt: skip
+chosen = ours[(ours["matrix"] == matrix) & (ours["ranks"] == ranks)]
+for algorithm, mpi_io in dict.fromkeys(chosen[["algorithm", "mpi_io"]].tolist()):
+    rows = chosen[(chosen["algorithm"] == algorithm) & (chosen["mpi_io"] == mpi_io)]
+    warm, cold = (np.median(rows["seconds"][rows["cold"] == state]) for state in (0, 1))
+    cells = [f"{rows['requests'][0]:,}", byte_size(int(rows["bytes"][0])),
+             byte_size(int(rows["largest"][0])), duration(warm), duration(cold),
+             share(rows["resident"][rows["cold"] == 1].max())]  # fmt: skip
+    lines.append(f"| {algorithm}, {mpi_io} | " + " | ".join(cells) + " |")
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# Methods that look hopeless in the model look fine here: a request that the page cache can answer takes
+# a microsecond or two, not milliseconds, and copying is what remains. Messages cost about as much as
+# that. So don't choose a method by such times; choose by what the storage of your cluster charges.
+#
+# Is your two-phase read slower than the kit's? Both read the same. Look at how data are sorted: to find the
+# rank of each single element costs more here than to read it. The kit's copies whole runs.
+
+# %% [markdown]
+# ## Hints
+#
+# `MPI_File_read_all` is what one should call, as the MPI library knows your machine, or should. It
+# may do a two-phase read as you did, with aggregators and a *collective buffer*. How many and how
+# large, one can suggest by *hints* in an `MPI_Info`: `cb_nodes`, `cb_buffer_size` and others. MPI is
+# free to ignore them, without a word. So look whether it did: `MPI_File_get_info` tells which hints
+# are in use, and what reaches the operating system tells whether they do anything.
+#
+# Open MPI has two implementations of MPI-IO: its own OMPIO, and ROMIO, that of MPICH.
+
+# %% [markdown]
+# The kit's `read_view_all` sets a view and calls `MPI_File_read_all`, with hints for 2 aggregators and
+# buffers of 64 KiB. (OMPIO takes the size of the buffer from the opening of the file only, so it is
+# given there, too.)
+#
+# **Predict:** 256 × 256 doubles on 4 ranks. If both hints are heeded, how many ranks read, in how
+# many requests each? Look at the maps: which library did which?
+
+# %%
+case = mpilab.Case("read", 4, 1, datatype="double", matrix="256x256", buffer=1 << 16,
+                   aggregators=2, requests=True, seed=SEED)  # fmt: skip
+for name in openmpi.MPI_IO:
+    (result,) = launch.run_cases(need(KERNELS), "read_view_all", [case],
+                                 settings=openmpi.mpi_io(name))  # fmt: skip
+    show(access_map.of_result(replace(result, function=f"MPI_File_read_all, {name.upper()}")))
+
+# %% [markdown]
+# OMPIO (of Open MPI 5.0) took both hints. ROMIO took the size of the buffer, but one aggregator a host
+# is what it does by default, and all your ranks are on one host; `cb_nodes` it takes only from a file
+# that the variable `ROMIO_HINTS` names. Hints that are not heeded are no errors. Always look.
+
+# %% [markdown]
+# ## How it scales
+#
+# The authors of the report ran each stage 30 times for each size, and show medians. So do we:
+# `data/cannon-scaling.csv`, with the quartiles as bars. What you see first is ours; the cell after
+# it measures here, with fewer repetitions.
+#
+# **Predict:** which phase of stage 1 grows with the number of ranks? Which phase of stage 3 takes the
+# longest? For which sizes would stage 1 be good enough?
+
+# %%
+scaling = measured_cannon.read()
+print(scaling["machine"][0], scaling["date"][0], sep=", ")
+for n in (scaling["n"].min(), scaling["n"].max()):
+    show(cannon_runs.scaling(scaling, int(n)))
+
+# %% [markdown]
+# And here. The runs of all stages take turns, so that what else your machine does meets all alike. Bars
+# that overlap tell you nothing.
+#
+# **Predict:** does your machine agree with ours on which stage reads fastest? What would have to be
+# different for stage 3 to win?
+
+# %%
+here = measured_cannon.measure(SIZES, ranks=(1, 4), repetitions=REPETITIONS, seed=SEED)
+show(cannon_runs.scaling(here, SIZES[-1]))
+
+# %% [markdown]
+# ## Question 1: two-phase or sieving (10 points)
+#
+# Compare data sieving and the two-phase read, for a matrix of $N \times N$ doubles in plain blocks on
+# a grid of $\sqrt P \times \sqrt P$ ranks, with $\alpha$ and $\beta$ of a file system. How do the
+# bytes that are read grow with $P$, and why? How many requests does a rank make? When does the
+# two-phase read *not* pay? Name at least three circumstances.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "why_two_phase", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Sieving: a rank needs N/√P rows, 8N/√P bytes of each, and its span is nearly all bytes of these
+# rows: about 8N²/√P. So √P ranks, those of a row of the grid, read the same bytes, and together they
+# ask for about 8N²√P bytes: √P times the file. Two-phase: 8N² bytes whatever P is, as each byte lies
+# in one domain.
+#
+# A rank that sieves makes 8N²/(√P F) requests with a buffer of F bytes, √P times as many altogether.
+# An aggregator makes 8N²/(A F). With A = P that is less by a factor of √P. What the two-phase read
+# pays for it are messages: all bytes but those that are where they belong go over the network once,
+# in as many rounds as an aggregator has requests, and all wait for the slowest in each.
+#
+# It does not pay where ranks need contiguous pieces anyway (blocks of whole rows, a grid of P x 1):
+# then sieving, or a view, reads nothing twice and there is nothing to exchange. Nor on few ranks:
+# with √P = 2 sieving reads the file twice, which a fast file system makes good for the messages and
+# the waiting. Nor where the file is in the page cache, or the storage is faster than the network.
+# Nor for small files, which are one request either way, and of which rank 0 can hand out the parts.
+# Nor where ranks don't read at the same time: then they would wait for each other. With too few
+# aggregators their network links, and their bandwidth to the servers, become the bottleneck.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Question 2: reading an access map (10 points)
+#
+# Three readers that you know, 12 × 12 doubles in plain blocks on 2 × 2 ranks, each with a buffer of
+# 384 bytes or none. One request is one step in time. Which reader is X, which Y, and which Z?
+
+# %%
+for letter, requests in unnamed_readers().items():
+    show(access_map.access_map(requests, ranks=4, file_bytes=1160, title=f"Reader {letter}"))
+
+# %% [markdown]
+# Name each, and say what in the map tells you: how many ranks read, whether ranges overlap, how long
+# requests are, how many rounds there are. Then: how many bytes does each read altogether, and where
+# would you see in a map that a reader forgot the header?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "which_map", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# X is a two-phase read with two aggregators. Two ranks, 0 and 2, read at all; their ranges touch, don't
+# overlap, and together are the whole file behind the header. Two rounds: 384 bytes, a full buffer,
+# then 192, what is left of a domain of 576. Together 1152 bytes, 12 · 12 · 8, each once.
+#
+# Y is data sieving. All four ranks read, those of a row of the grid nearly the same range, so that the
+# bars of 0 and 1 lie on each other, and those of 2 and 3; rank 1 begins and ends 48 bytes further
+# down than rank 0. From the first element to the last are 5 rows and a half, 5 · 96 + 48 = 528 bytes:
+# a request of 384 and one of 144. Together 4 · 528 = 2112 bytes, nearly twice the file.
+#
+# Z is the strided read: all ranks, six requests of 48 bytes each, one for each row of the part, with
+# gaps of 48 between them, in which the neighbour's lie. 4 · 6 · 48 = 1152 bytes, each once, but 24
+# requests, against 4 of X and 8 of Y.
+#
+# Without the header, the first request would begin at byte 0 instead of 8, and the last would end 8
+# bytes before the end of the file, at 1152 instead of 1160.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - A request has a price of its own. Many small ones are slow whatever the bandwidth; a few large ones
+#   that read what nobody needs can be faster.
+# - A view tells MPI what a rank needs; a collective read tells it what all need. Then it can choose.
+# - Sieving trades bytes for requests, each rank by itself. On a square grid, $\sqrt P$ ranks read the
+#   same bytes.
+# - A two-phase read asks for every byte once, in large pieces, and pays with messages.
+# - Times of files that lie in the page cache say nothing on disks. Requests and bytes are the same
+#   everywhere.
+#
+# ## Where to read on
+#
+# - G. Chourdakis, N. Knapp, W. Simson: *Worksheet 4: MPI Collectives and MPI-IO*, Programming of
+#   Supercomputers, TU München, 2016. The three stages, and the shares of 96 % and 38 %.
+# - R. Thakur, W. Gropp, E. Lusk: *Data Sieving and Collective I/O in ROMIO*, Frontiers of Massively
+#   Parallel Computation, 1999.
+# - J. M. del Rosario, R. Bordawekar, A. Choudhary: *Improved Parallel I/O via a Two-phase Run-time
+#   Access Strategy*, 1993.
+# - L. E. Cannon: *A Cellular Computer to Implement the Kalman Filter Algorithm*, thesis, Montana State
+#   University, 1969.
+# - MPI 4.1, chapter 14.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()
+folder.cleanup()

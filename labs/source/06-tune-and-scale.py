@@ -1,0 +1,802 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Tune and scale: from eight ranks to four thousand
+#
+# Lab 06 of the course kit *mpilab*.
+
+# %% [markdown]
+# ## What you will learn
+#
+# - To tune Open MPI for the cluster at hand: measure, choose, write a rules file, prove that it is
+#   in use, and measure again.
+# - To choose by a model where nobody can measure, and to say what that costs.
+# - To simulate a cluster of thousands of ranks on a laptop, and what such a time means.
+# - How the *crossover* of two algorithms moves with the number of ranks.
+# - To invent a schedule of your own for a cluster with groups, and to hold it against the kit's.
+# - To hand the same kernel to a batch system.
+#
+# ## What you need
+#
+# - About five hours, in two or three sittings. Labs 01 and 04.
+# - 8 MPI ranks on this machine. Two cores are enough.
+# - SimGrid, for what is simulated: `mpilab doctor` says whether it is there and how to get it.
+#   Without it you see what we have simulated.
+#
+# Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
+# Until you do, their checks say *not yet*, and everything else works all the same.
+
+# %% tags=["parameters"]
+RANKS = 8  # MPI ranks of the cluster
+SIZES = [64, 4096, 65536, 524288]  # bytes of a broadcast that is timed on this machine
+REPETITIONS = 9  # timed calls for each point
+ITERATIONS = 200  # of the ping-pong
+SIMULATED = [4, 16, 64, 256]  # numbers of ranks that broadcasts are simulated on
+MESSAGES = [1024, 4096, 16384, 65536, 262144]  # bytes of those broadcasts
+CLUSTER = "groups-4x4x8 rr"  # where your schedule is held against the kit's
+SEED = 1  # of the data in the buffers
+
+# %% [markdown]
+# The next cell starts the ranks. They stay up while you work, so a run takes milliseconds.
+
+# %%
+# %load_ext mpilab
+
+# %%
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from IPython.display import Markdown
+
+import mpilab
+from mpilab import measured_crossover, models, osu, session, simulated, sweeps
+from mpilab.build import ROOT
+from mpilab.calls import call
+from mpilab.errors import MpilabError
+from mpilab.harness import Case
+from mpilab.models.costs import OPENMPI_FORMULAS
+
+# %%
+from mpilab.openmpi_rules import (
+    as_text,
+    choosing,
+    comparison,
+    explain,
+    parse,
+    points,
+    predicted,
+    proof,
+    simulating,
+    trials,
+)
+from mpilab.plots import regret
+from mpilab.plots import sweep as sweep_plots
+from mpilab.plots.crossover import crossover as crossover_plot
+from mpilab.plots.limits import against_limits
+from mpilab.plots.style import byte_size, duration, show
+from mpilab.simulated.scaling import seconds_of
+
+cluster = mpilab.Cluster(RANKS).start()
+lab = mpilab.Lab("06-tune-and-scale")
+folder = tempfile.TemporaryDirectory()  # for the rules file; it goes when you are done
+cluster
+
+# %% [markdown]
+# ## Measure the cluster at hand
+#
+# Open MPI 5 has nine broadcasts, and a rule of its own to choose among them. That rule was found on
+# some cluster, some years ago. Yours is another one: so measure. The cluster at hand is this
+# machine; at the end of the lab the same goes to a batch system.
+#
+# All of Open MPI's algorithms, and what it chooses by itself (*default*), run in one job, in turn.
+# By default none of them cuts a message. A pipeline that doesn't is none, so the two that live by
+# their segments are timed with segments of 8 KiB as well.
+
+# %%
+told = sweeps.Report()
+settings = {"ranks": [RANKS // 2, RANKS], "sizes": SIZES, "repetitions": REPETITIONS,
+            "progress": False, "report": told}  # fmt: skip
+whole = sweeps.sweep("bcast", algorithms=["openmpi"], **settings)
+cut = sweeps.sweep("bcast", algorithms=["openmpi:pipeline", "openmpi:split_binary_tree"],
+                   segment=8192, **settings)  # fmt: skip
+measured = np.concatenate([whole, cut])
+f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
+
+# %% [markdown]
+# **Predict:** which algorithm is fastest for 64 bytes, which for the largest size? How many times
+# slower is the worst? Where does Open MPI's own choice lie?
+
+# %%
+show(sweep_plots.time_against_size(measured))
+
+# %% [markdown]
+# What did *default* run like? And what was left out, because its messages were not those of the
+# algorithm that was asked for?
+
+# %%
+print(*dict.fromkeys(told.lines()), sep="\n")
+
+# %% [markdown]
+# ## Choose by model, and by measurement
+#
+# A ping-pong gives $\alpha$ and $\beta$ of this machine: a message of $m$ bytes takes
+# $\alpha + m\beta$. With them every algorithm has a cost (lab 01). *Regret* is what it costs to
+# follow the model: how much longer its choice takes than the best that was measured.
+
+# %%
+pingpong = osu.run("osu_latency", sizes=(1, 1 << 20), iterations=ITERATIONS, warmup=10)
+model = models.fit_hockney(pingpong.rows["size"], pingpong.rows["avg_us"] * 1e-6)
+print(model)
+print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
+
+# %% [markdown]
+# **Predict:** this machine has fewer cores than ranks. Does that favour algorithms with few rounds,
+# or with few bytes? The model doesn't know the number of cores: where will its choice be bad?
+
+# %%
+by_pingpong = {("openmpi", name): model for name in OPENMPI_FORMULAS["bcast"]}
+lost = models.regret(measured, by_pingpong)
+show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong"))
+
+# %% [markdown]
+# Now with an $\alpha$ and a $\beta$ for each algorithm, fitted to its own times.
+#
+# **Predict:** will the regret at 64 bytes become smaller? Is it fair to judge a choice by the same
+# measurements that it was fitted to?
+
+# %%
+fitted = models.fit_per_algorithm(measured)
+fitted_lost = models.regret(measured, fitted)
+show(regret.heat_map(fitted_lost, title="Choice by an α and β for each algorithm"))
+
+# %%
+for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
+    disagree = table[table["regret"] > 0.05]
+    print(
+        f"{name}: median regret {np.median(table['regret']):.0%}, at worst "
+        f"{table['regret'].max():.0%}; over 5 % at {len(disagree)} of {len(table)} points"
+    )
+    for row in disagree:
+        print(f"    {row['ranks']} ranks, {byte_size(row['bytes'])}: chooses {row['chosen']}, "
+              f"best was {row['best']}")  # fmt: skip
+
+# %% [markdown]
+# Where both disagree with the measurement, ask first whether the measurement agrees with itself: few
+# repetitions on a busy machine make two algorithms swap places by chance.
+#
+# ## Write a rules file
+#
+# Open MPI's component `coll/tuned` takes its choices from a file, if it is told to. No program has to
+# be changed. The classic format (Open MPI 4 and 5) is a list of numbers:
+#
+# ```
+# 1               # collectives
+# 7               # 7 is bcast
+# 1               # numbers of ranks with rules
+# 8 2             # from 8 ranks on: two sizes
+# 0     6 0 0     # from 0 bytes on algorithm 6, fan-out 0, no segments
+# 65536 3 0 8192  # from 64 KiB on algorithm 3, fan-out 0, segments of 8 KiB
+# ```
+#
+# `mpilab rules write bcast.csv -o my.rules` makes one of a sweep, and so does the next cell. Where one
+# choice is within 5 % of the best at neighbouring sizes, or can't be told from it, they share a rule.
+#
+# **Predict:** how many rules will there be for your measurements?
+
+# %%
+found = points.from_table(measured, "bcast")
+rules_path = Path(folder.name) / "my.rules"
+rules_path.write_text(as_text(choosing.choose(found), "lab 06: the fastest that was measured"))
+print(rules_path.read_text())
+rules = parse(rules_path.read_text(), "my.rules")
+print(explain(rules))
+
+# %% [markdown]
+# ## Prove that it is in use
+#
+# A file that Open MPI can't read is ignored *without a word*: one count too large is enough. So is a
+# good one, if a setting is missing. Then the program runs as before, and you believe that you have
+# tuned it.
+#
+# The proof is in the messages. Each rule's case runs twice in one job, with the file and without, and
+# the messages between every two ranks are counted below MPI. *Took effect*: they are those of the
+# wanted algorithm, and without the file they are others. *Cannot be told apart*: Open MPI sends the
+# same by itself.
+#
+# **Predict:** which of your rules can be proved? Which of them only repeat what Open MPI does anyway?
+
+# %%
+proofs = proof.prove(rules, rules_path, trials.points_of(rules, [RANKS]))
+print(proof.as_text(proofs))
+print(proof.summary(proofs))
+
+# %% [markdown]
+# And one that looks right, and isn't. **Predict:** what does Open MPI make of it?
+
+# %%
+broken = Path(folder.name) / "broken.rules"
+broken.write_text("1\n7\n1\n8 2\n0 6 0 0\n64K 3 0 8192\n")
+try:
+    misread = parse(broken.read_text(), "broken.rules")
+    print(explain(misread), *[remark.text for remark in misread.remarks], sep="\n")
+except MpilabError as error:
+    print(error)
+
+# %% [markdown]
+# ## Measure again
+#
+# In one job and in turn: Open MPI by itself, by your file, and by each of its algorithms. The fastest
+# of all is the *best possible*. What counts is *default/rules* (above 1: the file was worth it) and
+# *rules/best* (1: nothing was left).
+#
+# **Predict:** both numbers at 64 bytes, and at the largest size.
+
+# %%
+compared = comparison.compare(rules, rules_path, ranks=[RANKS], sizes=SIZES,
+                              repetitions=REPETITIONS, rounds=2)  # fmt: skip
+print(comparison.as_text(compared))
+
+# %% [markdown]
+# A file that is judged on the points that it was learned from looks better than it is. And where
+# *rules/best* is far from 1 although nothing has changed, the first measurement was too short. On a
+# machine that is yours alone take more repetitions, and more sizes, before you call it tuned.
+
+# %% [markdown]
+# ## Exercise 1: a rules file for a cluster, in Python (25 points)
+#
+# Now for a cluster that isn't there. All that is known is $\alpha$ and $\beta$, and what it will be
+# used for: broadcasts at some *points*, numbers of ranks and bytes.
+#
+# Write `rules_file(points, alpha, beta, most)`. It returns the text of a rules file.
+#
+# | | |
+# |---|---|
+# | `points` | e.g. `"bcast 64 1024, bcast 1024 65536"`: 1,024 bytes on 64 ranks, and so on; in no order |
+# | `alpha`, `beta` | seconds of a message, and of a byte |
+# | `most` | at each point your choice may cost so many times what the cheapest one costs |
+#
+# These cost, with $L = \lceil \log_2 P \rceil$ and $F = \lfloor \log_2 P \rfloor$:
+#
+# | number | algorithm | cost |
+# |--:|---|---|
+# | 6 | binomial tree | $L\,(\alpha + m\beta)$ |
+# | 8 | scatter, allgather | $2F\alpha + 2\,(1 - 2^{-F})\,m\beta$; plus $\alpha + m\beta$ where $P$ is no power of two |
+# | 3 | pipeline, segments of $s$ bytes | $(P - 2 + S)(\alpha + s\beta)$ with $S = \lceil m/s \rceil$ |
+# | 4 | split binary tree, segments of $s$ bytes | $(2F - 2 + 2S)(\alpha + s\beta) + \alpha + \frac m2 \beta$ with $S = \lceil \frac{m}{2s} \rceil$ |
+#
+# There are others; with `most` = 1.1 these four are enough. Number 8 needs a byte for each rank, and
+# number 4 half a message that is no shorter than a segment. Segments of 512 bytes to 1 MiB, in powers
+# of two, are fine enough.
+#
+# - The file must be one that Open MPI reads as it stands. Its numbers of ranks rise, and so do the
+#   sizes of each; each begins with a rule for 0 bytes; the counts must be right.
+# - A rule holds from its size on, until the next. Numbers of ranks likewise.
+#
+# You are judged by what your choices cost by this model, and in one item by *simulated* time (with
+# `most` = 1.5). Use plain Python: `mpilab` is not there when your function is graded.
+#
+# Where to start: a file for one point. Then sort.
+
+
+# %% nbgrader={"grade": true, "grade_id": "rules_file", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def rules_file(points, alpha, beta, most):
+    """Return the text of a rules file."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    wanted = {}
+    for point in points.split(","):
+        _, ranks, size = point.split()
+        wanted.setdefault(int(ranks), set()).add(int(size))
+    lines = [1, 7, len(wanted)]
+    for ranks in sorted(wanted):
+        rules, before = [], None
+        for size in sorted(wanted[ranks]):
+            choice = cheapest(ranks, size, alpha, beta)
+            if choice != before:
+                rules.append((size if rules else 0, *choice))
+                before = choice
+        lines.append(f"{ranks} {len(rules)}")
+        lines += [" ".join(map(str, rule)) for rule in rules]
+    return "\n".join(map(str, lines)) + "\n"
+
+
+def cheapest(P, m, alpha, beta):
+    """(number, fan-out, segment) of what costs least."""
+    up, down = (P - 1).bit_length(), P.bit_length() - 1  # log2 of P, rounded up and down
+    costs = {(6, 0, 0): up * (alpha + m * beta)}
+    if m >= P:
+        fold = up - down  # 1 where P is no power of two
+        costs[8, 0, 0] = (2 * down + fold) * alpha + (2 * (1 - 0.5**down) + fold) * m * beta
+    for power in range(9, 21):
+        s = 1 << power
+        costs[3, 0, s] = (P - 2 + max(1, -(-m // s))) * (alpha + min(s, m) * beta)
+        if m >= 2 * s:
+            passed = 2 * down - 2 + 2 * -(-m // (2 * s))
+            costs[4, 0, s] = passed * (alpha + s * beta) + alpha + m / 2 * beta
+    return min(costs, key=costs.get)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_rules_file", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("rules_file", rules_file)
+
+# %% [markdown]
+# Your file for a cluster with $\alpha$ = 20 µs and $\beta$ = 1 ns a byte (a gigabit or ten, over TCP),
+# with what it costs. *By the model* is the sum above. *Simulated* is our kernel of the same
+# algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
+#
+# **Predict:** where will the two differ? What does the sum not know?
+
+# %%
+WANTED = "bcast 16 1024, bcast 16 262144, bcast 64 1024, bcast 64 65536"
+written = call(rules_file, (WANTED, 20e-6, 1e-9, 1.1)).get("value", "1\n7\n1\n2 1\n0 6 0 0\n")
+costs = {"by the model": predicted(parse(written), WANTED, 20e-6, 1e-9)}
+try:
+    costs["simulated"] = simulating.costs(parse(written), WANTED, 20e-6, 1e-9)
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}\n")
+lines = ["| ranks | bytes | choice | how | takes | best | ratio |", "|--:|--:|---|---|--:|--:|--:|"]
+for how, table in costs.items():
+    for row in table:
+        lines.append(f"| {row['ranks']} | {byte_size(row['bytes'])} | {row['chosen']} | {how} "
+                     f"| {duration(row['chosen_s'])} | {duration(row['best_s'])} "
+                     f"| {row['ratio']:.2f} |")  # fmt: skip
+Markdown("\n".join(lines))
+
+# %% [markdown]
+# A broadcast of 64 KiB down a binomial tree takes longer in the simulation than by the sum. The sum
+# has the root send one message after the other. The kernel starts all its sends at once, and they
+# *share* its link: the first child, which has most to do, gets its message as late as the last.
+# On real links it is the same.
+#
+# ## From eight ranks to four thousand
+#
+# On a laptop nobody measures 1,024 ranks. But one can *simulate* them. SimGrid runs the kernels, the
+# same C sources as everywhere, with all ranks in one process, and has each message take a simulated
+# time on a simulated network: overhead at both ends, latencies, and bytes by the rate of the slowest
+# link, which messages share. To compute takes no time. So a simulated time is the same on every
+# machine, to the nanosecond, and tells what messages cost, and nothing else (`docs/simulation.md`).
+#
+# **Predict:** a binomial tree on 64 ranks, 1 KiB. How many rounds, and how long by $L(\alpha +
+# m\beta)$ with $\alpha$ = 1.4 µs and $\beta$ = 0.08 ns? On 256 ranks?
+
+# %%
+cost = models.cost("bcast", "binomial", 64, 1024, measured_crossover.LINK)
+print(f"by the model {duration(cost)}")
+try:
+    run = simulated.run("bcast_binomial", platform="flat-64x1", count=256, record=True)
+    print(f"simulated    {duration(seconds_of(run.result))}, {run.rounds} rounds")
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}")
+
+# %% [markdown]
+# Where two algorithms cost the same lies their *crossover*. From how many bytes on is it better to
+# scatter a message and gather it everywhere than to send it whole down a tree?
+#
+# Below, broadcasts on clusters of one rank a host, all hosts at one switch: what $\alpha$-$\beta$
+# assumes. Simulated here, or, without SimGrid, by us.
+
+# %%
+ALGORITHMS = ("binomial", "scatter_allgather", "pipeline")
+ours = measured_crossover.read()
+try:
+    live = measured_crossover.simulate(SIMULATED, MESSAGES, ["flat"], ALGORITHMS)
+    told = "simulated here"
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}\n\nThese are figures of ours (data/README.md):")
+    chosen = np.isin(ours["algorithm"], ALGORITHMS) & (ours["kind"] == "flat")
+    live = ours[chosen & np.isin(ours["ranks"], SIMULATED)]
+    told = "ours"
+print(f"{len(live)} broadcasts, {told}")
+
+# %% [markdown]
+# **Predict:** on 16 ranks, which of the three is fastest for 1 KiB, which for 256 KiB? Will the
+# crossover with the tree be at fewer bytes on 256 ranks, or at more? Dashed is the model, with its
+# one message after the other. Where does it promise too much?
+
+# %%
+shown = live[np.isin(live["ranks"], [SIMULATED[0], SIMULATED[-1]])]
+show(sweep_plots.time_against_size(measured_crossover.as_sweep(shown),
+                                   models=measured_crossover.LINK))  # fmt: skip
+
+# %% [markdown]
+# ## Exercise 2: where the crossover is, in Python (15 points)
+#
+# By the model. Write `crossover(algorithm, P, alpha, beta)`: the bytes (any number, not rounded) from
+# which on `algorithm` costs less than a binomial tree. $P$ is a power of two, 4 or more, and
+# $L = \log_2 P$. The tree takes $L(\alpha + m\beta)$, the others
+#
+# | `algorithm` | cost |
+# |---|---|
+# | `"scatter_allgather"` | $2L\alpha + 2\frac{P-1}{P} m\beta$ |
+# | `"scatter_allgather_ring"` | $(L + P - 1)\,\alpha + 2\frac{P-1}{P} m\beta$ |
+# | `"pipeline"` | $(P - 2 + S)(\alpha + \frac mS \beta)$ with the best $S$, which needn't be whole |
+#
+# Where to start: the first two are linear equations. For the third put $S$ into the cost: it becomes
+# the square of a sum of two roots. Then take $x = \sqrt{m\beta/\alpha}$ as the unknown, and of the two
+# solutions the larger one. Before you program: which of the three grows with $P$, and which tends to
+# a limit?
+
+
+# %% nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+def crossover(algorithm, P, alpha, beta):
+    """Return the bytes from which on the algorithm costs less than a binomial tree."""
+    ### BEGIN SOLUTION
+    # STUB: raise NotImplementedError("your code here")
+    L = P.bit_length() - 1
+    gained = L - 2 * (P - 1) / P  # messages' worth of bytes
+    if algorithm == "scatter_allgather":
+        return L / gained * alpha / beta
+    if algorithm == "scatter_allgather_ring":
+        return (P - 1) / gained * alpha / beta
+    # With S = √((P-2) mβ/α) the pipeline takes (√((P-2) α) + √(mβ))². In x = √(mβ/α):
+    # (L-1) x² - 2 √(P-2) x + L - (P-2) = 0.
+    hops = P - 2
+    x = (hops**0.5 + (hops - (L - 1) * (L - hops)) ** 0.5) / (L - 1)
+    return x * x * alpha / beta
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "check_crossover", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("crossover", crossover)
+
+# %% [markdown]
+# ## How the crossover moves
+#
+# Filled are the points that were simulated above. Open ones are ours, up to 4,096 ranks
+# (`python -m mpilab.measured_crossover` simulates them again; it takes a while). Dashed is your
+# `crossover`, once its check passes.
+#
+# **Predict** for the scatter and allgather: by the model its crossover falls from 70 KB on 4 ranks
+# towards $\alpha/\beta$ = 17.5 KB. Where will the simulated points lie? And how fast does the
+# pipeline's crossover grow?
+
+# %%
+mine = {}
+if lab.check("crossover", crossover).passed:
+    link = measured_crossover.LINK
+    mine = {name: {P: crossover(name, P, link.alpha, link.beta) for P in measured_crossover.RANKS}
+            for name in ALGORITHMS[1:]}  # fmt: skip
+crossings = {
+    source: {name: measured_crossover.crossings(rows, "flat", name) for name in ALGORITHMS[1:]}
+    for source, rows in {told: live, "precomputed": ours}.items()
+}
+show(crossover_plot(crossings, mine, "Where the binomial tree is overtaken, one rank a host"))
+
+# %% [markdown]
+# The model has the directions right, and sizes that are three to nine times too large. Its tree takes
+# $Lm\beta$ for the bytes. With sends that share a link, the root's $L$ messages all arrive when the
+# last one does, then its first child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Put that into
+# your equation for the scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a
+# limit. A threshold that was measured on 16 ranks is too large for the scatter on 4,096, and too small
+# for the pipeline.
+#
+# Now a cluster with groups: four groups of hosts with 8 ranks each, whose hosts share an uplink, and
+# ranks dealt out in RR order.
+#
+# **Predict:** which of the algorithms suffers most? Which way do the crossovers move?
+
+# %%
+grouped = {"precomputed": {name: measured_crossover.crossings(ours, "groups", name)
+                           for name in ALGORITHMS[1:]}}  # fmt: skip
+show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, RR order"))
+
+# %% [markdown]
+# A rule such as "from 32 KiB on" belongs to a cluster, to a number of ranks *and* to an order of
+# ranks. That is what a rules file can't say: it knows ranks and bytes. Schedules that know the
+# places of the ranks can do better; one of them is to be yours.
+
+# %% [markdown]
+# ## What segments do
+#
+# The kit's `bcast_pipelined` (lab 04) sends a long message in segments down a chain over the groups,
+# a chain over the nodes of each, and a tree on each node.
+#
+# **Predict:** 4 KiB in four segments over two groups of two nodes. In which round does the last segment
+# reach the last node? How many bytes go over each uplink?
+
+# %%
+mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=1024, seed=SEED).show(
+    "network"
+)
+
+# %% [markdown]
+# How long should segments be? Short ones fill the pipe soon, but each costs an $\alpha$. And how many
+# may be on their way at once? Below, 256 KiB on the cluster `CLUSTER`: 4 groups of 4 hosts of 8 ranks,
+# unless you have changed it.
+
+
+# %%
+def simulate(kernel, size=262144, cluster=CLUSTER, **options):
+    """Simulated seconds of the second call of a broadcast on every slot of a cluster."""
+    ranks = len(simulated.standing.places(cluster))
+    case = Case("bcast", ranks, size, "byte", platform=cluster, record=False, dump=False,
+                warmup=1, **options)  # fmt: skip
+    library = session.simulated_library(kernel) or simulated.kernels()
+    (result,) = simulated.simulate(library, kernel, [case])
+    return seconds_of(result)
+
+
+try:
+    for segment in (2048, 8192, 32768, 131072):
+        took = simulate("bcast_pipelined", segment=segment)
+        print(f"segments of {byte_size(segment):>7}: {duration(took)}")
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}")
+
+# %% [markdown]
+# ## Exercise 3: a schedule of your own, in C (40 points)
+#
+# Write `bcast_own`, a broadcast for clusters with groups and nodes. How is up to you: trees, chains,
+# scatter and allgather, or several of them, by size. It must be
+#
+# - *right*: on any number of ranks, any nodes and groups in any order, from any root, for any
+#   datatype, any count (0 as well), and in strict mode;
+# - *fast*, in simulated time, on clusters that you don't know: flat ones, with groups, fat trees, tori,
+#   with fast links and with slow ones. Compared with `bcast_binomial` and `bcast_node_group`, for 64
+#   bytes and for 256 KiB. What counts is the second call on a communicator: what the first one finds
+#   out may stay there.
+#
+# A fine schedule takes about 64 µs for 256 KiB on `groups-4x4x8 rr`; the link of a host alone needs
+# 21 µs. After the marks there is a **leaderboard**: the whole class, by simulated time, on clusters
+# that nobody has seen (`mpilab leaderboard`). Points are for the items only.
+#
+# Use point-to-point calls, and calls that make communicators.
+
+# %% [markdown]
+# Include `levels.h`. It knows who is where, and keeps that on the communicator:
+#
+# ```c
+# const struct levels *levels;
+# levels_of(comm, root, &levels);                 /* the first call is collective */
+# ```
+#
+# | | |
+# |---|---|
+# | `levels->level[GROUPS]` | the leaders of all groups |
+# | `levels->level[NODES]` | the leaders of the nodes of this rank's group |
+# | `levels->level[RANKS]` | the ranks of this rank's node |
+#
+# Each is a list, `struct members`: `size`, `rank[i]`, and `self`, the place of this rank in it, or -1.
+# The leader comes first, and the root leads its node and its group. So a rank gets the message in the
+# highest list that it has a place above 0 in, and hands it on in all that it is in.
+#
+# - `block(buffer, i, n, datatype)` is the address of the `i`-th piece of `n` elements.
+# - `MPI_Isend` of fewer than 64 KiB is done at once, whether or not the message is on its way. If you
+#   start all segments at once, they share the link, and all arrive at the end: that is no pipeline.
+#   `MPI_Issend` is done when the receiver has begun to take it. Have a few under way, not all.
+#
+# Where to start: the same loop for all three lists, with a binomial tree in each. That is
+# `bcast_node_group`, and half of the points. Then cut.
+
+# %% nbgrader={"grade": true, "grade_id": "own", "locked": false, "points": 40, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
+# %%kernel bcast_own
+# #include "mpilab.h"
+# #include "levels.h"
+#
+# int bcast_own(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+# {
+#     // BEGIN SOLUTION
+#     // STUB: (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+#     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
+#     enum { SHORT_BYTES = 32768, SEGMENT_BYTES = 8192, UNDER_WAY = 4, MOST_CHILDREN = 64 };
+#     const struct levels *levels;
+#     int element, parent = MPI_PROC_NULL, children = 0, child[MOST_CHILDREN];
+#     int err = levels_of(comm, root, &levels);
+#     if (err != MPI_SUCCESS)
+#         return err;
+#     MPI_Type_size(datatype, &element);
+#     const int is_short = (long)count * element < SHORT_BYTES;
+#
+#     /* Whom this rank hears from, and whom it tells: slow links first. */
+#     for (int i = 0; i < LEVELS; i++) {
+#         const struct members list = levels->level[i];
+#         const int is_chain = !is_short && i != RANKS;
+#         int distance = 1;
+#         if (list.self < 0)
+#             continue;
+#         while (!is_chain && distance < list.size && (list.self & distance) == 0)
+#             distance *= 2;
+#         if (list.self > 0)
+#             parent = list.rank[list.self - distance];
+#         for (distance = is_chain ? 1 : distance / 2; distance >= 1; distance /= 2)
+#             if (list.self + distance < list.size)
+#                 child[children++] = list.rank[list.self + distance];
+#     }
+#
+#     /* Segments: all receives are posted, and few sends are under way at a time. */
+#     int piece = is_short || element > SEGMENT_BYTES ? count : SEGMENT_BYTES / (element + !element);
+#     piece = piece > 0 ? piece : 1;
+#     const int pieces = (count + piece - 1) / piece;
+#     MPI_Request *const come = malloc((size_t)pieces * (size_t)(1 + children) * sizeof *come + 1);
+#     MPI_Request *const gone = come + pieces;
+#     if (come == NULL)
+#         return MPI_ERR_NO_MEM;
+#     for (int i = 0; i < pieces && err == MPI_SUCCESS; i++) {
+#         const int length = i + 1 < pieces ? piece : count - i * piece;
+#         err = MPI_Irecv(block(buffer, i, piece, datatype), length, datatype, parent, TAG, comm,
+#                         &come[i]);
+#     }
+#     for (int i = 0; i < pieces + UNDER_WAY && err == MPI_SUCCESS; i++) {
+#         const int length = i + 1 < pieces ? piece : count - i * piece;
+#         if (i < pieces)
+#             err = MPI_Wait(&come[i], MPI_STATUS_IGNORE);
+#         if (i >= UNDER_WAY && i - UNDER_WAY < pieces && err == MPI_SUCCESS)
+#             err = MPI_Waitall(children, gone + (i - UNDER_WAY) * children, MPI_STATUSES_IGNORE);
+#         for (int c = 0; c < children && i < pieces && err == MPI_SUCCESS; c++)
+#             err = MPI_Issend(block(buffer, i, piece, datatype), length, datatype, child[c], TAG,
+#                              comm, &gone[i * children + c]);
+#     }
+#     free(come);
+#     return err;
+#     // END SOLUTION
+# }
+
+# %% nbgrader={"grade": false, "grade_id": "check_own", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
+lab.check("own")
+
+# %% [markdown]
+# Yours among the kit's, once it passes. The mark is what the link of one host needs for the bytes.
+#
+# **Predict:** how many times the mark will a tree by levels take, in how many a chain? What would
+# have to happen for a schedule to reach it?
+
+# %%
+KERNELS = ["binomial", "scatter_allgather", "node_group", "circulant", "pipelined"]
+is_right = lab.check("own").passed and not session.is_sanitized("bcast_own")
+if is_right:
+    KERNELS.append("own")
+try:
+    took = {name: [simulate(f"bcast_{name}")] for name in KERNELS}
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}\n\nThese were simulated by us:")
+    took = {"binomial": [1.5444e-3], "node_group": [2.947e-4], "pipelined": [9.51e-5]}
+
+
+def bars(took, link, cluster):
+    """Figure of simulated times beside what one link of so many bits a second needs."""
+    limits = dict.fromkeys(took, 262144 * 8 / link)
+    figure = against_limits(took, limits, f"Broadcast of 256 KiB, simulated on {cluster}")
+    figure.data[0].update(name="simulated", error_x=None)
+    figure.data[1].update(name="the link of one host or group alone")
+    return figure
+
+
+show(bars(took, 100e9, CLUSTER))
+
+# %% [markdown]
+# And on links a hundred times as slow. **Predict:** which of them change places?
+
+# %%
+try:
+    slow = {name: [simulate(f"bcast_{name}", cluster="four-groups rr")] for name in KERNELS}
+    show(bars(slow, 200e6, "four-groups rr"))
+except (MpilabError, OSError) as error:
+    print(f"Not simulated: {error}")
+
+# %% [markdown]
+# ## Hand it to a batch system
+#
+# On a real cluster nobody types `mpirun` on the nodes. A *job* says how many nodes and tasks it wants,
+# and Slurm runs it when they are free. `slurm/` has scripts for one kernel, a sweep, and a whole
+# notebook; `docs/slurm.md` and `slurm/README.md` tell what to change for your cluster.
+#
+# The next cell submits your kernel, if it passes its check, or else `bcast_pipelined`. Without Slurm
+# it shows what would be done.
+#
+# **Predict:** four nodes of two tasks. On which node will rank 1 be?
+
+# %%
+kernel = ["bcast_own", "--source", "labs/bcast_own.c"] if is_right else ["bcast_pipelined"]
+command = ["sbatch", "--nodes=4", "--ntasks-per-node=2", "slurm/kernel.sbatch", *kernel]
+command += ["--count", "64K"]
+print("$", *command)
+if shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True).returncode == 0:
+    if is_right:
+        (ROOT / "labs" / "bcast_own.c").write_text(session.kernels["bcast_own"].source)
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    print(said.stdout, said.stderr, sep="")
+else:
+    print(
+        "No Slurm answers here. On a cluster the line above, typed in the kit's folder (with your\n"
+        "kernel in labs/bcast_own.c), asks for 4 nodes with 2 tasks each. When they are free,\n"
+        "mpilab runs the kernel once on 8 ranks, compares its result, and writes into\n"
+        "mpilab-kernel-JOB.out which rank was on which node, and what crossed. The sweep of this\n"
+        "lab, and its rules, would be\n\n"
+        "$ sbatch slurm/sweep.sbatch bcast --algorithms openmpi --sizes 64:1M -o bcast.csv\n"
+        "$ mpilab rules write bcast.csv -o my.rules"
+    )
+
+# %% [markdown]
+# ## Question 1: what a simulated time is worth (10 points)
+#
+# Your schedule is twice as fast as another one, in simulated time. Name three things that may make it
+# no faster, or slower, on a real cluster of the same shape, and for each an experiment that would show
+# it. And one thing that a simulation shows better than any measurement.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "worth", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Memory: in the simulation each pair of ranks of a node has the memory's rate for itself. On a real
+# node they share it, and segments that fit the cache are read faster. Experiment: the same kernel on one
+# node, over the number of ranks.
+#
+# Overhead and progress: a processor that handles many segments, or forwards while it receives, takes
+# time for each; rendezvous needs both sides in MPI. A real α grows with the number of pending requests.
+# Experiment: sweep the segment size; count requests; give each rank a core of its own, or not.
+#
+# The network: others use the same uplinks, routes of a fat tree are not spread evenly, hosts are not
+# equally fast, and ranks don't enter at the same moment. Experiment: repeat over hours and
+# allocations, and compare spreads, not medians; delay one rank on purpose.
+#
+# Better shown by simulation: what messages alone cost, the same every time. So differences of 1 % are
+# differences, and more ranks than anybody has can be tried, on a network that isn't built yet.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Question 2: an hour on 4,096 ranks (10 points)
+#
+# You get one hour on a cluster of 512 nodes with 8 cores each, and shall leave a rules file behind for
+# broadcasts of all sizes on 64 to 4,096 ranks. What do you measure, what do you leave to a model or to
+# a simulation, and in which order? How do you know at the end that the file is in use, and that it is
+# better than none? Use what you have seen of how crossovers move.
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "hour", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
+# <!-- BEGIN SOLUTION -->
+# Before: simulate the cluster (its shape, links from the data sheet) and drop what is never within a
+# factor of two of the best; keep three or four algorithms and the segment sizes that matter. Write the
+# jobs, try them on two nodes.
+#
+# In the hour: first α and β by distance (node, group, world), minutes. Then sweeps on 64 and 512 ranks
+# around the crossovers that the simulation predicts, a few sizes on each side, all algorithms in turn.
+# Then few points on 4,096 ranks, where each costs most: the sizes where the rules change. Crossovers
+# with the tree fall with P, those of a pipeline grow, so rules for 64 ranks are wrong on 4,096 in both
+# directions; points on three numbers of ranks show whether the model's slope is right, and between
+# them the calibrated simulation or the fitted model decides.
+#
+# Last ten minutes: write the file, check by the messages that each rule takes effect (on 64 ranks, and
+# one rule on 4,096), and measure default, file and best at sizes that were not used for choosing. If
+# the default wins somewhere, leave that to Open MPI (algorithm 0). Keep the sweep: the next update of
+# the network makes the file stale.
+# <!-- END SOLUTION -->
+
+# %% [markdown]
+# ## Summary
+#
+# - Tuning is a circle: measure, choose, prove, measure again. Without the proof you may have tuned
+#   nothing.
+# - A model chooses where nobody can measure. Judge it by its regret.
+# - Simulated time is what messages cost: the same everywhere, for thousands of ranks, and blind for
+#   the rest.
+# - Messages that start together share a link. That alone makes a crossover several times smaller.
+# - A rule holds for a cluster, a number of ranks and an order of ranks.
+# - A pipeline is what is *under way*: few segments at a time, slow links first.
+#
+# ## Where to read on
+#
+# - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of collective communication operations in
+#   MPICH*, IJHPCA 19(1), 2005: crossovers, and how they are chosen.
+# - J. Pješivac-Grbović and others: *Performance analysis of MPI collective operations*, Cluster
+#   Computing 10(2), 2007.
+# - E. Nuriyev, J.-A. Rico-Gallego, A. Lastovetsky: *Model-based selection of optimal MPI broadcast
+#   algorithms for multi-core clusters*, JPDC 165, 2022.
+# - A. Degomme and others: *Simulating MPI applications: the SMPI approach*, IEEE TPDS 28(8), 2017.
+# - Open MPI's documentation: *Tuning collectives* (`coll/tuned`), and `docs/rules.md` of the kit.
+
+# %% [markdown]
+# When you are done, stop the ranks.
+
+# %%
+cluster.stop()

@@ -1,0 +1,1 @@
+"""Marks for other programs: learning platforms, Gradescope, nbgrader, spreadsheets."""

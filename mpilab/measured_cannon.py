@@ -1,0 +1,100 @@
+"""Cannon's algorithm in its stages, timed over sizes and ranks: the file that lab 05 shows.
+
+    python -m mpilab.measured_cannon [data/cannon-scaling.csv [REPETITIONS]]   measure, and write it
+
+Each row is one phase of one run (mpilab.matrices.cannon). The files have just been written, so that
+the page cache has them: what is measured is the program, not a disk.
+"""
+
+import argparse
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from mpilab import published_csv
+from mpilab.errors import InputError
+from mpilab.matrices import cannon, making
+
+MEASURED_CSV = published_csv.DATA / "cannon-scaling.csv"
+TEXT, BINARY = "text", "binary"
+# (stage, what the input files are): first the base case of the worksheet. Views need binary files.
+WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))
+RANKS = (1, 4, 9, 16)
+SIZES = (256, 512)
+REPETITIONS = 30
+# in_mpi_s: seconds of the phase that a rank spent in MPI, the mean over the ranks.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("stage", "i4"), ("files", "U8"), ("ranks", "i4"),
+    ("n", "i4"), ("repetition", "i4"), ("phase", "U8"), ("in_mpi_s", "f8"), ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "2026-11-21,a machine,3,binary,4,1024,1,read,0.0123,2.5e-02"
+
+
+def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1,
+            progress=False):  # fmt: skip
+    """Run each of WAYS on each number of ranks with n x n matrices of each size; array of ROW.
+
+    All combinations come once, then again: what changes on the machine meanwhile meets all alike.
+    All of SIZES and RANKS thirty times takes about five minutes.
+
+    Raises InputError for what cannot be run, MpilabError for a run that breaks down.
+    """
+    from mpilab.bench import machine
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    about = datetime.now(UTC).date().isoformat(), machine()
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
+        operands = {(n, kind): _operands(Path(folder), n, kind, seed)
+                    for n in sizes for kind in {kind for _, kind in ways}}  # fmt: skip
+        todo = [(n, size, *way, number) for number in range(1, repetitions + 1)
+                for n in sizes for size in ranks for way in ways]  # fmt: skip
+        for n, size, stage, kind, number in tqdm(todo, disable=not progress, unit="run"):
+            done = cannon.run(stage, size, *operands[n, kind])
+            in_mpi = done.mpi_seconds.mean(axis=0).round(7).tolist()
+            for (phase, seconds), spent in zip(done.seconds.items(), in_mpi, strict=True):
+                rows.append((*about, stage, kind, size, n, number, phase, spent, seconds))
+    return np.array(rows, ROW)
+
+
+def _operands(folder, n, kind, seed):
+    files = [folder / f"{name}-{n}.{kind}" for name in "ab"]
+    for number, file in enumerate(files):
+        making.make(file, n, n, seed=seed + number, text=kind == TEXT)
+    return files
+
+
+def io_share(rows):
+    """The part of the time in MPI, of all these rows, that lies in reading and writing; NaN where
+    nothing was in MPI."""
+    spent = rows["in_mpi_s"]
+    total = spent.sum()
+    return float(spent[rows["phase"] != "compute"].sum() / total) if total else float("nan")
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file that `write` has written; InputError where it cannot be read."""
+    return published_csv.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError where that cannot be."""
+    published_csv.write(rows, path)
+
+
+def main(arguments=None):
+    """Measure all of SIZES and RANKS, and write the file."""
+    parser = argparse.ArgumentParser(prog="python -m mpilab.measured_cannon")
+    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS,
+                        help=f"default: {REPETITIONS}")  # fmt: skip
+    options = parser.parse_args(arguments)
+    write(measure(repetitions=options.repetitions, progress=True), options.file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""What a message costs between ranks of a host, of a group and of two groups, on emulated hosts:
+the file that a simulated platform is calibrated from. Or the same on the nodes of a Slurm job.
+
+    python -m mpilab.measured_distances data/distances-four-groups.csv     measure, write the file
+    python -m mpilab.measured_distances my-cluster.csv --cluster slurm     in a job
+
+Ping-pongs, overheads and gaps of two ranks (src_c/bench/distance.c), over the same shaped links and
+with the same settings of Open MPI as the collectives of mpilab.measured_by_level: there 16 ranks
+share the cores of this machine, so that ranks which wait take naps, and so do these two. It takes
+about a minute.
+"""
+
+import argparse
+import subprocess
+from contextlib import nullcontext
+from datetime import UTC, datetime
+
+import numpy as np
+from tqdm import tqdm
+
+from mpilab import build, published_csv
+from mpilab.allocation import SLURM, Allocation
+from mpilab.cluster.location import placed
+from mpilab.distances.measure import parse
+from mpilab.errors import InputError, MpilabError
+from mpilab.programs import Said, end_family, trouble
+
+CLUSTER = "four-groups"
+MEASURED_CSV = published_csv.DATA / "distances-four-groups.csv"
+LEVELS = ("node", "group", "world")
+SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
+SHORT_BYTES = 256  # of messages whose bytes cost next to nothing
+REPETITIONS = 20
+LIMIT_S = 120.0
+# distance: one of LEVELS; quantity as in mpilab.distances.measure.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("cluster", "U40"), ("distance", "U16"),
+    ("quantity", "U18"), ("bytes", "i8"), ("repetition", "i4"), ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05"
+
+
+def measure(cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=False,
+            limit=LIMIT_S):  # fmt: skip
+    """Measure two ranks at each of LEVELS that `cluster` has; array of ROW.
+
+    cluster      a Description or the name of one; "slurm": the nodes of the job that this runs in.
+    sizes        bytes; repetitions of each number, as in mpilab.distances.measure.
+    limit        seconds for each level.
+
+    Raises SetupError where hosts cannot be emulated, or outside of a job; MpilabError for a run
+    that fails or takes longer than `limit`.
+    """
+    from mpilab.bench import machine
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    about = datetime.now(UTC).date().isoformat(), machine()
+    rows = []
+    with _hosts(cluster) as hosts:
+        for level, pair in tqdm(pairs(hosts.description).items(), disable=not progress):
+            said = _run(hosts, pair, [str(repetitions), *map(str, sizes)], level, limit)
+            rows += [(*about, hosts.description.name, level, *row) for row in parse(said)]
+    return np.array(rows, ROW)
+
+
+def _hosts(cluster):
+    if cluster == SLURM:
+        return nullcontext(Allocation())
+    from mpilab.emulated import EmulatedHosts
+
+    return EmulatedHosts(cluster)
+
+
+def pairs(description):
+    """{level: the two hosts of two ranks that are so far apart}, of LEVELS those that there are."""
+    hosts = description.hosts
+    first = hosts[0]
+    found = {
+        "node": [first] if first.slots > 1 else [],
+        "group": [host for host in hosts[1:] if host.group == first.group],
+        "world": [host for host in hosts if host.group != first.group],
+    }
+    return {level: (first.name, others[0].name) for level, others in found.items() if others}
+
+
+def _run(hosts, pair, arguments, level, limit):
+    where = placed(hosts, pair)
+    program = [str(build.need(build.DISTANCE_PROGRAM)), *arguments]
+    process = subprocess.Popen(
+        where.command([*where.mpirun(2), *program]),
+        env=where.environment(hosts.description.slots), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        start_new_session=True)  # fmt: skip
+    try:
+        said = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise MpilabError(
+            f"distance {level!r} on {hosts.name}: no end after {limit:g} s; take fewer sizes or "
+            "repetitions, or try again when this machine has less to do"
+        ) from None
+    finally:
+        if process.poll() is None:
+            end_family(process.pid)
+            process.communicate()
+    if process.returncode != 0:
+        raise MpilabError(
+            f"distance {level!r} on {hosts.name}: {trouble(Said(process.returncode, *said))}"
+        )
+    return said[0]
+
+
+def costs(rows):
+    """What simulated.calibrated asks for: ({level: (α, β)}, overhead), in seconds and, β, seconds
+    a byte.
+
+    α   median one-way time of messages of up to SHORT_BYTES.
+    β   (T - α) / n with T the median one-way time of the longest messages, of n bytes; T - α is
+        taken for at least T / 2, as α is known from other messages. A line through all sizes would
+        not do: a shaped link lets some kilobytes through at once before it holds back, and they
+        would make it look fast.
+    overhead   mean of what MPI_Isend and MPI_Recv of short messages between hosts keep a rank
+        busy, medians.
+
+    Raises InputError for rows of two clusters, and for a level without a quantity that it needs.
+    """
+    if len(names := np.unique(rows["cluster"])) != 1:
+        raise InputError(f"distances of {len(names)} clusters; give those of one")
+    short = rows["bytes"] <= SHORT_BYTES
+    longest = rows["bytes"].max()
+    found = {}
+    for level in dict.fromkeys(rows["distance"].tolist()):
+        here = rows["distance"] == level
+        alpha = _median(rows[here & short], "one_way", level)
+        taken = _median(rows[here & (rows["bytes"] == longest)], "one_way", level)
+        found[level] = (alpha, float(max(taken - alpha, taken / 2) / longest))
+    between = rows[short & (rows["distance"] != "node")]
+    busy = [_median(between, f"{who}_overhead", "group, world") for who in ("send", "receive")]
+    return found, sum(busy) / 2
+
+
+def _median(rows, quantity, level):
+    seconds = rows["seconds"][rows["quantity"] == quantity]
+    if len(seconds) == 0:
+        raise InputError(f"distance {level!r}: no rows of {quantity}; measure it")
+    return float(np.median(seconds))
+
+
+def as_text(rows):
+    """What `costs` finds, as a Markdown table."""
+    words = {"node": "two ranks of a host", "group": "two hosts of a group", "world": "two groups"}
+    found, overhead = costs(rows)
+    lines = ["| between | α | 1/β | a rank is busy |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {words[level]} | {alpha * 1e6:.0f} µs | {8e-6 / beta:.0f} Mbit/s "
+        f"| {overhead * 1e6:.1f} µs |"
+        for level, (alpha, beta) in found.items()
+    ]
+    return "\n".join(lines)
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file that `write` has written; InputError where it cannot be read."""
+    return published_csv.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError where that cannot be."""
+    published_csv.write(rows, path)
+
+
+def main(arguments=None):
+    """Measure, and write the file."""
+    parser = argparse.ArgumentParser(prog="python -m mpilab.measured_distances")
+    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser.add_argument("--cluster", default=CLUSTER,
+                        help="a description, to be emulated, or 'slurm' in a job (default: "
+                        f"{CLUSTER})")  # fmt: skip
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS, metavar="N",
+                        help=f"default: {REPETITIONS}")  # fmt: skip
+    options = parser.parse_args(arguments)
+    write(measure(options.cluster, repetitions=options.repetitions, progress=True), options.file)
+
+
+if __name__ == "__main__":
+    main()

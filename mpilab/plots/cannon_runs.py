@@ -1,0 +1,116 @@
+"""Runs of Cannon's algorithm in its stages: what part of MPI time is I/O, and how phases scale."""
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from mpilab.errors import InputError
+from mpilab.matrices.cannon import PHASES
+from mpilab.measured_cannon import WAYS
+from mpilab.plots import style
+from mpilab.plots.logarithmic import time_axes
+
+# One for each of mpilab.measured_cannon.WAYS, in that order.
+COLOURS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=True))
+SYMBOLS = dict(zip(WAYS, ("diamond", "triangle-up", "square", "circle"), strict=True))
+_PUBLISHED = style.TEXT
+
+
+def io_shares(shares, published):
+    """Figure with a bar for each share of the time in MPI that is reading and writing.
+
+    shares, published   {name: from 0 to 1}: ours, and those that others have reported.
+
+    Raises InputError for a share that isn't one.
+    """
+    for name, share in {**shares, **published}.items():
+        if not 0 <= share <= 1:
+            raise InputError(f"share of {name}: {share} is not from 0 to 1")
+    title = "Reading and writing, of all the time in MPI"
+    figure = go.Figure(
+        [
+            go.Bar(
+                orientation="h", name=name, y=list(values), x=[100 * v for v in values.values()],
+                text=[f"{value:.0%}" for value in values.values()], marker=dict(color=colour),
+                hovertemplate="%{y}: %{x:.0f} %<extra></extra>",
+            )
+            for name, values, colour in (
+                ("measured", shares, "#3b7dd8"), ("published", published, _PUBLISHED))
+        ]
+    )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
+    figure.update_xaxes(title="% of the time in MPI, all ranks together", range=[0, 100])
+    figure.update_layout(
+        title=dict(text=title), barmode="overlay", margin=dict(t=90),
+        height=200 + 30 * (len(shares) + len(published)),
+        legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
+    )  # fmt: skip
+    lines = [f"{name}: {share:.0%}." for name, share in shares.items()]
+    lines += [f"{name}, as published: {share:.0%}." for name, share in published.items()]
+    return style.finish(figure, "\n".join([f"{title}.", *lines]))
+
+
+def scaling(rows, n):
+    """Figure of the phases of all WAYS over the number of ranks, for n x n matrices: medians, and
+    quartiles as bars.
+
+    rows   of mpilab.measured_cannon.ROW. Raises InputError where none has this size.
+    """
+    rows = rows[rows["n"] == n]
+    if len(rows) == 0:
+        raise InputError(f"n={n}: no row of that size was measured")
+    ranks = np.unique(rows["ranks"])
+    title = f"Cannon's algorithm, {n:,} x {n:,} doubles"
+    figure = make_subplots(cols=len(PHASES), shared_yaxes=True, horizontal_spacing=0.03,
+                           subplot_titles=list(PHASES))  # fmt: skip
+    for column, phase in enumerate(PHASES, start=1):
+        for way in _ways(rows):
+            figure.add_trace(_line(_quartiles(rows, way, phase), way, phase), row=1, col=column)
+    figure.update_xaxes(type="log", title="ranks", tickvals=ranks.tolist(),
+                        ticktext=list(map(str, ranks)))  # fmt: skip
+    time_axes(figure, rows["seconds"], dict(text="median of the runs", standoff=10))
+    figure.update_yaxes(automargin=True)
+    figure.update_layout(title=dict(text=title), height=420, margin=dict(t=90, b=110),
+                         legend=dict(orientation="h", x=0, y=0, yref="container",
+                                     yanchor="bottom"))  # fmt: skip
+    return style.finish(figure, "\n".join(_alt(title, rows)))
+
+
+def _ways(rows):
+    there = set(rows[["stage", "files"]].tolist())
+    return [way for way in WAYS if way in there]
+
+
+def _quartiles(rows, way, phase):
+    """{ranks: (lower quartile, median, upper quartile)} in seconds."""
+    stage, kind = way
+    chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind) & (rows["phase"] == phase)]
+    return {ranks: np.percentile(chosen["seconds"][chosen["ranks"] == ranks], [25, 50, 75])
+            for ranks in np.unique(chosen["ranks"]).tolist()}  # fmt: skip
+
+
+def _line(found, way, phase):
+    lower, median, upper = np.array(list(found.values())).T
+    return go.Scatter(
+        x=list(found), y=median, mode="lines+markers", name=_name(way),
+        error_y=dict(symmetric=False, array=upper - median, arrayminus=median - lower),
+        line=dict(color=COLOURS[way]), marker=dict(symbol=SYMBOLS[way], size=8),
+        legendgroup=_name(way), showlegend=phase == PHASES[0],
+        hovertemplate=f"{_name(way)}, {phase}, %{{x}} ranks: %{{y:.3s}}s<extra></extra>",
+    )  # fmt: skip
+
+
+def _name(way):
+    return f"stage {way[0]}, {way[1]} files"
+
+
+def _alt(title, rows):
+    yield f"{title}: medians of each phase, quartiles in brackets."
+    for phase in PHASES:
+        for way in _ways(rows):
+            told = (
+                f"{ranks} {'rank' if ranks == 1 else 'ranks'} {style.duration(median)} "
+                f"({style.duration(lower)} to {style.duration(upper)})"
+                for ranks, (lower, median, upper) in _quartiles(rows, way, phase).items()
+            )
+            yield f"{phase}, {_name(way)}: {', '.join(told)}."

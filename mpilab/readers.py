@@ -1,0 +1,206 @@
+"""Ways of reading a matrix side by side: what each asks the operating system for, and its time.
+
+A *reader* is one of the kit's read kernels; those that leave the work to MPI-IO count twice, once
+with OMPIO and once with ROMIO (mpilab.openmpi.mpi_io). Which of both an MPI program gets is settled
+when it starts, so there is an mpirun for each.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilab import openmpi
+from mpilab.build import KERNELS, need
+from mpilab.comparison import compare
+from mpilab.errors import InputError, MpilabError
+from mpilab.expected import GUARD_BYTES
+from mpilab.harness import Case
+from mpilab.launch import run_cases
+from mpilab.models.file_access import STORAGE, modelled
+from mpilab.result import DONE
+
+OMPIO, ROMIO = "ompio", "romio"
+# Algorithms of src_c/read, in the order in which they are shown: with which MPI-IO.
+ALGORITHMS = {
+    "scatter": (OMPIO,),
+    "strided": (OMPIO,),
+    "view": (OMPIO, ROMIO),
+    "sieving": (OMPIO,),
+    "view_all": (OMPIO, ROMIO),
+    "two_phase": (OMPIO,),
+    "two_phase_alltoallv": (OMPIO,),
+}
+# Seconds that one case may take, the making of its file included.
+LIMIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way of reading: an algorithm (a kernel read_ALGORITHM), and the MPI-IO below it."""
+
+    algorithm: str
+    mpi_io: str = OMPIO
+
+    @property
+    def name(self):
+        """'two_phase', 'view_all (ROMIO)'."""
+        with_both = len(ALGORITHMS.get(self.algorithm, ())) > 1
+        return f"{self.algorithm} ({self.mpi_io.upper()})" if with_both else self.algorithm
+
+
+READERS = tuple(Reader(name, one) for name, both in ALGORITHMS.items() for one in both)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one call of a reader asked the operating system for, all ranks together.
+
+    requests, bytes   how many, and for how many bytes; `largest` is the largest request.
+    most_requests     of the rank that has most; `asking` is the number of ranks that have any.
+    memory            bytes that the rank which needs most held beyond what it held before; None
+                      where the system does not tell. Linux is exact to some hundred KiB.
+    modelled          {name of STORAGE: seconds} that these requests would take there.
+    seconds           of timed calls (`time`), from the first rank's entry to the last one's exit.
+    """
+
+    reader: Reader
+    requests: int
+    bytes: int
+    largest: int
+    most_requests: int
+    asking: int
+    memory: int | None
+    modelled: dict
+    seconds: tuple = ()
+
+
+def chosen(words):
+    """The Readers of 'all', or of names of algorithms with commas; InputError for another name."""
+    names = list(ALGORITHMS) if words == "all" else [name.strip() for name in words.split(",")]
+    for name in names:
+        if name not in ALGORITHMS:
+            raise InputError(f"reader {name!r}: unknown; write all, or of {', '.join(ALGORITHMS)}")
+    return [reader for reader in READERS if reader.algorithm in names]
+
+
+def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
+    """Run each reader once, compare what it read, and count its requests: list of Account.
+
+    matrix   in the words of mpilab.matrices.distribution; buffer (bytes of a request) and
+             aggregators as in Case.
+
+    Raises MpilabError where a reader does not come to its end or reads something else, and where
+    requests cannot be seen.
+    """
+    found, parts = {}, None
+    for mpi_io in (OMPIO, ROMIO):
+        mine = [reader for reader in readers if reader.mpi_io == mpi_io]
+        cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=True, requests=True)
+                 for reader in mine]  # fmt: skip
+        for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
+            parts = _parts(result.case) if parts is None else parts
+            _check(reader, result, parts)
+            found[reader] = _account(reader, result.access)
+    return [found[reader] for reader in readers]
+
+
+def time(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0, cold=False, repetitions=7,
+         progress=False):  # fmt: skip
+    """Time readers in turn: ({Reader: seconds of each repetition}, largest share of the file that
+    was in the page cache before a call, None where the system does not tell).
+
+    A repetition is an mpirun for each MPI-IO, in which each of its readers reads a file of its own,
+    once to warm up and once timed; with `cold`, the file is thrown out of the page cache before
+    both. Time is from the first rank's entry to the last one's exit. Nothing is recorded.
+
+    Raises InputError for fewer than 1 repetition, MpilabError where a reader does not come to its
+    end.
+    """
+    from tqdm.auto import tqdm
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    seconds = {reader: [] for reader in readers}
+    shares = []
+    for _ in tqdm(range(repetitions), desc=f"{matrix} on {ranks}", disable=not progress):
+        for mpi_io in (OMPIO, ROMIO):
+            mine = [reader for reader in readers if reader.mpi_io == mpi_io]
+            cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=False, cold=cold,
+                           record=False, warmup=1) for reader in mine]  # fmt: skip
+            for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
+                spans = np.stack([output.spans_ns[-1] for output in result.outputs])
+                seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
+                if cold:
+                    shares.append(result.access.resident_share())
+    share = 1.0 if not cold else None if None in shares else max(shares)
+    return {reader: tuple(values) for reader, values in seconds.items()}, share
+
+
+def speed_ups(seconds):
+    """How many times faster read_two_phase is than the better MPI_File_read_all: one value for each
+    repetition of `seconds` ({Reader: seconds}, as from `time` with `RIVALS`).
+
+    Each MPI-IO is held against the two-phase read of its own mpirun; the smaller ratio counts.
+    """
+    ratios = [
+        np.array(seconds[Reader("view_all", mpi_io)]) / seconds[Reader("two_phase", mpi_io)]
+        for mpi_io in (OMPIO, ROMIO)
+    ]
+    return np.minimum(*ratios).tolist()
+
+
+RIVALS = tuple(Reader(name, mpi_io) for mpi_io in (OMPIO, ROMIO)
+               for name in ("two_phase", "view_all"))  # fmt: skip
+
+
+def _case(reader, matrix, ranks, buffer, aggregators, **more):
+    return Case("read", ranks, 1, datatype="double", matrix=matrix, buffer=buffer,
+                aggregators=aggregators, function=f"read_{reader.algorithm}", **more)  # fmt: skip
+
+
+def _run(cases, mpi_io):
+    if not cases:
+        return []
+    results = run_cases(need(KERNELS), "", cases, settings=openmpi.mpi_io(mpi_io), limit=LIMIT_S)
+    for result in results:
+        if result.outcome != DONE or any(output.returned for output in result.outputs):
+            said = result.hang or result.detail or "it returned an error"
+            raise MpilabError(
+                f"{result.case.function} with {result.case.describe()}: {result.outcome}: {said}"
+            )
+        if (result.case.requests or result.case.cold) and result.access is None:
+            raise MpilabError(f"{result.case.function}: its evidence of file access is missing")
+    return results
+
+
+def _parts(case):
+    """The part of each rank that a case should read, as bits: list of uint64 [rows, columns]."""
+    about = case.distribution
+    elements = case.elements().reshape(about.rows, about.columns)
+    return [elements[np.ix_(about.rows_of(rank), about.columns_of(rank))]
+            for rank in range(case.ranks)]  # fmt: skip
+
+
+def _check(reader, result, parts):
+    """MpilabError where a rank has not its part. `compare` looks at each single byte, which takes
+    long for so many: it is asked what is wrong."""
+    for output, part in zip(result.outputs, parts, strict=True):
+        data = output.received[GUARD_BYTES:-GUARD_BYTES].view(np.uint64)
+        if not np.array_equal(data, part.reshape(-1)):
+            (wrong, *_) = compare(result.case, result.outputs)
+            raise MpilabError(f"{reader.name} of {result.case.matrix}: {wrong.describe()}")
+
+
+def _account(reader, access):
+    requests, volume, largest = access.counts()
+    memory = access.memory()
+    return Account(
+        reader,
+        requests=int(requests.sum()),
+        bytes=int(volume.sum()),
+        largest=int(largest.max()),
+        most_requests=int(requests.max()),
+        asking=int((requests > 0).sum()),
+        memory=None if memory is None else int(memory.max()),
+        modelled={name: modelled(access.requests, name) for name in STORAGE},
+    )

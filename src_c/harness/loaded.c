@@ -1,0 +1,30 @@
+/* Loading the shared object with the kernel. */
+#include "loaded.h"
+#include "harness.h"
+#include <dlfcn.h>
+
+int load(const char *library, const char *function, struct loaded *loaded)
+{
+    /* Never unloaded: the recorder in it holds callbacks that MPI may still call. */
+    loaded->handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (loaded->handle == NULL)
+        return harness_fail("%s", dlerror());
+    /* ISO C has no cast from void * to a function; POSIX prescribes this one. */
+    *(void **)&loaded->kernel = dlsym(loaded->handle, function);
+    *(void **)&loaded->open = dlsym(loaded->handle, "mpilab_recorder_open");
+    *(void **)&loaded->watch = dlsym(loaded->handle, "mpilab_recorder_watch");
+    *(void **)&loaded->strict = dlsym(loaded->handle, "mpilab_recorder_strict");
+    *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
+    *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
+    *(void **)&loaded->pretend = dlsym(loaded->handle, "mpilab_pretend_place");
+    loaded->tuning = dlsym(loaded->handle, "mpilab_tuning");
+    loaded->lent_file = dlsym(loaded->handle, "mpilab_lent_file");
+    loaded->most_staged = dlsym(loaded->handle, "mpilab_most_staged");
+    if (loaded->kernel == NULL)
+        return harness_fail("%s: no function %s in it", library, function);
+    if (loaded->open == NULL || loaded->watch == NULL || loaded->strict == NULL ||
+        loaded->finish == NULL || loaded->close == NULL || loaded->pretend == NULL ||
+        loaded->tuning == NULL)
+        return harness_fail("%s: no recorder in it; build it with mpilab", library);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* The shared object with the kernel, and what the harness finds in it besides. */
+#ifndef MPILAB_LOADED_H
+#define MPILAB_LOADED_H
+
+#include "../include/mpilab.h"
+
+typedef int open_recorder(const char *, MPI_Comm, long, int);
+typedef void watch_memory(const void *, long, const char *);
+typedef void be_strict(int);
+typedef void end_recorder(void);
+typedef void pretend_place(const struct mpilab_place *);
+
+struct loaded {
+    void *handle;
+    void (*kernel)(void);
+    open_recorder *open;
+    watch_memory *watch;
+    be_strict *strict;
+    end_recorder *finish, *close;
+    pretend_place *pretend;
+    struct mpilab_tuning *tuning;
+    MPI_File *lent_file; /* NULL where the recorder is an older one */
+    long *most_staged;   /* NULL in what was built without exchange/staging.c */
+};
+
+/* Returns 0; otherwise mpilab_harness_error() says what is missing. */
+int load(const char *library, const char *function, struct loaded *loaded);
+
+#endif

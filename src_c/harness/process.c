@@ -1,0 +1,71 @@
+/* What the operating system counts for this process: reads, and its resident memory. Linux tells it
+ * below /proc/self; elsewhere it is unknown. */
+#define _GNU_SOURCE
+#include "access.h"
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TEXT_BYTES = 4096 };
+
+/* The whole of a small file, in one read; "" where there is none. */
+static void read_text(const char *path, char text[static TEXT_BYTES])
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = file < 0 ? 0 : read(file, text, TEXT_BYTES - 1);
+    if (file >= 0)
+        close(file);
+    text[bytes > 0 ? bytes : 0] = '\0';
+}
+
+/* The number behind `key` at the begin of a line, or UNKNOWN. */
+static int64_t number_after(const char *text, const char *key)
+{
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, strlen(key)) == 0)
+            return strtoll(line + strlen(key), NULL, 10);
+    }
+    return UNKNOWN;
+}
+
+struct process_io process_io(void)
+{
+    char text[TEXT_BYTES];
+    read_text("/proc/self/io", text);
+    return (struct process_io){number_after(text, "rchar:"), number_after(text, "syscr:"),
+                               number_after(text, "read_bytes:"), (int64_t)strlen(text)};
+}
+
+static int64_t memory(const char *key)
+{
+    char text[TEXT_BYTES];
+    read_text("/proc/self/status", text);
+    const int64_t kibibytes = number_after(text, key);
+    return kibibytes == UNKNOWN ? UNKNOWN : kibibytes * 1024;
+}
+
+int64_t begin_memory_peak(void)
+{
+#ifdef __GLIBC__
+    /* What earlier calls have freed may still be resident: a call that gets it would look as if it
+     * needed nothing. */
+    malloc_trim(0);
+#endif
+    /* "5" resets the high-water mark (proc_pid_clear_refs(5)); a sandbox may not allow it. */
+    const int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    const int is_reset = file >= 0 && write(file, "5", 1) == 1;
+    if (file >= 0)
+        close(file);
+    return is_reset ? memory("VmRSS:") : UNKNOWN;
+}
+
+int64_t memory_peak(void)
+{
+    return memory("VmHWM:");
+}

@@ -1,0 +1,31 @@
+/* What recursive doubling sends across, for any remapping. */
+#include "../tree/blocks.h"
+#include "remap.h"
+
+/* How many borders are between two processes: none, that of a node, or that of a group as well. */
+static int borders(const struct mpilab_topology *topology, int one, int other)
+{
+    return (topology->node[one] != topology->node[other]) +
+           (topology->group[one] != topology->group[other]);
+}
+
+long long remap_crossing(const struct mpilab_topology *topology, const int *process)
+{
+    const int size = topology->size;
+    const int core = mpilab_power_of_two(size);
+    const int folded = size - core;
+    long long blocks = 0;
+    /* Process v hands its block to the one that behaves as v. */
+    for (int v = 0; v < size; v++)
+        blocks += borders(topology, v, process[v]);
+    /* Those beyond the core hand one block in, and get all back. */
+    for (int v = core; v < size; v++)
+        blocks += (1 + size) * (long long)borders(topology, process[v], process[v - core]);
+    for (int distance = 1; distance < core; distance *= 2)
+        for (int v = 0; v < core; v++) {
+            const int first = v / distance * distance;
+            const long long held = distance + remap_folded_onto(first, distance, folded);
+            blocks += held * borders(topology, process[v], process[v ^ distance]);
+        }
+    return blocks;
+}

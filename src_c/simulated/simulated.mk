@@ -1,0 +1,46 @@
+# The same sources under SimGrid's SMPI: `make simulated` (mpilab/simulated asks for it).
+#
+# A program of SMPI is a shared object, of which every rank gets a copy: so it holds everything. It
+# is made twice: with debugging information, for lines of the source, and without, to be copied.
+
+SMPICC    ?= smpicc
+SIMULATED  = $(BUILD)/simulated
+SIM_FLAGS  = -std=c11 $(WARNINGS) -O2 -gdwarf-4 -Iinclude -MMD -MP \
+             -fno-omit-frame-pointer -fno-optimize-sibling-calls -DSMPI_NO_OVERRIDE_MALLOC \
+             -DMPILAB_OURS -include simulated/simulated.h
+# What SMPI cannot do as it stands has its counterpart in simulated/; files are not simulated.
+SIM_KERNELS  = $(filter-out read/%.c,$(KERNELS))
+SIM_RECORDER = $(filter-out recorder/failures.c,$(RECORDER))
+SIM_HARNESS  = $(filter-out harness/openmpi.c harness/han.c harness/switches.c harness/monitoring.c \
+               harness/printed.c harness/read.c harness/agreement.c,$(HARNESS)) harness/main.c
+SIM_OWN      = $(wildcard simulated/*.c)
+sim_object   = $(patsubst %.c,$(SIMULATED)/%.o,$(1))
+
+$(SIMULATED)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo '"$(CURDIR)/$<"' > $@.source # smpicc takes a path apart at its blanks
+	$(SMPICC) $(SIM_FLAGS) -c @$@.source -o $@
+
+# The harness's own calls to MPI go past the recorder, as they do where it is a library of its own;
+# and ranks leave its barriers at the same moment, and wait for each other between cases.
+$(SIMULATED)/harness.o: simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
+	ld -r -o $@.all $(filter %.o,$^)
+	nm -u $@.all | sed -n 's/.* \(MPI_[A-Z][a-z].*\)/\1 P\1/p' | \
+	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/' \
+	    > $@.names
+	objcopy --redefine-syms=$@.names $@.all $@
+
+$(SIMULATED)/libsimulated.a: $(SIMULATED)/harness.o $(call sim_object,$(SIM_RECORDER) $(SIM_OWN))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(SIMULATED)/mpilab_kernels.so: $(call sim_object,$(SIM_KERNELS)) $(SIMULATED)/libsimulated.a
+	$(SMPICC) -shared -Wl,-Bsymbolic -o $@ $(call sim_object,$(SIM_KERNELS)) \
+	    -Wl,--whole-archive $(SIMULATED)/libsimulated.a -Wl,--no-whole-archive -lm -ldl
+	objcopy --strip-all $@ $(@:.so=.run)
+
+simulated: $(SIMULATED)/mpilab_kernels.so
+
+-include $(patsubst %.o,%.d,$(call sim_object,$(SIM_KERNELS) $(SIM_RECORDER) $(SIM_HARNESS) $(SIM_OWN)))
+
+.PHONY: simulated

@@ -1,0 +1,31 @@
+/* Fault: the subarray of the view is in Fortran order.
+ * Collective: read
+ * Case: ranks=4 count=1 datatype=double matrix=6x8
+ * Diagnosis: wrong-result
+ * Pattern: Fortran order
+ * Ranks: 0 1 2 3
+ */
+#include "matrix.h"
+#include "mpilab.h"
+
+MPILAB_READ(fortran_view)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    const struct mpilab_part mine = part_of(matrix, rank);
+    const int sizes[] = {matrix->rows, matrix->columns};
+    const int own[] = {mine.rows, mine.columns};
+    const int starts[] = {mine.grid_row * matrix->block_rows,
+                          mine.grid_column * matrix->block_columns};
+    MPI_Datatype rectangle;
+    MPI_Type_create_subarray(2, sizes, own, starts, MPI_ORDER_FORTRAN, MPI_DOUBLE, &rectangle);
+    MPI_Type_commit(&rectangle);
+    int err = MPI_File_set_view(file, matrix->header_bytes, MPI_DOUBLE, rectangle, "native",
+                                MPI_INFO_NULL);
+    const int count = mine.rows * mine.columns;
+    if (err == MPI_SUCCESS)
+        err = MPI_File_read_all(file, part, count, MPI_DOUBLE, MPI_STATUS_IGNORE);
+    MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    MPI_Type_free(&rectangle);
+    return err;
+}

@@ -1,0 +1,138 @@
+"""Free text is read side by side and marked by keyboard, in a real browser, and only there."""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from browsing import ROOT, SCREENSHOTS
+from marks_made_up import LAB, TEXTS, graded_class, hand_in, verdict
+
+from mpilab.grading.effective import effective
+from mpilab.grading.gradebook import Gradebook
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def served(tmp_path):
+    """(folder of a made-up class, address of its page, the process that serves it)."""
+    out = graded_class(tmp_path / "out")
+    command = [sys.executable, "-m", "mpilab.cli", "marks", "page", str(out), "--lab", LAB]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        yield out, server.stdout.readline().split()[1], server
+    finally:
+        if server.poll() is None:
+            server.kill()
+        server.communicate()
+
+
+def why(out):
+    """{student: (points, comment)} for the first text, as they count."""
+    with Gradebook(out / "gradebook.sqlite") as book:
+        items = {each.student: each.exercises[1].items[0] for each in effective(book, LAB)}
+    return {student: (item.awarded, item.comment) for student, item in items.items()}
+
+
+def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, served):
+    from playwright.sync_api import expect
+
+    out, address, server = served
+    trouble = []
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("console", lambda message: trouble.append(message.text))
+    page.goto(address)
+    cards = page.get_by_role("article")
+    expect(cards).to_have_count(3)
+    for student, text in TEXTS.items():
+        expect(page.get_by_role("article", name=student).locator(".text")).to_have_text(text)
+    assert page.locator("article script, article a").count() == 0
+
+    page.keyboard.type("6,5")
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_have_text("anna: 6.5 of 8 points saved.")
+    expect(cards.nth(1).locator("input")).to_be_focused()
+    assert why(out)["anna"] == (6.5, "")
+    page.keyboard.type("9")
+    page.keyboard.press("Enter")
+    expect(cards.nth(1).locator(".state")).to_have_text("9: write a number from 0 to 8.")
+    page.keyboard.press("Backspace")
+    page.keyboard.type("0")
+    page.keyboard.press("Tab")
+    page.keyboard.type("See <slide> 12.")
+    page.keyboard.press("Control+Enter")
+    expect(cards.nth(2).locator("input")).to_be_focused()
+    expect(cards.nth(1).locator(".state.saved")).to_have_text("Saved.")
+    assert why(out) == {"anna": (6.5, ""), "ben": (0.0, "See <slide> 12."), "cleo": (None, "")}
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / "marking.png")
+
+    page.keyboard.type("4")
+    page.keyboard.press("Alt+ArrowRight")
+    table = page.get_by_role("button", name="What the table says (3)")
+    expect(table).to_have_attribute("aria-current", "true")
+    expect(page.get_by_role("button", name="Why the ring wins (0)")).to_have_count(1)
+    assert why(out)["cleo"] == (4.0, "")
+
+    server.send_signal(signal.SIGINT)
+    assert server.wait(20) == 0
+    assert "3 of 3 submissions still wait" in server.stdout.read()
+    assert re.search(r"^anna,02-allgather,10,6.5,,16.5,", (out / "grades.csv").read_text(), re.M)
+    page.goto((out / "feedback" / "ben.html").as_uri())
+    row = page.get_by_role("row", name="Explanation").first
+    expect(row).to_contain_text("✎ read by a person")
+    expect(row).to_contain_text("See <slide> 12.")
+    page.screenshot(path=SCREENSHOTS / "feedback-marked.png", full_page=True)
+    assert trouble == []
+
+
+def test_a_text_that_is_handed_in_meanwhile_gets_no_points_of_the_one_that_was_read(page, served):
+    from playwright.sync_api import expect
+
+    out, address, _ = served
+    page.goto(address)
+    expect(page.get_by_role("article")).to_have_count(3)
+    hand_in(out, verdict("anna", "Another text."))
+    page.keyboard.type("8")
+    page.keyboard.press("Enter")
+    state = page.get_by_role("article", name="anna").locator(".state")
+    expect(state).to_have_text(re.compile("Not saved: .*text has changed.*load it again"))
+    assert why(out)["anna"] == (None, "")
+
+
+def test_only_this_page_may_read_and_give_points(served):
+    out, address, _ = served
+    where = urlsplit(address)
+    about = json.loads(asked(where, "GET", "answers")[1])["exercises"][0]["answers"][0]["about"]
+    body = json.dumps({"student": "anna", "exercise": "why", "item": "text", "points": 8,
+                       "comment": "", "about": about})  # fmt: skip
+    own = {"Origin": f"http://{where.netloc}", "Content-Type": "application/json"}
+
+    assert asked(where, "GET", "../wrong-token/answers")[0] == 404
+    assert asked(where, "GET", "answers", Host="evil.example")[0] == 404
+    for header in ({"Origin": "http://evil.example"}, {"Content-Type": "text/plain"}):
+        assert asked(where, "POST", "points", body, **{**own, **header})[0] == 403
+    assert asked(where, "POST", "points", "{", **own)[0] == 409
+    assert asked(where, "POST", "points", body.replace("8", "true", 1), **own)[0] == 409
+    assert asked(where, "POST", "points", " " * 200_000, **own)[0] == 413
+    assert why(out)["anna"] == (None, "")
+    status, _, headers = asked(where, "POST", "points", body, **own)
+    assert (status, why(out)["anna"]) == (200, (8.0, ""))
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+
+
+def asked(where, method, path, body=None, **headers):
+    """(status, body, headers) of a request to the page's server."""
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=20)
+    target = where.path + path if not path.startswith("../") else f"/{path[3:]}"
+    connection.request(method, target, body, {"Host": where.netloc, **headers})
+    response = connection.getresponse()
+    try:
+        return response.status, response.read(), response.headers
+    finally:
+        connection.close()

@@ -1,0 +1,40 @@
+"""A cluster of eight ranks on emulated hosts, for the tests that want one."""
+
+import pytest
+
+from mpilab import descriptions
+from mpilab.cluster import engines
+from mpilab.cluster.engines import Cluster
+from mpilab.emulated import EmulatedHosts
+from mpilab.errors import SetupError
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """Emulated hosts, two-groups, that stay up from test to test."""
+    hosts = EmulatedHosts(descriptions.read("two-groups"))
+    try:
+        hosts.up()
+    except SetupError as error:
+        pytest.skip(f"NOT TESTED: no emulated hosts on this machine: {error}")
+    yield hosts
+    hosts.down()
+
+
+@pytest.fixture(scope="module")
+def shared_cluster_on_hosts(hosts):
+    with Cluster(hosts=hosts, progress=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_on_hosts(shared_cluster_on_hosts):
+    """A running cluster of eight on `hosts`, in the order "seq", and the active one.
+
+    A test that breaks it leaves it to us to restart it.
+    """
+    cluster = shared_cluster_on_hosts
+    if not cluster.running or cluster._unfinished:
+        cluster.restart()
+    engines._active = cluster
+    return cluster

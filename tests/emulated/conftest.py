@@ -1,0 +1,29 @@
+"""Emulated hosts for tests, where this machine can make them."""
+
+import pytest
+from small_clusters import described
+
+from mpilab.emulated import EmulatedHosts, probe
+
+
+@pytest.fixture(scope="session")
+def namespaces():
+    """Skips the test where there are no namespaces; else the Capabilities."""
+    found = probe()
+    if found.namespaces == "none":
+        pytest.skip(f"NOT TESTED: no emulated hosts on this machine: {found.reason}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def eight(namespaces):
+    """Four groups (a to d) of two hosts of two slots: n1 to n8."""
+    with EmulatedHosts(described({"a": 2, "b": 2, "c": 2, "d": 2}, rate=1e9, uplink=2e8)) as hosts:
+        yield hosts
+
+
+@pytest.fixture(scope="module")
+def pair(namespaces):
+    """Two hosts of two slots in one group, n1 and n2."""
+    with EmulatedHosts(described({"a": 2})) as hosts:
+        yield hosts

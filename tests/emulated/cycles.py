@@ -1,0 +1,80 @@
+"""Up, run, crash, down, again and again, and what is left then: a program for its test.
+
+    python cycles.py NUMBER LIBRARY
+
+It takes a mount namespace with a /dev/shm of its own, so that nothing else on the machine can be
+taken for something that was left; it becomes the parent of all orphans of its own. Prints JSON.
+"""
+
+import ctypes
+import json
+import os
+import sys
+import time
+
+import psutil
+from small_clusters import Traces, await_end, described
+
+from mpilab.emulated import EmulatedHosts, namespaces
+from mpilab.harness import Case
+from mpilab.launch import run_cases
+from mpilab.result import ERROR, TIME_OUT
+
+PR_SET_CHILD_SUBREAPER = 36
+KINDS = ("place", "crashes", "crossed", "leaves")
+
+
+def isolate():
+    """Mounts of our own, an empty /dev/shm; orphans of ours become our children."""
+    if os.geteuid() != 0:
+        namespaces.become_root_of_a_user_namespace()
+    namespaces.unshare(["mnt"])
+    namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_SLAVE)
+    namespaces.mount("tmpfs", "/dev/shm", "tmpfs")
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def cycle(number, library):
+    """One cluster, one run on it that ends well or in a failure, and its end; what came of it."""
+    description = described({"a": 1, "b": 1}, rate=1e9, uplink=2e8)
+    hosts = EmulatedHosts(description).up()
+    traces = Traces(hosts)
+    kind = KINDS[number % len(KINDS)]
+    (result,) = run_cases(library, f"allgather_{kind}", [Case("allgather", 4, 1)], hosts=hosts,
+                          limit=100.0)  # fmt: skip
+    end = time.clock_gettime(time.CLOCK_BOOTTIME)
+    if number % 3 == 2:
+        # Not taken down, but killed from within.
+        os.kill(traces.fabric, 9)
+        await_end(traces.keeper)
+    hosts.down()
+    words = f" ({result.detail} {result.log})" if result.outcome in (ERROR, TIME_OUT) else ""
+    return f"{kind}: {result.outcome}{words}", traces.left(since=end)
+
+
+def seen():
+    """What this process and its machine hold that a cycle could leave."""
+    with open("/proc/self/mountinfo") as file:
+        mounts = file.read().splitlines()
+    return {
+        "mounts": [line for line in mounts if "mpilab" in line],
+        "shared memory": os.listdir("/dev/shm"),
+        "files": os.listdir(os.environ["TMPDIR"]),
+        "processes": [child.name() for child in psutil.Process().children(recursive=True)],
+        "descriptors": len(os.listdir("/proc/self/fd")),
+    }
+
+
+def main(number, library):
+    isolate()
+    cycle(0, library)  # what is opened once and for all is open now
+    before, outcomes, left = seen(), {}, []
+    for i in range(number):
+        outcome, traces = cycle(i, library)
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+        left += traces
+    print(json.dumps({"outcomes": outcomes, "left": left, "before": before, "after": seen()}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,179 @@
+"""mpilab hosts up, run, list and down, as a user types them."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from small_clusters import Traces
+
+from mpilab.cli import main
+from mpilab.commands.hosts import overview
+from mpilab.emulated import attach, capabilities
+from mpilab.emulated.capabilities import Capabilities
+
+DESCRIPTION = """
+title = "One host here, two there"
+[links.host]
+rate = "1gbit"
+[links.group]
+rate = "200mbit"
+latency = "500us"
+[[group]]
+name = "here"
+hosts = ["h1"]
+slots = 1
+[[group]]
+name = "there"
+hosts = ["t1", "t2"]
+slots = 2
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A description; clusters have their directories beside it. Its name is this test's own: who
+    else brings hosts up on this machine meanwhile is not disturbed."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    path = tmp_path / f"commands-{os.getpid()}.toml"
+    path.write_text(DESCRIPTION)
+    return path
+
+
+@pytest.fixture
+def up(namespaces, file, capsys):
+    """The name of a cluster that `mpilab hosts up` brought up, and what that said."""
+    assert main(["hosts", "up", str(file)]) == 0
+    hosts = attach(file.stem)
+    yield file.stem, capsys.readouterr().out
+    hosts.down()
+
+
+def mpilab(*words):
+    """`mpilab WORDS` in a process of its own: hosts run becomes the command."""
+    command = [sys.executable, "-m", "mpilab.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60,
+                          env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
+
+
+@pytest.mark.privileged
+class TestUp:
+    def test_it_says_what_was_built_and_what_to_type_next(self, up, namespaces):
+        name, said = up
+        by = namespaces.latency_by
+        assert said.startswith(
+            f"{name}: 3 hosts, 5 slots\n  here: h1:1\n  there: t1:2 t2:2\n"
+            f"  host links: 1gbit (tbf)\n  group links: 200mbit (tbf), latency 500us ({by})\n"
+        )
+        assert "mpirun -n 5 PROGRAM   runs on them" in said
+        assert f"mpilab hosts down {name}   takes them down" in said
+
+    def test_a_second_one_of_the_same_name_needs_another(self, up, file, capsys):
+        name, _ = up
+        assert main(["hosts", "up", str(file)]) == 1
+        said = capsys.readouterr().err
+        assert "a cluster of that name is up" in said and f"--name {name}-2" in said
+        assert main(["hosts", "up", str(file), "--name", f"{name}-2"]) == 0
+        assert main(["hosts", "down", f"{name}-2"]) == 0
+        assert attach(name).running
+
+
+@pytest.mark.privileged
+class TestRun:
+    def test_a_plain_mpirun_runs_on_the_hosts_by_their_slots(self, up):
+        script = "from mpi4py import MPI; print(MPI.Get_processor_name())"
+        done = mpilab("hosts", "run", "--name", up[0], "--", "mpirun", "-n", "5", sys.executable,
+                      "-c", script)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert sorted(done.stdout.split()) == ["h1", "t1", "t1", "t2", "t2"]
+
+    def test_it_starts_on_the_host_of_your_choice_and_gives_back_the_status(self, up):
+        done = mpilab("hosts", "run", "--name", up[0], "--host", "t2", "sh", "-c",
+                      "hostname; echo $MPILAB_GROUPS; exit 5")  # fmt: skip
+        assert (done.returncode, done.stdout) == (5, "t2\nh1=here,t1=there,t2=there\n")
+
+    def test_a_host_or_a_command_that_is_not_there_is_told(self, up):
+        name = up[0]
+        done = mpilab("hosts", "run", "--name", name, "--host", "x", "--", "true")
+        assert done.returncode == 1
+        assert done.stderr == f"mpilab: host 'x': not in {name}; it has h1, t1, t2\n"
+        done = mpilab("hosts", "run", "--name", name)
+        assert done.returncode == 1
+        assert "hosts run: what? Write the command behind '--'" in done.stderr
+
+
+@pytest.mark.privileged
+class TestListAndDown:
+    def test_what_is_up_is_listed_with_its_directory(self, up, capsys):
+        assert main(["hosts", "list"]) == 0
+        hosts = attach(up[0])
+        assert f"{overview(hosts)}\n  directory {hosts.directory}\n" in capsys.readouterr().out
+
+    def test_down_leaves_nothing(self, file, namespaces, capsys):
+        assert main(["hosts", "up", str(file)]) == 0
+        traces = Traces(attach(file.stem))
+        assert main(["hosts", "down", file.stem]) == 0
+        assert capsys.readouterr().out.endswith(f"\n{file.stem} is down\n")
+        assert traces.left() == []
+        assert [path.name for path in file.parent.iterdir()] == [file.name]
+        assert main(["hosts", "down", file.stem]) == 1
+        assert f"hosts '{file.stem}': no such cluster of yours is up" in capsys.readouterr().err
+
+
+class TestWithoutNamespaces:
+    """Needs none."""
+
+    @pytest.fixture
+    def nothing(self, monkeypatch):
+        none = Capabilities("none", "unshare: Operation not permitted")
+        monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: none)
+        monkeypatch.setattr("mpilab.emulated.found.running", lambda: [])
+        monkeypatch.setattr("mpilab.emulated.running", lambda: [])
+
+    def test_up_says_why_and_what_to_use_instead(self, nothing, file, capsys):
+        assert main(["hosts", "up", str(file)]) == 1
+        assert capsys.readouterr().err == (
+            "mpilab: emulated hosts cannot be made here: unshare: Operation not permitted. "
+            f"{capabilities.INSTEAD}\n"
+        )
+
+    def test_without_hosts_the_other_verbs_say_how_to_get_some(self, nothing, capsys):
+        assert main(["hosts", "run", "--", "true"]) == 1
+        assert main(["hosts", "down"]) == 1
+        remedy = "no emulated hosts are up; bring some up, e.g. mpilab hosts up two-groups"
+        assert capsys.readouterr().err == f"mpilab: {remedy}\n" * 2
+        assert main(["hosts", "list"]) == 0
+        assert "mpilab hosts up two-groups" in capsys.readouterr().out
+
+    @pytest.fixture
+    def a_notebooks(self, monkeypatch, file):
+        """All that is up is a cluster of the file's name, of process 7."""
+        monkeypatch.setattr("mpilab.emulated.running",
+                            lambda: [SimpleNamespace(name=file.stem, owner=7)])  # fmt: skip
+        return file.stem
+
+    def test_up_does_not_offer_to_take_down_what_a_notebook_uses(self, a_notebooks, file, capsys):
+        assert main(["hosts", "up", str(file)]) == 1
+        assert capsys.readouterr().err == (
+            f"mpilab: hosts '{a_notebooks}': a cluster of that name is up, of process 7. Give this "
+            f"one another name: --name {a_notebooks}-2\n"
+        )
+
+    def test_down_says_that_what_is_up_belongs_to_a_notebook(self, a_notebooks, capsys):
+        assert main(["hosts", "down"]) == 1
+        assert capsys.readouterr().err == (
+            "mpilab: no emulated hosts are up that 'mpilab hosts up' brought up; others go with "
+            f"what they belong to: {a_notebooks} with process 7\n"
+        )
+
+    def test_a_wrong_description_is_told_by_its_line(self, file, capsys):
+        file.write_text(DESCRIPTION.replace("slots = 1", "slots = none"))
+        assert main(["hosts", "up", str(file)]) == 1
+        assert f"{file}:11:" in capsys.readouterr().err
+
+    def test_an_unknown_verb_is_refused(self, capsys):
+        with pytest.raises(SystemExit):
+            main(["hosts", "start"])
+        assert "up" in capsys.readouterr().err

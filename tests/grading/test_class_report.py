@@ -1,0 +1,125 @@
+"""A report tells what the class has not understood, and of nobody who it is."""
+
+import re
+import shutil
+
+import pytest
+from class_made_up import LAB, class_in, verdict
+
+from mpilab.cli import main
+from mpilab.instructor.failures import kind_of
+
+EVIL = "<script>alert('x')</script>"
+
+
+def deadlock(ranks, chain):
+    waits = " waits for ".join(map(str, chain))
+    return (f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in "
+            f"a circle, {waits}.")  # fmt: skip
+
+
+@pytest.fixture
+def out(tmp_path):
+    return class_in(
+        tmp_path / "out",
+        verdict("anna", ["pass"] * 3),
+        verdict("ben", ["fail", "pass", "pass"], {"any-size": deadlock(3, [0, 2, 1, 0])}),
+        verdict("cleo", ["fail", "fail", "pass"], {"any-size": deadlock(5, [0, 4, 3, 2, 1, 0]),
+                                                   "any-type": f"cleo printed {EVIL}"}),
+        verdict("dan", ["pass", "pass", "manual"]),
+        verdict("eva", ["ungradable"] * 3, {}, "eva/lab.ipynb: not valid JSON (line 7)"),
+        verdict("finn", ["ungradable"] * 3, {}, "finn/lab.ipynb: not valid JSON (line 12)"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (deadlock(3, [0, 2, 1, 0]), deadlock(5, [0, 4, 3, 2, 1, 0]), True),
+        ("It does not compile: line 14: unknown 'foo'", "It does not compile: line 3: unknown 'b'",
+         True),
+        ("ranks 1, 2 and 3 got 0x1f", "ranks 1 and 2 got 7.5e-3", True),
+        ("Traceback (most recent call last):\n  a\nKeyError: 'x'",
+         "Traceback (most recent call last):\n  b\nKeyError: 'yy'", True),
+        ("it calls MPI_Allgather", "it calls MPI_Gather", False),
+        ("With 3 ranks: deadlock", "With 3 ranks: wrong result", False),
+    ],
+)  # fmt: skip
+def test_reasons_are_of_one_kind_if_they_differ_in_numbers_and_names_only(one, other, same):
+    assert (kind_of(one) == kind_of(other)) is same
+
+
+def test_the_terminal_lists_the_ungradable_first_and_groups_failures(out, capsys):
+    assert main(["report", str(out), "--lab", LAB]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"final: 3\n  waiting for a person: 1\n  ungradable: 2\n  mean: 10.0 of 15\n"
+                     r"  median: 10\n  range: 5 to 15", said)  # fmt: skip
+    assert "     2  STUDENT/lab.ipynb: not valid JSON (line 7)" in said
+    assert "     2  ring (any-size): With 3 ranks, count 21" in said
+    assert f"     1  ring (any-type): STUDENT printed {EVIL}" in said
+    assert "ring: any-size  ████████████████████████████████████████ 2" in said
+    assert "  ring   1 no points, 1 half or more, 2 all points, 2 open\n" in said
+    assert "12 s for all 6" in said
+    headings = ("could not be judged", "\nwaiting for a person:", "totals:", "items by",
+                "common failures")  # fmt: skip
+    order = [said.index(words) for words in headings]
+    assert order == sorted(order)
+
+
+def test_names_are_nowhere_unless_asked_for(out, tmp_path, capsys):
+    page = tmp_path / "report.html"
+    main(["report", str(out), "--lab", LAB, "-o", str(page)])
+    both = capsys.readouterr().out.replace(str(tmp_path), "") + _words(page)
+    assert not re.search("anna|ben|cleo|eva|finn|(?<!s)dan", both)
+    main(["report", str(out), "--lab", LAB, "-o", str(page), "--names"])
+    for text in (capsys.readouterr().out, _words(page)):
+        assert "eva, finn" in text and "ben, cleo" in text
+
+
+def test_a_page_stands_alone_and_runs_no_script_of_a_student(out, tmp_path):
+    page = tmp_path / "report.html"
+    main(["report", str(out), "--lab", LAB, "-o", str(page), "--names"])
+    text = page.read_text()
+    assert EVIL not in text and "&lt;script&gt;alert(&#39;x&#39;)" in text
+    assert not re.findall(
+        r'(?:src|href)="(?!#|data:)', re.sub(r"(?s)<script.*?</script>", "", text)
+    )
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "default-src &#39;none&#39;" in policy and "unsafe-inline" not in policy.split(";")[1]
+    assert text.count("<summary>Figure as text</summary>") == 3
+    assert "ring, any-size works: 2 of 4" in text
+
+
+@pytest.mark.browser
+def test_the_figures_are_drawn_under_the_pages_own_policy(out, tmp_path, require_tool):
+    from playwright.sync_api import sync_playwright
+
+    page = tmp_path / "report.html"
+    main(["report", str(out), "--lab", LAB, "-o", str(page), "--names"])
+    said = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=require_tool("chromium", "chromium-browser", "google-chrome"),
+            args=["--no-sandbox"],
+        )
+        tab = browser.new_page()
+        tab.on("console", lambda message: said.append(message.text))
+        tab.on("dialog", lambda dialog: said.append("a dialog"))
+        tab.goto(page.as_uri())
+        tab.locator("svg.main-svg .bars .point").first.wait_for(state="attached")
+        bars = tab.locator(".js-plotly-plot").count()
+        browser.close()
+    assert (bars, said) == (3, [])
+
+
+def test_a_lab_that_nobody_was_graded_in_is_named(out, capsys):
+    assert main(["report", str(out), "--lab", "99-none"]) == 1
+    assert "no verdict on lab '99-none'" in capsys.readouterr().err
+    shutil.rmtree(out)
+    assert main(["report", str(out), "--lab", LAB]) == 1
+    assert "holds no gradebook.sqlite" in capsys.readouterr().err
+
+
+def _words(page):
+    """What a page says, without its scripts and style."""
+    return re.sub(r"(?s)<script.*?</script>|<style.*?</style>", "", page.read_text())

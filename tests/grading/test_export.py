@@ -1,0 +1,289 @@
+"""Marks for other programs: all of them, as people have decided, and never a zero for nothing."""
+
+import csv
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from class_made_up import LAB, class_in, verdict
+
+from mpilab.cli import main
+from mpilab.grading import lateness
+from mpilab.grading.decisions import manual, override
+from mpilab.grading.gradebook import Gradebook
+from mpilab.instructor.exports import nbgrader
+from mpilab.instructor.marks import class_marks
+
+DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def out(tmp_path):
+    """anna 15, ben 7.5 (half for the essay, 25 % late), cleo 0, =dan 13 by hand: all final."""
+    folder = class_in(
+        tmp_path / "out",
+        verdict("anna", ["pass"] * 3),
+        verdict("ben", ["fail", "pass", "manual"], {"any-size": "It <b>hangs</b>."}),
+        verdict("cleo", ["fail"] * 3),
+        verdict("=dan", ["pass", "pass", "fail"]),
+    )
+    with Gradebook(folder / "gradebook.sqlite") as book:
+        runs = {run.verdict.student: run for run in book.newest(LAB)}
+        book.decide([manual(runs["ben"], "essay", "text", 5.0, "well put"),
+                     override(runs["=dan"], 13.0, "agreed on in class")])  # fmt: skip
+        rule = lateness.Rule(DUE, per_day=0.25)
+        times = {"ben": DUE + timedelta(hours=1)}
+        book.decide(lateness.decide(book, LAB, times, rule))
+    return folder
+
+
+@pytest.fixture
+def unfinished(out):
+    """The same, and two who have no final mark."""
+    return class_in(
+        out,
+        verdict("eva", ["ungradable"] * 3, {}, "not valid JSON"),
+        verdict("finn", ["pass", "pass", "manual"]),
+    )
+
+
+TOTALS = {"anna": "15", "ben": "7.5", "cleo": "0", "=dan": "13"}
+
+
+def export(out, target, *arguments):
+    return main(["export", str(out), "--lab", LAB, "--to", target, *map(str, arguments)])
+
+
+def rows(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+TARGETS = ("csv", "moodle", "gradescope", "nbgrader")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_without_a_final_mark_nothing_is_exported_and_everybody_is_named(
+    target, unfinished, capsys
+):
+    before = sorted(unfinished.rglob("*"))
+    assert export(unfinished, target) == 1
+    said = capsys.readouterr().err
+    assert "2 of 6 students have no final mark" in said and "--partial" in said
+    assert "  eva: ungradable: not valid JSON\n  finn: a person has to read essay" in said
+    assert sorted(unfinished.rglob("*")) == before
+
+
+def test_the_csv_has_everything_and_no_formula(unfinished, capsys):
+    assert export(unfinished, "csv", "--partial") == 0
+    assert rows(unfinished / "marks.csv") == [
+        ["student", "lab", "ring", "essay", "before penalty", "penalty", "total", "out of",
+         "status"],
+        ["'=dan", LAB, "10", "0", "13", "0", "13", "15", "graded"],
+        ["anna", LAB, "10", "5", "15", "0", "15", "15", "graded"],
+        ["ben", LAB, "5", "5", "10", "2.5", "7.5", "15", "graded"],
+        ["cleo", LAB, "0", "0", "0", "0", "0", "15", "graded"],
+        ["eva", LAB, "", "", "", "", "", "15", "ungradable"],
+        ["finn", LAB, "10", "", "", "", "", "15", "awaiting-manual"],
+    ]  # fmt: skip
+
+
+def test_moodles_grade_import_takes_identifiers_from_a_roster(unfinished, tmp_path, capsys):
+    known = ("anna;a@x.org", "ben;b@x.org", "'=dan;d@x.org", "eva;e@x.org", "finn;f@x.org")
+    roster = write(tmp_path / "roster.csv", "\n".join(["student;Email address", *known]))
+    status = export(unfinished, "moodle", "--partial", "--roster", roster,
+                    "--id-column", "Email address", "--column", "Lab 2")  # fmt: skip
+    assert status == 1 and "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
+    assert rows(unfinished / "moodle.csv") == [
+        ["Email address", "Lab 2"], ["d@x.org", "13"], ["a@x.org", "15"], ["b@x.org", "7.5"],
+        ["e@x.org", ""], ["f@x.org", ""],
+    ]  # fmt: skip
+    twice = write(tmp_path / "twice.csv", "student,username\nanna,a\nben,a\n")
+    assert export(unfinished, "moodle", "--partial", "--roster", twice) == 1
+    assert "username a: several students have it" in capsys.readouterr().err
+
+
+def test_a_moodle_worksheet_is_filled_by_the_number_in_the_name_of_the_download(
+    unfinished, tmp_path, capsys
+):
+    header = "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Feedback comments\n"
+    sheet = write(tmp_path / "sheet.csv", header + "".join(
+        f'Participant {number},"{name}",,Submitted,,{most},\n'
+        for number, name, most in ((11, "Anna A.", "15.00"), (12, "Ben", "15.00"),
+                                   (15, "eva", "15.00"), (19, "Zoe", "15.00"))
+    ))  # fmt: skip
+    roster = write(tmp_path / "submissions.csv", "student,time,late,id,source\nanna,,,11,x\n")
+    target = tmp_path / "filled.csv"
+    status = export(unfinished, "moodle", "--partial", "--template", sheet, "--roster", roster,
+                    "-o", target)  # fmt: skip
+    said = capsys.readouterr().err
+    assert status == 1 and "no mark for the row of: Participant 19" in said
+    assert [line.rpartition(" ")[2] for line in said.splitlines() if "NOT EXPORTED" in line] == [
+        "=dan", "cleo", "finn",
+    ]  # fmt: skip
+    assert [(row[0], row[4]) for row in rows(target)] == [
+        ("Identifier", "Grade"), ("Participant 11", "15"), ("Participant 12", "7.5"),
+        ("Participant 15", ""),
+    ]  # fmt: skip
+
+
+CANVAS = (
+    "Student,ID,SIS User ID,SIS Login ID,Section,Quiz (11),Lab 2 (22),Current Score\n"
+    ",,,,,Manual Posting,,(read only)\n"
+    '    Points Possible,,,,,10,{most},(read only)\n'
+    '"An, Na",501,007,anna,A,9,,90\n'
+    '"B, Ben",502,008,ben,A,8,,80\n'
+    '"Cle, O",503,009,c.o,A,7,99,70\n'
+    '"Dan, Eq",504,-010,=dan,A,6,,60\n'
+    '"Eva",505,011,e,A,5,,50\n'
+    '"Student, Test",599,,,A,,,\n'
+)  # fmt: skip
+
+
+def test_a_canvas_gradebook_gets_one_column_and_loses_nobodys_identity(
+    unfinished, tmp_path, capsys
+):
+    template = write(tmp_path / "canvas.csv", CANVAS.format(most=15))
+    status = export(unfinished, "canvas", "--partial", "--template", template, "--column", "Lab 2")
+    said = capsys.readouterr().err
+    assert status == 1 and "NOT EXPORTED, no identifier or row: finn" in said
+    assert "no mark for the row of: Student, Test" in said
+    assert rows(unfinished / "canvas.csv") == [
+        ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Lab 2 (22)"],
+        ["", "", "", "", "", ""],
+        ["    Points Possible", "", "", "", "", "15"],
+        ["An, Na", "501", "007", "anna", "A", "15"],
+        ["B, Ben", "502", "008", "ben", "A", "7.5"],
+        ["Cle, O", "503", "009", "c.o", "A", "0"],
+        ["Dan, Eq", "504", "-010", "=dan", "A", "13"],
+        ["Eva", "505", "011", "e", "A", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("most", "arguments", "words"),
+    [
+        (10, ["--column", "Lab 2"], "gives 10 points for this, and 77-made-up is worth 15"),
+        (15, ["--column", "Lab 3"], "column 'Lab 3': there is none; write one of Quiz (11), Lab 2"),
+        (15, ["--column", "Section"], "column 'Section': there is none"),
+        (15, ["--column", "Lab 2", "--match", "Login"], "no column 'Login'"),
+        (15, [], "--to canvas: export the gradebook of the course from Canvas"),
+    ],
+)
+def test_what_canvas_would_take_wrongly_is_refused(most, arguments, words, out, tmp_path, capsys):
+    template = write(tmp_path / "canvas.csv", CANVAS.format(most=most))
+    assert export(out, "canvas", "--template", template, *arguments) == 1
+    assert words in capsys.readouterr().err and not (out / "canvas.csv").exists()
+
+
+def test_marks_are_scaled_and_rows_that_fit_two_are_refused(out, tmp_path, capsys):
+    template = write(tmp_path / "canvas.csv", CANVAS.format(most=10))
+    assert export(out, "canvas", "--template", template, "--column", "Lab 2", "--scale") == 0
+    assert [row[-1] for row in rows(out / "canvas.csv")[3:]] == ["10", "5", "0", "8.67"]
+    template.write_text(CANVAS.format(most=15).replace("Eva", "anna"))
+    assert export(out, "canvas", "--template", template, "--column", "Lab 2") == 1
+    assert "2 rows fit the student 'anna'; say in which column" in capsys.readouterr().err
+    assert export(out, "canvas", "--template", template, "--column", "Lab 2",
+                  "--match", "SIS Login ID") == 1  # fmt: skip
+    assert "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
+
+
+def test_gradescope_gets_one_file_each_with_all_that_its_specification_names(unfinished, capsys):
+    folder = unfinished / "gradescope"
+    (folder / "eva").mkdir(parents=True)
+    (folder / "eva" / "results.json").write_text('{"score": 15}')  # of an earlier export
+    assert export(unfinished, "gradescope", "--partial", "--visibility", "hidden") == 0
+    found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/*")}
+    assert {student: f"{each['score']:g}" for student, each in found.items()} == TOTALS
+    ben = found["ben"]
+    assert "2.5 points less" in ben["output"] and ben["visibility"] == "hidden"
+    assert ben["tests"][0] == {
+        "number": "1.1", "name": "Ring: any-size works", "score": 0.0, "max_score": 5.0,
+        "status": "failed", "output": "It <b>hangs</b>.", "output_format": "text",
+        "visibility": "hidden",
+    }  # fmt: skip
+    assert [test["number"] for test in ben["tests"]] == ["1.1", "1.2", "2.1"]
+    assert ben["tests"][2]["output"] == "well put"
+    assert "agreed on in class" in found["=dan"]["output"]
+    assert export(unfinished, "gradescope", "--partial", "--visibility", "always") == 1
+    assert "write one of visible, after_due_date" in capsys.readouterr().err
+
+
+def test_a_total_set_by_hand_is_final_though_nothing_could_be_judged(tmp_path):
+    out = class_in(tmp_path / "out", verdict("gus", ["ungradable"] * 3, {}, "not valid JSON"))
+    with Gradebook(out / "gradebook.sqlite") as book:
+        book.decide([override(book.newest(LAB)[0], 9.0, "shown in person")])
+    assert export(out, "csv") == export(out, "gradescope") == 0
+    assert rows(out / "marks.csv")[1][2:] == ["", "", "9", "0", "9", "15", "graded"]
+    found = json.loads((out / "gradescope" / "gus" / "results.json").read_text())
+    assert found["score"] == 9 and not any("score" in test for test in found["tests"])
+    (student,) = nbgrader.table(class_marks(out, LAB))["students"]
+    assert student["penalty"] == -9  # nbgrader's own total is the sum of the cells without it
+    assert not any(grade["waits"] for grade in student["grades"])
+
+
+def test_without_nbgrader_the_way_to_it_is_told(out, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(nbgrader, "OWN", tmp_path / "none")
+    monkeypatch.setattr(nbgrader.sys, "executable", "/bin/false")
+    assert export(out, "nbgrader") == 1
+    assert "python3 tools/nbgrader_venv.py" in capsys.readouterr().err
+
+
+READ = """
+import json, sys
+from nbgrader.api import Gradebook
+from nbgrader.plugins import CsvExportPlugin
+with Gradebook("sqlite:///" + sys.argv[1]) as book:
+    plugin = CsvExportPlugin()
+    plugin.to = sys.argv[3]
+    plugin.export(book)  # what 'nbgrader export' does
+    print(json.dumps([[each.to_dict(), [g.to_dict() for n in each.notebooks for g in n.grades],
+                       each.late_submission_penalty,
+                       {c.name: c.comment for n in each.notebooks for c in n.comments}]
+                      for each in book.assignment_submissions(sys.argv[2])]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the first time, pip gets nbgrader
+def test_nbgrader_reads_what_was_exported_to_it(unfinished, tmp_path):
+    from nbgrader_venv import nbgrader_python
+
+    python, book = nbgrader_python(), tmp_path / "gradebook.db"
+    make = ("from nbgrader.api import Gradebook; import sys\n"
+            "with Gradebook('sqlite:///' + sys.argv[1]) as book:\n"
+            "    book.add_assignment('other'); book.add_student('zoe')")  # fmt: skip
+    env = nbgrader.environment_of(python)
+    subprocess.run([python, "-c", make, book], check=True, env=env)
+    for _ in range(2):  # the second time in the place of the first
+        arguments = ("--partial", "--python", python, "-o", book)
+        assert export(unfinished, "nbgrader", *arguments) == 0
+    target = tmp_path / "grades.csv"
+    read = subprocess.run([python, "-c", READ, book, LAB, target], check=True, capture_output=True,
+                          env=env)  # fmt: skip
+    found = {each["student"]: (each, {g["name"]: g for g in grades}, penalty, comments)
+             for each, grades, penalty, comments in json.loads(read.stdout)}  # fmt: skip
+    assert set(found) == {*TOTALS, "eva", "finn"}
+    for student, total in TOTALS.items():
+        each, _, penalty, _ = found[student]
+        assert (each["score"] - penalty, each["max_score"]) == (float(total), 15.0)
+        assert not each["needs_manual_grade"]
+    for student in ("eva", "finn"):
+        assert found[student][0]["needs_manual_grade"]
+    ben = found["ben"]
+    assert (ben[1]["ring"]["auto_score"], ben[1]["essay"]["manual_score"]) == (5.0, 5.0)
+    assert ben[2] == 2.5 and ben[3]["ring"] == "any-size works: It <b>hangs</b>."
+    assert found["finn"][1]["essay"]["manual_score"] is None
+
+    with open(target, newline="") as file:
+        told = {
+            (row["assignment"], row["student_id"]): row["score"] for row in csv.DictReader(file)
+        }
+    assert {student: f"{float(told[LAB, student]):g}" for student in TOTALS} == TOTALS
+    assert ("other", "zoe") in told

@@ -1,0 +1,129 @@
+"""A class on the leaderboard: answers from a gradebook, simulated in the sandbox."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from mpilab import exercises
+from mpilab.cli import main
+from mpilab.errors import InputError
+from mpilab.grading import leaderboard
+from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.release import solutions
+from mpilab.grading.seeded import bugs_of
+from mpilab.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict, SubmissionVerdict
+
+# A class is graded in a fixture, with other tests beside it.
+pytestmark = pytest.mark.timeout(1500)
+
+LAB = "06-tune-and-scale"
+ROOT = Path(__file__).resolve().parents[2]
+RUBRIC = exercises.load(ROOT / "grading" / LAB / "rubric.toml")
+# As the lab's own file, with less to simulate.
+BOARD = """
+exercise = "own"
+than = "bcast_node_group"
+platforms = ["groups-2x2x2 rr", "four-groups rr"]
+counts = [16, 65536]
+roots = [0, -1]
+"""
+
+
+def verdict(student, source, failed=()):
+    """What the referee said of an answer to `own`: it failed these items."""
+    items = tuple(
+        ItemVerdict(item.id, item.title, item.points, FAIL if item.id in failed else PASS,
+                    "it is wrong there" if item.id in failed else "")
+        for item in RUBRIC.exercise("own").items
+    )  # fmt: skip
+    return SubmissionVerdict(student, LAB, (ExerciseVerdict("own", "own", items, answer=source),))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A folder with a gradebook: ada's answer is good, ben's a tree, cleo's is wrong, and dan's is
+    wrong where the rubric did not look."""
+    out = tmp_path_factory.mktemp("graded")
+    good = solutions(ROOT / "labs" / "source" / f"{LAB}.py")["own"]
+    bugs = {bug.name: bug.source for bug in bugs_of(LAB, RUBRIC)}
+    with Gradebook(out / "gradebook.sqlite") as book:
+        for number, one in enumerate((
+            verdict("ben", bugs["own-never-cut.c"], ("pipelined", "slow-links")),
+            verdict("ada", good),
+            verdict("cleo", bugs["own-last-piece-is-lost.c"], ("long",)),
+            verdict("dan", bugs["own-lowest-rank-leads.c"]),
+        )):  # fmt: skip
+            book.record(one, f"key {number}")
+    return out
+
+
+@pytest.fixture
+def board(monkeypatch, tmp_path):
+    """The lab, with the board above."""
+    folder = tmp_path / "grading" / LAB
+    folder.mkdir(parents=True)
+    (folder / "leaderboard.toml").write_text(BOARD)
+    (folder / "rubric.toml").symlink_to(ROOT / "grading" / LAB / "rubric.toml")
+    read = leaderboard.load
+    monkeypatch.setattr(leaderboard, "load", lambda lab: read(lab, tmp_path))
+    return folder / "leaderboard.toml"
+
+
+@pytest.mark.slow
+def test_a_class_is_ranked_by_simulated_time_and_wrong_answers_are_not(graded, board, capsys):
+    assert main(["leaderboard", LAB, str(graded), "--names", "--no-progress"]) == 0
+    printed = capsys.readouterr().out
+    with open(graded / "leaderboard.csv", newline="") as file:
+        _, *rows = csv.reader(file)
+    assert [row[:2] for row in rows] == [["1", "ada"], ["2", "ben"], ["", "cleo"], ["", "dan"]]
+    assert float(rows[0][2]) > 1.2 and float(rows[1][2]) < float(rows[0][2])
+    assert len(rows[0]) == 3 + 4 + 1 and all(float(one) > 0 for one in rows[0][3:7])
+    assert "it is wrong there" in rows[2][-1]
+    assert "simulated on" in rows[3][-1] and "wrong result" in rows[3][-1]
+    assert printed.splitlines()[1].split()[:2] == ["1", "ada"]
+    page = (graded / "leaderboard.html").read_text()
+    assert "<link" not in page and "src=" not in page and "Not ranked" in page
+
+    first = (graded / "leaderboard.csv").read_bytes()
+    assert main(["leaderboard", LAB, str(graded), "--no-progress"]) == 0
+    named = capsys.readouterr().out
+    anonymous = (graded / "leaderboard.csv").read_text()
+    for student in ("ada", "ben", "cleo", "dan"):
+        assert student not in named and student not in anonymous
+        assert student not in (graded / "leaderboard.html").read_text()
+    # Simulated times are the same every time.
+    assert anonymous.split(",", 2)[0] == first.decode().split(",", 2)[0]
+    assert [line.split(",")[2:7] for line in anonymous.splitlines()[1:3]] == [
+        line.split(",")[2:7] for line in first.decode().splitlines()[1:3]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('than = "bcast_node_group"\n', "", "'than' is missing"),
+        ("counts", "sizes", "is unknown"),
+        ('"own"', '"crossover"', "only one kernel can be timed"),
+        ("groups-2x2x2 rr", "groups-2x2", "groups-4x4x8"),
+        ("[16, 65536]", "[]", "no case in it"),
+    ],
+)
+def test_a_board_that_makes_no_sense_is_told(board, old, new, words):
+    board.write_text(BOARD.replace(old, new))
+    with pytest.raises(InputError, match=r"leaderboard\.toml") as told:
+        leaderboard.load(LAB)
+    assert words in str(told.value)
+
+
+def test_a_lab_without_a_board_is_told():
+    with pytest.raises(InputError, match="has no leaderboard"):
+        leaderboard.load("02-allgather")
+
+
+def test_nicknames_differ_and_stay():
+    students = [f"student{number}" for number in range(300)]
+    names = leaderboard.nicknames(students, LAB)
+    assert len(set(names.values())) == 300
+    assert names == leaderboard.nicknames(students[::-1], LAB)
+    assert names != leaderboard.nicknames(students, "another lab")

@@ -1,0 +1,96 @@
+"""`mpilab rubric`: the proof of a rubric, and that it tells what is not as it should be."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mpilab.cli import main
+from mpilab.errors import InputError
+from mpilab.grading.grade import Assignment
+from mpilab.grading.proving import answers_of, compare, prove
+from mpilab.verdict import ExerciseVerdict, ItemVerdict
+
+ROOT = Path(__file__).resolve().parents[2]
+LAB = "00-first-contact"
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A directory with what a proof reads, to change."""
+    shutil.copytree(ROOT / "grading" / LAB, tmp_path / "grading" / LAB)
+    (tmp_path / "labs" / "source").mkdir(parents=True)
+    shutil.copy(ROOT / "labs" / "source" / f"{LAB}.py", tmp_path / "labs" / "source")
+    return tmp_path
+
+
+def change(root, old, new):
+    """Replace a text in the copied list of bugs, where it has to be once."""
+    path = root / "grading" / LAB / "bugs.toml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_an_exercise_is_proved_from_the_command_line(capsys):
+    assert main(["rubric", "test", LAB, "--exercise", "fit", "--no-progress"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^fit +reference +- +- +20 of 20 +yes$", out, re.MULTILINE)
+    assert re.search(r"^fit +blank +all +all +0 of 20 +yes$", out, re.MULTILINE)
+    assert re.search(r"^fit +fit-least-squares\.py +relative +relative +8 of 20 +yes$", out, re.M)
+    assert out.endswith(
+        f"{LAB}: 1 references, 1 blanks, 2 seeded bugs, each judged 2 times: all as it should be\n"
+    )
+
+
+def test_what_a_person_reads_is_left_to_a_person():
+    (reference, blank) = prove(LAB, exercise="by_distance", progress=False).proved
+    assert not reference.deviations and reference.verdicts[0].awarded is None
+    assert not blank.deviations and blank.verdicts[0].awarded == 0
+
+
+def test_a_bug_that_loses_another_item_than_it_should_is_told(copied):
+    change(copied, 'loses = ["relative"]', 'loses = ["exact"]')
+    said = prove(LAB, exercise="fit", runs=1, progress=False, root=copied).deviations
+    assert len(said) == 2
+    assert said[0] == "fit, fit-least-squares.py: exact is pass, and should be fail"
+    assert said[1].startswith("fit, fit-least-squares.py: relative is fail, and should be pass: ")
+
+
+def test_two_runs_that_differ_in_a_word_are_told():
+    (answer,) = (each for each in answers_of(Assignment.load(LAB), "fit")
+                 if each.name == "fit-microseconds.py")  # fmt: skip
+
+    def verdict(rank, seconds=1):
+        evidence = {"rank": rank, "table": [{"since": f"{seconds} s"}]}
+        items = (ItemVerdict(item, "", 1, "fail", "wrong", evidence) for item in answer.wanted)
+        return ExerciseVerdict("fit", "", tuple(items))
+
+    assert compare(answer, [verdict(1, 5), verdict(1, 6)]).deviations == ()
+    told = compare(answer, [verdict(1), verdict(1), verdict(2)]).deviations
+    assert told[0] == "exact: its evidence in run 3 is another one: rank: 1, then 2"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('["fit-microseconds.py"]', '["fit-milliseconds.py"]', "fit-microseconds.py; say what"),
+        ('loses = ["relative"]', 'loses = ["absolute"]', "'absolute': no such item; there are"),
+        ('loses = ["relative"]', "loses = []", "loses nothing"),
+        ('loses = ["relative"]', "", "give it fault, kind, loses"),
+        ('kind = "wrong root"', 'kind = "rotten root"', "'rotten root' is unknown; write one of"),
+    ],
+)
+def test_a_list_of_bugs_that_does_not_fit_is_refused(copied, old, new, words):
+    change(copied, old, new)
+    with pytest.raises(InputError, match=words):
+        prove(LAB, progress=False, root=copied)
+
+
+def test_a_rubric_is_shown_with_its_cases(capsys):
+    assert main(["rubric", "show", LAB]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ +algorithm +4 +3 +6 +P-1 messages, all of them from the root$", out, re.M)
+    assert re.search(r"^by_distance +15 +a person ", out, re.M)
+    assert out.endswith("First contact: 100 points\n")

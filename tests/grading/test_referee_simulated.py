@@ -1,0 +1,164 @@
+"""The referee's two ways to try a kernel, simulated and on Open MPI: what only one of them finds,
+and marks by simulated time."""
+
+import pytest
+
+from mpilab import exercises
+from mpilab.errors import SetupError
+from mpilab.grading import grade as grading
+from mpilab.grading.referee import Referee
+from mpilab.grading.sandbox import open_sandbox
+from mpilab.recording import Recording
+from mpilab.simulated import build as simulated
+
+RUBRIC = """
+lab = "99-test"
+[[exercise]]
+id = "tree"
+title = "A broadcast"
+kind = "kernel"
+collective = "bcast"
+function = "bcast_tree"
+allowed = ["point-to-point"]
+[[exercise.item]]
+id = "right"
+title = "Right result"
+points = 3
+ranks = [1, 4]
+simulated_ranks = [2, 5, 33]
+counts = [7]
+[[exercise.item]]
+id = "large"
+title = "Right result on many ranks"
+points = 2
+simulated_ranks = [80]
+counts = [1]
+[[exercise.item]]
+id = "fast"
+title = "At least twice as fast as one after the other"
+points = 5
+platforms = ["groups-4x4x1 rr"]
+than = "bcast_linear"
+faster = 2.0
+counts = [65536]
+messages = "P - 1"
+"""
+HEAD = """%%kernel bcast_tree
+#include "mpilab.h"
+int bcast_tree(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int relative = (rank - root + size) % size;
+"""
+BINOMIAL = """
+    int bit = 1;
+    for (; bit < size && !(relative & bit); bit <<= 1)
+        ;
+    if (relative)
+        MPI_Recv(buffer, count, datatype, (rank - bit + size) % size, 1, comm, MPI_STATUS_IGNORE);
+    for (bit >>= 1; bit; bit >>= 1)
+        if (relative + bit < size)
+            MPI_Send(buffer, count, datatype, (rank + bit) % size, 1, comm);
+    return MPI_SUCCESS;
+}
+"""
+LINEAR = """
+    if (relative)
+        return MPI_Recv(buffer, count, datatype, root, 1, comm, MPI_STATUS_IGNORE);
+    for (int other = 1; other < size; other++)
+        MPI_Send(buffer, count, datatype, (root + other) % size, 1, comm);
+    return MPI_SUCCESS;
+}
+"""
+NOTHING_ON = "    if (size == {}) return MPI_SUCCESS;\n"
+# The macro is there in simulations only: nothing that a student should use, but a difference.
+UNLESS_SIMULATED = "#ifndef MPILAB_SIMULATED_H\n    return MPI_SUCCESS;\n#endif\n"
+IF_SIMULATED = UNLESS_SIMULATED.replace("ifndef", "ifdef")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rubric") / "rubric.toml"
+    path.write_text(RUBRIC)
+    return exercises.load(path, seed=5).exercise("tree")
+
+
+@pytest.fixture
+def judged(asked, tmp_path):
+    def by_item(body):
+        referee = Referee(open_sandbox(slot=9), tmp_path / "kept")
+        verdict = referee.judge(asked, HEAD + body, blank=False)
+        return {item.item: item for item in verdict.items}
+
+    return by_item
+
+
+def outcomes(items):
+    return {name: item.outcome for name, item in items.items()}
+
+
+def test_a_right_and_fast_kernel_gets_its_points(judged, tmp_path):
+    assert outcomes(judged(BINOMIAL)) == {"right": "pass", "large": "pass", "fast": "pass"}
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_right_but_slow_kernel_is_told_both_times_and_how_to_see_them(judged):
+    items = judged(LINEAR)
+    assert outcomes(items) == {"right": "pass", "large": "pass", "fast": "fail"}
+    assert items["fast"].reason == (
+        "With 16 ranks, count 65536, datatype int, root 0, simulated on groups-4x4x1 rr: the "
+        "result is right, but it takes 341.6 µs of simulated time, where bcast_linear takes "
+        "315.8 µs: 0.92 times as fast, and 2 times is asked for."
+    )
+    assert items["fast"].evidence["reproduce"] == (
+        'mpilab.simulated.run("bcast_tree", ranks=16, count=65536, platform="groups-4x4x1 rr")'
+    )
+
+
+def test_what_is_wrong_in_simulation_is_tried_on_open_mpi_before_it_costs_points(judged):
+    items = judged(NOTHING_ON.format(33) + BINOMIAL)
+    assert outcomes(items) == {"right": "fail", "large": "pass", "fast": "pass"}
+    assert items["right"].reason.startswith("With 33 ranks, count 7")
+    assert items["right"].evidence["reproduce"].startswith("mpilab.simulated.run(")
+
+
+def test_more_ranks_than_a_machine_has_room_for_are_judged_by_simulation(judged):
+    items = judged(NOTHING_ON.format(80) + BINOMIAL)
+    assert outcomes(items) == {"right": "pass", "large": "fail", "fast": "pass"}
+
+
+@pytest.mark.parametrize(("only", "there", "not_there"), [
+    (UNLESS_SIMULATED, "simulated", "run on Open MPI"),
+    (IF_SIMULATED, "run on Open MPI", "simulated"),
+])  # fmt: skip
+def test_a_difference_is_ungradable_and_both_recordings_are_kept(
+    judged, tmp_path, only, there, not_there
+):
+    item = judged(only + BINOMIAL)["right"]
+    assert item.outcome == "ungradable" and item.awarded is None
+    assert f"right when {there}, but not when {not_there}: " in item.reason
+    for way in ("simulated", "real"):
+        kept = tmp_path / "kept" / "tree" / "right" / way
+        ranks = len(list(kept.glob("*.rec")))
+        assert ranks in (2, 4)
+        for rank in range(ranks):
+            (kept / f"{rank}.rec").rename(kept / f"0.{rank}.rec")
+        assert Recording.load(kept, 0, ranks).complete
+
+
+def test_without_simgrid_nothing_that_needs_it_is_given_or_lost(judged, monkeypatch):
+    monkeypatch.setattr("mpilab.grading.referee.available", lambda: False)
+    items = judged(BINOMIAL)
+    assert set(outcomes(items).values()) == {"ungradable"}
+    assert "SimGrid is not installed" in items["fast"].reason
+
+
+def test_without_simgrid_a_class_is_not_graded_by_a_rubric_that_needs_it(
+    asked, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(simulated.shutil, "which", lambda name: None)
+    assignment = grading.Assignment("99-test", None, exercises.Rubric("x", "x", (asked,), ""))
+    with pytest.raises(SetupError, match="smpirun: not on PATH.*libsimgrid-dev"):
+        grading._prepare_simulation(assignment)

@@ -1,0 +1,18 @@
+# Tries: links in the places of what the grader fetches
+# Stopped by: plain files only are brought out
+# Status: ungradable or graded
+# Points: 0
+# Reason:
+import os
+
+TARGETS = "@CANARIES@".split(":")
+for name in ("called.json", "executed.ipynb", "results", "compiled.json"):
+    for target in (*TARGETS, "/etc/passwd", "/proc/1/environ"):
+        for link in (os.symlink, os.link):
+            try:
+                link(target, name)
+            except OSError:
+                continue
+os.symlink("/", "root")
+os.mkfifo("pipe")
+os._exit(0)

@@ -1,0 +1,11 @@
+# Tries: all memory of the machine
+# Stopped by: the control group
+# Status: graded
+# Points: 0
+# Reason: MemoryError | memory was the limit | no answer from the sandbox
+
+
+def placement(hostfile, ranks, policy):
+    held = []
+    while True:
+        held.append(bytearray(1 << 24))

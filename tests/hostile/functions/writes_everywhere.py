@@ -1,0 +1,20 @@
+# Tries: files wherever there is a folder, and over the canaries
+# Stopped by: file systems of its own, read-only but for two
+# Status: graded
+# Points: 0
+# Reason: is not right
+import os
+
+FOLDERS = "/ /root /home /etc /usr /usr/bin /opt /var /srv /run".split()
+FOLDERS += ["@ROOT@", "@ROOT@/mpilab", "@ROOT@/grading", "@OUT@", "@OUT@/feedback"]
+for path in [*(f"{folder}/@MARK@" for folder in FOLDERS), *"@CANARIES@".split(":")]:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write("was here")
+    except OSError:
+        continue
+
+
+def placement(hostfile, ranks, policy):
+    return []

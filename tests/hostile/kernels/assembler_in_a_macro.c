@@ -1,0 +1,15 @@
+/* Tries: assembler whose keyword only the preprocessor puts together
+ * Stopped by: the look at the compiler's output, after the preprocessor
+ * Status: graded
+ * Points: 0
+ * Reason: it holds assembler
+ */
+#include "mpilab.h"
+#define PASTE(a, b) a##b
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    PASTE(__as, m__) volatile("int $0x80" : : "a"(1), "b"(0));
+    return MPI_SUCCESS;
+}

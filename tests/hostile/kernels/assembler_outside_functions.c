@@ -1,0 +1,19 @@
+/* Tries: a section of the loader's, written in assembler outside of every function
+ * Stopped by: the look at sections, and at the compiler's output
+ * Status: graded
+ * Points: 0
+ * Reason: it has code that runs outside of the kernel (section .init_array)
+ */
+#include "mpilab.h"
+
+static void early(void) __attribute__((used));
+static void early(void)
+{
+}
+__asm__(".section .init_array,\"aw\"\n .quad bcast_linear\n .text");
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,15 @@
+/* Tries: a system call (exit_group) by assembler, past the C library
+ * Stopped by: the look at the compiler's output: no assembler
+ * Status: graded
+ * Points: 0
+ * Reason: it holds assembler
+ */
+#include "mpilab.h"
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    long number = 231;
+    __asm__ volatile("syscall" : "+a"(number) : "D"(0L) : "rcx", "r11", "memory");
+    return (int)number;
+}

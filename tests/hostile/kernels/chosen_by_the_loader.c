@@ -1,0 +1,23 @@
+/* Tries: a function that the loader calls to choose another one
+ * Stopped by: the look at the symbols: no ifunc
+ * Status: graded
+ * Points: 0
+ * Reason: it has code that runs outside of the kernel (ifunc chosen)
+ */
+#include "mpilab.h"
+
+static int plain(void)
+{
+    return 0;
+}
+static int (*choose(void))(void)
+{
+    return plain;
+}
+int chosen(void) __attribute__((ifunc("choose")));
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return chosen();
+}

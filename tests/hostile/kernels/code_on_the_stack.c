@@ -1,0 +1,18 @@
+/* Tries: a stack that can be run, for which a function within a function is enough
+ * Stopped by: the look at the object file: no stack that can be run
+ * Status: graded
+ * Points: 0
+ * Reason: it needs a stack that can be run
+ */
+#include "mpilab.h"
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)comm;
+    int within(int value)
+    {
+        return value + root;
+    }
+    int (*volatile called)(int) = within;
+    return called(3);
+}

@@ -1,0 +1,19 @@
+/* Tries: to run after main, when all has been written
+ * Stopped by: the look at the object file: nothing for the loader to run
+ * Status: graded
+ * Points: 0
+ * Reason: it has code that runs outside of the kernel (section .fini_array
+ */
+#include "mpilab.h"
+#include <stdio.h>
+
+__attribute__((destructor(101))) static void late(void)
+{
+    puts("last");
+}
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,15 @@
+/* Tries: processes, as many as there can be
+ * Stopped by: the look at the symbols: no processes; the control group
+ * Status: graded
+ * Points: 0
+ * Reason: it uses fork, which an answer may not
+ */
+#include "mpilab.h"
+#include <unistd.h>
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    while (1)
+        fork();
+}

@@ -1,0 +1,15 @@
+/* Tries: a function of Open MPI's that is named like a predefined handle
+ * Stopped by: the look at the symbols: handles one by one
+ * Status: graded
+ * Points: 0
+ * Reason: it uses ompi_mpi_abort, which an answer may not
+ */
+#include "mpilab.h"
+
+int ompi_mpi_abort(MPI_Comm, int);
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root;
+    return ompi_mpi_abort(comm, 0);
+}

@@ -1,0 +1,16 @@
+/* Tries: a signal to mpirun, and to everybody else
+ * Stopped by: the look at the symbols: no signals; a PID namespace
+ * Status: graded
+ * Points: 0
+ * Reason: it uses kill, which an answer may not
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "mpilab.h"
+#include <signal.h>
+#include <unistd.h>
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return kill(getppid(), SIGKILL) + kill(-1, SIGKILL);
+}

@@ -1,0 +1,19 @@
+/* Tries: a function of MPI by its own name, so that the harness calls it
+ * Stopped by: the linker; the look at the symbols
+ * Status: graded
+ * Points: 0
+ * Reason: It does not compile: the linker refused
+ */
+#include "mpilab.h"
+
+int MPI_Barrier(MPI_Comm comm)
+{
+    (void)comm;
+    return MPI_SUCCESS;
+}
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root;
+    return MPI_Barrier(comm);
+}

@@ -1,0 +1,15 @@
+/* Tries: the collective under another name: a pragma renames it after the fact
+ * Stopped by: the look at the symbols, after the compiler
+ * Status: graded
+ * Points: 0
+ * Reason: it calls MPI_Bcast, which this exercise does not allow
+ */
+#include "mpilab.h"
+
+#pragma redefine_extname my_own MPI_Bcast
+int my_own(void *, int, MPI_Datatype, int, MPI_Comm);
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    return my_own(buffer, count, datatype, root, comm);
+}

@@ -1,0 +1,16 @@
+/* Tries: a function that may be absent, so that the linker does not complain of it
+ * Stopped by: the look at the symbols: weak ones count
+ * Status: graded
+ * Points: 0
+ * Reason: it uses system, which an answer may not
+ */
+#include "mpilab.h"
+
+int system(const char *);
+#pragma weak system
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return system ? system("id > /tmp/was-here") : 0;
+}

@@ -1,0 +1,32 @@
+"""Measured bars beside limits: what is drawn, and what is told."""
+
+import pytest
+
+from mpilab.errors import InputError
+from mpilab.plots.limits import against_limits
+from mpilab.plots.style import alt
+
+MEASURED = {"ring, rr": [0.030, 0.010, 0.020], "ring, seq": [0.004]}
+
+
+def test_a_bar_is_as_long_as_the_median_and_a_mark_stands_where_the_limit_is():
+    bars, marks = against_limits(MEASURED, {"ring, rr": 0.008}, "Allgather").data
+    assert list(bars.y) == ["ring, rr", "ring, seq"]
+    assert list(bars.x) == pytest.approx([20, 4])
+    assert list(bars.error_x.array) == pytest.approx([5, 0])
+    assert list(bars.error_x.arrayminus) == pytest.approx([5, 0])
+    assert list(marks.y) == ["ring, rr"] and list(marks.x) == pytest.approx([8])
+
+
+def test_the_text_tells_medians_and_limits_and_where_there_is_none():
+    assert alt(against_limits(MEASURED, {"ring, rr": 0.008}, "Allgather")).splitlines() == [
+        "Allgather.",
+        "ring, rr: 20 ms; the busiest link alone takes 8 ms.",
+        "ring, seq: 4 ms.",
+    ]
+
+
+@pytest.mark.parametrize("measured", [{}, {"ring": []}])
+def test_nothing_to_draw_is_refused(measured):
+    with pytest.raises(InputError, match="nothing to draw"):
+        against_limits(measured, {}, "Allgather")

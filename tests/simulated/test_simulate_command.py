@@ -1,0 +1,32 @@
+"""`mpilab simulate`: the table, a file of one's own, errors."""
+
+import csv
+from pathlib import Path
+
+from mpilab.cli import main
+
+BROKEN = Path(__file__).with_name("broken.c")
+
+
+def test_a_table_of_sizes_with_times_rounds_and_messages(capsys, tmp_path):
+    file = tmp_path / "rows.csv"
+    assert main(["simulate", "bcast_binomial", "--platform", "fat-tree-4x4", "--sizes", "1K,64K",
+                 "--order", "rr", "--root", "3", "--csv", str(file)]) == 0  # fmt: skip
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert head == "bcast_binomial on fat-tree-4x4, 16 ranks, rr"
+    assert [row.split()[0] for row in rows[:2]] == ["1024", "65536"]
+    with open(file, newline="") as written:
+        first, second = csv.DictReader(written)
+    assert (first["rounds"], first["messages"], first["moved"]) == ("4", "15", str(15 * 1024))
+    assert 0 < float(first["seconds"]) < float(second["seconds"])
+
+
+def test_a_kernel_of_ones_own_that_hangs_is_explained(capsys):
+    assert main(["simulate", "bcast_head_to_head", "--platform", "flat-1x4", "--sizes", "16",
+                 "--file", str(BROKEN)]) == 1  # fmt: skip
+    assert "Deadlock: Rank 0 waits for rank 1" in capsys.readouterr().out
+
+
+def test_a_kernel_that_the_kit_does_not_have_is_told(capsys):
+    assert main(["simulate", "bcast_by_magic"]) == 1
+    assert "the kit has none of that name; it has bcast_" in capsys.readouterr().err

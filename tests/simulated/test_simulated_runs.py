@@ -1,0 +1,142 @@
+"""Simulated runs: the same Results as real ones, with times that repeat."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from mpilab import orders
+from mpilab.build import KERNELS, need
+from mpilab.errors import InputError, SetupError
+from mpilab.harness import Case, compare
+from mpilab.launch import run_cases
+from mpilab.simulated import run, simulate
+from mpilab.simulated.build import kernels
+from mpilab.simulated.scaling import seconds_of
+
+COMPARED = {
+    "bcast": ("binomial", "pipeline", "scatter_allgather", "node_group", "rank_order", "multilane"),
+    "allgather": ("ring", "bruck", "neighbor_exchange", "hierarchical"),
+    "gather": ("linear", "node_group"),
+    "scatter": ("binomial",),
+    "reduce": ("in_order_binary", "rabenseifner", "node"),
+    "allreduce": ("recursive_doubling", "multilane"),
+    "alltoallv": ("pairwise", "leaders", "gathervs"),
+    "barrier": ("dissemination",),
+}
+
+
+def traffic(result):
+    """Who sent how many messages of how many bytes to whom, and in how many rounds."""
+    messages = result.recording.messages
+    pairs = zip(*(messages[name].tolist() for name in ("source", "dest", "bytes")), strict=True)
+    return Counter(pairs), result.recording.rounds
+
+
+def spans(results):
+    """All simulated times of the cases, to the nanosecond, from each case's start on."""
+    return [np.array([output.spans_ns for output in result.outputs]).tolist() for result in results]
+
+
+def test_kernels_send_the_same_messages_as_in_real_runs_and_end_with_the_same_bytes():
+    places = orders.places_of("2x2x2 rr")
+    cases = [
+        Case(collective, 8, 0 if collective == "barrier" else 300, places=places,
+             function=f"{collective}_{name}",
+             root=5 if collective in ("bcast", "gather", "scatter", "reduce") else 0)
+        for collective, names in COMPARED.items() for name in names
+    ]  # fmt: skip
+    simulated = simulate(kernels(), "", cases)
+    real = run_cases(need(KERNELS), "", cases, limit=60)
+    for case, ours, theirs in zip(cases, simulated, real, strict=True):
+        assert (ours.outcome, theirs.outcome) == ("done", "done"), case
+        assert not compare(case, ours.outputs), case
+        assert traffic(ours) == traffic(theirs), case
+
+
+def test_many_cases_of_all_kinds_are_right():
+    cases = [
+        Case("allgather", ranks, count, datatype, in_place=in_place, reversed=ranks == 7,
+             function="allgather_bruck")
+        for ranks in (1, 2, 7, 13)
+        for count, datatype, in_place in ((0, "int", False), (5, "vector", False), (3, "int", True))
+    ]  # fmt: skip
+    for result in simulate(kernels(), "", cases):
+        assert result.outcome == "done"
+        assert not compare(result.case, result.outputs), result.case
+
+
+def test_simulated_times_are_the_same_in_every_run_also_on_a_busy_machine():
+    cases = [
+        Case("bcast", 32, count, function=name, repetitions=2, dump=False)
+        for count in (16, 20_000)
+        for name in ("bcast_binomial", "bcast_node_group", "bcast_openmpi")
+    ]
+    found = [spans(simulate(kernels(), "", cases, "fat-tree-4x8", order="rr")) for _ in range(2)]
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        found.append(spans(simulate(kernels(), "", cases, "fat-tree-4x8", order="rr")))
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert found[0] == found[1] == found[2]
+
+
+def test_what_else_is_in_a_run_does_not_change_the_time_of_a_case():
+    cases = [Case("bcast", 16, 999, function=f"bcast_{name}")
+             for name in ("linear", "binomial", "chain", "node_group")]  # fmt: skip
+    times = [
+        {result.case.function: seconds_of(result)
+         for result in simulate(kernels(), "", chosen, "groups-2x4x2")}
+        for chosen in (cases, cases[::-1])
+    ]  # fmt: skip
+    (alone,) = simulate(kernels(), "", cases[1:2], "groups-2x4x2")
+    assert times[0] == times[1]
+    assert seconds_of(alone) == times[0]["bcast_binomial"]
+
+
+def test_ranks_know_their_host_group_and_who_shares_it(broken):
+    library, _ = broken
+    (result,) = simulate(library, "bcast_where", [Case("bcast", 6, 1)], "groups-2x2x2", order="rr")
+    told = [result.printed[rank].split() for rank in range(6)]
+    assert told == [["n0", "g0", "2"], ["n1", "g0", "2"], ["n2", "g1", "1"], ["n3", "g1", "1"],
+                    ["n0", "g0", "2"], ["n1", "g0", "2"]]  # fmt: skip
+    assert (result.levels.nodes, result.levels.groups) == (4, 2)
+
+
+def test_levels_pay_where_ranks_go_round_the_hosts():
+    case = Case("bcast", 32, 65536, "byte", warmup=1, record=False, dump=False)
+    flat, levels = (
+        simulate(kernels(), name, [case], "groups-4x4x2", order="rr")[0]
+        for name in ("bcast_binomial", "bcast_node_group")
+    )
+    ends = [max(output.spans_ns[0, 1] for output in one.outputs) for one in (flat, levels)]
+    assert ends[1] < ends[0]
+
+
+def test_a_run_shows_as_a_real_one_does():
+    shown = run("allgather_ring", platform="flat-2x2", count=3)
+    assert "4 ranks" in repr(shown)
+    assert "12 in 3 rounds" in repr(shown)
+    assert shown.blocks.shape == (4, 4, 3)
+    assert shown.right
+
+
+@pytest.mark.parametrize(("case", "platform", "told"), [
+    (Case("bcast", 4, 1, openmpi=1), None, "cannot be simulated"),
+    (Case("bcast", 4097, 1), None, "at most 4096"),
+    (Case("bcast", 9, 1), "flat-2x4", "8 slots on 2 hosts"),
+    (Case("bcast", 2, 1, places=orders.places_of("1x1x2 seq")), "flat-2x4", "places of its own"),
+])  # fmt: skip
+def test_what_cannot_be_simulated_is_told(case, platform, told):
+    with pytest.raises(InputError, match=told):
+        simulate(kernels(), "bcast_binomial", [case], platform)
+
+
+def test_missing_simgrid_is_told_with_what_brings_it(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(SetupError, match="smpirun: not on PATH.*SimGrid.*libsimgrid-dev"):
+        simulate("kernel.so", "bcast_binomial", [Case("bcast", 2, 1)])

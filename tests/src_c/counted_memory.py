@@ -1,0 +1,70 @@
+"""All memory that a kernel takes, counted: its files are compiled with a malloc of ours."""
+
+from mpilab.build import ROOT, compile_object, link
+
+_COUNTED = """
+#include <stddef.h>
+void *counted_malloc(size_t bytes);
+void *counted_calloc(size_t number, size_t bytes);
+void counted_free(void *memory);
+#include <stdlib.h>
+#define malloc counted_malloc
+#define calloc counted_calloc
+#define free   counted_free
+#include "%s"
+"""
+_COUNTING = """
+#include "mpilab.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+/* In front of each piece of memory stands its size. */
+static const size_t HEADER = 16;
+static size_t held, most, limit = SIZE_MAX;
+
+void *counted_malloc(size_t bytes)
+{
+    char *memory = held + bytes > limit ? NULL : malloc(HEADER + bytes);
+    if (memory == NULL)
+        return NULL;
+    *(size_t *)memory = bytes;
+    held += bytes;
+    most = held > most ? held : most;
+    return memory + HEADER;
+}
+
+void *counted_calloc(size_t number, size_t bytes)
+{
+    char *memory = counted_malloc(number * bytes);
+    for (size_t i = 0; memory != NULL && i < number * bytes; i++)
+        memory[i] = 0;
+    return memory;
+}
+
+void counted_free(void *memory)
+{
+    if (memory == NULL)
+        return;
+    held -= *(size_t *)((char *)memory - HEADER);
+    free((char *)memory - HEADER);
+}
+"""
+
+
+def build_counted(folder, kernel, *, watched, shared=()):
+    """The shared object of the C text `kernel`, in `folder`.
+
+    kernel   is compiled behind the counting, and knows `held`, the bytes that are taken now,
+             `most`, the most that ever were, and `limit`, the most that it gets.
+    watched  files below src_c whose malloc, calloc and free are counted; those in `shared` are
+             linked as they are.
+    """
+    src = ROOT / "src_c"
+    texts = [f'#include "{src / path}"\n' for path in shared]
+    texts += [_COUNTED % (src / path) for path in watched]
+    texts.append(_COUNTING + kernel)
+    objects = [folder / f"{number}.o" for number in range(len(texts))]
+    for text, path in zip(texts, objects, strict=True):
+        compile_object(text, path)
+    link(objects, folder / "kernel.so")
+    return folder / "kernel.so"

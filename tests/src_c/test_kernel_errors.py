@@ -1,0 +1,83 @@
+"""What kernels do after an error: nothing is sent where it can be known before, and nothing that is
+under way is left to memory that is freed.
+"""
+
+import pytest
+
+from mpilab.build import ROOT, build
+from mpilab.harness import Case
+from mpilab.launch import run_cases
+from mpilab.result import DONE
+
+HUGE = """
+MPILAB_ALLTOALLV(huge)
+{
+    MPI_Datatype large, huge; /* 2 GiB */
+    MPI_Type_contiguous(1 << 16, MPI_INT, &large);
+    MPI_Type_contiguous(1 << 13, large, &huge);
+    MPI_Type_commit(&huge);
+    int err = alltoallv_%s(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                           huge, comm);
+    (void)recvtype;
+    MPI_Type_free(&huge);
+    MPI_Type_free(&large);
+    return err == MPI_ERR_TYPE ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["linear", "pairwise"])
+def test_elements_whose_size_is_no_int_are_refused_before_any_message(algorithm, tmp_path):
+    src = ROOT / "src_c"
+    files = [src / "tree/blocks.c", src / "exchange/sides.c", src / "exchange/direct.c",
+             src / f"alltoallv/{algorithm}.c"]  # fmt: skip
+    text = "".join(f'#include "{path}"\n' for path in files) + HUGE % algorithm
+    built = build(text, tmp_path)
+    (result,) = run_cases(built.library, "alltoallv_huge", [Case("alltoallv", 3, 2)])
+    assert result.outcome == DONE, result.detail
+    assert [output.returned for output in result.outputs] == [0] * 3
+    assert len(result.recording.messages) == 0
+
+
+ABANDONED = """
+#include "%s"
+enum { LARGE = 1 << 22, RECEIVES = 3, SENDS = 2 };
+static char sent[LARGE], room[LARGE];
+
+/* Rank 0 gives up two receives that nobody sends to and a send that rank 1 takes only later. */
+MPILAB_ALLTOALLV(abandoned)
+{
+    int rank, wrong = 0;
+    MPI_Request receive[RECEIVES], send[SENDS];
+    (void)sendbuf, (void)sendcounts, (void)sdispls, (void)sendtype;
+    (void)recvbuf, (void)recvcounts, (void)rdispls, (void)recvtype;
+    MPI_Comm_rank(comm, &rank);
+    mpilab_no_requests(RECEIVES, receive);
+    mpilab_no_requests(SENDS, send);
+    if (rank == 0) {
+        MPI_Irecv(room, LARGE, MPI_CHAR, 1, TAG, comm, &receive[0]);
+        MPI_Irecv(room, 1, MPI_CHAR, 1, TAG, comm, &receive[2]);
+        mpilab_abandon(RECEIVES, receive);
+        wrong += !mpilab_leave_sends(SENDS, send);
+        MPI_Isend(sent, LARGE, MPI_CHAR, 1, TAG, comm, &send[1]);
+        wrong += mpilab_leave_sends(SENDS, send);
+        for (int i = 0; i < RECEIVES; i++)
+            wrong += receive[i] != MPI_REQUEST_NULL;
+        wrong += send[1] != MPI_REQUEST_NULL;
+    }
+    MPI_Barrier(comm);
+    if (rank == 1)
+        MPI_Recv(room, LARGE, MPI_CHAR, 0, TAG, comm, MPI_STATUS_IGNORE);
+    MPI_Barrier(comm);
+    return wrong == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+"""
+
+
+def test_what_is_under_way_after_an_error_is_cancelled_or_told_to_be_unfinished(tmp_path):
+    built = build(ABANDONED % (ROOT / "src_c/tree/blocks.c"), tmp_path)
+    case = Case("alltoallv", 2, 1)
+    (result,) = run_cases(built.library, "alltoallv_abandoned", [case])
+    assert result.outcome == DONE, result.hang or result.detail
+    assert [output.returned for output in result.outputs] == [0, 0]
+    assert [len(rank.leaked) for rank in result.recording.ranks] == [0, 0]

@@ -1,0 +1,146 @@
+"""What is simulated, what is run on Open MPI after that, and what the two say together."""
+
+from dataclasses import replace
+
+import pytest
+
+from mpilab import confirmed, exercises
+from mpilab.errors import InputError
+from mpilab.harness import Case
+from mpilab.launch import run_cases
+from mpilab.orders import places_of
+from mpilab.result import CRASH, DONE, SKIPPED, Result
+from mpilab.verdict import FAIL, PASS, UNGRADABLE
+
+RUBRIC = """
+lab = "99-test"
+[[exercise]]
+id = "x"
+title = "X"
+kind = "kernel"
+collective = "barrier"
+function = "barrier_x"
+[[exercise.item]]
+id = "right"
+title = "Right"
+points = 1
+ranks = [2, 4]
+simulated_ranks = [4, 9]
+[[exercise.item]]
+id = "placed"
+title = "Placed"
+points = 1
+places = ["1x2x2 rr"]
+simulated_places = ["2x2x2 rr"]
+platforms = ["groups-2x2x4 shuffled 3"]
+"""
+TIMED = """
+[[exercise.item]]
+id = "fast"
+title = "Fast"
+points = 1
+platforms = ["flat-4x2"]
+than = "barrier_linear"
+faster = 3
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def of(text):
+        (tmp_path / "rubric.toml").write_text(text)
+        return exercises.load(tmp_path / "rubric.toml").exercise("x")
+
+    return of
+
+
+def crashed(case):
+    return Result(case, CRASH, crashed=(0, "SIGSEGV"))
+
+
+def test_what_is_run_for_real_is_not_simulated_alone(load):
+    right, placed = load(RUBRIC).items
+    assert [case.ranks for case in right.cases] == [2, 4]
+    assert [case.ranks for case in right.simulated] == [9]
+    assert [case.places for case in placed.cases] == [places_of("1x2x2 rr")]
+    assert [(case.ranks, case.platform) for case in placed.simulated] == [
+        (8, ""),
+        (16, "groups-2x2x4 shuffled 3"),
+    ]
+    assert placed.simulated[1].levels.groups == 2
+
+
+def test_a_platform_is_part_of_what_a_case_is(load):
+    seeds = {case.seed for item in load(RUBRIC).items for case in (*item.cases, *item.simulated)}
+    assert len(seeds) == 6
+    with pytest.raises(InputError, match="ranks=3 on platform 'flat-4x2', which has 8 slots"):
+        Case("barrier", 3, 0, platform="flat-4x2")
+    with pytest.raises(InputError, match="places beside a platform"):
+        Case("barrier", 8, 0, platform="flat-4x2", places=places_of("1x4x2 rr"))
+    with pytest.raises(InputError, match="platform='flat-4x2': there only in simulations"):
+        run_cases("unused.so", "barrier_x", [Case("barrier", 8, 0, platform="flat-4x2")])
+
+
+def test_each_timed_case_is_simulated_twice(load):
+    cases, groups = confirmed.to_simulate(load(RUBRIC + TIMED), alone=True)
+    (case,) = [case for case in cases if case.platform == "flat-4x2" and case.record]
+    assert confirmed.timed(case) in cases
+    assert groups[cases.index(confirmed.timed(case))] == ("fast",)
+    assert [case.ranks for case in cases] == [9, 8, 16, 8, 8]
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (("platforms = [\"flat-4x2\"]", "ranks = [4]"), "than beside ranks; write simulated_ranks"),
+    (("than = \"barrier_linear\"", ""), "faster without than"),
+    (("faster = 3", "faster = 0"), "faster = 0: has to be a number above 0"),
+    (("flat-4x2", "flat-4x2 upwards"), "order 'upwards': unknown"),
+    (("flat-4x2", "ring-4"), "platform 'ring-4': no such shape"),
+    (("platforms = [\"flat-4x2\"]", "platforms = \"flat-4x2\""), "not a list"),
+])  # fmt: skip
+def test_a_wrong_rubric_is_told_with_its_item(load, change, words):
+    with pytest.raises(InputError, match="exercise 'x', item 'fast'.*" + words):
+        load(RUBRIC + TIMED.replace(*change))
+
+
+def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):
+    exercise = load(RUBRIC)
+    cases, _ = confirmed.to_simulate(exercise)
+    bad = cases[2]
+    assert bad.ranks == 9
+    simulated = confirmed.Simulated([
+        crashed(case) if case == bad else Result(case, SKIPPED) for case in cases
+    ])  # fmt: skip
+    ran, groups = confirmed.to_run(exercise, simulated)
+    assert [case.ranks for case in ran] == [9, 4]
+    assert groups == [("right",), ("placed",)]
+    verdict, differences = confirmed.judge_exercise(exercise, [crashed(bad)], simulated)
+    assert [item.outcome for item in verdict.items] == [FAIL, UNGRADABLE]
+    assert differences == []
+
+
+def test_what_was_not_tried_on_open_mpi_is_neither_given_nor_lost(load):
+    exercise = load(RUBRIC)
+    cases, _ = confirmed.to_simulate(exercise)
+    simulated = confirmed.Simulated(map(crashed, cases))
+    verdict, _ = confirmed.judge_exercise(exercise, [], simulated)
+    assert {item.outcome for item in verdict.items} == {UNGRADABLE}
+    assert verdict.awarded is None
+    verdict, _ = confirmed.judge_exercise(exercise, [], confirmed.Simulated([]))
+    assert {item.outcome for item in verdict.items} == {UNGRADABLE}
+
+
+def test_a_platform_is_pretended_on_open_mpi(load):
+    (case,) = [case for case in load(RUBRIC).items[1].simulated if case.platform]
+    real = confirmed.on_open_mpi(case)
+    assert real == replace(case, platform="", places=case.levels.places)
+    assert real.seed == case.seed and real.levels.node.tolist() == case.levels.node.tolist()
+
+
+def test_a_check_tells_where_simgrid_is_missing(load):
+    exercise = load(RUBRIC)
+    verdict = confirmed.check_exercise(exercise, [], None, most_ranks=1)
+    assert all(item.outcome == UNGRADABLE for item in verdict.items)
+    exercise = replace(exercise, items=exercise.items[1:])
+    fine = [Result(case, DONE) for case in exercise.items[0].cases]
+    verdict = confirmed.check_exercise(exercise, fine, (), most_ranks=8)
+    assert PASS not in {item.outcome for item in verdict.items}

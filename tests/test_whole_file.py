@@ -1,0 +1,46 @@
+"""A file is there whole, or as it was before."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mpilab.whole_file import write_whole
+
+
+def test_text_and_bytes_are_written_as_they_are_into_folders_that_are_made(tmp_path):
+    path = write_whole(tmp_path / "new" / "page.html", "a\r\nµ\n")
+    assert path.read_bytes() == b"a\r\n\xc2\xb5\n"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert write_whole(path, b"\x00\xff").read_bytes() == b"\x00\xff"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+def test_where_a_step_fails_the_old_file_is_still_there_and_nothing_else(
+    step, tmp_path, monkeypatch
+):
+    path = write_whole(tmp_path / "marks.csv", "old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_a_killed_writer_left_is_taken_over(tmp_path):
+    (tmp_path / ".page.html.part").write_text("half a page, and longer than the new one")
+    path = write_whole(tmp_path / "page.html", "whole")
+    assert path.read_text() == "whole" and list(tmp_path.iterdir()) == [path]
+
+
+def test_of_many_writers_at_once_one_wins_and_nothing_is_mixed(tmp_path):
+    texts = [letter * 100_000 for letter in "abcdefgh"]
+    with ThreadPoolExecutor(len(texts)) as pool:
+        for _ in range(5):
+            list(pool.map(lambda text: write_whole(tmp_path / "page", text), texts))
+            assert (tmp_path / "page").read_text() in texts
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
