@@ -44,7 +44,7 @@ demo: setup ## grade the sample class of lab 02: mark table, CSV, gradebook, fee
 		$(BIN)/mpilab grade grading/sample-class --lab 02-allgather --out out/sample-class $$flag
 
 test: setup $(TEST_STAMP) ## run all tests (PYTEST="-k word" picks some)
-	$(BIN)/python -m pytest $(if $(PYTEST),,--numprocesses=$(WORKERS) --dist=loadfile) $(PYTEST)
+	$(BIN)/python -m pytest $(if $(PYTEST),,--numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder) $(PYTEST)
 
 lab: setup ## open JupyterLab in labs/ (PORT=8889 fixes the port)
 	@$(BIN)/python tools/lab.py $(if $(PORT),--port "$(PORT)")

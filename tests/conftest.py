@@ -3,30 +3,61 @@
 import fcntl
 import os
 import shutil
-from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
+# Files that take longest, longest first: a worker that began one of them last would keep all others
+# waiting at the end.
+LONGEST = (
+    "labs/test_rubrics.py",
+    "grading/test_killed.py",
+    "grading/test_grade.py",
+    "slurm/test_slurm_jobs.py",
+    "labs/test_every_lab.py",
+)
+TESTS = Path(__file__).parent
+
+# The lock file that this worker holds while a test runs, and between two that are `alone`.
+_held = []
+
+
+def pytest_collection_modifyitems(items):
+    place = {TESTS / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+def is_alone(item):
+    return item is not None and item.get_closest_marker("alone") is not None
+
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+def pytest_runtest_protocol(item, nextitem):
     """Where several workers run tests at a time, one that is marked `alone` waits until no other
-    test runs, and none begins until it has ended.
+    test runs, and none begins until it has ended, with those `alone` that follow it in its file.
 
     Around the whole test, because what a fixture of a module starts (a cluster) is started before
     any fixture of the test itself, and ended after it.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
-    folder = item.config.cache.mkdir("alone")
-    is_alone = item.get_closest_marker("alone") is not None
-    with ExitStack() as held:
-        # Who waits for the second lock keeps the first: so the others cannot pass by for ever.
-        with open(folder / "turn.lock", "w") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
-            running = held.enter_context(open(folder / "running.lock", "w"))
-            fcntl.flock(running, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+    if not _held:
+        _held.append(lock(item.config.cache.mkdir("alone"), is_alone(item)))
+    try:
         return (yield)
+    finally:
+        if not (is_alone(item) and is_alone(nextitem) and nextitem.path == item.path):
+            _held.pop().close()
+
+
+def lock(folder, exclusive):
+    """The open file whose closing ends the lock."""
+    # Who waits for the second lock keeps the first: so the others cannot pass by for ever.
+    with open(folder / "turn.lock", "w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        running = open(folder / "running.lock", "w")  # noqa: SIM115 (closed where the test ends)
+        fcntl.flock(running, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+    return running
 
 
 @pytest.fixture

@@ -111,9 +111,9 @@ def hung(library):
 
     def of(name, **case):
         begin = time.monotonic()
-        result = run(library, name, limit=20.0, **case)
+        result = run(library, name, limit=60.0, **case)
         assert result.outcome == DEADLOCK
-        assert time.monotonic() - begin < 12  # well before the limit, also on a busy machine
+        assert time.monotonic() - begin < 50  # before the limit, also on a busy machine
         return result.hang
 
     return of

@@ -65,7 +65,7 @@ class TestFailures:
     def test_ranks_that_wait_for_ever_are_replaced(self, cluster):
         cluster.apply(world_rank)
         with pytest.raises(TimeoutError, match="ranks 1 and 6 are without an answer"):
-            cluster.apply(receive_forever, 1, 6, timeout=1.0)
+            cluster.apply(receive_forever, 1, 6, timeout=5.0)
         cluster.restart()
         assert cluster.apply(sum_of_ranks) == [28] * 8
 
