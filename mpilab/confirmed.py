@@ -48,12 +48,12 @@ def to_simulate(exercise, *, alone=False):
 
     alone   only those that are not run on Open MPI.
     """
-    groups = {}
+    pairs = []
     for item in exercise.items:
         cases = item.simulated if alone else (*item.cases, *item.simulated)
-        for case in (*cases, *(map(timed, item.simulated) if item.than else ())):
-            groups.setdefault(case, []).append(item.id)
-    return list(groups), [tuple(names) for names in groups.values()]
+        timings = map(timed, item.simulated) if item.than else ()
+        pairs += [(case, item.id) for case in (*cases, *timings)]
+    return judge.each_once(pairs)
 
 
 def to_run(exercise, simulated):
@@ -63,14 +63,13 @@ def to_run(exercise, simulated):
     """
     if simulated is None:
         return judge.plan(exercise)
-    groups = {}
+    pairs = []
     for item in exercise.items:
         every = (*item.cases, *item.simulated)
         wrong = next((case for case in every if simulated.wrong(item, case)), None)
         cases = item.cases if wrong is None else [wrong] * (wrong.ranks <= MOST_REAL_RANKS)
-        for case in map(on_open_mpi, cases):
-            groups.setdefault(case, []).append(item.id)
-    return list(groups), [tuple(names) for names in groups.values()]
+        pairs += [(on_open_mpi(case), item.id) for case in cases]
+    return judge.each_once(pairs)
 
 
 class Simulated:

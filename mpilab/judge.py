@@ -55,12 +55,20 @@ def plan(exercise, most_ranks=None):
 
     With `most_ranks`, cases that want more ranks are left out.
     """
+    return each_once(
+        (case, item.id)
+        for item in exercise.items
+        for case in item.cases
+        if most_ranks is None or case.ranks <= most_ranks
+    )
+
+
+def each_once(pairs):
+    """(cases, for each the items that it is in), from pairs of a case and an item's id."""
     groups = {}
-    for item in exercise.items:
-        for case in item.cases:
-            if most_ranks is None or case.ranks <= most_ranks:
-                groups.setdefault(case, []).append(item.id)
-    return list(groups), [tuple(names) for names in groups.values()]
+    for case, item in pairs:
+        groups.setdefault(case, []).append(item)
+    return list(groups), [tuple(items) for items in groups.values()]
 
 
 def judge_exercise(exercise, results, most_ranks=None):

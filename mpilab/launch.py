@@ -4,9 +4,7 @@ One mpirun runs all cases of the same number of ranks. When a case hangs or cras
 ended and the cases after it get a new one.
 """
 
-import os
 import re
-import shutil
 import tempfile
 from contextlib import closing
 from itertools import groupby
@@ -28,6 +26,8 @@ from mpilab.result import (
     Result,
     blame,
     gather,
+    paths_of,
+    put_away,
     read_ranks,
     signal_name,
 )
@@ -174,7 +174,7 @@ class _Run:
                         function=case.function or self.function,
                         places=places[::-1] if case.reversed else places, **more)  # fmt: skip
         if result.recording is not None:
-            self._put_away([rank.path for rank in result.ranks])
+            put_away([rank.path for rank in result.ranks], self.keep)
             if self.where.is_remote and not case.places:
                 seen = [rank.header["host"].decode() for rank in result.ranks]
                 result.places = self.where.places_seen(seen)
@@ -182,7 +182,7 @@ class _Run:
             for rank in range(case.ranks):
                 (self.directory / f"{number}.{rank}.{kind}").unlink(missing_ok=True)
         if result.access is not None:
-            self._put_away([self.directory / f"{number}.{rank}.io" for rank in range(case.ranks)])
+            put_away(paths_of(self.directory, number, case, "io"), self.keep)
         return result
 
     def _done(self, number, case, paths):
@@ -192,18 +192,10 @@ class _Run:
         except (InputError, FileNotFoundError):
             return None
         result = self._result(number, case, DONE, outputs=outputs)
-        self._put_away(paths)
+        put_away(paths, self.keep)
         if case.monitor:
-            self._put_away([path.with_suffix(".mon") for path in paths])
+            put_away([path.with_suffix(".mon") for path in paths], self.keep)
         return result
-
-    def _put_away(self, paths):
-        """Files that have been read are kept elsewhere or removed: many cases leave many."""
-        for path in paths:
-            if self.keep is None:
-                os.unlink(path)
-            else:
-                shutil.move(path, Path(self.keep) / os.path.basename(path))
 
     def _hung(self, number, case, hang):
         log = self.mpirun.said()

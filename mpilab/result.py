@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -115,6 +116,16 @@ def read_ranks(directory, number, case):
 def paths_of(directory, number, case, kind):
     """The files of one kind that a case leaves: a path for each rank."""
     return [f"{directory}/{number}.{rank}.{kind}" for rank in range(case.ranks)]
+
+
+def put_away(paths, keep):
+    """Move files that have been read into the directory `keep`, or remove them where that is None:
+    many cases leave many."""
+    for path in paths:
+        if keep is None:
+            os.unlink(path)
+        else:
+            shutil.move(path, f"{keep}/{os.path.basename(path)}")
 
 
 def _read(path):

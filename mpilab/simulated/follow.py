@@ -28,6 +28,7 @@ from mpilab.result import (
     blame,
     gather,
     paths_of,
+    put_away,
     read_ranks,
     signal_name,
 )
@@ -146,11 +147,8 @@ class Run:
         except (InputError, FileNotFoundError):
             return None
         result = self._result(number, case, DONE, outputs=outputs)
-        for path in (*paths, *(rank.path for rank in result.ranks if rank is not None)):
-            if self.keep is None:
-                os.unlink(path)
-            else:
-                shutil.move(path, f"{self.keep}/{os.path.basename(path)}")
+        recorded = [rank.path for rank in result.ranks if rank is not None]
+        put_away([*paths, *recorded], self.keep)
         return result
 
     def _result(self, number, case, outcome, **more):
