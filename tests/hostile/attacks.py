@@ -60,7 +60,10 @@ def attacks():
     for name, make in inspect.getmembers(handed_in, inspect.isfunction):
         if make.__module__ == "handed_in" and make.__doc__ and "Tries: " in make.__doc__:
             found.append(_attack(name, WHOLE, make.__doc__, make))
-    return {attack.name: attack for attack in found}
+    by_name = {attack.name: attack for attack in found}
+    if len(by_name) < len(found):
+        raise ValueError("two attacks have the same name: the first would never be handed in")
+    return by_name
 
 
 def _of_text(name, exercise, text):

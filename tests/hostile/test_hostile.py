@@ -106,7 +106,7 @@ def graded(tmp_path_factory):
             hand_in(attack, handed_in, context)
         before = machine()
         try:
-            report = grade(handed_in, LAB, folder / "out", root=course, jobs=2, progress=False)
+            report = grade(handed_in, LAB, folder / "out", root=course, jobs=4, progress=False)
             after = machine()
             kept = {path: Path(path).read_text(encoding="utf-8") for path in canaries}
         finally:
