@@ -70,6 +70,13 @@ class Allocation:
         ]
         self.description = Description(self.name, "", tuple(hosts))
 
+    def __enter__(self):
+        """The nodes are there already, and remain when the block ends: they are Slurm's."""
+        return self
+
+    def __exit__(self, *_):
+        pass
+
     def _ask(self):
         """{node: (what it calls itself, its group)}. Raises as the class does."""
         probe = self.directory / f".mpilab-seen-{secrets.token_hex(6)}"

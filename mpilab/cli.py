@@ -75,7 +75,7 @@ def _parser():
         "--jobs",
         type=positive,
         metavar="N",
-        help="submissions at a time (default: one more than there are cores)",
+        help="notebooks and answers at a time (default: one more than there are cores)",
     )
     grade.add_argument(
         "--unsafe-no-sandbox",

@@ -1,33 +1,36 @@
-"""Measure kernels on emulated hosts, learn rules from it, and tell what rules lose."""
+"""Measure kernels on a cluster, learn rules from it, and tell what rules lose."""
 
 from datetime import date
 
 import numpy as np
 
 from mpilab import decisions
+from mpilab.allocation import SLURM
 from mpilab.bench import machine
-from mpilab.descriptions import read
-from mpilab.emulated import EmulatedHosts
+from mpilab.cluster.location import hosts_of
 from mpilab.onhosts import time_on
+from mpilab.orders import order
 
 
 def measure(cluster, *, collectives, sizes, orders=("seq", "rr", "shuffled"), ppn=None,
             repetitions=7, progress=True):  # fmt: skip
     """Time all kernels of the collectives, Open MPI's own too, on a cluster; list of Timed.
 
-    cluster  a description (mpilab.descriptions.read) or its name.
+    cluster  a Description or the name of one, whose hosts are emulated; "slurm": the nodes of the
+             job that this runs in, their tasks as slots and their switches as groups.
     sizes    bytes, see mpilab.onhosts.time_on.
     orders   of the ranks (mpilab.orders).
     ppn      ranks a host, see Description.part: list of int; by default all its slots.
 
     Raises InputError, before anything is measured, for more ranks a host than any has slots.
     """
-    described = read(cluster) if isinstance(cluster, str) else cluster
-    found = []
-    for part in [described.part(ppn=number) for number in ppn or [None]]:
-        with EmulatedHosts(part) as hosts:
+    chosen, found = hosts_of(cluster), []
+    parts = [chosen.description.part(ppn=number) for number in ppn or [None]]
+    with chosen as hosts:
+        for part in parts:
+            placed = {name: order(part, name) for name in orders}
             for collective in collectives:
-                found += time_on(hosts, collective, sizes=tuple(sizes), orders=tuple(orders),
+                found += time_on(hosts, collective, sizes=tuple(sizes), orders=placed,
                                  repetitions=repetitions, progress=progress)  # fmt: skip
     return found
 
@@ -35,8 +38,9 @@ def measure(cluster, *, collectives, sizes, orders=("seq", "rr", "shuffled"), pp
 def remark(cluster, found):
     """Where rules come from, for the head of their file."""
     repetitions = len(found[0].seconds) if found else 0
+    where = "the nodes of a Slurm job" if cluster == SLURM else f"the emulated cluster {cluster}"
     return (
-        f"Learned on the emulated cluster {cluster}, {date.today()}, medians of {repetitions}\n"
+        f"Learned on {where}, {date.today()}, medians of {repetitions}\n"
         f"repetitions, on {machine()}."
     )
 

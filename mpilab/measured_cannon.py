@@ -1,6 +1,7 @@
 """Cannon's algorithm in its stages, timed over sizes and ranks: the file that lab 05 shows.
 
     python -m mpilab.measured_cannon [data/cannon-scaling.csv [REPETITIONS]]   measure, and write it
+    python -m mpilab.measured_cannon mine.csv 3 --sizes 2048,4096 --ranks 4,9,16
 
 Each row is one phase of one run (mpilab.matrices.cannon). The files have just been written, so that
 the page cache has them: what is measured is the program, not a disk.
@@ -15,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from mpilab import published_csv
-from mpilab.errors import InputError
+from mpilab.errors import InputError, MpilabError
 from mpilab.matrices import cannon, making
 
 MEASURED_CSV = published_csv.DATA / "cannon-scaling.csv"
@@ -40,14 +41,15 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
     All combinations come once, then again: what changes on the machine meanwhile meets all alike.
     All of SIZES and RANKS thirty times takes about five minutes.
 
-    Raises InputError for what cannot be run, MpilabError for a run that breaks down.
+    Raises InputError for what cannot be run, MpilabError for a run that breaks down, or whose C is
+    not, bit by bit, that of the first run with matrices of this size.
     """
     from mpilab.bench import machine
 
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
     about = datetime.now(UTC).date().isoformat(), machine()
-    rows = []
+    rows, first = [], {}
     with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
         operands = {(n, kind): _operands(Path(folder), n, kind, seed)
                     for n in sizes for kind in {kind for _, kind in ways}}  # fmt: skip
@@ -55,6 +57,8 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
                 for n in sizes for size in ranks for way in ways]  # fmt: skip
         for n, size, stage, kind, number in tqdm(todo, disable=not progress, unit="run"):
             done = cannon.run(stage, size, *operands[n, kind])
+            mine = f"stage {stage} with {kind} files on {size} ranks", done.digest
+            _check_same(n, first.setdefault(n, mine), mine)
             in_mpi = done.mpi_seconds.mean(axis=0).round(7).tolist()
             for (phase, seconds), spent in zip(done.seconds.items(), in_mpi, strict=True):
                 rows.append((*about, stage, kind, size, n, number, phase, spent, seconds))
@@ -66,6 +70,16 @@ def _operands(folder, n, kind, seed):
     for number, file in enumerate(files):
         making.make(file, n, n, seed=seed + number, text=kind == TEXT)
     return files
+
+
+def _check_same(n, first, second):
+    """MpilabError where two runs, each (what was run, digest of C), have another C."""
+    if first[1] != second[1]:
+        told = [f"{words}: {digest[:16]}…" for words, digest in (first, second)]
+        raise MpilabError(
+            f"Cannon, {n} x {n}: C differs, by its SHA-256: {'; '.join(told)}. All stages on all "
+            "grids have to write the same file: run tests/src_c/test_cannon.py"
+        )
 
 
 def io_share(rows):
@@ -87,13 +101,24 @@ def write(rows, path=MEASURED_CSV):
 
 
 def main(arguments=None):
-    """Measure all of SIZES and RANKS, and write the file."""
+    """Measure all sizes and numbers of ranks, and write the file."""
+    from mpilab.commands.arguments import positive
+
+    def numbers(text):
+        return tuple(positive(word) for word in text.split(","))
+
+    sizes, ranks = (",".join(map(str, usual)) for usual in (SIZES, RANKS))
     parser = argparse.ArgumentParser(prog="python -m mpilab.measured_cannon")
     parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
     parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS,
                         help=f"default: {REPETITIONS}")  # fmt: skip
+    parser.add_argument("--sizes", type=numbers, default=sizes, metavar="N,N",
+                        help=f"rows of the matrices (default: {sizes})")  # fmt: skip
+    parser.add_argument("--ranks", type=numbers, default=ranks, metavar="P,P",
+                        help=f"square numbers (default: {ranks})")  # fmt: skip
     options = parser.parse_args(arguments)
-    write(measure(repetitions=options.repetitions, progress=True), options.file)
+    rows = measure(options.sizes, options.ranks, repetitions=options.repetitions, progress=True)
+    write(rows, options.file)
 
 
 if __name__ == "__main__":

@@ -12,15 +12,13 @@ about a minute.
 
 import argparse
 import subprocess
-from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import numpy as np
 from tqdm import tqdm
 
 from mpilab import build, published_csv
-from mpilab.allocation import SLURM, Allocation
-from mpilab.cluster.location import placed
+from mpilab.cluster.location import hosts_of, placed
 from mpilab.distances.measure import parse
 from mpilab.errors import InputError, MpilabError
 from mpilab.programs import Said, end_family, trouble
@@ -57,19 +55,11 @@ def measure(cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=F
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
     about = datetime.now(UTC).date().isoformat(), machine()
     rows = []
-    with _hosts(cluster) as hosts:
+    with hosts_of(cluster) as hosts:
         for level, pair in tqdm(pairs(hosts.description).items(), disable=not progress):
             said = _run(hosts, pair, [str(repetitions), *map(str, sizes)], level, limit)
             rows += [(*about, hosts.description.name, level, *row) for row in parse(said)]
     return np.array(rows, ROW)
-
-
-def _hosts(cluster):
-    if cluster == SLURM:
-        return nullcontext(Allocation())
-    from mpilab.emulated import EmulatedHosts
-
-    return EmulatedHosts(cluster)
 
 
 def pairs(description):

@@ -30,7 +30,7 @@ def kernels(collective):
 def time_on(hosts, collective, *, names=None, sizes=(16384,), orders=("rr",), ranks=None, seed=1,
             repetitions=7, warmup=1, budget=0, library=None, progress=True,
             limit=LIMIT_S):  # fmt: skip
-    """Time kernels on EmulatedHosts that are up; list of Timed.
+    """Time kernels on EmulatedHosts that are up, or on the nodes of an Allocation; list of Timed.
 
     names    kernels as in Timed; by default all of `kernels(collective)`.
     sizes    bytes; reductions add up ints, so multiples of 4.

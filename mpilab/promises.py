@@ -70,17 +70,27 @@ def promises(collective, *, ranks=(2, 4, 8), count=1000, segment=0, fanout=0, ra
             Case(collective, number, function=kernel, **shape) for kernel in kernels_of(collective)
         ]
     found = []
-    for result in run_cases(need(KERNELS), "", made, limit=LIMIT_S):
+    for case, recorded in counted(made):
+        cost = read_cost_of(case.function) if about.reads else cost_of(case.function)
+        numbers = tuple(recorded[name] for name in quantities(collective))
+        found.append(Promise(case.function, case.ranks, cost.at(case), numbers))
+    return found
+
+
+def counted(cases):
+    """Run cases that name their kernels; what recordings show: list of (Case, {quantity: int}).
+
+    Raises InputError where a kernel did not come to its end.
+    """
+    found = []
+    for result in run_cases(need(KERNELS), "", cases, limit=LIMIT_S):
         case, recording = result.case, result.recording
         if result.outcome != DONE or not recording.complete:
             raise InputError(
                 f"{case.function} with {case.describe()}: {result.outcome}; "
                 f"'mpilab run {case.function} --ranks {case.ranks}' says more"
             )
-        cost = read_cost_of(case.function) if about.reads else cost_of(case.function)
-        recorded = counts(recording, case.levels)
-        counted = tuple(recorded[name] for name in quantities(collective))
-        found.append(Promise(case.function, case.ranks, cost.at(case), counted))
+        found.append((case, counts(recording, case.levels)))
     return found
 
 

@@ -5,11 +5,13 @@ with OMPIO and once with ROMIO (mpilab.openmpi.mpi_io). Which of both an MPI pro
 when it starts, so there is an mpirun for each.
 """
 
+import tempfile
 from dataclasses import dataclass
 
 import numpy as np
 
 from mpilab import openmpi
+from mpilab.allocation import shared_folder
 from mpilab.build import KERNELS, need
 from mpilab.comparison import compare
 from mpilab.errors import InputError, MpilabError
@@ -17,6 +19,7 @@ from mpilab.expected import GUARD_BYTES
 from mpilab.harness import Case
 from mpilab.launch import run_cases
 from mpilab.models.file_access import STORAGE, modelled
+from mpilab.recording import NONE
 from mpilab.result import DONE
 
 OMPIO, ROMIO = "ompio", "romio"
@@ -57,6 +60,8 @@ class Account:
 
     requests, bytes   how many, and for how many bytes; `largest` is the largest request.
     most_requests     of the rank that has most; `asking` is the number of ranks that have any.
+    read_calls        what the system counts by itself (syscr of /proc/self/io): at least the
+                      requests, and a few for pipes and sockets; None where it does not tell.
     memory            bytes that the rank which needs most held beyond what it held before; None
                       where the system does not tell. Linux is exact to some hundred KiB.
     modelled          {name of STORAGE: seconds} that these requests would take there.
@@ -69,6 +74,7 @@ class Account:
     largest: int
     most_requests: int
     asking: int
+    read_calls: int | None
     memory: int | None
     modelled: dict
     seconds: tuple = ()
@@ -98,8 +104,8 @@ def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
         cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=True, requests=True)
                  for reader in mine]  # fmt: skip
         for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
-            parts = _parts(result.case) if parts is None else parts
-            _check(reader, result, parts)
+            parts = parts_of(result.case) if parts is None else parts
+            check(reader, result, parts)
             found[reader] = _account(reader, result.access)
     return [found[reader] for reader in readers]
 
@@ -159,9 +165,15 @@ def _case(reader, matrix, ranks, buffer, aggregators, **more):
 
 
 def _run(cases, mpi_io):
+    """Results of cases that all have the same number of aggregators."""
     if not cases:
         return []
-    results = run_cases(need(KERNELS), "", cases, settings=openmpi.mpi_io(mpi_io), limit=LIMIT_S)
+    aggregators = cases[0].aggregators
+    with tempfile.TemporaryDirectory(prefix="mpilab-hints-", dir=shared_folder()) as folder:
+        settings = openmpi.mpi_io(mpi_io)
+        if mpi_io == ROMIO and aggregators:  # it does not heed those that read_view_all gives it
+            settings |= openmpi.romio_hints(f"{folder}/hints", aggregators=aggregators)
+        results = run_cases(need(KERNELS), "", cases, settings=settings, limit=LIMIT_S)
     for result in results:
         if result.outcome != DONE or any(output.returned for output in result.outputs):
             said = result.hang or result.detail or "it returned an error"
@@ -173,7 +185,7 @@ def _run(cases, mpi_io):
     return results
 
 
-def _parts(case):
+def parts_of(case):
     """The part of each rank that a case should read, as bits: list of uint64 [rows, columns]."""
     about = case.distribution
     elements = case.elements().reshape(about.rows, about.columns)
@@ -181,9 +193,9 @@ def _parts(case):
             for rank in range(case.ranks)]  # fmt: skip
 
 
-def _check(reader, result, parts):
-    """MpilabError where a rank has not its part. `compare` looks at each single byte, which takes
-    long for so many: it is asked what is wrong."""
+def check(reader, result, parts):
+    """MpilabError where a rank has not its part, of `parts_of` the case. `compare` looks at each
+    single byte, which takes long for so many: it is asked what is wrong."""
     for output, part in zip(result.outputs, parts, strict=True):
         data = output.received[GUARD_BYTES:-GUARD_BYTES].view(np.uint64)
         if not np.array_equal(data, part.reshape(-1)):
@@ -193,6 +205,7 @@ def _check(reader, result, parts):
 
 def _account(reader, access):
     requests, volume, largest = access.counts()
+    read_calls = access.calls[:, -1]["syscr"]
     memory = access.memory()
     return Account(
         reader,
@@ -201,6 +214,7 @@ def _account(reader, access):
         largest=int(largest.max()),
         most_requests=int(requests.max()),
         asking=int((requests > 0).sum()),
+        read_calls=None if (read_calls == NONE).any() else int(read_calls.sum()),
         memory=None if memory is None else int(memory.max()),
         modelled={name: modelled(access.requests, name) for name in STORAGE},
     )

@@ -60,6 +60,35 @@ def lock(folder, exclusive):
     return running
 
 
+def skip(why, owed=True):
+    """Skip the test; but under CI=true fail it where set-up `owed` what is missing."""
+    if owed and os.environ.get("CI", "").lower() in ("1", "true", "yes"):
+        pytest.fail(why)
+    pytest.skip(f"NOT TESTED: {why}")
+
+
+@pytest.fixture(scope="session")
+def no_hosts():
+    """A function: skip the test for a reason why there are no emulated hosts; but fail it under
+    CI=true for root, who may make namespaces wherever CI runs."""
+
+    def give_up(reason):
+        skip(f"no emulated hosts on this machine: {reason}", owed=os.geteuid() == 0)
+
+    return give_up
+
+
+@pytest.fixture(scope="session")
+def namespaces(no_hosts):
+    """The Capabilities of this machine; without namespaces as `no_hosts`."""
+    from mpilab.emulated import probe
+
+    found = probe()
+    if found.namespaces == "none":
+        no_hosts(found.reason)
+    return found
+
+
 @pytest.fixture
 def require_tool():
     """A function: the path of a program, by name; several names are tried in turn.
@@ -72,12 +101,9 @@ def require_tool():
             path = shutil.which(name)
             if path is not None:
                 return path
-        message = (
+        skip(
             f"{' or '.join(names)}: not found on PATH; 'make test' run by root installs what tests "
             "need, or see tools/packages.py for the Debian package"
         )
-        if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
-            pytest.fail(message)
-        pytest.skip(message)
 
     return find

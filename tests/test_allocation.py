@@ -3,11 +3,13 @@ tests/slurm."""
 
 import pytest
 
-from mpilab import allocation, openmpi
+from mpilab import allocation, decisions, learning, openmpi
 from mpilab.allocation import Allocation, tasks_per_node
+from mpilab.cli import main
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import ClusterError, InputError, SetupError
-from mpilab.places import Place
+from mpilab.places import Levels, Place
+from mpilab.timed import Timed
 
 SCONTROL = """#!/bin/sh
 case $2 in
@@ -113,6 +115,33 @@ def test_a_cluster_finds_the_job_s_nodes_where_it_is_told_to(job, monkeypatch):
     monkeypatch.setenv("MPILAB_HOSTS", "all")
     with pytest.raises(InputError, match="MPILAB_HOSTS='all': only 'slurm' is known"):
         Cluster(4)
+
+
+def test_rules_are_learned_on_the_job_s_nodes_and_their_switches(job, monkeypatch, tmp_path):
+    measured = []
+
+    def timed(hosts, collective, *, sizes, orders, **_):
+        assert isinstance(hosts, Allocation)
+        measured.extend(orders.items())
+        return [
+            Timed(collective, f"{collective}_{kernel}", name,
+                  Levels(hosts.description.places(names)), size, (seconds,) * 2)
+            for name, names in orders.items() for size in sizes
+            for kernel, seconds in (("node_group", 1e-3), ("binomial", 2e-3))
+        ]  # fmt: skip
+
+    monkeypatch.setattr(learning, "time_on", timed)
+    out = tmp_path / "my.rules"
+    assert main(["learn", "slurm", "--collectives", "bcast", "--sizes", "64", "--orders", "seq,rr",
+                 "--ppn", "1,2", "--no-progress", "-o", str(out)]) == 0  # fmt: skip
+    assert measured == [
+        ("seq", ["c1", "c2", "c3"]), ("rr", ["c1", "c2", "c3"]),
+        ("seq", ["c1", "c1", "c2", "c2", "c3"]), ("rr", ["c1", "c2", "c3", "c1", "c2"]),
+    ]  # fmt: skip
+    assert {rule.kernel for rule in decisions.read(out)} == {"bcast_node_group"}
+    assert "the nodes of a Slurm job" in out.read_text()
+    with pytest.raises(InputError, match="ppn=3: slurm job 17 has 2"):
+        learning.measure("slurm", collectives=["bcast"], sizes=[64], ppn=[3])
 
 
 def test_outside_of_a_job_it_says_how_to_get_one(monkeypatch):

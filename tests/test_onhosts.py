@@ -4,7 +4,7 @@ import pytest
 
 from mpilab import decisions, learning
 from mpilab.cli import main
-from mpilab.emulated import EmulatedHosts, probe
+from mpilab.emulated import EmulatedHosts
 from mpilab.errors import InputError, MpilabError
 from mpilab.onhosts import kernels, time_on
 from mpilab.orders import places_of
@@ -16,10 +16,7 @@ RR = Levels(places_of("2x2x2 rr"))
 
 
 @pytest.fixture(scope="module")
-def hosts():
-    found = probe()
-    if found.namespaces == "none":
-        pytest.skip(f"NOT TESTED: no emulated hosts on this machine: {found.reason}")
+def hosts(namespaces):
     with EmulatedHosts("two-groups") as up:
         yield up
 
@@ -65,7 +62,7 @@ def test_rules_are_learned_on_a_cluster_and_tell_what_they_lose(tmp_path, capsys
 
 
 def test_more_ranks_a_host_than_slots_are_refused_before_anything_is_measured(monkeypatch):
-    monkeypatch.setattr(learning, "EmulatedHosts", None)  # to start them would be a TypeError
+    monkeypatch.setattr(EmulatedHosts, "up", None)  # to start them would be a TypeError
     with pytest.raises(InputError, match=r"ppn=3: two-groups has 2; take 1 to 2"):
         learning.measure("two-groups", collectives=["bcast"], sizes=[64], ppn=[1, 3])
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from mpilab.build import KERNELS
-from mpilab.emulated import probe
 from mpilab.errors import InputError
 from mpilab.remapping import measured
 
@@ -62,9 +61,7 @@ def test_in_the_slowest_order_the_hosts_of_each_parent_and_child_differ():
 
 
 @pytest.mark.slow
-def test_measuring_times_all_points_also_of_a_kernel_of_ones_own():
-    if probe().namespaces == "none":
-        pytest.skip(f"NOT TESTED: no emulated hosts on this machine: {probe().reason}")
+def test_measuring_times_all_points_also_of_a_kernel_of_ones_own(namespaces):
     rows = measured.measure([64], 2, own={"allgather_ring_remapped": KERNELS})
     found = points(rows)
     assert set(found) == wanted([64]) and set(found.values()) == {2}

@@ -55,6 +55,19 @@ def locate(n, hosts, order, seed):
     return len(names), placed(hosts, names, order)
 
 
+def hosts_of(cluster):
+    """The hosts of a cluster, for a `with` block: EmulatedHosts that come and go with it, from a
+    Description or the name of one, or for "slurm" the Allocation of the job that this runs in.
+
+    Raises SetupError outside of a job, InputError for a description that cannot be read.
+    """
+    if cluster == allocation.SLURM:
+        return allocation.Allocation()
+    from mpilab.emulated import EmulatedHosts
+
+    return EmulatedHosts(cluster)
+
+
 def placed(hosts, names, order=""):
     """The location of ranks on EmulatedHosts or on the nodes of an Allocation; see OnHosts."""
     kind = InAllocation if isinstance(hosts, allocation.Allocation) else OnHosts

@@ -1,6 +1,7 @@
 """`mpilab costs bcast`: what the kernels' headers promise, beside what recordings show.
 
-Of a bcast, rounds, messages and bytes; of a read, requests to the file and bytes.
+Of a bcast, rounds, messages and bytes, or with --places, bytes between nodes and between groups; of
+a read, requests to the file and bytes.
 """
 
 
@@ -12,7 +13,10 @@ def add(commands):
         "headers, and as recorded",
     )
     costs.add_argument("collective", help="e.g. bcast, or 'all'")
-    costs.add_argument("--ranks", default="2,4,8", metavar="P,P", help="default: 2,4,8")
+    costs.add_argument("--ranks", metavar="P,P", help="default: 2,4,8")
+    costs.add_argument("--places", metavar="WORDS",
+                       help="where the ranks pretend to be, e.g. 'four-groups rr' or '2x2x4 "
+                       "shuffled 7': show what crosses between nodes and groups")  # fmt: skip
     costs.add_argument("--count", type=int, default=1000, metavar="N",
                        help="ints of a block, or of the whole message of a bcast, reduce or "
                        "allreduce (default: 1000)")  # fmt: skip
@@ -36,10 +40,12 @@ def call(options):
     from mpilab.promises import as_text, promises
     from mpilab.sweeps.sizes import bytes_of, ranks_of
 
+    if options.places:
+        return _crossings(options)
     names = list(COLLECTIVES) if options.collective == "all" else [options.collective]
     rows = []
     for name in names:
-        rows += promises(name, ranks=ranks_of(options.ranks), count=options.count,
+        rows += promises(name, ranks=ranks_of(options.ranks or "2,4,8"), count=options.count,
                          segment=bytes_of(options.segment), fanout=options.fanout,
                          radix=options.radix, root=options.root, matrix=options.matrix,
                          buffer=bytes_of(options.buffer),
@@ -47,4 +53,27 @@ def call(options):
     print(as_text(rows))
     broken = sum(not row.kept for row in rows)
     print(f"\n{len(rows) - broken} of {len(rows)} as the header says")
+    return 1 if broken else 0
+
+
+def _crossings(options):
+    """Print what crosses; 1 where it is not what a header says."""
+    from mpilab.crossings import as_text, crosses, crossings
+    from mpilab.errors import InputError
+    from mpilab.expected import COLLECTIVES
+    from mpilab.sweeps.sizes import bytes_of
+
+    if options.ranks:
+        raise InputError("costs: --places says how many ranks there are; leave --ranks out")
+    every = options.collective == "all"
+    rows = []
+    for name in filter(crosses, COLLECTIVES) if every else [options.collective]:
+        rows += crossings(name, options.places, count=options.count,
+                          segment=bytes_of(options.segment), fanout=options.fanout,
+                          radix=options.radix, root=options.root)  # fmt: skip
+    print(as_text(rows))
+    told = [row for row in rows if row.known]
+    broken = sum(not row.kept for row in told)
+    print(f"\n{len(told) - broken} of {len(told)} as the header says; the others' headers say "
+          "nothing")  # fmt: skip
     return 1 if broken else 0

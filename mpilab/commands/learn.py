@@ -1,4 +1,4 @@
-"""`mpilab learn`: time our kernels on emulated hosts, and write rules that choose the fastest."""
+"""`mpilab learn`: time our kernels on a cluster, and write rules that choose the fastest."""
 
 import argparse
 from pathlib import Path
@@ -10,6 +10,9 @@ many ranks, ranks a host, groups and bytes. The rules go to a file that COLLECTI
 
     mpilab learn four-groups -o my.rules
     MPILAB_RULES=my.rules mpirun ...
+
+The hosts of a description are emulated on this machine. 'mpilab learn slurm -o my.rules' in a Slurm
+job measures on its nodes; their groups are the switches that Slurm knows.
 """
 
 
@@ -19,7 +22,8 @@ def add(commands):
         "learn", help="learn which kernel to use on a cluster", description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument("cluster", metavar="CLUSTER", help="a description, e.g. four-groups")
+    parser.add_argument("cluster", metavar="CLUSTER",
+                        help="a description, e.g. four-groups, or slurm")  # fmt: skip
     parser.add_argument("--collectives", default=COLLECTIVES, metavar="NAMES",
                         help=f"default: {COLLECTIVES}")  # fmt: skip
     parser.add_argument("--sizes", default="64,16K,256K", metavar="64,16K",

@@ -5,10 +5,14 @@ from statistics import median
 
 DESCRIPTION = """\
 Let each of the kit's readers read the same matrix, and show what it asks the operating system for
-(all ranks together), the memory of the rank that needs most, its time here, and the time that the
-same requests would take on other storage, by a model (mpilab.models.file_access).
+(all ranks together), what the system counts by itself, the memory of the rank that needs most, its
+time here, and the time that the same requests would take on other storage, by a model
+(mpilab.models.file_access).
 """
 EPILOG = """\
+Read calls are a cross-check, what /proc/self/io counts: at least the requests, and maybe a few
+more, as pipes and sockets count too.
+
 Small requests look cheap where the file is in the page cache. --cold throws it out before each
 call; that needs a file system on a disk below TMPDIR, and the virtual disk of a virtual machine may
 still be in its host's memory.
@@ -32,7 +36,8 @@ def add(commands):
                         help="what one request is for at most, e.g. 1M (default: each one's own); "
                         "MPI-IO takes it as a hint")  # fmt: skip
     parser.add_argument("--aggregators", type=int, default=0, metavar="A",
-                        help="ranks that read for all (default: each one's own)")  # fmt: skip
+                        help="ranks that read for all (default: each one's own); MPI-IO takes "
+                        "it as a hint, ROMIO from a file")  # fmt: skip
     parser.add_argument("--repetitions", type=int, default=3, metavar="N",
                         help="timed calls of each; 0: count only (default: 3)")  # fmt: skip
     parser.add_argument(
@@ -90,15 +95,15 @@ def as_text(accounts):
     from mpilab.plots.style import byte_size, duration
 
     lines = [
-        "| reader | requests | most of a rank | ranks that ask | bytes | largest | memory | time | "
-        + " | ".join(f"on a {name}" for name in STORAGE)
-        + " |",
-        "|---" + 7 * "|---:" + len(STORAGE) * "|---:" + "|",
+        "| reader | requests | most of a rank | ranks that ask | bytes | largest | read calls "
+        "| memory | time | " + " | ".join(f"on a {name}" for name in STORAGE) + " |",
+        "|---" + 8 * "|---:" + len(STORAGE) * "|---:" + "|",
     ]
     for one in accounts:
         cells = [
             one.reader.name, f"{one.requests:,}", f"{one.most_requests:,}", str(one.asking),
             byte_size(one.bytes), byte_size(one.largest),
+            "unknown" if one.read_calls is None else f"{one.read_calls:,}",
             "unknown" if one.memory is None else byte_size(one.memory),
             duration(median(one.seconds)) if one.seconds else "not timed",
             *(duration(one.modelled[name]) for name in STORAGE),

@@ -25,7 +25,7 @@ def add(commands):
     parser.add_argument(
         "--again", action="store_true", help="also where the rubric has not changed"
     )
-    parser.add_argument("--jobs", type=positive, metavar="N", help="submissions at a time")
+    parser.add_argument("--jobs", type=positive, metavar="N", help="answers at a time")
     parser.add_argument(
         "--unsafe-no-sandbox", action="store_true", help="run submissions with your own rights"
     )

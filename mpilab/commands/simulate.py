@@ -14,11 +14,15 @@ def add(commands):
         help="flat-16x8 (hosts x ranks), groups-4x4x8, fat-tree-16x8, torus-4x4x4x8, "
         "dragonfly-4x4x2x8, or a cluster description such as four-groups (default: flat-4x4)",
     )  # fmt: skip
-    parser.add_argument("--ranks", type=int, metavar="P", help="default: all slots of the platform")
+    parser.add_argument("--ranks", type=int, metavar="P",
+                        help="default: all slots of the platform; more where each host takes as "
+                        "many: a multiple of the hosts, e.g. 1024 on fat-tree-16x8")  # fmt: skip
     parser.add_argument("--sizes", default="1K,64K", metavar="SIZES",
                         help="bytes of a block, e.g. 1K,64K or 1:1M (default: 1K,64K)")  # fmt: skip
     parser.add_argument("--order", default="seq", metavar="ORDER",
                         help="of the ranks: seq, rr, rr-groups, shuffled or random")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="of shuffled and random; default: 1")  # fmt: skip
     parser.add_argument("--root", type=int, default=0, metavar="R")
     parser.add_argument("--segment", default="0", metavar="BYTES", help="e.g. 4096 or 8K")
     parser.add_argument("--file", type=Path, metavar="FILE.c",
@@ -107,6 +111,7 @@ def _simulate(options):
 
     sizes, _ = sizes_of(options.sizes)
     where = platform(options.platform)
+    ranks = where.description.slots if options.ranks is None else options.ranks
     with tempfile.TemporaryDirectory(prefix="mpilab-simulated-") as folder:
         library = None
         if options.file is None:
@@ -122,18 +127,30 @@ def _simulate(options):
         build.kernels()
         began = time.monotonic()
         try:
-            rows = scaling(options.kernel, sizes, where, ranks=options.ranks, order=options.order,
-                           root=options.root, segment=bytes_of(options.segment),
-                           library=library)  # fmt: skip
+            rows = scaling(options.kernel, sizes, where, ranks=ranks, order=options.order,
+                           seed=options.seed, root=options.root,
+                           segment=bytes_of(options.segment), library=library)  # fmt: skip
         except WrongRun as wrong:
             print(wrong.run)
             return 1
-    print(f"{options.kernel} on {where.name}, {rows[0].ranks} ranks, {options.order}")
+    print(_head(options, where, ranks))
     print(as_text(rows))
     print(f"\nsimulated in {time.monotonic() - began:.1f} s")
     if options.csv:
         write(rows, options.csv)
     return 0
+
+
+def _head(options, where, ranks):
+    """What was simulated, in one line."""
+    from mpilab.orders import SEEDED
+
+    order = options.order + (f" with seed {options.seed}" if options.order in SEEDED else "")
+    hosts, slots = len(where.description.hosts), where.description.slots
+    more = ""
+    if ranks > slots:
+        more = f" ({ranks // hosts} on each of {hosts} hosts, which have {slots} slots in all)"
+    return f"{options.kernel} on {where.name}, {ranks} ranks{more}, {order}"
 
 
 def _source(file):

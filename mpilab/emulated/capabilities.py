@@ -18,8 +18,9 @@ RELAY = BUILD / "mpilab-relay"
 SYSTEM = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
 TOOLS = ("ip", "tc", "nsenter")
 INSTEAD = (
-    "On one host, 'mpilab run KERNEL --places ...' lets the ranks pretend to be on several; in "
-    "Docker, 'docker run --privileged' allows namespaces."
+    "On one host, 'mpilab run KERNEL --places ...' lets the ranks pretend to be on several, and "
+    "'mpilab simulate KERNEL --platform ...' simulates their times; in Docker, 'docker run "
+    "--privileged' allows namespaces."
 )
 
 

@@ -5,10 +5,8 @@ held up by the machine.
 """
 
 import compileall
-import os
-import queue
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,8 +25,8 @@ from mpilab.grading.execute import execute
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import trusted
-from mpilab.grading.sandbox import open_sandbox
 from mpilab.grading.submission import find_submissions, parse
+from mpilab.grading.workers import Pool, Workers
 from mpilab.judge import ungradable
 from mpilab.simulated import build as simulated
 from mpilab.verdict import MANUAL, SubmissionVerdict
@@ -113,29 +111,28 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
           share=None):  # fmt: skip
     """Grade all submissions of `lab` below `submissions` into the directory `out`; Report.
 
-    Leaves gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` submissions are
-    graded at a time. With share=(k, n) only the k-th of n shares is graded (see `part_of`), for
-    mpilab.grading.merge to put together. Raises InputError and SetupError before any work is done;
-    what goes wrong with one submission makes that one ungradable, with the reason.
+    Leaves gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` parts of the work
+    (mpilab.grading.workers) are done at a time. With share=(k, n) only the k-th of n shares is
+    graded (see `part_of`), for mpilab.grading.merge to put together. Raises InputError and
+    SetupError before any work is done; what goes wrong with one submission makes that one
+    ungradable, with the reason.
     """
     from tqdm.auto import tqdm
 
-    # A submission is idle now and then, when its lab waits for a deadlock to be noticed.
-    jobs = jobs or len(os.sched_getaffinity(0)) + 1
     started = time.monotonic()
     assignment = Assignment.load(lab, root)
     found = part_of(find_submissions(submissions, lab), share)
-    sandboxes = queue.SimpleQueue()
-    for slot in range(jobs):
-        sandbox = open_sandbox(unsafe=unsafe, slot=slot)
-        sandboxes.put(sandbox)
+    workers = Workers(jobs, unsafe=unsafe)
     prepare(assignment)
     out = Path(out)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
     with books.Gradebook(out / "gradebook.sqlite") as book:
         todo = [s for s in found if _standing(book, assignment, s) is None]
         with (
-            ThreadPoolExecutor(jobs) as pool,
+            # As many submissions are under way as there are parts done at a time: the next one's
+            # notebook starts its cluster while the referee is at work on the last one's answers.
+            Pool(workers.jobs) as pool,
+            workers,
             tqdm(
                 total=len(found),
                 initial=len(found) - len(todo),
@@ -144,14 +141,10 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
                 disable=not progress,
             ) as bar,
         ):
-            futures = [pool.submit(_grade_one, assignment, s, sandboxes, book, out) for s in todo]
-            try:
-                for future in as_completed(futures):
-                    future.result()
-                    bar.update()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            futures = [pool.submit(_grade_one, assignment, s, workers, book, out) for s in todo]
+            for future in as_completed(futures):
+                future.result()
+                bar.update()
         book.list_class(lab, {submission.student: "" for submission in found})
         verdicts = marks.in_order(effective(book, lab))
         notes = pages.refresh_pages(book, verdicts, out)
@@ -163,7 +156,7 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
         assignment,
         out,
         time.monotonic() - started,
-        sandbox.description,
+        workers.description,
         tuple(notes),
     )
 
@@ -208,14 +201,10 @@ def _standing(book, assignment, submission):
     return verdict
 
 
-def _grade_one(assignment, submission, sandboxes, book, out):
+def _grade_one(assignment, submission, workers, book, out):
     started = time.monotonic()
-    sandbox = sandboxes.get()
-    try:
-        keep = out / DIFFERENCES / submission.student
-        verdict, page = judge(assignment, submission, sandbox, keep=keep)
-    finally:
-        sandboxes.put(sandbox)
+    keep = out / DIFFERENCES / submission.student
+    verdict, page = judge(assignment, submission, workers, keep=keep)
     feedback = out / "feedback" / f"{submission.student}.html"
     write_whole(feedback, page)
     book.record(verdict, assignment.key(submission), feedback=str(feedback.relative_to(out)),
@@ -223,19 +212,19 @@ def _grade_one(assignment, submission, sandboxes, book, out):
                 submission=submission.digest)  # fmt: skip
 
 
-def _judged(referee, exercise, source, blank):
+def _judged(sandbox, keep, exercise, source, blank):
     """The referee's verdict. What the referee fails over, one answer made it fail over: nobody
     else's marks wait for that, and nobody loses points by it."""
     try:
-        return referee.judge(exercise, source, blank=blank)
+        return Referee(sandbox, keep).judge(exercise, source, blank=blank)
     except SetupError:
         raise
     except Exception as error:
         return ungradable(exercise, f"the grader failed: {type(error).__name__}: {error}")
 
 
-def judge(assignment, submission, sandbox, keep=None):
-    """(SubmissionVerdict, feedback page as HTML) of one submission.
+def judge(assignment, submission, workers, keep=None):
+    """(SubmissionVerdict, feedback page as HTML) of one submission, whose parts Workers do.
 
     keep   a directory for what the referee keeps (mpilab.grading.referee.Referee).
     """
@@ -255,31 +244,42 @@ def judge(assignment, submission, sandbox, keep=None):
                 for exercise in rubric.exercises
             ),
             str(error),
-            sandbox.description,
+            workers.description,
         )
         return verdict, render(verdict, lab_title=rubric.title)
 
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
-    referee = Referee(sandbox, keep)
-    verdicts = []
+    shown = workers.submit(_shown, notebook, rubric.parameters)  # first: it takes longest
+    judged = {}
     for exercise in rubric.exercises:
-        part = assignment.parts[exercise.id]
-        if exercise.id in refused:
-            verdict = ungradable(exercise, refused[exercise.id])
-            verdicts.append(replace(verdict, rubric=part))
-            continue
-        source = answers[exercise.id]
-        verdict = _judged(referee, exercise, source, is_blank(source, stubs[exercise.id]))
-        verdicts.append(replace(verdict, answer=source, rubric=part))
+        if exercise.id not in refused:
+            source = answers[exercise.id]
+            blank = is_blank(source, stubs[exercise.id])
+            judged[exercise.id] = workers.submit(_judged, keep, exercise, source, blank)
+    verdicts = [
+        replace(judged[exercise.id].result(), answer=answers[exercise.id])
+        if exercise.id in judged
+        else ungradable(exercise, refused[exercise.id])
+        for exercise in rubric.exercises
+    ]
     verdict = SubmissionVerdict(
-        submission.student, assignment.lab, tuple(verdicts), "", sandbox.description
+        submission.student,
+        assignment.lab,
+        tuple(replace(each, rubric=assignment.parts[each.exercise]) for each in verdicts),
+        "",
+        workers.description,
     )
-    try:
-        execution = execute(notebook, rubric.parameters, sandbox)
-        shown, note = execution.notebook, execution.note
-    except MpilabError as error:
-        shown, note = None, f"Your notebook could not be run: {error}"
+    executed, note = shown.result()
     return verdict, render(
-        verdict, notebook=shown, answers=answers, lab_title=rubric.title, note=note
+        verdict, notebook=executed, answers=answers, lab_title=rubric.title, note=note
     )
+
+
+def _shown(sandbox, notebook, parameters):
+    """(executed notebook or None, note): what a notebook shows when it is run."""
+    try:
+        execution = execute(notebook, parameters, sandbox)
+        return execution.notebook, execution.note
+    except MpilabError as error:
+        return None, f"Your notebook could not be run: {error}"

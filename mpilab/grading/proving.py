@@ -5,17 +5,15 @@ same, word for word.
 All answers go the way of a student's: the referee judges them in the sandbox.
 """
 
-import os
-import queue
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 
 from mpilab.build import ROOT
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.grading.grade import Assignment, prepare
 from mpilab.grading.referee import Referee
-from mpilab.grading.sandbox import open_sandbox
 from mpilab.grading.seeded import bugs_of, references_of
+from mpilab.grading.workers import Workers
 from mpilab.rubric import TEXT
 from mpilab.verdict import FAIL, MANUAL, PASS
 
@@ -90,35 +88,23 @@ def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, 
     assignment = Assignment.load(lab, root)
     answers = answers_of(assignment, exercise, root)
     prepare(assignment)
-    jobs = jobs or len(os.sched_getaffinity(0)) + 1
-    sandboxes = queue.SimpleQueue()
-    for slot in range(first_slot, first_slot + jobs):
-        sandboxes.put(open_sandbox(unsafe=unsafe, slot=slot))
 
-    def judged(answer):
-        sandbox = sandboxes.get()
-        try:
-            asked = assignment.rubric.exercise(answer.exercise)
-            return Referee(sandbox).judge(asked, answer.source, blank=answer.role == BLANK)
-        finally:
-            sandboxes.put(sandbox)
+    def judged(sandbox, answer):
+        asked = assignment.rubric.exercise(answer.exercise)
+        return Referee(sandbox).judge(asked, answer.source, blank=answer.role == BLANK)
 
     with (
-        ThreadPoolExecutor(jobs) as pool,
+        Workers(jobs, first_slot=first_slot, unsafe=unsafe) as workers,
         tqdm(
             total=runs * len(answers), desc=f"proving {lab}", unit="answer", disable=not progress
         ) as bar,
     ):
-        futures = {pool.submit(judged, answer): (run, number)
+        futures = {workers.submit(judged, answer): (run, number)
                    for run in range(runs) for number, answer in enumerate(answers)}  # fmt: skip
         verdicts = {}
-        try:
-            for future in as_completed(futures):
-                verdicts[futures[future]] = future.result()
-                bar.update()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        for future in as_completed(futures):
+            verdicts[futures[future]] = future.result()
+            bar.update()
     proved = tuple(
         compare(answer, [verdicts[run, number] for run in range(runs)])
         for number, answer in enumerate(answers)

@@ -6,10 +6,8 @@ same file, by the same grader, and by parts of the rubric that have not changed.
 of all exercises change with any word of a rubric; a verdict by older seeds stands.)
 """
 
-import os
-import queue
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,8 +18,8 @@ from mpilab.grading.answers import answer_cells, is_blank, transplant
 from mpilab.grading.effective import effective
 from mpilab.grading.grade import DIFFERENCES, Assignment, prepare
 from mpilab.grading.referee import Referee
-from mpilab.grading.sandbox import open_sandbox
 from mpilab.grading.submission import find_submissions, parse
+from mpilab.grading.workers import Workers
 from mpilab.judge import ungradable
 from mpilab.whole_file import write_whole
 
@@ -58,7 +56,6 @@ def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=F
     """
     from tqdm.auto import tqdm
 
-    jobs = jobs or len(os.sched_getaffinity(0)) + 1
     out, assignment = Path(out), Assignment.load(lab, root)
     asked = assignment.rubric.exercise(exercise)
     found = find_submissions(submissions, lab)
@@ -68,30 +65,21 @@ def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=F
         able = [s for s in found if s.student not in left]
         _refuse_other_changes(assignment, exercise, [runs[s.student] for s in able])
         todo = [s for s in able if again or runs[s.student].key != assignment.key(s)]
-        if todo:
-            prepare(assignment)
-        sandboxes = queue.SimpleQueue()
-        for slot in range(jobs if todo else 0):
-            sandboxes.put(open_sandbox(unsafe=unsafe, slot=slot))
         changes, notes = {}, []
-        with (
-            ThreadPoolExecutor(jobs) as pool,
-            tqdm(total=len(able), initial=len(able) - len(todo), desc=f"judging {exercise}",
-                 unit="submission", disable=not progress) as bar,
-        ):  # fmt: skip
-            futures = {
-                pool.submit(_again, assignment, asked, s, runs[s.student], sandboxes, book, out): s
-                for s in todo
-            }
-            try:
-                for future in as_completed(futures):
-                    student = futures[future].student
-                    changes[student], note = future.result()
-                    notes += [note] * bool(note)
-                    bar.update()
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        with tqdm(total=len(able), initial=len(able) - len(todo), desc=f"judging {exercise}",
+                  unit="submission", disable=not progress) as bar:  # fmt: skip
+            if todo:
+                prepare(assignment)
+                with Workers(jobs, unsafe=unsafe) as workers:
+                    futures = {
+                        workers.submit(_again, assignment, asked, s, runs[s.student], book, out): s
+                        for s in todo
+                    }
+                    for future in as_completed(futures):
+                        student = futures[future].student
+                        changes[student], note = future.result()
+                        notes += [note] * bool(note)
+                        bar.update()
         verdicts = marks.in_order(effective(book, lab))
         notes += pages.refresh_pages(book, verdicts, out)
     marks.write_csv(verdicts, out / "grades.csv", assignment.points)
@@ -129,15 +117,11 @@ def _refuse_other_changes(assignment, exercise, runs):
         )
 
 
-def _again(assignment, exercise, submission, run, sandboxes, book, out):
+def _again(sandbox, assignment, exercise, submission, run, book, out):
     """Judge, record and show one exercise of one student; ((points before, after), note)."""
     started = time.monotonic()
-    sandbox = sandboxes.get()
-    try:
-        keep = out / DIFFERENCES / submission.student
-        judged = _judge(assignment, exercise, submission, Referee(sandbox, keep))
-    finally:
-        sandboxes.put(sandbox)
+    keep = out / DIFFERENCES / submission.student
+    judged = _judge(assignment, exercise, submission, Referee(sandbox, keep))
     place = [each.exercise for each in run.verdict.exercises].index(exercise.id)
     parts = list(run.verdict.exercises)
     before, parts[place] = parts[place], judged

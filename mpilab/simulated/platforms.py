@@ -116,6 +116,29 @@ def platform(name, **speeds):
     return replace(found, description=replace(found.description, **links), **speeds)
 
 
+def holding(found, ranks):
+    """The Platform with slots for so many ranks: itself, or with more of them on each host.
+
+    There are more where the hosts take equal shares of the ranks: fat-tree-16x8 with 1024 ranks has
+    64 on each of its 16 hosts. What a message costs stays the same.
+
+    Raises InputError, with numbers that fit, where the shares are not equal.
+    """
+    description = found.description
+    hosts, slots = len(description.hosts), description.slots
+    if ranks <= slots:
+        return found
+    share, over = divmod(ranks, hosts)
+    if over:
+        fits = max(share, slots // hosts + 1) * hosts
+        raise InputError(
+            f"ranks={ranks}: there are {slots} slots on {hosts} hosts of {found.name}; take 1 to "
+            f"{slots}, or a multiple of {hosts}, e.g. {fits}"
+        )
+    taller = tuple(replace(host, slots=share) for host in description.hosts)
+    return replace(found, description=replace(description, hosts=taller))
+
+
 def _named(name):
     shaped = _SHAPED.fullmatch(name)
     if shaped is None or descriptions.find(name).is_file():

@@ -15,7 +15,7 @@ from mpilab.errors import InputError
 from mpilab.result import DONE, SKIPPED, Result
 from mpilab.simulated.build import tool
 from mpilab.simulated.follow import Run
-from mpilab.simulated.platforms import of_places
+from mpilab.simulated.platforms import holding, of_places
 from mpilab.simulated.platforms import platform as platform_of
 from mpilab.simulated.standing import standing
 
@@ -28,7 +28,8 @@ def simulate(library, function, cases, platform=None, *, order="seq", seed=1, gr
     """Simulate `cases` of `function` in `library` (mpilab.simulated.build); list of Result.
 
     platform   a Platform, Description or name (mpilab.simulated.platforms). Without one a case runs
-               on the platform of its own, on nodes as its `places` say, or on one host.
+               on the platform of its own, on nodes as its `places` say, or on one host. Its hosts
+               take more ranks than they have slots where all take as many (platforms.holding).
     order      on which hosts of the platform the ranks are: one of mpilab.orders.ORDERS (some have
                a `seed`), or a list with the name of each rank's host.
     groups     for each case the groups that it is in, as in mpilab.launch.run_cases.
@@ -112,4 +113,5 @@ def _where(case, platform, order, seed):
                 + (f", and {wrong[0]!r} is none of {found.name}" if wrong else "")
             )
         return found, names[: case.ranks]
+    found = holding(found, case.ranks)
     return found, tuple(orders.order(found.description, order, ranks=case.ranks, seed=seed))

@@ -50,11 +50,12 @@ class WrongRun(MpilabError):
         self.run = run
 
 
-def scaling(function, sizes, platform, *, ranks=None, order="seq", root=0, segment=0, library=None,
-            limit=600.0):  # fmt: skip
+def scaling(function, sizes, platform, *, ranks=None, order="seq", seed=1, root=0, segment=0,
+            library=None, limit=600.0):  # fmt: skip
     """Simulate a kernel with blocks of each of `sizes` bytes; list of Simulated.
 
-    platform, order   as in mpilab.simulated.simulate; ranks: default: every slot of the platform.
+    platform, order, seed   as in mpilab.simulated.simulate.
+    ranks             default: every slot of the platform.
     library           a program with the kernel (mpilab.simulated.build); default: the kit's.
     limit             seconds of real time for one size.
 
@@ -78,8 +79,8 @@ def scaling(function, sizes, platform, *, ranks=None, order="seq", root=0, segme
             Case(*shared, root=root, segment=segment, dump=compared),
             Case(*shared, root=root, segment=segment, dump=False, record=False, warmup=1),
         ]
-    results = simulate(library or kernels(), function, cases, found, order=order, limit=limit,
-                       groups=[("all",)] * len(cases))  # fmt: skip
+    results = simulate(library or kernels(), function, cases, found, order=order, seed=seed,
+                       limit=limit, groups=[("all",)] * len(cases))  # fmt: skip
     for result in results:
         run = KernelRun(function, result)
         if result.outcome != "done" or (result.case.dump and not run.right):

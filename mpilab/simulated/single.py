@@ -9,10 +9,10 @@ from mpilab.orders import places_of
 from mpilab.simulated.build import kernels
 from mpilab.simulated.platforms import platform as platform_of
 from mpilab.simulated.run import simulate
-from mpilab.simulated.standing import standing
+from mpilab.simulated.standing import words
 
 
-def run(function, *, platform=None, ranks=None, count=None, datatype=None, order="seq",
+def run(function, *, platform=None, ranks=None, count=None, datatype=None, order="seq", seed=1,
         library=None, places=(), **more):  # fmt: skip
     """Simulate a kernel once and return its KernelRun, with simulated times.
 
@@ -20,9 +20,10 @@ def run(function, *, platform=None, ranks=None, count=None, datatype=None, order
                `library` (mpilab.simulated.build.build).
     platform   a name such as "fat-tree-16x8", also with an order ("fat-tree-16x8 rr", see
                mpilab.simulated.standing), a Platform or a Description; default: one host.
-    ranks      default: every slot of the platform, as many as there are places, or 4.
+    ranks      default: every slot of the platform, as many as there are places, or 4. More than
+               slots where all hosts take as many.
     places     in place of a platform: as in mpilab.run.
-    count, …   as in mpilab.Case; `order` as in mpilab.simulated.simulate.
+    count, …   as in mpilab.Case; `order` and `seed` as in mpilab.simulated.simulate.
     """
     collective = function.partition("_")[0]
     if library is None:
@@ -32,13 +33,13 @@ def run(function, *, platform=None, ranks=None, count=None, datatype=None, order
         library = kernels()
     places = places_of(places) if isinstance(places, str) else tuple(places)
     if isinstance(platform, str) and " " in platform.strip():
-        platform, order = standing(platform)
+        platform, order, seed = words(platform)
     if ranks is None:
         slots = len(order) if not isinstance(order, str) else len(places) or 4
         ranks = slots if platform is None else platform_of(platform).description.slots
     count, datatype, _ = usual(collective, count, datatype)
     case = Case(collective, ranks, count, datatype, places=places, **more)
-    (result,) = simulate(library, function, [case], platform, order=order)
+    (result,) = simulate(library, function, [case], platform, order=order, seed=seed)
     return KernelRun(function, result)
 
 

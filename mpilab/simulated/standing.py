@@ -12,17 +12,22 @@ from mpilab.errors import InputError
 from mpilab.simulated.platforms import platform
 
 
-@cache
-def standing(text):
-    """(Platform, name of each rank's host as a tuple) of the words; InputError for others."""
+def words(text):
+    """(Platform, order, seed) of the words; InputError for others."""
     name, *rest = text.split() or [""]
     order, seed = (*rest, *("seq", "1")[len(rest) :])[:2]
     if len(rest) > 2 or not seed.isdecimal():
         raise InputError(
             f"platform {text!r}: write PLATFORM [ORDER [SEED]], e.g. 'groups-4x4x8 shuffled 7'"
         )
-    found = platform(name)
-    return found, tuple(orders.order(found.description, order, seed=int(seed)))
+    return platform(name), order, int(seed)
+
+
+@cache
+def standing(text):
+    """(Platform, name of each rank's host as a tuple) of the words; InputError for others."""
+    found, order, seed = words(text)
+    return found, tuple(orders.order(found.description, order, seed=seed))
 
 
 @cache

@@ -34,12 +34,12 @@ def test_stage_1_sends_sizes_and_blocks_from_rank_0_one_by_one():
                      timeline(run.recording).to_json())  # fmt: skip
 
 
-def test_stage_2_scatters_twice_and_gathers_once():
+def test_stage_2_broadcasts_the_sizes_scatters_twice_and_gathers_once():
     run = cannon.run(2, 4, A, B)
     for rank in range(4):
-        names = ("MPI_Scatter", "MPI_Gather", "MPI_Send", "MPI_Recv")
+        names = ("MPI_Bcast", "MPI_Scatter", "MPI_Gather", "MPI_Send", "MPI_Recv")
         found = [operations()[int(call["operation"])] for call in calls(run, rank, *names)]
-        assert found == ["MPI_Scatter", "MPI_Scatter", "MPI_Gather"]
+        assert found == ["MPI_Bcast", "MPI_Scatter", "MPI_Scatter", "MPI_Gather"]
 
 
 def test_stage_3_reads_and_writes_every_byte_once():

@@ -1,8 +1,12 @@
 """How the file of lab 05 with Cannon's timings is measured again."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from mpilab import measured_cannon
+from mpilab.errors import MpilabError
 from mpilab.matrices import cannon
 
 
@@ -12,7 +16,9 @@ def test_the_file_and_the_repetitions_may_be_left_out(words, monkeypatch, tmp_pa
     monkeypatch.setattr(measured_cannon, "REPETITIONS", 1)
     measure = measured_cannon.measure
     monkeypatch.setattr(
-        measured_cannon, "measure", lambda **more: measure((8,), (1,), ((3, "binary"),), **more)
+        measured_cannon,
+        "measure",
+        lambda sizes, ranks, **more: measure((8,), (1,), ((3, "binary"),), **more),
     )
     monkeypatch.chdir(tmp_path)
     measured_cannon.main(words)
@@ -20,3 +26,36 @@ def test_the_file_and_the_repetitions_may_be_left_out(words, monkeypatch, tmp_pa
     assert written.name == (words[0] if words else "usual.csv")
     rows = measured_cannon.read(written)
     assert len(rows) == (2 if len(words) == 2 else 1) * len(cannon.PHASES)
+
+
+def test_sizes_and_ranks_may_be_chosen(tmp_path, capsys):
+    file = tmp_path / "large.csv"
+    measured_cannon.main([str(file), "1", "--sizes", "8,12", "--ranks", "1,4"])
+    rows = measured_cannon.read(file)
+    found = np.unique(rows[["n", "ranks", "stage", "files"]]).tolist()
+    assert found == sorted(
+        (n, ranks, *way) for n in (8, 12) for ranks in (1, 4) for way in measured_cannon.WAYS
+    )
+    for words in (["--sizes", "8,0"], ["--ranks", "4;9"]):
+        with pytest.raises(SystemExit):
+            measured_cannon.main([str(file), *words])
+        assert f"argument {words[0]}: " in capsys.readouterr().err
+
+
+def test_a_run_whose_product_differs_from_another_ones_is_named(monkeypatch):
+    """On 9 ranks, stage 2 writes another C: that of 12 x 12 only."""
+    right = cannon.run
+
+    def wrong(stage, ranks, a, b):
+        run = right(stage, ranks, a, b)
+        is_off = (stage, ranks, run.rows) == (2, 9, 12)
+        return replace(run, digest="0123456789abcdef" * 4) if is_off else run
+
+    monkeypatch.setattr(cannon, "run", wrong)
+    words = (
+        "Cannon, 12 x 12: C differs, by its SHA-256: stage 1 with text files on 4 ranks: [0-9a-f]+"
+        "…; stage 2 with binary files on 9 ranks: 0123456789abcdef…"
+    )
+    with pytest.raises(MpilabError, match=words):
+        measured_cannon.measure((8, 12), (4, 9), repetitions=1)
+    assert len(measured_cannon.measure((8,), (4, 9), repetitions=1)) == 2 * 4 * 3

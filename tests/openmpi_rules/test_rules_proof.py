@@ -5,7 +5,7 @@ import pytest
 
 from mpilab import openmpi
 from mpilab.cli import main
-from mpilab.emulated import EmulatedHosts, probe
+from mpilab.emulated import EmulatedHosts
 from mpilab.errors import InputError
 from mpilab.openmpi_rules import comparison, parse, proof, read, trials
 
@@ -92,10 +92,9 @@ def test_a_setting_that_comes_before_the_file_is_named(tmp_path, patient, monkey
 
 
 @pytest.mark.privileged
-def test_on_several_hosts_another_component_comes_before_the_file(tmp_path, patient, monkeypatch):
-    found = probe()
-    if found.namespaces == "none":
-        pytest.skip(f"NOT TESTED: no emulated hosts on this machine: {found.reason}")
+def test_on_several_hosts_another_component_comes_before_the_file(
+    tmp_path, patient, monkeypatch, namespaces
+):
     path = tmp_path / "my.rules"
     path.write_text("1\n7 1\n2 1\n0 8 0 0\n")
     with EmulatedHosts("two-groups") as hosts:

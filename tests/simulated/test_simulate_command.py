@@ -21,6 +21,30 @@ def test_a_table_of_sizes_with_times_rounds_and_messages(capsys, tmp_path):
     assert 0 < float(first["seconds"]) < float(second["seconds"])
 
 
+def test_more_ranks_than_slots_are_spread_over_the_hosts_and_the_head_says_so(capsys):
+    assert main(["simulate", "bcast_binomial", "--platform", "fat-tree-4x2", "--ranks", "12",
+                 "--sizes", "1K", "--order", "shuffled", "--seed", "3"]) == 0  # fmt: skip
+    head, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert head == (
+        "bcast_binomial on fat-tree-4x2, 12 ranks (3 on each of 4 hosts, which have 8 slots in "
+        "all), shuffled with seed 3"
+    )
+    assert row.split()[3] == "11"
+
+
+def test_1024_ranks_on_a_fat_tree_of_16_hosts(capsys):
+    assert main(["simulate", "bcast_binomial", "--platform", "fat-tree-16x8", "--ranks", "1024",
+                 "--sizes", "1K"]) == 0  # fmt: skip
+    head, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert "1024 ranks (64 on each of 16 hosts" in head
+    assert row.split()[2:4] == ["10", "1023"]
+
+
+def test_ranks_that_the_hosts_cannot_share_equally_are_refused_with_what_fits(capsys):
+    assert main(["simulate", "bcast_binomial", "--platform", "fat-tree-4x2", "--ranks", "10"]) == 1
+    assert "take 1 to 8, or a multiple of 4, e.g. 12" in capsys.readouterr().err
+
+
 def test_a_kernel_of_ones_own_that_hangs_is_explained(capsys):
     assert main(["simulate", "bcast_head_to_head", "--platform", "flat-1x4", "--sizes", "16",
                  "--file", str(BROKEN)]) == 1  # fmt: skip

@@ -125,10 +125,30 @@ def test_a_run_shows_as_a_real_one_does():
     assert shown.right
 
 
+def test_more_ranks_than_slots_are_on_the_hosts_in_equal_shares():
+    """Slots say how many ranks there are by default; what a message costs does not depend on it."""
+    few, enough = (
+        simulate(kernels(), "allgather_ring", [Case("allgather", 12, 100)], f"groups-2x2x{slots}")
+        for slots in (1, 3)
+    )
+    assert not compare(few[0].case, few[0].outputs)
+    assert spans(few) == spans(enough)
+
+
+def test_an_order_and_a_seed_behind_a_platform_s_name_hold_for_more_ranks_than_slots():
+    seconds = [
+        seconds_of(run("bcast_chain", platform=f"flat-4x1 {order}", ranks=16, count=1 << 14).result)
+        for order in ("seq", "random 1", "random 1", "random 2")
+    ]
+    assert seconds[0] < seconds[1] == seconds[2] != seconds[3]
+
+
 @pytest.mark.parametrize(("case", "platform", "told"), [
     (Case("bcast", 4, 1, openmpi=1), None, "cannot be simulated"),
     (Case("bcast", 4097, 1), None, "at most 4096"),
-    (Case("bcast", 9, 1), "flat-2x4", "8 slots on 2 hosts"),
+    (Case("bcast", 9, 1), "flat-2x4", "8 slots on 2 hosts of flat-2x4; take 1 to 8, or a multiple "
+     "of 2, e.g. 10"),
+    (Case("bcast", 1000, 1), "fat-tree-16x8", "take 1 to 128, or a multiple of 16, e.g. 992"),
     (Case("bcast", 2, 1, places=orders.places_of("1x1x2 seq")), "flat-2x4", "places of its own"),
 ])  # fmt: skip
 def test_what_cannot_be_simulated_is_told(case, platform, told):

@@ -13,7 +13,7 @@ import pytest
 from mpilab import build, openmpi
 from mpilab.errors import InputError
 from mpilab.matrices import cannon, files
-from mpilab.matrices.making import elements
+from mpilab.matrices.making import elements, make
 from mpilab.matrices.products import error_bound, product
 from mpilab.published_csv import DATA
 
@@ -81,6 +81,24 @@ def test_all_stages_on_all_grids_write_the_same_file(pairs, tmp_path, name):
         # Nearer to the exact sums than sums in any usual order have to be.
         exact = [[math.fsum(row * column) for column in right.T] for row in left]
         np.testing.assert_allclose(got, exact, rtol=1e-15, atol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2048, 4096])
+def test_all_stages_on_all_grids_write_the_same_large_file(tmp_path, n):
+    """C is n x n; there are few terms in a sum, which would take long otherwise."""
+    a, b, c = (tmp_path / name for name in "abc")
+    make(a, n, 16, seed=1)
+    make(b, 16, n, seed=2)
+    digests = {
+        (stage, ranks): cannon.run(stage, ranks, a, b, c).digest
+        for ranks in (4, 9, 16)
+        for stage in STAGES
+    }
+    assert len(set(digests.values())) == 1, digests
+    left, right = files.read(a), files.read(b)
+    assert files.size(c) == (n, n)
+    assert (np.abs(files.read(c) - left @ right) <= error_bound(left, right)).all()
 
 
 @pytest.mark.parametrize("ranks, stage", [(9, 1), (9, 3), (16, 2), (16, 3)])

@@ -8,11 +8,13 @@ All kernels of one number of ranks run in one mpirun.
 import numpy as np
 import pytest
 
+from mpilab import readers
 from mpilab.build import KERNELS, ROOT
 from mpilab.harness import Case, compare
 from mpilab.launch import run_cases
 from mpilab.matrices.costs import read_cost_of
 from mpilab.matrices.distribution import HEADER_BYTES, squarest
+from mpilab.matrices.patterns import requests_of
 from mpilab.openmpi import MPI_IO
 from mpilab.quantities import counts
 from mpilab.result import DONE
@@ -23,6 +25,10 @@ RANKS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 16)
 BUFFERED = ("scatter", "sieving", "two_phase", "two_phase_alltoallv")
 USUAL = {"scatter": 4 << 20, "sieving": 4 << 20, "two_phase": 512 << 10,
          "two_phase_alltoallv": 512 << 10}  # fmt: skip
+READ_ONCE = ("scatter", "two_phase", "two_phase_alltoallv")
+# What mpilab.matrices.patterns calls it; views leave it to MPI what a request is.
+METHODS = {"scatter": "rank 0", "strided": "strided", "sieving": "sieving",
+           "two_phase": "two-phase", "two_phase_alltoallv": "two-phase"}  # fmt: skip
 
 
 def cases(ranks):
@@ -60,14 +66,17 @@ def results():
     return of
 
 
-def check_parts(result):
+def check_run(result):
     case = f"{result.case.function}, {result.case.describe()}"
     assert result.outcome == DONE, f"{case}: {result.hang or result.detail}"
     assert [output.returned for output in result.outputs] == [0] * result.case.ranks, case
     assert [len(rank.leaked) for rank in result.recording.ranks] == [0] * result.case.ranks, case
-    if result.case.dump:
-        wrong = [difference.describe() for difference in compare(result.case, result.outputs)]
-        assert wrong == [], case
+
+
+def check_parts(result):
+    check_run(result)
+    wrong = [difference.describe() for difference in compare(result.case, result.outputs)]
+    assert wrong == [], f"{result.case.function}, {result.case.describe()}"
 
 
 def _check_requests(result):
@@ -94,24 +103,23 @@ def test_requests_and_bytes_are_those_of_the_header(ranks, results):
         _check_requests(result)
 
 
-def _tiles(result):
-    """(offset, bytes) of all requests of a run, by offset."""
+def _check_tiling(result):
+    """Requests lie end to end, from the first element to the last one."""
     requests = result.recording.requests
     requests = np.sort(requests[requests["bytes"] > 0], order="offset")
-    return requests["offset"], requests["bytes"]
+    ends = requests["offset"] + requests["bytes"]
+    case = f"{result.case.function}, {result.case.describe()}"
+    assert requests["offset"][0] == HEADER_BYTES, case
+    assert (requests["offset"][1:] == ends[:-1]).all(), case
+    assert ends[-1] == HEADER_BYTES + result.case.distribution.bytes, case
 
 
-@pytest.mark.parametrize("reader", ["scatter", "two_phase", "two_phase_alltoallv"])
+@pytest.mark.parametrize("reader", READ_ONCE)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_every_byte_of_the_elements_is_read_once(reader, ranks, results):
     for result in results(ranks):
-        if result.case.function != f"read_{reader}" or not result.case.distribution.bytes:
-            continue
-        offsets, lengths = _tiles(result)
-        ends = offsets + lengths
-        assert offsets[0] == HEADER_BYTES
-        assert (offsets[1:] == ends[:-1]).all(), result.case.describe()
-        assert ends[-1] == HEADER_BYTES + result.case.distribution.bytes
+        if result.case.function == f"read_{reader}" and result.case.distribution.bytes:
+            _check_tiling(result)
 
 
 def test_aggregators_are_spread_evenly_and_nobody_else_reads(results):
@@ -119,9 +127,9 @@ def test_aggregators_are_spread_evenly_and_nobody_else_reads(results):
     for ranks in (6, 16):
         for result in results(ranks):
             if result.case.function == "read_two_phase" and result.case.distribution.bytes:
-                readers = set(result.recording.requests["rank"].tolist())
+                asking = set(result.recording.requests["rank"].tolist())
                 number = min(result.case.aggregators or ranks, ranks)
-                assert readers == {ranks * i // number for i in range(number)}
+                assert asking == {ranks * i // number for i in range(number)}
                 tried.add(number)
     assert {1, 2, 5, 6, 16} <= tried
 
@@ -143,30 +151,73 @@ def test_both_implementations_of_mpi_io_read_every_part(reader, results):
             _check_requests(result)
 
 
-def _large(size, ranks, readers=READERS):
-    return [
-        Case("read", ranks, 1, datatype="double", matrix=f"{size}x{size}",
-             function=f"read_{reader}", dump=reader == "two_phase")
-        for reader in readers
-    ]  # fmt: skip
+def _by_rank(requests, ranks):
+    """How many requests each rank makes, and for how many bytes: two lists."""
+    number = np.bincount(requests["rank"], minlength=ranks)
+    volume = np.bincount(requests["rank"], requests["bytes"], minlength=ranks)
+    return number.tolist(), volume.astype(int).tolist()
+
+
+def _check_requests_of_each_rank(result):
+    case, reader = result.case, result.case.function.removeprefix("read_")
+    about, requests = case.distribution, result.recording.requests
+    found = _by_rank(requests, case.ranks)
+    if reader not in METHODS:
+        parts = [8 * about.elements_of(rank) for rank in range(case.ranks)]
+        assert found == ([1] * case.ranks, parts), f"{reader}, {case.describe()}"
+        return
+    expected = requests_of(METHODS[reader], about, USUAL.get(reader, 0), case.aggregators)
+    assert found == _by_rank(expected, case.ranks), f"{reader}, {case.describe()}"
+    for name in ("rank", "offset", "bytes"):
+        assert (requests[name] == expected[name]).all(), f"{reader}, {case.describe()}"
+
+
+def _requests_of_aggregators(case, buffer):
+    """How many requests each rank makes in a two-phase read: a list."""
+    number = case.aggregators or case.ranks
+    least, left = divmod(case.distribution.bytes // 8, number)
+    found = [0] * case.ranks
+    for domain in range(number):
+        share = 8 * (least + (domain < left))
+        found[domain * case.ranks // number] = -(-share // buffer)
+    return found
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("size", [2048, 4096])
 @pytest.mark.parametrize("ranks", [4, 9, 16])
-def test_large_matrices_are_read_by_the_requests_of_the_header(ranks, size):
-    for result in run_cases(KERNELS, "", _large(size, ranks), limit=120.0):
-        check_parts(result)
+def test_large_matrices_are_read_right_and_by_the_requests_of_the_header_on_each_rank(ranks, size):
+    two_phase = [reader for reader in READERS if reader.startswith("two_phase")]
+    fewer = ranks // 2 + 1  # 3, 5, 9: shares are not all alike
+    parts = None
+    for reader, aggregators in [(one, 0) for one in READERS] + [(one, fewer) for one in two_phase]:
+        case = Case("read", ranks, 1, datatype="double", matrix=f"{size}x{size}",
+                    aggregators=aggregators, function=f"read_{reader}")  # fmt: skip
+        # One at a time: all ranks together have a whole matrix in memory.
+        (result,) = run_cases(KERNELS, "", [case], limit=120.0)
+        check_run(result)
+        parts = readers.parts_of(case) if parts is None else parts
+        readers.check(readers.Reader(reader), result, parts)
         _check_requests(result)
+        _check_requests_of_each_rank(result)
+        if reader in READ_ONCE:
+            _check_tiling(result)
+        if reader in two_phase:
+            by_rank, _ = _by_rank(result.recording.requests, ranks)
+            assert by_rank == _requests_of_aggregators(case, USUAL[reader])
 
 
-def test_a_two_phase_read_takes_a_share_divided_by_the_buffer_requests_an_aggregator():
-    (result,) = run_cases(KERNELS, "", _large(1024, 4, ["two_phase"]), limit=60.0)
+@pytest.mark.parametrize("aggregators, expected", [(0, [4, 4, 4, 4]), (3, [6, 6, 6, 0])])
+def test_a_two_phase_read_takes_a_share_divided_by_the_buffer_requests_an_aggregator(
+    aggregators, expected
+):
+    case = Case("read", 4, 1, datatype="double", matrix="1024x1024", function="read_two_phase",
+                aggregators=aggregators)  # fmt: skip
+    (result,) = run_cases(KERNELS, "", [case], limit=60.0)
     check_parts(result)
-    by_rank = np.bincount(result.recording.requests["rank"], minlength=4).tolist()
-    share = 1024 * 1024 * 8 // 4
-    assert by_rank == [share // USUAL["two_phase"]] * 4 == [4] * 4
+    by_rank, _ = _by_rank(result.recording.requests, 4)
+    assert by_rank == _requests_of_aggregators(case, USUAL["two_phase"]) == expected
 
 
 def test_every_reader_is_a_file_and_every_file_is_tried():

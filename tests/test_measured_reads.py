@@ -1,0 +1,72 @@
+"""What data/reads.csv says of readers agrees with what their headers promise; nothing is run."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mpilab import measured_reads
+from mpilab.counting import ceil_div
+from mpilab.harness import Case
+from mpilab.matrices.costs import read_cost_of
+from mpilab.readers import READERS, RIVALS, Reader
+
+MIB = 1 << 20
+# The kernel that asks for the same as MPI-IO does for an independent read through a view: OMPIO
+# hands on each run as it is, where gaps are large; ROMIO sieves, in the same pieces as ours.
+SAME_AS_VIEW = {"ompio": "strided", "romio": "sieving"}
+# Bytes of a request in a collective read, where one rank reads for all.
+COLLECTIVE = {"ompio": 32 * MIB, "romio": 16 * MIB}
+# Buffers of an aggregator, of F bytes each, as in the line "Memory" of the header.
+BUFFERS = {"two_phase": 3, "two_phase_alltoallv": 2}
+F = MIB // 2
+# Linux counts resident pages on each core by the dozen; MPI holds some small messages, too.
+SLACK = MIB // 4
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The rows that differ in more than repetitions, times, and what was in the page cache."""
+    names = ["matrix", "ranks", "algorithm", "mpi_io", "requests", "most_requests", "bytes",
+             "memory"]  # fmt: skip
+    return np.unique(measured_reads.read()[names])
+
+
+def expected(row):
+    """(requests, requests of the busiest rank, bytes) of a row."""
+    algorithm, mpi_io = str(row["algorithm"]), str(row["mpi_io"])
+    name = SAME_AS_VIEW[mpi_io] if algorithm == "view" else algorithm
+    case = Case("read", int(row["ranks"]), 1, datatype="double", matrix=str(row["matrix"]),
+                function=f"read_{name}")  # fmt: skip
+    if algorithm == "view_all":
+        number = ceil_div(case.distribution.bytes, COLLECTIVE[mpi_io])
+        return number, number, case.distribution.bytes
+    return read_cost_of(case.function).at(case)
+
+
+def test_all_readers_were_measured_on_all_numbers_of_ranks_warm_and_cold():
+    rows = measured_reads.read()
+    found = set(zip(*(rows[name].tolist() for name in ("matrix", "ranks", "cold", "algorithm",
+                                                       "mpi_io")), strict=True))  # fmt: skip
+    every = {(one.algorithm, one.mpi_io) for one in (*READERS, *RIVALS)}
+    assert found == {
+        (*about, *reader)
+        for about in product(measured_reads.SIZES, measured_reads.RANKS, (0, 1))
+        for reader in every
+    }
+
+
+def test_requests_and_bytes_are_those_of_the_formulas(rows):
+    for row in rows:
+        found = tuple(row[["requests", "most_requests", "bytes"]].tolist())
+        assert found == expected(row), row
+
+
+def test_a_two_phase_read_holds_no_more_than_the_buffers_of_its_header(rows):
+    assert {read_cost_of(f"read_{name}").buffer for name in BUFFERS} == {F}
+    bounded = rows[np.isin(rows["algorithm"], list(BUFFERS))]
+    for row in bounded:
+        bound = BUFFERS[str(row["algorithm"])] * F + SLACK
+        assert measured_reads.UNKNOWN < row["memory"] <= bound, row
+    tried = {Reader(str(row["algorithm"]), str(row["mpi_io"])) for row in bounded}
+    assert tried == {one for one in (*READERS, *RIVALS) if one.algorithm in BUFFERS}
