@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mpilab.errors import InputError
+from mpilab.whole_file import write_whole
 
 FIGURES = {}
 _BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -46,8 +47,7 @@ def run_figures(name, out):
                       "against": against, "spread": round(float(high - low) / 2, 4),
                       "n": len(values), "measured": str(date.today()),
                       "machine": machine()}  # fmt: skip
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(list(known.values()), indent=1) + "\n", encoding="utf-8")
+        write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
     print(table(known.values()))
     return list(known.values())
 
@@ -102,4 +102,4 @@ def write_docs(entries, path):
     tables = [f"Measured {day} on {where}.\n\n{table(of_run)}\n"
               for (day, where), of_run in sorted(by_run.items())]  # fmt: skip
     made = "\n".join(tables)
-    path.write_text(f"{before}{_BEGIN}\n{made}{_END}{after}", encoding="utf-8")
+    write_whole(path, f"{before}{_BEGIN}\n{made}{_END}{after}")

@@ -45,6 +45,7 @@ grading/LAB/rubric.toml what the referee decides by.
     simulated_ranks = [17, 64]          # ranks and places that are tried in simulation only, and
     simulated_places = ["4x4x8 rr"]     # the same on every slot of a platform, as
     platforms = ["groups-4x4x8 rr"]     # mpilab/simulated/standing.py says it
+    simulated_counts = [2, 33]          # more counts for its ranks and places, in simulation only
     than = "bcast_binomial"             # in simulated time: `faster` times as fast as this kernel
     faster = 2.0                        # of ours, in each of those; then no ranks and no places
     messages = "P * ceil_log2(P)"       # what the recording must show (names: mpilab/formula.py)
@@ -124,8 +125,9 @@ _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
 # How many ranks, and where: run for real (and simulated, too), or simulated alone.
 _REAL = ("ranks", "places")
 _SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
-_ITEM_KEYS = {"id", "title", "points", *_REAL, *_SIMULATED, "than", "faster", *_VARIED, "strict",
-              "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
+_MORE_COUNTS = "simulated_counts"
+_ITEM_KEYS = {"id", "title", "points", *_REAL, *_SIMULATED, _MORE_COUNTS, "than", "faster",
+              *_VARIED, "strict", "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
 
 
 def load(path, seed=1):
@@ -213,7 +215,11 @@ def _item(entry, exercise, seed, where):
         _refuse_real_times(entry, where)
         try:
             cases = tuple(_cases(exercise["collective"], entry, seed, _jobs(entry)))
-            simulated = tuple(_cases(exercise["collective"], entry, seed, _simulated_jobs(entry)))
+            simulated = _cases(exercise["collective"], entry, seed, _simulated_jobs(entry))
+            if _MORE_COUNTS in entry:
+                _check_list(_MORE_COUNTS, entry[_MORE_COUNTS], 0)
+                more = {**entry, "counts": entry[_MORE_COUNTS]}
+                simulated |= _cases(exercise["collective"], more, seed, _jobs(entry))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if not cases and not simulated:

@@ -20,6 +20,7 @@ from mpilab.errors import InputError, MpilabError
 from mpilab.matrices import cannon, making
 
 MEASURED_CSV = published_csv.DATA / "cannon-scaling.csv"
+LARGE_CSV = published_csv.DATA / "cannon-large.csv"  # of sizes like the worksheet's, run less often
 TEXT, BINARY = "text", "binary"
 # (stage, what the input files are): first the base case of the worksheet. Views need binary files.
 WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))

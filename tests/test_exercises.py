@@ -100,6 +100,16 @@ def test_an_item_holds_all_combinations_smaller_ranks_first(rubric):
     assert len({case.seed for case in item.cases}) == 16
 
 
+def test_more_counts_are_tried_in_simulation_on_the_ranks_of_the_item(rubric):
+    text = KERNEL_EXERCISE + "simulated_ranks = [8]\nsimulated_counts = [7, 2]\n"
+    (item,) = rubric(text).exercise("x").items
+    assert {(case.ranks, case.count) for case in item.cases} == {(1, 1), (1, 7), (4, 1), (4, 7)}
+    assert {(case.ranks, case.count) for case in item.simulated} == {
+        (8, 1), (8, 7), (1, 2), (4, 2)}  # fmt: skip
+    with pytest.raises(InputError, match="item 'a': simulated_counts = 3: not a list"):
+        rubric(KERNEL_EXERCISE + "simulated_counts = 3\n")
+
+
 def test_the_seed_decides_the_data_and_equal_cases_of_two_items_are_one(rubric):
     text = KERNEL_EXERCISE + KERNEL_EXERCISE[KERNEL_EXERCISE.index("[[exercise.item]]"):].replace(
         'id = "a"', 'id = "b"')  # fmt: skip

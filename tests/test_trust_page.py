@@ -4,7 +4,9 @@ import re
 
 from mpilab import exercises
 from mpilab.build import ROOT
+from mpilab.confirmed import can_be_simulated, to_simulate
 from mpilab.grading.seeded import bugs_of
+from mpilab.rubric import KERNEL
 
 PAGE = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
 TESTS = ROOT / "tests"
@@ -14,6 +16,17 @@ def number(before_words):
     return {int(found) for found in re.findall(rf"(\d+) {before_words}", PAGE)}
 
 
+def simulated(rubric):
+    """The fewest and the most cases that are simulated of a kernel which moves data."""
+    kernels = [kernel for exercise in rubric.exercises if exercise.kind == KERNEL
+               for kernel in exercise.variants or (exercise,)]  # fmt: skip
+    counts = [len(to_simulate(kernel)[0]) for kernel in kernels
+              if kernel.collective != "barrier" and can_be_simulated(kernel)]  # fmt: skip
+    if not counts:
+        return "none"
+    return f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
+
+
 def test_labs_and_their_seeded_bugs():
     rows, total = [], 0
     for path in sorted((ROOT / "grading").glob("*/rubric.toml")):
@@ -21,7 +34,8 @@ def test_labs_and_their_seeded_bugs():
         bugs = bugs_of(lab, rubric)
         items = sum(len(exercise.items) for exercise in rubric.exercises)
         kinds = len({bug.kind for bug in bugs})
-        rows.append(f"| {lab} | {len(rubric.exercises)} | {items} | {len(bugs)} | {kinds} |")
+        rows.append(f"| {lab} | {len(rubric.exercises)} | {items} | {len(bugs)} | {kinds} | "
+                    f"{simulated(rubric)} |")  # fmt: skip
         total += len(bugs)
     assert re.findall(r"^\| \d\d-.*\|$", PAGE, re.MULTILINE) == rows
     assert number("bugs") == {total}

@@ -1,8 +1,10 @@
 """Lab 05, where it differs from the others (test_every_lab.py)."""
 
+import re
+
 import numpy as np
 import pytest
-from lab_notebook import LabNotebook, checks, execute, shown
+from lab_notebook import ROOT, LabNotebook, checks, execute, shown
 
 from mpilab import measured_cannon, measured_reads, readers
 from mpilab.build import KERNELS, need
@@ -94,6 +96,21 @@ def test_the_scaling_that_is_handed_out_has_every_stage_at_every_point():
     assert len(figure.data) == 12
     of_one = rows[(rows["stage"] == 3) & (rows["ranks"] == 4)]
     assert 0 < measured_cannon.io_share(of_one) < 1
+
+
+def test_the_large_products_are_there_and_the_page_on_performance_tells_their_shares():
+    rows = measured_cannon.read(measured_cannon.LARGE_CSV)
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    for stage, kind in measured_cannon.WAYS:
+        cells = []
+        for n in (2048, 4096):
+            for ranks in (4, 9, 16):
+                chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind)
+                              & (rows["n"] == n) & (rows["ranks"] == ranks)]  # fmt: skip
+                assert set(chosen["phase"].tolist()) == {"read", "compute", "write"}
+                cells.append(f"{100 * measured_cannon.io_share(chosen):.0f} % \\(.*?\\)")
+        row = r" \| ".join([rf"^\| stage {stage}, {kind}", *cells])
+        assert re.search(rf"{row} \|$", page, re.MULTILINE)
 
 
 def test_the_readers_that_are_handed_out_are_of_all_sizes_and_ranks():
