@@ -127,7 +127,7 @@ def test_matrices_that_cannot_be_mapped_are_refused():
 
 def account(reader, **more):
     values = {"requests": 8, "bytes": 4096, "largest": 512, "most_requests": 2, "asking": 4,
-              "memory": 1 << 20, "modelled": {}} | more  # fmt: skip
+              "read_calls": 9, "memory": 1 << 20, "modelled": {}} | more  # fmt: skip
     return Account(reader, **values)
 
 
