@@ -230,7 +230,8 @@ for name in ("stage 1, text", "stage 3, binary"):
 #
 # Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI,
 # which share belongs to reading and writing, waiting for it included? Theirs was 96 % before, in stage
-# 1, and about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC.
+# 1, and about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle
+# are what we have measured with matrices as large, 16 ranks on two cores.
 #
 # **Predict:** will ours be the same? Which part of the difference between stage 1 and stage 3 is due to
 # parallel I/O, and which is due to something else?
