@@ -135,14 +135,16 @@ def failed(exercise, item, result, reason, evidence):
 
 
 def _picture(result):
-    """A picture of the run and its text alternative as evidence; {} where there is none."""
+    """A picture of the run and its text alternative as evidence, or why there is no picture."""
     from mpilab.plots.still import still  # with it comes plotly
 
     try:
         svg, words = still(result.ranks)
     except Exception:  # a recording may hold anything: the picture is an extra
         return {}
-    return {"svg": svg, "svg_alt": f"What the ranks called. {words}"} if svg else {}
+    if not svg:
+        return {"svg_alt": words} if words else {}
+    return {"svg": svg, "svg_alt": f"What the ranks called. {words}"}
 
 
 def first_wrong(item, results, doubts=None):

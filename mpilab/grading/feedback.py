@@ -64,8 +64,8 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
 
     Of an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
     "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' stands first, 'svg'
-    (with 'svg_alt') is an image, 'reproduce' code to try; the rest is listed by name. A name that
-    begins with '_' (a hidden seed) is never shown, at any depth.
+    (with 'svg_alt', which alone says why there is none) is an image, 'reproduce' code to try; the
+    rest is listed by name. A name that begins with '_' (a hidden seed) is never shown.
     """
     answers = answers or {}
     views = recording_views or {}
@@ -238,6 +238,9 @@ def _evidence_view(item, answer):
     if evidence.get("svg"):
         alt = evidence.get("svg_alt") or f"Picture of what happened: {item.reason or item.title}"
         image = _image(evidence["svg"], alt, "What the ranks called, step by step")
+    elif evidence.get("svg_alt"):
+        text = _text(evidence["svg_alt"])
+        pairs.append({"label": _label("picture"), "text": text, "block": False})
     return {
         "pairs": pairs,
         "tables": tables,

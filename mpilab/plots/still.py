@@ -26,11 +26,13 @@ _LETTER = 7.2  # pixels, on average
 def still(ranks):
     """(SVG, the same in words) of a list with a RankRecording or None for each rank.
 
-    Two empty texts where there is nothing to be seen, or too much.
+    Where there is too much to be seen, no SVG and that in words; two empty texts where nothing is.
     """
     calls = calls_of(ranks)
-    if not 0 < len(calls) <= MOST_CALLS or len(ranks) > MOST_RANKS:
+    if len(calls) == 0:
         return "", ""
+    if len(calls) > MOST_CALLS or len(ranks) > MOST_RANKS:
+        return "", f"Not drawn: more than {MOST_RANKS} ranks, or more than {MOST_CALLS} calls."
     links = _links(ranks, calls)
     begins, ends = _steps(calls, links, _meetings(ranks, calls))
     return _drawn(ranks, calls, links, begins, ends), _in_words(ranks, calls, links)

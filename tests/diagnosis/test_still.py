@@ -84,13 +84,16 @@ def test_a_picture_holds_no_script_and_loads_nothing():
     assert "href" not in svg and "url(" not in svg
 
 
+def test_of_nothing_there_is_none():
+    assert still([rank_of(0, 1, [], **FINISHED)]) == ("", "")
+
+
 @pytest.mark.parametrize("ranks", [
-    [rank_of(0, 1, [], **FINISHED)],
     [rank_of(0, 1, [over(send(0))] * (MOST_CALLS + 1), **FINISHED)],
     [rank_of(number, 17, [over(send(0))], **FINISHED) for number in range(17)],
 ])  # fmt: skip
-def test_of_nothing_and_of_too_much_there_is_none(ranks):
-    assert still(ranks) == ("", "")
+def test_of_too_much_there_is_none_and_why(ranks):
+    assert still(ranks) == ("", "Not drawn: more than 16 ranks, or more than 160 calls.")
 
 
 def test_a_verdict_carries_it_and_a_recording_of_nonsense_costs_only_the_picture():

@@ -176,6 +176,11 @@ def test_our_drawings_are_images_with_a_text_alternative():
     assert "Your messages" in page.text
 
 
+def test_a_picture_that_could_not_be_drawn_says_why():
+    page = Page(render(graded(item(reason="rank 1 waits", svg_alt="Not drawn: 17 ranks."))))
+    assert page.attributes("img") == [] and "Not drawn: 17 ranks." in page.text
+
+
 def test_the_page_can_be_read_by_a_screen_reader():
     notebook = new_notebook(cells=[new_code_cell(outputs=[new_output("stream", text="hi")])])
     page = Page(render(graded(item(reason="x", table=BLOCKED)), notebook=notebook))
