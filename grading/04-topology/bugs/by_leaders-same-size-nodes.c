@@ -29,7 +29,8 @@ int alltoallv_by_leaders(const void *sendbuf, const int sendcounts[], const int 
 
     /* Row q is of rank q of the node: first what it sends to all, then what it gets. */
     int *const at = malloc(sizeof(int) * (size_t)(2 * size + 1)), *const first = at + size;
-    struct part *const parts = malloc(sizeof(struct part) * (size_t)(2 * mates * size));
+    /* One more, of zeros: a node for which this code sees no rank begins behind the last. */
+    struct part *const parts = calloc((size_t)(2 * mates * size) + 1, sizeof(struct part));
     char **const data = calloc((size_t)mates, sizeof(char *));
     char **const come = calloc((size_t)nodes, sizeof(char *));
     if (err == MPI_SUCCESS)
