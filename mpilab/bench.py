@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from mpilab.errors import InputError
+from mpilab.tables_in_pages import update
 from mpilab.whole_file import write_whole
 
 FIGURES = {}
-_BEGIN, _END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 
 def figure(unit, aim, against):
@@ -90,16 +90,9 @@ def machine():
 def write_docs(entries, path):
     """Put the figures between the marks in a Markdown file: a table for each day and machine, the
     earliest first."""
-    path = Path(path)
-    text = path.read_text(encoding="utf-8")
-    if _BEGIN not in text or _END not in text:
-        raise InputError(f"{path}: the marks {_BEGIN} and {_END} are missing; put them in")
-    before, rest = text.split(_BEGIN, 1)
-    after = rest.split(_END, 1)[1]
     by_run = {}
     for entry in entries:
         by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
-    tables = [f"Measured {day} on {where}.\n\n{table(of_run)}\n"
+    tables = [f"Measured {day} on {where}.\n\n{table(of_run)}"
               for (day, where), of_run in sorted(by_run.items())]  # fmt: skip
-    made = "\n".join(tables)
-    write_whole(path, f"{before}{_BEGIN}\n{made}{_END}{after}")
+    update(path, {"bench": "\n\n".join(tables)})

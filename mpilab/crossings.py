@@ -6,7 +6,6 @@ Ranks pretend to be on the nodes (mpilab.places): a kernel sends the same messag
 """
 
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 from mpilab.build import KERNELS, ROOT, need
@@ -18,6 +17,7 @@ from mpilab.launch import run_cases
 from mpilab.orders import places_of
 from mpilab.promises import counted, kernels_of
 from mpilab.result import DONE
+from mpilab.tables_in_pages import update
 
 PAGE = ROOT / "docs" / "topology.md"
 PLACES = "four-groups rr"
@@ -156,18 +156,8 @@ def held_table():
 
 def main(arguments):
     """Bring the page up to date."""
-    from mpilab.scale_page import put
-
-    path = Path(arguments[0]) if arguments else PAGE
-    try:
-        text = path.read_text(encoding="utf-8")
-        for name, table in (("crossings", crossings_table), ("held", held_table)):
-            text = put(text, name, table())
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read and written: {error.strerror}; give the page, docs/topology.md"
-        ) from None
+    tables = {"crossings": crossings_table(), "held": held_table()}
+    update(arguments[0] if arguments else PAGE, tables)
 
 
 if __name__ == "__main__":

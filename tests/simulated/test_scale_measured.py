@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab import measured_scale, scale_page
+from mpilab import measured_scale, scale_page, tables_in_pages
 from mpilab.errors import InputError
 from mpilab.measured_scale import KERNELS, RANKS, ROW, as_text, growth, main, read
 from mpilab.simulated.memory import Memory
@@ -104,9 +104,9 @@ def test_our_figures_have_a_row_or_a_reason_for_each_kernel_and_number_of_ranks(
 
 def test_the_page_shows_the_files_of_data():
     page = scale_page.PAGE.read_text(encoding="utf-8")
-    assert scale_page.made(page) == page
+    assert tables_in_pages.filled(page, scale_page.tables()) == page
 
 
 def test_a_page_without_marks_is_told():
     with pytest.raises(InputError, match="the marks <!-- scale: begin --> and .* put them into"):
-        scale_page.put("no marks", "scale", "a table")
+        tables_in_pages.put("no marks", "scale", "a table")
