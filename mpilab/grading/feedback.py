@@ -65,7 +65,8 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
     Of an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
     "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' stands first, 'svg'
     (with 'svg_alt', which alone says why there is none) is an image, 'reproduce' code to try; the
-    rest is listed by name. A name that begins with '_' (a hidden seed) is never shown.
+    rest is listed by name. A name that begins with '_' (a hidden seed) is never shown, at any
+    depth.
     """
     answers = answers or {}
     views = recording_views or {}

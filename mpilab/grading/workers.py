@@ -1,8 +1,8 @@
 """Sandboxes in which parts of the work on a class are done, so many at a time.
 
 A part is what runs in one sandbox: a student's notebook, or the trial of one answer. No part waits
-for another of the same student, so while one ranks' deadlock is being waited for, or a cluster of a
-notebook comes up, the referee is at work on other answers.
+for another of the same student: while the cluster of a notebook comes up, or a deadlock has yet to
+be certain, the referee is at work on other answers.
 """
 
 import os

@@ -14,15 +14,15 @@ from mpilab.grading.seeded import KINDS, bugs_of
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/bugs.toml"))
 FEWEST_BUGS = 12
 # 'mpilab rubric test LAB' wants the same words from both runs on every answer. Here that is asked
-# of one exercise of each lab: what a broken answer finds where nobody has written may differ.
+# of one lab, and one exercise of each other: what a broken answer finds where nobody wrote differs.
 WORD_FOR_WORD = {
-    "00-first-contact": "barrier_double_ring",
-    "01-collective-algorithms": "pipeline",
-    "02-allgather": "pairwise",
-    "03-rank-mapping": "remap",
-    "04-topology": "reordered",
-    "05-parallel-io": "sieving",
-    "06-tune-and-scale": "rules_file",
+    "00-first-contact": ("placement", "bcast_linear", "barrier_double_ring", "fit", "by_distance"),
+    "01-collective-algorithms": ("pipeline",),
+    "02-allgather": ("pairwise",),
+    "03-rank-mapping": ("remap",),
+    "04-topology": ("reordered",),
+    "05-parallel-io": ("sieving",),
+    "06-tune-and-scale": ("rules_file",),
 }
 # Of the sandbox: no two tests that may run at the same time share one.
 FIRST_SLOT = 20
@@ -65,6 +65,6 @@ def test_each_answer_gets_the_points_that_it_should_and_gets_them_again(lab):
     for each in proof.proved:
         for verdict in each.verdicts:
             assert compare(each.answer, [verdict]).deviations == ()
-    words = [each for each in proof.proved if each.answer.exercise == WORD_FOR_WORD[lab]]
+    words = [each for each in proof.proved if each.answer.exercise in WORD_FOR_WORD[lab]]
     assert len(words) > 2
     assert [each.deviations for each in words] == [()] * len(words)
