@@ -36,10 +36,19 @@ def _own(path):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # Whoever had it before may have given it another name, or removed it.
-            if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(handle)):
+            if _is_still_at(path, handle):
                 os.ftruncate(handle, 0)
                 yield handle
                 return
         finally:
             os.close(handle)
+
+
+def _is_still_at(path, handle):
+    """Whether the file behind `handle` still has the name `path`. Whoever had it before may have
+    given it another one, and the next one may be about to do the same with its successor."""
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(handle))

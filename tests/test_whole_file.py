@@ -37,10 +37,26 @@ def test_what_a_killed_writer_left_is_taken_over(tmp_path):
     assert path.read_text() == "whole" and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_scratch_file_that_goes_while_it_is_looked_at_is_made_again(tmp_path, monkeypatch):
+    scratch = tmp_path / ".page.part"
+    stat, looks = os.stat, []
+
+    def stat_too_late(path, **kwargs):
+        if path == scratch:
+            looks.append(path)
+            if len(looks) == 1:  # another writer puts its page into place just now
+                os.replace(scratch, tmp_path / "page")
+        return stat(path, **kwargs)
+
+    monkeypatch.setattr(os, "stat", stat_too_late)
+    assert write_whole(tmp_path / "page", "whole").read_text() == "whole"
+    assert len(looks) == 2 and not scratch.exists()
+
+
 def test_of_many_writers_at_once_one_wins_and_nothing_is_mixed(tmp_path):
-    texts = [letter * 100_000 for letter in "abcdefgh"]
+    texts = [letter * 1_000 for letter in "abcdefgh"]
     with ThreadPoolExecutor(len(texts)) as pool:
-        for _ in range(5):
+        for _ in range(100):
             list(pool.map(lambda text: write_whole(tmp_path / "page", text), texts))
             assert (tmp_path / "page").read_text() in texts
     assert [path.name for path in tmp_path.iterdir()] == ["page"]
