@@ -27,6 +27,7 @@ WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))
 RANKS = (1, 4, 9, 16)
 SIZES = (256, 512)
 REPETITIONS = 30
+DRAWS, SEED_SLOW, SEED_FAST = 2000, 1, 2  # of the bootstrap
 # in_mpi_s: seconds of the phase that a rank spent in MPI, the mean over the ranks.
 ROW = np.dtype([
     ("date", "U10"), ("machine", "U160"), ("stage", "i4"), ("files", "U8"), ("ranks", "i4"),
@@ -89,6 +90,40 @@ def io_share(rows):
     spent = rows["in_mpi_s"]
     total = spent.sum()
     return float(spent[rows["phase"] != "compute"].sum() / total) if total else float("nan")
+
+
+def speed_up(rows, way, base=WAYS[0]):
+    """How many times as fast as `base` a way of WAYS does the phase that `rows` are of, on as many
+    ranks: {ranks: (lower, ratio of the medians, upper)}.
+
+    rows   of one phase and one size. Raises InputError for rows of several.
+
+    The bounds are a 95 % confidence interval, the percentiles of DRAWS bootstrap samples (Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3): the same on every call.
+    """
+    if len(np.unique(rows[["n", "phase"]])) != 1:
+        raise InputError("speed_up: rows of several phases or sizes; choose one of each")
+    found = {}
+    for ranks in np.unique(rows["ranks"]).tolist():
+        slow, fast = (_seconds(rows, one, ranks) for one in (base, way))
+        if len(slow) and len(fast):
+            ratios = _medians(slow, SEED_SLOW) / _medians(fast, SEED_FAST)
+            lower, upper = np.percentile(ratios, [2.5, 97.5])
+            ratio = np.median(slow) / np.median(fast)
+            found[ranks] = float(lower), float(ratio), float(upper)
+    return found
+
+
+def _seconds(rows, way, ranks):
+    stage, kind = way
+    return rows["seconds"][(rows["stage"] == stage) & (rows["files"] == kind)
+                           & (rows["ranks"] == ranks)]  # fmt: skip
+
+
+def _medians(seconds, seed):
+    """Medians of DRAWS samples of `seconds`, with replacement."""
+    drawn = np.random.default_rng(seed).integers(len(seconds), size=(DRAWS, len(seconds)))
+    return np.median(seconds[drawn], axis=1)
 
 
 def read(path=MEASURED_CSV):

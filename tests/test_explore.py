@@ -184,7 +184,7 @@ def test_in_jupyterlab_the_figure_follows_the_controls_by_keyboard(tmp_path, req
 
         def says(words):
             drawn = page.locator(".gtitle").filter(has_text=re.compile(re.escape(words)))
-            sync_api.expect(drawn).to_have_count(1, timeout=30_000)
+            sync_api.expect(drawn).to_have_count(1, timeout=180_000)
 
         says("bcast binomial, P = 8, root 0")
         page.get_by_label("collective", exact=True).select_option("reduce")

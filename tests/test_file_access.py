@@ -95,7 +95,7 @@ def read(name, matrix, ranks=4, **more):
 
 
 def access_of(cases, library=None, **settings):
-    results = run_cases(library or need(KERNELS), "", cases, settings=settings, limit=30)
+    results = run_cases(library or need(KERNELS), "", cases, settings=settings, limit=60.0)
     assert [result.outcome for result in results] == [DONE] * len(cases), results[0].detail
     return [result.access for result in results]
 

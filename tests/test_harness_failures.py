@@ -83,7 +83,7 @@ def library(tmp_path_factory):
 
 def results_of(library, name, **more):
     cases = [Case("read", 4, 1, datatype="double", matrix="8x8", **more)]
-    (result,) = run_cases(library, f"read_{name}", cases, limit=30)
+    (result,) = run_cases(library, f"read_{name}", cases, limit=60.0)
     assert result.outcome == DONE, result.detail
     return result
 

@@ -40,7 +40,7 @@ def library(tmp_path_factory):
 
 def by_count(library, *counts, ranks=2, **options):
     cases = [Case("allgather", ranks, count) for count in counts]
-    return run_cases(library, "allgather_by_count", cases, limit=8.0, **options)
+    return run_cases(library, "allgather_by_count", cases, limit=60.0, **options)
 
 
 def outcomes(results):

@@ -137,7 +137,7 @@ def program(library, tmp_path):
         said = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(build.HARNESS), str(library), str(tmp_path)],
             input=f"{case.line(0)}\n{case.line(1)}\n", env=openmpi.environment(1), text=True,
-            timeout=60, **more,
+            timeout=300, **more,
         )  # fmt: skip
         files = {path.name: path.read_text() for path in tmp_path.glob("*.txt")}
         return said, files

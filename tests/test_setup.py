@@ -55,7 +55,7 @@ def run(command, cwd, path=None, **options):
     if path is not None:
         env["PATH"] = path
     return subprocess.run(
-        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=60, **options
+        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, **options
     )
 
 
@@ -488,7 +488,7 @@ def test_a_second_setup_at_the_same_time_waits_for_the_first(kit):
         assert "waiting" in second.stdout.readline()
         assert second.poll() is None
         fcntl.flock(lock, fcntl.LOCK_UN)
-        assert "nothing to do" in second.communicate(timeout=30)[0]
+        assert "nothing to do" in second.communicate(timeout=300)[0]
 
 
 def test_make_and_setup_look_at_the_same_files(kit):

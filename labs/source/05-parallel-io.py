@@ -72,7 +72,7 @@ from mpilab.plots.cannon import cannon as cannon_steps
 from mpilab.plots.matrix_access import matrix_access
 from mpilab.plots.readers import readers as readers_plot
 from mpilab.plots.style import byte_size, duration, show
-from mpilab.plots.timeline import timeline
+from mpilab.plots.timeline import timelines
 from mpilab.promises import kernels_of
 from mpilab.quantities import counts
 
@@ -213,17 +213,27 @@ print("files of C that differ:", len({done.digest for done in runs.values()}) - 
 
 # %% [markdown]
 # Who waits, and for what? These are the pictures that the authors of the report drew with Vampir, from
-# our own recordings: stage 1 with text files, and stage 3, on the same axis of time. A bar is a call of
-# MPI, its colour what kind of call. (Rank 0 of stage 1 reads its files without MPI, so there it has no
-# colour.)
+# our own recordings: stage 1 with text files beside stage 3, on the same scale of time. A bar is a call
+# of MPI, its colour what kind of call. (Rank 0 of stage 1 reads its files without MPI, so there it has
+# no colour.)
 #
 # **Predict:** in stage 1, how will you know when rank 0 is reading, and what are the others doing
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
 
 # %%
-longest = max(np.ptp(done.phases_ns) for done in runs.values()) / 1e9
-for name in ("stage 1, text", "stage 3, binary"):
-    show(timeline(runs[name].recording, window=(0, float(longest)), title=name.capitalize()))
+pictured = {name: runs[name].recording for name in ("stage 1, text", "stage 3, binary")}
+show(timelines(pictured, title="Before and after"))
+
+# %% [markdown]
+# What is due to the text files hides all the rest. So once more without them: all three stages, with
+# binary files.
+#
+# **Predict:** what will be left of the wait in stage 1? Which calls does stage 2 have where stage 1 has
+# many sends and receives?
+
+# %%
+pictured = {name: done.recording for name, done in runs.items() if name.endswith("binary")}
+show(timelines(pictured, title="Three stages with binary files"))
 
 # %% [markdown]
 # ## The share of I/O
@@ -968,6 +978,18 @@ scaling = measured_cannon.read()
 print(scaling["machine"][0], scaling["date"][0], sep=", ")
 for n in (scaling["n"].min(), scaling["n"].max()):
     show(cannon_runs.scaling(scaling, int(n)))
+
+# %% [markdown]
+# The report shows the *speed-up* of input and output, too: how many times as fast as the base case, on
+# as many ranks. Below the dashed line a stage is slower than where they began. A ratio of two medians
+# is uncertain in both; the bars are 95 % confidence intervals, by drawing from the thirty runs again and
+# again (*bootstrap*).
+#
+# **Predict:** the authors saw reading scale better than writing. Do we? How much of the speed-up of
+# reading would be there with nothing but binary files?
+
+# %%
+show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
 
 # %% [markdown]
 # And here. The runs of all stages take turns, so that what else your machine does meets all alike. Bars

@@ -6,7 +6,7 @@ from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.matrices.cannon import PHASES
-from mpilab.measured_cannon import WAYS
+from mpilab.measured_cannon import WAYS, speed_up
 from mpilab.plots import style
 from mpilab.plots.logarithmic import time_axes
 
@@ -14,6 +14,7 @@ from mpilab.plots.logarithmic import time_axes
 COLOURS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=True))
 SYMBOLS = dict(zip(WAYS, ("diamond", "triangle-up", "square", "circle"), strict=True))
 _PUBLISHED = style.TEXT
+IO_PHASES = ("read", "write")
 
 
 def io_shares(shares, published):
@@ -65,15 +66,62 @@ def scaling(rows, n):
                            subplot_titles=list(PHASES))  # fmt: skip
     for column, phase in enumerate(PHASES, start=1):
         for way in _ways(rows):
-            figure.add_trace(_line(_quartiles(rows, way, phase), way, phase), row=1, col=column)
+            figure.add_trace(
+                _line(_quartiles(rows, way, phase), way, phase, "%{y:.3s}s"), row=1, col=column
+            )
     figure.update_xaxes(type="log", title="ranks", tickvals=ranks.tolist(),
                         ticktext=list(map(str, ranks)))  # fmt: skip
     time_axes(figure, rows["seconds"], dict(text="median of the runs", standoff=10))
     figure.update_yaxes(automargin=True)
+    _lay_out(figure, title)
+    return style.finish(figure, "\n".join(_alt(title, rows)))
+
+
+def speed_ups(rows, n):
+    """Figure of the speed-up of reading and of writing over the base case, stage 1 with text files,
+    on as many ranks, for n x n matrices: ratios of medians, and 95 % confidence intervals as bars.
+
+    rows   of mpilab.measured_cannon.ROW. Raises InputError where none has this size.
+    """
+    rows = rows[rows["n"] == n]
+    if len(rows) == 0:
+        raise InputError(f"n={n}: no row of that size was measured")
+    ranks = np.unique(rows["ranks"])
+    title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
+    figure = make_subplots(cols=len(IO_PHASES), shared_yaxes=True, horizontal_spacing=0.03,
+                           subplot_titles=list(IO_PHASES))  # fmt: skip
+    for column, phase in enumerate(IO_PHASES, start=1):
+        for way in _ways(rows)[1:]:
+            found = speed_up(rows[rows["phase"] == phase], way)
+            figure.add_trace(_line(found, way, phase, "%{y:.3g} times as fast"), row=1, col=column)
+    figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
+    figure.update_xaxes(type="log", title="ranks", tickvals=ranks.tolist(),
+                        ticktext=list(map(str, ranks)))  # fmt: skip
+    ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks],
+                        automargin=True)  # fmt: skip
+    figure.update_yaxes(title="times as fast", row=1, col=1)
+    _lay_out(figure, title)
+    return style.finish(figure, "\n".join(_speed_ups_in_words(title, rows)))
+
+
+def _lay_out(figure, title):
     figure.update_layout(title=dict(text=title), height=420, margin=dict(t=90, b=110),
                          legend=dict(orientation="h", x=0, y=0, yref="container",
                                      yanchor="bottom"))  # fmt: skip
-    return style.finish(figure, "\n".join(_alt(title, rows)))
+
+
+def _speed_ups_in_words(title, rows):
+    yield f"{title}: ratios of medians, 95 % confidence intervals in brackets."
+    for phase in IO_PHASES:
+        for way in _ways(rows)[1:]:
+            told = (
+                f"{ranks} {'rank' if ranks == 1 else 'ranks'} {ratio:.2f} ({lower:.2f} to "
+                f"{upper:.2f})"
+                for ranks, (lower, ratio, upper) in speed_up(rows[rows["phase"] == phase],
+                                                             way).items()
+            )  # fmt: skip
+            yield f"{phase}, {_name(way)}: {', '.join(told)}."
 
 
 def _ways(rows):
@@ -89,14 +137,15 @@ def _quartiles(rows, way, phase):
             for ranks in np.unique(chosen["ranks"]).tolist()}  # fmt: skip
 
 
-def _line(found, way, phase):
-    lower, median, upper = np.array(list(found.values())).T
+def _line(found, way, phase, told):
+    """A line through {ranks: (lower, middle, upper)}; `told` is how the pointer writes a value."""
+    lower, middle, upper = np.array(list(found.values())).T
     return go.Scatter(
-        x=list(found), y=median, mode="lines+markers", name=_name(way),
-        error_y=dict(symmetric=False, array=upper - median, arrayminus=median - lower),
+        x=list(found), y=middle, mode="lines+markers", name=_name(way),
+        error_y=dict(symmetric=False, array=upper - middle, arrayminus=middle - lower),
         line=dict(color=COLOURS[way]), marker=dict(symbol=SYMBOLS[way], size=8),
         legendgroup=_name(way), showlegend=phase == PHASES[0],
-        hovertemplate=f"{_name(way)}, {phase}, %{{x}} ranks: %{{y:.3s}}s<extra></extra>",
+        hovertemplate=f"{_name(way)}, {phase}, %{{x}} ranks: {told}<extra></extra>",
     )  # fmt: skip
 
 

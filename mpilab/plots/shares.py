@@ -47,25 +47,36 @@ def _until(moments, begins, lengths):
 
 
 def shares(span):
-    """Figure of a timeline.Span, without its layout: messages above, a row for each rank below."""
+    """Figure of a Span, without its layout: messages above, a row for each rank below."""
     ranks = len(span.ranks)
-    edges = np.linspace(span.begin_ns, span.end_ns, STEPS + 1).astype(np.int64)
-    part = busy(span.calls, span.ends_ns, ranks, edges) / np.maximum(np.diff(edges), 1)
     figure = make_subplots(
         rows=2,
         shared_xaxes=True,
         row_heights=[70, max(18 * ranks, 120)],
         vertical_spacing=18 / (18 * ranks + 180),
     )
-    centres = span.at((edges[1:] + edges[:-1]) / 2)
-    figure.add_trace(_messages(span, edges, centres), row=1, col=1)
-    figure.add_trace(_stacked(part, centres), row=2, col=1)
-    figure.add_trace(_pointed_at(span, part, edges, centres), row=2, col=1)
-    for kind, name in enumerate(KINDS):
-        if part[:, kind].any():
-            figure.add_trace(_legend_entry(name), row=2, col=1)
+    figure.add_trace(_messages(span, *_steps(span)), row=1, col=1)
+    for trace in shares_of_rows(span):
+        figure.add_trace(trace, row=2, col=1)
     figure.update_yaxes(title="messages", rangemode="tozero", nticks=3, row=1, col=1)
     return figure
+
+
+def shares_of_rows(span):
+    """The traces of the rows of a Span alone."""
+    edges, centres = _steps(span)
+    part = busy(span.calls, span.ends_ns, len(span.ranks), edges) / np.maximum(np.diff(edges), 1)
+    yield _stacked(part, centres)
+    yield _pointed_at(span, part, edges, centres)
+    for kind, name in enumerate(KINDS):
+        if part[:, kind].any():
+            yield _legend_entry(name)
+
+
+def _steps(span):
+    """The edges of the steps in nanoseconds, and their centres on the axis."""
+    edges = np.linspace(span.begin_ns, span.end_ns, STEPS + 1).astype(np.int64)
+    return edges, span.at((edges[1:] + edges[:-1]) / 2)
 
 
 def _messages(span, edges, centres):

@@ -42,7 +42,7 @@ _MARKER = re.compile(r"/\* <-( ranks?[ 0-9]+)? \*/\s*$")
 _OR_HERE = re.compile(r"/\* <- or here \*/\s*$")
 # A deadlock is declared after a second, an endless loop after half a second of computing.
 LIMITS = {"standstill": 1.0, "work": 0.5}
-LIMIT_S = 15.0
+LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)

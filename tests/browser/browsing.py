@@ -62,14 +62,14 @@ def jupyterlab(home, notebook, theme=LIGHT):
     finally:
         server.send_signal(signal.SIGTERM)
         try:
-            server.wait(15)
+            server.wait(120)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
 
 
 def _wait_until_it_answers(address, server, log):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with urllib.request.urlopen(address, timeout=5):
@@ -85,9 +85,9 @@ def opened(page, address, code_cells):
 
     page.goto(address)
     notebook = page.locator(".jp-NotebookPanel")
-    expect(notebook.locator(".jp-CodeCell")).to_have_count(code_cells, timeout=60_000)
+    expect(notebook.locator(".jp-CodeCell")).to_have_count(code_cells, timeout=180_000)
     kernel = notebook.locator(".jp-Notebook-ExecutionIndicator")
-    expect(kernel).to_have_attribute("data-status", "idle", timeout=60_000)
+    expect(kernel).to_have_attribute("data-status", "idle", timeout=180_000)
     return notebook
 
 

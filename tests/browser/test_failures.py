@@ -128,8 +128,8 @@ class Keyboard:
         before = cell.locator(".jp-InputPrompt").inner_text()
         self.page.keyboard.press("Shift+Enter")
         prompt = cell.locator(".jp-InputPrompt")
-        expect(prompt).not_to_have_text(before, timeout=10_000)
-        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=60_000)
+        expect(prompt).not_to_have_text(before, timeout=180_000)
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=180_000)
         return cell
 
     def answer(self, code):
@@ -146,7 +146,7 @@ def panel_of(cell, title):
     from playwright.sync_api import expect
 
     head = cell.get_by_role("alert", name=re.compile(f"^{title}"))
-    expect(head).to_have_count(1, timeout=20_000)
+    expect(head).to_have_count(1, timeout=180_000)
     return cell.get_by_role("region", name=re.compile(f"^{title}"))
 
 

@@ -25,7 +25,7 @@ def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page,
         drawn = notebook.locator(".js-plotly-plot")
         sync_api = pytest.importorskip("playwright.sync_api")
         sync_api.expect(drawn.filter(has=page.locator("svg.main-svg"))).to_have_count(
-            figures + deadlocks, timeout=60_000)  # fmt: skip
+            figures + deadlocks, timeout=180_000)  # fmt: skip
         assert notebook.get_by_role("alert", name="Deadlock").count() == deadlocks
         errors = notebook.locator('.jp-OutputArea-output[data-mime-type*="error"]')
         assert errors.all_inner_texts() == []

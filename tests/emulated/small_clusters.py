@@ -25,7 +25,7 @@ def described(groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_la
 
 def said(hosts, argv, host=None, **more):
     """What a command on a host writes to standard output; it has to end well."""
-    done = subprocess.run(hosts.command(argv, host), capture_output=True, text=True, timeout=60,
+    done = subprocess.run(hosts.command(argv, host), capture_output=True, text=True, timeout=300,
                           **more)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

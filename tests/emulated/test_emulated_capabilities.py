@@ -52,7 +52,7 @@ def test_a_trial_says_what_there_is_and_leaves_nothing():
 def test_where_namespaces_are_not_allowed_the_system_s_word_and_a_remedy_are_told():
     script = REFUSING.format(folder=str(TRIAL.parent))
     said = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True,
-                          text=True, timeout=30)  # fmt: skip
+                          text=True, timeout=300)  # fmt: skip
     found = json.loads(said.stdout)
     assert found["namespaces"] == "none"
     assert "Operation not permitted" in found["reason"]

@@ -54,7 +54,7 @@ def up(namespaces, file, capsys):
 def mpilab(*words):
     """`mpilab WORDS` in a process of its own: hosts run becomes the command."""
     command = [sys.executable, "-m", "mpilab.cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60,
+    return subprocess.run(command, capture_output=True, text=True, timeout=300,
                           env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
 
 

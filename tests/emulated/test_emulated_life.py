@@ -71,7 +71,7 @@ class TestEnd:
             hosts.down()
             assert traces.left() == []
             assert list(folder.iterdir()) == []
-            assert process.wait(20) == 128 + signal.SIGKILL
+            assert process.wait(120) == 128 + signal.SIGKILL
         assert not hosts.running and hosts.directory is None
 
     def test_they_can_come_up_again(self, namespaces):
@@ -95,7 +95,7 @@ class TestEnd:
     def test_an_owner_that_ends_by_itself_leaves_nothing(self, owner, folder):
         process, hosts, endless = owner
         traces = Traces(hosts)
-        process.communicate(timeout=20)
+        process.communicate(timeout=300)
         assert process.returncode == 0
         assert traces.left() == [] and list(folder.iterdir()) == []
 
@@ -132,7 +132,7 @@ class TestEnd:
         )
         script = script.replace("import EmulatedHosts", "import EmulatedHosts, attach")
         path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-        done = subprocess.run([sys.executable, "-c", script], input="", text=True, timeout=60,
+        done = subprocess.run([sys.executable, "-c", script], input="", text=True, timeout=300,
                               stdout=subprocess.PIPE,
                               env=os.environ | {"PYTHONPATH": path})  # fmt: skip
         assert done.returncode == 0

@@ -119,7 +119,7 @@ def test_without_pidfd_a_keeper_that_does_not_listen_is_killed(no_pidfd, monkeyp
 def test_who_is_killed_while_it_brings_up_hosts_that_are_to_stay_leaves_none(namespaces, folder):
     path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
     done = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True,
-                          timeout=60, env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+                          timeout=300, env=os.environ | {"PYTHONPATH": path})  # fmt: skip
     assert done.returncode == -signal.SIGKILL
     keeper, fabric = json.loads(done.stdout)
     assert await_end(keeper) and await_end(fabric)
@@ -194,8 +194,10 @@ class TestSweep:
         (linked / "lock").symlink_to(elsewhere / "lock")
         script = f"import tempfile; tempfile.tempdir = {str(folder)!r}\n" + (
             "from mpilab.emulated import sweep; print(*sweep())")  # fmt: skip
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                              timeout=60, env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=300,
+            env=os.environ | {"PYTHONPATH": os.getcwd()},
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert str(linked) not in done.stdout
         assert (elsewhere / "lock").exists() and (linked / "lock").is_symlink()

@@ -8,7 +8,7 @@ from mpilab.emulated.capabilities import RELAY
 
 
 def relay(*words):
-    return subprocess.run([RELAY, *words], capture_output=True, text=True, timeout=20)
+    return subprocess.run([RELAY, *words], capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("word", ["up0", "up0,dn0", "up0,dn0,x", "up0,dn0,-1", "up0,dn0,inf", ""])

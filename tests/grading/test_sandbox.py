@@ -447,7 +447,7 @@ def test_all_is_gone_when_the_grader_is_killed(sandbox, pipe, kind, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     grader = subprocess.Popen([sys.executable, "-c", code], cwd=PACKAGE.parent, env=environment)
     try:
-        assert read_within(reader, 20) == b"up\n"
+        assert read_within(reader, 120) == b"up\n"
         (keeper,) = children(grader.pid)
         keeper_end = os.pidfd_open(keeper)
         groups = control_groups(keeper)
@@ -456,7 +456,7 @@ def test_all_is_gone_when_the_grader_is_killed(sandbox, pipe, kind, tmp_path):
     finally:
         grader.kill()
         grader.wait()
-    assert read_within(reader, 5) == b""
+    assert read_within(reader, 120) == b""
     assert select.select([keeper_end], [], [], 5)[0]
     os.close(keeper_end)
     assert not control_groups(keeper)
@@ -475,10 +475,10 @@ def test_all_is_gone_when_the_keeper_is_killed(sandbox, pipe):
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert read_within(reader, 20) == b"up\n"
+    assert read_within(reader, 120) == b"up\n"
     (keeper,) = children(thread.native_id)
     os.kill(keeper, signal.SIGKILL)
-    assert read_within(reader, 5) == b""
+    assert read_within(reader, 120) == b""
     thread.join(5)
     assert failure == ["the sandbox's keeper ended without a report: it was killed"]
     for group in control_groups(keeper):  # the keeper alone would have removed them
@@ -489,7 +489,7 @@ def test_an_interrupt_ends_the_run(sandbox, pipe, monkeypatch):
     path, reader = pipe
 
     def interrupted(outputs):
-        assert read_within(reader, 20) == b"up\n"
+        assert read_within(reader, 120) == b"up\n"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_module, "drain", interrupted)
@@ -658,7 +658,7 @@ print(box.description)
         env={"PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("bubblewrap, memory ")

@@ -49,7 +49,7 @@ def by_hand(folder, *words):
     """Our program on one rank, without mpirun, which leaves its segment of memory in `folder`."""
     environment = openmpi.environment(1) | {"OMPI_MCA_btl_sm_backing_directory": str(folder)}
     command = [str(build.need(build.OSU_PROGRAM)), *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)

@@ -19,7 +19,7 @@ from timeline_recordings import (
 
 from mpilab.errors import InputError
 from mpilab.plots import calls, shares, style
-from mpilab.plots.timeline import MOST_CALLS, timeline
+from mpilab.plots.timeline import MOST_BESIDE, MOST_CALLS, timeline, timelines
 from mpilab.recording import ANY, CANCELLED, NONBLOCKING, NONE, POLLS, Recording
 
 
@@ -308,6 +308,46 @@ def test_every_class_keeps_a_contrast_of_three_on_light_and_dark(colour):
 
 def test_every_class_has_a_colour_of_its_own():
     assert len(set(style.CALL_COLOURS.values())) == len(style.CALL_COLOURS)
+
+
+# --- Beside each other
+
+
+def test_timelines_beside_each_other_have_one_scale_and_one_legend():
+    slow = [rank_of(0, 2, [send(1, 0, 8000)]), rank_of(1, 2, [receive(0, 500, 9000)])]
+    figure = timelines({"slow": slow, "fast": one_message()}, title="Two")
+    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    assert figure.layout.xaxis2.matches == "x"
+    assert [note.text for note in figure.layout.annotations] == ["slow", "fast"]
+    sent = [trace for trace in figure.data if trace.name == "send"]
+    assert [(trace.xaxis, list(trace.x)) for trace in sent] == [("x", [8.0]), ("x2", [1.0])]
+    assert [trace.showlegend for trace in sent] == [True, False]
+    lines = style.alt(figure).splitlines()
+    assert lines[0] == "Two, on the same scale of time."
+    told = [line for line in lines if "2 ranks" in line]
+    assert told == ["slow: 2 ranks, 9.3 µs, 2 calls, 1 message.",
+                    "fast: 2 ranks, 3.3 µs, 2 calls, 1 message."]  # fmt: skip
+
+
+def test_of_timelines_beside_each_other_one_may_have_more_ranks_and_one_too_many_calls():
+    figure = timelines({"stuck": deadlock(), "crowded": many(2, MOST_CALLS)})
+    assert figure.layout.yaxis.range == (2.5, -0.5) == figure.layout.yaxis2.range
+    assert {trace.type for trace in figure.data if trace.xaxis == "x2"} == {"heatmap", "scatter"}
+    assert "<sub>crowded: " in figure.layout.title.text
+    assert "Rank 2 never began." in style.alt(figure)
+
+
+def test_a_signal_is_marked_in_the_timeline_of_its_rank():
+    ended = [rank_of(0, 1, [barrier(0, 50)], closed_ns=0, signal=11)]
+    figure = timelines({"well": one_message(), "ended": ended})
+    (note,) = (note for note in figure.layout.annotations if note.text == "✗ SIGSEGV")
+    assert (note.xref, note.yref) == ("x2", "y2")
+
+
+@pytest.mark.parametrize("count", [0, MOST_BESIDE + 1])
+def test_no_timelines_and_too_many_are_refused(count):
+    with pytest.raises(InputError, match=f"{count} recordings: 1 to {MOST_BESIDE} timelines"):
+        timelines({str(number): one_message() for number in range(count)})
 
 
 @pytest.mark.browser

@@ -21,7 +21,7 @@ import psutil
 NODES = ("n1", "n2")
 PMIX = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/pmix2/lib")
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare", "setpriv")
-UP_S = 30.0
+UP_S = 120.0
 LOOK_S = 0.05
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL",
          "DEADLINE"}  # fmt: skip
@@ -202,7 +202,7 @@ class RealSlurm:
         """What a command (sinfo, scontrol, …) writes to standard output."""
         done = subprocess.run(
             [*map(str, argv)], env=self.environment | more.pop("env", {}), capture_output=True,
-            text=True, timeout=60, **more)  # fmt: skip
+            text=True, timeout=300, **more)  # fmt: skip
         if check and done.returncode:
             raise SlurmError(f"{argv}: {done.stderr or done.stdout}\n{self.logs()}")
         return done.stdout

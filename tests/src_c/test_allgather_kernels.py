@@ -58,7 +58,7 @@ class Run:
 )
 def run(request):
     algorithm, ranks = request.param
-    results = run_cases(KERNELS, f"allgather_{algorithm}", cases(ranks), limit=30.0)
+    results = run_cases(KERNELS, f"allgather_{algorithm}", cases(ranks), limit=60.0)
     return Run(algorithm, ranks, results)
 
 

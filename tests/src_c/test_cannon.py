@@ -236,7 +236,7 @@ def per_rank(stage, files_of_ranks, out):
         words += [":", "-n", "1", str(build.CANNON_PROGRAM), str(stage), str(a), str(b), str(out)]
     return subprocess.run(
         [openmpi.tool("mpirun"), "--timeout", "25", *words[1:]],  # it ends the ranks, too
-        env=openmpi.environment(len(files_of_ranks)), capture_output=True, text=True, timeout=30,
+        env=openmpi.environment(len(files_of_ranks)), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

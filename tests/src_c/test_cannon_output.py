@@ -77,7 +77,7 @@ def test_an_error_of_mpi_on_one_rank_ends_all_and_leaves_nothing(tmp_path, is_re
         [openmpi.tool("mpirun"), "--timeout", "25", "-n", "4", "-x", f"LD_PRELOAD={library}",
          str(build.CANNON_PROGRAM), "3", str(A), str(B), str(out / "c"),
          *([str(report)] if is_recorded else [])],
-        env=openmpi.environment(4), capture_output=True, text=True, timeout=40,
+        env=openmpi.environment(4), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert said.returncode == 2, said.stderr
     assert "mpilab-cannon: rank 1: a call of MPI failed: MPI_ERR_TRUNCATE" in said.stderr
@@ -96,7 +96,7 @@ def test_a_disk_without_room_is_found_before_anything_is_computed(tmp_path, stag
                "disk/c"]  # fmt: skip
     said = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, "disk", *command], cwd=tmp_path, text=True,
-        env=os.environ | {"PYTHONPATH": str(build.ROOT)}, capture_output=True, timeout=60,
+        env=os.environ | {"PYTHONPATH": str(build.ROOT)}, capture_output=True, timeout=300,
     )  # fmt: skip
     assert "disk/c: no room for 320008 bytes: No space left on device; free some" in said.stderr
     assert said.stdout == "status 1\n"

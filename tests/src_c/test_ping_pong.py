@@ -15,7 +15,7 @@ from mpilab.recording import RankRecording, operations
 def call(ranks, *arguments):
     return subprocess.run(
         [openmpi.tool("mpirun"), "-n", str(ranks), str(ping_pong()), *map(str, arguments)],
-        env=openmpi.environment(ranks), capture_output=True, text=True, timeout=60,
+        env=openmpi.environment(ranks), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 

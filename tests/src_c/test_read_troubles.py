@@ -135,7 +135,7 @@ def test_a_buffer_takes_no_more_memory_than_there_is_to_read(watched):
              function=f"read_sparing_{name}")
         for name in BUFFERED
     ]  # fmt: skip
-    for result in run_cases(watched, "", wanted, limit=30.0):
+    for result in run_cases(watched, "", wanted, limit=60.0):
         check_parts(result)
 
 
@@ -157,7 +157,7 @@ def test_a_file_that_ends_too_early_is_an_error_and_nobody_waits_for_what_is_not
     ]  # fmt: skip
     missing = _cut_off(words, 6)
     assert missing == [False, False, True, True, True, True]
-    for result in run_cases(watched, "", wanted, limit=30.0, settings=MPI_IO[io]):
+    for result in run_cases(watched, "", wanted, limit=60.0, settings=MPI_IO[io]):
         case, name = result.case.describe(), result.case.function.removeprefix("read_beyond_")
         assert result.outcome == DONE, f"{name}, {case}: {result.hang or result.detail}"
         returned = [output.returned for output in result.outputs]
@@ -175,7 +175,7 @@ def _returned(watched, prefix, readers, words):
         Case("read", 4, 1, datatype="double", matrix=words, function=f"{prefix}_{name}", dump=False)
         for name in readers
     ]
-    results = run_cases(watched, "", wanted, limit=30.0)
+    results = run_cases(watched, "", wanted, limit=60.0)
     for name, result in zip(readers, results, strict=True):
         assert result.outcome == DONE, f"{prefix}_{name}: {result.hang or result.detail}"
     return {

@@ -251,7 +251,7 @@ def on_parts(tmp_path_factory):
                str(Path(__file__).with_name("remap_on_parts.py")), str(KERNELS),
                str(directory)]  # fmt: skip
     said = subprocess.run(command, env=openmpi.environment(8), capture_output=True, text=True,
-                          timeout=60)  # fmt: skip
+                          timeout=300)  # fmt: skip
     assert said.returncode == 0, said.stdout + said.stderr
     assert said.stdout.count("all right") == 8
     return directory

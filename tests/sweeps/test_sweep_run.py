@@ -184,7 +184,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was_and_leaves_nothing_behind(
             continue
     process.kill()
     process.wait()
-    psutil.wait_procs(children, timeout=20)
+    psutil.wait_procs(children, timeout=300)
     assert not [child for child in children if child.is_running()]
     before = points(read(out))
     with open(out, "a") as file:
