@@ -184,7 +184,8 @@ def _grade(options):
 def _release(options):
     from mpilab.build import ROOT
     from mpilab.exercises import load
-    from mpilab.grading.release import handout, write_release
+    from mpilab.grading.handout import handout
+    from mpilab.grading.release import write_release
 
     sources = sorted((ROOT / "labs" / "source").glob("*.py"))
     known = [source.stem for source in sources]

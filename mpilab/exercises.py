@@ -95,39 +95,31 @@ worth the same:
     id = "any-size"
 """
 
-import hashlib
 import tomllib
-from dataclasses import fields, replace
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
 
 from mpilab.errors import InputError
-from mpilab.expected import collective_of
+from mpilab.exercise_cases import (
+    REAL,
+    SIMULATED,
+    VARIED,
+    cases_of,
+    check_list,
+    real_jobs,
+    simulated_jobs,
+)
 from mpilab.formula import evaluate, names_of
-from mpilab.harness import Case
-from mpilab.orders import places_of
 from mpilab.places import as_text
 from mpilab.rubric import COUNTED, KERNEL, PYTHON, TEXT, Exercise, Item, Rubric
-from mpilab.simulated import standing
 
 __all__ = ["KERNEL", "PYTHON", "TEXT", "Exercise", "Item", "Rubric", "load"]
 
-# key of an item -> (field of a Case, what is tried where the key is left out)
-_VARIED = {
-    "counts": ("count", [0]), "datatypes": ("datatype", ["int"]),
-    "in_place": ("in_place", [False]), "reversed": ("reversed", [False]), "roots": ("root", [0]),
-    "ops": ("op", ["sum"]), "segments": ("segment", [0]), "fanouts": ("fanout", [0]),
-    "radixes": ("radix", [0]), "budgets": ("budget", [0]), "patterns": ("pattern", ["even"]),
-    "matrices": ("matrix", [""]), "buffers": ("buffer", [0]), "aggregators": ("aggregators", [0]),
-}  # fmt: skip
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
-# How many ranks, and where: run for real (and simulated, too), or simulated alone.
-_REAL = ("ranks", "places")
-_SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
 _MORE_COUNTS = "simulated_counts"
-_ITEM_KEYS = {"id", "title", "points", *_REAL, *_SIMULATED, _MORE_COUNTS, "than", "faster",
-              *_VARIED, "strict", "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
+_ITEM_KEYS = {"id", "title", "points", *REAL, *SIMULATED, _MORE_COUNTS, "than", "faster",
+              *VARIED, "strict", "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
 
 
 def load(path, seed=1):
@@ -214,12 +206,12 @@ def _item(entry, exercise, seed, where):
     if exercise["kind"] == KERNEL:
         _refuse_real_times(entry, where)
         try:
-            cases = tuple(_cases(exercise["collective"], entry, seed, _jobs(entry)))
-            simulated = _cases(exercise["collective"], entry, seed, _simulated_jobs(entry))
+            cases = tuple(cases_of(exercise["collective"], entry, seed, real_jobs(entry)))
+            simulated = cases_of(exercise["collective"], entry, seed, simulated_jobs(entry))
             if _MORE_COUNTS in entry:
-                _check_list(_MORE_COUNTS, entry[_MORE_COUNTS], 0)
+                check_list(_MORE_COUNTS, entry[_MORE_COUNTS], 0)
                 more = {**entry, "counts": entry[_MORE_COUNTS]}
-                simulated |= _cases(exercise["collective"], more, seed, _jobs(entry))
+                simulated |= cases_of(exercise["collective"], more, seed, real_jobs(entry))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if not cases and not simulated:
@@ -250,7 +242,7 @@ def _refuse_real_times(entry, where):
         if "faster" in entry:
             raise InputError(f"{where}: faster without than; name the kernel that is compared with")
         return
-    for key in _REAL:
+    for key in REAL:
         if key in entry:
             raise InputError(f"{where}: than beside {key}; write simulated_{key}")
     if not isinstance(entry.get("faster", 1.0), int | float) or not entry.get("faster", 1.0) > 0:
@@ -262,81 +254,6 @@ def _evaluate(formula, case, where):
         evaluate(formula, **names_of(case))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-
-
-def _cases(collective, entry, seed, jobs):
-    """Every combination of what an item varies, each once, fewer ranks first.
-
-    jobs   (ranks, {field of Case that says where they are: value}) of each number of ranks.
-    """
-    if collective_of(collective).reads:
-        # What a read is of, its matrices say.
-        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
-    elif collective_of(collective).has_blocks and "counts" not in entry:
-        raise KeyError("counts")
-    values = {key: entry.get(key, default) for key, (_, default) in _VARIED.items()}
-    for key, (_, default) in _VARIED.items():
-        _check_list(key, values[key], default[0])
-    fields = [field for field, _ in _VARIED.values()]
-    strict = entry.get("strict", False)
-    found = {}
-    for ranks, where in sorted(jobs, key=lambda job: job[0]):
-        for combination in product(*(values[key] for key in _VARIED)):
-            named = dict(zip(fields, combination, strict=True))
-            if named["root"] < 0:
-                # On one rank, the first and the last are the same: one case, not two.
-                named["root"] += ranks
-            case = Case(collective, ranks, **named, strict=strict, **where)
-            found[_case(case, seed)] = None
-    return found
-
-
-def _jobs(entry):
-    """The numbers of ranks of an item and where they are; see `_cases`."""
-    if "ranks" in entry and "places" in entry:
-        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
-    if not any(key in entry for key in (*_REAL, *_SIMULATED)):
-        raise KeyError("ranks")
-    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
-
-
-def _simulated_jobs(entry):
-    """The same of what is tried in simulation only."""
-    _check_list("platforms", entry.get("platforms", []), "")
-    return [
-        *_of_ranks(entry, "simulated_ranks"),
-        *_of_places(entry, "simulated_places"),
-        *((len(standing.places(text)), {"platform": text}) for text in entry.get("platforms", [])),
-    ]
-
-
-def _of_ranks(entry, key):
-    _check_list(key, entry.get(key, []), 0)
-    return [(ranks, {}) for ranks in entry.get(key, [])]
-
-
-def _of_places(entry, key):
-    _check_list(key, entry.get(key, []), "")
-    return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
-
-
-def _check_list(key, given, like):
-    """InputError for anything but a list of values of the type of `like`."""
-    if not isinstance(given, list):
-        raise InputError(f"{key} = {given!r}: not a list; write [{given!r}]")
-    for value in given:
-        if type(value) is not type(like):
-            raise InputError(f"{key}: {value!r} is of the wrong type; write e.g. {like!r}")
-
-
-def _case(case, seed):
-    """The case with a seed of its own, which depends on what it is: the same case in two items is
-    the same case."""
-    # What is as usual is left out, so that a new field of Case changes no seed.
-    said = {f.name: getattr(case, f.name) for f in fields(case)
-            if getattr(case, f.name) != f.default}  # fmt: skip
-    text = repr((seed, sorted(said.items()))).encode()
-    return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
 
 
 def _refuse_twins(names, what):

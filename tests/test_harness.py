@@ -5,7 +5,8 @@ import pytest
 
 from mpilab.datatypes import DATATYPES, datatype
 from mpilab.errors import InputError
-from mpilab.harness import GUARD_BYTES, Case, Difference, Output, compare
+from mpilab.expected import GUARD_BYTES
+from mpilab.harness import Case, Difference, Output, compare
 
 
 def outputs(case):

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from mpilab.grading.feedback import printed, render
+from mpilab.grading.feedback import render
+from mpilab.grading.printed_output import printed
 from mpilab.plain import plain
 from mpilab.verdict import FAIL, ExerciseVerdict, ItemVerdict, SubmissionVerdict
 

@@ -7,8 +7,8 @@ import pytest
 
 from mpilab.errors import Ungradable
 from mpilab.grading import notebooks
-from mpilab.grading.feedback import printed
 from mpilab.grading.notebooks import bare, read, with_outputs
+from mpilab.grading.printed_output import printed
 from mpilab.grading.submission import find_submissions
 
 LAB = "02-allgather"

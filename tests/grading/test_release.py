@@ -4,7 +4,8 @@ import nbformat
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.grading.release import handout, release, solution_lines, trusted, write_release
+from mpilab.grading.handout import handout
+from mpilab.grading.release import release, solution_lines, trusted, write_release
 
 LAB = """\
 # ---

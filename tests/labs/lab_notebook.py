@@ -12,7 +12,8 @@ import papermill
 
 from mpilab import exercises, openmpi
 from mpilab.grading.answers import transplant
-from mpilab.grading.release import handout, release
+from mpilab.grading.handout import handout
+from mpilab.grading.release import release
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the solved lab is run with, so that it takes less time.

@@ -9,7 +9,8 @@ from timeline_recordings import START, exchange, rank_of, receive, send, wait
 from mpilab.build import KERNELS
 from mpilab.contents import held
 from mpilab.errors import InputError
-from mpilab.harness import GUARD_BYTES, Case
+from mpilab.expected import GUARD_BYTES
+from mpilab.harness import Case
 from mpilab.launch import run_cases
 from mpilab.plots import style
 from mpilab.plots.recorded import buffer_states, recorded
