@@ -13,7 +13,7 @@ from mpilab.kernelrun import KernelRun
 from mpilab.symbols import forbidden
 from mpilab.verdict import FAIL, PASS, ExerciseVerdict
 
-LIMIT_S, WORK_S, STANDSTILL_S = 10.0, 1.0, 0.5
+LIMIT_S, WORK_S, STANDSTILL_S = 60.0, 1.0, 0.5
 
 
 @dataclass(frozen=True)

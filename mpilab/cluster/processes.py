@@ -34,7 +34,7 @@ HEARTBEAT = 100  # ms; an engine is registered after one to two beats
 # ends it, mostly because that other rank has died.
 LOST_A_PEER = 14
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
-CONTROLLER_S = 30.0  # of a controller that engines elsewhere wait for
+CONTROLLER_S = 120.0  # of a controller that engines elsewhere wait for
 
 
 class Processes:

@@ -8,6 +8,7 @@ published worksheet reports: 96 % with rank 0 doing it all, about 38 % with MPI-
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -192,9 +193,7 @@ def _said(command, ranks, scratch, limit):
                 process.communicate()
     finally:
         for directory in segments:
-            for segment in directory.iterdir():
-                segment.unlink()
-            directory.rmdir()
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _ended(process, limit):

@@ -111,11 +111,12 @@ def files(identity):
     """
     found = set()
     for process in guardian.marked(identity):
-        for link in Path(f"/proc/{process}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-                found.add(os.readlink(link))
-        maps = Path(f"/proc/{process}/maps").read_text().splitlines()
-        found |= {line.split(maxsplit=5)[-1] for line in maps}
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            for link in Path(f"/proc/{process}/fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    found.add(os.readlink(link))
+            maps = Path(f"/proc/{process}/maps").read_text().splitlines()
+            found |= {line.split(maxsplit=5)[-1] for line in maps}
     kit = (f"{ROOT}/", f"{sys.prefix}/", f"{sys.base_prefix}/")
     return {
         name
@@ -132,7 +133,7 @@ def alive(process):
     """Whether a process has not ended; one that init has not yet waited for has."""
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes() != b""
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
