@@ -11,17 +11,15 @@ about a minute.
 """
 
 import argparse
-import subprocess
 from datetime import UTC, datetime
 
 import numpy as np
 from tqdm import tqdm
 
-from mpilab import build, published_csv
+from mpilab import build, programs, published_csv
 from mpilab.cluster.location import hosts_of, placed
 from mpilab.distances.measure import parse
 from mpilab.errors import InputError, MpilabError
-from mpilab.programs import Said, end_family, trouble
 
 CLUSTER = "four-groups"
 MEASURED_CSV = published_csv.DATA / "distances-four-groups.csv"
@@ -77,27 +75,16 @@ def pairs(description):
 def _run(hosts, pair, arguments, level, limit):
     where = placed(hosts, pair)
     program = [str(build.need(build.DISTANCE_PROGRAM)), *arguments]
-    process = subprocess.Popen(
-        where.command([*where.mpirun(2), *program]),
-        env=where.environment(hosts.description.slots), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-        start_new_session=True)  # fmt: skip
-    try:
-        said = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
+    said = programs.run(where.command([*where.mpirun(2), *program]), limit,
+                        environment=where.environment(hosts.description.slots))  # fmt: skip
+    if said.code is None:
         raise MpilabError(
             f"distance {level!r} on {hosts.name}: no end after {limit:g} s; take fewer sizes or "
             "repetitions, or try again when this machine has less to do"
-        ) from None
-    finally:
-        if process.poll() is None:
-            end_family(process.pid)
-            process.communicate()
-    if process.returncode != 0:
-        raise MpilabError(
-            f"distance {level!r} on {hosts.name}: {trouble(Said(process.returncode, *said))}"
         )
-    return said[0]
+    if said.code != 0:
+        raise MpilabError(f"distance {level!r} on {hosts.name}: {programs.trouble(said)}")
+    return said.stdout
 
 
 def costs(rows):

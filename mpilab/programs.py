@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from collections import namedtuple
 
 import psutil
@@ -11,6 +12,33 @@ DIES_S = 5.0  # a killed process is gone at once, unless the machine is very bus
 
 # What a program said: `code` is None where it was ended after its time limit.
 Said = namedtuple("Said", "code stdout stderr")
+
+
+def run(command, limit, *, environment=None, stdin=None, cwd=None):
+    """Run a program to its end, `limit` seconds at most; what it Said. All that it started, and
+    that is still its child, has ended then, also where we are interrupted.
+
+    stdin   text for it; None: there is nothing to read.
+
+    Raises FileNotFoundError where there is no such program.
+    """
+    process = subprocess.Popen(
+        [str(word) for word in command], env=environment, cwd=cwd,
+        stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        start_new_session=True)  # fmt: skip
+    code = None
+    try:
+        stdout, stderr = process.communicate(stdin, timeout=limit)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        end_family(process.pid)
+        stdout, stderr = process.communicate()
+    finally:
+        if process.poll() is None:
+            end_family(process.pid)
+            process.communicate()
+    return Said(code, stdout, stderr)
 
 
 def end_family(pid, *, politely=True):

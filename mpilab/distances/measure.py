@@ -4,15 +4,13 @@ The program is src_c/bench/distance.c. mpirun binds its two ranks to two CPUs by
 students are shown (`pe-list=A,B:ordered`), and the program tells where they really ran.
 """
 
-import subprocess
 import tempfile
 
 import numpy as np
 
-from mpilab import build, openmpi
+from mpilab import build, openmpi, programs
 from mpilab.distances.topology import DISTANCES, OTHER_HOST, read_machine
 from mpilab.errors import InputError, MpilabError, SetupError
-from mpilab.programs import end_family
 
 SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
 QUANTITIES = ("one_way", "send_overhead", "receive_overhead", "gap")
@@ -130,24 +128,16 @@ def _check_places(said, name, pair):
 
 def _run(command, name, limit):
     with tempfile.TemporaryDirectory(prefix="mpilab-distance-") as scratch:
-        process = subprocess.Popen(
-            command, env=openmpi.environment(2) | {"TMPDIR": scratch}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
-            start_new_session=True)  # fmt: skip
-        try:
-            said, complaints = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            raise MpilabError(
-                f"distance {name!r}: no end after {limit:g} s; take fewer sizes or repetitions, or "
-                f"a higher limit: {' '.join(command)}"
-            ) from None
-        finally:
-            if process.poll() is None:
-                end_family(process.pid)
-                process.communicate()
-    if process.returncode != 0:
+        said = programs.run(command, limit,
+                            environment=openmpi.environment(2) | {"TMPDIR": scratch})  # fmt: skip
+    if said.code is None:
         raise MpilabError(
-            f"distance {name!r}: {' '.join(command)} ended with {process.returncode}:\n"
-            f"{complaints.strip()[-2000:]}"
+            f"distance {name!r}: no end after {limit:g} s; take fewer sizes or repetitions, or a "
+            f"higher limit: {' '.join(command)}"
         )
-    return said
+    if said.code != 0:
+        raise MpilabError(
+            f"distance {name!r}: {' '.join(command)} ended with {said.code}:\n"
+            f"{said.stderr.strip()[-2000:]}"
+        )
+    return said.stdout

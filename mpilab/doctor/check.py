@@ -3,16 +3,15 @@
 import importlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections import namedtuple
 from dataclasses import dataclass
 from pathlib import Path
 
+from mpilab import programs
 from mpilab.build import ROOT
 from mpilab.errors import SetupError
-from mpilab.programs import Said, end_family
 
 OK, WARNING, MISSING, FAILED = "ok", "warning", "missing", "failed"
 STATUSES = (OK, WARNING, MISSING, FAILED)
@@ -99,18 +98,9 @@ class Surroundings:
 
         All that it started has ended then. Raises FileNotFoundError for an unknown program.
         """
-        process = subprocess.Popen(
-            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-            env={**(os.environ if environment is None else environment), "LC_ALL": "C"},
-            cwd=cwd or self._folder)  # fmt: skip
-        try:
-            stdout, stderr = process.communicate(stdin, timeout=self.left)
-            return Said(process.returncode, stdout, stderr)
-        except subprocess.TimeoutExpired:
-            end_family(process.pid)
-            stdout, stderr = process.communicate()
-            return Said(None, stdout, stderr)
+        variables = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+        return programs.run(command, self.left, environment=variables, stdin=stdin,
+                            cwd=cwd or self._folder)  # fmt: skip
 
 
 def first_line(text):

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilab import build
+from mpilab import build, programs
 from mpilab.cluster.location import ThisMachine
 from mpilab.errors import InputError, MpilabError
 from mpilab.matrices import files
-from mpilab.programs import Said, end_family, trouble
 from mpilab.published_csv import DATA
 from mpilab.published_csv import read as read_csv
 from mpilab.recording import Recording
@@ -175,33 +173,11 @@ def _said(command, ranks, scratch, limit):
         directory.mkdir(mode=0o700)
         own["OMPI_MCA_btl_sm_backing_directory"] = str(directory)
     try:
-        process = subprocess.Popen(
-            [*where.mpirun(ranks), *command],
-            env=where.environment(ranks) | own,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
-        try:
-            return Said(*_ended(process, limit))
-        finally:
-            if process.poll() is None:
-                end_family(process.pid)
-                process.communicate()
+        return programs.run([*where.mpirun(ranks), *command], limit,
+                            environment=where.environment(ranks) | own)  # fmt: skip
     finally:
         for directory in segments:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def _ended(process, limit):
-    try:
-        stdout, stderr = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        return None, "", ""
-    return process.returncode, stdout, stderr
 
 
 def _check(said, limit):
@@ -210,9 +186,8 @@ def _check(said, limit):
             raise InputError(line.removeprefix(_SPEAKS))
     if said.code != 0:
         hint = f"; it had {limit:g} s: take smaller matrices, or a higher limit"
-        raise MpilabError(
-            f"mpilab-cannon: {trouble(said).rstrip('.')}{hint if said.code is None else ''}"
-        )
+        why = programs.trouble(said).rstrip(".")
+        raise MpilabError(f"mpilab-cannon: {why}{hint if said.code is None else ''}")
 
 
 def _told(path):

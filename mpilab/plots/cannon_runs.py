@@ -57,24 +57,14 @@ def scaling(rows, n):
 
     rows   of mpilab.measured_cannon.ROW. Raises InputError where none has this size.
     """
-    rows = rows[rows["n"] == n]
-    if len(rows) == 0:
-        raise InputError(f"n={n}: no row of that size was measured")
-    ranks = np.unique(rows["ranks"])
+    rows = _of_size(rows, n)
+    found = {(phase, way): _quartiles(rows, way, phase) for phase in PHASES for way in _ways(rows)}
     title = f"Cannon's algorithm, {n:,} x {n:,} doubles"
-    figure = make_subplots(cols=len(PHASES), shared_yaxes=True, horizontal_spacing=0.03,
-                           subplot_titles=list(PHASES))  # fmt: skip
-    for column, phase in enumerate(PHASES, start=1):
-        for way in _ways(rows):
-            figure.add_trace(
-                _line(_quartiles(rows, way, phase), way, phase, "%{y:.3s}s"), row=1, col=column
-            )
-    figure.update_xaxes(type="log", title="ranks", tickvals=ranks.tolist(),
-                        ticktext=list(map(str, ranks)))  # fmt: skip
+    figure = _over_ranks(found, title, "%{y:.3s}s")
     time_axes(figure, rows["seconds"], dict(text="median of the runs", standoff=10))
-    figure.update_yaxes(automargin=True)
-    _lay_out(figure, title)
-    return style.finish(figure, "\n".join(_alt(title, rows)))
+    words = _in_words(found, style.duration)
+    first = f"{title}: medians of each phase, quartiles in brackets."
+    return style.finish(figure, "\n".join([first, *words]))
 
 
 def speed_ups(rows, n):
@@ -83,45 +73,25 @@ def speed_ups(rows, n):
 
     rows   of mpilab.measured_cannon.ROW. Raises InputError where none has this size.
     """
+    rows = _of_size(rows, n)
+    found = {(phase, way): speed_up(rows[rows["phase"] == phase], way)
+             for phase in IO_PHASES for way in _ways(rows)[1:]}  # fmt: skip
+    title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
+    figure = _over_ranks(found, title, "%{y:.3g} times as fast")
+    figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
+    ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    figure.update_yaxes(title="times as fast", row=1, col=1)
+    words = _in_words(found, "{:.2f}".format)
+    first = f"{title}: ratios of medians, 95 % confidence intervals in brackets."
+    return style.finish(figure, "\n".join([first, *words]))
+
+
+def _of_size(rows, n):
     rows = rows[rows["n"] == n]
     if len(rows) == 0:
         raise InputError(f"n={n}: no row of that size was measured")
-    ranks = np.unique(rows["ranks"])
-    title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
-    figure = make_subplots(cols=len(IO_PHASES), shared_yaxes=True, horizontal_spacing=0.03,
-                           subplot_titles=list(IO_PHASES))  # fmt: skip
-    for column, phase in enumerate(IO_PHASES, start=1):
-        for way in _ways(rows)[1:]:
-            found = speed_up(rows[rows["phase"] == phase], way)
-            figure.add_trace(_line(found, way, phase, "%{y:.3g} times as fast"), row=1, col=column)
-    figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
-    figure.update_xaxes(type="log", title="ranks", tickvals=ranks.tolist(),
-                        ticktext=list(map(str, ranks)))  # fmt: skip
-    ticks = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
-    figure.update_yaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks],
-                        automargin=True)  # fmt: skip
-    figure.update_yaxes(title="times as fast", row=1, col=1)
-    _lay_out(figure, title)
-    return style.finish(figure, "\n".join(_speed_ups_in_words(title, rows)))
-
-
-def _lay_out(figure, title):
-    figure.update_layout(title=dict(text=title), height=420, margin=dict(t=90, b=110),
-                         legend=dict(orientation="h", x=0, y=0, yref="container",
-                                     yanchor="bottom"))  # fmt: skip
-
-
-def _speed_ups_in_words(title, rows):
-    yield f"{title}: ratios of medians, 95 % confidence intervals in brackets."
-    for phase in IO_PHASES:
-        for way in _ways(rows)[1:]:
-            told = (
-                f"{ranks} {'rank' if ranks == 1 else 'ranks'} {ratio:.2f} ({lower:.2f} to "
-                f"{upper:.2f})"
-                for ranks, (lower, ratio, upper) in speed_up(rows[rows["phase"] == phase],
-                                                             way).items()
-            )  # fmt: skip
-            yield f"{phase}, {_name(way)}: {', '.join(told)}."
+    return rows
 
 
 def _ways(rows):
@@ -137,29 +107,43 @@ def _quartiles(rows, way, phase):
             for ranks in np.unique(chosen["ranks"]).tolist()}  # fmt: skip
 
 
-def _line(found, way, phase, told):
-    """A line through {ranks: (lower, middle, upper)}; `told` is how the pointer writes a value."""
-    lower, middle, upper = np.array(list(found.values())).T
-    return go.Scatter(
-        x=list(found), y=middle, mode="lines+markers", name=_name(way),
-        error_y=dict(symmetric=False, array=upper - middle, arrayminus=middle - lower),
-        line=dict(color=COLOURS[way]), marker=dict(symbol=SYMBOLS[way], size=8),
-        legendgroup=_name(way), showlegend=phase == PHASES[0],
-        hovertemplate=f"{_name(way)}, {phase}, %{{x}} ranks: {told}<extra></extra>",
-    )  # fmt: skip
+def _over_ranks(found, title, pointed_at):
+    """Figure of {(phase, way): {ranks: (lower, middle, upper)}}, a panel for each phase; vertical
+    axes are left to the caller.
+
+    pointed_at   how the pointer tells a value.
+    """
+    phases = list(dict.fromkeys(phase for phase, _ in found))
+    figure = make_subplots(cols=len(phases), shared_yaxes=True, horizontal_spacing=0.03,
+                           subplot_titles=phases)  # fmt: skip
+    for (phase, way), line in found.items():
+        lower, middle, upper = np.array(list(line.values())).T
+        name = _name(way)
+        trace = go.Scatter(
+            x=list(line), y=middle, mode="lines+markers", name=name,
+            error_y=dict(symmetric=False, array=upper - middle, arrayminus=middle - lower),
+            line=dict(color=COLOURS[way]), marker=dict(symbol=SYMBOLS[way], size=8),
+            legendgroup=name, showlegend=phase == phases[0],
+            hovertemplate=f"{name}, {phase}, %{{x}} ranks: {pointed_at}<extra></extra>",
+        )  # fmt: skip
+        figure.add_trace(trace, row=1, col=1 + phases.index(phase))
+    ranks = sorted({number for line in found.values() for number in line})
+    figure.update_xaxes(type="log", title="ranks", tickvals=ranks, ticktext=list(map(str, ranks)))
+    figure.update_yaxes(automargin=True)
+    figure.update_layout(title=dict(text=title), height=420, margin=dict(t=90, b=110),
+                         legend=dict(orientation="h", x=0, y=0, yref="container",
+                                     yanchor="bottom"))  # fmt: skip
+    return figure
+
+
+def _in_words(found, told):
+    for (phase, way), line in found.items():
+        values = (
+            f"{style.plural(ranks, 'rank')} {told(middle)} ({told(lower)} to {told(upper)})"
+            for ranks, (lower, middle, upper) in line.items()
+        )
+        yield f"{phase}, {_name(way)}: {', '.join(values)}."
 
 
 def _name(way):
     return f"stage {way[0]}, {way[1]} files"
-
-
-def _alt(title, rows):
-    yield f"{title}: medians of each phase, quartiles in brackets."
-    for phase in PHASES:
-        for way in _ways(rows):
-            told = (
-                f"{ranks} {'rank' if ranks == 1 else 'ranks'} {style.duration(median)} "
-                f"({style.duration(lower)} to {style.duration(upper)})"
-                for ranks, (lower, median, upper) in _quartiles(rows, way, phase).items()
-            )
-            yield f"{phase}, {_name(way)}: {', '.join(told)}."
