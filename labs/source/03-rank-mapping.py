@@ -464,7 +464,9 @@ show(network.before_after(
 # - in strict mode, where every send waits for its receiver;
 # - with $P(P-1)$ messages of one block in $P - 1$ rounds;
 # - with $M(P-1)$ blocks between nodes, if there are $M > 1$ nodes: each node sends to the next one
-#   only. No ring does with less.
+#   only. No ring does with less;
+# - in *simulated* time, at least twice as fast as the plain ring, with blocks of 64 KiB on 4 nodes of 4
+#   ranks in RR order (2 points).
 #
 # Data may go by point-to-point calls only. To find out who is where, you may make communicators:
 # `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you made, and return the first error code, or

@@ -250,6 +250,8 @@ Markdown("\n".join(HEAD + lines))
 #   its node;
 # - in at most $\lceil \log_2 M \rceil + \lceil \log_2 Q \rceil$ rounds, with $Q$ ranks on the
 #   fullest node. So who has to be served first?
+# - in *simulated* time, at least thrice as fast as a binomial tree that knows no nodes, for 256 KiB on 4
+#   groups of 4 nodes of 8 ranks in RR order (2 points).
 #
 # Use point-to-point calls, and calls that make communicators. No collectives inside: **messages
 # inside of MPI's own collectives are in no recording**, so nobody could count them. (What it costs
@@ -383,7 +385,7 @@ mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).sho
 #   into $k$ ranks of a node or a group: that is what a binomial tree does with $k$ ranks that
 #   follow each other.
 #
-# It must hold for the same cases as exercise 1, with the same calls.
+# It must hold for the same cases as exercise 1, with the same calls, and be as fast in simulated time.
 
 # %% [markdown]
 # Include `splitting.h`. These help you:
@@ -582,12 +584,12 @@ Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]
 # \rceil$ copies up the same link. In a chain it sends one. Once the pipe is full, the slowest link
 # sets the pace, and $m\beta$ is what remains.
 #
-# **Predict:** with four groups, how many bytes go over the busiest link for 1 KiB, by tree and by
-# chain?
+# **Predict:** with four groups of one node each, how many bytes go over the busiest link for 1 KiB, by
+# tree and by chain?
 
 # %%
 pictures = {
-    name: mpilab.run(f"bcast_{name}", places="4x2x1 rr", count=256, segment=256, seed=SEED)
+    name: mpilab.run(f"bcast_{name}", places="4x1x2 rr", count=256, segment=256, seed=SEED)
     for name in ("node_group", "pipelined")
 }
 show(network.before_after(
@@ -918,7 +920,7 @@ lab.check("by_leaders")
 # ## Allgather and allreduce
 #
 # Here the result has to come to everybody. Of an allgather each group has to get what the others
-# have: $(P-U)m$ bytes. A ring carries each block over every link of the ring, and in RR order
+# have: $(P-U)m$ bytes. A ring carries each block over all of its links but one, and in RR order
 # *every* link of the ring is between nodes.
 #
 # An allreduce is a reduce and a broadcast. Up to the leaders, among them, and down again: that is

@@ -328,7 +328,7 @@ for run in (scattered, strided):
 # ```
 #    file               h h a a a b b b a a a b b b c c c d d d c c c d d d
 #    displacement           ^
-#    subarray of b                - - - b b b - - - b b b - - - - - - - - -
+#    subarray of b          - - - b b b - - - b b b - - - - - - - - - - - -
 #    what the rank sees           b b b b b b
 # ```
 #
@@ -959,16 +959,17 @@ for name, settings in {
 
 # %% [markdown]
 # OMPIO (of Open MPI 5.0) took both hints. ROMIO took the size of the buffer, but one aggregator a host
-# is what it does by default, and all your ranks are on one host; `cb_nodes` it takes only from a file
-# that the variable `ROMIO_HINTS` names, as in the third map. Hints that are not heeded are no errors.
-# Always look.
+# is what it does by default, and all your ranks are on one host. It takes `cb_nodes` only from a file
+# that the variable `ROMIO_HINTS` names, and only if that says `cb_config_list *:*` too, which allows
+# several aggregators on a host; so for the third map. Hints that are not heeded are no errors. Always
+# look.
 
 # %% [markdown]
 # ## How it scales
 #
 # The authors of the report ran each stage 30 times for each size, and show medians. So do we:
-# `data/cannon-scaling.csv`, with the quartiles as bars. What you see first is ours; the cell after
-# it measures here, with fewer repetitions.
+# `data/cannon-scaling.csv`, with the quartiles as bars. The next two cells show ours; the third one
+# measures here, with fewer repetitions.
 #
 # **Predict:** which phase of stage 1 grows with the number of ranks? Which phase of stage 3 takes the
 # longest? For which sizes would stage 1 be good enough?
