@@ -7,11 +7,12 @@ import os
 import re
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mpilab import openmpi
-from mpilab.errors import BuildError, SetupError
+from mpilab.errors import BuildError, BuildTimeOut, SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "src_c" / "include"
@@ -24,6 +25,7 @@ DISTANCE_PROGRAM = BUILD / "distance"
 CANNON_PROGRAM = BUILD / "mpilab-cannon"
 HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
+TIDIES_S = 2.0  # what make gets to remove what it has half made
 
 # Tail calls would hide the line of the kernel that an MPI call was made in; of DWARF 5 as gcc 12
 # writes it, addr2line 2.40 tells the wrong file.
@@ -212,7 +214,8 @@ def parse_diagnostics(text, source, name):
 def run(command, timeout):
     """Run a compiler, linker or make to its end: CompletedProcess, with what it said in English.
 
-    Raises BuildError, and ends it and all that it has started, after `timeout` seconds.
+    Raises BuildError after `timeout` seconds. Then, and where we are interrupted, it and all that
+    it has started are ended: whoever builds next must not meet them.
     """
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -220,12 +223,25 @@ def run(command, timeout):
         env={**os.environ, "LC_ALL": "C"})  # fmt: skip
     try:
         stdout, stderr = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        # mpicc starts the compiler, which starts more: all of them are of one session.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise BuildError(
+    except BaseException as error:
+        _end_session(process)
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        raise BuildTimeOut(
             f"{Path(command[0]).name}: no end after {timeout:g} s; look for an #include or a macro "
             "that expands without end"
         ) from None
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _end_session(process):
+    """End a process and all of its session: mpicc starts the compiler, which starts more. make gets
+    the time to remove what it has half made."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        try:
+            process.communicate(timeout=TIDIES_S)
+            return
+        except subprocess.TimeoutExpired:
+            continue

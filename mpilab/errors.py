@@ -24,6 +24,11 @@ class BuildError(MpilabError):
         self.diagnostics = tuple(diagnostics)
 
 
+class BuildTimeOut(BuildError):
+    """The C compiler did not come to its end in time: of an #include without end, or on a machine
+    that is very busy."""
+
+
 class ClusterError(MpilabError):
     """The cluster could not be started, or does not answer."""
 

@@ -265,9 +265,9 @@ class Watch:
 
     `poll()` returns None as long as it may still end well, otherwise a Hang. `standstill` is how
     long nothing may happen, in seconds, before the ranks are looked at; `limit` how long the case
-    may take in all. With `work`, a case in which nothing happens is a time-out as soon as its
-    ranks have used that many seconds of processor time together: unlike `limit`, that does not
-    depend on how busy the machine is.
+    may take in all. With `work`, a case in which nothing happens is a time-out as soon as those of
+    its ranks that compute have used that many seconds of processor time together: unlike `limit`,
+    that does not depend on how busy the machine is.
     """
 
     def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0,
@@ -294,23 +294,31 @@ class Watch:
             stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
             if stuck and not can_progress(ranks):
                 return Hang("deadlock", states)
-            if not stuck and self.work is not None and self._has_worked():
+            if not stuck and self.work is not None and self._has_worked(states):
                 return Hang("time-out", states)
         if now - self.begun >= self.limit:
             return Hang("time-out", read_states(self.read()))
         return None
 
-    def _has_worked(self):
-        """Have the ranks used up their processor time since nothing happens any more?"""
+    def _has_worked(self, states):
+        """Have the ranks that compute used up their processor time since nothing happens any more?
+
+        Those that wait in MPI use much of it, too, wherever there is a core for each of them; it
+        says nothing about the kernel.
+        """
         if None in self.processes:
             self.processes = [process_of(path) for path in self.paths]
         try:
-            used = sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in self.processes if pid)
+            used = {rank: sum(psutil.Process(pid).cpu_times()[:2])
+                    for rank, pid in enumerate(self.processes) if pid}  # fmt: skip
         except psutil.NoSuchProcess:
             return False  # a rank has just ended: whoever started it will know
         if self.worked is None or self.worked[0] != self.moved:
-            self.worked = (self.moved, used)
-        return used - self.worked[1] >= self.work
+            self.worked = (self.moved, {})
+        before = self.worked[1]
+        spent = {rank: now - before.setdefault(rank, now) for rank, now in used.items()}
+        computing = [state.rank for state in states if state.state == COMPUTING]
+        return sum(spent.get(rank, 0.0) for rank in computing) >= self.work
 
     def read(self):
         """The recordings at this moment; None for a rank that has not begun."""

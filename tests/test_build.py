@@ -1,11 +1,13 @@
 """The compiler's words reach the line of the cell that they are about."""
 
+import os
 import subprocess
+import sys
 import time
 
 import pytest
 
-from mpilab.build import BUILD, Diagnostic, build, compile_object, need
+from mpilab.build import BUILD, ROOT, Diagnostic, build, compile_object, need
 from mpilab.build import parse_diagnostics as parse
 from mpilab.errors import BuildError, SetupError
 
@@ -113,6 +115,35 @@ def test_a_source_that_never_ends_is_given_up_and_no_compiler_goes_on(compiler, 
     assert error.value.diagnostics == ()
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert str(tmp_path) not in running.stdout
+
+
+# Interrupts itself once what it builds has begun.
+INTERRUPTED = """
+import os, signal, sys, threading
+from mpilab import build
+
+def interrupt():
+    open(sys.argv[1]).read()
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    build.run(["sh", "-c", sys.argv[2]], 600)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupted_build_tidies_up_and_is_over_before_anybody_else_may_build(tmp_path):
+    begun, tidied = tmp_path / "begun", tmp_path / "tidied"
+    os.mkfifo(begun)
+    script = f"trap 'echo > {tidied}; exit 1' TERM; echo $$ > {begun}; sleep 1000.75 & wait"
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, begun, script], cwd=ROOT,
+                          capture_output=True, text=True, timeout=300)  # fmt: skip
+    assert done.stdout == "interrupted\n", done.stderr
+    assert tidied.exists()
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert "sleep 1000.75" not in running.stdout
 
 
 def test_the_name_of_the_source_is_the_callers(tmp_path):

@@ -208,7 +208,7 @@ def test_strict_mode_holds_for_a_run_that_is_not_recorded(tmp_path):
         MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE);"""})  # fmt: skip
     timed = {"record": False, "dump": False, "repetitions": 3}
     assert run(library, "sends_first", **timed).outcome == DONE
-    assert run(library, "sends_first", strict=True, limit=1.5, **timed).outcome == TIME_OUT
+    assert run(library, "sends_first", strict=True, limit=8.0, **timed).outcome == TIME_OUT
 
 
 def test_a_run_that_leaves_messages_behind_is_the_last_of_its_mpirun(tmp_path):

@@ -540,7 +540,7 @@ def test_the_end_by_a_fatal_error_is_not_taken_for_exit(crash):
 
 
 def test_a_rank_that_computes_says_where(library):
-    result = run(library, "spinning", limit=2.0)
+    result = run(library, "spinning", work=0.5)
     assert result.outcome == TIME_OUT
     assert list(result.samples) == [1]
     assert len(result.samples[1]) > 1

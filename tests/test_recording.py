@@ -610,7 +610,7 @@ def test_the_recorder_wraps_every_call_that_it_names():
 
 def test_a_time_out_has_a_recording_as_well(tmp_path):
     library = build_kernels(tmp_path, {"endless": "for (volatile int i = 0;; i++);"})
-    result = run(library, "endless", limit=1.0)
+    result = run(library, "endless", work=0.5)
     assert result.outcome == TIME_OUT
     assert [len(rank.records) for rank in result.recording.ranks] == [0, 0]
 

@@ -30,7 +30,7 @@ BODIES = {
 def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_path):
     source = source_of(BODIES)
     library = build(source, tmp_path).library
-    result = run(library, "endless", limit=2.0)
+    result = run(library, "endless", work=0.5)
     assert result.outcome == TIME_OUT
     assert list(result.samples) == [1]
     assert len(result.samples[1]) == LOOKS
@@ -41,7 +41,7 @@ def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_pa
 def test_a_rank_inside_of_a_call_that_is_not_recorded_is_met_in_the_line_of_the_kernel(tmp_path):
     source = source_of(BODIES)
     library = build(source, tmp_path).library
-    result = run(library, "nulls", limit=2.0)
+    result = run(library, "nulls", work=0.5)
     assert list(result.samples) == [1]
     places = lines_of(str(library), tuple(result.samples[1]))
     assert {(function, file) for function, file, _ in places} == {("allgather_nulls", "cell")}

@@ -37,8 +37,9 @@ import time
 from mpilab.cluster.roles import FORK, ROLES, preload_engine, report
 
 # Seconds between the end of an engine and mpirun's being told, which then ends all others: ranks
-# that are about to crash of the same mistake get the time to do so, and are reported too.
-GRACE = 0.1
+# that are about to crash of the same mistake get the time to do so, and are reported too. Where all
+# engines have ended, nobody waits. On a busy machine, 0.1 s was too short now and then.
+GRACE = 0.5
 
 BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -227,9 +228,10 @@ class Nursery:
 
     def tell_fates(self):
         """Tell the ranks' processes of engines that ended GRACE ago; return seconds to the next."""
+        engine_left = any(connection is not None for _, _, connection in self.children.values())
         while self.fates:
             when, connection, status = self.fates[0]
-            if when > time.monotonic():
+            if engine_left and when > time.monotonic():
                 return when - time.monotonic()
             self.fates.popleft()
             with connection, contextlib.suppress(OSError):  # it may have ended by itself

@@ -245,6 +245,8 @@ class Processes:
 
     def take_events(self, seconds=0.0):
         """Read what the nursery reports; wait for it up to `seconds`."""
+        # Looked at first: what it has left for us to read is read below.
+        mpirun_ended = self.mpirun is not None and self.mpirun.poll() is not None
         self.events.settimeout(seconds)
         try:
             while chunk := self.events.recv(65536):
@@ -263,7 +265,6 @@ class Processes:
                 self.nursery_process = event["process"]
             elif int(event["launch"]) == self.launches:  # else of ranks that a restart has replaced
                 self._take(event)
-        mpirun_ended = self.mpirun is not None and self.mpirun.poll() is not None
         if self.location.is_remote and self.mpirun is not None:
             self.ended |= roles.ends(self.places[0])
         if mpirun_ended and not self.deaths:

@@ -58,6 +58,9 @@ def end(state):
     number, begun = state.processes["keeper"]
     if begun_at(number) == begun:
         end_keeper(number)
+    give_up = time.monotonic() + PATIENCE_S
+    while state.is_up and time.monotonic() < give_up:  # a keeper that was killed takes it along
+        time.sleep(LOOK_S)
     if state.is_up:
         raise ClusterError(
             f"{state.name}: the hosts did not go within {PATIENCE_S:g} s (process {number}, "

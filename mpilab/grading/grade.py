@@ -19,7 +19,6 @@ from mpilab.errors import InputError, MpilabError, SetupError, Ungradable
 from mpilab.grading import gradebook as books
 from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
-from mpilab.grading.effective import effective
 from mpilab.grading.essence import essence
 from mpilab.grading.execute import execute
 from mpilab.grading.feedback import render
@@ -146,9 +145,7 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
                 future.result()
                 bar.update()
         book.list_class(lab, {submission.student: "" for submission in found})
-        verdicts = marks.in_order(effective(book, lab))
-        notes = pages.refresh_pages(book, verdicts, out)
-    marks.write_csv(verdicts, out / "grades.csv", assignment.points)
+        verdicts, notes = pages.refresh(book, lab, out, assignment.points)
     graded = [submission.student for submission in todo]
     return Report(
         verdicts,

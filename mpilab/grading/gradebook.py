@@ -79,7 +79,7 @@ class Gradebook:
                 self.path, timeout=self.wait, isolation_level=None, check_same_thread=False
             )
             try:
-                tables.prepare(self._database, self.path)
+                tables.prepare(self._database, self.path, self.wait)
                 self._check_health()
             except BaseException:
                 self._database.close()
@@ -106,6 +106,12 @@ class Gradebook:
             for decision in kept:
                 tables.insert_decision(database, decision)
             return kept
+
+    def version(self):
+        """Another value after every change of the gradebook, whoever made it."""
+        with self._transaction("BEGIN") as database:
+            (others,) = database.execute("PRAGMA data_version").fetchone()
+            return others, database.total_changes
 
     def decisions(self, lab):
         """All that people have decided on a lab, a list of Decision, oldest first."""

@@ -5,8 +5,9 @@ itself: buffers and recordings come out raw and are judged outside.
 
     compile   job: {"function", "allowed", "source", "simulated"}
               leaves kernel.o, kernel.so and compiled.json:
-              {"error", "diagnosis", "warning", "forbidden"}; if it is to be simulated as well and
-              could be built, simulated.so and simulated.run; else a "doubt" says why it could not
+              {"error", "diagnosis", "warning", "forbidden", "doubt"}; if it is to be simulated as
+              well, simulated.so and simulated.run. "doubt" says why something could not be built
+              where that may be no fault of the answer's
     run       job: {"function", "cases": [...], "groups": [...], "limit", "work",
               "standstill"}; needs kernel.so
               leaves results/N.json (with a diagnosis in words) and the raw files of case N
@@ -36,7 +37,7 @@ def compile_answer(job):
     """Compile and link a C answer, and look at the symbols that it uses."""
     from mpilab.build import build
     from mpilab.diagnosis import slips
-    from mpilab.errors import BuildError
+    from mpilab.errors import BuildError, BuildTimeOut
     from mpilab.symbols import forbidden
 
     said = {"error": "", "diagnosis": None, "warning": None, "forbidden": [], "doubt": ""}
@@ -47,6 +48,9 @@ def compile_answer(job):
         said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
         if job["simulated"] and not said["forbidden"]:
             said.update(_for_simulation(job))
+    except BuildTimeOut as error:
+        # What never ends has met its limit of processor time before (trials.COMPILE_LIMITS).
+        said["doubt"] = str(error)
     except BuildError as error:
         said["error"] = str(error)
         said["diagnosis"] = slips.diagnose_build(error, job["source"]).as_json()
@@ -63,7 +67,7 @@ def _for_simulation(job):
     try:
         built = build(job["source"], WORK, stem="simulated", made=True)
     except BuildError as error:
-        return {"doubt": str(error)}
+        return {"doubt": f"for the simulation: {error}"}
     return {"forbidden": forbidden(built.object, job["function"], job["allowed"], simulated=True)}
 
 

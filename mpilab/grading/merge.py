@@ -11,7 +11,6 @@ from pathlib import Path
 from mpilab.build import ROOT
 from mpilab.errors import InputError
 from mpilab.grading import marks, pages
-from mpilab.grading.effective import effective
 from mpilab.grading.grade import Assignment
 from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.submission import find_submissions
@@ -92,10 +91,9 @@ def merge(out, folders, *, submissions=None, lab=None, root=ROOT):
             students = {submission.student for submission in found}
             missing = [s.student for s in found if not book.find(s.student, assignment.key(s))]
         book.list_class(lab, {**dict.fromkeys(students, ""), **_reasons(missing, len(folders))})
-        verdicts = marks.in_order(effective(book, lab))
-        notes += pages.refresh_pages(book, verdicts, out)
-    points = assignment.points if assignment else _exercises(verdicts)
-    marks.write_csv(verdicts, out / "grades.csv", points)
+        verdicts, more = pages.refresh(book, lab, out, assignment and assignment.points)
+        notes += more
+    points = assignment.points if assignment else pages.points_of(verdicts)
     return Merged(out, lab, verdicts, added, missing, notes, points)
 
 
@@ -182,8 +180,3 @@ def _reasons(missing, shares):
         "is done is kept."
     )
     return dict.fromkeys(missing, reason)
-
-
-def _exercises(verdicts):
-    """The names of the exercises, in their order: all verdicts are by one rubric."""
-    return list(dict.fromkeys(each.exercise for v in verdicts for each in v.exercises))

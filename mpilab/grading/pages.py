@@ -35,13 +35,22 @@ def opened(out, lab):
         yield book
 
 
-def refresh(book, lab, out):
+def refresh(book, lab, out, points=None):
     """Write grades.csv of the folder `out`, and the marks on its pages, anew; (list of Effective in
-    the order of the CSV, notes on pages that could not be)."""
-    verdicts = marks.in_order(effective(book, lab))
-    notes = refresh_pages(book, verdicts, out)
-    marks.write_csv(verdicts, Path(out) / "grades.csv", points_of(verdicts))
-    return verdicts, notes
+    the order of the CSV, notes on pages that could not be).
+
+    points   {exercise: points}, the columns of the CSV; by default those of the verdicts.
+
+    Where somebody else changes the gradebook meanwhile, it is done again: whoever writes last has
+    read what is in it.
+    """
+    while True:
+        version = book.version()
+        verdicts = marks.in_order(effective(book, lab))
+        notes = refresh_pages(book, verdicts, out)
+        marks.write_csv(verdicts, Path(out) / "grades.csv", points or points_of(verdicts))
+        if book.version() == version:
+            return verdicts, notes
 
 
 def refresh_pages(book, verdicts, out):

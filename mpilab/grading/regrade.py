@@ -15,7 +15,6 @@ from mpilab.build import ROOT
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
-from mpilab.grading.effective import effective
 from mpilab.grading.grade import DIFFERENCES, Assignment, prepare
 from mpilab.grading.referee import Referee
 from mpilab.grading.submission import find_submissions, parse
@@ -80,9 +79,8 @@ def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=F
                         changes[student], note = future.result()
                         notes += [note] * bool(note)
                         bar.update()
-        verdicts = marks.in_order(effective(book, lab))
-        notes += pages.refresh_pages(book, verdicts, out)
-    marks.write_csv(verdicts, out / "grades.csv", assignment.points)
+        verdicts, more = pages.refresh(book, lab, out, assignment.points)
+        notes += more
     return Regraded(verdicts, dict(sorted(changes.items())), left, notes, assignment.points)
 
 

@@ -224,10 +224,11 @@ def open_sandbox(*, unsafe=False, slot=0):
         guards = (cgroups.available(), None)
     trouble = ""
     for guard in dict.fromkeys(guards):
-        sandbox = Bubblewrap(guard, slot)
-        trouble = _trouble(sandbox)
-        if not trouble:
-            return sandbox
+        for _ in range(PROBES):
+            sandbox = Bubblewrap(guard, slot)
+            trouble = _trouble(sandbox)
+            if not trouble:
+                return sandbox
     raise SetupError(f"{sandbox.program}: does not work here: {trouble}. {REMEDY}")
 
 
@@ -239,6 +240,8 @@ def python_paths():
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.executable)))
 
 
+# A probe that failed once may have met a busy machine; the next guard may be a weaker one.
+PROBES = 2
 # How systemd-run finds the user's service manager.
 BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
@@ -255,7 +258,7 @@ def _trouble(sandbox):
     """Why `sandbox` does not isolate, in words; '' if it does."""
     sight = f"id -u; cat /proc/1/comm; test ! -e {shlex.quote(__file__)} || echo {__file__}"
     try:
-        outcome = sandbox.run(["/bin/sh", "-c", sight], limits=Limits(wall_seconds=10))
+        outcome = sandbox.run(["/bin/sh", "-c", sight], limits=Limits(wall_seconds=60))
     except Ungradable as error:
         return str(error)
     seen = outcome.stdout.decode(errors="replace").split()
@@ -301,7 +304,7 @@ def _reason(ending, limits):
         return report["reason"]
     if refusals.get("memory"):
         return "memory"
-    if report["seconds"] >= limits.wall_seconds:
+    if code == 128 + signal.SIGKILL and report["seconds"] >= limits.wall_seconds:
         return "wall time"
     if refusals.get("processes") and code != 0:
         return "processes"

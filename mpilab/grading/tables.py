@@ -1,11 +1,15 @@
 """The tables of a gradebook, in SQLite: made, brought up to date, and written to."""
 
+import sqlite3
+import time
+
 from mpilab.errors import InputError
 from mpilab.grading import evidence
 
 # PRAGMA application_id marks the file as ours ("mpil"), user_version numbers the tables below.
 APPLICATION = 0x6D70696C
 SCHEMA = 3
+LOOK_S = 0.01  # between two attempts at what SQLite does not wait for
 
 # Statements end at an empty line: a trigger has semicolons within.
 _TABLES = """
@@ -96,13 +100,18 @@ _UPGRADES = {
 }
 
 
-def prepare(database, path):
-    """Make the tables of a new file, or bring older ones up to date.
+def prepare(database, path, wait):
+    """Make the tables of a new file, or bring older ones up to date; `wait` seconds at most for
+    others who do the same.
 
     Raises InputError for a file that isn't ours to write: of another program, or of a newer mpilab.
     """
-    new = _is_new(database, path)
-    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("BEGIN")  # or what is read below might be of two moments
+    try:
+        new = _is_new(database, path)
+    finally:
+        database.execute("ROLLBACK")
+    _use_wal(database, wait)
     if new:
         database.execute("BEGIN IMMEDIATE")
         # Another grader may have made them since we looked.
@@ -116,6 +125,19 @@ def prepare(database, path):
     if version < SCHEMA:
         _upgrade(database)
     database.execute("PRAGMA foreign_keys = ON")
+
+
+def _use_wal(database, wait):
+    """Keep a write-ahead log. SQLite does not wait by itself for another one who switches to it."""
+    give_up = time.monotonic() + wait
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(LOOK_S)
 
 
 def _upgrade(database):

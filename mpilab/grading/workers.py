@@ -30,10 +30,11 @@ class Workers:
     def __init__(self, jobs=None, *, first_slot=0, unsafe=False):
         self.jobs = jobs or len(os.sched_getaffinity(0)) + 1
         self._free = queue.SimpleQueue()
-        for slot in range(first_slot, first_slot + self.jobs):
-            sandbox = open_sandbox(unsafe=unsafe, slot=slot)
+        slots = range(first_slot, first_slot + self.jobs)
+        sandboxes = [open_sandbox(unsafe=unsafe, slot=slot) for slot in slots]
+        for sandbox in sandboxes:
             self._free.put(sandbox)
-        self.description = sandbox.description
+        self.description = "; ".join(dict.fromkeys(one.description for one in sandboxes))
         self._pool = Pool(self.jobs)
 
     def __enter__(self):

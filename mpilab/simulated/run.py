@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mpilab import orders
 from mpilab.errors import InputError
-from mpilab.result import DONE, SKIPPED, Result
+from mpilab.result import DONE, ERROR, SKIPPED, TIME_OUT, Result
 from mpilab.simulated.build import tool
 from mpilab.simulated.follow import Run
 from mpilab.simulated.platforms import holding, of_places
@@ -38,7 +38,8 @@ def simulate(library, function, cases, platform=None, *, order="seq", seed=1, gr
     on_result, keep   as in mpilab.launch.run_cases.
 
     A case that is not recorded and does not come to its end is simulated again, recorded: its
-    Result tells where the ranks are.
+    Result tells where the ranks are. Where it does come to its end then, the machine was too busy
+    for `limit`: its outcome is ERROR.
 
     Raises SetupError without SimGrid, InputError for what cannot be simulated.
     """
@@ -78,7 +79,12 @@ def _again(library, function, result, place, scratch, **limits):
         Run(library, function, {0: case}, *place, scratch, None).results(**limits)
     ) as came:
         _, recorded = next(came)
-    return result if recorded.outcome == DONE else replace(recorded, case=result.case)
+    if recorded.outcome != DONE:
+        return replace(recorded, case=result.case)
+    if result.outcome != TIME_OUT:
+        return result
+    detail = "it took too long, but came to its end when it was simulated again: a busy machine?"
+    return replace(result, outcome=ERROR, detail=detail)
 
 
 def _where(case, platform, order, seed):

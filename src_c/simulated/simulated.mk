@@ -37,7 +37,8 @@ $(SIMULATED)/libsimulated.a: $(SIMULATED)/harness.o $(call sim_object,$(SIM_RECO
 $(SIMULATED)/mpilab_kernels.so: $(call sim_object,$(SIM_KERNELS)) $(SIMULATED)/libsimulated.a
 	$(SMPICC) -shared -Wl,-Bsymbolic -o $@ $(call sim_object,$(SIM_KERNELS)) \
 	    -Wl,--whole-archive $(SIMULATED)/libsimulated.a -Wl,--no-whole-archive -lm -ldl
-	objcopy --strip-all $@ $(@:.so=.run)
+	objcopy --strip-all $@ $(@:.so=.part)
+	mv $(@:.so=.part) $(@:.so=.run)
 
 simulated: $(SIMULATED)/mpilab_kernels.so
 

@@ -171,6 +171,7 @@ SAMPLE = ("head_to_head_ring", "buffering_large", "heap_double_free", "exits", "
           "null_pointer_malloc")  # fmt: skip
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_nothing_is_left_behind_of_processes_shared_memory_and_files(tmp_path):
     marker = f"corpus-{uuid.uuid4().hex}"

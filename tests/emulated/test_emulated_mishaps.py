@@ -104,6 +104,15 @@ class TestWithoutPidfd:
         hosts.down()
 
 
+@pytest.mark.privileged
+def test_hosts_whose_keeper_was_killed_go_down_without_a_word(namespaces, folder):
+    for _ in range(5):
+        hosts = EmulatedHosts(described({"a": 2})).up()
+        os.kill(hosts._state.processes["keeper"][0], signal.SIGKILL)
+        hosts.down()
+        assert list(folder.iterdir()) == []
+
+
 def test_without_pidfd_a_keeper_that_does_not_listen_is_killed(no_pidfd, monkeypatch):
     monkeypatch.setattr(life, "PATIENCE_S", 0.2)
     with subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.PIPE,

@@ -58,10 +58,10 @@ def library(tmp_path_factory):
     return build(SOURCE, tmp_path_factory.mktemp("ranks")).library
 
 
-def run(library, name, hosts, ranks=4, *, limit=LIMIT, names=None, **case):
+def run(library, name, hosts, ranks=4, *, limit=LIMIT, work=None, names=None, **case):
     cases = [Case("allgather", ranks, 1, **case)]
-    (result,) = launch.run_cases(library, f"allgather_{name}", cases, limit=limit, hosts=hosts,
-                                 names=names)  # fmt: skip
+    (result,) = launch.run_cases(library, f"allgather_{name}", cases, limit=limit, work=work,
+                                 hosts=hosts, names=names)  # fmt: skip
     return result
 
 
@@ -178,7 +178,7 @@ class TestFailures:
         assert result.crashed == (None, "exit status 7")
 
     def test_a_rank_that_computes_on_another_host_is_met_in_its_loop(self, library, pair):
-        result = run(library, "endless", pair, 4, limit=8.0)
+        result = run(library, "endless", pair, 4, limit=1000.0, work=1.0)
         assert result.outcome == TIME_OUT
         assert list(result.samples) == [3]
         assert len(result.samples[3]) == LOOKS
@@ -194,7 +194,7 @@ class TestFailures:
 
     @pytest.mark.parametrize("name", ["place", "crossed", "crashes", "endless"])
     def test_nothing_of_a_run_stays_on_the_hosts(self, library, pair, name):
-        run(library, name, pair, 4, limit=8.0)
+        run(library, name, pair, 4, limit=1000.0, work=1.0)
         files = f"ls -A /dev/shm {pair.directory}/tmp"
         for host in pair.names:
             assert said(pair, ["sh", "-c", files], host).split() == [

@@ -7,6 +7,7 @@ from marks_made_up import LAB, TEXTS, graded_class, hand_in, unreadable, verdict
 
 from mpilab.cli import main
 from mpilab.errors import InputError
+from mpilab.grading import pages
 from mpilab.grading.decisions import manual, override
 from mpilab.grading.effective import effective, run_of
 from mpilab.grading.explain import explain
@@ -196,6 +197,24 @@ def test_who_has_no_verdict_stays_on_the_list_when_marks_are_written_again(out):
         "cleo", "dora", "anna"
     ]  # fmt: skip
     assert verdicts[1].points == 25
+
+
+def test_what_somebody_else_decides_meanwhile_is_in_the_csv_of_whoever_writes_last(
+    out, monkeypatch
+):
+    write_csv, written = pages.marks.write_csv, []
+
+    def write_late(verdicts, path, exercises):
+        if not written:  # between our reading and our writing
+            decide(out, "anna", manual, "why", "text", 8, "somebody else")
+        written.append(path)
+        write_csv(verdicts, path, exercises)
+
+    monkeypatch.setattr(pages.marks, "write_csv", write_late)
+    with Gradebook(out / "gradebook.sqlite") as book:
+        refresh(book, LAB, out)
+    assert len(written) == 2 and points(out) == [10, 8, None]
+    assert "anna,02-allgather,10,8,," in (out / "grades.csv").read_text()
 
 
 def test_a_gradebook_of_schema_2_is_upgraded_and_its_marks_stay(tmp_path):

@@ -178,6 +178,45 @@ def test_a_grader_killed_before_any_statement_leaves_the_whole_verdict_or_none(t
     assert outcomes == [(-signal.SIGKILL, ["old"])] * 6 + [(0, ["new", "old"])]
 
 
+OPEN = """
+import sys
+from mpilab.grading.gradebook import Gradebook
+for line in sys.stdin:
+    with Gradebook(line.strip()):
+        print("open", flush=True)
+"""
+
+
+def test_a_new_gradebook_may_be_opened_by_two_graders_at_the_same_moment(tmp_path):
+    graders = [
+        subprocess.Popen([sys.executable, "-c", OPEN], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        for _ in range(2)
+    ]  # fmt: skip
+    for number in range(60):  # without the wait, every third or so of these failed
+        for grader in graders:
+            grader.stdin.write(f"{tmp_path / str(number)}\n")
+            grader.stdin.flush()
+        for grader in graders:
+            assert grader.stdout.readline() == "open\n", grader.communicate()[1]
+    for grader in graders:
+        assert grader.communicate()[1] == ""
+
+
+def test_every_change_gives_the_gradebook_another_version_whoever_makes_it(book):
+    with Gradebook(book.path) as other:
+        versions = [book.version()]
+        book.record(verdict("anna", "pass"), "k1")
+        versions.append(book.version())
+        other.record(verdict("ben", "pass"), "k2")
+        versions.append(book.version())
+        other.list_class(LAB, {"anna": "", "ben": ""})
+        versions.append(book.version())
+    assert len(set(versions)) == 4
+    book.decisions(LAB)
+    assert book.version() == versions[-1]
+
+
 def test_a_damaged_gradebook_is_named_with_what_to_do(tmp_path):
     path = tmp_path / "g.sqlite"
     path.write_bytes(b"no database " * 100)

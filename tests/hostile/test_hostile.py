@@ -9,7 +9,7 @@ import shutil
 import socket
 import tempfile
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,7 +130,9 @@ def machine():
     """What submissions may leave: shared files, processes, sockets, control groups, IPC."""
     found = set()
     for pattern in ("/tmp/*", "/dev/shm/*", "/var/tmp/*", "/dev/mqueue/*"):
-        found |= {path for path in glob.glob(pattern) if os.lstat(path).st_uid in USERS}
+        for path in glob.glob(pattern):
+            with suppress(FileNotFoundError):  # it has just been removed
+                found |= {path} if os.lstat(path).st_uid in USERS else set()
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
@@ -146,7 +148,8 @@ def machine():
         lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()[1:]
         found |= {f"{kind} {line.split()[0]}" for line in lines}
     found |= {group for group in glob.glob("/sys/fs/cgroup/**/mpilab-*", recursive=True)
-              if not os.path.exists(f"/proc/{Path(group).name.split('-')[1]}")}  # fmt: skip
+              if not os.path.exists(f"/proc/{Path(group).name.split('-')[1]}")
+              and os.path.exists(group)}  # fmt: skip
     return found
 
 

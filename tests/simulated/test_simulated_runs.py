@@ -12,6 +12,7 @@ from mpilab.build import KERNELS, need
 from mpilab.errors import InputError, SetupError
 from mpilab.harness import Case, compare
 from mpilab.launch import run_cases
+from mpilab.result import DONE, ERROR, TIME_OUT, Result
 from mpilab.simulated import run, simulate
 from mpilab.simulated.build import kernels
 from mpilab.simulated.scaling import seconds_of
@@ -154,6 +155,25 @@ def test_an_order_and_a_seed_behind_a_platform_s_name_hold_for_more_ranks_than_s
 def test_what_cannot_be_simulated_is_told(case, platform, told):
     with pytest.raises(InputError, match=told):
         simulate(kernels(), "bcast_binomial", [case], platform)
+
+
+class TooSlowUnlessRecorded:
+    """Stands for mpilab.simulated.follow.Run."""
+
+    def __init__(self, library, function, cases, *_):
+        self.cases = cases
+
+    def results(self, **_):
+        for number, case in self.cases.items():
+            yield number, Result(case, DONE if case.record else TIME_OUT)
+
+
+def test_a_timed_case_that_is_too_slow_once_only_says_nothing_of_the_kernel(monkeypatch):
+    monkeypatch.setattr("mpilab.simulated.run.Run", TooSlowUnlessRecorded)
+    case = Case("bcast", 2, 4, record=False)
+    (result,) = simulate(kernels(), "bcast_binomial", [case])
+    assert (result.outcome, result.case) == (ERROR, case)
+    assert "came to its end when it was simulated again" in result.detail
 
 
 def test_missing_simgrid_is_told_with_what_brings_it(monkeypatch):
