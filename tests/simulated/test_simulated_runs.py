@@ -169,7 +169,7 @@ class TooSlowUnlessRecorded:
 
 
 def test_a_timed_case_that_is_too_slow_once_only_says_nothing_of_the_kernel(monkeypatch):
-    monkeypatch.setattr("mpilab.simulated.run.Run", TooSlowUnlessRecorded)
+    monkeypatch.setattr(sys.modules[simulate.__module__], "Run", TooSlowUnlessRecorded)
     case = Case("bcast", 2, 4, record=False)
     (result,) = simulate(kernels(), "bcast_binomial", [case])
     assert (result.outcome, result.case) == (ERROR, case)
