@@ -196,8 +196,8 @@ for policy in ("slot", "node"):
 # The order of the ranks doesn't change the result of a program, but its time: in a ring each rank
 # sends to the next one. Lab 03 is about that.
 #
-# Any other order is written down line by line, for `--map-by seq`: rank $i$ runs on the host of
-# line $i$.
+# Any other order is written down line by line, for `--map-by seq` (not the *SEQ* above, which is by
+# slot): rank $i$ runs on the host of line $i$.
 #
 # **Predict:** how many steps from a rank to the next one lead to another host in this file?
 
@@ -302,16 +302,18 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.mapping"))
 # %% [markdown]
 # ## A first kernel
 #
-# A *kernel* is a C function with exactly the prototype of an MPI collective. This one has that of
-# `MPI_Bcast`: in the end every rank has what the *root* had in its buffer. The two calls that do
-# the work:
+# A *collective* is an operation that all ranks of a communicator call together, such as a broadcast or
+# a barrier; one message from rank to rank is *point-to-point*. A *kernel* is a C function with exactly
+# the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end every rank has what
+# the *root* had in its buffer. The two calls that do the work:
 #
 # ```c
 # MPI_Send(buffer, count, datatype, dest,   tag, comm);           // to rank dest
 # MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
 # ```
 #
-# A receive takes a message of its source, tag and communicator, and waits until there is one.
+# A receive takes a message of its source, tag (a number that you choose) and communicator, and waits
+# until there is one. Who doesn't need `status` writes `MPI_STATUS_IGNORE`.
 #
 # In this kernel each rank gets the message from the one before it, and passes it on. The line
 # `%%kernel NAME` makes a cell a C file: it is compiled and sent to all ranks.
@@ -564,7 +566,7 @@ Markdown("\n".join(lines))
 # $\alpha$, the *latency*, is the price of sending anything at all; $\beta$ is the price of one more
 # byte, so $1/\beta$ is the bandwidth.
 #
-# Sizes span six decades, and so do times. Plain least squares would heed the largest message only:
+# Sizes span six decades, and times two or three. Plain least squares would heed the largest message only:
 # an error of 1 µs is the same to it at 8 bytes and at 1 MiB. So take errors *relative* to the time,
 # and minimise
 #

@@ -177,11 +177,20 @@ show(tree("bcast", "pipeline", 4, segments=4))
 #
 # Here each line is a rank and each column a round: above what it receives, below what it sends.
 #
-# **Predict:** how many of the 10 rounds see all links at work? Does the best $S$ grow with $m$, and
-# does it grow with $\alpha$? Change the numbers, and look again.
+# **Predict:** how many of the 10 rounds see all links at work? How many are it with 12 segments?
+# Change the numbers, and look again.
 
 # %%
 show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
+
+# %% [markdown]
+# **Predict:** does the best $S$ grow with $m$, and does it grow with $\alpha$?
+
+# %%
+for m in (1 << 14, 1 << 17, 1 << 20):
+    for alpha in (1e-7, 1e-6, 1e-5):
+        best = models.best_segment("bcast", "pipeline", 6, m, models.Hockney(alpha, 1e-10))
+        print(f"m = {byte_size(m)}, α = {duration(alpha)}: S = {-(-m // best)}")
 
 # %% [markdown]
 # ## 6. Binary tree
@@ -189,7 +198,9 @@ show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
 # Rank $v$ sends to $2v + 1$ and $2v + 2$. Nobody has more than two children, so it can be
 # pipelined too, with fewer rounds than a chain: but each byte leaves an inner rank twice.
 #
-# **Predict:** for long messages, by what factor is it slower than the pipeline?
+# **Predict:** for long messages in many segments, by what factor is it slower than the pipeline? The
+# figure doesn't tell: a rank starts both its sends at once, so they share a round, but they leave
+# one after the other.
 
 # %%
 show(tree("bcast", "binary", 7, segments=2))
@@ -307,8 +318,8 @@ Markdown("\n".join(lines))
 #   $P - 2 + S$ rounds.
 #
 # It must hold for any number of ranks (1 as well), any root, any `count` (0 as well), any datatype,
-# and in strict mode, where every send waits for its receiver. Use point-to-point calls only, and
-# return the first error code, or `MPI_SUCCESS`.
+# and in strict mode, where every send waits for its receiver. Use point-to-point calls only, complete
+# every request, free what you take, and return the first error code, or `MPI_SUCCESS`.
 
 # %% [markdown]
 # These help you:
@@ -463,13 +474,14 @@ show(tree("barrier", "dissemination", 6))
 # ## Exercise 3: a second collective, in C (20 points)
 #
 # Choose one. All of them have to hold for any number of ranks, any root, count and datatype, for
-# `MPI_IN_PLACE` at the root, and in strict mode; with point-to-point calls only.
+# `MPI_IN_PLACE` at the root, and in strict mode; with point-to-point calls only. Complete every
+# request, and free what you take.
 #
 # | function | what it needs | what counts |
 # |---|---|---|
-# | `gather_binomial` | room for the blocks under a rank; the root's buffer as a ring of blocks | $P-1$ messages, $\log_2 P$ rounds for powers of two |
+# | `gather_binomial` | room for the blocks under a rank; the root's buffer as a ring of blocks | $P-1$ messages, $\log_2 P$ rounds for powers of two; a block moves as often as its rank is deep in the tree, and nothing else is sent |
 # | `scatter_binomial` | the same, downwards | the same |
-# | `reduce_binomial` | room for partial results; operations that don't commute | the same |
+# | `reduce_binomial` | room for partial results; operations that don't commute | $P-1$ messages of $m$ bytes, $\log_2 P$ rounds for powers of two, $\lceil \log_2 P \rceil$ messages to the root |
 # | `barrier_dissemination` | no data at all, but the right partners | $P \lceil \log_2 P \rceil$ messages in $\lceil \log_2 P \rceil$ rounds |
 #
 # Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. To
@@ -493,8 +505,9 @@ show(tree("barrier", "dissemination", 6))
 # |---|---|
 # | `make_room(n, type, &memory)` | in the cell: room for `n` elements |
 # | `copy_local(from, n, type, to, k, totype)` | copies `n` elements within a rank |
-# | `place_own_block(…)`, `take_own_block(…)` | puts the own block into a receive buffer (gather), takes it out of a send buffer (scatter); both see to `MPI_IN_PLACE` |
-# | `wrapped_run_type(first, length, size, count, type, &run)` | datatype of `length` blocks that go on at block 0 after the last of `size` |
+# | `place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank)` | puts the own block in place `rank` of a receive buffer (gather); sees to `MPI_IN_PLACE` |
+# | `take_own_block(…)`, the same arguments | takes the own block out of place `rank` of a send buffer (scatter); sees to `MPI_IN_PLACE` |
+# | `wrapped_run_type(first, length, size, count, type, &run)` | datatype of `length` blocks from block `first` on, of `count` elements each, that goes on at block 0 after the last of `size`: send or receive *one* element of it, from the start of the buffer, then `MPI_Type_free(&run)` |
 # | `MPI_Op_commutative(op, &commutes)` | may operands change places? |
 # | `MPI_Reduce_local(left, right, n, type, op)` | `right` becomes `left` op `right` |
 #
@@ -503,7 +516,8 @@ show(tree("barrier", "dissemination", 6))
 #
 # Where to start: in a gather or reduce a rank first receives, from the nearest child on, and then
 # sends to its parent. For an operation that doesn't commute the tree has to begin at rank 0,
-# whatever the root.
+# whatever the root; if that is another rank, rank 0 sends it the result, in one message more. (The
+# messages are counted for operations that commute.)
 
 # %% nbgrader={"grade": true, "grade_id": "second", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel reduce_binomial
@@ -862,22 +876,24 @@ pipelined = np.concatenate([broadcasts[broadcasts["algorithm"] == "default"],
 show(bcast_against_published(published_bcast(), pipelined))
 
 # %% [markdown]
-# Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow each other. How long
-# does each of them take, by the published time? What would 8 KiB segments make of it, with the
-# same α and β?
+# Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow each other. The ranks
+# leave one after the other, so the last one leaves at about twice OMB's mean. How long does each
+# message take, by the published time? What would 8 KiB segments make of it, with the same α and β?
 
 # %%
-at_end = published_bcast()
-at_end = at_end[(at_end["algorithm"] == "pipeline") & (at_end["bytes"] == 1 << 20)]["mean_s"][0]
-hop = models.Hockney(alpha=28.9e-6 / 127, beta=at_end / 127 / (1 << 20))
+rows = published_bcast()
+rows = rows[rows["algorithm"] == "pipeline"]
+shortest, at_end = (2 * rows[rows["bytes"] == size]["mean_s"][0] for size in (1, 1 << 20))
+hop = models.Hockney(alpha=shortest / 127, beta=at_end / 127 / (1 << 20))
 again = models.cost("bcast", "pipeline", 128, 1 << 20, hop, segment=8192)
 print(f"one of 127 messages: {duration(at_end / 127)}, or {1 / hop.beta / 1e9:.1f} GB/s")
-print(f"the whole, published: {duration(at_end)}; with segments of 8 KiB: {duration(again)}")
+print(f"the whole, twice the published mean: {duration(at_end)}")
+print(f"with segments of 8 KiB: {duration(again)}")
 
 # %% [markdown]
 # That is a guess with two numbers of theirs (α from the shortest message), and it forgets that 128
-# processes share the memory's bandwidth. But the sign is clear: on that cluster, with a core for each
-# process, it wasn't the pipeline that was slow.
+# processes share the memory's bandwidth. But the sign is clear: if each process had a core there,
+# which isn't said, it wasn't the pipeline that was slow.
 
 # %% [markdown]
 # ## α and β of this machine
@@ -898,12 +914,13 @@ print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)
 # If ranks sleep while they wait, α is above all that sleep, and segments should be large. Put that
 # segment size into the cell with `segment=8192`: is the pipeline better now?
 #
-# Between which two cores was that ping-pong? The same course printed this for two cores of one
-# processor, and for two that are further apart (`--cpu-list 0,8`):
+# Between which two cores was that ping-pong? The same course printed this, once as Open MPI placed
+# the ranks (the text calls the cores neighbours), once on the cores 0 and 8:
 
 # %%
 for row in published_latency():
-    print(f"--cpu-list {row['cpus']:8} {row['bytes']} bytes: {duration(row['seconds'])}")
+    where = "as placed" if row["cpus"] == "default" else f"cores {row['cpus']}"
+    print(f"{where:9} {row['bytes']} bytes: {duration(row['seconds'])}")
 
 # %% [markdown]
 # So α is no constant of a machine: it belongs to a pair of cores. Lab 00 measures it by distance.

@@ -84,12 +84,14 @@ cluster
 #
 # A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the price
 # of sending anything at all; $\beta$ is the price of one more byte, so $1/\beta$ is the
-# bandwidth. Messages that wait for each other are in different *rounds* and their times add up;
-# messages of one round can travel at the same time.
+# bandwidth. A rank sends one message and receives one at a time. Messages that wait for each other
+# are in different *rounds* and their times add up; messages of one round can travel at the same
+# time, as long as no two of them leave one rank or go to one rank.
 #
 # So three numbers describe an algorithm:
 #
-# - the number of **rounds**, each of which costs at least one $\alpha$;
+# - the number of **rounds**, each of which costs at least one $\alpha$; one in which a rank sends or
+#   receives $k$ messages costs $k$ of them;
 # - the number of **messages** of all ranks together;
 # - the **bytes** that the busiest rank has to send.
 
@@ -591,8 +593,8 @@ show(sweep.time_against_size(several, models=model))
 # %% [markdown]
 # ## All seven
 #
-# **Predict:** which of the seven is fastest for 32 bytes, and which for 1 MiB? Order them by your
-# `cost`, then run.
+# **Predict:** which of the seven is fastest for 32 bytes? Which is slowest for 1 MiB, and which can
+# your `cost` not tell apart there? Then run.
 
 # %%
 others = ["ring", "recursive_doubling", "bruck", "neighbor_exchange"]
@@ -605,9 +607,10 @@ show(sweep.time_against_size(seven, models=model))
 # %% [markdown]
 # ## Question 1 (8 points)
 #
-# Why does the fastest algorithm change with the size of the block? Argue with the numbers of
-# rounds, messages and bytes, not with the picture alone. Say at which size you expect the change,
-# from α and β, and whether your measurement shows it. If it doesn't: why?
+# How do the differences between the algorithms change with the size of the block? Argue with the
+# numbers of rounds, messages and bytes, and with how many messages a rank sends one after the other,
+# not with the picture alone. Say from which size on bytes cost more than start-ups, from α and β. Does
+# the model let another algorithm be the fastest there? Does your measurement? If they disagree: why?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -621,12 +624,14 @@ show(sweep.time_against_size(seven, models=model))
 # bytes, and what separates them is copies (Bruck's rotation), distance of partners and
 # congestion; the ring's P-1 start-ups no longer matter.
 #
-# The change is to be expected near m = α/β (the size where both halves of a message's cost are
-# equal), divided by the blocks that a message carries. With P = 4 log2 P = 2 and P-1 = 3 are
-# close, so the curves cross within the spread; more ranks would separate them.
+# Bytes cost more than start-ups from about m = α/β on (where both halves of a message's cost are
+# equal), divided by the blocks that a message carries. Beyond, six of the seven come together: the
+# model does not let another one be faster, it only makes their start-ups matter less. With P = 4,
+# log2 P = 2 and P-1 = 3 are close anyway; more ranks would separate them.
 #
-# A measurement on two cores may say otherwise, even for long blocks: four ranks share the cores,
-# and pairwise exchange pays for packing its derived datatypes, which the model doesn't know.
+# A measurement on two cores may say otherwise: four ranks share the cores, so all messages together
+# count for short blocks, and pairwise exchange and Bruck pay for packing and copies, which the model
+# doesn't know. For long blocks ring or all pairs may well be ahead of them.
 # <!-- END SOLUTION -->
 
 # %% [markdown]
@@ -722,12 +727,12 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # Three entries to think about:
 #
-# - **1.34 ns** for 512 bytes on one process (a row between those above), and two-digit
-#   nanoseconds up to 128 KiB. A nanosecond is about three clock cycles, the time of a function
-#   call that does nothing. Reading a clock takes ten times as long: nobody can *measure* such a
-#   time in one go.
-# - **36 ns** for 64 bytes on two processes. A cache line needs longer from one core to another
-#   and back.
+# - **1.34 ns** for 512 bytes on one process (a row between those above), and less than 100 ns up to
+#   128 KiB, but for the first row of pairwise exchange. A nanosecond is about three clock cycles,
+#   the time of a function call that does nothing. Reading a clock takes ten times as long: nobody
+#   can *measure* such a time in one go.
+# - **36 ns** for 64 bytes on two processes (gather and send; again a row between). A cache line
+#   needs longer from one core to another and back.
 # - **0.623 ms** for 1 MiB on 16 processes. There 16 ranks write 16 MiB each, 256 MiB in all: 431
 #   GB/s, more than the memory of the named machine is sold for, and shared-memory MPI moves each
 #   byte about twice.
@@ -761,8 +766,8 @@ Markdown("\n".join(lines))
 # ## Summary
 #
 # - An allgather can be done in 1 to $P - 1$ rounds; nobody can receive less than $P - 1$ blocks.
-# - Few rounds win for short blocks, few bytes through the busiest rank for long ones. Where they
-#   cross, α and β decide.
+# - For short blocks it counts how many messages a rank sends one after the other, for long ones how
+#   many bytes the busiest rank sends. Where one takes over from the other, α and β decide.
 # - A program that needs buffering in `MPI_Send` is wrong, even where it works. Strict mode shows
 #   it.
 # - Say what you timed: span or mean, median and spread. Then ask whether a machine could do that

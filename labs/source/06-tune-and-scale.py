@@ -334,9 +334,9 @@ def cheapest(P, m, alpha, beta):
 lab.check("rules_file", rules_file)
 
 # %% [markdown]
-# Your file for a cluster with $\alpha$ = 20 µs and $\beta$ = 1 ns a byte (8 Gbit/s: nearly ten-gigabit Ethernet),
-# with what it costs. *By the model* is the sum above. *Simulated* is our kernel of the same
-# algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
+# Your file for a cluster with $\alpha$ = 20 µs and $\beta$ = 1 ns a byte (8 Gbit/s: nearly ten-gigabit
+# Ethernet), with what it costs. *By the model* is the sum above. *Simulated* is our kernel of the
+# same algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
 #
 # **Predict:** where will the two differ? What does the sum not know?
 
