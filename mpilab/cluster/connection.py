@@ -9,6 +9,13 @@ from mpilab.cluster.words import describe
 from mpilab.errors import ClusterError
 
 TICK = 0.05  # seconds between two looks at the ranks' fate
+# Until the ranks are asked anew. On a busy machine ipyparallel 9.2 lost one of a few hundred first
+# calls, or its answer: nobody was woken up for it, and the next message brought it along.
+ASK_AGAIN_S = 5.0
+
+
+class StartTimeOut(ClusterError):
+    """Nothing has failed and the controller is up, but the ranks were not there in time."""
 
 
 class Connection:
@@ -18,7 +25,8 @@ class Connection:
     views   one DirectView a rank.
     names   the host that each rank says it runs on.
 
-    Raises ClusterError with the end of the log where they are not there after `timeout` seconds.
+    Raises ClusterError with the end of the log where they cannot be there, or not after `timeout`
+    seconds: StartTimeOut then, if it may help to launch them again.
     """
 
     def __init__(self, processes, *, timeout, progress):
@@ -68,11 +76,15 @@ class Connection:
                 bar.update(1 + len(client.ids) - bar.n)
             # Ask, rather than trust that an engine's number is its rank, and its host the ordered.
             engines = client.ids
-            answers = client[engines].apply_async(roles.whereabouts)
-            while not answers.done():
+            asked, answers = 0.0, []
+            while not any(each.done() for each in answers):
                 self._check(deadline, "the ranks' first answer")
-                concurrent.futures.wait([answers], timeout=TICK)
-        found = sorted(zip(answers.result(), engines, strict=True))
+                if time.monotonic() - asked > ASK_AGAIN_S:
+                    answers.append(client[engines].apply_async(roles.whereabouts))
+                    asked = time.monotonic()
+                concurrent.futures.wait(answers, TICK, concurrent.futures.FIRST_COMPLETED)
+            answer = next(each for each in answers if each.done())
+        found = sorted(zip(answer.result(), engines, strict=True))
         self.names = tuple(host for (_, host), _ in found)
         self.views = [client[engine] for _, engine in found]
         self.view = client[[engine for _, engine in found]]
@@ -88,7 +100,8 @@ class Connection:
         reason = processes.lost or f"{what} not there after {self.timeout:g} s"
         if processes.deaths:
             reason = describe(processes.deaths)
-        raise ClusterError(
+        failed = processes.deaths or processes.lost or not processes.controller_is_up
+        raise (ClusterError if failed else StartTimeOut)(
             f"the cluster of {processes.n} ranks did not start: {reason}. Look for the cause in "
             "the end of its log below; on a slow machine try fewer ranks, or give more time by "
             f"mpilab.Cluster({processes.n}, timeout=…).\n{processes.log.tail()}"

@@ -6,7 +6,7 @@ import os
 import time
 
 from mpilab.cluster import words
-from mpilab.cluster.connection import TICK, Connection
+from mpilab.cluster.connection import TICK, Connection, StartTimeOut
 from mpilab.cluster.location import locate
 from mpilab.cluster.processes import Processes
 from mpilab.cluster.words import describe
@@ -167,7 +167,7 @@ class Cluster:
         """Bring up new ranks after a crash or a hang; what the old ones held in memory is gone."""
         if self.started:
             self._processes.take_events()
-        if not self.started or self._processes.orphaned:
+        if not self.started or self._processes.orphaned or not self._location.is_there:
             self.stop()
             return self.start()
         self._launch()
@@ -277,14 +277,19 @@ class Cluster:
         self._disconnect()
         self._unfinished = {}
         try:
-            self._processes.launch()
-            self._connection = Connection(
-                self._processes, timeout=self.timeout, progress=self.progress
-            )
+            try:
+                self._connect()
+            except StartTimeOut:
+                # ipyparallel may have missed that they are there (see connection.py).
+                self._connect()
             self._location.confirm(self._connection.names)
         except BaseException:  # also an interrupt by the user: never half a cluster
             self.stop()
             raise
+
+    def _connect(self):
+        self._processes.launch()
+        self._connection = Connection(self._processes, timeout=self.timeout, progress=self.progress)
 
     def _disconnect(self):
         if self._connection is not None:

@@ -94,6 +94,11 @@ class ThisMachine:
     def begin(self):
         """Nothing has to be there first."""
 
+    @property
+    def is_there(self):
+        """Can ranks be started there?"""
+        return True
+
     def confirm(self, names):
         """The ranks are on the hosts `names`, whatever this machine is called."""
 
@@ -162,6 +167,11 @@ class OnHosts:
                 f'and let the ranks pretend: mpilab.run(…, places="{text_of(self.places)}")'
             ) from error
         self.is_ours = True
+
+    @property
+    def is_there(self):
+        """Are the hosts up?"""
+        return self.hosts.running
 
     def confirm(self, names):
         """Raise ClusterError if the ranks are on other hosts (`names`) than they were told to."""
@@ -232,6 +242,11 @@ class InAllocation:
     def address(self):
         """Where the other nodes reach this one."""
         return self.hosts.address
+
+    @property
+    def is_there(self):
+        """The nodes are ours as long as we run on one of them."""
+        return True
 
     def begin(self):
         """The nodes are there already."""

@@ -129,7 +129,7 @@ def engine(order):
     settings.IPEngine.use_mpi = True
     settings.IPEngine.enable_nanny = False
     settings.IPEngine.max_heartbeat_misses = 0
-    settings.IPEngine.timeout = 300.0  # the start of the cluster has a limit of its own
+    settings.IPEngine.timeout = 30.0
     application = IPEngine.instance(config=settings, log_level=30)
     application.initialize([])
     application.start()

@@ -304,7 +304,7 @@ def _reason(ending, limits):
         return report["reason"]
     if refusals.get("memory"):
         return "memory"
-    if code == 128 + signal.SIGKILL and report["seconds"] >= limits.wall_seconds:
+    if code != 0 and report["seconds"] >= limits.wall_seconds:
         return "wall time"
     if refusals.get("processes") and code != 0:
         return "processes"

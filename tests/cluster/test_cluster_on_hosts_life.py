@@ -87,6 +87,13 @@ class TestFailures:
             own = cluster.hosts
         assert not own.running
 
+    def test_a_restart_at_once_after_hosts_were_taken_down_brings_both_back(self, hosts):
+        with Cluster(2, hosts="two-groups", progress=False) as cluster:
+            for _ in range(3):  # whatever of their end has come to our ears by then
+                cluster.hosts.down()
+                cluster.restart()
+            assert cluster.apply(sum_of_ranks) == [1, 1]
+
     def test_a_restart_leaves_no_shared_memory_of_the_former_ranks(self, cluster):
         cluster.restart()
         own = f"/dev/shm/{cluster._processes.directories[0].name}"

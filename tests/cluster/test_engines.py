@@ -1,3 +1,4 @@
+import concurrent.futures
 import contextlib
 import ctypes
 import os
@@ -7,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import ipyparallel
 import pytest
 
 from mpilab import openmpi
-from mpilab.cluster import engines, guardian, processes
+from mpilab.cluster import connection, engines, guardian, processes, roles
+from mpilab.cluster.connection import Connection, StartTimeOut
 from mpilab.cluster.engines import Cluster, active_cluster
 from mpilab.cluster.readiness import measure_ready
 from mpilab.errors import ClusterError, EngineDied, InputError, SetupError
@@ -339,6 +342,37 @@ class TestWithoutCluster:
         monkeypatch.setattr(openmpi, "tool", lambda name: str(mpirun))
         with pytest.raises(ClusterError, match="(2 of 2 ranks|the controller) not there after 2 s"):
             Cluster(2, progress=False, timeout=2.0).start()
+
+    def test_a_start_that_takes_too_long_once_is_tried_again(self, monkeypatch):
+        attempts = []
+
+        def second_time_lucky(processes, **options):
+            attempts.append(processes.launches)
+            made = Connection(processes, **options)
+            if len(attempts) == 1:
+                made.close()
+                raise StartTimeOut("the ranks' first answer not there after 60 s")
+            return made
+
+        monkeypatch.setattr(engines, "Connection", second_time_lucky)
+        with Cluster(2, progress=False) as cluster:
+            assert cluster.apply(sum_of_ranks) == [1, 1]
+        assert attempts == [1, 2]
+
+    def test_ranks_whose_first_answer_is_lost_are_asked_again(self, monkeypatch):
+        asked, apply_async = [], ipyparallel.DirectView.apply_async
+
+        def lost_once(view, function, *arguments, **options):
+            asked.append(function)
+            if len(asked) == 1:
+                return concurrent.futures.Future()
+            return apply_async(view, function, *arguments, **options)
+
+        monkeypatch.setattr(ipyparallel.DirectView, "apply_async", lost_once)
+        monkeypatch.setattr(connection, "ASK_AGAIN_S", 0.1)
+        with Cluster(2, progress=False) as cluster:
+            assert asked[:2] == [roles.whereabouts] * 2
+            assert cluster.apply(sum_of_ranks) == [1, 1]
 
     def test_a_full_disk_is_reported_with_the_place(self, monkeypatch):
         def full(*_, **__):
