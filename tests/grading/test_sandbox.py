@@ -660,7 +660,8 @@ outcome = open_sandbox(unsafe=True).run(["/bin/sh", "-c", "(setsid sleep 1000 &)
 assert outcome.returncode == 0, outcome
 print(box.description)
 """
-    user = ["setpriv", "--reuid=60001", "--regid=60001", "--clear-groups", "--inh-caps=-all"]
+    # None of those that sandboxes run under: other tests may have some just now.
+    user = ["setpriv", "--reuid=64321", "--regid=64321", "--clear-groups", "--inh-caps=-all"]
     ended = subprocess.run(
         [*user, PYTHON, "-c", code],
         cwd=shared_folder,
@@ -671,7 +672,7 @@ print(box.description)
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("bubblewrap, memory ")
-    assert processes_of(60001) == []
+    assert processes_of(64321) == []
 
 
 def fake(path, script):
