@@ -27,18 +27,15 @@ def run(command, limit, *, environment=None, stdin=None, cwd=None):
         stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
         start_new_session=True)  # fmt: skip
-    code = None
     try:
         stdout, stderr = process.communicate(stdin, timeout=limit)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
+        return Said(process.returncode, stdout, stderr)
+    except BaseException as error:
         end_family(process.pid)
         stdout, stderr = process.communicate()
-    finally:
-        if process.poll() is None:
-            end_family(process.pid)
-            process.communicate()
-    return Said(code, stdout, stderr)
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        return Said(None, stdout, stderr)
 
 
 def end_family(pid, *, politely=True):

@@ -78,6 +78,7 @@ class ThisMachine:
     """All `ranks` side by side on this machine."""
 
     on_hosts = is_spread = is_remote = False
+    is_there = True
     hosts = None
     words = ""
 
@@ -93,11 +94,6 @@ class ThisMachine:
 
     def begin(self):
         """Nothing has to be there first."""
-
-    @property
-    def is_there(self):
-        """Can ranks be started there?"""
-        return True
 
     def confirm(self, names):
         """The ranks are on the hosts `names`, whatever this machine is called."""
@@ -170,7 +166,7 @@ class OnHosts:
 
     @property
     def is_there(self):
-        """Are the hosts up?"""
+        """Can ranks be started: are the hosts up?"""
         return self.hosts.running
 
     def confirm(self, names):
@@ -222,7 +218,7 @@ class InAllocation:
     """
 
     on_hosts = False
-    is_spread = is_remote = True
+    is_spread = is_remote = is_there = True
 
     def __init__(self, hosts, names, order):
         self.hosts, self.names, self.order = hosts, tuple(names), order
@@ -242,11 +238,6 @@ class InAllocation:
     def address(self):
         """Where the other nodes reach this one."""
         return self.hosts.address
-
-    @property
-    def is_there(self):
-        """The nodes are ours as long as we run on one of them."""
-        return True
 
     def begin(self):
         """The nodes are there already."""
