@@ -1,52 +1,74 @@
 # The kit's verbs: `make` lists them. Whatever a verb needs is made first, and only once.
-# Written for GNU make 3.81 (macOS) and later.
+# Written for GNU make 3.81 and later.
 
 PYTHON ?= python3
 
-BIN := .venv/bin
+# An activated conda environment that has Open MPI is used as it is, unless there is a .venv.
+CONDA := $(shell test ! -e .venv/bin/python && test -x "$$CONDA_PREFIX/bin/python" && \
+	test -x "$$CONDA_PREFIX/bin/mpicc" && echo conda)
+
 # Tests wait more than they compute: for mpirun, for a hang to be certain, for a page to load.
-WORKERS ?= 3
-STAMP := .venv/mpilab-setup.json
-TEST_STAMP := .venv/mpilab-test-tools.json
+WORKERS ?= 4
+SPREAD := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
+NOT_FRESH := --ignore=tests/fresh
 # tools/provision.py looks at the same files.
 SETUP_INPUTS := pyproject.toml constraints.txt $(wildcard tools/*.py)
+
+ifeq ($(CONDA),conda)
+BIN := "$(CONDA_PREFIX)/bin"
+export PATH := $(CONDA_PREFIX)/bin:$(PATH)
+STAMP := build/mpilab-conda.json
+TEST_STAMP := build/mpilab-conda-tests.json
+KERNELS := $(MAKE) --no-print-directory -C src_c MPICC=mpicc CLANG_FORMAT=clang-format
+READY := grep -qsF '"prefix": "$(CONDA_PREFIX)"' $(STAMP)
+SETUP = $(BIN)/python tools/setup.py --conda
+else
+BIN := .venv/bin
+STAMP := .venv/mpilab-setup.json
+TEST_STAMP := .venv/mpilab-test-tools.json
 # Paths as seen from src_c: relative ones hold no blank, whatever the folder is called.
 KERNELS := $(MAKE) --no-print-directory -C src_c MPICC=../$(BIN)/mpicc \
 	CLANG_FORMAT=../$(BIN)/clang-format
+READY := test -x $(BIN)/python
+SETUP = command -v "$(PYTHON)" >/dev/null 2>&1 || exec sh tools/no_python.sh "$(PYTHON)"; \
+	"$(PYTHON)" tools/setup.py
+endif
 
-# A .venv knows its own place and its interpreter: where the folder was moved or the interpreter
-# is gone, set up again.
-ifneq ($(shell test -x $(BIN)/python && grep -qsF '"home": "$(CURDIR)"' $(STAMP) && echo same),same)
+# The folder as it stands in the stamp, which is JSON, inside the shell's single quotes.
+HERE := $(subst ','\'',$(subst ",\",$(CURDIR)))
+# A set-up knows its own place and its interpreter: where the folder was moved, the interpreter is
+# gone or another conda environment is active, set up again.
+ifneq ($(shell $(READY) && grep -qsF '"home": "$(HERE)"' $(STAMP) && echo same),same)
 ANEW := anew
 endif
 
-SETUP = command -v "$(PYTHON)" >/dev/null 2>&1 || { \
-	echo "setup: no Python: '$(PYTHON)' was not found" >&2; \
-	echo "  where:  PATH=$$PATH" >&2; \
-	echo "  remedy: sudo apt-get install python3 python3-venv, or make PYTHON=/path/to/python3" >&2; \
-	exit 1; }; "$(PYTHON)" tools/setup.py
-
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab bench build release lint format clean constraints anew
+.PHONY: help setup demo test test-all test-fresh lab bench build release lint format clean constraints anew
 .SUFFIXES:
 
 help:
 	@echo "make VERB, where VERB is"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | \
-		while IFS='|' read -r verb words; do printf '  %-9s %s\n' "$$verb" "$$words"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
+		while IFS='|' read -r verb words; do printf '  %-10s %s\n' "$$verb" "$$words"; done
 	@echo "PYTHON=python3.13 picks the Python; .venv is made from it once."
 
-setup: build ## make .venv (Python packages, Open MPI), get bubblewrap, compile the C code
+setup: build ## make .venv, get bubblewrap and SimGrid from the system, compile the C code
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: ready",:)
 
 demo: setup ## grade the sample class of lab 02: mark table, CSV, gradebook, feedback in out/
 	@flag=$$($(BIN)/python tools/setup.py --sandbox-flag) && set -x && \
 		$(BIN)/mpilab grade grading/sample-class --lab 02-allgather --out out/sample-class $$flag
 
-test: setup $(TEST_STAMP) ## run all tests (PYTEST="-k word" picks some)
-	$(BIN)/python -m pytest $(if $(PYTEST),,--numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder) $(PYTEST)
+test: setup $(TEST_STAMP) ## test every part of the kit in 10 minutes (PYTEST="-k word": picks some)
+	$(BIN)/python -m pytest $(if $(PYTEST),$(PYTEST),$(SPREAD) $(NOT_FRESH) -m "not thorough")
 
-lab: setup ## open JupyterLab in labs/ (PORT=8889 fixes the port)
+test-all: setup $(TEST_STAMP) ## run the thorough tests, which 'make test' leaves out
+	$(BIN)/python -m pytest $(SPREAD) $(NOT_FRESH) -m thorough
+
+test-fresh: setup $(TEST_STAMP) ## try make demo on new Debians, and the container image (root only)
+	$(BIN)/python -m pytest tests/fresh $(SPREAD) $(PYTEST)
+
+lab: setup ## open the labs in JupyterLab (PORT=8889 fixes the port)
 	@$(BIN)/python tools/lab.py $(if $(PORT),--port "$(PORT)")
 
 bench: setup ## measure the kit on this machine into out/bench.json
@@ -57,15 +79,15 @@ bench: setup ## measure the kit on this machine into out/bench.json
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/
 	@+$(KERNELS) -s all
 
-release: setup ## make the student notebooks in labs/ from labs/source/
+release: setup ## make the student notebooks and START in labs/ from labs/source/
 	$(BIN)/mpilab release
 
-lint: $(STAMP) ## check the style of the Python and C code; change nothing
+lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@+$(KERNELS) check-format
 
-format: $(STAMP) ## put the Python and C code into our style
+format: $(STAMP) $(TEST_STAMP) ## put the Python and C code into our style
 	$(BIN)/ruff check --fix-only --select I
 	$(BIN)/ruff format
 	@+$(KERNELS) format

@@ -3,6 +3,15 @@
 Every message has three parts: what was wrong (with the value), where, and what to do about it.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The question "Did you mean 'ring'?" with the closest known word; "" if none is close."""
+    near = get_close_matches(word, list(known), n=1)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
 
 class MpilabError(Exception):
     """Base of every error that mpilab raises on purpose."""
@@ -17,7 +26,7 @@ class InputError(MpilabError, ValueError):
 
 
 class BuildError(MpilabError):
-    """The C compiler refused a kernel; `diagnostics` holds what it said, by line of the source."""
+    """The C compiler rejected a kernel; `diagnostics` holds its messages, by source line."""
 
     def __init__(self, message, diagnostics=()):
         super().__init__(message)
@@ -25,16 +34,15 @@ class BuildError(MpilabError):
 
 
 class BuildTimeOut(BuildError):
-    """The C compiler did not come to its end in time: of an #include without end, or on a machine
-    that is very busy."""
+    """The C compiler did not finish in time: an endless #include, or a very busy machine."""
 
 
 class ClusterError(MpilabError):
-    """The cluster could not be started, or does not answer."""
+    """The cluster could not be started, or does not respond."""
 
 
 class EngineDied(ClusterError):
-    """A rank of the cluster ended in the middle of a call; `ranks` names which."""
+    """A rank of the cluster ended in the middle of a call; `ranks` lists the ranks that ended."""
 
     def __init__(self, message, ranks=()):
         super().__init__(message)
@@ -42,4 +50,12 @@ class EngineDied(ClusterError):
 
 
 class Ungradable(MpilabError):
-    """An answer cannot be judged, through no fault that is known to be the student's."""
+    """An answer cannot be judged, and the student is not known to be at fault.
+
+    `public` is shown to the student; `details` (the grader's paths, program output) are for the
+    instructor. The message holds both.
+    """
+
+    def __init__(self, public, details=""):
+        super().__init__(f"{public}: {details}" if details else public)
+        self.public, self.details = str(public), str(details)

@@ -1,8 +1,8 @@
 """Kernels for tests, written in C in the test itself: build them, run one of them with mpirun."""
 
-from mpilab.build import build
-from mpilab.harness import Case
-from mpilab.launch import run_cases
+from mpilab.cases.case import Case
+from mpilab.kernels.build import build
+from mpilab.runners.mpirun import run_cases
 
 PREAMBLE = """#include "mpilab.h"
 #include <signal.h>

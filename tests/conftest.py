@@ -2,19 +2,28 @@
 
 import fcntl
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+import thorough
+from xdist.scheduler import LoadFileScheduling
 
 # Files that take longest, longest first: a worker that began one of them last would keep all others
-# waiting at the end.
+# waiting at the end. What runs alone comes before them: nobody waits for its turn then.
 LONGEST = (
+    "fresh/test_container.py",
+    "fresh/test_fresh_systems.py",
+    "hostile/test_hostile.py",
     "labs/test_rubrics.py",
+    "labs/test_every_lab.py",
     "grading/test_killed.py",
     "grading/test_grade.py",
+    "broken/test_corpus.py",
     "slurm/test_slurm_jobs.py",
-    "labs/test_every_lab.py",
+    "cluster/test_engines.py",
+    "cluster/test_cluster_on_hosts_life.py",
 )
 TESTS = Path(__file__).parent
 
@@ -22,9 +31,46 @@ TESTS = Path(__file__).parent
 _held = []
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if thorough.is_named(item.nodeid):
+            item.add_marker("thorough")
     place = {TESTS / name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+
+
+class OneWorkerForAFileOrALab(LoadFileScheduling):
+    """The tests of a file run in one worker, which shares what they share. Those of labs/ are
+    the exception: there it is the tests on one lab, as a lab takes as long as many a file; and so
+    are those of a demo on a fresh system."""
+
+    def _split_scope(self, nodeid):
+        file, _, name = nodeid.partition("::")
+        if file == "tests/fresh/test_fresh_systems.py":
+            return f"{file}{name[name.find('[') :]}" if "[" in name else nodeid
+        if not file.startswith("tests/labs/"):
+            return file
+        # A test of all labs ends in [03-rank-mapping]; test_03_rank_mapping.py is about that one.
+        of_all = re.search(r"\[(\d\d)-[\w-]+\]$", name)
+        of_one = re.search(r"/test_(\d\d)_\w+\.py$", file)
+        lab = of_all or of_one
+        # To prove a rubric and to run a lab have nothing in common.
+        return f"{file if 'rubrics' in file else 'tests/labs'}[{lab[1]}]" if lab else file
+
+
+@pytest.hookimpl(optionalhook=True)  # there are runs without xdist
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") == "loadfile":
+        return OneWorkerForAFileOrALab(config, log)
+    return None
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.markexpr == thorough.LEFT_OUT:
+        terminalreporter.write_line(
+            "The thorough tests were left out: 'make test-all' runs them, and only them."
+        )
 
 
 def is_alone(item):
@@ -51,12 +97,16 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 def lock(folder, exclusive):
-    """The open file whose closing ends the lock."""
+    """The open file whose closing ends the lock.
+
+    A lock of this kind (lockf) is the process's: it ends with it. One of the other kind (flock)
+    would go on in a process that a test forked, for as long as that lives.
+    """
     # Who waits for the second lock keeps the first: so the others cannot pass by for ever.
-    with open(folder / "turn.lock", "w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        running = open(folder / "running.lock", "w")  # noqa: SIM115 (closed where the test ends)
-        fcntl.flock(running, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+    with open(folder / "turn.lock", "a+") as turn:
+        fcntl.lockf(turn, fcntl.LOCK_EX)
+        running = open(folder / "running.lock", "a+")  # noqa: SIM115 (closed where the test ends)
+        fcntl.lockf(running, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     return running
 
 
@@ -81,7 +131,7 @@ def no_hosts():
 @pytest.fixture(scope="session")
 def namespaces(no_hosts):
     """The Capabilities of this machine; without namespaces as `no_hosts`."""
-    from mpilab.emulated import probe
+    from mpilab.hosts.emulated import probe
 
     found = probe()
     if found.namespaces == "none":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mpilab.distances import ROW, SIZES
+from mpilab.measure.distances import ROW, SIZES
 from mpilab.models import LogGP
 
 TRUTH = {

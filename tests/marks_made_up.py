@@ -2,7 +2,7 @@
 
 from mpilab.grading.feedback import render
 from mpilab.grading.gradebook import Gradebook, key
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 LAB = "02-allgather"
 TEXTS = {

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from mpilab.measure.sweep_table import ROW
 from mpilab.models import Hockney, cost
-from mpilab.sweeps.table import ROW
 
 SIZES = [1 << power for power in range(0, 23, 2)]
 

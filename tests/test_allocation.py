@@ -3,13 +3,15 @@ tests/slurm."""
 
 import pytest
 
-from mpilab import allocation, decisions, learning, openmpi
-from mpilab.allocation import Allocation, tasks_per_node
 from mpilab.cli import main
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import ClusterError, InputError, SetupError
-from mpilab.places import Levels, Place
-from mpilab.timed import Timed
+from mpilab.hosts import slurm
+from mpilab.hosts.places import Levels, Place
+from mpilab.hosts.slurm import Allocation, tasks_per_node
+from mpilab.kernels import openmpi
+from mpilab.measure.timing import Timed
+from mpilab.tuning import decisions
 
 SCONTROL = """#!/bin/sh
 case $2 in
@@ -45,7 +47,7 @@ def job(tmp_path, monkeypatch):
         "SLURMD_NODENAME": "c1",
     }.items():
         monkeypatch.setenv(name, value)
-    for name in (allocation.HOSTS, allocation.SHARED, allocation.LAUNCHER):
+    for name in (slurm.HOSTS, slurm.SHARED, slurm.LAUNCHER):
         monkeypatch.delenv(name, raising=False)
     answer()
     return answer
@@ -130,7 +132,7 @@ def test_rules_are_learned_on_the_job_s_nodes_and_their_switches(job, monkeypatc
             for kernel, seconds in (("node_group", 1e-3), ("binomial", 2e-3))
         ]  # fmt: skip
 
-    monkeypatch.setattr(learning, "time_on", timed)
+    monkeypatch.setattr(decisions, "time_on", timed)
     out = tmp_path / "my.rules"
     assert main(["learn", "slurm", "--collectives", "bcast", "--sizes", "64", "--orders", "seq,rr",
                  "--ppn", "1,2", "--no-progress", "-o", str(out)]) == 0  # fmt: skip
@@ -141,14 +143,14 @@ def test_rules_are_learned_on_the_job_s_nodes_and_their_switches(job, monkeypatc
     assert {rule.kernel for rule in decisions.read(out)} == {"bcast_node_group"}
     assert "the nodes of a Slurm job" in out.read_text()
     with pytest.raises(InputError, match="ppn=3: slurm job 17 has 2"):
-        learning.measure("slurm", collectives=["bcast"], sizes=[64], ppn=[3])
+        decisions.measure("slurm", collectives=["bcast"], sizes=[64], ppn=[3])
 
 
 def test_outside_of_a_job_it_says_how_to_get_one(monkeypatch):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     with pytest.raises(SetupError, match="no Slurm job.*sbatch slurm/kernel.sbatch.*salloc"):
         Cluster(4, hosts="slurm")
-    assert allocation.shared_folder() is None
+    assert slurm.shared_folder() is None
     assert "PRTE_MCA_ras" not in openmpi.settings(2)
 
 

@@ -1,15 +1,17 @@
 """The compiler's words reach the line of the cell that they are about."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
-from mpilab.build import BUILD, ROOT, Diagnostic, build, compile_object, need
-from mpilab.build import parse_diagnostics as parse
 from mpilab.errors import BuildError, SetupError
+from mpilab.kernels.build import Diagnostic, build, compile_object, need
+from mpilab.kernels.build import parse_diagnostics as parse
+from mpilab.util.kit import BUILD, ROOT
 
 GOOD = """#include "mpilab.h"
 #include <math.h>
@@ -117,10 +119,19 @@ def test_a_source_that_never_ends_is_given_up_and_no_compiler_goes_on(compiler, 
     assert str(tmp_path) not in running.stdout
 
 
+def test_a_macro_that_doubles_itself_cannot_take_all_memory(compiler, monkeypatch, tmp_path):
+    monkeypatch.setattr("mpilab.kernels.build.MEMORY_LIMIT", 400 << 20)
+    doubling = ["#define A0 x + x"] + [f"#define A{i} A{i - 1} + A{i - 1}" for i in range(1, 40)]
+    with pytest.raises(BuildError, match="mpicc: out of memory .its limit is 400 MiB.; look"):
+        compile_object("\n".join(doubling) + "\nint x = A39;\n", tmp_path / "a.o", timeout=600)
+
+
 # Interrupts itself once what it builds has begun.
 INTERRUPTED = """
 import os, signal, sys, threading
-from mpilab import build
+from mpilab.kernels import build
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever our parent does about it
 
 def interrupt():
     open(sys.argv[1]).read()
@@ -134,12 +145,22 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupted_build_tidies_up_and_is_over_before_anybody_else_may_build(tmp_path):
+@pytest.mark.parametrize("action", [signal.SIG_DFL, signal.SIG_IGN])
+def test_an_interrupted_build_tidies_up_and_is_over_before_anybody_else_may_build(tmp_path, action):
     begun, tidied = tmp_path / "begun", tmp_path / "tidied"
     os.mkfifo(begun)
     script = f"trap 'echo > {tidied}; exit 1' TERM; echo $$ > {begun}; sleep 1000.75 & wait"
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED, begun, script], cwd=ROOT,
-                          capture_output=True, text=True, timeout=300)  # fmt: skip
+    before = signal.signal(signal.SIGINT, action)  # as a script's background jobs have it
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED, begun, script],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done.stdout == "interrupted\n", done.stderr
     assert tidied.exists()
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)

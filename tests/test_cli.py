@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def mpilab(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "mpilab.cli", *map(str, arguments)],
+    return subprocess.run([sys.executable, "-m", "mpilab", *map(str, arguments)],
                           capture_output=True, text=True, cwd=ROOT, **options)  # fmt: skip
 
 
@@ -207,8 +207,7 @@ def _three_values():
 def test_performance_page_shows_every_figure_that_bench_knows():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| `(\w+)` \| [\d.]", page, re.MULTILINE)
-    for path in (ROOT / "mpilab").glob("figures*.py"):
-        import_module(f"mpilab.{path.stem}")
+    import_module("mpilab.bench.figures")
     assert set(bench.FIGURES) <= set(shown)
     assert len(shown) == len(set(shown)) > 50
 
@@ -223,7 +222,7 @@ def test_a_handout_is_a_kit_that_builds_and_checks_but_knows_no_answers(tmp_path
     mpicc = Path(sys.executable).parent / "mpicc"
     subprocess.run(["make", "-s", "-C", kit / "src_c", "all", f"MPICC={mpicc}"], check=True)
     script = (
-        "import mpilab, mpilab.session\n"
+        "import mpilab, mpilab.notebook.session\n"
         f"assert mpilab.__file__.startswith({str(kit)!r}), mpilab.__file__\n"
         "print(mpilab.Lab('02-allgather').check('pairwise'))\n"
     )

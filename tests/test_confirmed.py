@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from mpilab import confirmed, exercises
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.orders import places_of
-from mpilab.result import CRASH, DONE, SKIPPED, Result
-from mpilab.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.hosts.orders import places_of
+from mpilab.judging import agreement, judge, rubric
+from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.kernels.build import KERNELS, need
+from mpilab.notebook.lab import Checked
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE, SKIPPED, Result
 
 RUBRIC = """
 lab = "99-test"
@@ -49,7 +51,7 @@ faster = 3
 def load(tmp_path):
     def of(text):
         (tmp_path / "rubric.toml").write_text(text)
-        return exercises.load(tmp_path / "rubric.toml").exercise("x")
+        return rubric.load(tmp_path / "rubric.toml").exercise("x")
 
     return of
 
@@ -82,10 +84,10 @@ def test_a_platform_is_part_of_what_a_case_is(load):
 
 
 def test_each_timed_case_is_simulated_twice(load):
-    cases, groups = confirmed.to_simulate(load(RUBRIC + TIMED), alone=True)
+    cases, groups = agreement.to_simulate(load(RUBRIC + TIMED), alone=True)
     (case,) = [case for case in cases if case.platform == "flat-4x2" and case.record]
-    assert confirmed.timed(case) in cases
-    assert groups[cases.index(confirmed.timed(case))] == ("fast",)
+    assert agreement.timed(case) in cases
+    assert groups[cases.index(agreement.timed(case))] == ("fast",)
     assert [case.ranks for case in cases] == [9, 8, 16, 8, 8]
 
 
@@ -104,43 +106,59 @@ def test_a_wrong_rubric_is_told_with_its_item(load, change, words):
 
 def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):
     exercise = load(RUBRIC)
-    cases, _ = confirmed.to_simulate(exercise)
+    cases, _ = agreement.to_simulate(exercise)
     bad = cases[2]
     assert bad.ranks == 9
-    simulated = confirmed.Simulated([
+    simulated = agreement.Simulated([
         crashed(case) if case == bad else Result(case, SKIPPED) for case in cases
     ])  # fmt: skip
-    ran, groups = confirmed.to_run(exercise, simulated)
+    ran, groups = agreement.to_run(exercise, simulated)
     assert [case.ranks for case in ran] == [9, 4]
     assert groups == [("right",), ("placed",)]
-    verdict, differences = confirmed.judge_exercise(exercise, [crashed(bad)], simulated)
+    verdict, differences = agreement.judge_exercise(exercise, [crashed(bad)], simulated)
     assert [item.outcome for item in verdict.items] == [FAIL, UNGRADABLE]
     assert differences == []
 
 
 def test_what_was_not_tried_on_open_mpi_is_neither_given_nor_lost(load):
     exercise = load(RUBRIC)
-    cases, _ = confirmed.to_simulate(exercise)
-    simulated = confirmed.Simulated(map(crashed, cases))
-    verdict, _ = confirmed.judge_exercise(exercise, [], simulated)
+    cases, _ = agreement.to_simulate(exercise)
+    simulated = agreement.Simulated(map(crashed, cases))
+    verdict, _ = agreement.judge_exercise(exercise, [], simulated)
     assert {item.outcome for item in verdict.items} == {UNGRADABLE}
     assert verdict.awarded is None
-    verdict, _ = confirmed.judge_exercise(exercise, [], confirmed.Simulated([]))
+    verdict, _ = agreement.judge_exercise(exercise, [], agreement.Simulated([]))
     assert {item.outcome for item in verdict.items} == {UNGRADABLE}
 
 
 def test_a_platform_is_pretended_on_open_mpi(load):
     (case,) = [case for case in load(RUBRIC).items[1].simulated if case.platform]
-    real = confirmed.on_open_mpi(case)
+    real = agreement.on_open_mpi(case)
     assert real == replace(case, platform="", places=case.levels.places)
     assert real.seed == case.seed and real.levels.node.tolist() == case.levels.node.tolist()
 
 
 def test_a_check_tells_where_simgrid_is_missing(load):
     exercise = load(RUBRIC)
-    verdict = confirmed.check_exercise(exercise, [], None, most_ranks=1)
+    verdict = agreement.check_exercise(exercise, [], None, most_ranks=1)
     assert all(item.outcome == UNGRADABLE for item in verdict.items)
     exercise = replace(exercise, items=exercise.items[1:])
     fine = [Result(case, DONE) for case in exercise.items[0].cases]
-    verdict = confirmed.check_exercise(exercise, fine, (), most_ranks=8)
+    verdict = agreement.check_exercise(exercise, fine, (), most_ranks=8)
     assert PASS not in {item.outcome for item in verdict.items}
+
+
+def test_without_simgrid_a_check_is_decided_by_open_mpi_and_says_so(load):
+    exercise = replace(load(RUBRIC + TIMED), function="barrier_dissemination")
+    cases, groups = judge.plan(exercise, most_ranks=4)
+    real = run_cases(need(KERNELS), "barrier_dissemination", cases, groups=groups, limit=60)
+    verdict = agreement.check_exercise(exercise, real, None, most_ranks=4)
+    assert [(item.outcome, item.unconfirmed) for item in verdict.items] == [
+        (PASS, True),
+        (PASS, True),
+        (UNGRADABLE, False),
+    ]
+    shown = repr(Checked(verdict))
+    assert shown.startswith("X: all public checks pass\n")
+    assert shown.count("✓") == 2 and shown.count("Right on Open MPI; not confirmed by sim") == 2
+    assert "SimGrid is not installed on this machine; run 'mpilab doctor', which says how" in shown

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from mpilab import cli, crossings
-from mpilab.crossings import PAGE, Crossing, as_text, crossings_table, held_table
-from mpilab.crossings import crossings as rows_of
+from mpilab import cli
 from mpilab.errors import InputError
+from mpilab.measure import crossings
+from mpilab.measure.crossings import PAGE, Crossing, as_text, crossings_table, held_table
+from mpilab.measure.crossings import crossings as rows_of
 
 
 def shown(name):

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from mpilab import decisions
-from mpilab.build import KERNELS, ROOT
-from mpilab.decisions import choose, learn, parse, regret
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, compare
 from mpilab.errors import InputError
-from mpilab.expected import COLLECTIVES
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.orders import places_of
-from mpilab.places import Levels
-from mpilab.result import DONE
-from mpilab.timed import Timed
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Levels
+from mpilab.kernels.build import KERNELS
+from mpilab.measure.timing import Timed
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.tuning import decisions
+from mpilab.tuning.decisions import choose, learn, parse, regret
+from mpilab.util.kit import ROOT
 
 RR = places_of("2x2x2 rr")
 SEQ = places_of("2x2x2 seq")

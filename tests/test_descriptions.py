@@ -2,13 +2,12 @@
 
 import pytest
 
-from mpilab import descriptions
-from mpilab.descriptions import Description, Link, as_text, parse, read
 from mpilab.errors import InputError
-from mpilab.hostlists import expand
-from mpilab.hosts import FOLDER, Host
-from mpilab.hosts import read as read_hostfile
-from mpilab.places import Place
+from mpilab.hosts import description
+from mpilab.hosts.description import Description, Link, as_text, parse, read
+from mpilab.hosts.hostfile import FOLDER, Host, expand
+from mpilab.hosts.hostfile import read as read_hostfile
+from mpilab.hosts.places import Place
 
 TEXT = """\
 title = "Two switches"
@@ -165,7 +164,7 @@ def test_bare_names_are_those_of_the_kit_unless_there_is_such_a_file_here(tmp_pa
 
 
 def test_a_mistake_in_a_file_of_the_kit_is_told_by_its_short_name(monkeypatch, tmp_path):
-    monkeypatch.setattr(descriptions, "FOLDER", tmp_path)
+    monkeypatch.setattr(description, "FOLDER", tmp_path)
     (tmp_path / "odd.toml").write_text("[[group]]\n")
     with pytest.raises(InputError, match="^hostfiles/odd.toml:1: the key 'name' is missing"):
         read("odd")

@@ -11,9 +11,19 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mpilab import build, openmpi
 from mpilab.cli import main
-from mpilab.doctor import Check, as_json, examine, healthy, machine, table
+from mpilab.doctor import (
+    ORDER,
+    USES,
+    Check,
+    as_json,
+    examine,
+    healthy,
+    machine,
+    table,
+    verdicts,
+    work,
+)
 from mpilab.doctor.check import (
     FAILED,
     MISSING,
@@ -25,8 +35,9 @@ from mpilab.doctor.check import (
     Probe,
     Surroundings,
 )
-from mpilab.doctor.examination import ORDER
-from mpilab.emulated.capabilities import Capabilities
+from mpilab.hosts.emulated.capabilities import Capabilities
+from mpilab.kernels import build, openmpi
+from mpilab.util import kit as util_kit
 
 LABS_NEED = {"python", "packages", "jupyterlab", "compiler", "open-mpi", "mpirun", "shared-memory",
              "disk", "c-build", "engines"}  # fmt: skip
@@ -90,16 +101,18 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
 
 def test_json_has_all_fields_of_all_checks_and_the_verdict(monkeypatch, capsys):
     fast = [one for one in PROBES if one.name in ("python", "cores", "addr2line")]
-    monkeypatch.setattr("mpilab.doctor.examination.PROBES", fast)
+    monkeypatch.setattr("mpilab.doctor.PROBES", fast)
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"mpilab", "healthy", "checks"}
+    assert set(told) == {"mpilab", "healthy", "verdicts", "checks"}
     assert told["healthy"] is True
     assert [one["name"] for one in told["checks"]] == ["python", "cores", "addr2line"]
     for one in told["checks"]:
         assert set(one) == {"name", "status", "found", "remedy", "why", "needed", "seconds"}
         assert one["status"] in STATUSES
         assert isinstance(one["seconds"], float) and isinstance(one["needed"], bool)
+    for one in told["verdicts"]:
+        assert set(one) == {"name", "status", "reasons", "remedies"}
 
 
 def test_it_runs_from_outside_the_kits_folder(tmp_path):
@@ -108,8 +121,14 @@ def test_it_runs_from_outside_the_kits_folder(tmp_path):
         "checks = examine(['python', 'compiler', 'mpirun', 'c-build'], progress=False)\n"
         "print(table(checks)); sys.exit(not healthy(checks))\n"
     )
-    said = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True,
-                          text=True, env={**os.environ, "PYTHONPATH": str(build.ROOT)})  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(util_kit.ROOT)}
+    said = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     assert said.returncode == 0, said.stdout + said.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -150,10 +169,100 @@ class TestTable:
         assert json.loads(as_json(self.CHECKS[3:]))["healthy"] is True
 
 
+class TestVerdicts:
+    """What the checks mean for labs, grading, emulated hosts, simulation and Slurm."""
+
+    FINE = [Check(name, OK, "there", "", "why", name in LABS_NEED, 0.1) for name in ORDER]
+
+    def but(self, *others):
+        """FINE checks, with those of `others` in their place."""
+        changed = {one.name: one for one in others}
+        return [changed.get(one.name, one) for one in self.FINE]
+
+    def of(self, *others):
+        return {one.name: one for one in verdicts(self.but(*others))}
+
+    def test_there_is_one_for_each_use_and_all_work_where_all_is_well(self):
+        found = self.of()
+        assert list(found) == list(USES) == ["labs", "grading", "hosts", "simulation", "slurm"]
+        assert {one.status for one in found.values()} == {"works"}
+        assert work(found.values(), USES)
+
+    def test_every_check_that_a_use_names_is_made(self):
+        for use in USES.values():
+            assert {*use.needs, *use.misses} <= set(ORDER)
+        assert set(USES["labs"].needs) >= LABS_NEED
+
+    def test_without_simgrid_labs_and_grading_work_with_limits_that_are_named(self):
+        gone = Check("simgrid", MISSING, "not on PATH", "apt-get install it", "", False)
+        found = self.of(gone)
+        assert [one.status for one in found.values()] == [
+            "limited",
+            "limited",
+            "works",
+            "broken",
+            "works",
+        ]
+        assert "cells of labs 03 to 06 that simulate do not run" in found["labs"].reasons[0]
+        (lost,) = found["grading"].reasons
+        assert "marks are not confirmed by simulation" in lost and "ungradable" in lost
+        assert found["grading"].remedies == ("apt-get install it",)
+        text = table(self.but(gone))
+        assert text.endswith("\nThe labs work here, with the limits above.")
+        assert "Only what they do not need" not in text
+        assert text.count("remedy: apt-get install it") == 4
+
+    def test_without_a_sandbox_grading_does_not_work_and_the_rest_does(self):
+        gone = Check("bubblewrap", FAILED, "no namespaces", "allow them", "", False)
+        limits = Check("grading-limits", FAILED, "no sandbox", "see bubblewrap above", "", False)
+        found = self.of(gone, limits)
+        assert [name for name, one in found.items() if one.status != "works"] == ["grading"]
+        assert found["grading"].status == "broken"
+        assert found["grading"].reasons == ("bubblewrap: no namespaces; also grading-limits",)
+        assert found["grading"].remedies == ("allow them",)
+
+    def test_a_warning_about_what_is_needed_is_a_limit(self):
+        warned = Check("cores", WARNING, "1 core", "use two", "", False)
+        found = self.of(warned)
+        assert found["labs"].status == "limited" and found["labs"].reasons == ("cores: 1 core",)
+
+    @pytest.mark.parametrize(
+        ("broken", "uses", "status"),
+        [
+            ("", (), 0),
+            ("slurm", (), 0),
+            ("simgrid", (), 0),
+            ("bubblewrap", (), 1),
+            ("engines", (), 1),
+            ("bubblewrap", ("--for", "labs"), 0),
+            ("simgrid", ("--for", "labs,simulation"), 1),
+            ("slurm", ("--for", "slurm"), 1),
+        ],
+    )
+    def test_the_exit_status_tells_whether_what_one_asked_for_works(
+        self, monkeypatch, capsys, broken, uses, status
+    ):
+        checks = self.but(Check(broken, FAILED, "gone", "get it", "", broken in LABS_NEED))
+        monkeypatch.setattr("mpilab.doctor.examine", lambda: checks)
+        assert main(["doctor", *uses]) == status
+        assert "emulated hosts  " in capsys.readouterr().out
+
+    def test_a_use_that_there_is_not_is_refused_with_those_that_there_are(self, capsys):
+        assert main(["doctor", "--for", "labs,cooking"]) != 0
+        said = capsys.readouterr().err
+        assert "'cooking' is none of labs, grading, hosts, simulation, slurm" in said
+
+    def test_a_missing_simulator_is_a_verdict_on_simulation(self, programs):
+        programs("apt-get", "exit 1")
+        (verdict,) = [one for one in verdicts([look("simgrid")]) if one.name == "simulation"]
+        assert verdict.status == "broken"
+        assert "not on PATH: smpicc, smpirun" in verdict.reasons[0]
+
+
 class TestExamination:
     def add(self, monkeypatch, function, limit=5.0, needed=True):
         one = Probe("python", function, needed, limit, "a test", False)
-        monkeypatch.setattr("mpilab.doctor.examination.PROBES", [one])
+        monkeypatch.setattr("mpilab.doctor.PROBES", [one])
 
     def test_an_exception_in_a_check_is_that_checks_status(self, monkeypatch):
         def broken(around):
@@ -184,7 +293,7 @@ class TestExamination:
         def no_folder(*arguments, **options):
             raise FileNotFoundError(2, "No usable temporary directory")
 
-        monkeypatch.setattr("mpilab.doctor.examination.tempfile.mkdtemp", no_folder)
+        monkeypatch.setattr("mpilab.doctor.tempfile.mkdtemp", no_folder)
         compiler, python = examine(["compiler", "python"], progress=False)[::-1]
         assert (python.status, compiler.status) == (OK, FAILED)
         assert "No usable temporary directory" in compiler.found
@@ -192,7 +301,7 @@ class TestExamination:
 
 class TestBase:
     def test_an_old_python_is_told_with_the_one_to_take(self, monkeypatch):
-        monkeypatch.setattr("mpilab.doctor.base.OLDEST_PYTHON", (9, 1))
+        monkeypatch.setattr("mpilab.doctor.machine.OLDEST_PYTHON", (9, 1))
         check = look("python")
         assert check.status == FAILED and "PYTHON=python9.1" in check.remedy
 
@@ -204,13 +313,15 @@ class TestBase:
 
     def test_a_package_that_is_not_installed_is_named(self, monkeypatch):
         wanted = ["numpy>=2", "mpi4go>=1", "ruff>=1; extra == 'test'"]
-        monkeypatch.setattr("mpilab.doctor.base.metadata.requires", lambda name: wanted)
+        monkeypatch.setattr("mpilab.doctor.machine.metadata.requires", lambda name: wanted)
         check = look("packages")
         assert check.status == MISSING
         assert check.found == "not installed: mpi4go" and "make setup" in check.remedy
 
     def test_a_package_of_another_version_is_a_warning(self, monkeypatch):
-        monkeypatch.setattr("mpilab.doctor.base.metadata.requires", lambda name: ["numpy>=99,<100"])
+        monkeypatch.setattr(
+            "mpilab.doctor.machine.metadata.requires", lambda name: ["numpy>=99,<100"]
+        )
         check = look("packages")
         assert check.status == WARNING and "wanted >=99,<100" in check.found
 
@@ -247,7 +358,8 @@ class TestBase:
         product = kit / "made.so"
         product.touch()
         os.utime(product, (1, 1))
-        monkeypatch.setattr(build, "ROOT", kit)
+        monkeypatch.setattr("mpilab.util.kit.ROOT", kit)
+        monkeypatch.setattr("mpilab.util.kit.BUILD", kit / "build")
         for name in ("RECORDER", "KERNELS", "HARNESS", "HARNESS_PROGRAM"):
             monkeypatch.setattr(build, name, product)
         check = look("c-build")
@@ -400,6 +512,17 @@ class TestGrading:
         assert check.status == MISSING and "bubblewrap" in check.remedy
         assert "--unsafe-no-sandbox" in check.why
 
+    def test_a_bubblewrap_that_is_too_old_for_the_sandbox_is_failed(self, programs):
+        programs(
+            "bwrap",
+            'case "$*" in *--disable-userns*) '
+            "echo 'bwrap: Unknown option --disable-userns' >&2; exit 1;; esac",
+        )
+        programs("setpriv", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+        check = look("bubblewrap")
+        assert check.status == FAILED and "--disable-userns" in check.found
+        assert "bubblewrap 0.8 or newer" in check.remedy
+
     def test_a_bubblewrap_that_makes_no_sandbox_is_failed(self, programs):
         programs("bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
         programs("setpriv", 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
@@ -420,7 +543,7 @@ class TestGrading:
 
     def test_tools_that_emulated_hosts_need_are_named(self, monkeypatch):
         none = Capabilities("none", "not found: tc; ...", missing=("tc",))
-        monkeypatch.setattr("mpilab.emulated.capabilities.probe", lambda: none)
+        monkeypatch.setattr("mpilab.hosts.emulated.capabilities.probe", lambda: none)
         check = look("emulated-hosts")
         assert (check.status, check.found) == (MISSING, "not found: tc")
         assert "iproute2" in check.remedy
@@ -434,7 +557,7 @@ class TestGrading:
     def test_what_there_is_for_emulated_hosts_is_told(
         self, monkeypatch, found, status, words, remedy
     ):
-        monkeypatch.setattr("mpilab.emulated.capabilities.probe", lambda: found)
+        monkeypatch.setattr("mpilab.hosts.emulated.capabilities.probe", lambda: found)
         check = look("emulated-hosts")
         assert check.status == status and words in check.found and remedy in check.remedy
 

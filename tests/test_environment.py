@@ -7,6 +7,7 @@ import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import packages
 import pytest
 import setup
 import yaml
@@ -22,7 +23,7 @@ CONSTRAINTS = (ROOT / "constraints.txt").read_text().splitlines()
 # PyPI's name → conda-forge's, where they differ.
 CONDA_NAMES = {}
 # What pip's route takes from the system, and conda's from conda-forge.
-CONDA_ONLY = {"python", "pip", "make", "c-compiler"}
+CONDA_ONLY = {"python", "pip", "make", "c-compiler", "binutils", "bubblewrap"}
 PYTHONS = ("3.11", "3.12", "3.13")
 
 
@@ -57,6 +58,33 @@ def test_conda_has_every_runtime_dependency_with_the_same_bounds_and_nothing_els
 def test_conda_takes_conda_forge_only_and_names_the_environment_after_the_kit():
     assert CONDA["name"] == PROJECT["name"] == "mpilab"
     assert CONDA["channels"] == ["conda-forge", "nodefaults"]
+
+
+def test_whatever_setup_takes_from_the_system_is_in_conda_or_told_to_be_missing_there():
+    head = (ROOT / "environment.yml").read_text().partition("\nname:")[0]
+    names = {
+        "compiler": "c-compiler",
+        "sanitizers": "c-compiler",
+        "make": "make",
+        "venv": "python",
+        "bwrap": "bubblewrap",
+    }
+    for need in packages.system.NEEDS:
+        if need in names:
+            assert names[need] in bounds(CONDA["dependencies"])
+        else:
+            assert packages.system.packages(need, "apt-get")[0].removeprefix("lib") in head
+    assert bounds(CONDA["dependencies"])["bubblewrap"] == f">={packages.isolation.OLDEST}"
+
+
+@pytest.mark.parametrize("manager", ["apt-get", "dnf", "pacman"])
+def test_the_readme_asks_an_administrator_for_all_that_setup_needs(manager):
+    line = re.search(rf"`({manager} [^`]*)`", (ROOT / "README.md").read_text())[1]
+    # util-linux is on every system of these; python3-venv follows the system's python3.
+    venv = "python{}.{}-venv".format(*sys.version_info)
+    granted = {*line.split(), "util-linux", venv}
+    for need in ("python", *packages.system.NEEDS):
+        assert set(packages.system.packages(need, manager)) <= granted, need
 
 
 def test_all_routes_ask_for_the_same_oldest_python():

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpilab import exchange
-from mpilab.datatypes import datatype
+from mpilab.cases import counts as exchange
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import datatype
+from mpilab.cases.expected import GUARD_BYTES, block_places, compare, gap_places, sent_places
 from mpilab.errors import InputError
-from mpilab.expected import GUARD_BYTES, block_places, gap_places, sent_places
-from mpilab.harness import Case, compare
-from mpilab.places import Levels, Place
+from mpilab.hosts.places import Levels, Place
 from tests.test_harness import outputs
 
 PATTERNS = [(pattern, in_place) for pattern in exchange.PATTERNS for in_place in (False, True)]

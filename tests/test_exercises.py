@@ -5,16 +5,15 @@ from dataclasses import replace
 import pytest
 
 import mpilab
-from mpilab import session
-from mpilab.build import ROOT
+from mpilab.cases.expected import COLLECTIVES
 from mpilab.errors import InputError
-from mpilab.exercises import KERNEL, load
-from mpilab.expected import COLLECTIVES
-from mpilab.functions import trusted
-from mpilab.judge import judge_exercise
-from mpilab.orders import places_of
-from mpilab.places import Place
-from mpilab.result import ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Place
+from mpilab.judging.judge import judge_exercise, trusted
+from mpilab.judging.rubric import KERNEL, load
+from mpilab.notebook import session
+from mpilab.runners.result import ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.util.kit import ROOT
 
 KERNEL_EXERCISE = """
 lab = "99-test"

@@ -9,10 +9,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from mpilab import explore
+from mpilab.algorithms import COLLECTIVES, algorithms, schedule_in_segments
 from mpilab.errors import InputError
+from mpilab.notebook import explore
 from mpilab.plots import style
-from mpilab.schedules import COLLECTIVES, algorithms, schedule_in_segments
 
 PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -138,7 +138,7 @@ def test_names_and_numbers_that_do_not_exist_are_refused():
 def notebook(tmp_path):
     """A notebook that shows an explorer, as a file."""
     made = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell("import mpilab.explore\nmpilab.explore.trees()")],
+        cells=[nbformat.v4.new_code_cell("import mpilab\nmpilab.explore.trees()")],
         metadata={"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)",
                                  "language": "python"}},
     )  # fmt: skip
@@ -160,9 +160,22 @@ def test_a_notebook_run_without_anybody_before_it_keeps_the_figure(tmp_path):
     assert len(json.loads(json.dumps(figure))["frames"]) == 5
 
 
+def _slow_down(page, megabytes_per_s):
+    """Let the page's network be slow, as that of a distant JupyterHub."""
+    limits = {"offline": False, "latency": 100}  # milliseconds
+    for direction in ("downloadThroughput", "uploadThroughput"):
+        limits[direction] = megabytes_per_s * 1e6
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.send("Network.emulateNetworkConditions", limits)
+
+
 @pytest.mark.browser
 @pytest.mark.slow
-def test_in_jupyterlab_the_figure_follows_the_controls_by_keyboard(tmp_path, require_tool):
+@pytest.mark.parametrize("megabytes_per_s", [None, 3], ids=["fast network", "slow network"])
+def test_in_jupyterlab_the_figure_follows_the_controls_by_keyboard(
+    tmp_path, require_tool, megabytes_per_s
+):
     sync_api = pytest.importorskip("playwright.sync_api")
     chromium = require_tool("chromium", "chromium-browser", "google-chrome")
     specification = importlib.util.spec_from_file_location("browsing", BROWSING)
@@ -175,19 +188,17 @@ def test_in_jupyterlab_the_figure_follows_the_controls_by_keyboard(tmp_path, req
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=browsing.CHROMIUM)
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        # JupyterLab may ask for the kernel before it knows the one that the notebook names.
-        page.add_locator_handler(
-            page.locator("dialog.jp-Dialog"),
-            lambda: page.locator("dialog button.jp-mod-accept").click(),
-        )
-        browsing.run_all(page, address, 1)
+        if megabytes_per_s:
+            _slow_down(page, megabytes_per_s)
+        collective = page.get_by_label("collective", exact=True)
+        browsing.run_all_until(page, address, 1, collective)
 
         def says(words):
             drawn = page.locator(".gtitle").filter(has_text=re.compile(re.escape(words)))
             sync_api.expect(drawn).to_have_count(1, timeout=180_000)
 
         says("bcast binomial, P = 8, root 0")
-        page.get_by_label("collective", exact=True).select_option("reduce")
+        collective.select_option("reduce")
         says("reduce linear, P = 8")
         page.get_by_label("algorithm", exact=True).select_option("binary")
         says("reduce binary, P = 8")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mpilab import figures_sweeps, openmpi
-from mpilab.bench import FIGURES
-from mpilab.promises import kernels_of
+from mpilab.bench import FIGURES, figures
+from mpilab.kernels import openmpi
+from mpilab.models.declared import kernels_of
 
 OTHER_THAN_OURS = {
     "allgather": {"default", "linear", "two_proc", "sparbit"},
@@ -13,11 +13,11 @@ OTHER_THAN_OURS = {
 }
 
 
-@pytest.mark.parametrize("collective", figures_sweeps.COLLECTIVES)
+@pytest.mark.parametrize("collective", figures.COLLECTIVES)
 def test_each_algorithm_of_open_mpi_is_held_against_ours_of_the_same_kind(collective):
     theirs = set(openmpi.algorithms()[collective].values())
     others = OTHER_THAN_OURS.get(collective, {"default"})
-    ours = {figures_sweeps.same_algorithm(collective, name) for name in theirs - others}
+    ours = {figures.same_algorithm(collective, name) for name in theirs - others}
     assert {f"{collective}_{name}" for name in ours} <= set(kernels_of(collective))
     assert len(ours) == len(theirs - others)
     for name in others & theirs:
@@ -30,9 +30,9 @@ def test_the_ratio_of_the_same_algorithm_is_ours_over_theirs(monkeypatch):
         ("ours", "chain", 4, 8): 3.0, ("openmpi", "chain", 4, 8): 4.0,
         ("ours", "linear", 4, 64): 5.0, ("openmpi", "default", 4, 64): 10.0,
     }  # fmt: skip
-    monkeypatch.setattr(figures_sweeps, "_medians", lambda collective, number: medians)
-    assert figures_sweeps.same_algorithm_ratios("bcast") == [2.0, 0.75]
-    assert figures_sweeps.best_ratios("bcast") == [2.0] * figures_sweeps.SWEEPS
+    monkeypatch.setattr(figures, "_medians", lambda collective, number: medians)
+    assert figures.same_algorithm_ratios("bcast") == [2.0, 0.75]
+    assert figures.best_ratios("bcast") == [2.0] * figures.SWEEPS
 
 
 def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeypatch):
@@ -45,10 +45,10 @@ def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeyp
             ("ours", "chain", 4, 64): outlier, ("openmpi", "chain", 4, 64): 1.0,
         }  # fmt: skip
 
-    monkeypatch.setattr(figures_sweeps, "_medians", medians)
-    assert figures_sweeps.best_ratios("bcast") == [1.5] * figures_sweeps.SWEEPS
+    monkeypatch.setattr(figures, "_medians", medians)
+    assert figures.best_ratios("bcast") == [1.5] * figures.SWEEPS
 
 
 def test_every_collective_has_both_figures():
-    for collective in figures_sweeps.COLLECTIVES:
+    for collective in figures.COLLECTIVES:
         assert {f"{collective}_same_algorithm_ratio", f"{collective}_best_ratio"} <= set(FIGURES)

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpilab import openmpi
-from mpilab.build import HARNESS, KERNELS, build, need
+from mpilab.cases.case import Case
+from mpilab.cases.distribution import HEADER_BYTES, distribution
 from mpilab.errors import InputError
-from mpilab.fileaccess import CALL, HEADER, MAGIC, load
-from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
-from mpilab.launch import run_cases
-from mpilab.matrices.distribution import HEADER_BYTES, distribution
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import HARNESS, KERNELS, build, need
+from mpilab.models.declared import counts
+from mpilab.notebook.session import KernelRun
 from mpilab.plots import style
-from mpilab.quantities import counts
-from mpilab.recording import NONE
-from mpilab.result import CRASH, DONE, Result
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE, Result
+from mpilab.trace.file_access import CALL, HEADER, MAGIC, load
+from mpilab.trace.recording import NONE
 
 # Reads of other files in a call (pipes and sockets of MPI's own threads); usually none.
 OTHERS = 16
@@ -287,7 +287,7 @@ def test_requests_that_cannot_be_seen_are_unknown_and_not_none(tmp_path):
     """As in an engine: the harness comes to a Python that has loaded MPI before it."""
     case = read("strided", "8x8", 1)
     program = (
-        "from mpi4py import MPI; from mpilab.cluster import worker; "
+        "from mpi4py import MPI; from mpilab.cluster import roles as worker; "
         f"worker.run_case({case.line(7)!r}, {str(need(KERNELS))!r}, 'read_strided', "
         f"{str(tmp_path)!r}, {str(need(HARNESS))!r}, 1)"
     )

@@ -2,24 +2,25 @@ import time
 
 import pytest
 
-from mpilab import formula
-from mpilab.counting import (
+from mpilab.algorithms import formula
+from mpilab.algorithms.allgather import ALGORITHMS
+from mpilab.algorithms.allgather import costs as schedule_costs
+from mpilab.algorithms.formula import (
     binomial_crossings,
     binomial_hops,
     ceil_log2,
     circulant_rounds,
+    cost_of,
     crossing_hops,
     doubling_messages,
     doubling_rounds,
+    evaluate,
     floor_log2,
 )
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.formula import cost_of, evaluate
-from mpilab.harness import Case
-from mpilab.layout import Runs, runs_by_name
-from mpilab.places import Levels, Place
-from mpilab.schedules.allgather import ALGORITHMS
-from mpilab.schedules.allgather import costs as schedule_costs
+from mpilab.hosts.orders import Runs, runs_by_name
+from mpilab.hosts.places import Levels, Place
 
 
 @pytest.mark.parametrize(
@@ -175,8 +176,8 @@ def test_the_headers_say_what_the_schedules_count(name, ranks):
 
 
 def formula_free_counts(name, ranks):
-    from mpilab.schedules import counts
-    from mpilab.schedules.allgather import schedule
+    from mpilab.algorithms import counts
+    from mpilab.algorithms.allgather import schedule
 
     counted = counts(schedule(name, ranks), 40)
     return counted.rounds, counted.messages, counted.total_bytes

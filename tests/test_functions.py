@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from mpilab.calls import call, call_answer
 from mpilab.errors import InputError
-from mpilab.exercises import Exercise, Item
-from mpilab.functions import calls, judge_function, same, trusted
-from mpilab.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.judging.calls import call, call_answer
+from mpilab.judging.judge import calls, judge_function, same, trusted
+from mpilab.judging.rubric import Exercise, Item
+from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
 
 ITEM = Item("a", "A", 3, arguments=((1, 2), (3, 4)), expected="operator:add")
 ADD = Exercise("add", "Add", "python", (ITEM,), function="add")

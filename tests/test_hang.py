@@ -7,7 +7,7 @@ import pytest
 from c_kernels import build, line_of, run, source_of
 from test_recording import written
 
-from mpilab.hang import (
+from mpilab.runners.hang import (
     BLOCKED,
     COMPUTING,
     FINISHED,
@@ -20,7 +20,8 @@ from mpilab.hang import (
     never_began,
     read_states,
 )
-from mpilab.recording import (
+from mpilab.runners.result import DEADLOCK, DONE, TIME_OUT
+from mpilab.trace.recording import (
     ANY,
     COLLECTIVE,
     NONBLOCKING,
@@ -33,7 +34,6 @@ from mpilab.recording import (
     RankRecording,
     operations,
 )
-from mpilab.result import DEADLOCK, DONE, TIME_OUT
 
 BODIES = {
     "head_to_head": """
@@ -208,8 +208,8 @@ def test_work_is_a_limit_in_processor_time(library):
 
 
 def run_with_work(library, name, work):
-    from mpilab.harness import Case
-    from mpilab.launch import run_cases
+    from mpilab.cases.case import Case
+    from mpilab.runners.mpirun import run_cases
 
     cases = [Case("allgather", 2, 4)]
     return run_cases(library, f"allgather_{name}", cases, limit=60.0, work=work)[0]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mpilab.datatypes import DATATYPES, datatype
+from mpilab.cases.case import Case, Output
+from mpilab.cases.datatypes import DATATYPES, datatype
+from mpilab.cases.expected import GUARD_BYTES, Difference, compare
 from mpilab.errors import InputError
-from mpilab.expected import GUARD_BYTES
-from mpilab.harness import Case, Difference, Output, compare
 
 
 def outputs(case):

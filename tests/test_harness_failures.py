@@ -4,11 +4,11 @@ import subprocess
 
 import pytest
 
-from mpilab import openmpi
-from mpilab.build import HARNESS_PROGRAM, KERNELS, build, need
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.result import DONE
+from mpilab.cases.case import Case
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import HARNESS_PROGRAM, KERNELS, build, need
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 LIMIT_S = 60  # a run takes one second; the ranks of one that hangs have to be ended all the same
 READ = Case("read", 4, 1, datatype="double", matrix="8x8", requests=True, repetitions=2)

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from mpilab import openmpi
-from mpilab.build import KERNELS, need
 from mpilab.errors import InputError
-from mpilab.hosts import FOLDER, Host, crossings, parse, place_ranks, placement, read
+from mpilab.hosts.hostfile import FOLDER, Host, crossings, parse, place_ranks, placement, read
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS, need
 
 
 def test_hosts_are_read_with_their_slots_limits_and_groups():

@@ -3,15 +3,17 @@
 import pytest
 from c_kernels import build, build_kernels
 
-from mpilab import interactive, lab, session
-from mpilab.build import KERNELS
+from mpilab.algorithms.allgather import ALGORITHMS, schedule
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import InputError
-from mpilab.harness import Case, compare
-from mpilab.orders import places_of
-from mpilab.quantities import counts
-from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
-from mpilab.schedules.allgather import ALGORITHMS, schedule
+from mpilab.hosts.orders import places_of
+from mpilab.kernels.build import KERNELS
+from mpilab.models.declared import counts
+from mpilab.notebook import lab, session
+from mpilab.runners import engines
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
 
 BODIES = {
     "segfault": "if (rank == 1) *(volatile int *)8 = 1; MPI_Barrier(comm);",
@@ -34,7 +36,7 @@ def library(tmp_path_factory):
 
 
 def run(cluster, library, name, *cases, **options):
-    return interactive.run_cases(cluster, library, f"allgather_{name}", list(cases), **options)
+    return engines.run_cases(cluster, library, f"allgather_{name}", list(cases), **options)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

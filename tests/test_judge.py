@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from c_kernels import PREAMBLE, build_kernels, run
 
+from mpilab.cases.case import Case, Output
 from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis
-from mpilab.exercises import Exercise, Item
-from mpilab.harness import Case, Output
-from mpilab.judge import fail_all, judge_exercise, judge_item, plan, ungradable
-from mpilab.recording import Recording
-from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, Result
-from mpilab.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.judging.judge import fail_all, judge_exercise, judge_item, plan, ungradable
+from mpilab.judging.rubric import Exercise, Item
+from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, Result
+from mpilab.trace.recording import Recording
 
 RING = """
 static int ring(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -296,11 +296,16 @@ def test_an_error_of_mpi_that_the_kernel_ignores_fails(tmp_path):
     assert "MPI_Send returned MPI_ERR_RANK" in said.reason
 
 
-def test_a_diagnosis_that_breaks_down_is_ungradable(monkeypatch):
+def test_a_diagnosis_that_breaks_down_is_ungradable(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
     def broken(result):
         raise IndexError("record 7")
 
-    monkeypatch.setattr("mpilab.judge.diagnose", broken)
+    monkeypatch.setattr("mpilab.judging.judge.diagnose", broken)
     verdict = judge_exercise(exercise(a=(ONE,)), [done(ONE)])
     assert outcomes(verdict) == [UNGRADABLE]
-    assert "IndexError('record 7')" in verdict.items[0].reason
+    (log,) = (tmp_path / "mpilab" / "logs").iterdir()
+    assert "IndexError: record 7" in log.read_text()  # not for the student
+    assert "IndexError" not in verdict.items[0].reason
+    assert "what it left behind could not be read" in verdict.items[0].reason

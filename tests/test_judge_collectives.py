@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from mpilab.build import KERNELS, build
-from mpilab.exercises import load
-from mpilab.judge import judge_exercise, plan
-from mpilab.launch import run_cases
-from mpilab.verdict import FAIL, PASS
+from mpilab.judging.judge import judge_exercise, plan
+from mpilab.judging.rubric import load
+from mpilab.judging.verdict import FAIL, PASS
+from mpilab.kernels.build import KERNELS, build
+from mpilab.runners.mpirun import run_cases
 
 RUBRIC = """
 lab = "99-test"

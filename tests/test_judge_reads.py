@@ -2,12 +2,12 @@
 
 import pytest
 
-from mpilab.build import KERNELS
-from mpilab.exercises import Exercise, Item
-from mpilab.harness import Case
-from mpilab.judge import judge_item
-from mpilab.launch import run_cases
-from mpilab.verdict import FAIL, PASS
+from mpilab.cases.case import Case
+from mpilab.judging.judge import judge_item
+from mpilab.judging.rubric import Exercise, Item
+from mpilab.judging.verdict import FAIL, PASS
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
 
 CASE = Case("read", 4, 1, "double", matrix="6x8")  # parts of 3 rows by 4 columns
 EXERCISE = Exercise("read", "Read", "kernel", (), "read", "read_strided")

@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.kernelcell import function_of, parse, split
+from mpilab.kernels.build import function_of, parse, split
 
 
 def test_the_magic_becomes_an_empty_line_so_that_lines_keep_their_numbers():

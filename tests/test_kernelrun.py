@@ -5,15 +5,16 @@ from c_kernels import build, line_of, source_of
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from mpilab import judge, lab, session
+from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
 from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
 from mpilab.errors import InputError, MpilabError
-from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
-from mpilab.lab import Lab
+from mpilab.judging import judge
+from mpilab.notebook import lab, session
+from mpilab.notebook.lab import Lab
+from mpilab.notebook.session import KernelRun
 from mpilab.plots import style
-from mpilab.result import ERROR, Result
+from mpilab.runners.result import ERROR, Result
 
 GATHERED = "MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);"
 BODIES = {

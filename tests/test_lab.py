@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from c_kernels import build
 
-from mpilab import lab, session, timing
 from mpilab.cluster.engines import Cluster
 from mpilab.diagnosis.model import LEAK, WRONG_RESULT
 from mpilab.errors import InputError
+from mpilab.notebook import lab, session, timing
 
 CHECKS = """
 lab = "99-test"

@@ -8,12 +8,12 @@ import psutil
 import pytest
 from c_kernels import build_kernels, run
 
-from mpilab import build, openmpi
+from mpilab.cases.case import Case, Output
+from mpilab.cases.expected import compare
 from mpilab.errors import SetupError
-from mpilab.harness import Case, Output, compare
-from mpilab.launch import run_cases
-from mpilab.remains import remains
-from mpilab.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT
+from mpilab.kernels import build, openmpi
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, remains
 
 BODIES = {
     "right": """
@@ -40,7 +40,7 @@ def library(tmp_path_factory):
 
 def by_count(library, *counts, ranks=2, **options):
     cases = [Case("allgather", ranks, count) for count in counts]
-    return run_cases(library, "allgather_by_count", cases, limit=60.0, **options)
+    return run_cases(library, "allgather_by_count", cases, limit=60.0, work=1.0, **options)
 
 
 def outcomes(results):

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from mpilab import links
-from mpilab.build import KERNELS
-from mpilab.descriptions import Description, Link
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.links import GROUP, MEMORY, NODE, busiest, by_round, loads, lower_bound
-from mpilab.places import Levels, Place
-from mpilab.quantities import counts
-from mpilab.result import DONE
+from mpilab.hosts import links
+from mpilab.hosts.description import Description, Link
+from mpilab.hosts.links import GROUP, MEMORY, NODE, busiest, by_round, loads, lower_bound
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels.build import KERNELS
+from mpilab.models.declared import counts
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 # Hosts 1 and 2 of groups a and b; two ranks on a1.
 LEVELS = Levels((Place("n1", "a"), Place("n3", "b"), Place("n1", "a"), Place("n2", "a")))

@@ -4,10 +4,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from mpilab import launch, session
+from mpilab.cases.case import Case
 from mpilab.diagnosis.model import SANITIZER
-from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
+from mpilab.notebook import session
+from mpilab.notebook.session import KernelRun
+from mpilab.runners import mpirun
 
 RIGHT = """%%kernel allgather_mine
 #include "mpilab.h"
@@ -137,5 +138,5 @@ def test_an_alltoallv_is_a_kernel_like_any_other(shell):
     ((text, _),) = shown(shell, ALLTOALLV)
     assert text == "alltoallv_mine is compiled."
     cases = [Case("alltoallv", 3, 4, pattern=pattern) for pattern in ("even", "ragged", "sparse")]
-    for result in launch.run_cases(session.library_of("alltoallv_mine"), "alltoallv_mine", cases):
+    for result in mpirun.run_cases(session.library_of("alltoallv_mine"), "alltoallv_mine", cases):
         assert KernelRun("alltoallv_mine", result).right, result.case.describe()

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from mpilab import hosts, mapping
 from mpilab.errors import ClusterError, InputError
+from mpilab.hosts import mapping
+from mpilab.hosts.hostfile import read
 
 
 def hostfile(folder, slots):
@@ -29,26 +30,26 @@ def cases(seed=7, number=8):
 @pytest.mark.parametrize("slots, ranks", [([4, 2], 6), *cases()])
 def test_open_mpi_puts_ranks_where_we_say(tmp_path, slots, ranks, policy):
     path = hostfile(tmp_path, slots)
-    assert mapping.mapped(path, ranks, policy) == hosts.read(path).names(ranks, policy)
+    assert mapping.mapped(path, ranks, policy) == read(path).names(ranks, policy)
 
 
 @pytest.mark.parametrize("name", ["two-groups.txt", "uneven.txt", "shuffled.txt"])
 @pytest.mark.parametrize("policy", ["slot", "node"])
 def test_open_mpi_reads_the_kit_s_hostfiles_as_we_do(name, policy):
-    found = hosts.read(name)
+    found = read(name)
     ranks = sum(found.slots)
     assert mapping.mapped(name, ranks, policy) == found.names(ranks, policy)
 
 
 def test_line_by_line_is_open_mpi_s_seq():
-    found = hosts.read("shuffled.txt")
+    found = read("shuffled.txt")
     assert mapping.mapped("shuffled.txt", 8, "seq") == found.names(policy="seq")
 
 
 def test_limits_comments_and_blanks_mean_the_same_to_open_mpi(tmp_path):
     path = tmp_path / "hosts.txt"
     path.write_text("# two\n\n  n1   slots = 2  # x\nme@n2 slots=1 max-slots=2\n")
-    assert mapping.mapped(path, 3) == hosts.read(path).names(3) == ["n1", "n1", "n2"]
+    assert mapping.mapped(path, 3) == read(path).names(3) == ["n1", "n1", "n2"]
 
 
 def test_what_open_mpi_refuses_is_told_in_its_own_words(tmp_path):
@@ -64,7 +65,9 @@ def test_a_missing_hostfile_and_an_unknown_policy_are_refused_at_once(tmp_path):
 
 
 def test_ranks_say_where_they_are():
-    said = mapping.mpirun("-n 3 --hostfile localhost.txt --bind-to none python -m mpilab.mapping")
+    said = mapping.mpirun(
+        "-n 3 --hostfile localhost.txt --bind-to none python -m mpilab.hosts.mapping"
+    )
     lines = sorted(said.splitlines())
     assert len(lines) == 3
     for rank, line in enumerate(lines):
@@ -75,7 +78,7 @@ def test_bound_ranks_may_use_one_core_each():
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core only: two ranks cannot be bound to two")
     said = mapping.mpirun(
-        "-n 2 --map-by pe-list=1,0:ordered --bind-to core python -m mpilab.mapping"
+        "-n 2 --map-by pe-list=1,0:ordered --bind-to core python -m mpilab.hosts.mapping"
     )
     cores = re.findall(r"may use core (\d+)", said)
     assert len(set(cores)) == 2

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mpilab import decisions, descriptions, measured_by_level, promises
-from mpilab.errors import InputError, MpilabError
-from mpilab.measured_by_level import (
+from mpilab.datasets import by_level
+from mpilab.datasets.by_level import (
     CLUSTER,
     KERNELS,
     ORDERS,
@@ -16,13 +15,17 @@ from mpilab.measured_by_level import (
     timed_of,
     write,
 )
-from mpilab.orders import order
-from mpilab.places import Levels
-from mpilab.timed import Timed
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import description
+from mpilab.hosts.orders import order
+from mpilab.hosts.places import Levels
+from mpilab.measure.timing import Timed
+from mpilab.models import declared
+from mpilab.tuning import decisions
 
 
 def made_up(kernel, ordered="rr", size=16384, seconds=(0.003, 0.004)):
-    described = descriptions.read(CLUSTER)
+    described = description.read(CLUSTER)
     levels = Levels(described.places(order(described, ordered)))
     return Timed(kernel.partition("_")[0], kernel, ordered, levels, size, seconds)
 
@@ -57,7 +60,7 @@ def test_a_line_that_is_none_is_named(tmp_path):
 
 def test_every_kernel_that_is_compared_is_there():
     for collective, names in KERNELS.items():
-        assert {f"{collective}_{name}" for name in names} <= set(promises.kernels_of(collective))
+        assert {f"{collective}_{name}" for name in names} <= set(declared.kernels_of(collective))
 
 
 def test_our_figures_hold_all_kernels_orders_and_sizes():
@@ -67,7 +70,7 @@ def test_our_figures_hold_all_kernels_orders_and_sizes():
     assert points == {
         (kernel, ordered, size)
         for collective in KERNELS
-        for kernel in measured_by_level.names(collective)
+        for kernel in by_level.names(collective)
         for ordered in ORDERS
         for size in SIZES[collective]
     }
@@ -95,7 +98,7 @@ def test_bounds_are_the_bytes_of_the_busiest_link_at_its_speed():
 
 
 def test_a_kernel_that_does_not_end_has_no_bound_but_an_error(monkeypatch):
-    monkeypatch.setattr(measured_by_level, "RECORDING_LIMIT_S", 0.0)
+    monkeypatch.setattr(by_level, "RECORDING_LIMIT_S", 0.0)
     with pytest.raises(MpilabError, match="bcast_node with 16 ranks.*run it again"):
         bounds([made_up("bcast_node")])
 

@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mpilab import measured_reads
-from mpilab.counting import ceil_div
-from mpilab.harness import Case
-from mpilab.matrices.costs import read_cost_of
-from mpilab.readers import READERS, RIVALS, Reader
+from mpilab.algorithms.formula import ceil_div
+from mpilab.cases.case import Case
+from mpilab.datasets import reads
+from mpilab.models.declared import read_cost_of
+from mpilab.mpiio.readers import READERS, RIVALS, Reader
 
 MIB = 1 << 20
 # The kernel that asks for the same as MPI-IO does for an independent read through a view: OMPIO
@@ -29,7 +29,7 @@ def rows():
     """The rows that differ in more than repetitions, times, and what was in the page cache."""
     names = ["matrix", "ranks", "algorithm", "mpi_io", "requests", "most_requests", "bytes",
              "memory"]  # fmt: skip
-    return np.unique(measured_reads.read()[names])
+    return np.unique(reads.read()[names])
 
 
 def expected(row):
@@ -45,14 +45,12 @@ def expected(row):
 
 
 def test_all_readers_were_measured_on_all_numbers_of_ranks_warm_and_cold():
-    rows = measured_reads.read()
+    rows = reads.read()
     found = set(zip(*(rows[name].tolist() for name in ("matrix", "ranks", "cold", "algorithm",
                                                        "mpi_io")), strict=True))  # fmt: skip
     every = {(one.algorithm, one.mpi_io) for one in (*READERS, *RIVALS)}
     assert found == {
-        (*about, *reader)
-        for about in product(measured_reads.SIZES, measured_reads.RANKS, (0, 1))
-        for reader in every
+        (*about, *reader) for about in product(reads.SIZES, reads.RANKS, (0, 1)) for reader in every
     }
 
 
@@ -67,6 +65,6 @@ def test_a_two_phase_read_holds_no_more_than_the_buffers_of_its_header(rows):
     bounded = rows[np.isin(rows["algorithm"], list(BUFFERS))]
     for row in bounded:
         bound = BUFFERS[str(row["algorithm"])] * F + SLACK
-        assert measured_reads.UNKNOWN < row["memory"] <= bound, row
+        assert reads.UNKNOWN < row["memory"] <= bound, row
     tried = {Reader(str(row["algorithm"]), str(row["mpi_io"])) for row in bounded}
     assert tried == {one for one in (*READERS, *RIVALS) if one.algorithm in BUFFERS}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mpilab import objectcode, openmpi, symbols
-from mpilab.build import compile_object
 from mpilab.errors import BuildError
+from mpilab.kernels import openmpi, symbols
+from mpilab.kernels.build import compile_object
 
 PLAIN = """#include "mpilab.h"
 #include <stdio.h>
@@ -37,8 +37,8 @@ def odd(tmp_path):
 
     def of(source):
         compile_object(source, tmp_path / "answer.o")
-        return (objectcode.oddities(tmp_path / "answer.o", symbols._say),
-                objectcode.has_assembler(tmp_path / "answer.c"))  # fmt: skip
+        return (symbols.oddities(tmp_path / "answer.o", symbols._say),
+                symbols.has_assembler(tmp_path / "answer.c"))  # fmt: skip
 
     return of
 
@@ -77,16 +77,16 @@ def test_a_label_in_assembler_is_a_name_and_no_code(odd):
 def test_assembler_that_is_there_in_a_simulation_only_is_found(tmp_path):
     hidden = '\n#ifdef SMPI_NO_OVERRIDE_MALLOC\n__asm__(".globl other");\n#endif\n'
     (tmp_path / "answer.c").write_text(PLAIN + hidden)
-    assert not objectcode.has_assembler(tmp_path / "answer.c")
-    assert objectcode.has_assembler(tmp_path / "answer.c", simulated=True)
+    assert not symbols.has_assembler(tmp_path / "answer.c")
+    assert symbols.has_assembler(tmp_path / "answer.c", simulated=True)
 
 
 def test_source_that_is_missing_or_wrong_is_an_error_and_no_pass(tmp_path):
     with pytest.raises(BuildError, match="not there"):
-        objectcode.has_assembler(tmp_path / "gone.c")
+        symbols.has_assembler(tmp_path / "gone.c")
     (tmp_path / "wrong.c").write_text("int f(")
     with pytest.raises(BuildError, match="wrong.c"):
-        objectcode.has_assembler(tmp_path / "wrong.c")
+        symbols.has_assembler(tmp_path / "wrong.c")
 
 
 def test_no_function_of_open_mpi_is_taken_for_a_handle():

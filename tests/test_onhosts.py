@@ -2,14 +2,13 @@
 
 import pytest
 
-from mpilab import decisions, learning
 from mpilab.cli import main
-from mpilab.emulated import EmulatedHosts
 from mpilab.errors import InputError, MpilabError
-from mpilab.onhosts import kernels, time_on
-from mpilab.orders import places_of
-from mpilab.places import Levels
-from mpilab.timed import HAN, NO_HAN, Timed, best, speed_ups
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Levels
+from mpilab.measure.timing import HAN, NO_HAN, Timed, best, kernels, speed_ups, time_on
+from mpilab.tuning import decisions
 from tests.c_kernels import build_kernels
 
 RR = Levels(places_of("2x2x2 rr"))
@@ -64,7 +63,7 @@ def test_rules_are_learned_on_a_cluster_and_tell_what_they_lose(tmp_path, capsys
 def test_more_ranks_a_host_than_slots_are_refused_before_anything_is_measured(monkeypatch):
     monkeypatch.setattr(EmulatedHosts, "up", None)  # to start them would be a TypeError
     with pytest.raises(InputError, match=r"ppn=3: two-groups has 2; take 1 to 2"):
-        learning.measure("two-groups", collectives=["bcast"], sizes=[64], ppn=[1, 3])
+        decisions.measure("two-groups", collectives=["bcast"], sizes=[64], ppn=[1, 3])
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def unmeasured(monkeypatch):
         asked.append(how)
         return []
 
-    monkeypatch.setattr(learning, "measure", measure)
+    monkeypatch.setattr(decisions, "measure", measure)
     return asked
 
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from mpilab import openmpi
 from mpilab.errors import SetupError
+from mpilab.kernels import openmpi
 
 
 def test_ranks_that_have_a_core_each_do_not_yield():

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
-from mpilab import hosts, mapping
 from mpilab.cli import main
-from mpilab.descriptions import parse, read
 from mpilab.errors import InputError
-from mpilab.orders import (
+from mpilab.hosts import hostfile, mapping
+from mpilab.hosts.description import parse, read
+from mpilab.hosts.orders import (
     ORDERS,
     SEEDED,
     hostfile_text,
@@ -20,7 +20,7 @@ from mpilab.orders import (
     text_of,
     write_hostfile,
 )
-from mpilab.places import Levels, Place
+from mpilab.hosts.places import Levels, Place
 
 UNEVEN = parse(
     """
@@ -73,7 +73,7 @@ def test_every_order_uses_each_slot_once(cluster, name):
 def test_seq_and_rr_are_what_hostfiles_and_open_mpi_make_of_it(tmp_path, cluster, name, policy):
     path = slots_file(tmp_path / "hosts.txt", cluster)
     names = order(cluster, name)
-    assert names == hosts.read(path).names(policy=policy)
+    assert names == hostfile.read(path).names(policy=policy)
     assert names == mapping.mapped(path, cluster.slots, policy)
 
 
@@ -83,7 +83,7 @@ def test_every_order_reaches_open_mpi_by_a_hostfile_that_tells_the_groups(tmp_pa
     names = order(cluster, name, seed=5)
     write_hostfile(tmp_path / "hosts.txt", names, cluster)
     assert mapping.mapped(tmp_path / "hosts.txt", 16, "seq") == names
-    found = hosts.read(tmp_path / "hosts.txt")
+    found = hostfile.read(tmp_path / "hosts.txt")
     assert found.names(policy="seq") == names
     assert {host.name: host.group for host in found.hosts} == {
         host.name: host.group for host in cluster.hosts
@@ -219,7 +219,7 @@ def test_the_command_prints_or_writes_a_hostfile(tmp_path, capsys):
     assert capsys.readouterr().out == hostfile_text(names, cluster)
     assert main([*words, "-o", str(tmp_path / "hosts.txt")]) == 0
     assert "8 ranks on 8 hosts" in capsys.readouterr().out
-    assert hosts.read(tmp_path / "hosts.txt").names(policy="seq") == names
+    assert hostfile.read(tmp_path / "hosts.txt").names(policy="seq") == names
 
 
 def test_the_command_tells_what_it_cannot_do(tmp_path, capsys):
@@ -231,7 +231,7 @@ def test_the_command_tells_what_it_cannot_do(tmp_path, capsys):
 
 def run_on(places, *more):
     return subprocess.run(
-        [sys.executable, "-m", "mpilab.cli", "run", "bcast_node_group", "--places", places,
+        [sys.executable, "-m", "mpilab", "run", "bcast_node_group", "--places", places,
          "--count", "100", *more], capture_output=True, text=True)  # fmt: skip
 
 

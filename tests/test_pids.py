@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mpilab import pids
+from mpilab.util import processes
 
 # Maps a file, says so, and waits.
 MAPS = """
@@ -36,40 +36,40 @@ def writer(path):
 
 
 def test_the_process_that_has_the_file_is_its_writer(path, writer):
-    assert pids.writer(path, writer) == writer
+    assert processes.writer(path, writer) == writer
 
 
 def test_a_name_that_leads_to_the_file_will_do(path, writer, tmp_path):
     (tmp_path / "link").symlink_to(path)
-    assert pids.writer(tmp_path / "link", writer) == writer
+    assert processes.writer(tmp_path / "link", writer) == writer
 
 
 def test_a_process_of_that_number_without_the_file_is_not(path, writer):
-    assert pids.writer(path, os.getpid()) is None
-    assert pids.writer(path, 1) is None
+    assert processes.writer(path, os.getpid()) is None
+    assert processes.writer(path, 1) is None
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
-        assert pids.writer(path, os.getpid()) == os.getpid()
+        assert processes.writer(path, os.getpid()) == os.getpid()
 
 
 def test_a_process_that_has_ended_is_nobody(path, writer):
     process = subprocess.Popen(["true"])
     process.wait()
-    assert pids.writer(path, process.pid) is None
-    assert pids.outside(process.pid, pids.namespace(os.getpid())) is None
-    assert pids.namespace(process.pid) is None
+    assert processes.writer(path, process.pid) is None
+    assert processes.outside(process.pid, processes.namespace(os.getpid())) is None
+    assert processes.namespace(process.pid) is None
 
 
 def test_in_our_own_namespace_numbers_are_what_they_are(writer):
-    here = pids.namespace(os.getpid())
-    assert here is not None and pids.namespace(writer) == here
-    assert pids.outside(writer, here) == writer
-    assert pids.outside(writer, here + 1) is None
+    here = processes.namespace(os.getpid())
+    assert here is not None and processes.namespace(writer) == here
+    assert processes.outside(writer, here) == writer
+    assert processes.outside(writer, here + 1) is None
 
 
 def test_an_unknown_namespace_is_not_that_of_strangers(monkeypatch):
     # What `namespace` says of other users' processes where we are not root.
-    monkeypatch.setattr(pids, "namespace", lambda process: None)
-    assert pids.outside(os.getpid(), pids.namespace(os.getpid())) is None
+    monkeypatch.setattr(processes, "namespace", lambda process: None)
+    assert processes.outside(os.getpid(), processes.namespace(os.getpid())) is None
 
 
 def test_processes_that_are_hidden_from_us_are_passed_over(path, writer, monkeypatch):
@@ -80,7 +80,7 @@ def test_processes_that_are_hidden_from_us_are_passed_over(path, writer, monkeyp
             raise PermissionError(1, "Operation not permitted", name)  # as with hidepid=1
         return open(name, *more)
 
-    monkeypatch.setattr(pids, "open", open_but_for, raising=False)
-    here = pids.namespace(os.getpid())
-    assert pids.outside(os.getpid(), here) is None
-    assert pids.outside(writer, here) == writer
+    monkeypatch.setattr(processes, "open", open_but_for, raising=False)
+    here = processes.namespace(os.getpid())
+    assert processes.outside(os.getpid(), here) is None
+    assert processes.outside(writer, here) == writer

@@ -7,11 +7,11 @@ import sys
 import pytest
 from c_kernels import build_kernels, run
 
-from mpilab import build, openmpi
+from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
-from mpilab.harness import Case
-from mpilab.interactive import run_cases
-from mpilab.result import CRASH, DEADLOCK, DONE
+from mpilab.kernels import build, openmpi
+from mpilab.runners.engines import run_cases
+from mpilab.runners.result import CRASH, DEADLOCK, DONE
 
 PREAMBLE = (
     '#include "mpilab.h"\n#include <assert.h>\n#include <signal.h>\n#include <stdio.h>\n'

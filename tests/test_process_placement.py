@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mpilab.expected import GUARD_BYTES
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.orders import places_of
-from mpilab.result import DONE
+from mpilab.cases.case import Case
+from mpilab.cases.expected import GUARD_BYTES
+from mpilab.hosts.orders import places_of
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 from tests.c_kernels import build_kernels
 
 # Each kernel writes one number into block 0 of its receive buffer.

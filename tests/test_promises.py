@@ -2,10 +2,11 @@
 
 import pytest
 
-from mpilab import cli, promises
+from mpilab import cli
 from mpilab.errors import InputError
-from mpilab.promises import Promise, as_text, kernels_of
-from mpilab.promises import promises as rows_of
+from mpilab.models import declared
+from mpilab.models.declared import Promise, as_text, kernels_of
+from mpilab.models.declared import promises as rows_of
 
 
 def test_every_kernel_of_a_collective_has_a_row_for_each_number_of_ranks():
@@ -30,7 +31,7 @@ def test_the_command_takes_segments_and_a_root_from_the_end(capsys):
 
 def test_a_kernel_that_does_not_keep_its_promise_is_marked_and_fails(monkeypatch, capsys):
     monkeypatch.setattr(
-        promises, "promises", lambda *_, **__: [Promise("bcast_x", 4, (1, 3, 12), (2, 3, 12))]
+        declared, "promises", lambda *_, **__: [Promise("bcast_x", 4, (1, 3, 12), (2, 3, 12))]
     )
     assert cli.main(["costs", "bcast"]) == 1
     out = capsys.readouterr().out

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.published import (
+from mpilab.measure.published import (
     ALLGATHER_CSV,
     implied_bandwidth,
     missing_factor,

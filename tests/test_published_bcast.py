@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.published_bcast import BCAST_CSV, published_bcast, published_latency
+from mpilab.measure.published import BCAST_CSV, published_bcast, published_latency
 
 
 @pytest.fixture(scope="module")

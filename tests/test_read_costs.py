@@ -4,13 +4,14 @@ to count on paper; recordings are compared in tests/src_c/test_read_kernels.py.
 
 import pytest
 
-from mpilab import cli, formula
-from mpilab.counting import most_pieces, pieces, total
+from mpilab import cli
+from mpilab.algorithms import formula
+from mpilab.algorithms.formula import most_pieces, pieces, total
+from mpilab.algorithms.requests import names, whole_elements
+from mpilab.cases.case import Case
+from mpilab.cases.distribution import distribution
 from mpilab.errors import InputError
-from mpilab.harness import Case
-from mpilab.matrices.costs import read_cost_of
-from mpilab.matrices.distribution import distribution
-from mpilab.matrices.requests import names, whole_elements
+from mpilab.models.declared import read_cost_of
 
 
 def case(matrix, ranks, **more):

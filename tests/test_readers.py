@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpilab import bench, figures_reads, measured_reads, readers
-from mpilab.build import build
+from mpilab import bench
+from mpilab.bench import figures
+from mpilab.cases.distribution import distribution
 from mpilab.cli import main
-from mpilab.commands.reads import as_text
+from mpilab.cli.measure import as_text
+from mpilab.datasets import reads
 from mpilab.errors import InputError, MpilabError
-from mpilab.matrices.distribution import distribution
+from mpilab.kernels.build import build
 from mpilab.models.file_access import STORAGE
-from mpilab.readers import READERS, Reader, chosen, speed_ups
+from mpilab.mpiio import readers
+from mpilab.mpiio.readers import READERS, Reader, chosen, speed_ups
 
 MATRIX, RANKS, BUFFER = "256x256", 4, 16384
 WHOLE = distribution(MATRIX, RANKS).bytes
@@ -61,17 +64,17 @@ def test_read_calls_that_the_system_does_not_tell_are_unknown(accounts):
 
 
 def test_what_is_measured_is_written_and_read_again(tmp_path):
-    rows = measured_reads.measure(("64x64",), (4,), repetitions=2)
+    rows = reads.measure(("64x64",), (4,), repetitions=2)
     every = {*READERS, *readers.RIVALS}
     assert len(rows) == len(every) * 2 * 2 and (rows["seconds"] > 0).all()
     assert (rows["resident"][rows["cold"] == 0] == 1).all()
     assert (rows["bytes"] >= 64 * 64 * 8).all() and set(rows["repetition"]) == {1, 2}
-    measured_reads.write(rows, tmp_path / "reads.csv")
-    again = measured_reads.read(tmp_path / "reads.csv")
+    reads.write(rows, tmp_path / "reads.csv")
+    again = reads.read(tmp_path / "reads.csv")
     for cold in (0, 1):
-        seconds = measured_reads.seconds_of(again[again["cold"] == cold])
+        seconds = reads.seconds_of(again[again["cold"] == cold])
         assert set(seconds) == every
-        before = measured_reads.seconds_of(rows[rows["cold"] == cold])
+        before = reads.seconds_of(rows[rows["cold"] == cold])
         assert speed_ups(seconds) == pytest.approx(speed_ups(before), rel=1e-2)
 
 
@@ -84,7 +87,7 @@ def test_a_two_phase_read_is_held_against_the_better_collective_read_of_its_own_
 
 
 def test_the_figure_compares_what_is_right(monkeypatch):
-    monkeypatch.setattr(figures_reads, "MATRIX", "64x64")
+    monkeypatch.setattr(figures, "MATRIX", "64x64")
     measure, *_ = bench.FIGURES["two_phase_vs_read_all"]
     ratios = measure(repetitions=2)
     assert len(ratios) == 2 and (np.array(ratios) > 0).all()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from c_kernels import PREAMBLE, line_of, run, source_of
 
-from mpilab.build import build
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.recording import NOBODY, RECEIVES, operations
-from mpilab.result import CRASH, DONE, TIME_OUT
-from mpilab.sites import lines_of
+from mpilab.cases.case import Case
+from mpilab.kernels.build import build
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE, TIME_OUT
+from mpilab.trace.callsites import lines_of
+from mpilab.trace.recording import NOBODY, RECEIVES, operations
 
 # Error classes of Open MPI.
 ERR_TAG, ERR_COMM, ERR_RANK, ERR_REQUEST, ERR_ROOT, ERR_GROUP, ERR_TRUNCATE, ERR_IN_STATUS = (

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from c_kernels import PREAMBLE, build_kernels
 
-from mpilab.diagnosis import diagnose, error_classes
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.quantities import counts
-from mpilab.recording import (
+from mpilab.cases.case import Case
+from mpilab.diagnosis import diagnose, model
+from mpilab.models.declared import counts
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DEADLOCK, DONE
+from mpilab.trace.recording import (
     COLLECTIVE,
     LEAKED,
     NONBLOCKING,
@@ -20,7 +21,6 @@ from mpilab.recording import (
     WRITES_FILE,
     operations,
 )
-from mpilab.result import DEADLOCK, DONE
 
 READ_ONLY = "MPI_File f; MPI_File_open(comm, PATH, MPI_MODE_RDONLY, MPI_INFO_NULL, &f);"
 # 64 bytes in the file: 16 ints.
@@ -345,7 +345,7 @@ def test_a_split_collective_that_is_never_ended_is_a_leak(results):
 )
 def test_an_error_of_a_file_call_has_a_meaning(results, name, call, error, pattern, words):
     (record,) = named(results[name].recording, 0, call)
-    assert error_classes.name(record["error"]) == f"MPI_ERR_{error}"
+    assert model.class_name(record["error"]) == f"MPI_ERR_{error}"
     found = diagnose(results[name])
     assert (found.kind, found.pattern) == ("mpi-error", pattern)
     assert f"MPI_File_{call} returned MPI_ERR_{error}" in found.headline

@@ -1,4 +1,5 @@
-"""The recorder writes what happened; mpilab.recording reads it: layout, completion, matching."""
+"""The recorder writes what happened; mpilab.trace.recording reads it: layout, completion,
+matching."""
 
 import re
 import subprocess
@@ -7,10 +8,12 @@ import numpy as np
 import pytest
 from c_kernels import build_kernels, line_of, run, source_of
 
-from mpilab import openmpi
-from mpilab.build import ROOT, build
 from mpilab.errors import InputError
-from mpilab.recording import (
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import build
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, TIME_OUT
+from mpilab.trace.callsites import lines_of
+from mpilab.trace.recording import (
     ANY,
     CANCELLED,
     COLLECTIVE,
@@ -28,8 +31,7 @@ from mpilab.recording import (
     operations,
     peek,
 )
-from mpilab.result import CRASH, DEADLOCK, DONE, TIME_OUT
-from mpilab.sites import lines_of
+from mpilab.util.kit import ROOT
 
 BODIES = {
     # Rank 0 sends to 1 in many ways; rank 1 receives in many ways.

@@ -7,12 +7,12 @@ from itertools import product
 import pytest
 
 from mpilab import remapping
-from mpilab.build import KERNELS
+from mpilab.algorithms import allgather, holdings
 from mpilab.errors import InputError
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels.build import KERNELS
 from mpilab.models import LogGP, predict_placed
-from mpilab.places import Levels, Place
 from mpilab.remapping import RR, SEQ, placement, rr_to_seq, seq_to_rr
-from mpilab.schedules import allgather, holdings
 
 SHAPES = list(product(range(1, 25), repeat=2))
 POWERS = [(nodes, each) for nodes, each in product((2, 4, 8), repeat=2) if nodes * each <= 16]

@@ -3,9 +3,9 @@
 import numpy as np
 from test_recording import written
 
-from mpilab.harness import Case
-from mpilab.recording import RECORD, RankRecording, operations
-from mpilab.result import DONE, PRINTED_BYTES, blame, gather, read_printed
+from mpilab.cases.case import Case
+from mpilab.runners.result import DONE, PRINTED_BYTES, blame, gather, read_printed
+from mpilab.trace.recording import RECORD, RankRecording, operations
 
 NUMBERS = {name: number for number, name in operations().items()}
 

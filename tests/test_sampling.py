@@ -7,10 +7,10 @@ import numpy as np
 from c_kernels import build, line_of, run, source_of
 from test_recording import written
 
-from mpilab.recording import HEADER
-from mpilab.result import TIME_OUT
-from mpilab.sampling import LOOKS, process_of, sample
-from mpilab.sites import lines_of
+from mpilab.runners.hang import LOOKS, process_of, sample
+from mpilab.runners.result import TIME_OUT
+from mpilab.trace.callsites import lines_of
+from mpilab.trace.recording import HEADER
 
 BODIES = {
     "endless": """

@@ -3,13 +3,15 @@
 import pytest
 from c_kernels import line_of, source_of
 
-from mpilab.build import ROOT, build, compile_object, link, sanitized_harness
+from mpilab.algorithms.allgather import ALGORITHMS
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
 from mpilab.diagnosis.sanitizer import diagnose_report, parse, separate
 from mpilab.errors import BuildError
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.result import CRASH, DONE
-from mpilab.schedules.allgather import ALGORITHMS
+from mpilab.kernels.build import build, compile_object, link, sanitized_harness
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE
+from mpilab.util.kit import ROOT
 
 PREAMBLE = """#include "mpilab.h"
 #include <stdlib.h>

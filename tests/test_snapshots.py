@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from c_kernels import build_kernels
 
-from mpilab.datatypes import DATATYPES
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import DATATYPES
+from mpilab.cases.expected import GUARD_BYTES, block_places
 from mpilab.errors import InputError
-from mpilab.expected import GUARD_BYTES, block_places
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.recording import Recording, operations
-from mpilab.result import CRASH, DONE, gather
-from mpilab.snapshots import AT_FINISH, AT_START, UNKNOWN, UNTOUCHED, origin, read
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE, gather
+from mpilab.trace.recording import Recording, operations
+from mpilab.trace.snapshots import AT_FINISH, AT_START, UNKNOWN, UNTOUCHED, origin, read
 
 BODIES = {
     "in_order": """
@@ -51,7 +51,7 @@ def snapshots_of(library, monkeypatch):
         kept.extend(read(path) for path in paths if path.exists())
         return gather(directory, number, case, outcome, **more)
 
-    monkeypatch.setattr("mpilab.launch.gather", gather_all)
+    monkeypatch.setattr("mpilab.runners.mpirun.gather", gather_all)
 
     def run(name, ranks=3, count=4, datatype="int", snapshots=True, **more):
         kept.clear()

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mpilab import openmpi
-from mpilab.build import INCLUDE, RECORDER, ROOT, compile_object
 from mpilab.errors import BuildError, InputError
-from mpilab.recording import operations
-from mpilab.symbols import ALWAYS, GROUPS, forbidden
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import INCLUDE, RECORDER, compile_object
+from mpilab.kernels.symbols import ALWAYS, GROUPS, forbidden
+from mpilab.trace.recording import operations
+from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import ELSEWHERE
 
 KERNEL = """#include "mpilab.h"

@@ -2,11 +2,10 @@
 
 import re
 
-from mpilab import exercises
-from mpilab.build import ROOT
-from mpilab.confirmed import can_be_simulated, to_simulate
-from mpilab.grading.seeded import bugs_of
-from mpilab.rubric import KERNEL
+from mpilab.grading.proving import bugs_of
+from mpilab.judging.agreement import can_be_simulated, to_simulate
+from mpilab.judging.rubric import KERNEL, load
+from mpilab.util.kit import ROOT
 
 PAGE = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
 TESTS = ROOT / "tests"
@@ -30,7 +29,7 @@ def simulated(rubric):
 def test_labs_and_their_seeded_bugs():
     rows, total = [], 0
     for path in sorted((ROOT / "grading").glob("*/rubric.toml")):
-        rubric, lab = exercises.load(path), path.parent.name
+        rubric, lab = load(path), path.parent.name
         bugs = bugs_of(lab, rubric)
         items = sum(len(exercise.items) for exercise in rubric.exercises)
         kinds = len({bug.kind for bug in bugs})

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mpilab.whole_file import write_whole
+from mpilab.util.files import write_whole
 
 
 def test_text_and_bytes_are_written_as_they_are_into_folders_that_are_made(tmp_path):

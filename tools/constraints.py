@@ -15,7 +15,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from problem import Problem
+from problem import Problem, run
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
@@ -106,34 +106,29 @@ def lines(resolved):
 
 
 def main():
-    """Resolve and write. Returns the exit status."""
-    try:
-        pythons = [(version, *find_python(version)) for version in VERSIONS]
-        wanted = requirements(ROOT / "pyproject.toml")
-        resolved, pins = {}, {}
-        for version, _, python in pythons:
-            print(f"constraints: resolving for Python {version} ({python})", flush=True)
-            found = resolve(python, wanted, pins)
-            if found is None and pins:
-                print(f"constraints: {version} cannot take the pins of older Pythons; its own")
-                found = resolve(python, wanted)
-            if found is None:
-                raise Problem(
-                    f"pip finds no set of packages for Python {version}",
-                    str(ROOT / "pyproject.toml"),
-                    "read pip's words above; loosen a bound, or wait for the network",
-                )
-            resolved[version] = found
-            pins = pins or found
-    except Problem as problem:
-        print(f"constraints: {problem}", file=sys.stderr)
-        return 1
+    """Resolve and write."""
+    pythons = [(version, *find_python(version)) for version in VERSIONS]
+    wanted = requirements(ROOT / "pyproject.toml")
+    resolved, pins = {}, {}
+    for version, _, python in pythons:
+        print(f"constraints: resolving for Python {version} ({python})", flush=True)
+        found = resolve(python, wanted, pins)
+        if found is None and pins:
+            print(f"constraints: {version} cannot take the pins of older Pythons; its own")
+            found = resolve(python, wanted)
+        if found is None:
+            raise Problem(
+                f"pip finds no set of packages for Python {version}",
+                str(ROOT / "pyproject.toml"),
+                "read pip's words above; loosen a bound, or wait for the network",
+            )
+        resolved[version] = found
+        pins = pins or found
     written = lines(resolved)
     by = ", ".join(".".join(map(str, full)) for _, full, _ in pythons)
     (ROOT / "constraints.txt").write_text(HEADER.format(by) + "\n".join(written) + "\n")
     print(f"constraints: {len(written)} lines in {ROOT / 'constraints.txt'}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("constraints", main))

@@ -1,5 +1,7 @@
-"""Open JupyterLab in labs/: `.venv/bin/python tools/lab.py [--port N] [more Jupyter options]`.
+"""Open labs/START.ipynb in JupyterLab: `.venv/bin/python tools/lab.py [--port N] [more options]`.
 
+More options are passed on to Jupyter. JupyterLab gets the labs' settings on top of the user's own,
+which are not changed: the file browser shows the labs but not their sources, and no news pop up.
 Without a port Jupyter takes 8888 or the next free one by itself; a port that the user asked for
 is taken, or refused with a remedy.
 """
@@ -10,9 +12,11 @@ import socket
 import sys
 from pathlib import Path
 
-from problem import Problem
+from problem import Problem, run
 
 ROOT = Path(__file__).resolve().parents[1]
+SETTINGS = ROOT / "mpilab" / "notebook" / "jupyter_config"
+START = "START.ipynb"
 
 
 def is_free(port, host="localhost"):
@@ -51,8 +55,9 @@ def check_port(text, free=is_free):
 
 
 def jupyter(port=None, root=False, more=()):
-    """The command line that opens JupyterLab in labs/."""
-    command = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(ROOT / "labs")]
+    """The command line that opens JupyterLab in labs/, with the page to start from."""
+    command = [sys.executable, "-m", "jupyterlab", f"--LabApp.default_url=/lab/tree/{START}"]
+    command += ["--notebook-dir", str(ROOT / "labs")]
     if port is not None:
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if root:
@@ -60,18 +65,40 @@ def jupyter(port=None, root=False, more=()):
     return [*command, *more]
 
 
+def environment(inherited):
+    """The variables that JupyterLab gets: `inherited`, the labs' settings, and this environment's
+    commands, so that `!mpilab doctor` in a cell is this kit's."""
+    folders = {
+        "JUPYTER_CONFIG_PATH": str(SETTINGS),
+        "PATH": str(Path(sys.executable).parent),
+    }
+    joined = {
+        name: os.pathsep.join(filter(None, (folder, inherited.get(name))))
+        for name, folder in folders.items()
+    }
+    return {**inherited, **joined}
+
+
 def main(arguments=None):
     """The command line; becomes Jupyter, or returns 1 after it told a problem."""
     parser = argparse.ArgumentParser(prog="tools/lab.py", description=__doc__.splitlines()[0])
     parser.add_argument("--port", help="listen on this port and no other")
     options, more = parser.parse_known_args(arguments)
-    try:
+
+    def become_jupyter():
         port = check_port(options.port) if options.port else None
-    except Problem as problem:
-        print(f"lab: {problem}", file=sys.stderr)
-        return 1
-    command = jupyter(port, root=os.geteuid() == 0, more=more)
-    os.execv(command[0], command)
+        try:
+            # A handout has the pages already, and no docs/ to take them from.
+            if (ROOT / "docs").is_dir():
+                from mpilab.notebook.kernelspec import write_help
+
+                write_help(ROOT / "labs", ROOT / "docs")
+        except OSError as error:
+            print(f"lab: START's pages of help cannot be written: {error}", file=sys.stderr)
+        command = jupyter(port, root=os.geteuid() == 0, more=more)
+        os.execve(command[0], command, environment(os.environ))
+
+    return run("lab", become_jupyter)
 
 
 if __name__ == "__main__":

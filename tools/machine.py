@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from packages import install_line
+from packages import install_line, system
 from problem import Problem
 
 # A full .venv takes 0.7 GB; pip unpacks its downloads and keeps a cache beside that.
@@ -19,34 +19,45 @@ CONDA_ROUTE = "take the conda route: conda env create -f environment.yml"
 
 
 def check_folder(root):
-    """Raise Problem where the path of the kit would break venv (':') or make (the others)."""
-    odd = sorted(set(str(root)) & set("\n:$#'\"\\"))
+    """Raise Problem where the path of the kit holds what separates folders in PATH (':'), or what
+    make (a newline, a backslash) or setuptools ('$') reads as something else."""
+    odd = sorted(set(str(root)) & set("\n:$\\"))
     if odd:
         raise Problem(
-            f"the folder's path holds {odd[0]!r}, which make or Python's venv cannot take",
+            f"the folder's path holds {odd[0]!r}, which make or Python's tools cannot take",
             str(root),
             f"move it, e.g. mv {str(root)!r} ~/mpilab",
         )
 
 
-def check_platform(system=None, machine=None, libc=None, bits=None):
+def check_not_macos(name=None):
+    """Raise Problem on macOS, whatever Python and Open MPI come from."""
+    if (name or platform.system()) == "Darwin":
+        raise Problem(
+            "mpilab does not build on macOS: its C code is linked with GNU ld, which macOS lacks",
+            f"{platform.platform()}, {sys.executable}",
+            "use a Linux container or a Linux virtual machine, e.g. with Debian; conda does not "
+            "help here",
+        )
+
+
+def check_platform(name=None, machine=None, libc=None, bits=None):
     """Raise Problem where Open MPI has no wheel for this platform.
 
-    There are wheels for glibc 2.28 and later on x86_64 and aarch64, and for macOS.
+    There are wheels for glibc 2.28 and later on x86_64 and aarch64.
     """
-    system = system or platform.system()
+    name = name or platform.system()
     machine = machine or platform.machine()
     libc = libc if libc is not None else platform.libc_ver()
     bits = bits or (64 if sys.maxsize > 2**32 else 32)
-    where = f"{system} {machine}, {bits}-bit Python {sys.executable}"
-    if system == "Darwin":
-        return
-    if system != "Linux" or machine not in ("x86_64", "aarch64") or bits != 64:
-        raise Problem(f"Open MPI has no wheel for {system} {machine}", where, CONDA_ROUTE)
-    name, version = libc
-    if name != "glibc":
+    where = f"{name} {machine}, {bits}-bit Python {sys.executable}"
+    if name != "Linux" or machine not in ("x86_64", "aarch64") or bits != 64:
+        raise Problem(f"Open MPI has no wheel for {name} {machine}", where, CONDA_ROUTE)
+    library, version = libc
+    if library != "glibc":
         raise Problem(
-            f"Open MPI's wheel needs glibc, and this C library is {name or 'another one (musl?)'}",
+            f"Open MPI's wheel needs glibc, and this C library is "
+            f"{library or 'another one (musl?)'}",
             where,
             "use a distribution with glibc, e.g. the container image debian:12",
         )
@@ -54,10 +65,17 @@ def check_platform(system=None, machine=None, libc=None, bits=None):
         raise Problem(f"Open MPI's wheel needs glibc 2.28, this is {version}", where, CONDA_ROUTE)
 
 
-def check_compiler():
-    """Raise Problem where the C compiler that mpicc calls is missing or cannot link a program."""
-    compiler = os.environ.get("OMPI_CC", "cc")
-    remedy = f"{install_line('compiler')}   (another compiler than cc: OMPI_CC=clang make ...)"
+def check_compiler(*options, compiler=None, remedy=""):
+    """Raise Problem where a C compiler is missing or cannot link a program.
+
+    options   for the compiler
+    compiler  its name; None: the one that mpicc calls
+    remedy    what to do in that case, where it is not the system's package
+    """
+    compiler = compiler or os.environ.get("OMPI_CC", "cc")
+    remedy = remedy or (
+        f"{install_line('compiler')}   (another compiler than cc: OMPI_CC=clang make ...)"
+    )
     if shutil.which(compiler) is None:
         where = f"PATH={os.environ.get('PATH', '')}"
         raise Problem(f"no C compiler: {compiler!r} was not found", where, remedy)
@@ -65,7 +83,7 @@ def check_compiler():
         source = Path(folder, "hello.c")
         source.write_text('#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
         run = subprocess.run(
-            [compiler, "-o", Path(folder, "hello"), source],
+            [compiler, *options, "-o", Path(folder, "hello"), source],
             capture_output=True,
             text=True,
             errors="replace",
@@ -77,6 +95,36 @@ def check_compiler():
             shutil.which(compiler),
             remedy,
         )
+
+
+def check_venv():
+    """Raise Problem where this Python can make no virtual environment."""
+    if not has_venv():
+        raise Problem(
+            "this Python cannot make a virtual environment: its modules venv and ensurepip are "
+            "missing",
+            sys.executable,
+            f"{install_line('venv')}   or name another Python: make PYTHON=... setup",
+        )
+
+
+def missing(apart_from=()):
+    """What the kit needs of the system and is not there: {need: Problem, or None where a program
+    is just not on PATH}, in the order of the table's NEEDS; without the needs of `apart_from`."""
+    found = dict.fromkeys(system.absent())
+    checks = {
+        "compiler": check_compiler,
+        "venv": check_venv,
+        "sanitizers": lambda: check_compiler("-fsanitize=address,undefined"),
+    }
+    for need, check in checks.items():
+        if need in apart_from or (need == "sanitizers" and "compiler" in found):
+            continue
+        try:
+            check()
+        except Problem as problem:
+            found[need] = problem
+    return {need: found[need] for need in system.NEEDS if need in found and need not in apart_from}
 
 
 def free_bytes(folder):

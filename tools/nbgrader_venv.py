@@ -4,12 +4,8 @@ nbgrader pins other packages than the kit, so it gets an environment of its own.
 nbgrader' finds it there, and so do the tests and benchmarks that need it.
 """
 
-import subprocess
-import sys
-import venv
-from pathlib import Path
+from extra_venv import ROOT, extra_venv, main
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "nbgrader"
 VERSION = "0.9.6"
 
@@ -19,18 +15,8 @@ def nbgrader_python(folder=FOLDER):
 
     Raises subprocess.CalledProcessError where pip cannot get the packages.
     """
-    python, ready = folder / "bin" / "python", folder / f"nbgrader-{VERSION}"
-    if not ready.exists():
-        venv.create(folder, clear=True, with_pip=True)
-        command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        command += ["-c", ROOT / "constraints.txt", f"nbgrader=={VERSION}"]
-        subprocess.run(command, check=True)
-        ready.touch()  # last: an environment that was left half-made has no such file
-    return python
+    return extra_venv(folder, f"nbgrader=={VERSION}")
 
 
 if __name__ == "__main__":
-    try:
-        print(nbgrader_python())
-    except subprocess.CalledProcessError as error:
-        sys.exit(f"nbgrader_venv: pip ended with {error.returncode}; see what it said above")
+    main(nbgrader_python)

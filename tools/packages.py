@@ -1,6 +1,7 @@
-"""The system's packages: what the kit needs, who may install it, and the line to type if not us.
+"""The system's packages: who may install them, and how.
 
-Only Debian and its kin are installed for; on other systems the line names their own tool.
+What the kit needs and how each distribution calls it is in mpilab/util/system.py. Only Debian and
+its kin are installed for; elsewhere set-up prints the line to type.
 """
 
 import os
@@ -8,55 +9,22 @@ import platform
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
+import kit_parts
+from kit_parts import system
 from problem import Problem
 
-VENV_PACKAGE = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
-
-# What is needed → Debian's packages; other systems' names where they differ.
-DEBIAN = {
-    "compiler": ["gcc", "libc6-dev"],
-    "venv": [VENV_PACKAGE],
-    "bwrap": ["bubblewrap"],
-    "chromium": ["chromium", "fonts-dejavu-core"],
-    "clang": ["clang"],
-    "smpicc": ["libsimgrid-dev"],
-    "slurm": ["slurm-wlm"],
-    "slurmctld": ["slurm-wlm", "libpmix2"],
-    "munged": ["munge"],
-    "namespaces": ["iproute2", "util-linux"],
-    "ip": ["iproute2"],
-}
-ELSEWHERE = {"compiler": ["gcc"], "venv": ["python3"], "chromium": ["chromium"]}
-
-MANAGERS = {
-    "apt-get": "apt-get install -y",
-    "dnf": "dnf install -y",
-    "zypper": "zypper install -y",
-    "pacman": "pacman -S --needed",
-    "apk": "apk add",
-    "brew": "brew install",
-}
+isolation = kit_parts.load("grading", "isolation.py")
+install_line, namespace_remedy = system.install_line, system.namespace_remedy
 
 # The commands without which some tests cannot run.
 TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc", "ip", "slurmctld", "munged")
+TEST_TOOLS += ("mmdebstrap", "buildah", "npm")
 
 
-def install_line(*needs):
-    """The one line to type on this system to get `needs` (keys of DEBIAN)."""
-    manager = next((name for name in MANAGERS if shutil.which(name)), "apt-get")
-    names = [
-        name
-        for need in needs
-        for name in (DEBIAN[need] if manager == "apt-get" else ELSEWHERE.get(need, DEBIAN[need]))
-    ]
-    prefix = "" if os.geteuid() == 0 or manager == "brew" else "sudo "
-    return f"{prefix}{MANAGERS[manager]} {' '.join(names)}"
-
-
-def quietly(command):
-    """Run `command` without terminal or questions. Returns its CompletedProcess."""
+def quietly(command, **options):
+    """Run `command` without terminal or questions, with further `options` of subprocess.run.
+    Returns its CompletedProcess, whose stdout holds both streams."""
     return subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -64,6 +32,7 @@ def quietly(command):
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        **options,
     )
 
 
@@ -82,34 +51,39 @@ def hindrance(root_only=False):
     root_only   for root only: sudo without a password is no licence for large packages.
     """
     if shutil.which("apt-get") is None:
-        return "apt-get was not found"
+        return "set-up installs packages with apt-get only, which was not found"
     prefix = privilege()
     if prefix is None:
-        return "only root may install packages, and sudo would ask for a password"
+        also = ", and sudo would ask for a password" if shutil.which("sudo") else ""
+        return f"only root may install packages{also}"
     if root_only and prefix:
         return "set-up installs them for root only"
     return ""
 
 
 def install(needs):
-    """Install `needs` (keys of DEBIAN) with apt-get. Returns why that failed, or an empty string;
-    where `hindrance` has something to say, that."""
+    """Install `needs`, rows of system-packages.txt, with apt-get. Returns why that failed, or an
+    empty string; where `hindrance` has something to say, that."""
     why = hindrance()
     if why:
         return why
     apt = [*privilege(), "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-y"]
     apt += ["-o", "DPkg::Lock::Timeout=120"]
-    names = [name for need in needs for name in DEBIAN[need]]
-    command = [*apt, "install", "--no-install-recommends", *names]
-    run = quietly(command)
-    if run.returncode:
+
+    def get(*needs):
+        names = dict.fromkeys(name for need in needs for name in system.packages(need, "apt-get"))
+        return quietly([*apt, "install", "--no-install-recommends", *names])
+
+    failed = []
+    if get(*needs).returncode:
         # A fresh image has no package lists, or old ones.
-        run = quietly([*apt, "update"])
-        if run.returncode == 0:
-            run = quietly(command)
-    if run.returncode == 0:
+        failed = [quietly([*apt, "update"])]
+        if failed[0].returncode == 0:
+            # One by one: a package that this distribution lacks would keep the others out.
+            failed = [run for run in map(get, needs) if run.returncode]
+    if not failed:
         return ""
-    lines = run.stdout.strip().splitlines() or [f"exit status {run.returncode}"]
+    lines = failed[0].stdout.strip().splitlines() or [f"exit status {failed[0].returncode}"]
     errors = [line for line in lines if line.startswith("E:")] or lines
     return f"apt-get said: {errors[-1]}"
 
@@ -133,23 +107,12 @@ def check_bubblewrap():
             install_line("bwrap"),
         )
     nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
-    probe = [found, "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     run = subprocess.run(
-        [*probe, "--", "true"], capture_output=True, text=True, errors="replace", cwd="/", **nobody
+        isolation.trial(found), capture_output=True, text=True, errors="replace", cwd="/", **nobody
     )
     if run.returncode:
         said = (run.stderr.strip() or f"exit status {run.returncode}").splitlines()[-1]
-        raise Problem(f"bubblewrap cannot make a sandbox here: {said}", found, namespace_remedy())
-
-
-def namespace_remedy(settings=Path("/proc/sys")):
-    """What lets a plain user make namespaces, by what this kernel says under `settings`."""
-    for name, closed, value in (
-        ("kernel/unprivileged_userns_clone", "0", "1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
-        ("user/max_user_namespaces", "0", "15000"),
-    ):
-        path = settings / name
-        if path.exists() and path.read_text().strip() == closed:
-            return f"sudo sysctl -w {name.replace('/', '.')}={value}"
-    return "allow user namespaces; in Docker: docker run --privileged"
+        remedy = namespace_remedy(program=found)
+        if isolation.is_too_old(run.stderr):
+            remedy = f"get bubblewrap {isolation.OLDEST} or newer: {isolation.WHERE}"
+        raise Problem(f"bubblewrap cannot make a sandbox here: {said}", found, remedy)

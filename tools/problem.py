@@ -1,7 +1,14 @@
-"""What set-up says when it cannot go on: what was wrong, where, and what to do.
+"""What the programs of this folder say when they cannot go on: what was wrong, where, what to do.
 
-Like setup.py this file must be readable by old Pythons (3.6 and later).
+Like setup.py this file must be readable by old Pythons (3.6 and later), and needs no package: what
+mpilab.util.faults does for the kit itself, `run` does here.
 """
+
+import os
+import sys
+import tempfile
+import time
+import traceback
 
 
 class Problem(Exception):
@@ -15,3 +22,55 @@ class Problem(Exception):
 
     def __str__(self):
         return f"{self.what}\n  where:  {self.where}\n  remedy: {self.remedy}"
+
+
+def run(name, call):
+    """Call `call` as the program `name`; the exit status, 130 where it was interrupted.
+
+    No exception leaves but SystemExit: a Problem is told on standard error, and so is what nobody
+    expected, whose traceback goes to a log file.
+    """
+    try:
+        return call() or 0
+    except Problem as problem:
+        said = f"{name}: {problem}"
+    except KeyboardInterrupt:
+        print(f"\n{name}: interrupted; the same command starts it again", file=sys.stderr)
+        return 130
+    except Exception as error:
+        said = f"{name}: {_unexpected(error)}"
+    print(said, file=sys.stderr)
+    return 1
+
+
+def _unexpected(error):
+    """The three parts of a message about an exception."""
+    log = _logged(error)
+    details = f"the log file {log}" if log else "this message; no log could be written"
+    if isinstance(error, OSError) and error.strerror:
+        what = f"{error.filename or 'a file'}: {error.strerror}"
+        remedy = "mend that, and give the same command again. Details are in"
+    else:
+        what = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
+        remedy = "this is a fault in mpilab, not in what you typed. Please report it, with"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return Problem(what, f"{frame[0]}:{frame[1]}", f"{remedy} {details}")
+
+
+def _logged(error):
+    """The log file with the traceback of an exception; None where there is no room for one."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    for folder in (os.path.join(base, "mpilab", "logs"), tempfile.gettempdir()):
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            descriptor, path = tempfile.mkstemp(
+                ".log", time.strftime("%Y%m%d-%H%M%S-tools-"), folder
+            )
+            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"command: {sys.argv}\nPython {sys.version}\n\n{text}")
+        except OSError:
+            continue
+        return path
+    return None

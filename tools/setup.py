@@ -1,16 +1,21 @@
 """From a fresh machine to a ready .venv: `python3 tools/setup.py`, as the Makefile calls it.
 
-Standard library only. This file and problem.py must be readable by old Pythons (3.6 and later),
-if only to say that they are too old; the other modules are imported after that check.
+Standard library only. This file, problem.py, kit_parts.py and the part of the kit that it loads
+here must be readable by old Pythons (3.6 and later), if only to say that they are too old; the
+other modules are imported after that check.
 """
 
 import argparse
 import os
+import shutil
 import sys
 
-from problem import Problem
+from kit_parts import system
+from problem import Problem, run
 
 OLDEST = (3, 11)
+# The first of these that is on PATH is named to those whose Python is too old.
+NEWER = ("python3.11", "python3.12", "python3.13")
 
 
 def check_python(version=sys.version_info, executable=sys.executable):
@@ -19,12 +24,15 @@ def check_python(version=sys.version_info, executable=sys.executable):
         return
     found = ".".join(str(part) for part in version[:3])
     oldest = ".".join(str(part) for part in OLDEST)
-    raise Problem(
-        f"Python {found} is too old: mpilab needs {oldest} or newer",
-        executable,
-        f"name a newer one, e.g. 'make PYTHON=python{oldest} setup' "
-        f"(Debian 12 and later have it: sudo apt-get install python3 python3-venv)",
-    )
+    there = next((name for name in NEWER if shutil.which(name)), None)
+    name = there or "python" + oldest
+    remedy = f"name a newer one, e.g. 'make PYTHON={name} setup'"
+    needs = system.absent()
+    if there is None:
+        needs = ["newer-python"] + needs
+    if needs:
+        remedy += "; for what is missing here: " + system.install_line(*needs)
+    raise Problem(f"Python {found} is too old: mpilab needs {oldest} or newer", executable, remedy)
 
 
 def check_system(name=os.name):
@@ -39,7 +47,12 @@ def main(arguments=None):
     parser.add_argument(
         "--with-test-tools",
         action="store_true",
-        help="also get the Debian packages that tests need (installed only when run by root)",
+        help="also get the Python packages of the tests, and for root Debian's that they need",
+    )
+    parser.add_argument(
+        "--conda",
+        action="store_true",
+        help="make this Python's conda environment ready for the kit instead of a .venv",
     )
     parser.add_argument(
         "--sandbox-flag",
@@ -47,7 +60,8 @@ def main(arguments=None):
         help="print what 'mpilab grade' needs to go on without bubblewrap, or nothing; then end",
     )
     options = parser.parse_args(arguments)
-    try:
+
+    def set_up():
         check_python()
         check_system()
         import provision
@@ -55,14 +69,10 @@ def main(arguments=None):
         if options.sandbox_flag:
             provision.print_sandbox_flag()
         else:
-            provision.provision(options.with_test_tools)
-    except Problem as problem:
-        print(f"setup: {problem}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nsetup: interrupted; the same command starts it again", file=sys.stderr)
-        return 130
-    return 0
+            place = provision.conda() if options.conda else provision.VENV_PLACE
+            provision.provision(options.with_test_tools, place)
+
+    return run("setup", set_up)
 
 
 if __name__ == "__main__":

@@ -50,15 +50,17 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import hosts, osu
-from mpilab.distances import fit_distances, measure, read_machine
 from mpilab.errors import InputError
-from mpilab.mapping import here, mapped, mpirun
+from mpilab.hosts import hostfile as hosts
+from mpilab.hosts.mapping import here, mapped, mpirun
+from mpilab.measure import osu
+from mpilab.measure.distances import fit_distances, measure, read_machine
+from mpilab.measure.published import published_latency
 from mpilab.models import fit_hockney
 from mpilab.plots import distances, matrix
-from mpilab.plots.placement import placement as draw
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.published_bcast import published_latency
+from mpilab.plots.network import placement as draw
+from mpilab.plots.style import show
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("00-first-contact")
@@ -143,13 +145,13 @@ print(hosts.find("localhost.txt").read_text())
 
 # %% [markdown]
 # `mpirun` starts the ranks. In a terminal you type `mpirun` and what stands in the quotation marks
-# below, with the path of the hostfile. The program is `python -m mpilab.mapping`, which does no
+# below, with the path of the hostfile. The program is `python -m mpilab.hosts.mapping`, which does no
 # more than print what `here()` says.
 #
 # **Predict:** the lines come from four processes at once. In which order?
 
 # %%
-print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.mapping"))
+print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.hosts.mapping"))
 
 # %% [markdown]
 # The file says 4 slots. **Predict:** what will `mpirun` do with 5 ranks?
@@ -272,7 +274,7 @@ lab.check("placement", placement)
 print(
     mpirun(
         "-n 2 --map-by pe-list=1,0:ordered --bind-to core --report-bindings "
-        "python -m mpilab.mapping"
+        "python -m mpilab.hosts.mapping"
     )
 )
 
@@ -283,7 +285,7 @@ print(
 # **Predict:** and does it do the same?
 
 # %%
-print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.mapping"))
+print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mapping"))
 
 # %% [markdown]
 # It doesn't: both ranks may use both cores. So never trust an option: let the program say where it

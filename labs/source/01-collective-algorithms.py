@@ -52,19 +52,23 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import explore, models, openmpi, osu, schedules, session, sweeps
-from mpilab.formula import cost_of
-from mpilab.plots import matrix, regret
+from mpilab import algorithms, models
+from mpilab.algorithms import schedule_in_segments
+from mpilab.algorithms.formula import cost_of
+from mpilab.kernels import openmpi
+from mpilab.measure import osu, sweep
+from mpilab.measure.published import published_bcast, published_latency
+from mpilab.models.declared import kernels_of
+from mpilab.notebook import explore, session
+from mpilab.plots import distances as osu_plots
+from mpilab.plots import matrix
 from mpilab.plots import models as model_plots
-from mpilab.plots import osu as osu_plots
+from mpilab.plots import models as regret
 from mpilab.plots import sweep as sweep_plots
-from mpilab.plots.pipeline import pipeline
-from mpilab.plots.published_bcast import bcast_against_published
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.plots.tree import tree
-from mpilab.promises import kernels_of
-from mpilab.published_bcast import published_bcast, published_latency
-from mpilab.schedules import schedule_in_segments
+from mpilab.plots.schedule import pipeline, tree
+from mpilab.plots.style import show
+from mpilab.plots.sweep import bcast_against_published
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("01-collective-algorithms")
@@ -241,7 +245,8 @@ show(tree("bcast", "scatter_allgather", 8))
 
 # %% [markdown]
 # **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
-# the binomial tree look most uneven? What does another root change?
+# the binomial tree look most uneven? What does another root change? (Where the controls stay at
+# *Loading widget...*, JupyterLab was still loading when the cell ran: run it again.)
 
 # %%
 explore.trees()
@@ -292,7 +297,7 @@ piped.show("timeline")
 # %%
 lines = ["| algorithm | rounds | messages | bytes | rounds | messages | bytes |",
          "|---|--:|--:|--:|--:|--:|--:|", "| | *formula* | | | *recording* | | |"]  # fmt: skip
-known = [f"bcast_{name}" for name in schedules.algorithms("bcast")]
+known = [f"bcast_{name}" for name in algorithms.algorithms("bcast")]
 for kernel in sorted(set(known) & set(kernels_of("bcast"))):
     recorded = mpilab.run(kernel, ranks=4, count=100, segment=64, seed=SEED)
     counted = recorded.rounds, len(recorded.messages), recorded.messages["bytes"].sum()
@@ -747,9 +752,9 @@ show(osu_plots.side_by_side({"default": runs[0], "algorithm 3, pipeline": piped_
 # algorithm by MPI's tools interface. `openmpi:default` is what Open MPI chooses.
 
 # %%
-told = sweeps.Report()
+told = sweep.Report()
 settings = {"ranks": PROCESSES, "sizes": SIZES, "repetitions": REPETITIONS, "progress": False}
-baseline = sweeps.sweep("bcast", algorithms=["openmpi:default"], report=told, **settings)
+baseline = sweep.sweep("bcast", algorithms=["openmpi:default"], report=told, **settings)
 lines = ["| ranks | bytes | span | OMB's mean | span / mean |", "|--:|--:|--:|--:|--:|"]
 for ranks, size in sorted(set(baseline[["ranks", "bytes"]].tolist())):
     rows = baseline[(baseline["ranks"] == ranks) & (baseline["bytes"] == size)]
@@ -783,7 +788,7 @@ OURS = ["linear", "binary", "knomial", "binomial", "pipeline", "scatter_allgathe
 
 names = [f"openmpi:{number}" for number in [0, *THEIRS]]
 names += [f"ours:{name}" for name in OURS if f"bcast_{name}" in kernels_of("bcast")]
-broadcasts = sweeps.sweep("bcast", algorithms=names, **settings)
+broadcasts = sweep.sweep("bcast", algorithms=names, **settings)
 f"{len(broadcasts)} calls timed"
 
 # %% [markdown]
@@ -814,9 +819,9 @@ show(sweep_plots.time_against_size(broadcasts))
 # %%
 from unittest.mock import patch
 
-told = sweeps.Report()
+told = sweep.Report()
 with patch.dict(os.environ, OMPI_MCA_coll_tuned_use_dynamic_rules="false"):
-    rows = sweeps.sweep("bcast", ranks=[RANKS], sizes=[4096], algorithms=["openmpi:1"],
+    rows = sweep.sweep("bcast", ranks=[RANKS], sizes=[4096], algorithms=["openmpi:1"],
                         repetitions=2, progress=False, report=told)  # fmt: skip
 print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 
@@ -826,7 +831,7 @@ print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 # **Predict:** from which size on will it matter? By how much at most, on 4 ranks? Use the formula.
 
 # %%
-cut = sweeps.sweep("bcast", algorithms=["openmpi:3"], segment=8192, **settings)
+cut = sweep.sweep("bcast", algorithms=["openmpi:3"], segment=8192, **settings)
 pipelines = broadcasts[np.isin(broadcasts["algorithm"], ["pipeline", "default"])]
 show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
 
@@ -1063,8 +1068,8 @@ Markdown("\n".join(lines))
 
 # %%
 SECOND = "reduce"  # your choice
-told = sweeps.Report()
-second = sweeps.sweep(SECOND, algorithms=["openmpi", "ours"], report=told, **settings)
+told = sweep.Report()
+second = sweep.sweep(SECOND, algorithms=["openmpi", "ours"], report=told, **settings)
 print(*told.lines(), sep="\n")
 show(sweep_plots.time_against_size(second))
 

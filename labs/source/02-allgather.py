@@ -51,12 +51,13 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
+from mpilab.algorithms.allgather import schedule
+from mpilab.measure.published import implied_bandwidth, missing_factor, published_allgather
 from mpilab.models import fit_hockney
 from mpilab.plots import matrix, sweep
-from mpilab.plots.rounds import rounds
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.published import implied_bandwidth, missing_factor, published_allgather
-from mpilab.schedules.allgather import schedule
+from mpilab.plots.schedule import rounds
+from mpilab.plots.style import show
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("02-allgather")

@@ -52,19 +52,21 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import descriptions, hosts, links, remapping, session
+from mpilab import remapping
+from mpilab.algorithms.allgather import schedule
 from mpilab.errors import InputError, MpilabError
-from mpilab.orders import places_of
-from mpilab.places import Levels
+from mpilab.hosts import description, hostfile, links
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Levels
+from mpilab.notebook import session
 from mpilab.plots import network
-from mpilab.plots.limits import against_limits
-from mpilab.plots.placement import placement as draw
-from mpilab.plots.rounds import rounds
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.plots.talk import talk
-from mpilab.plots.tree import tree
-from mpilab.remapping import measured
-from mpilab.schedules.allgather import schedule
+from mpilab.plots.matrix import talk
+from mpilab.plots.models import against_limits
+from mpilab.plots.network import placement as draw
+from mpilab.plots.schedule import rounds, tree
+from mpilab.plots.style import show
+from mpilab.remapping import loggp
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("03-rank-mapping")
@@ -88,7 +90,7 @@ cluster
 # of the three pictures does a message from each rank to the next one change nodes most often?
 
 # %%
-two_hosts = hosts.parse("n1 slots=4\nn2 slots=4", "two hosts")
+two_hosts = hostfile.parse("n1 slots=4\nn2 slots=4", "two hosts")
 orders = {
     "SEQ": two_hosts.placement(8, "slot"),
     "RR": two_hosts.placement(8, "node"),
@@ -675,7 +677,7 @@ lab.check("slowest", slowest)
 
 # %%
 if lab.check("slowest", slowest).passed:
-    answer = hosts.parse(slowest(), "slowest.txt").placement(policy="seq")
+    answer = hostfile.parse(slowest(), "slowest.txt").placement(policy="seq")
     show(draw(two_hosts, {"SEQ": orders["SEQ"], "slowest": answer}))
 else:
     answer = None
@@ -692,17 +694,17 @@ else:
 # `allgather_ring_remapped` passes its checks, it is the one that is timed.
 
 # %%
-bcast_orders = measured.orders_of_bcast(answer)
+bcast_orders = loggp.orders_of_bcast(answer)
 if answer is None:
     del bcast_orders["slowest"]
 own = {}
 if lab.check("remap").passed and not session.is_sanitized(remapped_ring):
     own = {remapped_ring: session.library_of(remapped_ring)}
 try:
-    times = measured.measure(SIZES, REPETITIONS, bcast_orders, own, limit=30)
+    times = loggp.measure(SIZES, REPETITIONS, bcast_orders, own, limit=30)
 except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
     print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
-    times = measured.read()
+    times = loggp.read()
 print(times["machine"][0], times["date"][0], sep=", ")
 
 # %% [markdown]
@@ -718,8 +720,8 @@ print(times["machine"][0], times["date"][0], sep=", ")
 def seconds_per_kibibyte(kernel, order):
     """How long the busiest link takes if blocks have 1 KiB; None for a kernel that isn't right, or
     isn't there."""
-    two = descriptions.read("two-hosts")
-    names = (measured.orders_of_bcast() | bcast_orders)[order]
+    two = description.read("two-hosts")
+    names = (loggp.orders_of_bcast() | bcast_orders)[order]
     try:
         run = mpilab.run(kernel, count=256, places=two.places(names), seed=SEED)
     except InputError:  # ours is not handed out, and yours does not compile
@@ -733,7 +735,7 @@ def of(collective, size):
     for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
         if kernel.startswith(collective):
             name = f"{kernel.removeprefix(collective + '_')}, {order}"
-            found[name] = measured.seconds(times, kernel, order, size)
+            found[name] = loggp.seconds(times, kernel, order, size)
             if limit := seconds_per_kibibyte(kernel, order):
                 limits[name] = limit * size / 1024
     return found, limits
@@ -769,7 +771,7 @@ show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1]
 lines = ["| kernel | order |" + "".join(f" {byte_size(size)} |" for size in sizes)]
 lines.append("|---|---|" + "--:|" * len(sizes))
 for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
-    medians = [np.median(measured.seconds(times, kernel, order, size)) for size in sizes]
+    medians = [np.median(loggp.seconds(times, kernel, order, size)) for size in sizes]
     lines.append(f"| {kernel} | {order} | " + " | ".join(map(duration, medians)) + " |")
 Markdown("\n".join(lines))
 

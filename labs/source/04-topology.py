@@ -50,18 +50,22 @@ SEED = 1  # of the data in the buffers
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import decisions, descriptions, measured_by_level, session
-from mpilab.calls import call
+from mpilab.datasets import by_level
 from mpilab.errors import MpilabError
-from mpilab.links import busiest, loads, lower_bound
-from mpilab.orders import hostfile_text
+from mpilab.hosts import description as descriptions
+from mpilab.hosts.links import busiest, loads, lower_bound
+from mpilab.hosts.orders import hostfile_text
+from mpilab.judging.calls import call
+from mpilab.measure.timing import best
+from mpilab.models.declared import counts
+from mpilab.notebook import session
 from mpilab.plots import network
 from mpilab.plots import sweep as sweep_plots
-from mpilab.plots.limits import against_limits
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.plots.talk import talk
-from mpilab.quantities import counts
-from mpilab.timed import best
+from mpilab.plots.matrix import talk
+from mpilab.plots.models import against_limits
+from mpilab.plots.style import show
+from mpilab.tuning import decisions
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("04-topology")
@@ -286,7 +290,7 @@ Markdown("\n".join(HEAD + lines))
 #     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
 #     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const int key = (rank - root + size) % size; /* the root comes first, wherever it is */
-#     MPI_Comm level[2];
+#     MPI_Comm level[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
 #     int place;
 #     int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &level[1]);
 #     if (err != MPI_SUCCESS)
@@ -797,7 +801,7 @@ for budget in (0, 65536, 8192):
 #     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
 #     struct part { int begin, bytes; }; /* of a rank's packed blocks: what is for, or from, a rank */
 #     int rank, size, me, mates, self = 0, nodes = 1, sent_type, received_type, position = 0;
-#     MPI_Comm node, leaders;
+#     MPI_Comm node, leaders = MPI_COMM_NULL;
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
 #     MPI_Type_size(sendtype, &sent_type);
@@ -1026,20 +1030,18 @@ mine = {}
 for name in ("two_level", "reordered"):
     if lab.check(name).passed and not session.is_sanitized(f"bcast_{name}"):
         mine[f"bcast_{name}"] = session.library_of(f"bcast_{name}")
-ours = measured_by_level.read()
+ours = by_level.read()
 try:
-    times = measured_by_level.rows_of(
-        measured_by_level.measure(
-            ["bcast"], {"bcast": SIZES}, repetitions=REPETITIONS, own=mine, limit=30
-        )
+    times = by_level.rows_of(
+        by_level.measure(["bcast"], {"bcast": SIZES}, repetitions=REPETITIONS, own=mine, limit=30)
     )
     told = "measured here"
 except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
     print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
     times, told = ours[ours["collective"] == "bcast"], "ours"
 print(told, times["machine"][0], times["date"][0], sep=", ")
-timed = measured_by_level.timed_of(times)
-bounds = measured_by_level.bounds(timed)
+timed = by_level.timed_of(times)
+bounds = by_level.bounds(timed)
 
 
 # %%
@@ -1095,7 +1097,7 @@ show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size
 # | Open MPI | the better of with and without han |
 
 # %%
-every = timed + [one for one in measured_by_level.timed_of(ours) if one.collective != "bcast"]
+every = timed + [one for one in by_level.timed_of(ours) if one.collective != "bcast"]
 lines = ["| collective | bytes | order | flat | best of ours | | Open MPI |",
          "|---|--:|---|--:|--:|---|--:|"]  # fmt: skip
 for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every):
@@ -1159,7 +1161,7 @@ print(decisions.as_text(learned))
 # %%
 lines = ["| order left out | bytes | best | learned | regret | published | regret |",
          "|---|--:|---|---|--:|---|--:|"]  # fmt: skip
-for order in measured_by_level.ORDERS:
+for order in by_level.ORDERS:
     seen = [one for one in kits if one.order != order]
     unseen = [one for one in kits if one.order == order]
     found = zip(decisions.regret(decisions.learn(seen), unseen),

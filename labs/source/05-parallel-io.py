@@ -56,25 +56,29 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import launch, measured_cannon, measured_reads, openmpi, readers, session
-from mpilab.build import KERNELS, need
-from mpilab.calls import call
+from mpilab.algorithms.requests import METHODS, requests_of, unnamed_readers
+from mpilab.cases.distribution import distribution
+from mpilab.datasets import cannon as measured_cannon
+from mpilab.datasets import reads
 from mpilab.errors import InputError
-from mpilab.matrices import account, cannon, making
-from mpilab.matrices.answers import unnamed_readers
-from mpilab.matrices.distribution import distribution
-from mpilab.matrices.patterns import METHODS, requests_of
+from mpilab.judging.calls import call
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS, need
+from mpilab.models.declared import counts, kernels_of
 from mpilab.models.file_access import STORAGE, modelled
+from mpilab.mpiio import cannon, files, readers
+from mpilab.notebook import session
+from mpilab.plots import cannon as cannon_runs
 
 # %%
-from mpilab.plots import access_map, cannon_runs
+from mpilab.plots import file_access
 from mpilab.plots.cannon import cannon as cannon_steps
-from mpilab.plots.matrix_access import matrix_access
-from mpilab.plots.readers import readers as readers_plot
-from mpilab.plots.style import byte_size, duration, show
+from mpilab.plots.file_access import matrix_access
+from mpilab.plots.file_access import readers as readers_plot
+from mpilab.plots.style import show
 from mpilab.plots.timeline import timelines
-from mpilab.promises import kernels_of
-from mpilab.quantities import counts
+from mpilab.runners import mpirun
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("05-parallel-io")
@@ -122,8 +126,8 @@ print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {m
 
 # %%
 small = Path(folder.name) / "small.matrix"
-making.make(small, 3, 4, seed=SEED, integers=True)
-print(account.table(small))
+files.make(small, 3, 4, seed=SEED, integers=True)
+print(files.table(small))
 content = small.read_bytes()
 print(f"\n{len(content)} bytes; the first 8 are {content[:8].hex(' ')}, in numbers",
       np.frombuffer(content, "i4", 2))  # fmt: skip
@@ -204,7 +208,7 @@ operands = {}
 for kind in ("text", "binary"):
     operands[kind] = [Path(folder.name) / f"{name}.{kind}" for name in "ab"]
     for number, path in enumerate(operands[kind]):
-        making.make(path, SIZES[-1], SIZES[-1], seed=SEED + number, text=kind == "text")
+        files.make(path, SIZES[-1], SIZES[-1], seed=SEED + number, text=kind == "text")
 runs = {f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind])
         for stage, kind in measured_cannon.WAYS}  # fmt: skip
 for name, done in runs.items():
@@ -312,7 +316,7 @@ strided
 
 # %%
 for run in (scattered, strided):
-    show(access_map.of_result(run.result))
+    show(file_access.of_result(run.result))
 
 # %% [markdown]
 # ## A view
@@ -725,7 +729,7 @@ passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).p
 for name in passed:
     run = mpilab.run(f"read_my_{name}", ranks=4, matrix="12x12", buffer=384, aggregators=2,
                      seed=SEED)  # fmt: skip
-    show(access_map.of_result(run.result))
+    show(file_access.of_result(run.result))
 if not passed:
     print("Not yet: none of your readers passes its checks.")
 
@@ -903,7 +907,7 @@ def share(resident):
     return f"{resident:.0%}" if resident >= 0 else "unknown"
 
 
-ours = measured_reads.read()
+ours = reads.read()
 print(ours["machine"][0], ours["date"][0], sep=", ")
 matrix, ranks = ours["matrix"][-1], ours["ranks"].max()
 lines = [f"| {matrix} on {ranks} | requests | read | a request, at most | warm | cold | still cached |",
@@ -954,8 +958,8 @@ for name, settings in {
     "ROMIO": openmpi.mpi_io("romio"),
     "ROMIO with a file of hints": openmpi.mpi_io("romio") | in_a_file,
 }.items():
-    (result,) = launch.run_cases(need(KERNELS), "read_view_all", [case], settings=settings)
-    show(access_map.of_result(replace(result, function=f"MPI_File_read_all, {name}")))
+    (result,) = mpirun.run_cases(need(KERNELS), "read_view_all", [case], settings=settings)
+    show(file_access.of_result(replace(result, function=f"MPI_File_read_all, {name}")))
 
 # %% [markdown]
 # OMPIO (of Open MPI 5.0) took both hints. ROMIO took the size of the buffer, but one aggregator a host
@@ -1040,7 +1044,7 @@ show(cannon_runs.scaling(here, SIZES[-1]))
 
 # %%
 for letter, requests in unnamed_readers().items():
-    show(access_map.access_map(requests, ranks=4, file_bytes=1160, title=f"Reader {letter}"))
+    show(file_access.access_map(requests, ranks=4, file_bytes=1160, title=f"Reader {letter}"))
 
 # %% [markdown]
 # Name each, and say what in the map tells you: how many ranks read, whether ranges overlap, how long

@@ -62,32 +62,25 @@ import numpy as np
 from IPython.display import Markdown
 
 import mpilab
-from mpilab import measured_crossover, models, osu, session, simulated, sweeps
-from mpilab.build import ROOT
-from mpilab.calls import call
+from mpilab import models
+from mpilab.cases.case import Case
+from mpilab.datasets import crossover as measured_crossover
 from mpilab.errors import MpilabError
-from mpilab.harness import Case
+from mpilab.hosts import platforms
+from mpilab.judging.calls import call
+from mpilab.measure import osu, sweep
 from mpilab.models.costs import OPENMPI_FORMULAS
+from mpilab.notebook import session
+from mpilab.plots import models as regret
+from mpilab.plots import sweep as sweep_plots
+from mpilab.plots.distances import crossover as crossover_plot
+from mpilab.plots.models import against_limits
+from mpilab.plots.style import show
+from mpilab.runners.simgrid.run import seconds_of
 
 # %%
-from mpilab.openmpi_rules import (
-    as_text,
-    choosing,
-    comparison,
-    explain,
-    parse,
-    points,
-    predicted,
-    proof,
-    simulating,
-    trials,
-)
-from mpilab.plots import regret
-from mpilab.plots import sweep as sweep_plots
-from mpilab.plots.crossover import crossover as crossover_plot
-from mpilab.plots.limits import against_limits
-from mpilab.plots.style import byte_size, duration, show
-from mpilab.simulated.scaling import seconds_of
+from mpilab.tuning import as_text, choosing, comparison, explain, judge, parse, predicted, proof
+from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
 lab = mpilab.Lab("06-tune-and-scale")
@@ -106,11 +99,11 @@ cluster
 # their segments are timed with segments of 8 KiB as well.
 
 # %%
-told = sweeps.Report()
+told = sweep.Report()
 settings = {"ranks": [RANKS // 2, RANKS], "sizes": SIZES, "repetitions": REPETITIONS,
             "progress": False, "report": told}  # fmt: skip
-whole = sweeps.sweep("bcast", algorithms=["openmpi"], **settings)
-cut = sweeps.sweep("bcast", algorithms=["openmpi:pipeline", "openmpi:split_binary_tree"],
+whole = sweep.sweep("bcast", algorithms=["openmpi"], **settings)
+cut = sweep.sweep("bcast", algorithms=["openmpi:pipeline", "openmpi:split_binary_tree"],
                    segment=8192, **settings)  # fmt: skip
 measured = np.concatenate([whole, cut])
 f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
@@ -197,7 +190,7 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # **Predict:** how many rules will there be for your measurements?
 
 # %%
-found = points.from_table(measured, "bcast")
+found = choosing.from_table(measured, "bcast")
 rules_path = Path(folder.name) / "my.rules"
 rules_path.write_text(as_text(choosing.choose(found), "lab 06: the fastest that was measured"))
 print(rules_path.read_text())
@@ -219,7 +212,7 @@ print(explain(rules))
 # **Predict:** which of your rules can be proved? Which of them only repeat what Open MPI does anyway?
 
 # %%
-proofs = proof.prove(rules, rules_path, trials.points_of(rules, [RANKS]))
+proofs = proof.prove(rules, rules_path, proof.points_of(rules, [RANKS]))
 print(proof.as_text(proofs))
 print(proof.summary(proofs))
 
@@ -345,7 +338,7 @@ WANTED = "bcast 16 1024, bcast 16 262144, bcast 64 1024, bcast 64 65536"
 written = call(rules_file, (WANTED, 20e-6, 1e-9, 1.1)).get("value", "1\n7\n1\n2 1\n0 6 0 0\n")
 costs = {"by the model": predicted(parse(written), WANTED, 20e-6, 1e-9)}
 try:
-    costs["simulated"] = simulating.costs(parse(written), WANTED, 20e-6, 1e-9)
+    costs["simulated"] = judge.costs(parse(written), WANTED, 20e-6, 1e-9)
 except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}\n")
 lines = ["| ranks | bytes | choice | how | takes | best | ratio |", "|--:|--:|---|---|--:|--:|--:|"]
@@ -378,7 +371,7 @@ Markdown("\n".join(lines))
 cost = models.cost("bcast", "binomial", 64, 1024, measured_crossover.LINK)
 print(f"by the model {duration(cost)}")
 try:
-    run = simulated.run("bcast_binomial", platform="flat-64x1", count=256, record=True)
+    run = mpilab.simulated.run("bcast_binomial", platform="flat-64x1", count=256, record=True)
     print(f"simulated    {duration(seconds_of(run.result))}, {run.rounds} rounds")
 except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}")
@@ -458,7 +451,7 @@ lab.check("crossover", crossover)
 # ## How the crossover moves
 #
 # Filled are the points that were simulated above. Open ones are ours, up to 4,096 ranks
-# (`python -m mpilab.measured_crossover` simulates them again; it takes a while). Dashed is your
+# (`python -m mpilab.datasets.crossover` simulates them again; it takes a while). Dashed is your
 # `crossover`, once its check passes.
 #
 # **Predict** for the scatter and allgather: by the model its crossover falls from 70 KB on 4 ranks
@@ -524,11 +517,11 @@ mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=S
 # %%
 def simulate(kernel, size=262144, cluster=CLUSTER, **options):
     """Simulated seconds of the second call of a broadcast on every slot of a cluster."""
-    ranks = len(simulated.standing.places(cluster))
+    ranks = len(platforms.places(cluster))
     case = Case("bcast", ranks, size, "byte", platform=cluster, record=False, dump=False,
                 warmup=1, **options)  # fmt: skip
-    library = session.simulated_library(kernel) or simulated.kernels()
-    (result,) = simulated.simulate(library, kernel, [case])
+    library = session.simulated_library(kernel) or mpilab.simulated.kernels()
+    (result,) = mpilab.simulated.simulate(library, kernel, [case])
     return seconds_of(result)
 
 
@@ -710,8 +703,9 @@ command += ["--count", "64K"]
 print("$", *command)
 if shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True).returncode == 0:
     if is_right:
-        (ROOT / "labs" / "bcast_own.c").write_text(session.kernels["bcast_own"].source)
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        Path("bcast_own.c").write_text(session.kernels["bcast_own"].source)
+    # This notebook is in labs/, beside slurm/.
+    said = subprocess.run(command, cwd=Path.cwd().parent, capture_output=True, text=True)
     print(said.stdout, said.stderr, sep="")
 else:
     print(

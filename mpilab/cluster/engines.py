@@ -1,26 +1,128 @@
-"""The interactive ranks: ipyparallel engines under mpirun, on one machine or on several hosts."""
+"""The interactive ranks: ipyparallel engines under mpirun, on this machine or on several hosts."""
 
 import atexit
 import concurrent.futures
 import os
+import sys
 import time
 
-from mpilab.cluster import words
-from mpilab.cluster.connection import TICK, Connection, StartTimeOut
+from mpilab.cluster import processes as words
+from mpilab.cluster import roles
 from mpilab.cluster.location import locate
-from mpilab.cluster.processes import Processes
-from mpilab.cluster.words import describe
+from mpilab.cluster.processes import Processes, describe
 from mpilab.errors import ClusterError, EngineDied, InputError
-from mpilab.places import Levels
+from mpilab.hosts.places import Levels
 
-# Seconds that the others get to return after a rank has raised: they may be waiting for it forever.
+# Connection: ipyparallel's client, and the wait for its engines.
+
+TICK = 0.05  # seconds between checks whether ranks have ended
+# Seconds until the first call is repeated. On a busy machine ipyparallel 9.2 lost one of a few
+# hundred first calls, or its answer, until the next message arrived.
+ASK_AGAIN_S = 5.0
+
+
+class StartTimeOut(ClusterError):
+    """Nothing has failed and the controller is up, but the ranks were not ready in time."""
+
+
+class Connection:
+    """The engines that `processes` has just launched, ordered by rank.
+
+    view    DirectView on all engines, in the order of their MPI ranks.
+    views   one DirectView per rank.
+    names   the host of each rank, as reported by the rank.
+
+    Raises ClusterError with the end of the log if the launch has failed, or StartTimeOut after
+    `timeout` seconds if launching again may help.
+    """
+
+    def __init__(self, processes, *, timeout, progress):
+        self.processes, self.timeout = processes, timeout
+        self.client = None
+        try:
+            self._connect(progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        """Close the client and its sockets."""
+        if self.client is not None:
+            self.client.close(linger=0)
+            self.client = None
+
+    def _connect(self, progress):
+        # Imported here, while the nursery imports too: it takes longer than our other imports.
+        from ipyparallel import Client
+        from tqdm.auto import tqdm
+
+        n, profile = self.processes.n, self.processes.places[0] / "profile"
+        deadline = time.monotonic() + self.timeout
+        bar = tqdm(
+            total=n + 1,
+            desc=f"starting {n} MPI ranks",
+            bar_format="{desc}: {bar} {n_fmt}/{total_fmt} [{elapsed}]",
+            disable=not progress,
+            leave=False,
+        )
+        with bar:
+            while not self.processes.controller_is_up:
+                self._check(deadline, "the controller")
+                self.processes.take_events(TICK)
+            bar.update()
+            self.client = client = Client(
+                str(profile / "security" / "ipcontroller-client.json"),
+                profile_dir=str(profile),
+                ipython_dir=str(profile),
+                timeout=self.timeout,
+            )
+            registered = client.wait_for_engines(n, block=False, interactive=False)
+            while not registered.done():
+                self._check(deadline, f"{n - len(client.ids)} of {n} ranks")
+                concurrent.futures.wait([registered], timeout=TICK)
+                bar.update(1 + len(client.ids) - bar.n)
+            # Ask each engine for its rank and host; its number or the requested host may differ.
+            engines = client.ids
+            asked, answers = 0.0, []
+            while not any(each.done() for each in answers):
+                self._check(deadline, "the ranks' first answer")
+                if time.monotonic() - asked > ASK_AGAIN_S:
+                    answers.append(client[engines].apply_async(roles.whereabouts))
+                    asked = time.monotonic()
+                concurrent.futures.wait(answers, TICK, concurrent.futures.FIRST_COMPLETED)
+            answer = next(each for each in answers if each.done())
+        found = sorted(zip(answer.result(), engines, strict=True))
+        self.names = tuple(host for (_, host), _ in found)
+        self.views = [client[engine] for _, engine in found]
+        self.view = client[[engine for _, engine in found]]
+        self.view.block = True
+        if sys.modules["IPython"].get_ipython():
+            self.view.activate()  # %px goes to these engines, even after a restart
+
+    def _check(self, deadline, what):
+        """Raise ClusterError if the start has failed, or waiting for `what` takes too long."""
+        processes = self.processes
+        if processes.alive and time.monotonic() < deadline:
+            return
+        reason = processes.lost or f"{what} not there after {self.timeout:g} s"
+        if processes.deaths:
+            reason = describe(processes.deaths)
+        failed = processes.deaths or processes.lost or not processes.controller_is_up
+        raise (ClusterError if failed else StartTimeOut)(
+            f"the cluster of {processes.n} ranks did not start: {reason}. Look for the cause in "
+            "the end of its log below; on a slow machine try fewer ranks, or give more time by "
+            f"mpilab.Cluster({processes.n}, timeout=…).\n{processes.log.tail()}"
+        )
+
+
+# Seconds that other ranks get to return after one has raised: they may be waiting for it forever.
 PATIENCE = 1.0
 
 _active = None
 
 
 def active_cluster():
-    """The cluster that is up in this process. Raises ClusterError where there is none."""
+    """The running cluster of this process. Raises ClusterError if there is none."""
     if _active is None or not _active.started:
         raise ClusterError(
             "no cluster is running in this notebook or program. "
@@ -32,24 +134,24 @@ def active_cluster():
 class Cluster:
     """ipyparallel MPI engines, on this machine or on several hosts: the kit's interactive ranks.
 
-    n         number of ranks, 1 or more, 4 by default; they may outnumber the cores. On hosts, as
-              many as these have slots.
+    n         number of ranks, 1 or more, 4 by default; may exceed the number of cores. On hosts,
+              the default is the number of slots.
     hosts     None: all ranks on this machine. A cluster description (its name, such as
-              "two-groups", its path or a mpilab.descriptions.Description): its hosts are emulated
-              for as long as the cluster runs. mpilab.emulated.EmulatedHosts: these, which stay up
-              if they were. "slurm": the nodes of the Slurm job that this runs in, which None means
-              too where MPILAB_HOSTS says "slurm".
-    order     which ranks are on which host: "seq", "rr", "shuffled" or "random" (mpilab.orders), or
-              a list with the name of the host of each rank; `seed` is that of the last two.
-    progress  show a progress bar while they start.
-    timeout   seconds that they may take to start.
+              "two-groups", its path or a mpilab.hosts.description.Description): its hosts are
+              emulated while the cluster runs. mpilab.hosts.emulated.EmulatedHosts: these hosts,
+              which stay up if they were up. "slurm": the nodes of the current Slurm job, also the
+              meaning of None if MPILAB_HOSTS is "slurm".
+    order     which ranks are on which host: "seq", "rr", "shuffled" or "random"
+              (mpilab.hosts.orders), or a list with the name of each rank's host; `seed` is for
+              "shuffled" and "random".
+    progress  show a progress bar during the start.
+    timeout   seconds allowed for the start.
     view      ipyparallel's DirectView on all engines, in the order of their MPI ranks.
     names     the host of each rank.
-    levels    mpilab.places.Levels of the ranks: their nodes and groups.
+    levels    mpilab.hosts.places.Levels of the ranks: their nodes and groups.
 
-    `Cluster(4).start()` in a notebook, or `with Cluster(4) as cluster:`. A process has one active
-    cluster: starting another one stops the one before. Nothing is left behind, however the
-    process ends.
+    Use `Cluster(4).start()` in a notebook, or `with Cluster(4) as cluster:`. A process has one
+    active cluster: starting another stops it. Nothing is left behind, however the process ends.
     """
 
     def __init__(self, n=None, *, hosts=None, order="seq", seed=1, progress=True, timeout=60.0):
@@ -58,8 +160,8 @@ class Cluster:
         self.timeout = timeout
         self._connection = None
         self._processes = None
-        self._owner = None  # the process that started it; a fork of that has no part in it
-        self._unfinished = {}  # rank -> AsyncResult of a call that was given up
+        self._owner = None  # the process that started it; its forks must not use or stop it
+        self._unfinished = {}  # rank -> AsyncResult of an abandoned call
 
     def __repr__(self):
         state = "running" if self.running else "not running"
@@ -75,12 +177,12 @@ class Cluster:
 
     @property
     def started(self):
-        """True from start() to stop(), also when ranks have died meanwhile."""
+        """True from start() to stop(), even if ranks have died."""
         return self._processes is not None and self._owner == os.getpid()
 
     @property
     def running(self):
-        """True when all ranks are there."""
+        """True if all ranks are alive."""
         return self.started and self._connection is not None and self._processes.alive
 
     @property
@@ -90,33 +192,33 @@ class Cluster:
 
     @property
     def hosts(self):
-        """The mpilab.emulated.EmulatedHosts, or mpilab.allocation.Allocation, that the ranks run
-        on; None on this machine."""
+        """The mpilab.hosts.emulated.EmulatedHosts or mpilab.hosts.slurm.Allocation on which the
+        ranks run; None on this machine."""
         return self._location.hosts
 
     @property
     def folder(self):
-        """Path of a directory that all ranks and this process see, while the cluster runs."""
+        """Path of a directory that all ranks and this process can access while the cluster runs."""
         return self._location.folder
 
     @property
     def names(self):
-        """The name of the host that each rank runs on: a tuple."""
+        """The name of each rank's host: a tuple."""
         return self._location.names
 
     @property
     def places(self):
-        """The mpilab.places.Place (node and group) of each rank: a tuple."""
+        """The mpilab.hosts.places.Place (node and group) of each rank: a tuple."""
         return self._location.places
 
     @property
     def levels(self):
-        """The mpilab.places.Levels of all ranks."""
+        """The mpilab.hosts.places.Levels of all ranks."""
         return Levels(self.places)
 
     @property
     def log_size(self):
-        """How long the log of the cluster's processes is by now, in bytes."""
+        """The current size of the log of the cluster's processes, in bytes."""
         return self._processes.log.size if self.started else 0
 
     def log_since(self, size):
@@ -124,10 +226,10 @@ class Cluster:
         return self._processes.log.since(size) if self.started else ""
 
     def start(self):
-        """Bring the ranks up and make this the active cluster; a running one stays as it is.
+        """Start the ranks, unless they are running, and make this the active cluster; return self.
 
-        Raises ClusterError with the end of the log where that fails, SetupError where there is no
-        Open MPI, or where hosts cannot be emulated.
+        Raises ClusterError with the end of the log if that fails, SetupError if there is no
+        Open MPI or hosts cannot be emulated.
         """
         global _active
         if self.running:
@@ -135,7 +237,8 @@ class Cluster:
         if _active is not None:
             _active.stop()
         self.stop()
-        # Hosts that come with the cluster have a guardian of their own (mpilab/emulated/keeper.py).
+        # Hosts that start with the cluster have their own supervisor
+        # (mpilab/hosts/emulated/keeper.py).
         self._location.begin()
         try:
             self._processes = Processes(self.n, self._location)
@@ -149,7 +252,7 @@ class Cluster:
         return self
 
     def stop(self):
-        """End every process of the cluster and remove its files; a stopped one stays as it is."""
+        """End every process of the cluster and remove its files; do nothing if it is stopped."""
         global _active
         if not self.started:
             return
@@ -164,7 +267,7 @@ class Cluster:
             self._location.end()
 
     def restart(self):
-        """Bring up new ranks after a crash or a hang; what the old ones held in memory is gone."""
+        """Start new ranks after a crash or a hang; the old ranks' memory is lost. Returns self."""
         if self.started:
             self._processes.take_events()
         if not self.started or self._processes.orphaned or not self._location.is_there:
@@ -177,13 +280,14 @@ class Cluster:
         """Call `function(*args, **kwargs)` on `ranks` (default: all); a list of their results.
 
         The list is in the order of `ranks`. While the ranks work, `poll()` is called every 50 ms;
-        what it raises ends the wait, with the ranks still at work: restart the cluster then.
+        an exception from it ends the wait but not the ranks' work: then restart the cluster.
 
         Raises
-          EngineDied    at once when a rank ends instead of returning; `ranks` names which.
+          EngineDied    at once when a rank ends instead of returning; `ranks` lists the ranks that
+                        ended.
           ClusterError  with the traceback of the first rank on which the function raised (at most
-                        a second after it did, even if others never return); a rank that is still
-                        in a former call; a cluster that isn't running.
+                        a second after it did, even if others never return); if a rank is still
+                        in an earlier call; if the cluster is not running.
           TimeoutError  after `timeout` seconds, naming the ranks that have not answered.
         """
         ranks = self._checked(ranks)
@@ -201,7 +305,7 @@ class Cluster:
     # Waiting for ranks
 
     def _checked(self, ranks):
-        """`ranks` as a list; raises where a rank doesn't exist or can't take a call."""
+        """`ranks` as a list; raises if a rank does not exist or cannot take a call."""
         if not self.started:
             raise ClusterError(
                 f"the cluster of {self.n} ranks is not running. Start it: cluster.start()"
@@ -228,7 +332,7 @@ class Cluster:
         }
 
     def _wait(self, results, timeout, poll):
-        """Wait until all of `results` (rank -> AsyncResult) are there; raise as apply() does."""
+        """Wait for all of `results` (rank -> AsyncResult); raises as apply() does."""
         deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
         patience = None
         while True:
@@ -280,10 +384,10 @@ class Cluster:
             try:
                 self._connect()
             except StartTimeOut:
-                # ipyparallel may have missed that they are there (see connection.py).
+                # ipyparallel may have missed the ranks' registration.
                 self._connect()
             self._location.confirm(self._connection.names)
-        except BaseException:  # also an interrupt by the user: never half a cluster
+        except BaseException:  # including an interrupt by the user: leave no partial cluster
             self.stop()
             raise
 

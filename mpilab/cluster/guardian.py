@@ -1,13 +1,13 @@
-"""What makes sure that a cluster leaves nothing behind.
+"""Supervisor that makes sure that a cluster leaves nothing behind.
 
-Every process of a cluster carries the cluster's marker, `MPILAB_CLUSTER=<id>`, in its environment,
-and every file that it makes lies in directories of its own. So a sweep (kill whoever carries the
-marker, then remove the directories) finds everything, also ranks that are stuck in C, daemons that
-detached themselves, and shared memory that nobody closed.
+Every process of a cluster has the cluster's marker, `MPILAB_CLUSTER=<id>`, in its environment, and
+all its files are in directories of its own. So a sweep (kill all processes with the marker, then
+remove the directories) finds everything, including ranks stuck in C code, daemons that detached
+themselves, and shared memory that was not closed.
 
-`Cluster.stop` sweeps. Where it can't, because the process that owns the cluster was killed, the
-guardian does: this file run as a program in a session of its own, which waits for the owner to
-end or to let it go. It imports only the standard library and starts in some 20 ms.
+`Cluster.stop` sweeps. If it cannot, because the process that owns the cluster was killed, the
+guardian does: this file, run as a program in its own session, waits until the owner ends or
+releases it. It imports only the standard library and starts in some 20 ms.
 """
 
 import os
@@ -18,15 +18,15 @@ import sys
 import time
 
 MARKER = "MPILAB_CLUSTER"
-PATIENCE = 5.0  # seconds that a killed process may take to disappear
+PATIENCE = 5.0  # seconds for a killed process to disappear
 LET_GO = b"."
 
 
 class Guardian:
-    """The owner's side: starts the guardian of the cluster `identity` and lets it go."""
+    """The owner's side: starts and releases the guardian of the cluster `identity`."""
 
     def __init__(self, identity, directories):
-        # Without site-packages it starts faster; elsewhere than on Linux it needs psutil.
+        # Without site-packages it starts faster; it needs psutil on systems other than Linux.
         isolated = ["-I", "-S"] if sys.platform == "linux" else ["-I"]
         self.process = subprocess.Popen(
             [sys.executable, *isolated, __file__, str(os.getpid()), identity]
@@ -34,13 +34,13 @@ class Guardian:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # neither ^C nor the notebook's interrupt is for it
+            start_new_session=True,  # so that it gets neither ^C nor the notebook's interrupt
             env={},
             cwd="/",
         )
 
     def let_go(self):
-        """End the guardian without a sweep: nothing is left that it would have to guard."""
+        """End the guardian without a sweep, when nothing is left to clean up."""
         try:
             self.process.communicate(LET_GO, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -49,9 +49,9 @@ class Guardian:
 
 
 def sweep(identity, directories=(), spare=()):
-    """Kill every process of the cluster `identity` but those in `spare`; remove `directories`.
+    """Kill every process of the cluster `identity` except those in `spare`; remove `directories`.
 
-    Returns the process ids that are still there after PATIENCE seconds (in an uninterruptible
+    Returns the IDs of processes that are still there after PATIENCE seconds (in an uninterruptible
     system call), normally none.
     """
     left = kill(identity, spare)
@@ -64,12 +64,12 @@ def sweep(identity, directories=(), spare=()):
 
 
 def kill(identity, spare=()):
-    """SIGKILL every process that carries the marker, until none is left; return who is left."""
+    """SIGKILL every process with the marker until none is left; return the IDs of any survivors."""
     give_up = time.monotonic() + PATIENCE
     empty_scans = 0
     while True:
         left = [process for process in marked(identity) if process not in spare]
-        # A process in the middle of exec shows no environment for an instant: look twice.
+        # During exec a process has no environment for an instant: scan twice.
         empty_scans = 0 if left else empty_scans + 1
         if empty_scans == 2 or time.monotonic() > give_up:
             return left
@@ -79,15 +79,15 @@ def kill(identity, spare=()):
             except ProcessLookupError:
                 continue
         if left:
-            # The end of a process that is nobody's child here can't be awaited.
+            # They are not our children, so we cannot wait for them.
             time.sleep(0.01)
 
 
 def marked(identity):
-    """The ids of the processes whose environment carries `MPILAB_CLUSTER=identity`.
+    """The IDs of the processes with `MPILAB_CLUSTER=identity` in their environment.
 
-    Processes that have ended but were not waited for have no environment and don't count; those
-    of other users can't be read and can't be ours.
+    Zombies have no environment and do not count; processes of other users are unreadable and
+    cannot be ours.
     """
     if not sys.platform.startswith("linux"):
         import psutil
@@ -104,16 +104,16 @@ def marked(identity):
             with open(f"/proc/{name}/environ", "rb") as environment:
                 if needle in environment.read().split(b"\0"):
                     found.append(int(name))
-        except OSError:  # it ended meanwhile, or is another user's
+        except OSError:  # it has just ended, or belongs to another user
             continue
     return found
 
 
 def wait_for_the_end(owner):
-    """Wait until `owner` lets us go (returns True) or has ended (returns False).
+    """Wait until `owner` releases us (return True) or has ended (return False).
 
-    The end of the pipe alone is no proof that the owner lives: a process that it forked may hold
-    the other end. So the owner itself is watched too.
+    The pipe alone is not enough: a child of the owner may hold its other end. So the owner itself
+    is watched too.
     """
     watched = [0]
     seconds = 0.5
@@ -123,7 +123,7 @@ def wait_for_the_end(owner):
             seconds = None
         except ProcessLookupError:
             return False
-        except OSError:  # a kernel or a sandbox without pidfd: look every half a second
+        except OSError:  # a kernel or a sandbox without pidfd: check every half second
             watched = [0]
     while os.getppid() == owner:
         ready = select.select(watched, [], [], seconds)[0]
@@ -135,7 +135,7 @@ def wait_for_the_end(owner):
 
 
 def main(owner, identity, *directories):
-    """Wait for the end of process `owner`; unless it lets us go, sweep."""
+    """Wait for the end of process `owner`; sweep unless it releases us."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     if not wait_for_the_end(int(owner)):

@@ -1,8 +1,7 @@
 """Where the processes of a cluster run: on this machine, on emulated hosts, or in a Slurm job.
 
-A location says how a command is started there, with which environment, how mpirun is told where
-the ranks go, and where the ranks have their shared memory. It can be begun and ended; what it
-begins, it ends.
+A location provides the command line and environment of a program there, mpirun's options for the
+placement of ranks, and the shared memory of the ranks. end() ends what begin() has started.
 """
 
 import operator
@@ -11,10 +10,11 @@ import socket
 import tempfile
 from pathlib import Path
 
-from mpilab import allocation, openmpi
 from mpilab.errors import ClusterError, InputError, SetupError
-from mpilab.orders import text_of
-from mpilab.places import Levels, Place
+from mpilab.hosts import slurm
+from mpilab.hosts.orders import text_of
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels import openmpi
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -22,10 +22,10 @@ SHARED_MEMORY = Path("/dev/shm")
 def locate(n, hosts, order, seed):
     """(number of ranks, location) from the arguments of mpilab.Cluster. Raises InputError."""
     n = None if n is None else _number_of_ranks(n)
-    if hosts == allocation.SLURM:
-        hosts = allocation.Allocation()
+    if hosts == slurm.SLURM:
+        hosts = slurm.Allocation()
     elif hosts is None:
-        hosts = allocation.wished()
+        hosts = slurm.wished()
     if hosts is None:
         if order != "seq":
             raise InputError(
@@ -34,13 +34,13 @@ def locate(n, hosts, order, seed):
             )
         n = n or 4
         return n, ThisMachine(n)
-    from mpilab import descriptions, emulated, orders
+    from mpilab.hosts import description, emulated, orders
 
     if isinstance(hosts, str | os.PathLike):
-        hosts = descriptions.read(hosts)
-    if isinstance(hosts, descriptions.Description):
+        hosts = description.read(hosts)
+    if isinstance(hosts, description.Description):
         hosts = emulated.EmulatedHosts(hosts)
-    if isinstance(order, str) and isinstance(hosts, allocation.Allocation):
+    if isinstance(order, str) and isinstance(hosts, slurm.Allocation):
         names = hosts.order(order, n, seed)
     elif isinstance(order, str):
         ranks = n or hosts.description.slots
@@ -56,26 +56,26 @@ def locate(n, hosts, order, seed):
 
 
 def hosts_of(cluster):
-    """The hosts of a cluster, for a `with` block: EmulatedHosts that come and go with it, from a
-    Description or the name of one, or for "slurm" the Allocation of the job that this runs in.
+    """The hosts for a `with` block: EmulatedHosts that exist for the block, from a Description or
+    the name of one; for "slurm", the Allocation of the current job.
 
     Raises SetupError outside of a job, InputError for a description that cannot be read.
     """
-    if cluster == allocation.SLURM:
-        return allocation.Allocation()
-    from mpilab.emulated import EmulatedHosts
+    if cluster == slurm.SLURM:
+        return slurm.Allocation()
+    from mpilab.hosts.emulated import EmulatedHosts
 
     return EmulatedHosts(cluster)
 
 
 def placed(hosts, names, order=""):
     """The location of ranks on EmulatedHosts or on the nodes of an Allocation; see OnHosts."""
-    kind = InAllocation if isinstance(hosts, allocation.Allocation) else OnHosts
+    kind = InAllocation if isinstance(hosts, slurm.Allocation) else OnHosts
     return kind(hosts, names, order)
 
 
 class ThisMachine:
-    """All `ranks` side by side on this machine."""
+    """All `ranks` on this machine."""
 
     on_hosts = is_spread = is_remote = False
     is_there = True
@@ -84,51 +84,52 @@ class ThisMachine:
 
     def __init__(self, ranks):
         self.names = (socket.gethostname(),) * ranks
-        # An own name may be one that no hostfile would take.
+        # "-", since this machine's own name may be invalid in a hostfile.
         self.places = (Place("-"),) * ranks
 
     @property
     def folder(self):
-        """Where files go that all ranks see, and this process too: a Path."""
+        """Path for files that all ranks and this process can access."""
         return Path(tempfile.gettempdir())
 
     def begin(self):
-        """Nothing has to be there first."""
+        """Do nothing: this machine is ready."""
 
     def confirm(self, names):
-        """The ranks are on the hosts `names`, whatever this machine is called."""
+        """Accept any host names: this machine's own name does not matter."""
 
     def end(self):
-        """Nothing is left."""
+        """Do nothing: there is nothing to end."""
 
     def command(self, argv):
-        """The command line that runs `argv` there."""
+        """The command line that runs `argv` at this location."""
         return argv
 
     def environment(self, ranks, **more):
-        """The environment of the programs that run there, with `more` (openmpi.environment)."""
+        """The environment of programs at this location, with `more` (openmpi.environment)."""
         return openmpi.environment(ranks, **more)
 
     def mpirun(self, ranks):
-        """mpirun with what it has to know about the hosts, and the number of ranks."""
+        """The mpirun command with options for the hosts and the number of ranks."""
         return [openmpi.tool("mpirun"), "-n", str(ranks)]
 
     def shared_memory(self, name):
-        """What the directory `name` in the shared memory of each host is called here: [Path]."""
+        """Paths, on this machine, of the directory `name` in each host's shared memory."""
         return [SHARED_MEMORY / name] if os.access(SHARED_MEMORY, os.W_OK) else []
 
     def process_here(self, process):
-        """The process id here of what calls itself `process` there; None where it has ended."""
+        """The process ID here of `process` at this location; None if it has ended."""
         return process
 
 
 class OnHosts:
     """The ranks on emulated hosts: rank i on the host `names[i]`.
 
-    hosts   mpilab.emulated.EmulatedHosts; where they are not up, they come and go with the cluster.
-    order   what the order of the names is called.
+    hosts   mpilab.hosts.emulated.EmulatedHosts; if they are not up, they start and end with the
+            cluster.
+    order   the name of the rank order.
 
-    Raises InputError for a name that is none of the hosts'.
+    Raises InputError for a name that is not one of the hosts.
     """
 
     on_hosts = is_spread = True
@@ -148,11 +149,11 @@ class OnHosts:
 
     @property
     def folder(self):
-        """The hosts' directory: each of them sees it, wherever TMPDIR points; it goes with them."""
+        """The hosts' directory, visible on all, whatever TMPDIR is; removed with the hosts."""
         return self.hosts.directory
 
     def begin(self):
-        """Bring the hosts up, unless they are. Raises SetupError where this machine cannot."""
+        """Bring the hosts up, unless they are. Raises SetupError if this machine cannot."""
         if self.hosts.running:
             return
         try:
@@ -166,11 +167,11 @@ class OnHosts:
 
     @property
     def is_there(self):
-        """Can ranks be started: are the hosts up?"""
+        """True if the hosts are up, so that ranks can be started."""
         return self.hosts.running
 
     def confirm(self, names):
-        """Raise ClusterError if the ranks are on other hosts (`names`) than they were told to."""
+        """Raise ClusterError if the ranks are on other hosts (`names`) than requested."""
         for rank, (found, ordered) in enumerate(zip(names, self.names, strict=True)):
             if found != ordered:
                 raise ClusterError(
@@ -189,32 +190,32 @@ class OnHosts:
         return self.hosts.command(argv)
 
     def environment(self, ranks, **more):
-        """The environment of the programs that run there, with `more` (openmpi.environment)."""
+        """The environment of programs at this location, with `more` (openmpi.environment)."""
         return self.hosts.environment(ranks, **more)
 
     def mpirun(self, ranks):
-        """mpirun with one line of a hostfile for each rank."""
+        """The mpirun command with a hostfile of one line per rank."""
         hostfile = self.hosts.hostfile(self.names)
         return [openmpi.tool("mpirun"), "-n", str(ranks), "--hostfile", str(hostfile),
                 "--map-by", "seq"]  # fmt: skip
 
     def shared_memory(self, name):
-        """Every host has a /dev/shm of its own, which is reached through one of its processes."""
+        """Paths of each host's own /dev/shm, by way of one of its processes."""
         roots = [Path(f"/proc/{self.hosts.process(host)}/root") for host in self.hosts.names]
         return [root / SHARED_MEMORY.relative_to("/") / name for root in roots]
 
     def process_here(self, process):
-        """The hosts count processes from 1 on; here they have other numbers."""
+        """The process ID here: the hosts have their own PID namespace."""
         return self.hosts.host_pid(process)
 
 
 class InAllocation:
     """The ranks on the nodes of a Slurm job: rank i on the node `names[i]`.
 
-    hosts   mpilab.allocation.Allocation.
+    hosts   mpilab.hosts.slurm.Allocation.
 
-    Processes and shared memory of the other nodes are out of our reach: what runs there ends when
-    our mpirun or srun does, or with the job.
+    We cannot reach processes and shared memory on other nodes: what runs there ends with our mpirun
+    or srun, or with the job.
     """
 
     on_hosts = False
@@ -236,14 +237,14 @@ class InAllocation:
 
     @property
     def address(self):
-        """Where the other nodes reach this one."""
+        """The address or name by which other nodes reach this one."""
         return self.hosts.address
 
     def begin(self):
-        """The nodes are there already."""
+        """Do nothing: the nodes are allocated already."""
 
     def confirm(self, names):
-        """Raise ClusterError if the ranks are on other nodes (`names`) than they were told to."""
+        """Raise ClusterError if the ranks are on other nodes (`names`) than requested."""
         found = [self.hosts.place(name).node for name in names]
         if found != list(self.names):
             raise ClusterError(
@@ -252,35 +253,35 @@ class InAllocation:
             )
 
     def end(self):
-        """The nodes are Slurm's."""
+        """Do nothing: the nodes belong to Slurm."""
 
     def command(self, argv):
-        """See ThisMachine: what is not a rank runs here, on the node of the batch script."""
+        """`argv` itself: programs other than ranks run here, on the node of the batch script."""
         return argv
 
     def environment(self, ranks, **more):
-        """The environment of the programs that run there, with `more` (openmpi.environment)."""
+        """The environment of programs at this location, with `more` (openmpi.environment)."""
         return self.hosts.environment(self.names, **more)
 
     def mpirun(self, ranks):
-        """What starts the ranks: mpirun, or srun."""
+        """The command that starts the ranks: mpirun, or srun."""
         return self.hosts.command(self.names[:ranks])
 
     def shared_memory(self, name):
-        """None that we could tidy up everywhere."""
+        """Empty: we could not clean it up on every node."""
         return []
 
     def process_here(self, process):
-        """Only the nursery is asked for, which is here."""
+        """`process` itself: only asked for the nursery, which runs here."""
         return process
 
     def places_seen(self, names):
-        """The Place of each rank, from the names of the nodes that the ranks themselves saw."""
+        """The Place of each rank, from the node names that the ranks report."""
         return tuple(map(self.hosts.place, names))
 
 
 def _number_of_ranks(n):
-    """`n` as an int; raises InputError where it isn't a whole number from 1."""
+    """`n` as an int; InputError unless it is an integer of 1 or more."""
     try:
         number = 0 if isinstance(n, bool) else operator.index(n)
     except TypeError:

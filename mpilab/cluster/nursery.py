@@ -1,22 +1,22 @@
-"""The nursery: one process that has imported everything, from which the engines are forked.
+"""The nursery: a forkserver that has imported everything and forks the engines.
 
-Importing ipyparallel's engine, IPython and mpi4py costs each interpreter more than everything else
-that happens while a cluster starts. So one interpreter does it once, and every engine, and the
-controller, is a fork of it. mpirun starts a tiny process for each rank (`rank.py`) that asks here
-for an engine and hands over the environment of its rank; to MPI it makes no difference who called
-fork. A restart after a crash or a hang needs no imports at all.
+Importing ipyparallel's engine, IPython and mpi4py takes each interpreter longer than all other
+steps of a cluster's start. So one interpreter does it once, and the controller and every engine are
+forks of it. For each rank, mpirun starts a tiny process (`rank.py`) that requests an engine and
+hands over the environment of its rank; MPI does not depend on who called fork. A restart after a
+crash or a hang needs no imports at all.
 
-On emulated hosts the nursery runs on the first one, and an engine moves to the host of the process
-that asked for it before it does anything else: so one process has imported everything there, too.
+On emulated hosts the nursery runs on the first host. Before anything else, an engine moves to the
+host of the process that requested it, so one process is enough for the imports of all hosts.
 
-The nursery is also who knows first and best how an engine ended: it is the parent.
+As the parent, the nursery also reports how each engine ended.
 
-Where fork without exec isn't safe (macOS; or with MPILAB_FORK=0), engines and controller are
-started the ordinary way, with the same protocol; they then take the time of their imports.
+If fork without exec is not safe (on macOS, or with MPILAB_FORK=0), engines and controller are
+started as new interpreters, with the same protocol and the time for their own imports.
 
-Protocol, JSON lines: the cluster orders a controller, the nursery reports
-    {"event": "nursery", "process": …}                       its process id, as it knows it itself
-    {"event": "controller"}                                  the controller takes connections
+Protocol, JSON lines: the cluster requests a controller, the nursery reports
+    {"event": "nursery", "process": …}                       its process ID in its own namespace
+    {"event": "controller"}                                  the controller accepts connections
     {"event": "ended", "who": …, "status": …, "killed": …}   a rank (number) or "controller" ended
 status is an exit code, or minus the number of a signal.
 """
@@ -36,9 +36,9 @@ import time
 
 from mpilab.cluster.roles import FORK, ROLES, preload_engine, report
 
-# Seconds between the end of an engine and mpirun's being told, which then ends all others: ranks
-# that are about to crash of the same mistake get the time to do so, and are reported too. Where all
-# engines have ended, nobody waits. On a busy machine, 0.1 s was too short now and then.
+# Seconds between the end of an engine and the report to mpirun, which then ends all others: ranks
+# with the same error can crash by themselves, and are reported too. There is no delay if all
+# engines have ended. On a busy machine, 0.1 s was sometimes too short.
 GRACE = 0.5
 
 BOOTSTRAP = (
@@ -48,16 +48,16 @@ BOOTSTRAP = (
 
 
 def command(**arguments):
-    """The command line of a nursery process (or of one engine or controller, where not forked).
+    """The command line of a nursery process (or of one engine or controller, without fork).
 
-    sys.path goes along, so that whatever can be imported by the owner can be imported by a rank.
+    It includes sys.path, so that ranks can import whatever the owner can.
     """
     path = [os.path.abspath(entry) for entry in sys.path]
     return [sys.executable, "-c", BOOTSTRAP, json.dumps(path), json.dumps(arguments)]
 
 
 def main(arguments):
-    """Be a nursery, or the engine or controller that `arguments` describe."""
+    """Run as a nursery, or as the engine or controller that `arguments` describe."""
     if "role" in arguments:
         ROLES[arguments["role"]](arguments)
         return
@@ -67,10 +67,10 @@ def main(arguments):
 
 
 class Nursery:
-    """Waits for orders (file descriptor `orders`) and for ranks (listening socket `ranks`).
+    """Handles orders (file descriptor `orders`) and requests of ranks (listening socket `ranks`).
 
     on_hosts     the ranks are on emulated hosts.
-    has_engines  engines are born here; else on the nodes of a Slurm job, without us.
+    has_engines  fork the engines here; otherwise they start on the nodes of a Slurm job.
     """
 
     def __init__(self, orders, ranks, on_hosts, has_engines=True):
@@ -79,12 +79,12 @@ class Nursery:
         self.order_lines = self.orders.makefile()
         self.ranks = socket.socket(fileno=ranks)
         self.children = {}  # process id -> (who, launch, connection of the rank or None)
-        self.doomed = set()  # process ids that we killed ourselves
-        self.fates = collections.deque()  # (when to tell, connection, status)
+        self.doomed = set()  # process IDs that we have killed
+        self.fates = collections.deque()  # (time of the report, connection, status)
         self.gate = None
 
     def run(self):
-        """Serve until the cluster hangs up; in a forked child, return what the child is to do."""
+        """Serve until the cluster hangs up; in a forked child, return the function it must run."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         wake, self.waker = socket.socketpair()
         wake.setblocking(False)
@@ -96,14 +96,14 @@ class Nursery:
         report(self.orders, event="nursery", process=os.getpid())
         if FORK:
             import ipyparallel.controller.app  # noqa: F401
-        # The first order is a controller, which starts up while the engines' imports go on.
+        # The first order is a controller, which starts while the engines' modules are imported.
         child = self.take_order()
         if child or self.gate is None:
             return child
         if FORK and self.has_engines:
             preload_engine()
             if self.on_hosts:
-                importlib.import_module("mpilab.emulated.namespaces")
+                importlib.import_module("mpilab.hosts.emulated.namespaces")
         gc.freeze()
         self.selector = selectors.DefaultSelector()
         for source, answer in (
@@ -112,7 +112,7 @@ class Nursery:
             (wake, self.take_ends),
         ):
             self.selector.register(source, selectors.EVENT_READ, answer)
-        self.take_ends()  # a controller that has ended already
+        self.take_ends()  # the controller may have ended already
         while True:
             for key, _ in self.selector.select(self.tell_fates()):
                 child = key.data()
@@ -120,7 +120,7 @@ class Nursery:
                     return child or None
 
     def take_order(self):
-        """Start a controller; kill the one before and all engines. Hang up at end of file."""
+        """Kill all children, then start a controller; at end of file, stop."""
         line = self.order_lines.readline()
         self.kill(list(self.children))
         if not line:
@@ -137,13 +137,13 @@ class Nursery:
         return child
 
     def take_rank(self):
-        """A process of mpirun asks for its engine."""
+        """Start the engine that a process of mpirun requests."""
         connection, _ = self.ranks.accept()
         connection.settimeout(10)
         stream = connection.makefile("rb")
         size = int.from_bytes(stream.read(4), "big")
         request = stream.read(size)
-        if not size or len(request) < size:  # it was killed while it asked
+        if not size or len(request) < size:  # it was killed during the request
             connection.close()
             return None
         order = json.loads(request) | {"gate": self.gate, "on_hosts": self.on_hosts}
@@ -152,7 +152,7 @@ class Nursery:
         return self.bear("engine", order, who, launch, connection)
 
     def bear(self, role, order, who, launch, connection=None):
-        """Fork (or start) a child; in the child, return what it has to do."""
+        """Fork (or start) a child; in the child, return the function that it must run."""
         kept = {order["gate"], order.get("reports")} - {None}
         if not FORK:
             environment = order.pop("environment")  # too long for a command line
@@ -173,9 +173,9 @@ class Nursery:
         return None
 
     def forget_everything(self, kept):
-        """In a forked child: give back what belongs to the nursery, but the descriptors `kept`.
+        """In a forked child: close the nursery's files, except for the descriptors `kept`.
 
-        A connection left open here would hide the end of a process at its other end.
+        An open copy of a connection would hide the end of the process at its other end.
         """
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -196,7 +196,7 @@ class Nursery:
         gc.enable()
 
     def lose_rank(self, pid, connection):
-        """mpirun has ended a rank's process: its engine has to end too."""
+        """Kill the engine of a rank whose process mpirun has ended."""
         if pid in self.children:
             self.selector.unregister(connection)
             self.kill([pid])
@@ -205,11 +205,11 @@ class Nursery:
         """SIGKILL children of ours; their end is reported as 'killed'."""
         for pid in pids:
             self.doomed.add(pid)
-            os.kill(pid, signal.SIGKILL)  # not waited for yet, so the number is still its own
+            os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
 
     def take_ends(self):
         """Report the children that have ended."""
-        with contextlib.suppress(BlockingIOError):  # until all former wake-up calls are read
+        with contextlib.suppress(BlockingIOError):  # until all pending wake-ups are read
             while self.wake.recv(4096):
                 continue
         while self.children:
@@ -227,13 +227,14 @@ class Nursery:
             report(self.orders, event="ended", who=who, launch=launch, status=status, killed=killed)
 
     def tell_fates(self):
-        """Tell the ranks' processes of engines that ended GRACE ago; return seconds to the next."""
+        """Report engines that ended GRACE ago to their ranks' processes; return the seconds until
+        the next report."""
         engine_left = any(connection is not None for _, _, connection in self.children.values())
         while self.fates:
             when, connection, status = self.fates[0]
             if engine_left and when > time.monotonic():
                 return when - time.monotonic()
             self.fates.popleft()
-            with connection, contextlib.suppress(OSError):  # it may have ended by itself
+            with connection, contextlib.suppress(OSError):  # the rank's process may have ended
                 connection.sendall(f"{status}\n".encode())
         return None

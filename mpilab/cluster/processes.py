@@ -1,18 +1,20 @@
-"""The processes of a cluster: started together, watched, and ended together.
+"""The processes of a cluster: start them together, watch them, and end them together.
 
-They are a *nursery* (the parent of the controller and of all engines, see nursery.py), mpirun with
-one small process a rank (rank.py), and a *guardian* that outlives us if need be (guardian.py). They
-share a private directory, whose socket files take the place of ports, so no port can be taken; and
-a marker in their environment, by which whatever is left is found.
+They are a *nursery* (a forkserver, the parent of the controller and of all engines, see
+nursery.py), mpirun with one small process per rank (rank.py), and a *guardian* (guardian.py), which
+cleans up if we are killed. They share a private directory, whose socket files replace ports, so
+that no port can be in use already, and a marker in their environment, by which leftover processes
+are found.
 
-On the nodes of a Slurm job (`location.is_remote`) the nursery has the controller only, which
-listens on a port: mpirun, or srun, starts each engine with a parent of its own, which leaves word
-of how it ended (roles.engine_elsewhere).
+On the nodes of a Slurm job (`location.is_remote`) the nursery has only the controller, which
+listens on a port. mpirun, or srun, starts each engine with its own parent, which records how the
+engine ended (roles.engine_elsewhere).
 """
 
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -22,41 +24,168 @@ from pathlib import Path
 
 import psutil
 
-from mpilab import openmpi
-from mpilab.cluster import guardian, nursery, roles, words
+from mpilab.cluster import guardian, nursery, roles
 from mpilab.cluster.location import SHARED_MEMORY
-from mpilab.cluster.log import Log
 from mpilab.errors import ClusterError
-from mpilab.programs import end_family
+from mpilab.kernels import openmpi
+from mpilab.util.processes import end_family
+
+# Time until a cluster is ready, compared with a lower bound.
+#
+# The *floor* is mpirun of one interpreter per rank that only imports what an engine needs. A
+# cluster whose engines do their own imports cannot be faster.
+
+READY = """
+import os, time
+from mpilab.cluster.engines import Cluster
+begin = time.perf_counter()
+with Cluster({n}) as cluster:
+    cluster.apply(os.getpid)
+    print("ready", time.perf_counter() - begin)
+"""
+
+FLOOR = "import ipyparallel.engine.app, mpi4py.MPI"
+
+
+def measure_ready(n=4, repeats=3):
+    """Measure start and floor alternately, so that both see the same load of the machine.
+
+    Each start uses a new interpreter: from `Cluster(n).start()` to the first result of a call on
+    all ranks. Returns `repeats` pairs (seconds until ready, seconds of the floor). Raises
+    ClusterError if a run fails.
+    """
+    return [(_ready(n), _floor(n)) for _ in range(repeats)]
+
+
+def _ready(n):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    run = subprocess.run(
+        [sys.executable, "-c", READY.format(n=n)], env=environment, capture_output=True, text=True
+    )
+    _check(run, f"starting a cluster of {n} ranks")
+    return float(run.stdout.split()[-1])
+
+
+def _floor(n):
+    command = [openmpi.tool("mpirun"), "-n", str(n), sys.executable, "-c", FLOOR]
+    begin = time.perf_counter()
+    run = subprocess.run(command, env=openmpi.environment(n), capture_output=True, text=True)
+    seconds = time.perf_counter() - begin
+    _check(run, f"mpirun of {n} interpreters")
+    return seconds
+
+
+def _check(run, what):
+    if run.returncode:
+        raise ClusterError(
+            f"{what} failed with exit code {run.returncode}, so there is nothing to measure. "
+            f"It said:\n{run.stderr[-2000:]}"
+        )
+
+
+# The log of a cluster: the output of its processes, and of what runs on the ranks.
+
+TAIL_BYTES = 1 << 16
+
+# What ipyparallel 9.2 logs at every start: about ipykernel 7's greeting, about missing encryption
+# (the sockets are files in a directory that only their owner can enter) or, with encryption, about
+# signatures, which encryption makes unnecessary.
+NOISE = ("Monitor message without topic", "Not using CurveZMQ security", "debugpy_stream undefined",
+         "Message signing is disabled", "heartbeat::")  # fmt: skip
+
+
+class Log:
+    """A log file at `path`: processes write to it (pass it to subprocess.Popen), and we read it."""
+
+    def __init__(self, path):
+        self._file = open(path, "w+b", buffering=0)
+        self.fileno, self.close = self._file.fileno, self._file.close
+
+    @property
+    def size(self):
+        """The current size in bytes."""
+        return os.fstat(self.fileno()).st_size
+
+    def since(self, begin):
+        """What was printed since size `begin`, without noise; at most the last TAIL_BYTES."""
+        size = self.size
+        begin = max(begin, size - TAIL_BYTES)
+        lines = os.pread(self.fileno(), size - begin, begin).decode(errors="replace")
+        kept = [line for line in lines.splitlines() if not any(noise in line for noise in NOISE)]
+        return "\n".join(kept)
+
+    def tail(self, lines=15):
+        """The last lines."""
+        return "\n".join(self.since(0).splitlines()[-lines:]) or "(empty)"
+
+
+# Messages about ranks.
+
+
+def names(ranks):
+    """[1] -> 'rank 1 is', [0, 2, 3] -> 'ranks 0, 2 and 3 are'."""
+    *first, last = map(str, ranks)
+    return f"ranks {', '.join(first)} and {last} are" if first else f"rank {last} is"
+
+
+def rank_error(rank, error, late):
+    """ClusterError for an exception on `rank`, while the ranks `late` have not returned."""
+    name = getattr(error, "ename", type(error).__name__)
+    value = getattr(error, "evalue", error)
+    message = f"rank {rank} raised {name}: {value}"
+    if late:
+        message += f"\n{names(late)} still at work, perhaps waiting for it: see cluster.restart()"
+    traceback = getattr(error, "traceback", None)
+    if traceback:
+        message += f"\nOn rank {rank}:\n{traceback}"
+    failure = ClusterError(message)
+    failure.__cause__ = error
+    return failure
+
+
+def fate(status):
+    """The meaning of an exit code, or minus a signal's number: 'died of SIGKILL (Killed)'."""
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        return f"died of {signal.Signals(-status).name} ({signal.strsignal(-status)})"
+    except ValueError:  # a real-time signal has no name
+        return f"died of signal {-status}"
+
+
+def describe(deaths):
+    """{1: -11} -> 'rank 1 died of SIGSEGV (Segmentation fault)'."""
+    return "; ".join(f"rank {rank} {fate(deaths[rank])}" for rank in sorted(deaths))
+
 
 HEARTBEAT = 100  # ms; an engine is registered after one to two beats
-# The exit code (MPI_ERR_UNKNOWN) of a rank whose connection to one on another host broke: Open MPI
-# ends it, mostly because that other rank has died.
+# The exit code (MPI_ERR_UNKNOWN) with which Open MPI ends a rank that has lost its connection to a
+# rank on another host, usually because that rank died.
 LOST_A_PEER = 14
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
-CONTROLLER_S = 120.0  # of a controller that engines elsewhere wait for
+CONTROLLER_S = 120.0  # for the controller to start before engines on other nodes do
 
 
 class Processes:
     """Nursery, controller, mpirun, engines and guardian of a cluster of `n` ranks.
 
-    location   where they run (location.py); it has begun.
+    location   where they run (location.py); begin() has been called.
 
     launch() starts controller and engines, and again after a crash or a hang; end() leaves nothing.
 
     ended             rank -> exit code, or minus the signal's number, of ranks that have ended
-    lost              what else broke down, in words; empty while all is well
-    orphaned          the nursery is gone: there won't be another launch
-    controller_is_up  the connection files are there
-    log               a Log of what all of them print
+    lost              any other failure, in words; empty if there is none
+    orphaned          the nursery has ended, so another launch is impossible
+    controller_is_up  the connection files exist
+    log               a Log of the output of all of them
 
-    Raises ClusterError where there is no place for the cluster's files, SetupError without mpirun.
+    Raises ClusterError if there is no place for the cluster's files, SetupError without mpirun.
     """
 
     def __init__(self, n, location):
         self.n = n
         self.location = location
-        openmpi.tool("mpirun")  # raises where there is none, before anything is started
+        openmpi.tool("mpirun")  # raises if there is none, before anything is started
         self.identity = uuid.uuid4().hex
         self.launches = 0
         self.ended, self.lost, self.controller_is_up = {}, "", False
@@ -67,7 +196,7 @@ class Processes:
         if not location.is_remote and len(path) > LONGEST_SOCKET_PATH:
             base = Path("/tmp")
         self.directories = [base / name, *self.location.shared_memory(name)]
-        # The guardian comes first: from here on nothing can be left behind.
+        # Start the guardian first: from here on it cleans up whatever happens.
         self.guardian = guardian.Guardian(self.identity, self.directories)
         self.events, orders = socket.socketpair()
         self.partial = b""
@@ -88,7 +217,7 @@ class Processes:
         for directory in self.directories:
             directory.mkdir(mode=0o700)
         self.log = Log(self.directories[0] / "log")
-        # Where no rank will ask, nobody need know its name; a shared disk may take no sockets.
+        # Without engines no rank connects, and a shared disk may not support sockets.
         ranks.bind("" if self.location.is_remote else str(self.directories[0] / "ranks"))
         ranks.listen(self.n)
         self.nursery = self._start(
@@ -103,7 +232,7 @@ class Processes:
         )
 
     def _start(self, command, environment, **more):
-        """Start a process that writes to the cluster's log, out of reach of ^C."""
+        """Start a process that writes to the cluster's log and does not get ^C."""
         return subprocess.Popen(
             self.location.command(command),
             env=environment,
@@ -117,57 +246,57 @@ class Processes:
     def _environment(self, **more):
         """The environment of the cluster's processes."""
         environment = self.location.environment(self.n)
-        # A rank is one core's work; numpy's threads would only fight with the other ranks.
+        # Each rank uses one core; numpy's threads would only compete with the other ranks.
         environment.setdefault("OPENBLAS_NUM_THREADS", "1")
         environment[guardian.MARKER] = self.identity
         return environment | more
 
     @property
     def places(self):
-        """Where the present controller and ranks have their files, and their shared memory."""
+        """The directories of the current launch: its files, and its shared memory."""
         return [directory / str(self.launches) for directory in self.directories]
 
     def _nursery_and_parents(self):
-        """The nursery's process id, and those of the processes that keep it on its host."""
+        """The IDs of the nursery's process and of the processes that keep it on its host."""
         found = {self.nursery.pid, self.location.process_here(self.nursery_process)}
         for process in found - {None}:
-            with contextlib.suppress(psutil.NoSuchProcess):  # then launch() will find out
+            with contextlib.suppress(psutil.NoSuchProcess):  # launch() will notice
                 found |= {parent.pid for parent in psutil.Process(process).parents()}
         return found
 
     def _temporary(self):
-        """Settings that put mpirun's and Open MPI's own files where a sweep finds them.
+        """Settings that put the files of mpirun and Open MPI where a sweep finds them.
 
-        The engines set TMPDIR back.
+        The engines restore TMPDIR.
         """
-        if self.location.is_remote:  # each node has its own, which Slurm's epilog may tidy up
+        if self.location.is_remote:  # each node has its own, which Slurm's epilog may clean up
             return {}
         if len(self.directories) == 1:
             return {"TMPDIR": str(self.places[0])}
-        # As the ranks see it: on hosts, each has its own.
+        # The path as seen by the ranks: on hosts, each has its own.
         memory = str(SHARED_MEMORY / self.directories[0].name / str(self.launches))
         names = ("OMPI_MCA_btl_sm_backing_directory", "OMPI_MCA_osc_sm_backing_directory")
-        # The daemons of several hosts would share one directory.
+        # Otherwise the daemons of several hosts would share one directory.
         temporary = memory if self.location.on_hosts else str(self.places[0])
         return {"TMPDIR": temporary} | dict.fromkeys(names, memory)
 
     @property
     def deaths(self):
-        """`ended`, without those whose end is but a consequence of another one's."""
+        """`ended`, without ranks that ended only as a consequence of another rank's death."""
         first = {rank: status for rank, status in self.ended.items() if status != LOST_A_PEER}
         return first if first and self.location.is_spread else self.ended
 
     @property
     def alive(self):
-        """True while nothing has ended that is needed."""
+        """True if no process that is needed has ended."""
         self.take_events()
         return not (self.deaths or self.lost)
 
     def launch(self):
-        """Start a controller and the ranks; those of a former launch are killed first."""
+        """Start a controller and the ranks, after killing those of an earlier launch."""
         if self.launches:
             self._end_elsewhere()
-            # The nursery is spared: it holds all imports.
+            # Keep the nursery: it holds all imports.
             guardian.sweep(self.identity, self.places, spare=self._nursery_and_parents())
             if self.mpirun is not None:
                 self.mpirun.wait()
@@ -210,22 +339,24 @@ class Processes:
         )
 
     def _controller_comes(self):
-        """Wait for the connection files: engines elsewhere look for them once. False where the
-        controller does not come up."""
+        """Wait for the connection files, which engines on other nodes read only once.
+
+        Returns False if the controller does not start.
+        """
         deadline = time.monotonic() + CONTROLLER_S
         while not self.controller_is_up and not self.lost and time.monotonic() < deadline:
             self.take_events(deadline - time.monotonic())
         return self.controller_is_up
 
     def _end_elsewhere(self):
-        """Have mpirun, or srun, end the ranks on other nodes: were it killed, srun would not."""
+        """Let mpirun, or srun, end the ranks on other nodes: a killed srun would not."""
         if self.location.is_remote and self.mpirun is not None and self.mpirun.poll() is None:
             end_family(self.mpirun.pid)
 
     def end(self):
         """Kill every process and remove every file of the cluster.
 
-        Raises ClusterError where a process outlives SIGKILL.
+        Raises ClusterError if a process survives SIGKILL.
         """
         self._end_elsewhere()
         left = guardian.sweep(self.identity, self.directories)
@@ -244,8 +375,8 @@ class Processes:
             )
 
     def take_events(self, seconds=0.0):
-        """Read what the nursery reports; wait for it up to `seconds`."""
-        # Looked at first: what it has left for us to read is read below.
+        """Read the nursery's reports; wait for them up to `seconds`."""
+        # Check first: anything that mpirun caused before its end is then read below.
         mpirun_ended = self.mpirun is not None and self.mpirun.poll() is not None
         self.events.settimeout(seconds)
         try:
@@ -256,14 +387,14 @@ class Processes:
         except ConnectionError:
             self.orphaned = True
         except (BlockingIOError, TimeoutError):
-            pass  # no more news
+            pass  # no more reports
         if self.orphaned:
             self.lost = self.lost or "the parent of all engines ended (out of memory?)"
         *lines, self.partial = self.partial.split(b"\n")
         for event in map(json.loads, lines):
             if event["event"] == "nursery":
                 self.nursery_process = event["process"]
-            elif int(event["launch"]) == self.launches:  # else of ranks that a restart has replaced
+            elif int(event["launch"]) == self.launches:  # ignore ranks replaced by a restart
                 self._take(event)
         if self.location.is_remote and self.mpirun is not None:
             self.ended |= roles.ends(self.places[0])
@@ -274,12 +405,12 @@ class Processes:
         if event["event"] == "controller":
             self.controller_is_up = True
         elif event["who"] == "controller":
-            self.lost = f"ipyparallel's controller {words.fate(event['status'])}"
+            self.lost = f"ipyparallel's controller {fate(event['status'])}"
         elif not event["killed"]:
             self.ended[event["who"]] = event["status"]
 
     def collect_deaths(self):
-        """`deaths`, after the time in which others that crash of the same mistake do so too."""
+        """`deaths`, after time for other ranks to crash of the same error."""
         patience = time.monotonic() + nursery.GRACE
         while (left := patience - time.monotonic()) > 0 and len(self.ended) < self.n:
             self.take_events(left)

@@ -1,10 +1,10 @@
-"""What mpirun starts for each rank: asks the nursery for an engine and ends as the engine ends.
+"""The process that mpirun starts for each rank: request an engine, and end as the engine ends.
 
-It is run as a file, with the standard library only, so that it starts in 15 ms. It hands over its
-environment, in which mpirun has put who this rank is, and its process id, which tells the host that
-it runs on (an emulated one is a set of namespaces); and then waits for the engine's fate: the
-exit code, or the number of the signal that ended it, which it then repeats, so that mpirun sees
-what it would have seen had it started the engine itself.
+It runs as a file, with only the standard library, so that it starts in 15 ms. It sends the nursery
+its environment, in which mpirun has put its rank, and its process ID, which identifies its host (an
+emulated host is a set of namespaces). Then it waits for the engine's exit code or the number of the
+signal that ended it, and ends in the same way, so that mpirun sees what it would have seen if it
+had started the engine itself.
 """
 
 import json
@@ -30,7 +30,7 @@ def main(nursery):
 def end_as(status):
     """End with an exit code, or by a signal (minus its number)."""
     if status < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the engine itself has dumped core
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the engine has dumped core already
         if -status not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)

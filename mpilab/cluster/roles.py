@@ -1,6 +1,7 @@
-"""What the nursery's children do: be ipyparallel's controller, or the engine of one rank."""
+"""Roles of the nursery's children: ipyparallel's controller, or the engine of one rank."""
 
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -10,12 +11,50 @@ import time
 
 from mpilab.cluster import rank
 
+# Run one case in an engine, with the C harness loaded into it.
+
+_harness = {}
+_communicators = {}
+
+
+def run_case(line, library, function, directory, harness, ranks):
+    """Run a case (its `line` for the harness) on the first `ranks` ranks of MPI_COMM_WORLD.
+
+    Call it on exactly those ranks. Raises RuntimeError with the harness's message if the case
+    cannot be run.
+    """
+    loaded = _load(harness)
+    if loaded.mpilab_run_case(_communicator(ranks), line.encode(), library.encode(),
+                              function.encode(), directory.encode()):  # fmt: skip
+        raise RuntimeError(loaded.mpilab_harness_error().decode(errors="replace"))
+
+
+def _load(path):
+    if path not in _harness:
+        harness = ctypes.CDLL(path)
+        harness.mpilab_run_case.argtypes = [ctypes.c_void_p] + 4 * [ctypes.c_char_p]
+        harness.mpilab_harness_error.restype = ctypes.c_char_p
+        _harness[path] = harness
+    return _harness[path]
+
+
+def _communicator(ranks):
+    """The MPI handle of the first `ranks` ranks, for C."""
+    from mpi4py import MPI
+
+    if ranks not in _communicators:
+        group = MPI.COMM_WORLD.group.Incl(range(ranks))
+        _communicators[ranks] = MPI.COMM_WORLD.Create_group(group)
+    # An Open MPI handle is a pointer; mpi4py gives the address where it is stored.
+    return ctypes.c_void_p.from_address(MPI._addressof(_communicators[ranks]))
+
+
 FORK = sys.platform.startswith("linux") and os.environ.get("MPILAB_FORK") != "0"
 
 # Names, not real ports: the sockets are files in the cluster's own directory.
 PORTS = range(1, 41)
 
-# The last ones are imported by a kernel when it starts.
+# A Jupyter kernel imports the last ones when it starts.
 PRELOADED = (
     "numpy.random",
     "mpi4py.MPI",
@@ -32,7 +71,7 @@ PRELOADED = (
 
 
 def report(channel, **event):
-    """Send one event to the cluster; where it has hung up, the end of file will end us too."""
+    """Send one event to the cluster; if it has hung up, the end of file will end us too."""
     with contextlib.suppress(OSError):
         channel.sendall(json.dumps(event).encode() + b"\n")
 
@@ -43,8 +82,8 @@ def preload_engine():
 
     mpi4py.rc.initialize = False
     mpi4py.rc.finalize = True
-    # ipykernel does without debugpy where it isn't installed, and so do we: nobody attaches a
-    # debugger to an engine, and it is the slowest of all imports.
+    # ipykernel works without debugpy, which is the slowest import of all, and nobody attaches a
+    # debugger to an engine: pretend that it is not installed.
     absent = "debugpy" not in sys.modules
     if absent:
         sys.modules["debugpy"] = None
@@ -55,27 +94,28 @@ def preload_engine():
 
 
 def whereabouts():
-    """(rank, host) of this process; runs on the engines, where this module is loaded anyway."""
+    """(rank, host) of this process; runs on the engines, where this module is always loaded."""
     from mpi4py import MPI
 
     return MPI.COMM_WORLD.Get_rank(), MPI.Get_processor_name()
 
 
 def controller(order):
-    """Be ipyparallel's controller, on socket files in `order["directory"]`; or, where the order has
-    an address or name of this host, on ports, for those who know the connection files' keys."""
+    """Run ipyparallel's controller on socket files in `order["directory"]`; if the order has an
+    "address" (or name) of this host, on ports, for clients with the keys in the connection files.
+    """
     from ipyparallel.controller.app import IPController
     from traitlets.config import Config
 
     if FORK:
         import multiprocessing
 
-        # Since Python 3.14 the default would import everything anew in each scheduler.
+        # The default since Python 3.14 would import everything anew in each scheduler.
         multiprocessing.set_start_method("fork", force=True)
     os.environ.update(order.get("environment", {}))
     settings = Config()
     if "address" in order:
-        # ZeroMQ connects to a name, but it cannot listen to one.
+        # ZeroMQ can connect to a name, but cannot listen on one.
         settings.IPController.ip = "*"
         settings.IPController.location = order["address"]
         settings.IPController.enable_curve = True  # other users share this network
@@ -85,11 +125,11 @@ def controller(order):
         settings.IPController.ip = os.path.join(order["directory"], "z")
     settings.IPController.db_class = "nodb"
     settings.HeartMonitor.period = order["heartbeat"]
-    # Who dies is reported by the nursery; who is only slow must not be given up.
+    # The nursery reports ranks that die; a rank that is only slow must not be given up.
     settings.HeartMonitor.max_heartmonitor_misses = 1_000_000
     application = IPController.instance(config=settings, log_level=30)
     application.initialize([])
-    # The connection files are there and the hub is listening: tell the cluster and the engines.
+    # The connection files exist and the hub is listening: tell the cluster and the engines.
     channel = socket.socket(fileno=order["reports"])
     report(channel, event="controller", launch=order["launch"])
     channel.close()
@@ -98,10 +138,13 @@ def controller(order):
 
 
 def engine(order):
-    """Be the engine of one rank, on the host of the process that mpirun has started for it: that
-    process itself (then the order has no gate, the controller is there), or one forked for it."""
+    """Run the engine of one rank on the host of the process that mpirun started for it.
+
+    That process itself can be the engine (its order has no gate, since the controller is up), or
+    the engine is forked for it.
+    """
     if order["on_hosts"]:
-        from mpilab.emulated import namespaces
+        from mpilab.hosts.emulated import namespaces
 
         process = order["process"]
         namespaces.enter(process, namespaces.begun_at(process))
@@ -115,15 +158,15 @@ def engine(order):
     from mpi4py import MPI
     from traitlets.config import Config
 
-    numpy.random.seed()  # or all forks would draw the same numbers
+    numpy.random.seed()  # otherwise all forks would draw the same numbers
     MPI.Init_thread(MPI.THREAD_MULTIPLE)
-    # TMPDIR pointed mpirun to the cluster's directory; user code gets its own back.
+    # TMPDIR referred mpirun to the cluster's directory; restore the user's.
     tmpdir = os.environ.pop("MPILAB_TMPDIR", "")
     os.environ.pop("TMPDIR", None)
     if tmpdir:
         os.environ["TMPDIR"] = tmpdir
     if "gate" in order:
-        os.read(order["gate"], 1)  # ends when the controller has closed the other end
+        os.read(order["gate"], 1)  # returns when the controller has closed the other end
         os.close(order["gate"])
     settings = Config()
     settings.IPEngine.use_mpi = True
@@ -136,8 +179,8 @@ def engine(order):
 
 
 def engine_elsewhere(order):
-    """Be the parent of an engine on a node of a Slurm job, as the nursery is on this machine: leave
-    word of how it ended in the directory `order["ends"]`, and end likewise."""
+    """Be the parent of an engine on a node of a Slurm job, in place of the nursery: record in the
+    directory `order["ends"]` how it ended, and end likewise."""
     from mpilab.cluster.nursery import GRACE
 
     if FORK and (child := os.fork()):
@@ -147,18 +190,18 @@ def engine_elsewhere(order):
         with open(partial, "w") as file:
             file.write(str(status))
         os.replace(partial, os.path.join(order["ends"], name))
-        # mpirun ends all others: those that crash of the same mistake get the time to tell, too.
+        # mpirun then ends all others: first give those with the same error time to crash, too.
         time.sleep(GRACE)
         rank.end_as(status)
     if FORK:
-        from mpilab.emulated import namespaces
+        from mpilab.hosts.emulated import namespaces
 
         namespaces.end_with_parent()
     engine(order)
 
 
 def ends(directory):
-    """{rank: exit code, or minus a signal's number} of the engines that have left word there."""
+    """{rank: exit code, or minus a signal's number} of the engines recorded in `directory`."""
     paths = [path for path in os.listdir(directory) if path.startswith("end.")]
     found = {}
     for name in paths:

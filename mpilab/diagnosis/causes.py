@@ -1,32 +1,131 @@
-"""Which of several causes a run that failed is told by."""
+"""Choose the cause that explains a failed run, and find the smallest case that fails."""
 
 import re
 from dataclasses import replace
 
-from mpilab.diagnosis import arrivals, leaks, mpi_error, wanted, world
+from mpilab.cases.expected import compare
+from mpilab.diagnosis import collectives, memory, mpi_error, requests
+from mpilab.diagnosis.collectives import because_of_collectives, left_early
 from mpilab.diagnosis.crash import crash
 from mpilab.diagnosis.deadlock import deadlock
-from mpilab.diagnosis.evidence import Evidence
-from mpilab.diagnosis.left_early import left_early
-from mpilab.diagnosis.meetings import because_of_collectives
+from mpilab.diagnosis.evidence import Evidence, with_requests
 from mpilab.diagnosis.model import ERROR, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.diagnosis.sanitizer import beside_calls, diagnose_report, parse
 from mpilab.diagnosis.time_out import time_out
 from mpilab.diagnosis.wrong_result import wrong_result
-from mpilab.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
-from mpilab.sites import source_line
+from mpilab.errors import InputError
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
+from mpilab.trace.callsites import source_line
+from mpilab.util import faults
 
-_NO_FUNCTION = re.compile(r": no function (\w{1,100}) in it$", re.MULTILINE)  # the harness says so
+# The smallest failing case: fewer ranks, then less data, then simpler parameters.
+
+
+def smallest(case, fails, *, budget=16):
+    """(smallest failing case, cases tried), among the cases smaller than the failing `case`.
+
+    `fails(case) -> bool` is called at most `budget` times. The same answers give the same case:
+    first the fewest ranks (if the root no longer exists, the last rank replaces it), then the
+    smallest count, then int, a sum and even counts, without MPI_IN_PLACE, reversal, tunables and
+    pretended places (with fewer ranks, the first ones keep theirs). For a read, the matrix shrinks
+    and is distributed in plain blocks.
+    """
+    search = _Search(fails, budget)
+    best = search.least(case, "ranks", range(1, case.ranks))
+    best = search.least(best, "count", _counts(best.count))
+    best = search.least(best, "matrix", _matrices(best) if best.matrix else ())
+    for name, simple in (("datatype", "int"), ("op", "sum"), ("in_place", False),
+                         ("reversed", False), ("strict", False), ("root", 0), ("segment", 0),
+                         ("fanout", 0), ("radix", 0), ("budget", 0), ("pattern", "even"),
+                         ("places", ()), ("buffer", 0), ("aggregators", 0)):  # fmt: skip
+        if getattr(best, name) != simple:
+            best = search.least(best, name, (simple,))
+    return best, search.tried
+
+
+class _Search:
+    def __init__(self, fails, budget):
+        self.fails, self.budget, self.tried = fails, budget, 0
+
+    def least(self, case, name, values):
+        """`case` with the first of `values` for field `name` that fails; `case` if none does."""
+        for value in values:
+            if self.tried >= self.budget:
+                return case
+            ranks = value if name == "ranks" else case.ranks
+            kept = {"root": min(case.root, ranks - 1), "places": case.places[:ranks]}
+            try:
+                smaller = replace(case, **{**kept, name: value})
+            except InputError:  # no such case: a matrix may fix the number of ranks
+                continue
+            self.tried += 1
+            if self.fails(smaller):
+                return smaller
+        return case
+
+
+def _matrices(case):
+    """Smaller matrices worth trying: some that the grid does not divide, then the same size in
+    plain blocks."""
+    rows, columns = case.distribution.rows, case.distribution.columns
+    smaller = [(r, c) for r, c in ((1, 2), (2, 3), (4, 6), (5, 7)) if r * c < rows * columns]
+    return [f"{r}x{c}" for r, c in (*smaller, (rows, columns)) if f"{r}x{c}" != case.matrix]
+
+
+def _counts(count):
+    """Smaller counts worth trying: many bugs show with no data, or with one or two elements."""
+    return [c for c in (0, 1, 2, 3, 4, 8, 16, 64, 1024) if c < count]
+
+
+_PLAIN = {
+    CRASH: "a rank crashed",
+    DEADLOCK: "deadlock: the ranks wait for one another for ever",
+    TIME_OUT: "the run did not come to its end in time",
+}
+_NO_FUNCTION = re.compile(r": no function (\w{1,100}) in it$", re.MULTILINE)  # from the harness
 
 
 def explain(result):
-    """The Diagnosis of a Result, made from what the run left behind; None if nothing is wrong."""
+    """The Diagnosis of a Result, made from what the run left behind; None if nothing is wrong.
+
+    If the explanation itself fails, the Diagnosis states only what is certain: that the run
+    crashed, that a rank returned an error, or that buffers are wrong.
+    """
+    try:
+        return _explain(result)
+    except Exception as fault:
+        if (found := _plain(result)) is None:
+            raise
+        faults.record(fault, f"explaining {result.case.describe()}")
+        return found
+
+
+def _plain(result):
+    """The Diagnosis, without a cause, of a run that is certainly wrong; None if nothing proves
+    it wrong."""
+    if result.outcome in _PLAIN:
+        return Diagnosis(result.outcome, _PLAIN[result.outcome])
+    if result.outcome != DONE or not result.outputs:
+        return None
+    refused = [rank for rank, output in enumerate(result.outputs) if output.returned]
+    if refused:
+        return Diagnosis(MPI_ERROR, f"rank {refused[0]} returned an error", ranks=tuple(refused))
+    if result.case.collective == "barrier" or not result.case.dump:
+        return None
+    wrong = compare(result.case, result.outputs)
+    if not wrong:
+        return None
+    ranks = tuple(difference.rank for difference in wrong)
+    return Diagnosis(WRONG_RESULT, wrong[0].describe(), ranks=ranks)
+
+
+def _explain(result):
     evidence = Evidence(result)
     found = _first_cause(evidence)
     if found is None:
         return None
     if found.kind in (DEADLOCK, TIME_OUT, MPI_ERROR, WRONG_RESULT):
-        found = replace(found, notes=(*found.notes, *filter(None, (world.note(evidence),))))
+        found = replace(found, notes=(*found.notes, *filter(None, (collectives.note(evidence),))))
     printed = tuple(sorted((int(rank), str(text)) for rank, text in result.printed.items()))
     return replace(found, printed=found.printed or printed, log=found.log or result.log)
 
@@ -49,7 +148,7 @@ def _first_cause(evidence):
 
 
 def _after_the_end(evidence):
-    """What is wrong with a run that came to its end."""
+    """The Diagnosis of a run that completed; None if nothing is wrong."""
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
     wrong = None
     if evidence.result.case.collective == "barrier":
@@ -57,14 +156,14 @@ def _after_the_end(evidence):
     elif evidence.result.outputs and evidence.result.case.dump:
         wrong = wrong_result(evidence)
     if found is not None:
-        found = arrivals.sharpened(evidence, found)
+        found = memory.sharpened(evidence, found)
     if found is not None and wrong is not None:
         return replace(found, notes=(*found.notes, f"Besides: {wrong.headline}."))
     if wrong is not None:
         found = wrong
     if found is not None:
-        return replace(found, notes=(*found.notes, *leaks.besides(evidence, found)))
-    return leaks.leak(evidence)
+        return replace(found, notes=(*found.notes, *requests.besides(evidence, found)))
+    return requests.leak(evidence)
 
 
 def _sanitizer(evidence):
@@ -73,16 +172,16 @@ def _sanitizer(evidence):
 
     reports = [(rank, parse(text)) for rank, text in sorted(evidence.result.sanitizer.items())]
     known = [(rank, report) for rank, report in reports if report is not None]
-    # mpirun ends the others in the middle of what they say: a report with a place is a whole one.
+    # mpirun kills the other ranks in mid-report; a report with a stack frame is complete.
     rank, report = min(known, key=lambda one: not one[1].frames, default=(None, None))
     if report is None:
         return None
     found = beside_calls(diagnose_report(rank, report, text_of), report, evidence)
-    return wanted.with_requests(found, report.access, evidence)
+    return with_requests(found, report.access, evidence)
 
 
 def _not_run(result):
-    """The Diagnosis of a case that could not be run, or was not."""
+    """The Diagnosis of a case that could not be run or was skipped."""
     if result.outcome == SKIPPED:
         return Diagnosis(ERROR, "this case was not run: one like it had failed before",
                          hint="Mend that one first.")  # fmt: skip

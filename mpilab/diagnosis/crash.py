@@ -1,13 +1,13 @@
-"""Crashes: the signal, the line, what the address and the last words say, the last calls."""
+"""Crashes: signal, line, last calls, and the cause suggested by address and last output."""
 
 import re
 
-from mpilab.diagnosis import given, mpi_error, unset_requests, words
+from mpilab.diagnosis import collectives, model, mpi_error, requests
 from mpilab.diagnosis.evidence import CELL
 from mpilab.diagnosis.model import CRASH, Diagnosis, Place
-from mpilab.hang import BLOCKED
-from mpilab.result import blame, signal_name
-from mpilab.sites import calls_within
+from mpilab.runners.hang import BLOCKED
+from mpilab.runners.result import blame, signal_name
+from mpilab.trace.callsites import calls_within
 
 NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT, IN_PLACE = (
     "a null pointer", "memory that is not yours", "heap corrupted", "stack exhausted",
@@ -55,9 +55,9 @@ ABORTED = (
     "at what was printed, too.",
 )
 FIRST_PAGES = 1 << 16
-UNKNOWN_ADDRESS = (1 << 64) - 1  # as the recorder says it: no pointer can have such an address
-# Stacks lie at the top of the address space, in the last 16 GiB (x86-64, and others with 48 bits);
-# shared libraries lie below.
+UNKNOWN_ADDRESS = (1 << 64) - 1  # set by the recorder; no pointer can have such an address
+# Stacks are in the top 16 GiB of the address space (x86-64, and others with 48 bits); shared
+# libraries are below.
 STACK_TOPS, STACK_RANGE = (1 << 47, 1 << 48), 1 << 34
 _ASSERTION = re.compile(r"Assertion [`'].*' failed")
 _HEAP = re.compile(
@@ -67,7 +67,7 @@ _HEAP = re.compile(
 
 
 def crash(evidence):
-    """The Diagnosis of a run in which a rank was ended, or ended itself."""
+    """The Diagnosis of a run in which a rank crashed or ended itself."""
     rank, what = evidence.result.crashed or (None, "")
     known = blame([r for r in evidence.ranks if r is not None])
     if rank is None and known is not None:
@@ -82,15 +82,15 @@ def crash(evidence):
     meaning, hint = MEANINGS.get(pattern, ABORTED if what == "SIGABRT" else ("", ""))
     if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
         pattern, meaning = IN_PLACE, "it took MPI_IN_PLACE for an address"
-        hint = given.in_place(evidence.result.case)
+        hint = collectives.in_place(evidence.result.case)
     unset = _unset(evidence, rank) if pattern in (NULL_POINTER, NOT_YOURS, IN_PLACE) else ""
     if unset:
-        pattern, meaning, hint = unset_requests.PATTERN, unset, unset_requests.HINT
+        pattern, meaning, hint = requests.UNSET, unset, requests.HINT
     place, where = _place(evidence, rank)
     if pattern == NULL_POINTER:
-        hint = given.null_buffer(evidence.result.case, rank) or hint
+        hint = collectives.null_buffer(evidence.result.case, rank) or hint
     elif pattern == DIVISION:
-        hint = f"{hint} {given.zero_tunables(evidence, place)}".rstrip()
+        hint = f"{hint} {collectives.zero_tunables(evidence, place)}".rstrip()
     failed = mpi_error.mpi_error(evidence)
     if failed is not None:
         end = _headline(rank, what, pattern, "" if unset else meaning, where)
@@ -150,7 +150,7 @@ def _of_address(address, evidence, rank):
 
 
 def _last_words(evidence, rank):
-    """What abort() was called for, by what was printed just before."""
+    """Why abort() was called, judged by what was printed just before."""
     printed = evidence.result.printed.get(rank, "")
     text = printed or evidence.result.log
     if _ASSERTION.search(text[-4096:]):
@@ -159,20 +159,20 @@ def _last_words(evidence, rank):
 
 
 def _unset(evidence, rank):
-    """What is wrong with the wait that `rank` crashed in, if nobody started its requests; or ."""
+    """What is wrong with the wait that `rank` crashed in; '' if its requests were started."""
     last = evidence.last_call(rank)
-    return "" if last is None or last.end_ns else unset_requests.meaning(evidence, last)
+    return "" if last is None or last.end_ns else requests.meaning(evidence, last)
 
 
 def _is_in_place(evidence, rank, what):
-    """MPI_IN_PLACE is the address 1 in Open MPI."""
+    """Whether MPI_IN_PLACE, the address 1 in Open MPI, was used as a pointer."""
     recorded = evidence.ranks[rank]
     address = 0 if recorded is None else int(recorded.header["crash_address"])
     return evidence.result.case.in_place and what == "SIGSEGV" and 0 < address < 4096
 
 
 def _place(evidence, rank):
-    """(Place or None, ' in line 14' or the like) of where it happened."""
+    """(Place or None, text such as ' in line 14') of the crash."""
     recorded = evidence.ranks[rank]
     site = 0 if recorded is None else int(recorded.header["crash_site"])
     place = evidence.place(site, f"rank {rank} ended here") if site else None
@@ -187,8 +187,8 @@ def _place(evidence, rank):
 
 
 def _recursion(evidence, rank):
-    """Places at which the function that used up the stack calls itself: the signal strikes at the
-    beginning of it."""
+    """Places where the function that exhausted the stack calls itself; the signal is raised at the
+    beginning of the function."""
     site = int(evidence.ranks[rank].header["crash_site"])
     file, line = evidence.spot(site)
     calls = calls_within(evidence.library, file or CELL, evidence.function(site), line)
@@ -197,7 +197,7 @@ def _recursion(evidence, rank):
 
 
 def _struck(evidence):
-    """Ranks that were ended by a signal."""
+    """Ranks that were killed by a signal."""
     return [number for number, rank in enumerate(evidence.ranks)
             if rank is not None and rank.header["signal"]]  # fmt: skip
 
@@ -208,11 +208,11 @@ def _notes(evidence, rank, ranks):
     if 0 < address < UNKNOWN_ADDRESS and recorded.header["signal"]:
         yield f"The address was {address:#x}."
     if len(ranks) > 1:
-        yield f"{words.capital(words.ranks(ranks[1:]))} crashed, too."
+        yield f"{model.capital(model.ranks(ranks[1:]))} crashed, too."
 
 
 def _unknown(evidence, what):
-    """A crash of which nobody knows the rank."""
+    """The Diagnosis of a crash if the rank is unknown."""
     inside = [state for state in evidence.states if state.state != "finished"]
     places = evidence.places(
         [call for call in (evidence.last_call(s.rank) for s in inside) if call is not None],

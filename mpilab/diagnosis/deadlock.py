@@ -1,12 +1,416 @@
-"""Deadlock: who waits for whom, since when, and which mistake it looks like."""
+"""Deadlocks: which rank waits for which, since when, and the likely mistake."""
 
 from dataclasses import replace
 
-from mpilab.diagnosis import words
-from mpilab.diagnosis.evidence import conjugated
+from mpilab.diagnosis import evidence as wanted
+from mpilab.diagnosis import model
+from mpilab.diagnosis.collectives import (
+    different_communicators,
+    disagreement,
+    never_entered,
+    received_instead,
+)
+from mpilab.diagnosis.evidence import Match, all_wants, conjugated, from_another, of_wants, started
 from mpilab.diagnosis.model import DEADLOCK, Diagnosis
-from mpilab.diagnosis.patterns import recognise
-from mpilab.hang import Hang
+from mpilab.runners.hang import POLLING, Hang
+from mpilab.trace.recording import ANY, POLLS, WAITS
+from mpilab.trace.traffic import EXCHANGES
+
+# Circular waits, and waits for an answer that never comes. Each recognizer takes the Evidence and
+# returns a Match or None.
+
+SHOWN = 3  # at most so many ranks are listed one by one
+
+
+def polling_in_vain(evidence):
+    """A rank polls for something that never comes."""
+    polling = [state for state in evidence.states if state.state == POLLING]
+    if not polling:
+        return None
+    wants = [
+        evidence.traffic.lacking[s.rank][0] for s in polling if s.rank in evidence.traffic.lacking
+    ]
+    first = polling[0]
+    what = "a message" if not wants or wants[0].call.receives else "its request"
+    hint = (
+        f"Rank {first.rank} asks with {first.call.partition(' ')[0]}{_line(first.line)} again and "
+        f"again for {what} {_origin(wants)}that never comes. A loop that only tests has to end, or "
+        "to do what the others wait for (send, for instance) before it."
+    )
+    return of_wants("polling in vain", evidence, wants, hint,
+                     ranks=tuple(state.rank for state in polling))  # fmt: skip
+
+
+def head_to_head(evidence):
+    """A circular wait: each rank receives before it sends what the next one waits for."""
+    receiving = _blocked_in(evidence, lambda want: want.call.receives and want.call.peer >= 0)
+    targets = {rank: [want.call.peer for want in wants] for rank, wants in receiving.items()}
+    cycle = _cycle(targets)
+    if not cycle or any(from_another(evidence, rank) for rank in cycle):
+        return None
+    waiting = [receiving[rank][0].waiting for rank in _circles(targets, cycle)]
+    if len({bool(receiving[rank][0].waiting.flags & WAITS) for rank in cycle}) > 1:
+        return None  # the two sides run different code: the request is the better hint
+    ranks = tuple(call.rank for call in waiting)
+    hint = (
+        f"{_with_lines(evidence, waiting)} {'both' if len(ranks) == 2 else 'all'} receive before "
+        "they send, so nobody ever sends. Let one of them send first, or use MPI_Sendrecv."
+    )
+    wants = [want for rank in ranks for want in receiving[rank]]
+    places = (*evidence.places(waiting, "wait here"), *started(evidence, wants))
+    return Match("head-to-head receives", ranks, hint, places)
+
+
+def relying_on_buffering(evidence):
+    """A circular wait with at least one rank in a send that waits for its receiver."""
+    wants = evidence.traffic.lacking
+    targets = {rank: _targets(evidence, rank) for rank in wants}
+    cycle = _cycle(targets)
+    ranks = _circles(targets, cycle)
+    sending = [want for rank in ranks for want in wants[rank]
+               if want.call.sends and want.call.peer in targets
+               and want.call.name not in EXCHANGES]  # fmt: skip
+    if len(cycle) < 2 or not sending:
+        return None
+    calls = [want.waiting for want in sending]
+    names = model.listing(sorted({want.call.name for want in sending}))
+    standard = any(want.call.name in ("MPI_Send", "MPI_Isend") for want in sending)
+    who = {call.rank for call in calls}
+    hint = (
+        f"{_with_lines(evidence, calls)} {conjugated('wait in', len(who))} {names} for a receiver "
+        "that does not receive yet. "
+        + ("MPI_Send may wait for its receiver; only short messages may be buffered, and nobody "
+           "promises it. " if standard else "")
+        + "Let one side receive first, or use MPI_Sendrecv or MPI_Isend."
+    )  # fmt: skip
+    places = (*evidence.places(calls, "wait here"), *started(evidence, sending))
+    return Match("sends that rely on buffering", ranks, hint, places)
+
+
+def request_never_completed(evidence):
+    """A rank waits for a request that no other rank matches."""
+    wants = [w for w in all_wants(evidence) if w.waiting.flags & WAITS]
+    if not wants:
+        return None
+    call, waiting = wants[0].call, wants[0].waiting
+    if call is waiting:
+        what = "a request"
+    else:
+        made = "" if evidence.spot(call.site) == evidence.spot(waiting.site) else evidence.at(call)
+        what = f"the {call.name}{_towards(call)}{made}"
+    reason = (
+        "which is the rank itself: it never sends that"
+        if call.receives and call.peer == call.rank
+        else "but nobody sends such a message"
+        if call.receives
+        else "but nobody receives it"
+    )
+    hint = (
+        f"Rank {call.rank} waits in {waiting.name}{evidence.at(waiting)} for {what}, {reason}. "
+        "Every request needs its counterpart, with the same tag, on the other rank."
+    )  # fmt: skip
+    return of_wants("a request never completed", evidence, wants, hint)
+
+
+def _blocked_in(evidence, chosen):
+    """{rank: [Want]} of the blocked ranks whose wants are all `chosen`; without polling ranks."""
+    wants = evidence.traffic.lacking
+    return {rank: wants[rank] for rank in wants
+            if all(chosen(want) for want in wants[rank])
+            and not wants[rank][0].waiting.flags & POLLS}  # fmt: skip
+
+
+def _targets(evidence, rank):
+    """Ranks that `rank` waits for, by messages and in collectives."""
+    state = evidence.state(rank)
+    own = [want.call.peer for want in evidence.traffic.lacking[rank]
+           if want.call.sends or want.call.receives]  # fmt: skip
+    return [peer for peer in (*own, *(state.waits_for if state else ())) if peer >= 0]
+
+
+def _cycle(targets):
+    """The ranks of a cycle in {rank: [ranks that it waits for]}, or (): the shortest one through
+    the first rank that is in one."""
+    for start in targets:
+        paths, seen = [(start,)], set()
+        for path in paths:
+            for peer in targets.get(path[-1], ()):
+                if peer == start and len(path) > 1:
+                    return path
+                if peer not in seen and peer in targets and peer != start:
+                    seen.add(peer)
+                    paths.append((*path, peer))
+    return ()
+
+
+def _circles(targets, first):
+    """The ranks of the cycle `first`, and of further cycles that share no rank."""
+    found, left = [], dict(targets)
+    while first:
+        found += first
+        left = {rank: peers for rank, peers in left.items() if rank not in first}
+        first = _cycle(left)
+    return tuple(found)
+
+
+def _with_lines(evidence, calls):
+    """'Rank 0 (line 12) and rank 1 (line 14)', 'Ranks 0 to 3 (line 12)'."""
+    lines = {evidence.line(call) for call in calls}
+    numbers = sorted({call.rank for call in calls})
+    if len(lines) == 1 or len(numbers) > SHOWN:
+        where = f"lines {model.runs(lines)}" if len(lines) > 1 else f"line {min(lines)}"
+        return model.capital(model.ranks(numbers)) + (f" ({where})" if any(lines) else "")
+    return model.capital(model.listing(f"rank {c.rank}{evidence.at(c)}" for c in calls))
+
+
+def _origin(wants):
+    call = wants[0].call if wants else None
+    if call is None or not call.receives:
+        return ""
+    return "from any rank " if call.peer == ANY else f"from rank {call.peer} "
+
+
+def _towards(call):
+    if not (call.sends or call.receives):
+        return ""
+    whom = "any rank" if call.peer == ANY else f"rank {call.peer}"
+    return f" {'to' if call.sends else 'from'} {whom}"
+
+
+def _line(line):
+    return f" (line {line})" if line else ""
+
+
+# Unmatched and missing messages: sender and receiver disagree, or one of them has returned. Each
+# recognizer takes the Evidence and returns a Match or None.
+
+SHOWN_MESSAGES = 2  # at most so many pairs of sender and receiver are described
+
+
+def mismatched_tags(evidence):
+    """A message was sent with a tag other than the one that its receiver waits for."""
+    pairs = _arrived(evidence, lambda want, sent: (
+        sent.communicator == want.call.communicator and want.call.peer in (ANY, sent.rank)
+        and want.call.tag not in (ANY, sent.tag)))  # fmt: skip
+    if not pairs:
+        return None
+    said = [f"Rank {sent.rank} has sent with tag {sent.tag} to rank {want.call.rank}"
+            f"{evidence.at(sent)}, but rank {want.call.rank} waits for tag {want.call.tag}"
+            f"{evidence.at(want.waiting)}." for want, sent in pairs[:SHOWN_MESSAGES]]  # fmt: skip
+    hint = " ".join([*said, "Sender and receiver have to name the same tag."])
+    return _of_pairs("mismatched tags", evidence, pairs, hint)
+
+
+def other_communicator(evidence):
+    """A message was sent on a communicator other than the one that its receiver uses."""
+    pairs = _arrived(evidence, lambda want, sent: (
+        want.call.communicator not in (0, sent.communicator)
+        and want.call.peer in (ANY, sent.rank) and want.call.tag in (ANY, sent.tag)))  # fmt: skip
+    if not pairs:
+        return None
+    want, sent = pairs[0]
+    hint = (
+        f"Rank {sent.rank} has sent to rank {want.call.rank} on one communicator"
+        f"{evidence.at(sent)}, rank {want.call.rank} waits on another{evidence.at(want.waiting)}. "
+        "A message can only be received on the communicator that it was sent on, also if both "
+        "hold the same ranks."
+    )
+    return _of_pairs("different communicators", evidence, pairs, hint)
+
+
+def message_to_oneself(evidence):
+    """A rank is in a blocking send to itself or receive from itself."""
+    own = [want for want in wanted.all_wants(evidence)
+           if want.call.peer == want.call.rank and want.call is want.waiting
+           and (want.call.sends or want.call.receives)]  # fmt: skip
+    if not own:
+        return None
+    first = own[0].call
+    what = "sends to" if first.sends else "receives from"
+    remedy = (
+        "Nobody can receive while it waits in the send"
+        if first.sends
+        else "Nobody can send while it waits in the receive"
+    )
+    hint = (
+        f"Rank {first.rank} {what} itself with {first.name}{evidence.at(first)}. {remedy}: copy "
+        "your own block with memcpy or MPI_Sendrecv, and leave your own rank out of the loop."
+    )
+    return wanted.of_wants("a message to oneself", evidence, own, hint)
+
+
+def wrong_rank(evidence):
+    """A rank waits for one rank, but the message came from another."""
+    found = {}
+    for rank in evidence.traffic.lacking:
+        other = wanted.from_another(evidence, rank)
+        if other:
+            found[rank] = other
+    if not found:
+        return None
+    want, sent = next(iter(found.values()))
+    rank = want.call.rank
+    hint = (
+        f"Rank {rank} waits for rank {want.call.peer}{evidence.at(want.waiting)}, which never "
+        f"sends to it; but rank {sent.rank} has sent to rank {rank}{evidence.at(sent)}, and nobody "
+        "receives that. Does the source in the receive belong to the destination in the send?"
+    )
+    return _of_pairs("a receive from the wrong rank", evidence, list(found.values()), hint)
+
+
+def loop_ends_early(evidence):
+    """A rank waits for one that has returned, whether from too short a loop or not."""
+    wants = [w for w in wanted.all_wants(evidence)
+             if w.call.receives and w.call.peer in evidence.finished]  # fmt: skip
+    if not wants:
+        return None
+    call = wants[0].call
+    to_it, in_all = wanted.sends(evidence, call.peer, call.rank), wanted.sends(evidence, call.peer)
+    done = (
+        f"after sending {model.number(to_it, 'message')} to rank {call.rank}"
+        if to_it
+        else f"after {model.number(in_all, 'send')}, none of them to rank {call.rank}"
+        if in_all
+        else "without sending anything"
+    )
+    more = "one more" if to_it else "a message"
+    pattern, doubt = _why_nothing_comes(evidence, call)
+    hint = (
+        f"Rank {call.peer} has returned {done}; rank {call.rank} still waits for {more}"
+        f"{evidence.at(wants[0].waiting)}. {doubt}"
+    )
+    ranks = (*(w.call.rank for w in wants), *(w.call.peer for w in wants))
+    return wanted.of_wants(pattern, evidence, wants, hint, ranks=ranks)
+
+
+def _why_nothing_comes(evidence, call):
+    """(pattern, sentences) on a rank that returned without sending what the receive `call` needs.
+
+    If it received at this place as often as the waiting rank, no loop ended early.
+    """
+    own = wanted.receives_at(evidence, call.rank, call.site)
+    theirs = wanted.receives_at(evidence, call.peer, call.site)
+    if len(theirs) >= len(own) > 0 and call.name in EXCHANGES:
+        odd = (
+            f" Pairs of {evidence.size} ranks leave one over: what does that one do?"
+            if evidence.size % 2
+            else ""
+        )
+        named = model.number(int((own == call.peer).sum()), "time")
+        back = model.number(int((theirs == call.rank).sum()), "time")
+        return "partners that differ", (
+            f"It called {call.name}{evidence.at(call)} as often, but rank {call.rank} named rank "
+            f"{call.peer} {named}, rank {call.peer} named rank {call.rank} {back}: in each step "
+            f"both have to name each other.{odd}"
+        )
+    if len(theirs) >= len(own) > 0:
+        return "a send left out", (
+            f"It has received there as often as rank {call.rank}, so its loop did not end early: "
+            "look for an if that skips the send."
+        )
+    got = wanted.received(evidence, call.peer, call.rank)
+    sent = wanted.sends(evidence, call.peer, call.rank)
+    if got > sent:
+        return "a send left out", (
+            f"It has received {model.number(got, 'message')} from rank {call.rank} and sent "
+            f"{sent or 'none'} in return: look for an if that skips the send."
+        )
+    size = evidence.size
+    is_power = size & (size - 1) == 0
+    power = "" if sent or is_power else f" because {size} ranks are no power of two"
+    has_begun = wanted.sends(evidence, call.peer) or wanted.received(evidence, call.peer)
+    first = "" if has_begun else "a return that comes too early, "
+    last = ", or a return or a break that comes too early" if has_begun else ""
+    return "a loop that ends early", (
+        f"Look for {first}a loop that ends early{power}"
+        f"{', ' if has_begun else ' or '}an if that skips the send{last}."
+    )
+
+
+def message_left_over(evidence):
+    """A rank waits for a rank that has returned to receive its message."""
+    wants = [w for w in wanted.all_wants(evidence)
+             if w.call.sends and w.call.peer in evidence.finished]  # fmt: skip
+    if not wants:
+        return None
+    call = wants[0].call
+    hint = (
+        f"Rank {call.rank} waits in {wants[0].waiting.name}{evidence.at(wants[0].waiting)} until "
+        f"rank {call.peer} receives its message (tag {call.tag}, {model.number(call.bytes, 'byte')}"
+        f"), but rank {call.peer} has returned. One send too many, or one receive too few?"
+    )
+    return wanted.of_wants("a message left over", evidence, wants, hint)
+
+
+def one_receive_too_many(evidence):
+    """A rank waits for a message from any rank, but the others have sent all their messages."""
+    wants = [w for w in wanted.all_wants(evidence) if w.call.receives and w.call.peer == ANY]
+    if not wants:
+        return None
+    rank = wants[0].call.rank
+    received = sum(wanted.sends(evidence, source, rank, wants[0].call.communicator)
+                   for source in range(evidence.size))  # fmt: skip
+    hint = (
+        f"Rank {rank} waits for a message from any rank{evidence.at(wants[0].waiting)}; "
+        f"{model.number(received, 'message')} {'was' if received == 1 else 'were'} sent to it, and "
+        "nobody sends another. Does a sender's loop end early, or this one go round once too often?"
+    )
+    return wanted.of_wants("a loop that ends early", evidence, wants, hint)
+
+
+def _arrived(evidence, fits):
+    """[(want, sent)]: for each receive that a rank waits for, a message sent to that rank but not
+    received, for which `fits(want, sent)` is true."""
+    by_receiver = {}
+    for sent in evidence.traffic.unreceived:
+        by_receiver.setdefault(sent.peer, []).append(sent)
+    pairs = []
+    for want in wanted.all_wants(evidence):
+        if want.call.receives:
+            sent = next((s for s in by_receiver.get(want.call.rank, ()) if fits(want, s)), None)
+            if sent is not None:
+                pairs.append((want, sent))
+    return pairs
+
+
+def _of_pairs(pattern, evidence, pairs, hint):
+    """The Match of (want, sent) pairs, with the places of the waits and of the sends."""
+    match = wanted.of_wants(pattern, evidence, [want for want, _ in pairs], hint)
+    lines = {evidence.spot(sent.site) for _, sent in pairs}
+    kinds = {(sent.communicator, sent.tag) for _, sent in pairs}
+    alike = [sent for sent in evidence.traffic.unreceived
+             if (sent.communicator, sent.tag) in kinds
+             and evidence.spot(sent.site) in lines]  # fmt: skip
+    sent = evidence.places(alike, "have sent here")
+    return Match(pattern, match.ranks, hint, (*match.places, *sent))
+
+
+# The recognizers, in the order in which they are tried: mistakes proved by a call's wrong arguments
+# come before those that are only likely, given which ranks wait.
+
+RECOGNISERS = (
+    disagreement,
+    message_to_oneself,
+    mismatched_tags,
+    other_communicator,
+    different_communicators,
+    received_instead,
+    polling_in_vain,
+    head_to_head,
+    relying_on_buffering,
+    wrong_rank,
+    never_entered,
+    loop_ends_early,
+    message_left_over,
+    request_never_completed,
+    one_receive_too_many,
+)
+
+
+def recognise(evidence):
+    """The Match of the first recognizer that applies, or None."""
+    return next(filter(None, (recogniser(evidence) for recogniser in RECOGNISERS)), None)
+
 
 STRICT = "Strict mode is on: every MPI_Send waits until its message is being received."
 
@@ -38,7 +442,7 @@ def deadlock(evidence):
 
 
 def headline(evidence, cycle=()):
-    """'deadlock: rank 0 waits for rank 1 and rank 1 for rank 0'."""
+    """'deadlock: rank 0 waits for rank 1, and rank 1 for rank 0'."""
     if len(cycle) == 2:
         one, other = cycle
         return f"deadlock: rank {one} waits for rank {other}, and rank {other} for rank {one}"
@@ -55,23 +459,23 @@ def headline(evidence, cycle=()):
     calls = {evidence.state(rank).call.partition(" ")[0] for rank in stuck}
     inside = f" in {calls.pop()}" if len(calls) == 1 else ""
     whom = sorted({p for rank in stuck for p in evidence.state(rank).waits_for} - set(stuck))
-    for_whom = f" for {words.ranks(whom)}" if whom else ""
+    for_whom = f" for {model.ranks(whom)}" if whom else ""
     return (
-        f"deadlock: {words.ranks(stuck)} {conjugated('wait', len(stuck))}{inside}{for_whom}, "
+        f"deadlock: {model.ranks(stuck)} {conjugated('wait', len(stuck))}{inside}{for_whom}, "
         "and none can go on"
     )
 
 
 def _without_itself(state):
-    """The state of a rank that waits for itself and others as one that waits for the others: what
-    is shown is a circle of several."""
+    """The state of a rank that waits for itself and others, without itself: the cycle shown is one
+    of several ranks."""
     others = tuple(rank for rank in state.waits_for if rank != state.rank)
     return replace(state, waits_for=others) if others else state
 
 
 def _with_all_who_wait(places, waiting):
-    """`places` and those at which ranks are `waiting`, each line once. Of a line where the first
-    ones say who waits there, all are told who do."""
+    """`places` and those where ranks are `waiting`, each line once; labels that say which ranks
+    wait there name all of them."""
     found = {}
     for place in (*places, *waiting):
         found.setdefault((place.file, place.line), place)

@@ -1,29 +1,228 @@
-"""What a run left behind, read with care: calls, their lines, and the tables that show them."""
+"""What a run left behind, read defensively: calls, their lines, and tables of them."""
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from mpilab.diagnosis import assemblies, words
-from mpilab.diagnosis.error_classes import NUMBERS
-from mpilab.diagnosis.error_classes import name as error_name
-from mpilab.diagnosis.model import Place, Table
-from mpilab.hang import BLOCKED, COMPUTING, FINISHED, POLLING, calls_of
-from mpilab.recorded_calls import call_of
-from mpilab.recording import ANY, NOBODY, POLLS, WAITS, operations
-from mpilab.result import DONE
-from mpilab.sites import lines_of, source_line
-from mpilab.traffic import EXCHANGES, Traffic, communicator_of
+from mpilab.diagnosis import model
+from mpilab.diagnosis.model import NUMBERS, SANITIZER, Place, Table
+from mpilab.diagnosis.model import class_name as error_name
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING, calls_of
+from mpilab.runners.result import DONE
+from mpilab.trace.callsites import lines_of, source_line
+from mpilab.trace.recording import (
+    ANY,
+    COLLECTIVE,
+    ERR_TRUNCATE,
+    NOBODY,
+    POLLS,
+    RECEIVES,
+    SENDS,
+    WAITS,
+    call_of,
+    joined,
+    operations,
+)
+from mpilab.trace.traffic import EXCHANGES, Traffic, communicator_of
 
-CELL = "cell"  # what mpilab.build calls the source of a notebook's cell
+# Collectives matched across ranks: which calls belong to the same collective, and which collectives
+# are mismatched or incomplete.
+
+LOOKED_AT = 200  # at most so many collectives are reported, the earliest first
+
+
+def conflicts(evidence):
+    """[Call] of all ranks for each collective that they entered with different calls, roots or
+    bytes, the earliest first.
+
+    Calls after a failed call are left out, and so are failed calls, except one that received a
+    message of another length: a mismatch may cause that.
+    """
+    failed = {
+        number: int(np.flatnonzero(rank.records["error"])[0])
+        for number, rank in enumerate(evidence.ranks)
+        if rank is not None and rank.records["error"].any()
+    }
+    for calls in _meetings(evidence, _disagree):
+        if all(call.error in (0, ERR_TRUNCATE)
+               and call.index <= failed.get(call.rank, call.index) for call in calls):  # fmt: skip
+            yield calls
+
+
+def incomplete(evidence):
+    """[Call] of the ranks that entered, for each collective that not all ranks of its communicator
+    entered, the earliest first."""
+    return _meetings(evidence, _lack_somebody)
+
+
+def _disagree(records, begins):
+    differ = np.zeros(len(begins), bool)
+    # In a file call, each rank has its own view and may request any amount.
+    of_file = [code for code, name in operations().items() if name.startswith("MPI_File_")]
+    may_differ = np.isin(records["operation"][begins], of_file)
+    for name, free in (("operation", False), ("peer", False), ("bytes", may_differ)):
+        least = np.minimum.reduceat(records[name], begins)
+        differ |= (least != np.maximum.reduceat(records[name], begins)) & ~np.asarray(free)
+    return differ
+
+
+def _lack_somebody(records, begins):
+    return np.diff([*begins, len(records)]) < records["members"][begins]
+
+
+def _meetings(evidence, chosen):
+    """[Call], one per rank, for each `chosen` collective (one number on one communicator).
+
+    `chosen` takes all records and the indices at which each collective begins.
+    """
+    records, owner, index = evidence.collectives
+    if not len(records):
+        return
+    same = (np.diff(records["sequence"].astype("i8")) == 0) & (
+        np.diff(records["communicator"].astype("i8")) == 0
+    )
+    begins = np.flatnonzero(np.concatenate(([True], ~same)))
+    ends = np.append(begins[1:], len(records))
+    # A rank enters once; twice means that two communicators share a number.
+    twice = np.concatenate((same & (np.diff(owner) == 0), [False]))
+    good = chosen(records, begins) & ~np.logical_or.reduceat(twice, begins)
+    first = np.minimum.reduceat(records["begin_ns"], begins)
+    found = np.flatnonzero(good)
+    for meeting in found[np.argsort(first[found], kind="stable")][:LOOKED_AT].tolist():
+        yield [evidence.calls(int(owner[at]), [int(index[at])])[0]
+               for at in range(begins[meeting], ends[meeting])]  # fmt: skip
+
+
+def all_collectives(ranks, *, done):
+    """(records, their ranks, their indices) of all collectives of `ranks`, grouped by collective.
+
+    done   the run completed, so a missing free or close is reported as a leak.
+    """
+    records, owner = joined(ranks)
+    met = (records["flags"] & COLLECTIVE != 0) & (records["communicator"] != 0)
+    met &= records["members"] > 1
+    if done and met.any():
+        freed = [number for number, name in operations().items()
+                 if name in ("MPI_Comm_free", "MPI_File_close")]  # fmt: skip
+        met &= ~np.isin(records["operation"], freed)
+    chosen = np.flatnonzero(met)
+    index = chosen - np.searchsorted(owner, owner[chosen])  # counted from 0 on each rank
+    records, owner = records[chosen], owner[chosen]
+    order = np.lexsort((owner, records["sequence"], records["communicator"]))
+    return records[order], owner[order], index[order]
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a recognizer of a pattern found: pattern, ranks, hint and places as in a Diagnosis.
+
+    `headline` says what happened if the pattern knows more than 'these ranks wait'."""
+
+    pattern: str
+    ranks: tuple
+    hint: str
+    places: tuple = ()
+    headline: str = ""  # without 'deadlock: '
+
+
+# Queries on the traffic of a run, for the recognizers of patterns.
+
+
+def all_wants(evidence):
+    """[Want] of all ranks, in rank order."""
+    wants = evidence.traffic.lacking
+    return [want for rank in sorted(wants) for want in wants[rank]]
+
+
+def from_another(evidence, rank):
+    """(want, sent) if `rank` waits for a specific rank that never sent to it, and a message that
+    would otherwise match came from another; or None."""
+    for want in evidence.traffic.lacking[rank]:
+        call = want.call
+        if call.receives and call.peer >= 0 and not sends(evidence, call.peer, rank):
+            for sent in evidence.traffic.unreceived:
+                if sent.rank != call.peer and call._replace(peer=sent.rank).takes(sent):
+                    return want, sent
+    return None
+
+
+def sends(evidence, source, dest=None, communicator=None):
+    """Number of messages that `source` began to send to `dest` (default: all others).
+
+    If `communicator` is given, only those on it count."""
+    recorded = evidence.ranks[source] if 0 <= source < evidence.size else None
+    if recorded is None:
+        return 0
+    records = recorded.records
+    sends = (records["flags"] & SENDS != 0) & (records["error"] == 0) & (records["peer"] >= 0)
+    if communicator is not None:
+        sends &= records["communicator"] == communicator
+    to_others = records["peer"] != source
+    return int((sends & (to_others if dest is None else records["peer"] == dest)).sum())
+
+
+def received(evidence, rank, source=None):
+    """Number of messages known to have reached `rank` from `source`, by default all others."""
+    recorded = evidence.ranks[rank] if 0 <= rank < evidence.size else None
+    if recorded is None:
+        return 0
+    records = recorded.records
+    got = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0) & (records["error"] == 0)
+    sources = records["got_peer"]
+    from_others = (sources >= 0) & (sources != rank)
+    return int((got & (from_others if source is None else sources == source)).sum())
+
+
+def receives_at(evidence, rank, site):
+    """Array of the sources of the receives that `rank` began at this call site."""
+    recorded = evidence.ranks[rank] if 0 <= rank < evidence.size else None
+    if recorded is None or not site:
+        return np.empty(0, int)
+    records = recorded.records
+    chosen = (records["flags"] & RECEIVES != 0) & (records["site"] == site)
+    return records["peer"][chosen & (records["error"] == 0)]
+
+
+def of_wants(pattern, evidence, wants, hint, ranks=None):
+    waiting = [want.waiting for want in wants]
+    ranks = ranks if ranks is not None else [call.rank for call in waiting]
+    places = (*evidence.places(waiting, "wait here"), *started(evidence, wants))
+    return Match(pattern, tuple(dict.fromkeys(ranks)), hint, places)
+
+
+def with_requests(found, access, evidence):
+    """The Diagnosis `found` of a sanitizer report; if it was raised in a wait, also with the lines
+    that started the requests, which name the buffer. `access` begins with READ or WRITE."""
+    if found.kind != SANITIZER or not found.places:
+        return found
+    here, reads = found.places[0], access.startswith("READ")
+    chosen = [want for want in evidence.traffic.wants.get(found.ranks[0], ())
+              if evidence.line(want.waiting) == here.line
+              and (want.call.sends if reads else want.call.receives)]  # fmt: skip
+    # A sanitizer report has its own name for the cell's file.
+    more = [replace(place, file=here.file) for place in started(evidence, chosen)]
+    return replace(found, places=(*found.places, *more))
+
+
+def started(evidence, wants):
+    """Places where the requests of these wants were started."""
+    calls = [want.call for want in wants
+             if want.call.index != want.waiting.index
+             and evidence.spot(want.call.site) != evidence.spot(want.waiting.site)]  # fmt: skip
+    return evidence.places(calls, "have started it here")
+
+
+CELL = "cell"  # the name that mpilab.kernels.build gives the source of a notebook cell
 LAST_CALLS = 10
-# Lines of this many latest calls a rank are looked up at once: each look-up starts a program.
+# The lines of the latest LOOKED_UP calls per rank are looked up together, at most AT_ONCE, because
+# each lookup starts a program.
 LOOKED_UP, AT_ONCE = 16, 600
 
 
 class Evidence:
-    """The Result of a run as diagnoses need it; every rank of the case has an entry, maybe None."""
+    """The Result of a run as diagnoses need it; each rank of the case has an entry or None."""
 
     def __init__(self, result):
         self.result = result
@@ -47,7 +246,7 @@ class Evidence:
 
     @cached_property
     def stuck(self):
-        """Ranks that are in a blocking call, or poll."""
+        """Ranks that are in a blocking call or polling."""
         return tuple(s.rank for s in self.states if s.state in (BLOCKED, POLLING))
 
     @cached_property
@@ -67,11 +266,11 @@ class Evidence:
 
     @cached_property
     def collectives(self):
-        """(records, their ranks, their indices) of all collectives, meeting by meeting."""
-        return assemblies.all_collectives(self.ranks, done=self.result.outcome == DONE)
+        """(records, their ranks, their indices) of all collectives, grouped by collective."""
+        return all_collectives(self.ranks, done=self.result.outcome == DONE)
 
     def names(self, rank):
-        """Names of the calls that `rank` has made, each once."""
+        """The names of the calls that `rank` made, as a set."""
         recorded = self.ranks[rank]
         numbers = () if recorded is None else np.unique(recorded.records["operation"]).tolist()
         return {operations().get(number, "an unknown call") for number in numbers}
@@ -93,7 +292,7 @@ class Evidence:
         return sorted(found, key=lambda call: (call.end_ns or call.begin_ns, call.rank, call.index))
 
     def meeting(self, call):
-        """[Call] of all ranks that came to the collective `call`, or to another one in its place:
+        """[Call] of all ranks that entered the collective `call`, or another one in its place, with
         the same number on the same communicator."""
         record = self.ranks[call.rank].records[call.index]
         return [
@@ -102,7 +301,7 @@ class Evidence:
         ]  # fmt: skip
 
     def name(self, call):
-        """The name of a Call, also of one that the recorder does not wrap."""
+        """The name of a Call, even if the recorder does not wrap it."""
         if call.name != "MPI_Other":
             return call.name
         said = self.ranks[call.rank].header["unknown_call"].decode(errors="replace")
@@ -142,16 +341,16 @@ class Evidence:
         return f" (line {line})" if line else ""
 
     def place(self, site, label):
-        """The Place of a call site, or None where its line is unknown."""
+        """The Place of a call site, or None if its line is unknown."""
         file, line = self.spot(site)
         if not line:
             return None
         return Place(line, source_line(self.library, file or CELL, line), label, file=file)
 
     def places(self, calls, verb):
-        """Places of `calls`, those of one line in one: 'ranks 0 to 3 wait here'.
+        """Places of `calls`, one per line: 'ranks 0 to 3 wait here'.
 
-        `verb` goes behind the ranks: 'wait here', for one rank 'waits here'.
+        `verb` follows the ranks: 'wait here', which becomes 'waits here' for one rank.
         """
         by_spot = defaultdict(list)
         for call in calls:
@@ -159,7 +358,7 @@ class Evidence:
         found = []
         for same in by_spot.values():
             numbers = {call.rank for call in same}
-            label = f"{words.ranks(numbers)} {conjugated(verb, len(numbers))}"
+            label = f"{model.ranks(numbers)} {conjugated(verb, len(numbers))}"
             found.append(self.place(same[0].site, label))
         return tuple(place for place in found if place is not None)
 
@@ -172,7 +371,7 @@ class Evidence:
         return Table("What each rank is doing", columns, rows)
 
     def _further(self, rank):
-        """How many more requests this rank waits for, besides the one that its state shows."""
+        """Number of requests that this rank waits for besides the one that its state shows."""
         wants = self.traffic.lacking.get(rank, ())
         last = self.last_call(rank)
         here = [want for want in wants if last is not None and want.waiting.index == last.index
@@ -193,7 +392,7 @@ class Evidence:
         return (state.rank, call, peer, tag, bytes_, state.line or "", f"{state.since_s:.1f} s")
 
     def last_calls(self, rank):
-        """Table: the last calls of `rank`, the latest last; None where there are none."""
+        """Table: the last calls of `rank`, the latest last; None if there are none."""
         recorded = self.ranks[rank]
         count = 0 if recorded is None else len(recorded.records)
         # A send-receive takes two records.
@@ -212,8 +411,8 @@ class Evidence:
         return Table(f"The last calls of rank {rank}", columns, rows)
 
     def is_copy(self, call):
-        """Is this half of a copy within the rank, as helpers of mpilab.h make it on MPI_COMM_SELF?
-        It is no message, and nobody waits in it."""
+        """Whether this is half of a copy within the rank on MPI_COMM_SELF, made by a helper of
+        mpilab.h. It is not a message, and no rank waits in it."""
         return (
             call.name == "MPI_Sendrecv"
             and call.peer == call.rank
@@ -243,7 +442,7 @@ def _pairs(calls):
 
 
 def _partners(sent, got):
-    """(peer, tag, bytes) of a call as a table shows them, 'to 1, from 3' of a send-receive."""
+    """(peer, tag, bytes) of a call as a table shows them, 'to 1, from 3' for a send-receive."""
     if sent is got:
         return partner(got)
     columns = zip(partner(sent), partner(got), strict=True)

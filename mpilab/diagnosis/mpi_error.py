@@ -1,32 +1,308 @@
-"""MPI errors: the first call that failed, with its arguments, and what is wrong with them."""
+"""MPI errors: the first call that failed, its arguments, and what is wrong with them."""
 
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
-from mpilab.diagnosis import error_classes, no_such_rank, unset_requests, words
-from mpilab.diagnosis.error_meanings import MEANINGS, explained
+from mpilab.diagnosis import collectives, model, requests
 from mpilab.diagnosis.evidence import partner
 from mpilab.diagnosis.model import MPI_ERROR, Diagnosis, Table
-from mpilab.recording import ANY, NONBLOCKING, WAITS
-from mpilab.traffic import EXCHANGES
+from mpilab.trace.recording import ANY, NOBODY, NONBLOCKING, RECEIVES, WAITS
+from mpilab.trace.traffic import EXCHANGES
 
-# What other ranks are told when one has died: no call of theirs is at fault.
+# Errors of file calls. By default, file calls return their errors (MPI 4.1, section 14.7), so a
+# kernel that ignores return codes continues with nothing read.
+
+_MODES = "MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR"
+
+# class -> (pattern, what is wrong, what to do)
+FILE_MEANINGS = {
+    "MPI_ERR_NO_SUCH_FILE": (
+        "no such file", "there is no file of this name",
+        "Is the path right, seen from the directory in which the ranks run? With MPI_MODE_CREATE "
+        "the file is made where it is missing."),
+    "MPI_ERR_FILE": (
+        "invalid file", "the file handle is not, or no longer, valid",
+        "It is MPI_FILE_NULL: the file was closed already, or MPI_File_open failed and nobody "
+        "looked at what it returned."),
+    "MPI_ERR_AMODE": (
+        "invalid access mode", "the access modes do not go together",
+        f"Exactly one of {_MODES}; MPI_MODE_CREATE and MPI_MODE_EXCL not with MPI_MODE_RDONLY. "
+        "The same on all ranks."),
+    "MPI_ERR_ACCESS": (
+        "no access to the file", "the file may not be opened or used in this way",
+        f"Compare the access mode of MPI_File_open ({_MODES}) with the call, and look at the "
+        "permissions of the file."),
+    "MPI_ERR_READ_ONLY": (
+        "no access to the file", "the file was opened for reading only",
+        "A file that is written to has to be opened with MPI_MODE_WRONLY or MPI_MODE_RDWR."),
+    "MPI_ERR_FILE_EXISTS": (
+        "", "there is a file of this name already",
+        "With MPI_MODE_EXCL a file has to be new: delete the old one, or leave the mode out."),
+    "MPI_ERR_FILE_IN_USE": (
+        "", "the file is still open somewhere", "Close it on all ranks before it is deleted."),
+    "MPI_ERR_BAD_FILE": (
+        "", "the name of the file cannot be used", "Is it empty, or too long?"),
+    "MPI_ERR_NO_SPACE": ("", "the disk is full", "Nothing is wrong with the kernel: make room."),
+    "MPI_ERR_QUOTA": ("", "the quota is used up", "Nothing is wrong with the kernel: make room."),
+    "MPI_ERR_IO": (
+        "", "the operating system could not do it",
+        "Look at the offset and the size that the call asks for, then at the disk."),
+    "MPI_ERR_UNSUPPORTED_OPERATION": (
+        "", "the file cannot do that",
+        "A view or a file pointer does not go with the access mode."),
+    "MPI_ERR_INFO": ("", "the info object is not, or no longer, valid",
+                     "It comes from MPI_Info_create, and is freed after its last use; or it is "
+                     "MPI_INFO_NULL."),
+    "MPI_ERR_INFO_KEY": ("", "the key of the hint is too long", "Look at the names of the hints."),
+    "MPI_ERR_INFO_VALUE": ("", "the value of the hint is too long", "A value is a short text."),
+}  # fmt: skip
+VIEW = (
+    "invalid view", "the view cannot be had",
+    "The displacement is in bytes, 0 or more; the filetype has to be made of whole etypes, with no "
+    "element before the one that precedes it; etype and filetype have to be committed.",
+)  # fmt: skip
+NEGATIVE = (
+    "negative offset", "",
+    "An offset counts the etypes of the view (bytes, as long as no view was set) from its "
+    "beginning, 0 or more. Look at the subtraction that it comes from, and whether int was too "
+    "small for it: use MPI_Offset.",
+)  # fmt: skip
+
+
+def file_error_explained(call, name):
+    """(pattern, what is wrong, what to do) for a file call that failed with the error class `name`;
+    None for other calls, or if the class has no special meaning for files."""
+    if not call.name.startswith("MPI_File_"):
+        return None
+    if call.name == "MPI_File_set_view" and name in ("MPI_ERR_ARG", "MPI_ERR_OTHER"):
+        return VIEW
+    if "_at" in call.name and call.offset < 0 and name in ("MPI_ERR_ARG", "MPI_ERR_OTHER"):
+        pattern, _, hint = NEGATIVE
+        return pattern, f"the offset is {call.offset}", hint
+    return FILE_MEANINGS.get(name)
+
+
+# Ranks that do not exist: the number given, and how it may have been computed.
+
+HINT = (
+    "Ranks go from 0 to size - 1. Look at rank + 1 and rank - 1 at both ends: "
+    "(rank + 1) % size, (rank - 1 + size) % size, or MPI_PROC_NULL for nobody."
+)
+BELOW = (
+    "In C, rank - i is negative where i is larger than rank, and so is (rank - i) % size. Write "
+    "(rank - i + size) % size, or MPI_PROC_NULL for nobody."
+)
+ABOVE = (
+    "The last rank is size - 1. Write (rank + i) % size, or leave the call out where there is no "
+    "such rank; its partner has to leave its own out, too."
+)
+ANOTHER = (
+    "Every communicator counts its own ranks from 0, and this one has fewer than comm: ask it with "
+    "MPI_Comm_rank and MPI_Comm_size, or make the call on comm."
+)
+MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create", "create_group"))
+
+
+def given(call):
+    """The number that a Call gave for a rank that does not exist; None if it gave none.
+
+    It is a rank in the communicator of the call, unlike the ranks of other calls.
+    """
+    if call.peer == NOBODY and call.members > 0:
+        return call.got_peer
+    return ANY if call.sends and call.peer == ANY else None
+
+
+def no_such_rank_meaning(evidence, call):
+    """'there is no rank 6, only ranks 0 to 5', or '' if the number is unknown."""
+    number = given(call)
+    if number is None:
+        return ""
+    size = _size(evidence, call)
+    there_are = {1: "rank 0", 2: "ranks 0 and 1"}.get(size, f"ranks 0 to {size - 1}")
+    where = " in its communicator" if size < evidence.size else ""
+    return f"there is no rank {number}{where}, only {there_are}"
+
+
+def no_such_rank_hint(evidence, call):
+    """What to check, depending on the number given."""
+    number, size = given(call), _size(evidence, call)
+    if number is None:
+        return HINT
+    if number < 0:
+        return BELOW
+    if size < evidence.size:
+        return ANOTHER
+    if size & (size - 1) and _flips_a_bit(evidence, call):
+        return (
+            f"rank ^ dist is a rank for every rank only where size is a power of two, and {size} "
+            "is none. Leave the step out where the partner is not below size, both its send and "
+            "its receive; and see how these ranks get their blocks all the same."
+        )
+    return ABOVE
+
+
+def notes(evidence, call):
+    """Sentences on numbers from the same line that happen to be valid constants."""
+    if given(call) is None:
+        return ()
+    peers = set()
+    for rank in evidence.ranks:
+        if rank is not None:
+            chosen = (rank.records["site"] == call.site) & (rank.records["flags"] & RECEIVES != 0)
+            chosen &= (rank.records["members"] == 0) & (rank.records["error"] == 0)
+            peers.update(np.unique(rank.records["peer"][chosen]).tolist())
+    if ANY not in peers or not any(peer >= 0 for peer in peers):
+        return ()
+    found = {"-1": "MPI_ANY_SOURCE", **({"-2": "MPI_PROC_NULL"} if NOBODY in peers else {})}
+    are = "it is" if len(found) == 1 else "they are"
+    return (f"The same line also came to {' and '.join(found)}, and MPI did not complain: {are} "
+            f"{' and '.join(found.values())} as well.",)  # fmt: skip
+
+
+def makers(evidence, call):
+    """[Call] that created the smaller communicator of `call`, if it can be identified."""
+    if given(call) is None or _size(evidence, call) >= evidence.size:
+        return []
+    made = [one for one in evidence.calls(call.rank, range(call.index)) if one.name in MAKERS]
+    return made[:1] if len({one.site for one in made}) == 1 else []
+
+
+def _size(evidence, call):
+    return call.members if call.members > 0 else evidence.size
+
+
+def _flips_a_bit(evidence, call):
+    """Whether all calls of this line go to a rank that differs in one bit, like rank ^ dist."""
+    flips = set()
+    for number, rank in enumerate(evidence.ranks):
+        if rank is not None:
+            same = rank.records[rank.records["site"] == call.site]
+            peers = np.where(same["peer"] == NOBODY, same["got_peer"], same["peer"])
+            flips.update(int(peer) ^ number for peer in np.unique(peers))
+    return bool(flips) and all(flip > 0 and flip & (flip - 1) == 0 for flip in flips)
+
+
+# What each error class means, in a student's terms, and what to do.
+
+# class -> (pattern, what is wrong, what to do)
+MEANINGS = {
+    "MPI_ERR_TRUNCATE": (
+        "message truncated", "the message is longer than the receive has room for",
+        "Compare count and datatype of the receive with those of the send: the receive may have "
+        "more room than comes, never less."),
+    "MPI_ERR_RANK": (
+        "a rank that does not exist", "there is no such rank in the communicator",
+        HINT),
+    "MPI_ERR_COUNT": (
+        "invalid count", "the count is negative",
+        "A count is a number of elements, 0 or more. Look at the subtraction that it comes from."),
+    "MPI_ERR_TYPE": (
+        "invalid datatype", "the datatype cannot be used",
+        "A new datatype has to be committed with MPI_Type_commit before it is used, and not freed "
+        "before that."),
+    "MPI_ERR_COMM": (
+        "invalid communicator", "the communicator is not, or no longer, valid",
+        "It is MPI_COMM_NULL, was freed already, or was never made: MPI_Comm_split with "
+        "MPI_UNDEFINED gives MPI_COMM_NULL."),
+    "MPI_ERR_REQUEST": (
+        "invalid request", "the request cannot be used",
+        "A request has to come from a call that starts something, and to be complete before it "
+        "is started or given away again."),
+    "MPI_ERR_TAG": (
+        "invalid tag", "the tag cannot be used",
+        "A tag is 0 or more; MPI_ANY_TAG is for receives only."),
+    "MPI_ERR_ROOT": (
+        "invalid root", "there is no such root in the communicator",
+        "The root is a rank of the communicator, from 0 to size - 1."),
+    "MPI_ERR_BUFFER": (
+        "invalid buffer", "the buffer is no memory",
+        "The pointer is NULL, or MPI_IN_PLACE where MPI does not take it. Was it allocated?"),
+    "MPI_ERR_TOPOLOGY": (
+        "", "the communicator has no such topology",
+        "MPI_Cart_shift and the like need a communicator made by MPI_Cart_create."),
+    "MPI_ERR_OP": ("", "the operation does not fit the datatype", "Look at the MPI_Op argument."),
+    "MPI_ERR_ARG": ("", "an argument is not valid", "Look at the arguments one by one."),
+    "MPI_ERR_NO_MEM": ("", "there was no memory left", "Look at how much the kernel allocates."),
+}  # fmt: skip
+IN_PLACE_HINT = (
+    "With MPI_IN_PLACE, sendbuf, sendcount and sendtype mean nothing: take recvcount, recvtype and "
+    "your own block in recvbuf."
+)
+# Calls that a kernel must not make -> (what is wrong, what to do)
+NOT_FOR_KERNELS = {
+    "MPI_Init": (
+        "MPI runs already when a kernel is called",
+        "Take MPI_Init away: the program around the kernel has called it, once for all kernels."),
+    "MPI_Init_thread": (
+        "MPI runs already when a kernel is called",
+        "Take MPI_Init_thread away: the program around the kernel has begun MPI, for all kernels."),
+    "MPI_Finalize": (
+        "a kernel must not end MPI",
+        "Take MPI_Finalize away: the program around the kernel calls it, when all is done."),
+}  # fmt: skip
+AROUND_MPI = "MPI begun or ended in a kernel"
+
+
+def explained(evidence, call, waiting, name):
+    """(pattern, what is wrong, what to do) for a call that failed with the error class `name`."""
+    if (forbidden := evidence.name(call)) in NOT_FOR_KERNELS:
+        return AROUND_MPI, *NOT_FOR_KERNELS[forbidden]
+    if (of_file := file_error_explained(call, name)) is not None:
+        return of_file
+    pattern, meaning, hint = MEANINGS.get(name, ("", "", ""))
+    if name == "MPI_ERR_TRUNCATE":
+        meaning = _truncation(call) or meaning
+    elif name == "MPI_ERR_RANK":
+        meaning = no_such_rank_meaning(evidence, call) or meaning
+        hint = no_such_rank_hint(evidence, call)
+    elif name == "MPI_ERR_REQUEST" and (unset := requests.meaning(evidence, waiting)):
+        meaning, hint = unset, requests.HINT
+    elif name == "MPI_ERR_TYPE" and _no_send_type(evidence.result.case):
+        hint = IN_PLACE_HINT
+    elif name == "MPI_ERR_BUFFER":
+        hint = collectives.null_buffer(evidence.result.case, call.rank) or hint
+    elif name == "MPI_ERR_COUNT" and call.count < 0:
+        meaning = f"the count is {call.count}"
+    elif name == "MPI_ERR_TAG" and (call.sends or call.receives):
+        meaning = f"the tag is {call.tag}"
+        meaning += ", MPI_ANY_TAG, which is for receives only" if call.tag == ANY else ""
+    return pattern, meaning, hint
+
+
+def _no_send_type(case):
+    """Whether sendtype is MPI_DATATYPE_NULL (src_c/harness/allgather.c, alltoallv.c)."""
+    return case.in_place and case.collective in ("allgather", "alltoallv")
+
+
+def _truncation(call):
+    """'the message from rank 0 (tag 3) has 40 bytes, the receive has room for 4', or ''."""
+    if not call.receives or call.got_bytes <= call.bytes:
+        return ""
+    source = f" from rank {call.got_peer}" if call.got_peer >= 0 else ""
+    return (
+        f"the message{source} (tag {call.got_tag}) has {model.number(call.got_bytes, 'byte')}, "
+        f"the receive has room for {call.bytes}"
+    )
+
+
+# Errors that other ranks get after one has died; their calls are not at fault.
 NO_FAULT = frozenset(
-    error_classes.NUMBERS[f"MPI_ERR_{name}"]
+    model.NUMBERS[f"MPI_ERR_{name}"]
     for name in ("PROC_ABORTED", "PROC_FAILED", "PROC_FAILED_PENDING", "REVOKED")
 )
 SHOWN = 4
 
 
 def mpi_error(evidence):
-    """The Diagnosis of the earliest call that returned an error; None where none did."""
+    """The Diagnosis of the earliest call that returned an error; None if none did."""
     failed = _in_order(_failures(evidence))
     if not failed:
         return None
     call, waiting = failed[0]
-    name = error_classes.name(call.error)
+    name = model.class_name(call.error)
     pattern, meaning, hint = explained(evidence, call, waiting, name)
     where = f" in line {evidence.line(waiting)}" if evidence.line(waiting) else ""
     same = [w for c, w in failed if c.error == call.error]
@@ -43,19 +319,19 @@ def mpi_error(evidence):
                 *_makers(evidence, call, name)),
         tables=tuple(filter(None, (_arguments(evidence, [c for c, _ in failed]),
                                    evidence.last_calls(call.rank)))),
-        notes=(*(no_such_rank.notes(evidence, call) if name == "MPI_ERR_RANK" else ()),
+        notes=(*(notes(evidence, call) if name == "MPI_ERR_RANK" else ()),
                *_others(evidence, failed)),
     )  # fmt: skip
 
 
 def _makers(evidence, call, name):
-    """Places at which the communicator was made that does not have the rank asked for."""
-    made = no_such_rank.makers(evidence, call) if name == "MPI_ERR_RANK" else []
+    """Places where the communicator that lacks the requested rank was created."""
+    made = makers(evidence, call) if name == "MPI_ERR_RANK" else []
     return evidence.places(made, "make the communicator here")
 
 
 def fatal_error(evidence, rank, name):
-    """The Diagnosis of an error that ended the run by itself, as Open MPI called it."""
+    """The Diagnosis of an error that ended the run; Open MPI calls it `name`."""
     found = mpi_error(evidence)
     if found is not None:
         return found
@@ -76,21 +352,21 @@ def fatal_error(evidence, rank, name):
 
 
 def returned_code(evidence):
-    """The Diagnosis of a kernel that returned an error although no call did; None where it is 0."""
+    """The Diagnosis of a kernel that returned an error although no call did; None if it is 0."""
     returned = {o.rank: o.returned for o in evidence.result.outputs if o.returned}
     if not returned:
         return None
     codes = set(returned.values())
     (code,) = codes if len(codes) == 1 else (None,)
-    known = error_classes.NAMES.get(code)
+    known = model.NAMES.get(code)
     hint = ("No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
             "such as err set on every way to the return?")  # fmt: skip
     if len(returned) > 1 and all(rank == value for rank, value in returned.items()):
-        what = f"{words.ranks(returned)} returned {words.runs(codes)}: their own rank"
+        what = f"{model.ranks(returned)} returned {model.runs(codes)}: their own rank"
         hint = "A kernel returns MPI_SUCCESS, or the error of a call; not its rank."
     elif code is not None:
         named = f" ({known})" if known else ""
-        what = f"the kernel returned error code {code}{named} on {words.ranks(returned)}"
+        what = f"the kernel returned error code {code}{named} on {model.ranks(returned)}"
         if code == evidence.size and len(returned) == evidence.size:
             hint = f"{code} is the number of ranks, too: a kernel returns MPI_SUCCESS, not size."
     else:
@@ -101,16 +377,16 @@ def returned_code(evidence):
 
 
 def with_table_of_ranks(diagnosis, evidence):
-    """The same diagnosis, with what each rank did when all stood still."""
+    """The same diagnosis, with a table of what each rank was doing when progress stopped."""
     tables = (diagnosis.tables[0], evidence.doing(), *diagnosis.tables[1:])
     stuck = evidence.stuck
-    note = f"Then {words.ranks(stuck)} waited for ever." if stuck else ""
+    note = f"Then {model.ranks(stuck)} waited for ever." if stuck else ""
     return replace(diagnosis, tables=tables,
                    notes=(*filter(None, (note,)), *diagnosis.notes))  # fmt: skip
 
 
 def with_crash(diagnosis, sentence, places):
-    """The same diagnosis of a call that failed, with how the run ended: a sentence, and where."""
+    """The same diagnosis of a failed call, with a sentence on how the run ended, and places."""
     shown = {(place.file, place.line) for place in diagnosis.places}
     more = tuple(place for place in places if (place.file, place.line) not in shown)
     return replace(diagnosis, places=(*diagnosis.places, *more),
@@ -118,20 +394,21 @@ def with_crash(diagnosis, sentence, places):
 
 
 def never_started(evidence, rank):
-    """' A call that fails starts no request, ...' where `rank` ended in a wait for such requests,
-    or ''."""
+    """' A call that fails starts no request: ...' if `rank` ended in a wait for such requests, or
+    ''."""
     last = evidence.last_call(rank)
     if last is None or last.end_ns or not last.flags & WAITS:
         return ""
     lost = any(c.rank == rank and c.flags & NONBLOCKING for c in evidence.failed())
-    if not lost or not unset_requests.meaning(evidence, last):
+    if not lost or not requests.meaning(evidence, last):
         return ""
     return f" A call that fails starts no request: {last.name} was given one that was never set."
 
 
 def _in_order(failed):
-    """The earliest failure first, and beside it those of the same line: of each rank the first,
-    the lowest rank first. Which of them came first in time is left to chance."""
+    """Move the failures with the call, line and error of the earliest one to the front.
+
+    Each rank's first failure leads, the lowest rank first: their order in time is random."""
     if not failed:
         return []
 
@@ -148,14 +425,15 @@ def _in_order(failed):
 
 
 def _failures(evidence):
-    """[(the call that went wrong, the call that said so)], each once, the earliest first: a wait
-    tells of its requests' errors, and a send-receive is two records."""
+    """[(call that failed, call that reported it)], each once, the earliest first.
+
+    A wait reports the errors of its requests, and a send-receive is two records."""
     found, told = [], set()
     for call in evidence.failed():
         if call.error in NO_FAULT:
             continue
         culprits = [c for c in _requests(evidence, call)
-                    if c.error not in (error_classes.IN_STATUS, error_classes.PENDING)]  # fmt: skip
+                    if c.error not in (model.IN_STATUS, model.PENDING)]  # fmt: skip
         for culprit in [_half(evidence, c) for c in culprits] or [_half(evidence, call)]:
             waiting = _told_by(evidence, culprit) if not culprits else call
             if (culprit.rank, culprit.index) not in told:
@@ -165,14 +443,14 @@ def _failures(evidence):
 
 
 def _requests(evidence, waiting):
-    """The failed calls whose requests `waiting` was about."""
+    """The failed calls whose requests `waiting` waited for."""
     records = evidence.ranks[waiting.rank].records
     asked = np.flatnonzero((records["waiter"] == waiting.index) & (records["error"] != 0))
     return evidence.calls(waiting.rank, asked[:SHOWN].tolist())
 
 
 def _told_by(evidence, call):
-    """The wait that told of the error of the request that `call` had started, or `call`."""
+    """The wait that reported the error of the request that `call` started, or `call`."""
     records = evidence.ranks[call.rank].records
     if (
         call.flags & NONBLOCKING
@@ -184,7 +462,7 @@ def _told_by(evidence, call):
 
 
 def _half(evidence, call):
-    """Of the two records of a send-receive, the one whose arguments the error is about."""
+    """Of the two records of a send-receive, the one whose arguments caused the error."""
     if call.name not in EXCHANGES:
         return call
     step = 1 if call.sends else -1
@@ -197,11 +475,11 @@ def _half(evidence, call):
     send, receive = (call, other) if call.sends else (other, call)
     is_wrong = {
         "MPI_ERR_TRUNCATE": lambda c: c.receives,
-        "MPI_ERR_RANK": lambda c: no_such_rank.given(c) is not None,
+        "MPI_ERR_RANK": lambda c: given(c) is not None,
         "MPI_ERR_TAG": lambda c: c.tag < (0 if c.sends else ANY),
         "MPI_ERR_COUNT": lambda c: c.count < 0,
         "MPI_ERR_TYPE": lambda c: c.count > 0 and c.bytes == 0,
-    }.get(error_classes.name(call.error), lambda c: c.sends)
+    }.get(model.class_name(call.error), lambda c: c.sends)
     return receive if is_wrong(receive) and not is_wrong(send) else send
 
 
@@ -209,7 +487,7 @@ def _arguments(evidence, calls):
     """Table of calls with their arguments."""
     rows = tuple(
         (call.rank, evidence.name(call), *_partner(call), *_amount(call),
-         evidence.line(call) or "", error_classes.name(call.error))
+         evidence.line(call) or "", model.class_name(call.error))
         for call in calls[:SHOWN]
     )  # fmt: skip
     columns = ("rank", "call", "peer", "tag", "count", "bytes", "line", "error")
@@ -219,10 +497,10 @@ def _arguments(evidence, calls):
 
 
 def _partner(call):
-    """(peer, tag) of a call, with the number of a rank that does not exist."""
+    """(peer, tag) of a call, with the number given for a rank that does not exist."""
     peer, tag, _ = partner(call)
-    number = no_such_rank.given(call)
-    if call.error == error_classes.NUMBERS["MPI_ERR_RANK"] and number is not None:
+    number = given(call)
+    if call.error == model.NUMBERS["MPI_ERR_RANK"] and number is not None:
         peer = f"{'to' if call.sends else 'from'} {number}"
     return peer, tag
 
@@ -235,11 +513,11 @@ def _amount(call):
 
 
 def _others(evidence, failed):
-    """A note on errors of other classes than the first one."""
+    """A note on errors of classes other than the first one's."""
     first = failed[0][0].error
     others = [(call, waiting) for call, waiting in failed if call.error != first]
     if not others:
         return ()
     call, waiting = others[0]
-    return (f"After that, {evidence.name(waiting)} returned {error_classes.name(call.error)} on "
+    return (f"After that, {evidence.name(waiting)} returned {model.class_name(call.error)} on "
             f"rank {call.rank}{evidence.at(waiting)}.",)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The memory of all ranks as a grid: ranks against blocks, or against the elements of the message.
+"""The receive memory of all ranks as a grid of ranks by blocks, or by elements of the message.
 
 mpilab.plots.blocks draws it.
 """
@@ -9,29 +9,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilab import snapshots
-from mpilab.datatypes import datatype
-from mpilab.diagnosis import parts, single
-from mpilab.diagnosis.clauses import content
-from mpilab.expected import COLLECTIVES, GUARD_BYTES, block_places
-from mpilab.harness import Case
-from mpilab.snapshots import origin
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import datatype
+from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.diagnosis import memory, single
+from mpilab.diagnosis.memory import content
+from mpilab.trace import snapshots
+from mpilab.trace.snapshots import origin
 
-# What a block is; the figure (mpilab/plots/blocks.py) counts them alike.
+# States of a block; the figure (mpilab/plots/blocks.py) uses the same numbers.
 RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
 DETAILED = 256
-MOST_COLUMNS = 32  # above that, neighbouring elements share a column
+MOST_COLUMNS = 32  # above that, neighboring elements share a column
 
 
 class _Remembering(Case):
-    """The same case, which computes only once what it expects: with many ranks that is costly."""
+    """The same case, which caches its expected memory: with many ranks, computing it is costly."""
 
     @cached_property
     def _before(self):
         return super().before()
 
     def before(self):
-        """As Case.before, made once."""
+        """As Case.before, cached."""
         return self._before
 
     @cached_property
@@ -39,17 +39,17 @@ class _Remembering(Case):
         return super().expected()
 
     def expected(self):
-        """Receive memory of every rank after a right call: list of uint8 arrays."""
+        """Receive memory of every rank after a correct call: list of uint8 arrays."""
         return self._right
 
 
 def remembering(case):
-    """The same Case, which computes only once what it expects."""
+    """The same Case, which caches its expected memory."""
     return case if isinstance(case, _Remembering) else _Remembering(**asdict(case))
 
 
 class Difference(NamedTuple):
-    """The first wrong element of a block: `expected` and `got` are its number, or bytes in hex."""
+    """The first wrong element of a block: `expected` and `got` are its value, or bytes in hex."""
 
     element: int
     expected: str
@@ -61,9 +61,9 @@ class Picture(NamedTuple):
 
     grid     int8 [ranks, columns]: RIGHT, WRONG, UNTOUCHED (as before the call), ELSEWHERE (another
              rank's block) or ABSENT (the rank has no receive buffer).
-    source   int [ranks, columns]: whose block lies there, -1 where nobody knows.
-    details  {(rank, column): words} of the first columns that are not right.
-    columns  names of the columns where they are no blocks but elements: '0 to 15'; else None.
+    source   int [ranks, columns]: the rank whose block is there, -1 if unknown.
+    details  {(rank, column): text} of the first wrong columns.
+    columns  names of the columns if they are elements, not blocks: '0 to 15'; else None.
     """
 
     grid: np.ndarray
@@ -73,18 +73,18 @@ class Picture(NamedTuple):
 
 
 def picture(case, outputs):
-    """The Picture of what all ranks hold."""
+    """The Picture of the receive memory of all ranks."""
     case = remembering(case)
-    return _of_elements(case, outputs) if parts.is_single(case) else _of_blocks(case, outputs)
+    return _of_elements(case, outputs) if memory.is_single(case) else _of_blocks(case, outputs)
 
 
 def grid(case, outputs):
-    """int8 [ranks, columns] alone: see Picture."""
+    """Only the grid, int8 [ranks, columns]: see Picture."""
     return picture(case, outputs).grid
 
 
 def _received(case):
-    """How many blocks each rank receives."""
+    """Number of blocks that each rank receives."""
     return [COLLECTIVES[case.collective].blocks(case, rank).received for rank in range(case.ranks)]
 
 
@@ -140,16 +140,16 @@ def _of_elements(case, outputs):
 
 
 def _of_column(here):
-    """(code, source, Part) of the elements in a column: of those that are not right, the first."""
-    wrong = [part for part in here if part.held.kind != parts.RIGHT]
+    """(code, source, Part) of a column, from its first wrong Part; (RIGHT, -1, None) if none."""
+    wrong = [part for part in here if part.held.kind != memory.RIGHT]
     if not wrong:
         return RIGHT, -1, None
     held = wrong[0].held
-    if held.kind == parts.UNTOUCHED:
+    if held.kind == memory.UNTOUCHED:
         return UNTOUCHED, -1, wrong[0]
-    if held.kind == parts.BLOCK:
+    if held.kind == memory.BLOCK:
         return ELSEWHERE, held.rank, wrong[0]
-    if held.kind == parts.COMBINED and sum(held.counts) == 1 and held.rank < 0:
+    if held.kind == memory.COMBINED and sum(held.counts) == 1 and held.rank < 0:
         return ELSEWHERE, held.counts.index(1), wrong[0]
     return WRONG, -1, wrong[0]
 

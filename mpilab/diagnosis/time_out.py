@@ -1,25 +1,25 @@
-"""Time-out: which rank computes, and in which lines."""
+"""Time-outs: which ranks compute, and in which lines."""
 
 from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
 
-from mpilab.diagnosis import words
+from mpilab.diagnosis import model
 from mpilab.diagnosis.deadlock import deadlock
 from mpilab.diagnosis.evidence import conjugated
 from mpilab.diagnosis.model import DEADLOCK, TIME_OUT, Diagnosis, Table
-from mpilab.hang import COMPUTING, NOT_BEGUN
-from mpilab.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS
+from mpilab.runners.hang import COMPUTING, NOT_BEGUN
+from mpilab.trace.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS
 
 ENDLESS, POLLING = "an endless loop", "polling in vain"
 TESTS = ("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
-AGAIN = 100  # so many calls of one kind at one place, and no other, are a loop
-LINES = 4  # so many lines in which ranks were met are shown
+AGAIN = 100  # this many consecutive calls from one place count as a loop
+LINES = 4  # at most so many lines in which ranks were sampled are shown
 
 
 def time_out(evidence):
-    """The Diagnosis of a run that did not come to its end in time."""
+    """The Diagnosis of a run that did not finish in time."""
     computing = [state for state in evidence.states if state.state == COMPUTING]
     not_begun = [state for state in evidence.states if state.state == NOT_BEGUN]
     if not computing:
@@ -31,12 +31,12 @@ def time_out(evidence):
     endless = not polls and (bool(calling) or any(looks.values()))
     return Diagnosis(
         TIME_OUT,
-        f"time-out: {words.ranks(ranks)} {_what(evidence, ranks, calling)} without end"
+        f"time-out: {model.ranks(ranks)} {_what(evidence, ranks, calling)} without end"
         f"{_where(looks)}",
         pattern=POLLING if polls else ENDLESS if endless else "",
         hint=_hint(evidence, polls, calling, looks),
         ranks=ranks,
-        # Where a rank was met tells more than any rank's last call.
+        # Where a rank was sampled says more than any rank's last call.
         places=(*_met(evidence, looks), *_last_calls(evidence, ranks)),
         tables=tuple(filter(None, (evidence.doing(), _table(looks)))),
         notes=_since(evidence, [*computing, *not_begun]),
@@ -44,11 +44,11 @@ def time_out(evidence):
 
 
 def _never_began(evidence, states):
-    """Nobody computes, yet some have not come as far as the kernel."""
+    """The Diagnosis if no rank computes, but some have not reached the kernel."""
     ranks = tuple(state.rank for state in states)
     return Diagnosis(
         TIME_OUT,
-        f"time-out: {words.ranks(ranks)} never began",
+        f"time-out: {model.ranks(ranks)} never began",
         hint="The kernel was not even called there, so its code is not to blame for that. Run it "
         "again, with fewer ranks if this machine has a lot to do.",
         ranks=ranks,
@@ -57,12 +57,12 @@ def _never_began(evidence, states):
 
 
 def _standstill(evidence):
-    """Everybody waits, but whether something is under way could not be told for sure."""
+    """The Diagnosis if all ranks wait, but something may still be in flight."""
     found = deadlock(evidence)
     if found.pattern:
         return found
     if evidence.stuck:
-        who = words.ranks(evidence.stuck)
+        who = model.ranks(evidence.stuck)
         headline = f"time-out: {who} {conjugated('wait', len(evidence.stuck))} inside MPI, too long"
         hint = "What they wait for is under way, but it took too long: is there very much data?"
         return replace(found, kind=TIME_OUT, headline=headline, hint=hint)
@@ -80,12 +80,12 @@ def _standstill(evidence):
 
 
 def _lines_met(evidence, rank):
-    """Counter of (file, line) at which `rank` was met; line 0: outside of the kernel."""
+    """Counter of the (file, line) at which `rank` was sampled; line 0: outside the kernel."""
     return Counter(_spot(evidence, site) for site in evidence.result.samples.get(rank, ()))
 
 
 def _spot(evidence, site):
-    """(file, line); line 0 for a place in a source that nobody has."""
+    """(file, line); line 0 if the source is not available."""
     file, line = evidence.spot(site)
     place = evidence.place(site, "") if file else None
     return (file, line) if not file or (place and place.text) else ("", 0)
@@ -97,7 +97,7 @@ def _was_polling(evidence, rank):
 
 
 def _calls_again(evidence, rank, lines):
-    """Does a rank that was met in these `lines` make one and the same call again and again?"""
+    """Whether a rank that was sampled in these `lines` repeats the same call."""
     call = evidence.last_call(rank)
     if call is None or (lines and not lines[evidence.spot(call.site)]):
         return False
@@ -109,7 +109,7 @@ def _calls_again(evidence, rank, lines):
 
 
 def _what(evidence, ranks, calling):
-    """'compute', or 'call MPI_Sendrecv' where that is what all of them do."""
+    """'compute', or 'call MPI_Sendrecv' if all of them do."""
     names = {evidence.name(evidence.last_call(rank)) for rank in calling}
     if len(calling) == len(ranks) and len(names) == 1:
         return f"{conjugated('call', len(ranks))} {names.pop()}"
@@ -117,11 +117,11 @@ def _what(evidence, ranks, calling):
 
 
 def _where(looks):
-    """' in lines 14 to 17' if the looks agree on a few lines."""
+    """' in lines 14 to 17': the lines sampled; '' if unknown."""
     lines = {line for counter in looks.values() for _, line in counter if line}
     if not lines:
         return ""
-    return f" in line{'s' * (len(lines) > 1)} {words.runs(lines)}"
+    return f" in line{'s' * (len(lines) > 1)} {model.runs(lines)}"
 
 
 def _hint(evidence, polls, calling, looks):
@@ -162,8 +162,8 @@ def _is_with_itself(evidence, call):
 
 
 def _tests_nothing(evidence, rank, looks):
-    """The last call of `rank`, if that is a test, the rank was met in its line, and no request is
-    left to be tested; or None."""
+    """The last call of `rank` if it is a test, the rank was sampled in its line, and no request is
+    left to test; or None."""
     call = evidence.last_call(rank)
     if call is None or call.name not in TESTS or evidence.spot(call.site) not in looks[rank]:
         return None
@@ -175,14 +175,14 @@ def _tests_nothing(evidence, rank, looks):
 
 
 def _met(evidence, looks):
-    """Places at which ranks were met, those of one line in one, the most frequent first."""
+    """Places where ranks were sampled, one per line, the most frequent first."""
     sites = {_spot(evidence, site): site
              for rank in looks for site in evidence.result.samples.get(rank, ())}  # fmt: skip
     total = sum(looks.values(), Counter())
     found = []
     for spot, _ in [one for one in total.most_common() if one[0][1]][:LINES]:
         ranks = [rank for rank, counter in looks.items() if counter[spot]]
-        label = f"{words.ranks(ranks)} {conjugated('were met here', len(ranks))}"
+        label = f"{model.ranks(ranks)} {conjugated('were met here', len(ranks))}"
         if len(ranks) == 1:
             counter = looks[ranks[0]]
             label += f" in {counter[spot]} of {sum(counter.values())} looks"
@@ -198,7 +198,7 @@ def _last_calls(evidence, ranks):
         if call is not None and not evidence.is_copy(call):
             by_spot[evidence.spot(call.site)].append(call)
     found = [
-        evidence.place(calls[0].site, f"the last call of {words.ranks(c.rank for c in calls)}")
+        evidence.place(calls[0].site, f"the last call of {model.ranks(c.rank for c in calls)}")
         for calls in by_spot.values()
     ]
     return [place for place in found if place is not None]
@@ -209,7 +209,7 @@ def _table(looks):
     for rank, counter in looks.items():
         known = {line: count for (_, line), count in sorted(counter.items()) if line}
         if known:
-            rows.append((rank, words.runs(known),
+            rows.append((rank, model.runs(known),
                          f"{sum(known.values())} of {sum(counter.values())}"))  # fmt: skip
     if not rows:
         return None
@@ -217,12 +217,12 @@ def _table(looks):
 
 
 def _since(evidence, states):
-    """One sentence for all ranks that have come equally far, about their last calls."""
+    """Sentences on the last calls, one for all ranks that got equally far."""
     found = defaultdict(list)
     for state in states:
         found[_last_words(evidence, state)].append(state.rank)
     return tuple(
-        said.format(ranks=words.ranks(ranks), Ranks=words.capital(words.ranks(ranks)),
+        said.format(ranks=model.ranks(ranks), Ranks=model.capital(model.ranks(ranks)),
                     has=conjugated("have", len(ranks)), goes=conjugated("go", len(ranks)))
         for said, ranks in list(found.items())[:4]
     )  # fmt: skip

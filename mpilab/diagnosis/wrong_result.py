@@ -1,78 +1,55 @@
-"""Wrong results: which ranks, which blocks, expected and got, and which mistake it looks like."""
+"""Wrong results: which ranks and blocks, expected and actual values, and the likely mistake."""
 
 from dataclasses import replace
 
-from mpilab.diagnosis import (
-    arrivals,
-    by_blocks,
-    certain,
-    exchanges,
-    parts,
-    reads,
-    single,
-    unfinished,
-    words,
-)
+from mpilab.cases.expected import COLLECTIVES, compare
+from mpilab.diagnosis import blocks, memory, model, reads, requests, single
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
-from mpilab.diagnosis.pictures import (
-    ABSENT,
-    ELSEWHERE,
-    RIGHT,
-    UNTOUCHED,
-    WRONG,
-    first_difference,
-    grid,
-    picture,
-    remembering,
-)
-from mpilab.expected import COLLECTIVES
-from mpilab.harness import compare
+from mpilab.diagnosis.pictures import first_difference, picture, remembering
 
-__all__ = ["ABSENT", "ELSEWHERE", "RIGHT", "UNTOUCHED", "WRONG", "first_difference", "grid",
-           "picture", "wrong_result"]  # fmt: skip
 SHOWN_DIFFERENCES = 6
 
 
 def wrong_result(evidence):
-    """The Diagnosis of a run whose buffers are not as they should be; None where they are."""
+    """The Diagnosis of a run with wrong buffers; None if all are correct."""
     case, outputs = remembering(evidence.result.case), evidence.result.outputs
     differences = compare(case, outputs)
     if not differences:
         return None
     if COLLECTIVES[case.collective].reads:
         return reads.wrong_read(evidence, case, differences)
-    explain = _of_single_blocks if parts.is_single(case) else _of_many_blocks
+    explain = _of_single_blocks if memory.is_single(case) else _of_many_blocks
     return explain(evidence, case, differences)
 
 
 def _of_many_blocks(evidence, case, differences):
     outputs = evidence.result.outputs
     drawn = picture(case, outputs)
-    pattern, hint = certain.explain(case, outputs, differences)
+    pattern, hint = memory.explain_certain(case, outputs, differences)
     is_known = False
     if not pattern and COLLECTIVES[case.collective].exchanges:
-        pattern, hint = exchanges.explain(case, outputs, differences)
+        pattern, hint = blocks.explain(case, outputs, differences)
         is_known = bool(pattern)
-    pattern = pattern or by_blocks.pattern(differences, drawn.grid)
+    pattern = pattern or blocks.pattern(differences, drawn.grid)
     found = _diagnosis(
-        differences, by_blocks.headline(differences, drawn.grid), pattern,
-        hint or by_blocks.hint(evidence, case, differences, drawn, pattern),
-        by_blocks.table(differences, drawn.grid, drawn.source),
+        differences, blocks.headline(differences, drawn.grid), pattern,
+        hint or blocks.hint(evidence, case, differences, drawn, pattern),
+        blocks.table(differences, drawn.grid, drawn.source),
         _expected_and_got(case, outputs, differences, ("block",)),
     )  # fmt: skip
-    if pattern in certain.PATTERNS:
+    if pattern in memory.PATTERNS:
         return found
     if is_known:
-        return unfinished.as_the_cause(evidence, found) or found
-    return by_blocks.with_cause(evidence, case, found, drawn.grid)
+        return requests.as_the_cause(evidence, found) or found
+    return blocks.with_cause(evidence, case, found, drawn.grid)
 
 
 def _of_single_blocks(evidence, case, differences):
     outputs = evidence.result.outputs
     by_rank = single.read(case, outputs)
-    pattern, hint = certain.explain(case, outputs, differences)
-    told = single.explain(evidence, case, by_rank) or single.Told()
-    notes = words.listing({note for one in differences for note in one.notes})
+    pattern, hint = memory.explain_certain(case, outputs, differences)
+    told = single.explain_single(evidence, case, by_rank) or single.Told()
+    notes = model.listing({note for one in differences for note in one.notes})
     said = single.headline(case, by_rank) if by_rank else notes
     found = _diagnosis(
         differences, said, pattern, hint,
@@ -81,10 +58,10 @@ def _of_single_blocks(evidence, case, differences):
     )  # fmt: skip
     if pattern:
         return replace(found, headline=f"{found.headline}; {notes}") if by_rank and notes else found
-    late = None if told.is_certain else unfinished.as_the_cause(evidence, found)
+    late = None if told.is_certain else requests.as_the_cause(evidence, found)
     if late is not None:
         return late
-    note = arrivals.note(evidence, found.ranks)
+    note = memory.note(evidence, found.ranks)
     return replace(
         found, pattern=told.pattern, hint=told.hint, places=told.places,
         headline=_headline(differences, told.headline) if told.headline else found.headline,
@@ -101,11 +78,11 @@ def _diagnosis(differences, said, pattern, hint, *tables):
 
 
 def _headline(differences, said):
-    return f"wrong result on {words.ranks(one.rank for one in differences)}: {said}"
+    return f"wrong result on {model.ranks(one.rank for one in differences)}: {said}"
 
 
 def _expected_and_got(case, outputs, differences, columns):
-    """Table of the first wrong elements, with the `columns` that tell one block from another."""
+    """Table of the first wrong elements, with the `columns` that identify a block."""
     rows = []
     for difference in differences:
         for block in difference.blocks[:2]:

@@ -1,15 +1,213 @@
-"""What works on this machine, and the remedy for what does not: `mpilab doctor`.
+"""Check this machine and suggest fixes: `mpilab doctor`.
 
-    checks = examine()          a Check each, in a fixed order
+    checks = examine()          a list of Check, in a fixed order
     print(table(checks))        for people; as_json(checks) for programs
-    healthy(checks)             does everything work that the labs need?
+    verdicts(checks)            what they mean for labs, grading, hosts, simulation and Slurm
+    work(verdicts(checks))      whether labs and grading work
+    healthy(checks)             whether everything that the labs need works
 
-Every check probes: it compiles, runs, starts. Each has its own time limit, and what goes wrong in
-one is that one's status. Nothing is left behind.
+Every check tries the real thing: it compiles, runs or starts something. Each has its own time
+limit; an error in one check becomes its status and does not affect the others. No files or
+processes remain.
 """
 
-from mpilab.doctor.check import Check
-from mpilab.doctor.examination import examine, healthy
-from mpilab.doctor.report import as_json, table
+import json
+import shutil
+import sys
+import tempfile
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
 
-__all__ = ["Check", "as_json", "examine", "healthy", "table"]
+from tqdm import tqdm
+
+from mpilab import __version__
+
+# These modules register their probes when imported.
+from mpilab.doctor import machine, parts  # noqa: F401
+from mpilab.doctor.check import (
+    BROKEN,
+    EXPECTED,
+    FAILED,
+    LIMITED,
+    MISSING,
+    OK,
+    PROBES,
+    USES,
+    WARNING,
+    WORKS,
+    Check,
+    Surroundings,
+    Verdict,
+    verdicts,
+    work,
+)
+from mpilab.errors import MpilabError
+from mpilab.util import door
+
+# The order of the table: first what the labs need, each check after those it depends on.
+ORDER = (
+    "python", "packages", "jupyterlab", "compiler", "open-mpi", "mpi-settings", "mpirun",
+    "shared-memory", "cores", "disk", "c-build", "engines", "addr2line", "sanitizers",
+    "bubblewrap", "grading-limits", "emulated-hosts", "simgrid", "slurm", "chromium",
+)  # fmt: skip
+# Time limit for all checks; a check that starts later still gets a second.
+SECONDS = 15.0
+
+
+def examine(names=(), *, progress=True):
+    """Run all checks, or those called `names`; a list of Check.
+
+    It takes about five seconds, or up to 15 if programs hang. `progress` shows a bar on stderr if
+    that is a terminal.
+    """
+    probes = sorted(
+        (one for one in PROBES if not names or one.name in names),
+        key=lambda one: ORDER.index(one.name),
+    )
+    until = time.monotonic() + SECONDS
+    folder, why_not = None, ""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="mpilab-doctor-"))
+    except OSError as error:
+        why_not = str(error)
+    try:
+        done = dict(_all(probes, folder, why_not, until, progress))
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return [done[one.name] for one in probes]
+
+
+def healthy(checks):
+    """Whether everything that the labs need works."""
+    return not any(one.needed and one.status in (FAILED, MISSING) for one in checks)
+
+
+def _all(probes, folder, why_not, until, progress):
+    """Yield (name, Check) as they finish. Probes that start ranks or compilers run in sequence."""
+
+    def check(one):
+        begin = time.monotonic()
+        around = Surroundings(folder, why_not, min(begin + one.limit, until))
+        return one.name, _check(one, around, begin)
+
+    # One thread for the probes that would disturb each other, one for the others.
+    with (
+        ThreadPoolExecutor(1) as alone,
+        ThreadPoolExecutor(1) as others,
+        tqdm(total=len(probes), desc="looking at this machine", unit="check", file=sys.stderr,
+             disable=None if progress else True, leave=False) as bar,
+    ):  # fmt: skip
+        waiting = [(alone if one.alone else others).submit(check, one) for one in probes]
+        for future in door.as_completed(waiting):
+            bar.update()
+            yield future.result()
+
+
+def _check(one, around, begin):
+    try:
+        status, found, remedy = one.function(around)
+    except MpilabError as error:
+        status, found, remedy = FAILED, " ".join(str(error).split()), ""
+    except Exception as error:  # report the failure of a check, and run the others
+        status, found = FAILED, f"the check itself broke: {type(error).__name__}: {error}"
+        remedy = "report this line: it is a fault of mpilab's doctor"
+    seconds = round(time.monotonic() - begin, 3)
+    return Check(one.name, status, found, remedy, one.why, one.needed, seconds)
+
+
+# The checks as a table for people, and as JSON for programs.
+
+WORDS = {WORKS: "works", LIMITED: "works, with limits", BROKEN: "does not work"}
+MARKS = {OK: "✓", WARNING: "!", FAILED: "✗", MISSING: "–"}
+
+
+def table(checks, width=100):
+    """The checks as aligned text: a line each, and a remedy below each problem."""
+    column = max((len(one.name) for one in checks), default=0)
+    lines = [line for one in checks for line in _lines(one, column, width)]
+    judged = verdicts(checks)
+    return "\n".join([*lines, "", *_judged(judged, width), _summary(checks)])
+
+
+def as_json(checks):
+    """The checks as JSON text.
+
+    {mpilab, healthy, verdicts: [all fields of a Verdict], checks: [all fields of a Check]}
+    """
+    told = {
+        "mpilab": __version__,
+        "healthy": healthy(checks),
+        "verdicts": list(map(asdict, verdicts(checks))),
+        "checks": list(map(asdict, checks)),
+    }
+    return json.dumps(told, indent=2, ensure_ascii=False)
+
+
+def _lines(one, column, width):
+    mark = MARKS[FAILED if one.needed and one.status == MISSING else one.status]
+    indent = " " * (column + 4)
+    yield from _wrapped(one.found, width, f"{mark} {one.name:{column}}  ", indent)
+    if one.status != OK:
+        for word, text in (("why", one.why), ("remedy", one.remedy)):
+            if text:
+                yield from _wrapped(f"{word}: {text}", width, indent, indent + "  ")
+
+
+def _judged(judged, width):
+    """Yield the lines of a paragraph for each verdict, and an empty line after them."""
+    column = max((len(USES[one.name].title) for one in judged), default=0)
+    for one in judged:
+        indent = " " * (column + 2)
+        first = f"{USES[one.name].title:{column}}  {WORDS[one.status]}"
+        if len(one.reasons) == 1:
+            first += f": {one.reasons[0]}"
+        elif one.reasons:
+            first += ":"
+        yield from _wrapped(first, width, "", indent)
+        for reason in one.reasons if len(one.reasons) > 1 else ():
+            yield from _wrapped(f"- {reason}", width, indent, indent + "  ")
+        for remedy in filter(None, dict.fromkeys(one.remedies)):
+            yield from _wrapped(f"remedy: {remedy}", width, indent, indent + "  ")
+    if judged:
+        yield ""
+
+
+def _wrapped(text, width, first, others):
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _summary(checks):
+    bad = [one.name for one in checks if one.needed and one.status in (FAILED, MISSING)]
+    lacking = [one.name for one in checks if not one.needed and one.status in (FAILED, MISSING)]
+    if bad:
+        return f"The labs will not work here yet: {', '.join(bad)}. Begin with the first ✗."
+    if any(name in USES["labs"].misses for name in lacking):
+        return "The labs work here, with the limits above."
+    if lacking:
+        return f"The labs work here. Only what they do not need is missing: {', '.join(lacking)}."
+    return "The labs work here."
+
+
+__all__ = [
+    "Check",
+    "EXPECTED",
+    "USES",
+    "Verdict",
+    "as_json",
+    "examine",
+    "healthy",
+    "table",
+    "verdicts",
+    "work",
+]

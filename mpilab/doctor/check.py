@@ -1,32 +1,29 @@
-"""One check: its form, how it is registered, and how it runs other programs."""
+"""Define and register checks, run programs in them, and judge what works from their results."""
 
-import importlib
 import os
 import shutil
-import sys
 import time
 from collections import namedtuple
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
-from mpilab import programs
-from mpilab.build import ROOT
 from mpilab.errors import SetupError
+from mpilab.util import processes
 
 OK, WARNING, MISSING, FAILED = "ok", "warning", "missing", "failed"
 STATUSES = (OK, WARNING, MISSING, FAILED)
-SHORTEST_S = 1.0  # what a program gets at least, when the time for all checks is over
+SHORTEST_S = 1.0  # minimum time for a program, even after the time for all checks
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found out about one thing.
+    """The result of one check.
 
     name     its stable name, e.g. 'shared-memory'
-    status   ok; warning (works, but look at it); missing (not there); failed (there, but broken)
-    found    what is there: version, path, numbers, or what went wrong
-    remedy   what to do, '' where all is well
-    why      what it is for, and what one cannot do without it
+    status   ok; warning (works, but needs attention); missing; failed (present, but broken)
+    found    what was found: version, path, numbers, or what went wrong
+    remedy   what to do; '' if nothing
+    why      what it is for, and what does not work without it
     needed   whether the labs need it
     seconds  how long the check took
     """
@@ -40,13 +37,13 @@ class Check:
     seconds: float = 0.0
 
 
-# What a probe returns.
+# The result of a probe.
 Finding = namedtuple("Finding", "status found remedy", defaults=("",))
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A check before it was made: `function(surroundings)` returns a Finding."""
+    """A registered check: `function(surroundings)` returns a Finding."""
 
     name: str
     function: object
@@ -63,7 +60,7 @@ def probe(name, *, why, needed=False, limit=5.0, alone=False):
     """Register the decorated function as a check.
 
     limit   seconds that it may take.
-    alone   it starts ranks or compilers: such checks run one after the other, in their order.
+    alone   whether it starts ranks or compilers: such checks run one at a time, in order.
     """
 
     def register(function):
@@ -74,9 +71,9 @@ def probe(name, *, why, needed=False, limit=5.0, alone=False):
 
 
 class Surroundings:
-    """What a probe has at hand: a folder of its own making, and a clock.
+    """The environment of a probe: a temporary folder and a time limit.
 
-    folder    a temporary folder, the same for all checks; SetupError where none can be made
+    folder    a temporary folder, shared by all checks; raises SetupError if there is none
     left      seconds that the probe still has
     """
 
@@ -94,46 +91,117 @@ class Surroundings:
         return max(self._until - time.monotonic(), SHORTEST_S)
 
     def run(self, command, *, environment=None, stdin="", cwd=None):
-        """Run `command` to its end or to the end of the probe's time; returns what it Said.
+        """Run `command` until it ends or the probe's time is over; its exit status and output.
 
-        All that it started has ended then. Raises FileNotFoundError for an unknown program.
+        All processes that it started have ended then. Raises FileNotFoundError for an unknown
+        program.
         """
         variables = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
-        return programs.run(command, self.left, environment=variables, stdin=stdin,
+        return processes.run(command, self.left, environment=variables, stdin=stdin,
                             cwd=cwd or self._folder)  # fmt: skip
 
 
 def first_line(text):
-    """The first line that is not empty; ''."""
+    """The first line that is not empty; '' if there is none."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def install(*needs):
-    """The line to type on this system to get `needs`, keys of tools/packages.py."""
-    try:
-        return _packages().install_line(*needs)
-    except ImportError:
-        # A handout has no tools/ folder.
-        return f"install {', '.join(needs)} with your system's package manager"
-
-
-def namespace_remedy():
-    """What lets a plain user make namespaces on this kernel."""
-    try:
-        return _packages().namespace_remedy()
-    except ImportError:
-        return "allow user namespaces; in Docker: docker run --privileged"
-
-
 def which(*names):
-    """The path of the first of these programs that is on PATH; None."""
+    """The path of the first of these programs that is on PATH; None if there is none."""
     return next(filter(None, map(shutil.which, names)), None)
 
 
-def _packages():
-    folder = str(Path(ROOT) / "tools")
-    sys.path.insert(0, folder)
-    try:
-        return importlib.import_module("packages")
-    finally:
-        sys.path.remove(folder)
+# Verdicts: whether each use of the kit works here, works with limits, or does not work.
+
+WORKS, LIMITED, BROKEN = "works", "limited", "broken"
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use of the kit, and the checks that it depends on.
+
+    title    its name in a sentence
+    needs    names of the checks that must not fail
+    misses   {name of a check: what does not work if it fails}
+    """
+
+    title: str
+    needs: tuple[str, ...]
+    misses: dict[str, str]
+
+
+RANKS = ("python", "packages", "compiler", "open-mpi", "mpirun", "shared-memory", "disk", "c-build")
+
+# The names of `mpilab doctor --for`, in the order of the table.
+USES = {
+    "labs": Use(
+        "labs",
+        (*RANKS, "jupyterlab", "engines", "cores"),
+        {
+            "simgrid": "cells of labs 03 to 06 that simulate do not run",
+            "emulated-hosts": "in labs 03 and 04 ranks pretend to be on several hosts",
+            "addr2line": "a deadlock or crash is told without the line of the cell",
+            "sanitizers": "%%kernel --sanitize builds nothing",
+        },
+    ),
+    "grading": Use(
+        "grading",
+        (*RANKS, "engines", "bubblewrap", "grading-limits"),
+        {
+            "simgrid": "marks are not confirmed by simulation, and exercises that need simulated "
+            "time or many ranks are ungradable",
+        },
+    ),
+    "hosts": Use("emulated hosts", (*RANKS, "emulated-hosts"), {}),
+    "simulation": Use("simulation", ("python", "packages", "compiler", "disk", "simgrid"), {}),
+    "slurm": Use("Slurm", ("slurm",), {}),
+}
+# The uses that decide the exit status of `mpilab doctor` by default.
+EXPECTED = ("labs", "grading")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one use of the kit works on this machine.
+
+    name      a key of USES
+    status    works; limited (works, but see `reasons`); broken (does not work)
+    reasons   what does not work, or the first check that failed; empty if all is well
+    remedies  what to do, one for each reason; '' if there is nothing to do
+    """
+
+    name: str
+    status: str
+    reasons: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
+
+
+def verdicts(checks: Iterable[Check]) -> list[Verdict]:
+    """A Verdict for each use with at least one check in `checks`; absent checks count as passed."""
+    made = {check.name: check for check in checks}
+    return [
+        _verdict(name, use, made)
+        for name, use in USES.items()
+        if any(check in made for check in use.needs)
+    ]
+
+
+def work(found: Iterable[Verdict], uses: Iterable[str] = EXPECTED) -> bool:
+    """Whether all of `uses`, keys of USES, work, at least with limits."""
+    return not any(one.status == BROKEN for one in found if one.name in uses)
+
+
+def _verdict(name, use, made):
+    needed = [made[check] for check in use.needs if check in made]
+    gone = [one for one in needed if one.status in (FAILED, MISSING)]
+    if gone:
+        others = ", ".join(one.name for one in gone[1:])
+        reason = f"{gone[0].name}: {gone[0].found}" + (f"; also {others}" if others else "")
+        return Verdict(name, BROKEN, (reason,), (gone[0].remedy,))
+    limits = [(f"{one.name}: {one.found}", one.remedy) for one in needed if one.status == WARNING]
+    for check, lost in use.misses.items():
+        one = made.get(check)
+        if one is not None and one.status in (FAILED, MISSING):
+            limits.append((f"{lost} ({check}: {one.found})", one.remedy))
+    status = LIMITED if limits else WORKS
+    return Verdict(name, status, tuple(one for one, _ in limits), tuple(two for _, two in limits))

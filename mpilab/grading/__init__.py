@@ -1,8 +1,8 @@
-"""Grading: from a submission to a mark and a page of feedback."""
+"""Grade submissions: run them in a sandbox, judge them, record marks, write feedback pages."""
 
 import sys
 
-# jsonschema, on which nbformat and papermill stand, looks for this optional checker of web
-# addresses. The notebook schema has no use for it, and importing it takes 1.6 s of building a
-# grammar, in every process of every submission.
+# nbformat and papermill use jsonschema, which imports this optional URL checker if it is installed.
+# The notebook schema does not need it, and the import takes 1.6 s (it builds a grammar) in every
+# process of every submission.
 sys.modules.setdefault("rfc3987_syntax", None)

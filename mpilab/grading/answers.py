@@ -1,7 +1,7 @@
-"""Lift the answers out of a submission and put them into a trusted copy of the lab.
+"""Copy the answers of a submission into a trusted copy of the lab.
 
-Nothing else that a student wrote goes along: added cells, changed checks, cell types, metadata
-and outputs stay behind.
+Nothing else of the submission is used: added cells, changed checks, cell types, metadata and
+outputs are dropped.
 """
 
 import copy
@@ -17,9 +17,9 @@ MISSING, MOVED, DUPLICATED, UNRECOGNISED = "missing", "moved", "duplicated", "un
 class Problem:
     """Something about one answer that the student should know.
 
-    kind    MISSING (no such cell: blank), MOVED (found by its cell id, its metadata are gone),
+    kind    MISSING (no such cell: blank), MOVED (metadata lost, found by its cell id),
             DUPLICATED (several cells claim to be it) or UNRECOGNISED (no answer cell of the lab
-            could be found in the whole notebook).
+            was found in the whole notebook).
     reason  a sentence for the student.
     """
 
@@ -29,14 +29,14 @@ class Problem:
 
     @property
     def ungradable(self):
-        """True where the exercise can't be judged; the others are notes."""
+        """True if the exercise cannot be judged; other problems are only notes."""
         return self.kind in (DUPLICATED, UNRECOGNISED)
 
 
 def answer_cells(notebook):
-    """The answers of a well-formed notebook of ours: a dict of grade_id to source.
+    """The answers in one of our own, well-formed notebooks: a dict of grade_id to source.
 
-    Raises InputError where a grade_id is used twice; use `lift` for what students hand in.
+    Raises InputError if a grade_id is used twice; for students' notebooks, use `lift`.
     """
     answers = {}
     for cell in notebook.cells:
@@ -50,17 +50,17 @@ def answer_cells(notebook):
 
 
 def is_blank(source, stub):
-    """True where an answer is empty or still the stub, whatever the spaces around its lines."""
+    """True if an answer is empty or still the stub, ignoring whitespace around its lines."""
     bare = _bare(source)
     return not bare or bare == _bare(stub)
 
 
 def lift(trusted, submitted):
-    """The answers to the lab `trusted` that are in the notebook `submitted`.
+    """Find the answers to the lab `trusted` in the notebook `submitted`.
 
     Returns (answers, problems): a dict of grade_id to source with exactly the answers found, in
-    the order of the lab, and a list of `Problem`. A cell belongs to an answer by nbgrader's
-    grade_id, or by the cell id of the release where an editor dropped that metadata.
+    the order of the lab, and a list of `Problem`. An answer cell is identified by nbgrader's
+    grade_id or, if an editor dropped that metadata, by its cell id in the release.
     """
     wanted = {answer_id(cell): cell for cell in trusted.cells if answer_id(cell) is not None}
     named, unnamed = {}, {}
@@ -106,7 +106,7 @@ def lift(trusted, submitted):
                     )
                 )
     if wanted and all(problem.kind == MISSING for problem in problems) and not answers:
-        # Every answer lost at once is an editor's doing, or another lab: not a student's zero.
+        # If all answers are missing, it is an editor's fault or the wrong lab: do not give zero.
         problems = [
             Problem(
                 name,
@@ -122,8 +122,8 @@ def lift(trusted, submitted):
 def transplant(trusted, submitted):
     """The notebook to execute: the lab `trusted` with the answers of `submitted` in their cells.
 
-    Returns (notebook, problems). An answer that is missing, or that has a problem which is
-    `ungradable`, stays the stub. Neither argument is changed.
+    Returns (notebook, problems). An answer that is missing or has an `ungradable` problem stays
+    the stub. Neither argument is changed.
     """
     answers, problems = lift(trusted, submitted)
     notebook = copy.deepcopy(trusted)
@@ -133,7 +133,7 @@ def transplant(trusted, submitted):
 
 
 def _grade_id(cell):
-    """The grade_id that a submitted cell carries, whatever else its metadata say."""
+    """The grade_id of a submitted cell, however malformed its metadata; None if it has none."""
     metadata = cell.get("metadata")
     nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     name = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None

@@ -1,7 +1,8 @@
-"""Control groups: the kernel's bound on the memory and the processes of one run.
+"""Control groups: let the operating system limit the memory and the processes of one run.
 
 Both versions of the interface are in use: v2 has one tree for all controllers, v1 one tree for
-each. Imported by the keeper, which starts for every run: standard library only, and little of it.
+each. The supervisor (keeper.py) imports this module and starts for every run, so the module uses
+only a small part of the standard library.
 """
 
 import os
@@ -9,33 +10,32 @@ import time
 
 ROOT = "/sys/fs/cgroup"
 
-# The kernel reports an emptied v1 group to nobody, so that its removal can only be tried again.
+# The OS does not report when a v1 group becomes empty, so its removal can only be retried.
 REMOVAL_SECONDS = 5.0
 REMOVAL_PAUSE = 0.005
 
 
 class ControlGroup:
-    """One group: `directories` holds its folder by controller (twice the same one in v2)."""
+    """One group; `directories` maps each controller to its folder (in v2, the same for both)."""
 
     def __init__(self, directories, memory_events):
         self.directories = directories
         self._memory_events = memory_events
 
     def join(self):
-        """Put the calling process into the group; its children follow."""
+        """Move the calling process, and thus its future children, into the group."""
         for directory in self._folders():
             _write(directory, "cgroup.procs", "0")
 
     def refusals(self):
-        """How often the kernel enforced a limit: {"memory": processes killed, "processes": forks
-        refused}."""
+        """How often a limit was enforced: {"memory": kills, "processes": failed forks}."""
         return {
             "memory": _count(self.directories["memory"], self._memory_events, "oom_kill"),
             "processes": _count(self.directories["pids"], "pids.events", "max"),
         }
 
     def remove(self):
-        """Remove the group. Its processes must have been reaped; OSError if some are left."""
+        """Remove the group after its processes were reaped; OSError if some are left."""
         for directory in self._folders():
             deadline = time.monotonic() + REMOVAL_SECONDS
             while True:
@@ -62,9 +62,9 @@ def available(root=ROOT):
 
 
 def create(version, memory, processes, root=ROOT):
-    """A new group with limits of `memory` bytes (swap included) and `processes` tasks.
+    """Create a group with limits of `memory` bytes (swap included) and `processes` tasks.
 
-    Raises OSError where this process may not create one.
+    Raises OSError if this process may not create one.
     """
     name = f"mpilab-{os.getpid()}-{os.urandom(4).hex()}-{_process_space()}"
     make = {"v1": _create_v1, "v2": _create_v2}[version]
@@ -83,7 +83,7 @@ def create(version, memory, processes, root=ROOT):
 
 
 def sweep(root=ROOT):
-    """Remove the empty groups of keepers that were killed before they could do so themselves."""
+    """Remove the empty groups of supervisors that were killed before they could remove them."""
     folders = {"v1": _own_groups(root).values(), "v2": [root]}.get(available(root), ())
     for folder in folders:
         for name in os.listdir(folder):
@@ -91,16 +91,15 @@ def sweep(root=ROOT):
             if kit != "mpilab" or not keeper.isdigit() or os.path.exists(f"/proc/{keeper}"):
                 continue
             if space not in ("", _process_space()):
-                continue  # that keeper, alive or not, is none that we could see
+                continue  # that supervisor is in another PID namespace, invisible to us
             try:
                 os.rmdir(f"{folder}/{name}")
             except OSError:
-                continue  # its last processes are still dying; the next sweep gets it
+                continue  # its last processes are still exiting; the next sweep removes it
 
 
 def _process_space():
-    """Which PID namespace we are in: containers that share the control groups count processes each
-    for itself."""
+    """The ID of our PID namespace: containers that share control groups have their own PIDs."""
     return str(os.stat("/proc/self/ns/pid").st_ino)
 
 
@@ -111,8 +110,8 @@ def _create_v1(root, name):
 
 
 def _create_v2(root, name):
-    # Directly below the root: a group with processes in it, such as our own, may have no limited
-    # children.
+    # Directly below the root: a group that contains processes, such as our own, cannot have
+    # children with limits.
     with open(f"{root}/cgroup.subtree_control") as file:
         enabled = set(file.read().split())
     if not {"memory", "pids"} <= enabled:
@@ -128,15 +127,15 @@ def _limit(version, group, memory, processes):
     else:
         _write(directory, "memory.max", memory)
         swap = "memory.swap.max", 0
-    if os.path.exists(f"{directory}/{swap[0]}"):  # absent in kernels that do not account swap
+    if os.path.exists(f"{directory}/{swap[0]}"):  # absent if the OS does not account for swap
         _write(directory, *swap)
     _write(group.directories["pids"], "pids.max", processes)
 
 
 def _own_groups(root):
-    """The folder of this process's own v1 group by controller, so that limits set on us still hold.
+    """{controller: folder of our own v1 group}, so that limits set on us still apply.
 
-    Inside a container the group named in /proc may lie outside of what is mounted: its root then.
+    In a container, the group named in /proc may not be mounted; then the root of the mount.
     """
     parents = {"memory": f"{root}/memory", "pids": f"{root}/pids"}
     with open("/proc/self/cgroup") as file:

@@ -1,11 +1,13 @@
-"""What people decide about marks: points for free text, overrides, lateness.
+"""Manual decisions (points for free text, overrides, lateness), and the marks that result.
 
-A decision is added to the gradebook beside the verdicts, with its time, its author and a reason; it
-changes no verdict, and is never changed or removed itself: a later one on the same thing counts
-instead (mpilab/grading/effective.py). Each is bound to what it was made about, so that points for
-one text are never points for another.
+The gradebook stores decisions beside the verdicts, with time, author and reason. A decision changes
+no verdict and is never changed or removed; a later one on the same thing replaces it. Each is bound
+to the answer it was made about, so that points for one text never count for another.
+
+`manual` and `override` make decisions; `effective` applies them to the verdicts of a class.
 """
 
+import difflib
 import getpass
 import hashlib
 import os
@@ -14,24 +16,26 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from mpilab.errors import InputError
-from mpilab.verdict import MANUAL
+from mpilab.judging.verdict import MANUAL, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
-# Points for an item that waits for a person; other points for whatever; when it was handed in.
+# Points for an item that awaits manual grading; other points for anything; lateness.
 POINTS, OVERRIDE, LATE = "points", "override", "late"
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One decision of a person.
+    """One manual decision.
 
-    exercise, item  what it is on: an item, a whole exercise (no item), the total (neither).
+    exercise, item  what it applies to: an item, a whole exercise (no item), the total (neither).
     kind            POINTS, OVERRIDE or LATE.
-    points          given; None takes back what was decided before, and is None for LATE.
-    reason          an override's reason; the comment on manual points, which may be empty.
-    about           what it was made about, as `about_of` tells.
-    details         POINTS: {"most": points that the item was worth}; LATE: see lateness.py.
-    who, decided    login, and UTC time (ISO 8601); the gradebook fills in the time and the token,
-                    which tells this decision from all others, in whatever gradebook it is.
+    points          given; None withdraws the previous decision, and is None for LATE.
+    reason          an override's reason, or the comment on manual points, which may be empty.
+    about           the answers it was made about, as a hash; see `about_of`.
+    details         POINTS: {"most": points that the item was worth}; LATE: see Rule.details in
+                    mpilab/course/manual.py.
+    who, decided    login, and UTC time (ISO 8601).
+    token           identifies the decision across all gradebooks; the gradebook fills in time and
+                    token.
     """
 
     lab: str
@@ -49,17 +53,17 @@ class Decision:
 
     @property
     def on(self):
-        """What a later decision has to share with this one to take its place."""
+        """What a later decision must share with this one to replace it."""
         return (self.student, self.kind, self.exercise, self.item)
 
     @property
     def withdrawn(self):
-        """True where it takes back what was decided before."""
+        """True if it withdraws the previous decision."""
         return self.points is None and not self.details
 
 
 def login():
-    """Who decides: the name that this user is logged in by."""
+    """The login name of the user who decides."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -67,10 +71,10 @@ def login():
 
 
 def stamped(decisions, after):
-    """The decisions with who, times and tokens; each time is later than the one before it.
+    """Yield the decisions with author, time and token; each time is later than the one before it.
 
-    A clock that was set back must not make an older decision count: `after` is the newest time
-    that the gradebook knows, or None.
+    `after` is the newest time in the gradebook, or None: if the clock was set back, an older
+    decision must not count.
     """
     for decision in decisions:
         now = datetime.now(UTC)
@@ -81,10 +85,11 @@ def stamped(decisions, after):
 
 
 def about_of(run, exercise=None):
-    """What a decision is made about, as a hash: the text of the answer to `exercise` (an
-    ExerciseVerdict of the run), or all answers of the run.
+    """The hash of what a decision is made about: one answer, or all answers of the run.
 
-    Where no text is known (nobody could read it), the whole submission stands for it.
+    exercise   the ExerciseVerdict of the one answer.
+
+    If a text is unknown because it could not be read, the hash covers the whole submission.
     """
     chosen = run.verdict.exercises if exercise is None else (exercise,)
     texts = [each.answer for each in chosen]
@@ -98,9 +103,9 @@ def about_of(run, exercise=None):
 
 
 def manual(run, exercise, item, points, comment=""):
-    """The Decision that gives `points` for an item that waits for a person; None takes them back.
+    """The Decision that gives `points` for an item that awaits manual grading; None withdraws them.
 
-    Raises InputError where there is no such item, it waits for nobody, or is worth less.
+    Raises InputError if there is no such item, it is not graded manually, or it is worth less.
     """
     found, (part,) = _find(run, exercise, item)
     if part.outcome != MANUAL:
@@ -115,10 +120,10 @@ def manual(run, exercise, item, points, comment=""):
 
 
 def override(run, points, reason, exercise="", item=""):
-    """The Decision that sets an item, an exercise or, without both, the total to `points`.
+    """The Decision that sets an item, an exercise or, with neither, the total to `points`.
 
-    None takes an override back. Raises InputError without a reason, for points out of range, and
-    where there is no such exercise or item.
+    None withdraws an override. Raises InputError without a reason, for points out of range, and if
+    there is no such exercise or item.
     """
     verdict = run.verdict
     where = ", ".join(filter(None, (verdict.student, exercise or "total", item)))
@@ -137,7 +142,7 @@ def override(run, points, reason, exercise="", item=""):
 
 
 def _find(run, exercise, item):
-    """(ExerciseVerdict, its items: all, or the one called `item`)."""
+    """(ExerciseVerdict, all of its items or only the one called `item`)."""
     exercises = {each.exercise: each for each in run.verdict.exercises}
     if exercise not in exercises:
         raise InputError(
@@ -155,3 +160,266 @@ def _find(run, exercise, item):
 def _check_range(points, most, where):
     if points is not None and not 0 <= points <= most:
         raise InputError(f"{where}: {points:g} points; write 0 to {most:g}")
+
+
+# Apply the newest decision on each thing, in this order: points for free text; overrides of items,
+# of exercises, of the total; the late penalty, unless the total was overridden. A decision about
+# another answer does not count: points for free text are then shown as a proposal, and an override
+# is stale until confirmed.
+
+
+@dataclass(frozen=True)
+class EffectiveItem:
+    """An item with the points that count.
+
+    outcome, reason, evidence   as judged: decisions change points, not findings.
+    awarded      points that count; None while they are undecided.
+    decision     the Decision that gave them; None if the referee did.
+    proposal     points that were given for another text, if none were given for this one.
+    stale        an override that does not count: the answer or its maximum has changed since.
+    unconfirmed  the points are the referee's, from runs on Open MPI alone.
+    """
+
+    item: str
+    title: str
+    points: float
+    outcome: str
+    reason: str
+    evidence: dict
+    awarded: float | None
+    decision: Decision | None = None
+    proposal: float | None = None
+    stale: Decision | None = None
+    unconfirmed: bool = False
+
+    @property
+    def comment(self):
+        """The instructor's words to the student: a comment, or an override's reason."""
+        return self.decision.reason if self.decision else ""
+
+
+@dataclass(frozen=True)
+class EffectiveExercise:
+    """An exercise with the points that count.
+
+    `decision` and `stale` are overrides of the whole exercise.
+    """
+
+    exercise: str
+    title: str
+    items: tuple
+    answer: str | None
+    awarded: float | None
+    decision: Decision | None = None
+    stale: Decision | None = None
+
+    @property
+    def points(self):
+        """The maximum points."""
+        return sum(item.points for item in self.items)
+
+    @property
+    def waiting(self):
+        """The items that still await manual grading."""
+        if self.decision:
+            return ()
+        return tuple(i for i in self.items if i.outcome == MANUAL and i.awarded is None)
+
+
+@dataclass(frozen=True)
+class Effective:
+    """A submission with the marks that count.
+
+    status     'ungradable', 'awaiting-manual' or 'graded', after all decisions.
+    total      points so far, after the penalty; None if it is ungradable.
+    raw_total  the same before the penalty.
+    points     the maximum.
+    penalty    points deducted for lateness.
+    late       the Decision on lateness that counts, or None.
+    decision   an override of the total, or None.
+    notes      sentences for the instructor: decisions that do not count, and why.
+    reason, sandbox  as in SubmissionVerdict.
+    """
+
+    student: str
+    lab: str
+    exercises: tuple
+    status: str
+    total: float | None
+    raw_total: float | None
+    points: float
+    penalty: float
+    late: Decision | None
+    decision: Decision | None
+    notes: tuple
+    reason: str = ""
+    sandbox: str = ""
+
+    @property
+    def decided(self):
+        """True if a manual decision gave any of its marks."""
+        parts = [part for each in self.exercises for part in (each, *each.items)]
+        return bool(self.late or self.decision or any(part.decision for part in parts))
+
+
+def effective(book, lab):
+    """The marks that count for the class: a list of Effective, sorted by student.
+
+    The class is the one graded or merged last; a student in it without a verdict on the submission
+    is ungradable. If the gradebook lists no class, it is all students with a verdict.
+    """
+    runs = {run.verdict.student: run for run in book.newest(lab)}
+    standing = newest(book.decisions(lab))
+    absent = book.class_list(lab) or dict.fromkeys(runs, "")
+    shape = next((run.verdict.exercises for run in runs.values() if run.verdict.exercises), ())
+    return [
+        of_run(runs[student], standing)
+        if student in runs and not reason
+        else missing(student, lab, shape, reason or "There is no verdict on it.")
+        for student, reason in sorted(absent.items())
+    ]
+
+
+def run_of(book, lab, student):
+    """The Run of a student on which decisions can be made.
+
+    Raises InputError if the student has none, or none on the latest submission.
+    """
+    runs = book.history(student, lab)
+    listed = book.class_list(lab) or {each.student: "" for each in book.verdicts(lab)}
+    if student not in listed:
+        near = difflib.get_close_matches(student, listed, n=3) or sorted(listed)[:3]
+        raise InputError(f"student {student!r}: not in the class of {lab} in {book.path}; it has, "
+                         f"e.g., {', '.join(near) or 'nobody'}")  # fmt: skip
+    if listed[student] or not runs:
+        raise InputError(f"student {student!r}: there is no verdict on what was handed in; grade "
+                         f"it first. {listed[student]}")  # fmt: skip
+    return runs[0]
+
+
+def newest(decisions):
+    """{Decision.on: the newest such Decision}, from decisions in chronological order."""
+    return {decision.on: decision for decision in decisions}
+
+
+def of_run(run, standing):
+    """The Effective of a Run, given the `newest` decisions on its lab."""
+    verdict, student, notes = run.verdict, run.verdict.student, []
+
+    def find(kind, exercise="", item=""):
+        decision = standing.get((student, kind, exercise, item))
+        return None if decision is None or decision.withdrawn else decision
+
+    exercises = tuple(_exercise(run, each, find, notes) for each in verdict.exercises)
+    notes += _homeless(verdict, standing)
+    most = sum(each.points for each in exercises)
+    decision, stale = _valid(find(OVERRIDE), about_of(run), most, f"{student}: the total", notes)
+    status = _status(verdict, exercises) if decision is None else "graded"
+    late = find(LATE)
+    if late is not None and late.about != about_of(run):
+        notes.append(f"{student}: handed in anew since the lateness was looked at; "
+                     "run 'mpilab marks late' again")  # fmt: skip
+    raw = None if status == "ungradable" else sum(each.awarded or 0.0 for each in exercises)
+    penalty = 0.0
+    if decision is not None:
+        raw = decision.points
+    elif late is not None and raw is not None:
+        penalty = raw * late.details["share"]
+    total = None if raw is None else raw - penalty
+    return Effective(student, verdict.lab, exercises, status, total, raw, most, penalty, late,
+                     decision, tuple(notes), verdict.reason, verdict.sandbox)  # fmt: skip
+
+
+def missing(student, lab, exercises, reason):
+    """The Effective of a student without a verdict; `exercises` are any student's on the lab."""
+    shape = tuple(
+        EffectiveExercise(each.exercise, each.title, tuple(
+            EffectiveItem(i.item, i.title, i.points, UNGRADABLE, reason, {}, None)
+            for i in each.items
+        ), None, None) for each in exercises
+    )  # fmt: skip
+    return Effective(student, lab, shape, "ungradable", None, None,
+                     sum(each.points for each in shape), 0.0, None, None, (), reason)  # fmt: skip
+
+
+def _exercise(run, exercise: ExerciseVerdict, find, notes):
+    about, where = about_of(run, exercise), f"{run.verdict.student}: {exercise.exercise}"
+    items = tuple(
+        _item(exercise.exercise, item, find, about, f"{where}, {item.item}", notes)
+        for item in exercise.items
+    )
+    given = [item.awarded for item in items]
+    awarded = None if None in given else sum(given)
+    decision, stale = _valid(find(OVERRIDE, exercise.exercise), about, exercise.points, where,
+                             notes)  # fmt: skip
+    if decision is not None:
+        awarded = decision.points
+    return EffectiveExercise(exercise.exercise, exercise.title, items, exercise.answer, awarded,
+                             decision, stale)  # fmt: skip
+
+
+def _item(exercise, item: ItemVerdict, find, about, where, notes):
+    awarded, decision, proposal = item.awarded, None, None
+    given = find(POINTS, exercise, item.item)
+    if given is not None and item.outcome == MANUAL:
+        if given.about == about and given.details["most"] == item.points:
+            awarded, decision = given.points, given
+        else:
+            proposal = given.points
+            why = ("the text has changed" if given.about != about else
+                   f"the item was worth {given.details['most']:g} then")  # fmt: skip
+            notes.append(f"{where}: waits again, {why}; {given.points:g} points had been given")
+    changed, stale = _valid(find(OVERRIDE, exercise, item.item), about, item.points, where, notes)
+    if changed is not None:
+        awarded, decision = changed.points, changed
+    return EffectiveItem(
+        item.item,
+        item.title,
+        item.points,
+        item.outcome,
+        item.reason,
+        item.evidence,
+        awarded,
+        decision,
+        proposal,
+        stale,
+        item.unconfirmed and decision is None,
+    )
+
+
+def _valid(decision, about, most, where, notes):
+    """(override, None) if it counts; (None, override), with a note, if it is stale."""
+    if decision is None or (decision.about == about and decision.points <= most):
+        return decision, None
+    why = ("the answer has changed since" if decision.about != about else
+           f"only {most:g} can be had now")  # fmt: skip
+    notes.append(f"{where}: stale override to {decision.points:g} ({decision.reason}): {why}; "
+                 "confirm it with 'mpilab marks confirm', or override anew")  # fmt: skip
+    return None, decision
+
+
+def _homeless(verdict, standing):
+    """Notes on decisions about an exercise or item that the lab no longer has."""
+    known = {("", "")}
+    for each in verdict.exercises:
+        known |= {(each.exercise, ""), *((each.exercise, item.item) for item in each.items)}
+    return [
+        f"{verdict.student}: {', '.join(filter(None, decision.on[2:]))}: a decision on it does not "
+        "count, there is no such item in the verdict"
+        for decision in standing.values()
+        if decision.student == verdict.student
+        and not decision.withdrawn
+        and decision.on[2:] not in known
+    ]
+
+
+def _status(verdict, exercises):
+    """As SubmissionVerdict.status, for the parts that no decision settles."""
+    waiting = [item for each in exercises if each.awarded is None for item in each.items]
+    outcomes = {item.outcome for item in waiting if item.awarded is None}
+    decided = exercises and all(
+        each.decision or all(item.decision for item in each.items) for each in exercises
+    )
+    if UNGRADABLE in outcomes or (verdict.reason and not decided):
+        return "ungradable"
+    return "awaiting-manual" if MANUAL in outcomes else "graded"

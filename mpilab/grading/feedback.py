@@ -1,9 +1,12 @@
-"""One page of feedback for one student: a single HTML file that needs nothing but itself.
+"""The feedback page of a student, a single self-contained HTML file, and evidence as JSON.
 
-The page holds text that a student controls (answers, output, names), and a teacher opens it. So
-everything is escaped, there is no script, and the page's own policy forbids one.
+The page contains text that a student controls (answers, output, names), and an instructor opens it.
+So everything is escaped, and the page has no script and a policy that forbids scripts.
 """
 
+import base64
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,12 +14,223 @@ from pathlib import Path
 import jinja2
 
 from mpilab.grading.decisions import POINTS
-from mpilab.grading.evidence_view import evidence_view, image, listing, marked_lines, shown
-from mpilab.grading.printed_output import printed
-from mpilab.plain import plain
-from mpilab.verdict import FAIL, MANUAL, PASS, UNGRADABLE
+from mpilab.grading.submission import printed
+from mpilab.judging.verdict import FAIL, MANUAL, PASS, UNGRADABLE
+from mpilab.util.text import plain
 
-# What was missed comes first; the symbol stands beside a word, never alone.
+# Evidence as JSON and back; tuples, bytes and keys that are not strings are preserved.
+
+
+def dumps(evidence):
+    """`evidence`, nested in any way, as JSON text."""
+    return json.dumps(_plain(evidence))
+
+
+def loads(text):
+    """The evidence in a text from `dumps`; numpy values and paths become plain Python values."""
+    return _rich(json.loads(text))
+
+
+def _plain(value):
+    """Convert evidence to JSON types; `_rich` is the inverse."""
+    if isinstance(value, dict):
+        if all(isinstance(name, str) and not name.startswith("$") for name in value):
+            return {name: _plain(each) for name, each in value.items()}
+        return {"$dict": [[_plain(name), _plain(each)] for name, each in value.items()]}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, tuple):
+        return {"$tuple": [_plain(each) for each in value]}
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    # numpy scalars and arrays have tolist(); anything else becomes text.
+    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
+def _rich(value):
+    if isinstance(value, list):
+        return [_rich(each) for each in value]
+    if isinstance(value, dict):
+        if "$dict" in value:
+            return {_rich(name): _rich(each) for name, each in value["$dict"]}
+        if "$tuple" in value:
+            return tuple(_rich(each) for each in value["$tuple"])
+        if "$bytes" in value:
+            return base64.b64decode(value["$bytes"])
+        return {name: _rich(each) for name, each in value.items()}
+    return value
+
+
+# The evidence of an item on the page: text, tables, lines of the answer, a picture. Everything is
+# made harmless here or escaped by the template.
+
+VALUE_CHARACTERS = 2_000
+TABLE_ROWS = 64
+CONTEXT_LINES = 5
+LISTING_LINES = 400
+
+_LABELS = {
+    "p": "ranks",
+    "procs": "ranks",
+    "rank": "on rank",
+    "line": "line of your answer",
+    "got": "what arrived",
+    "op": "operation",
+    "segment": "segment, in bytes",
+    "fanout": "fan-out",
+}
+# Evidence with its own place on the page.
+_SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
+
+
+def evidence_view(item, answer):
+    """The evidence of an item, sorted into the parts that the template shows."""
+    evidence = shown(item.evidence)
+    pairs, tables = [], []
+    for name, value in evidence.items():
+        if _is_rows(value):
+            tables.append(_table("" if name == "table" else _label(name), value))
+        elif name not in _SPECIAL and value is not None and value != "":
+            text = _text(value)
+            pairs.append({"label": _label(name), "text": text, "block": "\n" in text})
+    excerpt = None
+    if (source := _source(evidence)) is not None:
+        line, text = source
+        lines = answer.split("\n") if answer else []
+        if 1 <= line <= len(lines):
+            excerpt = listing(answer, marked_lines(evidence), around=line)
+        elif text:
+            excerpt = {
+                "lines": [{"number": line, "text": plain(text), "marked": True}],
+                "note": "",
+                "wrap": True,
+            }
+    drawn = None
+    if evidence.get("svg"):
+        alt = evidence.get("svg_alt") or f"Picture of what happened: {item.reason or item.title}"
+        drawn = image(evidence["svg"], alt, "What the ranks called, step by step")
+    elif evidence.get("svg_alt"):
+        text = _text(evidence["svg_alt"])
+        pairs.append({"label": _label("picture"), "text": text, "block": False})
+    return {
+        "pairs": pairs,
+        "tables": tables,
+        "excerpt": excerpt,
+        "image": drawn,
+        "hint": _text(evidence.get("hint") or ""),
+        "reproduce": _text(evidence["reproduce"]) if evidence.get("reproduce") else "",
+    }
+
+
+def shown(value):
+    """`value` without the entries, at any depth, whose names begin with '_'."""
+    if isinstance(value, Mapping):
+        return {
+            name: shown(each)
+            for name, each in value.items()
+            if not (isinstance(name, str) and name.startswith("_"))
+        }
+    if isinstance(value, (list, tuple)):
+        return [shown(each) for each in value]
+    return value
+
+
+def _source(evidence):
+    """(line, text) of the evidence's 'source', or None."""
+    source = evidence.get("source")
+    if isinstance(source, Mapping) and isinstance(source.get("line"), int):
+        return source["line"], str(source.get("text") or "")
+    return None
+
+
+def marked_lines(evidence):
+    """The line numbers of the answer that the evidence names."""
+    source, lines = _source(evidence), evidence.get("lines")
+    more = lines if isinstance(lines, (list, tuple)) else ()
+    return ({source[0]} if source else set()) | {line for line in more if isinstance(line, int)}
+
+
+def _is_rows(value):
+    return (
+        isinstance(value, Sequence)
+        and not isinstance(value, (str, bytes))
+        and bool(value)
+        and all(isinstance(row, Mapping) for row in value)
+    )
+
+
+def _table(caption, rows):
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return {
+        "caption": caption,
+        "columns": [_label(name) if name != "rank" else "Rank" for name in columns],
+        "rows": [[_text(row.get(name, "")) for name in columns] for row in rows[:TABLE_ROWS]],
+        "note": f"{len(rows) - TABLE_ROWS} more rows are left out."
+        if len(rows) > TABLE_ROWS
+        else "",
+    }
+
+
+def _label(name):
+    name = plain(name)
+    words = _LABELS.get(name.lower(), name.replace("_", " ").strip())
+    return words[:1].upper() + words[1:]
+
+
+def _text(value):
+    """A value of the evidence as text."""
+    if value is None:
+        return "–"
+    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, float):
+        text = f"{value:.10g}"
+    elif isinstance(value, Mapping):
+        text = ", ".join(f"{_text(name)}: {_text(each)}" for name, each in value.items())
+    elif isinstance(value, (list, tuple)):
+        text = ", ".join(_text(each) for each in value)
+    else:
+        text = plain(value)
+    if len(text) > VALUE_CHARACTERS:
+        text = f"{text[:VALUE_CHARACTERS]} … ({len(text) - VALUE_CHARACTERS} characters more)"
+    return text
+
+
+def listing(answer, marked, around=None):
+    """The lines of an answer with their numbers; only those near the line `around`, if given."""
+    lines = [plain(line)[:VALUE_CHARACTERS] for line in answer.split("\n")]
+    first, last = 1, min(len(lines), LISTING_LINES)
+    if around is not None:
+        first, last = max(1, around - CONTEXT_LINES), min(len(lines), around + CONTEXT_LINES)
+    return {
+        "lines": [
+            {"number": number, "text": lines[number - 1], "marked": number in marked}
+            for number in range(first, last + 1)
+        ],
+        # In prose, each paragraph is one long line; code keeps its layout.
+        "wrap": any(len(line) > 160 for line in lines),
+        "note": f"{len(lines) - last} more lines are left out."
+        if around is None and last < len(lines)
+        else "",
+    }
+
+
+def image(svg, alt, caption):
+    """One of our own drawings, for the template."""
+    # As an image, an SVG can neither run scripts nor load anything.
+    data = base64.b64encode(svg.encode()).decode()
+    return {
+        "url": f"data:image/svg+xml;base64,{data}",
+        "alt": plain(alt),
+        "caption": plain(caption),
+    }
+
+
+# In the page's order, failed items first. A symbol always comes with a word.
 _OUTCOMES = {
     FAIL: ("✗", "not yet"),
     UNGRADABLE: ("?", "could not be judged"),
@@ -28,7 +242,7 @@ _STATUS = {
     "ungradable": "could not be judged",
     "awaiting-manual": "waiting for a person to read it",
 }
-# Which case it was.
+# The evidence that identifies a case.
 _CASE = ("ranks", "count", "datatype", "root", "op", "segment", "fanout", "radix", "places",
          "reproduce")  # fmt: skip
 
@@ -38,16 +252,16 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
 
     notebook         the executed notebook; the text that its cells printed is shown.
     answers          dict of grade_id (= exercise) to the student's source, for the listings.
-    lab_title        the lab's name for people; its id where empty.
+    lab_title        the lab's title; if empty, its id is shown.
     recording_views  dict of exercise to a list of {"svg": str, "alt": str, "caption": str}: our
                      own drawings of a recording, embedded as images.
-    note             what was amiss when the notebook was run.
+    note             what went wrong when the notebook was run.
 
-    Of an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
-    "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' stands first, 'svg'
-    (with 'svg_alt', which alone says why there is none) is an image, 'reproduce' code to try; the
-    rest is listed by name. A name that begins with '_' (a hidden seed) is never shown, at any
-    depth.
+    In an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
+    "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' comes first, 'svg' is
+    an image with the text alternative 'svg_alt' (which, alone, says why there is no image), and
+    'reproduce' is code to try; the rest is listed by name. Names that begin with '_' (such as a
+    hidden seed) are never shown, at any depth.
     """
     answers = answers or {}
     views = recording_views or {}
@@ -70,8 +284,8 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
 
 @cache
 def template(name):
-    """The template of this name, beside this module; whatever it is given is escaped."""
-    # select_autoescape goes by file name and would not escape in a '.j2'.
+    """The template of this name in this folder; it escapes everything that it is given."""
+    # select_autoescape decides by file name and would not escape in a '.j2' file.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -83,7 +297,7 @@ def template(name):
 
 
 def mark_view(verdict):
-    """The marks of a SubmissionVerdict or an Effective, for the template."""
+    """The marks of a SubmissionVerdict or Effective, for the template."""
     items = [item for exercise in verdict.exercises for item in exercise.items]
     late = getattr(verdict, "late", None)
     decision = getattr(verdict, "decision", None)
@@ -104,7 +318,7 @@ def mark_view(verdict):
 
 
 def exercise_view(exercise, number, answer=None, views=()):
-    """An ExerciseVerdict or EffectiveExercise, the lab's number `number`, for the template."""
+    """An ExerciseVerdict or EffectiveExercise, the `number`-th of the lab, for the template."""
     decision = getattr(exercise, "decision", None)
     order = list(_OUTCOMES)
     items = sorted(exercise.items, key=lambda item: order.index(item.outcome))
@@ -123,7 +337,7 @@ def exercise_view(exercise, number, answer=None, views=()):
 
 
 def _told_once(items):
-    """The items, those with the mistake of one before them without saying all of it again."""
+    """Yield the items; one that repeats an earlier mistake keeps only its case as evidence."""
     seen = set()
     for item in items:
         mistake = (item.evidence.get("hint"), tuple(sorted(marked_lines(item.evidence))))
@@ -152,12 +366,13 @@ def _item_view(item, answer):
         "awarded": _points(item.awarded),
         "points": _points(item.points),
         "reason": plain(reason),
+        "unconfirmed": item.unconfirmed and decision is None,
         "evidence": evidence_view(item, answer) if shown(item.evidence) else None,
     }
 
 
 def _by_a_person(decision, item):
-    """(word, reason) of an item whose points a person has given."""
+    """(word, reason) of an item whose points were given manually."""
     if decision.kind == POINTS:
         return "read by a person", decision.reason
     judged = f" (before: {_OUTCOMES[item.outcome][1]}. {item.reason})" if item.reason else ""

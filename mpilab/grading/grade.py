@@ -1,52 +1,168 @@
-"""Grade a class: every submission of a lab, into one gradebook, a CSV and a page for each student.
+"""Grade a class: all submissions for a lab, into one gradebook, a CSV file and feedback pages.
 
-Only what is new is graded: a submission, lab or rubric that has changed, or a verdict that was
-held up by the machine.
+A submission is graded if it is new, if it, the lab or the rubric has changed, or if the machine
+made its last verdict ungradable.
 """
 
 import compileall
+import json
+import os
 import time
-from concurrent.futures import as_completed
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import nbformat
 
-from mpilab import __version__, exercises
-from mpilab.build import ROOT
-from mpilab.errors import InputError, MpilabError, SetupError, Ungradable
+from mpilab import __version__
+from mpilab.cases.case import Case
+from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import gradebook as books
 from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
-from mpilab.grading.essence import essence
-from mpilab.grading.execute import execute
 from mpilab.grading.feedback import render
-from mpilab.grading.referee import Referee
+from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
-from mpilab.grading.submission import find_submissions, parse
-from mpilab.grading.workers import Pool, Workers
-from mpilab.judge import ungradable
-from mpilab.simulated import build as simulated
-from mpilab.verdict import MANUAL, SubmissionVerdict
-from mpilab.whole_file import write_whole
+from mpilab.grading.sandbox import Limits
+from mpilab.grading.submission import find_submissions, parse, read, with_outputs
+from mpilab.grading.workers import Pool, Workers, send_inside
+from mpilab.hosts.places import as_text
+from mpilab.judging import agreement
+from mpilab.judging import rubric as exercises
+from mpilab.judging.judge import ungradable
+from mpilab.judging.verdict import MANUAL, NO_SIMGRID, UNGRADABLE, SubmissionVerdict
+from mpilab.kernels import simgrid as simulated
+from mpilab.kernels.build import KERNELS, need
+from mpilab.util import door, faults, kit
+from mpilab.util.files import write_whole
+from mpilab.util.kit import ROOT
 
-# Of cases that came out differently in simulation and on Open MPI: OUT/differences/STUDENT/…
+# Run a submission's notebook with papermill in the sandbox. Its output is shown in the feedback and
+# does not affect the points.
+
+CELL_SECONDS = 45
+LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
+                memory=3 << 30)  # fmt: skip
+EXECUTED = "executed.ipynb"
+# The last path tells which cores are close to each other, and nothing about users.
+READABLE = (
+    kit.PACKAGES / "mpilab",
+    *(kit.ROOT / name for name in ("src_c", "data", "hostfiles", "labs/checks")),
+    kit.BUILD,
+    Path("/sys/devices/system/cpu"),
+)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The executed notebook (None if it could not be retrieved), and a note on what went wrong."""
+
+    notebook: object
+    note: str = ""
+
+
+def execute(notebook, parameters, sandbox):
+    """Run a trusted notebook with a student's answers in it; returns an Execution.
+
+    Never raises for what the answers do; raises Ungradable if the sandbox itself fails.
+    """
+    notebook = deepcopy(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            # A failing answer must not hide the output of the cells after it.
+            tags = cell.metadata.setdefault("tags", [])
+            tags.append("raises-exception")
+    job = {"parameters": parameters, "cell_seconds": CELL_SECONDS}
+    outcome = send_inside(
+        sandbox,
+        "execute",
+        job,
+        files={"notebook.ipynb": nbformat.writes(notebook).encode()},
+        readable=READABLE,
+        ranks=4,
+        limits=LIMITS,
+        collect=[EXECUTED],
+    )
+    return Execution(_notebook(outcome), _note(outcome))
+
+
+def _notebook(outcome):
+    """The executed notebook, possibly forged by a cell; None if it is missing or incomplete."""
+    try:
+        return with_outputs(read(outcome.files[EXECUTED], EXECUTED))
+    except (KeyError, Ungradable):
+        return None
+
+
+def _note(outcome):
+    if outcome.reason:
+        return f"Running your notebook was ended: {outcome.reason} was the limit."
+    if outcome.returncode != 0:
+        # The error output may name paths of the grader.
+        faults.keep(outcome.stderr.decode(errors="replace"), "running a notebook in the sandbox")
+        return "Your notebook did not run to its end: its kernel may have died."
+    return ""
+
+
+# Fingerprints of exercises: two that ask the same have the same fingerprint.
+
+
+def essence(exercise):
+    """The fingerprint of an Exercise: its text without the hidden seeds of its cases.
+
+    The seeds change with any word of the rubric, even in another exercise. Default values are left
+    out, so that a new field in rubrics changes no fingerprint.
+    """
+    return json.dumps(_plain(exercise), sort_keys=True)
+
+
+def _plain(value):
+    if is_dataclass(value):
+        every = ((each, getattr(value, each.name)) for each in fields(value))
+        said = {each.name: own for each, own in every
+                if each.default is MISSING or own != each.default}  # fmt: skip
+        if isinstance(value, Case):
+            said.pop("seed", None)
+            if value.places or value.platform:
+                # The places behind the name, because a cluster's description may change.
+                said["places"] = as_text(value.levels.places)
+        return {name: _plain(each) for name, each in said.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return value if isinstance(value, (str, int, float, bool)) or value is None else repr(value)
+
+
+GRADER_FAILED = (
+    "the grader failed. Your instructor has been informed; nothing is held against your answer."
+)
+INCOMPLETE = (
+    "Parts of this page could not be made. Your instructor has been informed; the points are right."
+)
+# Files of cases on which simulation and Open MPI disagree: OUT/differences/STUDENT/…
 DIFFERENCES = "differences"
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A lab as the grader holds it: the trusted notebook and the rubric."""
+    """A lab to grade: the trusted notebook, the rubric, and the version of SimGrid to judge with.
+
+    simgrid   NO_SIMGRID if it is not installed, '' if the lab simulates nothing.
+    """
 
     lab: str
     notebook: object
     rubric: exercises.Rubric
+    simgrid: str = ""
 
     @classmethod
     def load(cls, lab, root=ROOT):
-        """Read labs/source/LAB.py and grading/LAB/rubric.toml; InputError if one is missing or
-        they don't fit together."""
+        """Read labs/source/LAB.py and grading/LAB/rubric.toml.
+
+        Raises InputError if one is missing or they do not match.
+        """
         rubric_path = Path(root) / "grading" / lab / "rubric.toml"
         text = rubric_path.read_bytes() if rubric_path.exists() else b""
         rubric = exercises.load(rubric_path, seed=int(books.key(text)[:12], 16))
@@ -59,38 +175,57 @@ class Assignment:
                     f"{rubric_path}: exercise {exercise.id!r} has no answer cell in the lab; "
                     f"it has {known}"
                 )
-        return cls(lab, notebook, rubric)
+        simulates = any(map(agreement.is_simulated, rubric.exercises))
+        simgrid = (simulated.version() or NO_SIMGRID) if simulates else ""
+        return cls(lab, notebook, rubric, simgrid)
 
     @property
     def points(self):
-        """{exercise id: points that can be had}."""
+        """{exercise id: maximum points}."""
         return {exercise.id: exercise.points for exercise in self.rubric.exercises}
 
     @cached_property
     def digest(self):
-        """What identifies lab, rubric and grader, as a hash: verdicts under different ones cannot
-        stand side by side."""
-        return books.key(nbformat.writes(self.notebook), self.rubric.digest_text, __version__)
+        """A hash of lab, rubric and grader; verdicts with different ones must not be combined."""
+        return books.key(*self._everything)
 
     @cached_property
     def parts(self):
-        """{exercise id: what identifies all that a verdict on it depends on, as a hash}: what it
-        asks and the stub of its answer, but not the hidden seeds, which change with any word of
-        the rubric."""
+        """{exercise id: hash of everything but the answer that a verdict on it depends on}.
+
+        This includes what the exercise asks and the stub of its answer, but not the hidden seeds,
+        which change with any word of the rubric.
+        """
         stubs = answer_cells(self.notebook)
-        return {exercise.id: books.key(essence(exercise), stubs[exercise.id], __version__)
-                for exercise in self.rubric.exercises}  # fmt: skip
+        return {
+            exercise.id: books.key(
+                essence(exercise),
+                stubs[exercise.id],
+                __version__,
+                *[self.simgrid] * agreement.is_simulated(exercise),
+            )
+            for exercise in self.rubric.exercises
+        }
 
     def key(self, submission):
-        """What a verdict depends on, as a hash."""
-        return books.key(submission.digest, nbformat.writes(self.notebook),
-                         self.rubric.digest_text, __version__)  # fmt: skip
+        """A hash of everything that a verdict on `submission` depends on."""
+        return books.key(submission.digest, *self._everything)
+
+    @cached_property
+    def _everything(self):
+        """Everything but the submission that a verdict depends on, as texts."""
+        told = (nbformat.writes(self.notebook), self.rubric.digest_text, __version__)
+        return (*told, self.simgrid) if self.simgrid else told
 
 
 @dataclass(frozen=True)
 class Report:
-    """What `grade` did: verdicts of the whole class as they count, in order, which students were
-    graded, and notes on pages that the marks of people could not be put on."""
+    """The result of `grade`.
+
+    verdicts   Effectives of the whole class, in the order of the CSV.
+    graded     the students who were graded this time.
+    notes      for the instructor: pages that could not be updated, missing SimGrid, logs.
+    """
 
     verdicts: list
     graded: list
@@ -108,17 +243,19 @@ class Report:
 
 def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT,
           share=None):  # fmt: skip
-    """Grade all submissions of `lab` below `submissions` into the directory `out`; Report.
+    """Grade all submissions for `lab` in `submissions` into the folder `out`; returns a Report.
 
-    Leaves gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` parts of the work
-    (mpilab.grading.workers) are done at a time. With share=(k, n) only the k-th of n shares is
-    graded (see `part_of`), for mpilab.grading.merge to put together. Raises InputError and
-    SetupError before any work is done; what goes wrong with one submission makes that one
-    ungradable, with the reason.
+    Writes gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` sandboxed jobs
+    (see mpilab.grading.workers) run at a time. With share=(k, n), only the k-th of n shares is
+    graded (see `part_of`); mpilab.grading.regrade.merge combines them. Raises InputError and
+    SetupError before any work is done; a problem with one submission makes only that one
+    ungradable, with the reason. If the grader itself fails, the student is told only that, and the
+    notes name the log.
     """
     from tqdm.auto import tqdm
 
     started = time.monotonic()
+    logged = len(faults.recorded())
     assignment = Assignment.load(lab, root)
     found = part_of(find_submissions(submissions, lab), share)
     workers = Workers(jobs, unsafe=unsafe)
@@ -128,8 +265,8 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
     with books.Gradebook(out / "gradebook.sqlite") as book:
         todo = [s for s in found if _standing(book, assignment, s) is None]
         with (
-            # As many submissions are under way as there are parts done at a time: the next one's
-            # notebook starts its cluster while the referee is at work on the last one's answers.
+            # As many submissions are in progress as jobs run at a time: the next notebook starts
+            # its cluster while the referee judges the answers of the submission before it.
             Pool(workers.jobs) as pool,
             workers,
             tqdm(
@@ -140,8 +277,9 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
                 disable=not progress,
             ) as bar,
         ):
-            futures = [pool.submit(_grade_one, assignment, s, workers, book, out) for s in todo]
-            for future in as_completed(futures):
+            with door.deferred():  # an interrupt while a thread starts may leave a lock held
+                futures = [pool.submit(_grade_one, assignment, s, workers, book, out) for s in todo]
+            for future in door.as_completed(futures):
                 future.result()
                 bar.update()
         book.list_class(lab, {submission.student: "" for submission in found})
@@ -154,28 +292,37 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
         out,
         time.monotonic() - started,
         workers.description,
-        tuple(notes),
+        (*notes, *simulation_notes(assignment), *map(str, faults.recorded()[logged:])),
     )
 
 
 def prepare(assignment):
     """Build what judging needs, before anything runs in a sandbox."""
-    _prepare_simulation(assignment)
-    # In the sandbox nobody may write: what is compiled now is not compiled for each submission.
-    compileall.compile_dir(ROOT / "mpilab", quiet=1)
-
-
-def _prepare_simulation(assignment):
-    """Build what simulations need; SetupError where the rubric needs them and there is none."""
-    if simulated.available():
+    need(KERNELS)
+    if assignment.simgrid not in ("", NO_SIMGRID):
         simulated.kernels()
-    elif any(exercise.needs_simulation for exercise in assignment.rubric.exercises):
-        simulated.tool("smpirun")
+    # The sandbox cannot write bytecode, so compile it once here instead of in each submission. A
+    # kit that is not writable is used as it is.
+    if os.access(kit.PACKAGES / "mpilab", os.W_OK):
+        compileall.compile_dir(kit.PACKAGES / "mpilab", quiet=1)
+
+
+def simulation_notes(assignment):
+    """Sentences for the instructor: what was not simulated on this machine, and what to do."""
+    if assignment.simgrid != NO_SIMGRID:
+        return []
+    return [
+        "SimGrid is not installed on this machine: marks rest on runs on Open MPI alone, and items "
+        "that can only be tried on a simulated cluster are ungradable. Install it "
+        f"({simulated.how_to_install()}), then run 'mpilab grade' again: it judges them anew."
+    ]
 
 
 def part_of(submissions, share):
-    """The k-th of n shares of a list, for share=(k, n) with k from 1 to n: k, k + n, k + 2n, …; all
-    of it for None. Raises InputError for other numbers."""
+    """The k-th of n shares of a list, elements k, k + n, k + 2n, …, for share=(k, n); all for None.
+
+    Raises InputError unless k is from 1 to n.
+    """
     if share is None:
         return submissions
     part, parts = share
@@ -188,20 +335,37 @@ def part_of(submissions, share):
 
 
 def _standing(book, assignment, submission):
-    """The verdict that still stands, or None: new, changed, held up by the machine before, or given
-    by an older mpilab that did not keep the texts which a person has to read."""
+    """The verdict that is still valid, or None if the submission must be graded.
+
+    It must be if it is new or changed, if the machine made its verdict ungradable, or if an older
+    mpilab did not keep the texts that are graded manually.
+    """
     verdict = book.find(submission.student, assignment.key(submission))
-    if verdict is None or (verdict.status == "ungradable" and not verdict.reason):
+    if verdict is None or (not verdict.reason and _is_held_up(verdict)):
         return None
     if any(each.answer is None and MANUAL in each.outcomes() for each in verdict.exercises):
         return None
     return verdict
 
 
+def _is_held_up(verdict):
+    """True if an item is ungradable that may be judged next time.
+
+    Items that need a missing SimGrid do not count: once it is installed, the key differs anyway.
+    """
+    return any(
+        item.outcome == UNGRADABLE and item.reason != agreement.NO_SIMULATION
+        for exercise in verdict.exercises
+        for item in exercise.items
+    )
+
+
 def _grade_one(assignment, submission, workers, book, out):
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
-    verdict, page = judge(assignment, submission, workers, keep=keep)
+    verdict, page = _judged_whole(assignment, submission, workers, keep)
+    if workers.called_off:  # then the verdict may only reflect the interrupt
+        return
     feedback = out / "feedback" / f"{submission.student}.html"
     write_whole(feedback, page)
     book.record(verdict, assignment.key(submission), feedback=str(feedback.relative_to(out)),
@@ -209,21 +373,75 @@ def _grade_one(assignment, submission, workers, book, out):
                 submission=submission.digest)  # fmt: skip
 
 
-def _judged(sandbox, keep, exercise, source, blank):
-    """The referee's verdict. What the referee fails over, one answer made it fail over: nobody
-    else's marks wait for that, and nobody loses points by it."""
+def _judged_whole(assignment, submission, workers, keep):
+    """As `judge`; if the grader fails on the submission as a whole, it is ungradable."""
+    try:
+        return judge(assignment, submission, workers, keep=keep)
+    except SetupError:
+        raise
+    except Exception as error:
+        if workers.called_off:
+            raise
+        log = faults.record(error, f"grading {submission.student}")
+        parts = tuple(
+            replace(grader_failed(exercise, log), rubric=assignment.parts[exercise.id])
+            for exercise in assignment.rubric.exercises
+        )
+        verdict = SubmissionVerdict(
+            submission.student,
+            assignment.lab,
+            parts,
+            "",
+            workers.description,
+            assignment.simgrid,
+        )
+        return verdict, page_of(verdict, lab_title=assignment.rubric.title)
+
+
+def verdict_on(sandbox, student, keep, exercise, source, blank):
+    """The referee's verdict on one answer.
+
+    If the referee fails, only this answer is ungradable: no other marks are delayed, and nobody
+    loses points.
+    """
     try:
         return Referee(sandbox, keep).judge(exercise, source, blank=blank)
     except SetupError:
         raise
     except Exception as error:
-        return ungradable(exercise, f"the grader failed: {type(error).__name__}: {error}")
+        if sandbox.called_off:
+            raise
+        return grader_failed(exercise, faults.record(error, f"judging {exercise.id} of {student}"))
+
+
+def grader_failed(exercise, log):
+    """The verdict if the grader failed: it tells the student, and names the instructor's log."""
+    return ungradable(exercise, GRADER_FAILED, {LOG: str(log or "no log could be written")})
+
+
+def page_of(verdict, **more):
+    """The feedback page of a verdict (see `render`), with as much on it as can be shown.
+
+    A picture, listing or notebook that cannot be shown does not cost the rest of the page.
+    """
+    try:
+        return render(verdict, **more)
+    except Exception as error:
+        faults.record(error, f"making the page of {verdict.student}")
+    bare = replace(
+        verdict,
+        exercises=tuple(
+            replace(each, items=tuple(replace(item, evidence={}) for item in each.items))
+            for each in verdict.exercises
+        ),
+    )
+    return render(bare, lab_title=more.get("lab_title", ""), note=INCOMPLETE)
 
 
 def judge(assignment, submission, workers, keep=None):
-    """(SubmissionVerdict, feedback page as HTML) of one submission, whose parts Workers do.
+    """Judge one submission with Workers; returns (SubmissionVerdict, feedback page as HTML).
 
-    keep   a directory for what the referee keeps (mpilab.grading.referee.Referee).
+    keep   a folder for the files that mpilab.grading.referee.Referee keeps.
     """
     rubric = assignment.rubric
     try:
@@ -240,20 +458,25 @@ def judge(assignment, submission, workers, keep=None):
                 )
                 for exercise in rubric.exercises
             ),
-            str(error),
+            error.public,
             workers.description,
+            assignment.simgrid,
         )
-        return verdict, render(verdict, lab_title=rubric.title)
+        return verdict, page_of(verdict, lab_title=rubric.title)
 
     stubs, answers = answer_cells(assignment.notebook), answer_cells(notebook)
     refused = {problem.grade_id: problem.reason for problem in problems if problem.ungradable}
-    shown = workers.submit(_shown, notebook, rubric.parameters)  # first: it takes longest
+    shown = workers.submit(
+        _shown, submission.student, notebook, rubric.parameters
+    )  # first: it takes longest
     judged = {}
     for exercise in rubric.exercises:
         if exercise.id not in refused:
             source = answers[exercise.id]
             blank = is_blank(source, stubs[exercise.id])
-            judged[exercise.id] = workers.submit(_judged, keep, exercise, source, blank)
+            judged[exercise.id] = workers.submit(
+                verdict_on, submission.student, keep, exercise, source, blank
+            )
     verdicts = [
         replace(judged[exercise.id].result(), answer=answers[exercise.id])
         if exercise.id in judged
@@ -266,17 +489,25 @@ def judge(assignment, submission, workers, keep=None):
         tuple(replace(each, rubric=assignment.parts[each.exercise]) for each in verdicts),
         "",
         workers.description,
+        assignment.simgrid,
     )
     executed, note = shown.result()
-    return verdict, render(
+    return verdict, page_of(
         verdict, notebook=executed, answers=answers, lab_title=rubric.title, note=note
     )
 
 
-def _shown(sandbox, notebook, parameters):
-    """(executed notebook or None, note): what a notebook shows when it is run."""
+def _shown(sandbox, student, notebook, parameters):
+    """Run a notebook for its output; returns (executed notebook or None, note)."""
     try:
         execution = execute(notebook, parameters, sandbox)
         return execution.notebook, execution.note
-    except MpilabError as error:
-        return None, f"Your notebook could not be run: {error}"
+    except Ungradable as error:
+        if error.details:
+            faults.keep(str(error), f"running the notebook of {student}")
+        return None, f"Your notebook could not be run: {error.public}"
+    except Exception as error:
+        if sandbox.called_off:
+            raise
+        faults.record(error, f"running the notebook of {student}")
+        return None, "Your notebook could not be run. Your instructor has been informed."

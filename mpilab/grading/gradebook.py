@@ -1,14 +1,15 @@
-"""The gradebook: every verdict that was ever given, in one SQLite file; and what is printed of it.
+"""The gradebook: all verdicts and manual decisions that were ever made, in one SQLite file.
 
-What people decide (mpilab/grading/decisions.py) is kept beside the verdicts, and changes none.
-A submission is recorded in one transaction, so that a grader killed at any moment leaves either
-the whole verdict or none. Nothing is overwritten: a regrade adds a run, and the newest counts.
+Decisions (mpilab/grading/decisions.py) are kept beside the verdicts and change none. A submission
+is recorded in one transaction, so that a grader killed at any moment leaves the whole verdict or
+none. Nothing is overwritten: a regrade adds a run, and the newest counts.
 """
 
 import hashlib
 import heapq
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,16 +17,253 @@ from itertools import accumulate
 from pathlib import Path
 
 from mpilab.errors import InputError
-from mpilab.grading import evidence, tables
+from mpilab.grading import feedback
 from mpilab.grading.decisions import Decision, stamped
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.grading.feedback import loads
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+
+# The SQLite tables: create, upgrade and write them.
+
+# PRAGMA application_id marks the file as ours ("mpil"); user_version is the version of the tables.
+APPLICATION = 0x6D70696C
+SCHEMA = 4
+LOOK_S = 0.01  # between two attempts where SQLite itself does not wait
+
+# An empty line ends a statement, because triggers contain semicolons.
+_TABLES = """
+CREATE TABLE runs (
+    id       INTEGER PRIMARY KEY,
+    student  TEXT NOT NULL,
+    lab      TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    status   TEXT NOT NULL,
+    total    REAL,
+    reason   TEXT NOT NULL,
+    sandbox  TEXT NOT NULL,
+    feedback TEXT NOT NULL,
+    seconds  REAL,
+    recorded TEXT NOT NULL,
+    assignment TEXT NOT NULL DEFAULT '',
+    submission TEXT NOT NULL DEFAULT '',
+    simgrid  TEXT NOT NULL DEFAULT ''
+);
+
+CREATE INDEX runs_of_student ON runs (lab, student, id);
+
+CREATE TABLE exercises (
+    run      INTEGER NOT NULL REFERENCES runs (id),
+    place    INTEGER NOT NULL,
+    exercise TEXT NOT NULL,
+    title    TEXT NOT NULL,
+    answer   TEXT,
+    rubric   TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (run, place)
+) WITHOUT ROWID;
+
+CREATE TABLE items (
+    run      INTEGER NOT NULL REFERENCES runs (id),
+    exercise INTEGER NOT NULL,
+    place    INTEGER NOT NULL,
+    item     TEXT NOT NULL,
+    title    TEXT NOT NULL,
+    points   REAL NOT NULL,
+    outcome  TEXT NOT NULL,
+    reason   TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    unconfirmed INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (run, exercise, place)
+) WITHOUT ROWID
+"""
+# Manual decisions are only ever added. `class` lists the students of the class as last graded, and
+# why a student has no verdict.
+_PEOPLE = """
+CREATE TABLE IF NOT EXISTS decisions (
+    id       INTEGER PRIMARY KEY,
+    token    TEXT NOT NULL UNIQUE,
+    lab      TEXT NOT NULL,
+    student  TEXT NOT NULL,
+    exercise TEXT NOT NULL,
+    item     TEXT NOT NULL,
+    kind     TEXT NOT NULL,
+    points   REAL,
+    reason   TEXT NOT NULL,
+    about    TEXT NOT NULL,
+    details  TEXT NOT NULL,
+    who      TEXT NOT NULL,
+    decided  TEXT NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS decisions_on_student ON decisions (lab, student);
+
+CREATE TRIGGER IF NOT EXISTS decisions_stay BEFORE UPDATE ON decisions
+BEGIN SELECT RAISE(ABORT, 'a decision is never changed'); END;
+
+CREATE TRIGGER IF NOT EXISTS decisions_are_kept BEFORE DELETE ON decisions
+BEGIN SELECT RAISE(ABORT, 'a decision is never removed'); END;
+
+CREATE TABLE IF NOT EXISTS class (
+    lab     TEXT NOT NULL,
+    student TEXT NOT NULL,
+    reason  TEXT NOT NULL,
+    PRIMARY KEY (lab, student)
+) WITHOUT ROWID
+"""
+# The upgrade from each older version to the next.
+_UPGRADES = {
+    1: ["ALTER TABLE runs ADD COLUMN assignment TEXT NOT NULL DEFAULT ''"],
+    2: [
+        "ALTER TABLE runs ADD COLUMN submission TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE exercises ADD COLUMN answer TEXT",
+        "ALTER TABLE exercises ADD COLUMN rubric TEXT NOT NULL DEFAULT ''",
+        *_PEOPLE.split("\n\n"),
+    ],
+    3: [
+        "ALTER TABLE runs ADD COLUMN simgrid TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE items ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
+    ],
+}
+
+
+def prepare(database, path, wait):
+    """Create the tables of a new file, or upgrade older ones.
+
+    Waits at most `wait` seconds for other processes that do the same. Raises InputError for a file
+    of another program or of a newer mpilab.
+    """
+    database.execute("BEGIN")  # so that the queries below read one and the same state
+    try:
+        new = _is_new(database, path)
+    finally:
+        database.execute("ROLLBACK")
+    _use_wal(database, wait)
+    if new:
+        database.execute("BEGIN IMMEDIATE")
+        # Another grader may have created them in the meantime.
+        if _is_new(database, path):
+            for statement in [*_TABLES.split("\n\n"), *_PEOPLE.split("\n\n")]:
+                database.execute(statement)
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {SCHEMA}")
+        database.execute("COMMIT")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version < SCHEMA:
+        _upgrade(database)
+    database.execute("PRAGMA foreign_keys = ON")
+
+
+def _use_wal(database, wait):
+    """Use a write-ahead log. SQLite itself does not wait while another process switches to it."""
+    give_up = time.monotonic() + wait
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(LOOK_S)
+
+
+def _upgrade(database):
+    """Upgrade the gradebook of an older mpilab, in one transaction."""
+    database.execute("BEGIN IMMEDIATE")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    for older in range(version, SCHEMA):
+        for statement in _UPGRADES[older]:
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version = {SCHEMA}")
+    database.execute("COMMIT")
+
+
+def _is_new(database, path):
+    """True for an empty database, False for a gradebook, InputError for anything else."""
+    application, version, tables = (
+        database.execute(query).fetchone()[0]
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
+    )
+    if (application, version, tables) == (0, 0, 0):
+        return True
+    if application != APPLICATION:
+        raise InputError(f"{path}: a database, but not a gradebook of mpilab; name another file")
+    if not 1 <= version <= SCHEMA:
+        raise InputError(
+            f"{path}: a gradebook of version {version}, and this mpilab knows version "
+            f"{SCHEMA}; use the mpilab that wrote it, or a newer one"
+        )
+    return False
+
+
+def insert(database, run):
+    """Write a Run as the newest; call it within a transaction."""
+    verdict = run.verdict
+    number = database.execute(
+        "INSERT INTO runs (student, lab, key, status, total, reason, sandbox, feedback, seconds,"
+        " recorded, assignment, submission, simgrid)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(verdict.student, verdict.lab, run.key, verdict.status, verdict.total),
+            *(verdict.reason, verdict.sandbox, run.feedback, run.seconds, run.recorded),
+            *(run.assignment, run.submission, verdict.simgrid),
+        ),
+    ).lastrowid
+    for place, exercise in enumerate(verdict.exercises):
+        database.execute(
+            "INSERT INTO exercises (run, place, exercise, title, answer, rubric)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                *(number, place, exercise.exercise, exercise.title),
+                *(exercise.answer, exercise.rubric),
+            ),
+        )
+        for rank, item in enumerate(exercise.items):
+            database.execute(
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(number, place, rank, item.item, item.title, float(item.points)),
+                    *(item.outcome, item.reason, feedback.dumps(item.evidence)),
+                    item.unconfirmed,
+                ),
+            )
+
+
+def insert_decision(database, decision):
+    """Write a Decision; False if it exists already. Call it within a transaction."""
+    return (
+        database.execute(
+            "INSERT INTO decisions (token, lab, student, exercise, item, kind, points, reason,"
+            " about, details, who, decided) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (token) DO NOTHING",
+            (
+                *(decision.token, decision.lab, decision.student, decision.exercise),
+                *(decision.item, decision.kind, decision.points, decision.reason),
+                *(decision.about, feedback.dumps(decision.details), decision.who),
+                decision.decided,
+            ),
+        ).rowcount
+        == 1
+    )
+
+
+def decisions(database, lab):
+    """Yield the decisions on a lab, each as the fields of a Decision, oldest first."""
+    for *columns, details, who, decided, token in database.execute(
+        "SELECT lab, student, exercise, item, kind, points, reason, about, details, who, decided,"
+        " token FROM decisions WHERE lab = ? ORDER BY decided, token",
+        (lab,),
+    ):
+        yield (*columns, feedback.loads(details), who, decided, token)
 
 
 def key(*parts):
-    """What a verdict depends on, as one hex string.
+    """A hash, in hex, of everything that a verdict depends on.
 
-    Give the digest of the submission, the lab, the digest of its rubric and the grader's version,
-    as str or bytes: whoever changes one of them gets another key, and so a new verdict.
+    Pass the digest of the submission, the lab, the digest of its rubric and the versions of the
+    grader and of the tools that it judges with, as str or bytes. If one of them changes, so does
+    the key, and a new verdict is given.
     """
     whole = hashlib.sha256()
     for part in parts:
@@ -38,9 +276,11 @@ def key(*parts):
 class Run:
     """One entry: the verdict, and how it came about.
 
-    recorded is the time in UTC (ISO 8601), seconds the wall time of the grading or None, feedback
-    the path of the student's page, or ''; assignment identifies the lab and the rubric, submission
-    is the digest of what was handed in; both '' where a gradebook of an older mpilab doesn't know.
+    feedback     path of the student's page, or ''.
+    seconds      wall time of the grading, or None.
+    recorded     time in UTC (ISO 8601).
+    assignment   identifies the lab and the rubric; '' if an older mpilab did not record it.
+    submission   digest of the submission; '' likewise.
     """
 
     verdict: SubmissionVerdict
@@ -53,16 +293,16 @@ class Run:
 
     @property
     def identity(self):
-        """What tells this run from all others, in whatever gradebook it is."""
+        """What identifies this run across all gradebooks."""
         return (self.verdict.lab, self.verdict.student, self.key, self.recorded)
 
 
 class Gradebook:
-    """The gradebook in the file `path`, made where there is none; a context manager.
+    """The gradebook in the file `path`, created if there is none; a context manager.
 
-    One object may be used from several threads, and several processes may share the file: who
-    comes second waits up to `wait` seconds. Raises InputError, with what to do, for a file that
-    is damaged, not a gradebook, of a newer mpilab, locked or not writable.
+    Several threads may use one object, and several processes may share the file; each waits up to
+    `wait` seconds for the others. Raises InputError, with a remedy, for a file that is damaged, not
+    a gradebook, of a newer mpilab, locked or not writable.
     """
 
     def __init__(self, path, wait=30.0):
@@ -74,12 +314,12 @@ class Gradebook:
     def __enter__(self):
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Transactions are begun and ended by us alone (isolation_level None).
+            # With isolation_level None, only our own statements begin and end transactions.
             self._database = sqlite3.connect(
                 self.path, timeout=self.wait, isolation_level=None, check_same_thread=False
             )
             try:
-                tables.prepare(self._database, self.path, self.wait)
+                prepare(self._database, self.path, self.wait)
                 self._check_health()
             except BaseException:
                 self._database.close()
@@ -91,57 +331,58 @@ class Gradebook:
             self._database.close()
 
     def record(self, verdict, key, *, feedback="", seconds=None, assignment="", submission=""):
-        """Add the verdict as the newest run of its student and lab, all of it or nothing."""
+        """Add the verdict as the newest run of its student and lab, atomically."""
         recorded = datetime.now(UTC).isoformat(timespec="milliseconds")
         run = Run(verdict, key, str(feedback), seconds, recorded, assignment, submission)
         with self._transaction() as database:
-            tables.insert(database, run)
+            insert(database, run)
 
     def decide(self, decisions):
-        """Add what a person has decided, a list of Decision: all or none. The list as it was kept:
-        each with its time, later than that of any other here, and a token of its own."""
+        """Add a list of Decision atomically; returns them as stored.
+
+        Each has a time, later than that of any other in the gradebook, and its own token.
+        """
         with self._transaction() as database:
             (last,) = database.execute("SELECT max(decided) FROM decisions").fetchone()
             kept = list(stamped(decisions, after=last))
             for decision in kept:
-                tables.insert_decision(database, decision)
+                insert_decision(database, decision)
             return kept
 
     def version(self):
-        """Another value after every change of the gradebook, whoever made it."""
+        """A value that changes whenever any process changes the gradebook."""
         with self._transaction("BEGIN") as database:
             (others,) = database.execute("PRAGMA data_version").fetchone()
             return others, database.total_changes
 
     def decisions(self, lab):
-        """All that people have decided on a lab, a list of Decision, oldest first."""
+        """All manual decisions on a lab, a list of Decision, oldest first."""
         with self._transaction("BEGIN") as database:
-            return [Decision(*row) for row in tables.decisions(database, lab)]
+            return [Decision(*row) for row in decisions(database, lab)]
 
     def list_class(self, lab, absent):
-        """Keep who is in the class, in the place of what was kept: {student: why there is no
-        verdict on what was handed in, or ''}."""
+        """Replace the class list: {student: why there is no verdict on the submission, or ''}."""
         with self._transaction() as database:
             database.execute("DELETE FROM class WHERE lab = ?", (lab,))
             rows = [(lab, student, reason) for student, reason in absent.items()]
             database.executemany("INSERT INTO class VALUES (?, ?, ?)", rows)
 
     def class_list(self, lab):
-        """The class as `list_class` has kept it; None where it has not."""
+        """The class as `list_class` stored it; None if it never did."""
         with self._transaction("BEGIN") as database:
             rows = database.execute("SELECT student, reason FROM class WHERE lab = ?", (lab,))
             return dict(rows.fetchall()) or None
 
     def absorb(self, runs, decisions=()):
-        """Put the runs of another gradebook, oldest first, among ours by their times, and add what
-        people have decided there: all or none.
+        """Merge in the runs (oldest first) and decisions of another gradebook, atomically.
 
-        What is here already stays as it is. Returns how many runs were new. Two machines' clocks
-        may differ by less than it takes to grade a submission twice; each book's own order is kept.
+        Runs are merged by time; each gradebook keeps its own order, and existing entries do not
+        change. Returns the number of new runs. Two machines' clocks may differ by less than it
+        takes to grade a submission twice.
         """
         with self._transaction() as database:
             for decision in decisions:
-                tables.insert_decision(database, decision)
+                insert_decision(database, decision)
             own = self._read("1", ())[::-1]
             known = {run.identity for run in own}
             new = [run for run in runs if run.identity not in known]
@@ -150,26 +391,26 @@ class Gradebook:
             streams = [list(zip(_times(part), part, strict=True)) for part in (own, new)]
             merged = [run for _, run in heapq.merge(*streams, key=lambda pair: pair[0])]
             kept = next(place for place, run in enumerate(merged) if run.identity not in known)
-            # The newest run is the last: what is newer than the first new one is written anew.
+            # The last row must be the newest run, so runs after the first new one are rewritten.
             moved = database.execute(
                 "SELECT id FROM runs ORDER BY id LIMIT -1 OFFSET ?", (kept,)
             ).fetchall()
             for table, column in (("items", "run"), ("exercises", "run"), ("runs", "id")):
                 database.executemany(f"DELETE FROM {table} WHERE {column} = ?", moved)
             for run in merged[kept:]:
-                tables.insert(database, run)
+                insert(database, run)
             return len(new)
 
     def find(self, student, key):
-        """The verdict for exactly this key, or None where it must be given first."""
+        """The verdict for exactly this key; None if it has not been given yet."""
         run = self.find_run(student, key)
         return run and run.verdict
 
     def find_run(self, student, key):
         """As `find`, but the whole `Run`.
 
-        Only the newest run of a student and lab is looked at: a student who goes back to an older
-        file gets a new run, so that the newest run stays the one that counts.
+        Only the newest run of a student and lab is considered: a student who hands in an older file
+        again gets a new run, so that the newest run is always the one that counts.
         """
         found = self._runs(
             "student = ? AND key = ? AND id ="
@@ -203,23 +444,26 @@ class Gradebook:
 
     def _read(self, condition, values):
         rows = self._database.execute(
-            "SELECT id, student, lab, reason, sandbox, key, feedback, seconds, recorded,"
+            "SELECT id, student, lab, reason, sandbox, simgrid, key, feedback, seconds, recorded,"
             f" assignment, submission FROM runs WHERE {condition} ORDER BY id DESC",
             values,
         ).fetchall()
         return [
-            Run(SubmissionVerdict(student, lab, self._exercises(run), reason, sandbox), *others)
-            for run, student, lab, reason, sandbox, *others in rows
+            Run(
+                SubmissionVerdict(student, lab, self._exercises(run), reason, sandbox, simgrid),
+                *others,
+            )
+            for run, student, lab, reason, sandbox, simgrid, *others in rows
         ]
 
     def _exercises(self, run):
         items = {}
-        for place, *columns, text in self._database.execute(
-            "SELECT exercise, item, title, points, outcome, reason, evidence"
+        for place, *columns, text, unconfirmed in self._database.execute(
+            "SELECT exercise, item, title, points, outcome, reason, evidence, unconfirmed"
             " FROM items WHERE run = ? ORDER BY exercise, place",
             (run,),
         ):
-            item = ItemVerdict(*columns, evidence.loads(text))
+            item = ItemVerdict(*columns, loads(text), bool(unconfirmed))
             items.setdefault(place, []).append(item)
         exercises = self._database.execute(
             "SELECT place, exercise, title, answer, rubric FROM exercises WHERE run = ?"
@@ -243,7 +487,7 @@ class Gradebook:
             try:
                 yield self._database
             except BaseException:
-                # After a full disk or an I/O error, SQLite has rolled back by itself.
+                # After a full disk or an I/O error, SQLite has already rolled back.
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
@@ -251,7 +495,7 @@ class Gradebook:
 
     @contextmanager
     def _explained(self):
-        """SQLite's errors, and the system's, as InputError with a remedy."""
+        """Turn SQLite and system errors into InputError with a remedy."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -281,5 +525,5 @@ class Gradebook:
 
 
 def _times(runs):
-    """When each run was recorded; where a clock was set back, no earlier than the one before."""
+    """When each run was recorded; if the clock was set back, no earlier than the run before."""
     return list(accumulate((run.recorded for run in runs), max))

@@ -1,17 +1,17 @@
-"""The keeper: one process for one run, which bounds it and leaves nothing of it behind.
+"""The supervisor: one process per run, which enforces its limits and leaves nothing of it behind.
 
-The grader has threads, and may be killed at any moment. So it never forks by itself: it starts
-this keeper, which has neither threads nor open files of the grader. The keeper
+The grader has threads and may be killed at any moment. So it never forks itself: it starts this
+supervisor, which has no threads and none of the grader's open files. The supervisor
 
-- sets up what only a single-threaded process can (control group, mount namespace, lower rights),
-- is the *subreaper* of the run: whatever is orphaned becomes its child, and is found and killed,
-- waits for the first of: the command ended, time is up, too much memory, the grader called the
-  run off or died,
+- sets up what only a single-threaded process can (control group, mount namespace, fewer rights),
+- is the *subreaper* of the run: orphans become its children, so that it finds and kills them,
+- waits until the command ends, time is up, too much memory is used, or the grader cancels the run
+  or dies,
 - then kills and reaps every descendant, removes the control group and the folder, and reports.
 
-It starts once a run, hence the unusual imports: without `site`, json, signal or subprocess it is
-up in 20 ms instead of 40 ms. Started by mpilab.grading.run as
-`python -I -S -c ... FD`; FD holds the job, a marshalled dict, see `hold`.
+It starts for every run, hence the unusual imports: without `site`, json, signal or subprocess, it
+is up in 20 ms instead of 40 ms. mpilab.grading.run starts it as `python -I -S -c ... FD`; FD holds
+the job, a marshalled dict (see `hold`).
 """
 
 import ctypes
@@ -22,17 +22,17 @@ import stat
 import sys
 import time
 
-import cgroups  # beside this file, which is run outside of the package
+import cgroups  # in the same folder: this file runs outside the package
 
 SIGKILL, SIGPIPE, SIGXFSZ = 9, 13, 25
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 CLONE_NEWNS = 0x00020000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x1000, 0x4000, 0x40000
 
-# Where the script of mpilab.grading.run expects the pipe for what comes back.
+# Where the script of mpilab.grading.run expects the pipe for the files that come back.
 ARCHIVE_FD = 3
 
-# Without a control group memory is looked at this often, and the machine keeps this much free.
+# Without a control group, memory is sampled this often, and the machine keeps this much free.
 SAMPLE_SECONDS = 0.05
 FLOOR_BYTES = 256 << 20
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -41,7 +41,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def main():
-    """Hold the run that the job describes; report its end, or what went wrong, to `status`."""
+    """Supervise the run that the job describes; report its end, or a failure, to `status`."""
     with open(int(sys.argv[1]), "rb") as file:
         job = marshal.load(file)
     try:
@@ -55,11 +55,11 @@ def hold(job):
     """Run `job` to its end. Returns {"returncode", "reason", "seconds", "refusals"}.
 
     job: command (argv), environment, grader (pid of our parent), leash (a pipe that the grader
-    closes to call the run off), status (the pipe for the report), archive (the pipe for what comes
-    back), seconds (wall time), cgroup ("v1", "v2" or None), memory (bytes), processes (tasks),
-    watch (sample memory ourselves), uid (to become, or None), stage (folder, or None), readable
-    (paths to mount at stage/0, stage/1, …), scratch (folder in which to make a private one for the
-    command to work in, or None).
+    closes to cancel the run), status (the pipe for the report), archive (the pipe for the files
+    that come back), seconds (wall time), cgroup ("v1", "v2" or None), memory (bytes), processes
+    (tasks), watch (sample memory ourselves), uid (to switch to, or None), stage (folder, or None),
+    readable (paths to mount at stage/0, stage/1, …), scratch (folder in which to create a private
+    work folder for the command, or None).
     """
     grader = os.pidfd_open(job["grader"])
     if os.getppid() != job["grader"]:
@@ -99,7 +99,7 @@ def hold(job):
 
 
 def start(job, group, home):
-    """Start the command; returns its pid as soon as it is executing. OSError if it never did."""
+    """Start the command; returns its pid once it is executing. OSError if it cannot execute."""
     keeper = os.getpid()
     heard, told = os.pipe()
     child = os.fork()
@@ -119,10 +119,10 @@ def start(job, group, home):
 
 
 def become(job, group, home, keeper):
-    """Turn this process, a fork of the keeper, into the command."""
+    """Turn this process, a fork of the supervisor, into the command."""
     os.setpgid(0, 0)
     with open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # if anybody must die for want of memory, then a student's process
+        file.write("1000")  # if memory runs out, a student's process is killed first
     if group:
         group.join()
     if job["stage"]:
@@ -144,7 +144,7 @@ def become(job, group, home, keeper):
         environment = {"HOME": f"{home}/lab", "TMPDIR": f"{home}/tmp", **environment}
     os.chdir(f"{home}/lab" if home else "/")
     os.umask(0o022)
-    for number in (SIGPIPE, SIGXFSZ):  # which Python ignores, and a command would inherit that
+    for number in (SIGPIPE, SIGXFSZ):  # Python ignores these, and the command would inherit that
         LIBC.signal(number, None)
     os.dup2(job["archive"], ARCHIVE_FD)
     os.close(job["archive"])
@@ -152,10 +152,10 @@ def become(job, group, home, keeper):
 
 
 def stage(paths, folder):
-    """Mount each of `paths` at `folder`/0, /1, …, visible to this process and its children only.
+    """Mount each of `paths` at `folder`/0, /1, …, visible only to this process and its children.
 
-    Root's own files often lie below a folder that nobody else may enter (/root). Mounted here, by
-    root, they can be reached after the change of uid; their own permissions still hold.
+    Root's files are often below a folder that only root may enter (/root). Mounted here by root,
+    they can be reached after the change of uid; their own permissions still apply.
     """
     _call("unshare", CLONE_NEWNS)
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
@@ -172,11 +172,11 @@ def stage(paths, folder):
 
 
 def watch(child, grader, leash, deadline, memory):
-    """Wait for the end of `child`, and say why it has to be ended: '' if it ended by itself.
+    """Wait until `child` ends or must be killed; returns the reason, '' if it ended by itself.
 
-    child, grader   a pid and a pidfd;  leash  a pipe that is closed to call the run off
+    child, grader   a pid and a pidfd;  leash  a pipe that is closed to cancel the run
     deadline        on the clock of time.monotonic
-    memory          bytes that all descendants together may have resident, or None: not looked at
+    memory          resident bytes allowed for all descendants together; None: not checked
     """
     ended = os.pidfd_open(child)
     poller = select.poll()
@@ -201,22 +201,22 @@ def watch(child, grader, leash, deadline, memory):
 
 
 def end_descendants():
-    """Kill and reap every descendant, those that hid in a session of their own too.
+    """Kill and reap every descendant, even those in sessions of their own.
 
-    Returns the wait status by pid of those that were, or became, our children.
+    Returns {pid: wait status} of those that were, or became, our children.
     """
     statuses = {}
     this = os.getpid()
     while True:
         dying = False
         living = descendants()
-        # Whole groups first: no fork escapes from that, as it may from a signal to each process.
+        # Whole groups first: a fork cannot escape that, but can escape a signal to each process.
         for group in {group for _, group, _ in living.values()} - {os.getpgrp()}:
             kill(-group)
         for pid, (parent, _, _) in living.items():
             dying = kill(pid) and parent == this or dying
         try:
-            # Blocks only for a child that was killed: one born since we looked might never end.
+            # Block only for a child that was killed: one forked since the listing might never end.
             pid, status = os.waitpid(-1, 0 if dying else os.WNOHANG)
             while pid:
                 statuses[pid] = status
@@ -226,7 +226,7 @@ def end_descendants():
 
 
 def kill(pid):
-    """Kill the process `pid`, or the group -`pid`; False if it ended since it was seen."""
+    """Kill the process `pid`, or the group -`pid`; False if it has already ended."""
     try:
         os.kill(pid, SIGKILL)
     except ProcessLookupError:
@@ -235,7 +235,7 @@ def kill(pid):
 
 
 def descendants():
-    """{pid: (parent, process group, resident bytes)} of all processes below, zombies included."""
+    """{pid: (parent, process group, resident bytes)} of all descendants, including zombies."""
     table, children = {}, {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -244,7 +244,7 @@ def descendants():
             with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
-            continue  # it ended since we listed it
+            continue  # it has ended since the listing
         parent = int(fields[1])
         table[int(name)] = parent, int(fields[2]), int(fields[21]) * PAGE_BYTES
         children.setdefault(parent, []).append(int(name))
@@ -257,8 +257,8 @@ def descendants():
 
 
 def remove(folder):
-    """Remove `folder` with all that is in it, however its permissions were left."""
-    from shutil import rmtree  # 3 ms, needed without a sandbox only
+    """Remove `folder` with everything in it, whatever the permissions."""
+    from shutil import rmtree  # 3 ms, needed only without a sandbox
 
     for path, _, _ in os.walk(folder):  # top down, symbolic links not followed
         for entry in os.scandir(path):
@@ -282,7 +282,7 @@ def _mount(source, target, kind, flags, data=None):
 
 
 def _call(name, *arguments):
-    """Call the C library's `name`; OSError where it fails."""
+    """Call the C library's function `name`; OSError if it fails."""
     if getattr(LIBC, name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")

@@ -1,18 +1,21 @@
-"""The marks of a class: the CSV for the records, and the table that the command line prints."""
+"""The marks of a class: the CSV file, and the table that the command line prints."""
 
 import csv
 import io
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from mpilab.grading.decisions import OVERRIDE
-from mpilab.verdict import UNGRADABLE
-from mpilab.whole_file import write_whole
+from mpilab.judging.verdict import UNGRADABLE
+from mpilab.util.files import write_whole
+
+UNCONFIRMED = "not confirmed by simulation"
 
 
 def in_order(verdicts):
-    """Verdicts as they are listed: the ungradable ones first, then by student."""
+    """The verdicts in listing order: the ungradable ones first, then by student."""
     return sorted(verdicts, key=lambda each: (each.status != "ungradable", each.student))
 
 
@@ -22,22 +25,33 @@ def points(value):
 
 
 def write_csv(verdicts, path, exercises):
-    """Write the marks as `path`: student, lab, a column for each exercise, total, status.
+    """Write the marks to `path`: student, lab, a column for each exercise, total, status.
 
-    `verdicts` are SubmissionVerdicts or Effectives; `exercises` the ids of the lab's exercises in
-    their order (a dict of id to points will do). Where lateness has been looked at, there is a
-    column for what it takes off the total. The file is replaced in one step, and the same
-    verdicts give the same bytes.
+    `verdicts` are SubmissionVerdicts or Effectives; `exercises` are the ids of the lab's exercises
+    in order (a dict of id to points also works). If lateness has been checked, there is a column
+    for the penalty; if marks rest on Open MPI alone, one that names the exercises. The file is
+    replaced atomically, and the same verdicts give the same bytes.
     """
     path = Path(path)
     exercises = list(exercises)
     late = any(map(_late, verdicts))
+    unconfirmed = any(map(unconfirmed_exercises, verdicts))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["student", "lab", *exercises, *["penalty"] * late, "total", "status"])
+    writer.writerow(
+        [
+            "student",
+            "lab",
+            *exercises,
+            *["penalty"] * late,
+            "total",
+            "status",
+            *[UNCONFIRMED] * unconfirmed,
+        ]
+    )
     for verdict in in_order(verdicts):
         awarded = {each.exercise: each.awarded for each in verdict.exercises}
-        # A spreadsheet would run a cell that begins with one of these signs as a formula.
+        # A spreadsheet would evaluate a cell that begins with one of these as a formula.
         student = "'" * verdict.student.startswith(("=", "+", "-", "@")) + verdict.student
         writer.writerow(
             [
@@ -45,17 +59,18 @@ def write_csv(verdicts, path, exercises):
                 *(points(awarded.get(exercise)) for exercise in exercises),
                 *[points(_penalty(verdict))] * late,
                 *(points(verdict.total), verdict.status),
+                *[" ".join(unconfirmed_exercises(verdict))] * unconfirmed,
             ]
         )
     write_whole(path, text.getvalue())
 
 
 def mark_table(verdicts, exercises):
-    """The marks as a plain text table; below it why a submission is ungradable, and what people
-    have decided that does not count. A star stands at points that were set by hand.
+    """The marks as a plain text table.
 
-    `exercises` is a dict of exercise id to the points that can be had, in the order of columns;
-    of a plain list of ids, the points are taken from the verdicts.
+    The notes below it tell why submissions are ungradable, which decisions do not count, and what
+    no simulation has confirmed. A star marks overridden points. `exercises` is a dict of exercise
+    id to maximum points, in column order; for a list of ids, the points come from the verdicts.
     """
     if not isinstance(exercises, Mapping):
         found = {each.exercise: each.points for verdict in verdicts for each in verdict.exercises}
@@ -82,7 +97,7 @@ def mark_table(verdicts, exercises):
     widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
     lines = []
     for row in table:
-        # Names and status to the left, numbers to the right.
+        # Align names and status to the left, numbers to the right.
         cells = [
             _filled(cell, width, left=place in (0, len(row) - 1))
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -93,7 +108,22 @@ def mark_table(verdicts, exercises):
         lines += ["", "ungradable:", *(f"  {note}" for note in notes)]
     if doubts:
         lines += ["", "to be looked at:", *doubts]
+    counts = Counter(name for verdict in verdicts for name in unconfirmed_exercises(verdict))
+    if counts:
+        told = [
+            f"  {name}: {counts[name]} of {len(verdicts)}" for name in exercises if counts[name]
+        ]
+        lines += ["", f"{UNCONFIRMED} (SimGrid was not installed where they were judged):", *told]
     return "\n".join(lines)
+
+
+def unconfirmed_exercises(verdict):
+    """The ids of exercises in a SubmissionVerdict or Effective judged on Open MPI alone."""
+    return [
+        each.exercise
+        for each in verdict.exercises
+        if getattr(each, "decision", None) is None and any(item.unconfirmed for item in each.items)
+    ]
 
 
 def _late(verdict):
@@ -101,19 +131,19 @@ def _late(verdict):
 
 
 def _penalty(verdict):
-    """Points that lateness takes; None where nobody has looked, or there is no total."""
+    """The late penalty in points; None if lateness was not checked, or there is no total."""
     return verdict.penalty if _late(verdict) and verdict.total is not None else None
 
 
 def _shown(value, whole, parts=()):
-    """Points for the table, with a star where an override set them."""
+    """Points for the table, with a star if an override set them."""
     hands = [getattr(part, "decision", None) for part in (whole, *parts)]
     star = "*" * any(hand is not None and hand.kind == OVERRIDE for hand in hands)
     return (points(value) or "-") + star
 
 
 def _reasons(verdict):
-    """Why a submission is ungradable, one reason for each exercise that is; else nothing."""
+    """Why a submission is ungradable, one reason for each such exercise; empty if it is not."""
     if verdict.status != UNGRADABLE:
         return []
     if verdict.reason:
@@ -127,7 +157,7 @@ def _reasons(verdict):
 
 
 def _printable(text):
-    """One line without control characters: a student's text must not steer the terminal."""
+    """One line without control characters: a student's text must not control the terminal."""
     return "".join(
         "\ufffd" if unicodedata.category(sign) in ("Cc", "Cs") else sign
         for sign in " ".join(text.split())

@@ -1,29 +1,135 @@
-"""Bring what is made of a gradebook up to date with what people have decided: pages and marks.
+"""Update feedback pages and grades.csv after manual decisions, and explain a student's marks.
 
-A feedback page is made when a submission is judged. What people change later are the marks on it:
-those are put in their places, between the marks that the templates leave, and the rest stays.
+A feedback page is written when a submission is judged. Later decisions change only the marks on it,
+which stand between markers that the templates leave; the rest of the page stays.
 """
 
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from markupsafe import escape
 
 from mpilab.errors import InputError
 from mpilab.grading import feedback, marks
-from mpilab.grading.effective import effective
+from mpilab.grading.decisions import LATE, OVERRIDE, POINTS, effective, newest, of_run, run_of
 from mpilab.grading.gradebook import Gradebook
-from mpilab.whole_file import write_whole
+from mpilab.grading.marks import points as short
+from mpilab.grading.referee import DETAILS, LOG
+from mpilab.judging.verdict import simulated_by
+from mpilab.util.files import write_whole
+from mpilab.util.text import plain
+
+# Explain a mark from the gradebook: what counts now, and its history.
+
+
+def explain(book, lab, student):
+    """A text with a student's points and who gave them, then runs and decisions, oldest first.
+
+    Raises InputError for a student who is not in the gradebook.
+    """
+    runs = book.history(student, lab) or [run_of(book, lab, student)]
+    decisions = book.decisions(lab)
+    standing = newest(decisions)
+    counted = of_run(runs[0], standing)
+    lines = [_head(counted), "", *_parts(counted)]
+    if absent := (book.class_list(lab) or {}).get(student):
+        lines.insert(1, f"All this is of an older file, and listed is: ungradable. {absent}")
+    if counted.late is not None:
+        lines.append(f"  lateness: {counted.late.reason} {_by(counted.late)}")
+        if counted.decision is not None:
+            lines.append("    takes nothing: the total was set by hand")
+        elif counted.total is not None:
+            lines.append(f"    takes {short(counted.penalty)} of {short(counted.raw_total)}")
+    if counted.decision is not None:
+        lines.append(f"  total: {_told(counted.decision)}")
+    if counted.notes:
+        lines += ["", "To be looked at:", *(f"  {note}" for note in counted.notes)]
+    lines += ["", "History, oldest first:"]
+    events = [(each.recorded, _run_line(each)) for each in runs[::-1]]
+    own = [each for each in decisions if each.student == student]
+    events += [(each.decided, _decision_line(each, standing)) for each in own]
+    lines += [f"  {_time(when)}  {line}" for when, line in sorted(events, key=_when)]
+    return plain("\n".join(lines))
+
+
+def _head(counted):
+    total = "no total yet" if counted.total is None else f"{short(counted.total)}"
+    return f"{counted.student}, {counted.lab}: {total} of {short(counted.points)}, {counted.status}"
+
+
+def _parts(counted):
+    width = max((len(each.exercise) for each in counted.exercises), default=0)
+    for exercise in counted.exercises:
+        given = short(exercise.awarded) or "-"
+        told = f", {_told(exercise.decision)}" if exercise.decision else ""
+        yield f"  {exercise.exercise:<{width}}  {given} of {short(exercise.points)}{told}"
+        for item in exercise.items:
+            how = _told(item.decision) if item.decision else _judged_text(item)
+            yield f"    {item.item}: {short(item.awarded) or '-'} of {short(item.points)}, {how}"
+
+
+def _judged_text(item):
+    if item.proposal is not None:
+        return f"waits for a person; {short(item.proposal)} had been given for another text"
+    outcome = item.outcome + ", not confirmed by simulation" * item.unconfirmed
+    said = f": {' '.join(item.reason.split())[:160]}" if item.reason else ""
+    if log := item.evidence.get(LOG):
+        said += f" (log: {log})"
+    if details := item.evidence.get(DETAILS):
+        said += f" (details: {' '.join(details.split())[-300:]})"
+    return outcome + said
+
+
+def _told(decision):
+    verb = {POINTS: "read", OVERRIDE: "set"}[decision.kind]
+    said = f': "{decision.reason}"' if decision.reason else ""
+    return f"{verb} {_by(decision)}{said}"
+
+
+def _by(decision):
+    return f"by {decision.who}, {_time(decision.decided)}"
+
+
+def _run_line(run):
+    total = "no total" if run.verdict.total is None else f"{short(run.verdict.total)} points"
+    known = f"rubric {run.assignment[:8] or 'unknown'}, file {run.submission[:8] or 'unknown'}"
+    if run.verdict.simgrid:
+        known += f", {simulated_by(run.verdict.simgrid)}"
+    return f"judged: {total}, {run.verdict.status} ({known})"
+
+
+def _decision_line(decision, standing):
+    where = "/".join(filter(None, (decision.exercise, decision.item))) or "total"
+    later = "" if standing[decision.on] is decision else " (replaced later)"
+    who, said = decision.who, f': "{decision.reason}"' if decision.reason else ""
+    if decision.kind == LATE:
+        what = "lateness taken back" if decision.withdrawn else "lateness"
+    elif decision.withdrawn:
+        what = f"{where}: {'points' if decision.kind == POINTS else 'override'} taken back"
+    elif decision.kind == POINTS:
+        what = f"{where}: {short(decision.points)} points given"
+    else:
+        what = f"{where}: set to {short(decision.points)}"
+    return f"{what} by {who}{said}{later}"
+
+
+def _when(event):
+    return datetime.fromisoformat(event[0])
+
+
+def _time(text):
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
 
 GRADEBOOK = "gradebook.sqlite"
 
 
 @contextmanager
 def opened(out, lab):
-    """The Gradebook of a folder that `mpilab grade --out` has filled, while the block lasts.
+    """Open the Gradebook in a folder that `mpilab grade --out` has filled; a context manager.
 
-    Raises InputError where there is none, or none of this lab: a gradebook is not made by asking
-    for it.
+    Raises InputError if there is none, or it has no verdict on this lab; never creates one.
     """
     path = Path(out) / GRADEBOOK
     if not path.is_file():
@@ -36,13 +142,13 @@ def opened(out, lab):
 
 
 def refresh(book, lab, out, points=None):
-    """Write grades.csv of the folder `out`, and the marks on its pages, anew; (list of Effective in
-    the order of the CSV, notes on pages that could not be).
+    """Rewrite grades.csv and the marks on the pages in the folder `out`.
 
     points   {exercise: points}, the columns of the CSV; by default those of the verdicts.
 
-    Where somebody else changes the gradebook meanwhile, it is done again: whoever writes last has
-    read what is in it.
+    Returns (list of Effective in the order of the CSV, notes on pages that could not be updated).
+    If another process changes the gradebook meanwhile, it starts again, so that the last one to
+    write has read the current state.
     """
     while True:
         version = book.version()
@@ -54,7 +160,7 @@ def refresh(book, lab, out, points=None):
 
 
 def refresh_pages(book, verdicts, out):
-    """Put the marks of `verdicts`, Effective of one lab, on their pages; a list of notes."""
+    """Put the marks of `verdicts`, Effectives of one lab, on their pages; returns notes."""
     notes, lab = [], next((each.lab for each in verdicts), "")
     touched = {decision.student for decision in book.decisions(lab)}
     runs = {run.verdict.student: run for run in book.newest(lab)} if touched else {}
@@ -75,7 +181,7 @@ def refresh_pages(book, verdicts, out):
 
 
 def remarked(page, verdict):
-    """The text of a page with the marks of an Effective; None where it has no places for them."""
+    """The text of a page with the marks of an Effective; None if it has no place for them."""
     parts = feedback.template("feedback_parts.html.j2").module
     mark = feedback.mark_view(verdict)
     pieces = [("score", parts.score(mark)), ("state", parts.state(mark))]
@@ -88,8 +194,11 @@ def remarked(page, verdict):
 
 
 def rejudged(page, verdict, exercise, answer):
-    """The text of a page after the exercise called `exercise` has been judged anew, for a
-    SubmissionVerdict and the text of the answer; None where it has no place for it."""
+    """The text of a page after a regrade of the exercise with the id `exercise`.
+
+    verdict is a SubmissionVerdict, answer the text of the answer. None if the page has no place
+    for it.
+    """
     parts = feedback.template("feedback_parts.html.j2").module
     number, found = next(
         (number, each)
@@ -108,21 +217,21 @@ def rejudged(page, verdict, exercise, answer):
 
 
 def replaced(page, name, text):
-    """`page` with `text` in the place of the part called `name`; None where there is none."""
+    """`page` with `text` in place of the part called `name`; None if there is no such part."""
     first, last = f"<!--mpilab:{name}-->", f"<!--/mpilab:{name}-->"
     before, found, rest = page.partition(first)
     _, ended, after = rest.partition(last)
     if not (found and ended):
         return None
-    # As markup, the text would escape what it is put between.
+    # If it stayed Markup, `text` would escape the page around it.
     return before + str(text).strip() + after
 
 
 def points_of(verdicts):
-    """{exercise: points}, in the lab's order, from verdicts."""
+    """{exercise: maximum points}, in the lab's order, from verdicts."""
     return {each.exercise: each.points for verdict in verdicts for each in verdict.exercises}
 
 
 def _judged(verdict, runs):
-    """False for who has no verdict on what was handed in: the page is of something older."""
+    """False if the latest submission has no verdict, so that the page is about an older one."""
     return verdict.reason == runs[verdict.student].verdict.reason

@@ -1,34 +1,163 @@
-"""Prove that a rubric does what it should: what is right gets every point, what is blank none, and
-each seeded bug loses the points of the items that it breaks, no more and no fewer; in each run the
-same, word for word.
+"""Prove a rubric with answers whose verdicts are known: references, blanks and seeded bugs.
 
-All answers go the way of a student's: the referee judges them in the sandbox.
+A reference gets every point, a blank answer none, and a seeded bug loses the points of exactly the
+items that it breaks. Every run gives the same verdict, word for word. Without SimGrid, what only a
+simulation can show is listed as unproved. The referee judges all answers in the sandbox, like a
+student's.
 """
 
-from concurrent.futures import as_completed
+import tomllib
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from mpilab.build import ROOT
+from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.grading.grade import Assignment, prepare
 from mpilab.grading.referee import Referee
-from mpilab.grading.seeded import bugs_of, references_of
+from mpilab.grading.release import solutions
 from mpilab.grading.workers import Workers
-from mpilab.rubric import TEXT
-from mpilab.verdict import FAIL, MANUAL, PASS
+from mpilab.judging import agreement
+from mpilab.judging.rubric import KERNEL, TEXT
+from mpilab.judging.verdict import FAIL, MANUAL, PASS, UNGRADABLE
+from mpilab.kernels.build import function_of
+from mpilab.util import door
+from mpilab.util.kit import ROOT
+
+# Seeded bugs are in grading/LAB/bugs/, named EXERCISE-WORDS.c or .py, as a student would hand them
+# in. grading/LAB/bugs.toml describes each:
+#
+#     ["pairwise-only-powers-of-two.c"]
+#     fault = "Partners by exclusive or: those beyond the last rank are left out."
+#     kind = "only powers of two"         # one of KINDS
+#     loses = ["any-size"]                # ids of items, or "all"
+
+ALL = "all"
+# What goes wrong in answers; "other" is anything else.
+KINDS = (
+    "wrong root",
+    "off by one",
+    "only powers of two",
+    "relies on buffering",
+    "leaks",
+    "forbidden call",
+    "another algorithm",
+    "hard-coded for the public checks",
+    "reads uninitialised memory",
+    "wrong for zero counts",
+    "wrong for operations that do not commute",
+    "deadlocks",
+    "ignores the datatype",
+    "wrong formula",
+    "does not compile, crashes or never ends",
+    "other",
+)
+_KEYS = {"fault", "kind", "loses"}
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One seeded bug.
+
+    exercise   id of the exercise that it answers.
+    fault      what is wrong with it, in one line; `kind` is one of KINDS.
+    loses      ids of exactly the items that it must lose, in the rubric's order.
+    """
+
+    name: str
+    exercise: str
+    source: str
+    fault: str
+    kind: str
+    loses: tuple
+
+
+def bugs_of(lab, rubric, root=ROOT):
+    """The seeded bugs of a lab, a list of Bug in the order of bugs.toml.
+
+    rubric   the lab's Rubric, with the exercises and items.
+
+    Raises InputError, naming file and bug, if a file has no entry or an entry no file, and for an
+    unknown exercise, item or kind.
+    """
+    folder = Path(root) / "grading" / lab
+    listing = folder / "bugs.toml"
+    try:
+        table = tomllib.loads(listing.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{listing}: no such file; it says what each seeded bug loses") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{listing}: not TOML: {error}") from None
+    files = {path.name: path for path in sorted((folder / "bugs").iterdir()) if path.is_file()}
+    for name in files:
+        if name not in table:
+            raise InputError(f"{listing}: nothing about {name}; say what it loses")
+    bugs = []
+    for name, entry in table.items():
+        if name not in files:
+            raise InputError(f"{listing}: {name!r}: there is no such file in {folder / 'bugs'}")
+        try:
+            bugs.append(_bug(name, entry, files[name].read_text(encoding="utf-8"), rubric))
+        except InputError as error:
+            raise InputError(f"{listing}: {name!r}: {error}") from None
+    return bugs
+
+
+def references_of(lab, rubric, root=ROOT):
+    """The answers that must get every point: a list of (name, id of exercise, source).
+
+    They are the solutions in the lab's source and, for variants that the source does not choose,
+    grading/LAB/reference/FUNCTION.c. Raises InputError if a variant has neither.
+    """
+    answers = solutions(Path(root) / "labs" / "source" / f"{lab}.py")
+    folder, found = Path(root) / "grading" / lab / "reference", []
+    for exercise in rubric.exercises:
+        if exercise.id not in answers:
+            raise InputError(f"{lab}: exercise {exercise.id!r} has no solution in the lab's source")
+        found.append(("reference", exercise.id, answers[exercise.id]))
+        chosen = function_of(answers[exercise.id])
+        for variant in exercise.variants:
+            path = folder / f"{variant.function}.c"
+            if variant.function == chosen:
+                continue
+            if not path.exists():
+                raise InputError(f"{path}: no such file; a variant needs an answer that is right")
+            found.append((f"reference {variant.function}", exercise.id,
+                          path.read_text(encoding="utf-8")))  # fmt: skip
+    return found
+
+
+def _bug(name, entry, source, rubric):
+    if not isinstance(entry, dict) or set(entry) != _KEYS:
+        raise InputError(f"give it {', '.join(sorted(_KEYS))}, and nothing else")
+    if entry["kind"] not in KINDS:
+        raise InputError(f"kind {entry['kind']!r} is unknown; write one of {', '.join(KINDS)}")
+    exercise = rubric.exercise(name.partition("-")[0])
+    judged_by = exercise.variant(function_of(source))
+    if judged_by is None:
+        raise InputError(f"its %%kernel line names none of {', '.join(exercise.functions)}")
+    items = tuple(item.id for item in judged_by.items)
+    loses = items if entry["loses"] == ALL else entry["loses"]
+    for item in loses:
+        if item not in items:
+            raise InputError(f"loses {item!r}: no such item; there are {', '.join(items)}")
+    if not loses:
+        raise InputError("it loses nothing, so it is no bug")
+    return Bug(name, exercise.id, source, entry["fault"], entry["kind"],
+               tuple(item for item in items if item in loses))  # fmt: skip
+
 
 REFERENCE, BLANK, BUG = "reference", "blank", "seeded bug"
-# Evidence that differs from run to run: for how many seconds a rank of a hang had been waiting, how
-# often it was met at a line, how long a call took, and who came first where that is open.
+# Evidence that differs from run to run: how many seconds a rank of a hang had waited, how often it
+# was seen at a line, how long a call took, and which rank came first if the order is undefined.
 BY_THE_CLOCK = ("since", "looks", "took", "svg", "svg_alt")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer whose verdict is known beforehand.
+    """One answer whose verdict is known in advance.
 
-    role   REFERENCE, BLANK or BUG.
-    wanted   {item id: outcome} that the referee must come to.
+    role     REFERENCE, BLANK or BUG.
+    wanted   {item id: outcome} that the referee must reach.
     """
 
     name: str
@@ -40,21 +169,27 @@ class Answer:
 
 @dataclass(frozen=True)
 class Proved:
-    """What came of one answer: its verdicts, one a run, and every deviation as a sentence."""
+    """The result of one answer.
+
+    verdicts     one per run.
+    deviations   as sentences.
+    unproved     ids of the items that only a simulation could have proved.
+    """
 
     answer: Answer
     verdicts: tuple
     deviations: tuple
+    unproved: tuple = ()
 
     @property
     def lost(self):
-        """Ids of the items that gave no points, in the first run."""
+        """The ids of the items that gave no points in the first run."""
         return tuple(item.item for item in self.verdicts[0].items if item.outcome != PASS)
 
 
 @dataclass(frozen=True)
 class Proof:
-    """All of a lab's answers, in the order of the rubric; each was judged `runs` times."""
+    """The results of all answers of a lab, in the rubric's order; each was judged `runs` times."""
 
     lab: str
     runs: int
@@ -62,26 +197,40 @@ class Proof:
 
     @property
     def deviations(self):
-        """Everything that is not as it should be, as sentences."""
+        """All deviations, as sentences."""
         return [f"{each.answer.exercise}, {each.answer.name}: {said}"
                 for each in self.proved for said in each.deviations]  # fmt: skip
 
+    @property
+    def unproved(self):
+        """What could not be proved without SimGrid, as sentences."""
+        return [
+            f"{each.answer.exercise}, {each.answer.name}: {', '.join(each.unproved)}"
+            for each in self.proved
+            if each.unproved
+        ]
+
+    @property
+    def unconfirmed(self):
+        """The number of answers whose verdict no simulation has confirmed."""
+        return sum(any(item.unconfirmed for item in each.verdicts[0].items) for each in self.proved)
+
     def count(self, role):
-        """How many answers have this role."""
+        """The number of answers with this role."""
         return sum(each.answer.role == role for each in self.proved)
 
 
 def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, progress=True,
           root=ROOT):  # fmt: skip
-    """Judge the references, the blanks and the seeded bugs of a lab; Proof.
+    """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
 
-    exercise   only the answers to this one.
-    jobs       answers that are judged at a time, in the sandbox's slots from `first_slot` on.
-    runs       how often each is judged: all verdicts on it must be equal, reasons and evidence too,
-               but for BY_THE_CLOCK.
+    exercise   judge only the answers to this one.
+    jobs       how many answers are judged at a time, in sandbox slots from `first_slot` up.
+    runs       how often each is judged: its verdicts must be equal, including reasons and evidence,
+               except for BY_THE_CLOCK.
 
-    Raises InputError for a lab, an exercise or a list of bugs that is not whole, SetupError where
-    there is no sandbox.
+    Raises InputError for an incomplete lab, exercise or list of bugs, SetupError if there is no
+    sandbox.
     """
     from tqdm.auto import tqdm
 
@@ -102,7 +251,7 @@ def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, 
         futures = {workers.submit(judged, answer): (run, number)
                    for run in range(runs) for number, answer in enumerate(answers)}  # fmt: skip
         verdicts = {}
-        for future in as_completed(futures):
+        for future in door.as_completed(futures):
             verdicts[futures[future]] = future.result()
             bar.update()
     proved = tuple(
@@ -113,7 +262,7 @@ def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, 
 
 
 def answers_of(assignment, exercise=None, root=ROOT):
-    """Every Answer of an Assignment, or those to one exercise, in the order of the rubric."""
+    """Every Answer of an Assignment, or those to one exercise, in the rubric's order."""
     rubric = assignment.rubric
     if exercise is not None:
         rubric.exercise(exercise)
@@ -139,21 +288,31 @@ def answers_of(assignment, exercise=None, root=ROOT):
 
 
 def _items(rubric, exercise, source):
-    from mpilab.kernelcell import function_of
+    from mpilab.kernels.build import function_of
 
     return [item.id for item in rubric.exercise(exercise).variant(function_of(source)).items]
 
 
 def compare(answer, verdicts):
-    """Proved: the verdicts on an answer beside what they must be, and beside each other."""
+    """Compare the verdicts on an answer with the wanted outcomes and each other; returns Proved."""
+    unproved = tuple(
+        item.item for item, wanted in _beside(answer, verdicts[0]) if _is_open(item, wanted)
+    )
     said = [
         f"{item.item} is {item.outcome}, and should be {wanted}"
         + (f": {item.reason}" if item.reason else "")
         for item, wanted in _beside(answer, verdicts[0])
-        if item.outcome != wanted
+        if item.outcome != wanted and item.item not in unproved
     ]
     said += _differences(verdicts)
-    return Proved(answer, tuple(verdicts), tuple(said))
+    return Proved(answer, tuple(verdicts), tuple(said), unproved)
+
+
+def _is_open(item, wanted):
+    """True if a simulation was not run and would decide the item."""
+    if item.outcome == UNGRADABLE:
+        return item.reason == agreement.NO_SIMULATION
+    return item.unconfirmed and item.outcome == PASS and wanted == FAIL
 
 
 def _beside(answer, verdict):
@@ -168,7 +327,7 @@ def _is_table(value):
 
 
 def _steady(verdict):
-    """The verdict without what the clock decides."""
+    """The verdict without the evidence in BY_THE_CLOCK."""
 
     def without(value):
         if not _is_table(value):
@@ -186,7 +345,7 @@ def _steady(verdict):
 
 
 def _differences(verdicts):
-    """How a later verdict differs from the first, item by item, as sentences."""
+    """Yield how later verdicts differ from the first, item by item, as sentences."""
     verdicts = [_steady(verdict) for verdict in verdicts]
     for run, other in enumerate(verdicts[1:], 2):
         for first, later in zip(verdicts[0].items, other.items, strict=True):
@@ -199,3 +358,76 @@ def _differences(verdicts):
                 told = "; ".join(f"{name}: {first.evidence.get(name)!r}, then "
                                  f"{later.evidence.get(name)!r}" for name in names)  # fmt: skip
                 yield f"{first.item}: its evidence in run {run} is another one: {told}"
+
+
+# Rubrics and proofs as text tables.
+
+
+def rubric_table(rubric):
+    """The exercises and items of a Rubric: points, cases on Open MPI and in simulation."""
+    rows = [("exercise", "item", "points", "real", "simulated", "title")]
+    for exercise in rubric.exercises:
+        for each in exercise.variants or (exercise,):
+            rows.append((exercise.id, "", f"{each.points:g}", *_tried(each, each.items),
+                         each.title))  # fmt: skip
+            rows += [("", item.id, f"{item.points:g}", *_tried(each, [item]), item.title)
+                     for item in each.items]  # fmt: skip
+    total = sum(exercise.points for exercise in rubric.exercises)
+    return f"{_aligned(rows)}\n\n{rubric.title}: {total:g} points"
+
+
+def _tried(exercise, items):
+    """The number of distinct cases on Open MPI and in simulation, or of calls in Python."""
+    if exercise.kind == KERNEL:
+        real = {case for item in items for case in item.cases}
+        simulated = {case for item in items for case in item.simulated}
+        return str(len(real)), str(len(real | simulated))
+    calls = {repr(call) for item in items for call in item.arguments}
+    return (f"{len(calls)} calls" if calls else "a person"), ""
+
+
+def proof_table(proof):
+    """One line per answer of a Proof: what it must lose, what it lost, and its points."""
+    rows = [("exercise", "answer", "must lose", "lost", "points", "ok")]
+    for each in proof.proved:
+        items = [item for item, wanted in each.answer.wanted.items() if wanted == FAIL]
+        verdict = each.verdicts[0]
+        given = "a person's" if verdict.awarded is None else f"{verdict.awarded:g}"
+        lost = [item.item for item in verdict.items if item.outcome == FAIL]
+        rows.append(
+            (
+                each.answer.exercise,
+                each.answer.name,
+                _named(items, verdict),
+                _named(lost, verdict),
+                f"{given} of {verdict.points:g}",
+                "NO" if each.deviations else "?" if each.unproved else "yes",
+            )
+        )
+    return _aligned(rows)
+
+
+def counts(proof):
+    """The last line: the numbers of answers and deviations."""
+    roles = ", ".join(f"{proof.count(role)} {words}" for role, words in (
+        (REFERENCE, "references"), (BLANK, "blanks"), (BUG, "seeded bugs")))  # fmt: skip
+    runs = "once" if proof.runs == 1 else f"{proof.runs} times"
+    cases = len(proof.deviations)
+    said = f"{cases} deviation{'s' * (cases != 1)}" if cases else "all as it should be"
+    if proof.unproved or proof.unconfirmed:
+        said = f"{cases} deviation{'s' * (cases != 1)} on Open MPI, simulation not tried"
+    return f"{proof.lab}: {roles}, each judged {runs}: {said}"
+
+
+def _named(items, verdict):
+    if not items:
+        return "-"
+    return "all" if len(items) == len(verdict.items) else " ".join(items)
+
+
+def _aligned(rows):
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )

@@ -1,35 +1,242 @@
-"""The referee: what an answer is worth, decided outside of the process that the answer ran in.
+"""The referee: judge an answer, outside the process that runs it.
 
-A C answer is compiled, its symbols are looked at, and it is tried with many cases, simulated and
-on Open MPI, all in the sandbox (mpilab.grading.trials); the raw buffers and recordings that come
-out are compared here, with what numpy and the rubric say. A Python answer is called in the sandbox;
-what it returned is compared here.
+A C answer is compiled, its symbols are checked, and it is run on many cases, simulated and on Open
+MPI, all in the sandbox; the raw buffers and recordings are compared here with numpy's results and
+the rubric. A Python answer is called in the sandbox; its return values are compared here.
 """
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from mpilab import confirmed, functions, judge, kernelcell
-from mpilab.build import ROOT
-from mpilab.errors import Ungradable
-from mpilab.grading import trials
-from mpilab.grading.errand import send
+from mpilab.cases.case import Output
+from mpilab.diagnosis.model import Diagnosis
+from mpilab.errors import InputError, Ungradable
 from mpilab.grading.sandbox import Limits
-from mpilab.rubric import KERNEL, PYTHON
-from mpilab.simulated.build import available
-from mpilab.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
+from mpilab.grading.workers import send, send_inside
+from mpilab.judging import agreement, judge
+from mpilab.judging import judge as functions
+from mpilab.judging.rubric import KERNEL, PYTHON
+from mpilab.judging.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
+from mpilab.kernels import build
+from mpilab.kernels.simgrid import DIFFERENCES, LIBRARY, available, kernels
+from mpilab.runners.hang import Hang, RankState
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.trace.recording import RankRecording, Recording
+from mpilab.util import kit
+from mpilab.util.kit import PACKAGES
 
-# All of mpilab that a Python answer's process may read: the rest holds the right values.
-CALLER = ROOT / "mpilab" / "calls.py"
-# Processor time decides: a busy machine costs nobody a mark. The wall time is for who sleeps.
+# Compile, simulate and run kernels in the sandbox; each case gives a Result.
+
+ROOT = kit.ROOT
+# A case takes milliseconds. It is stopped when its ranks have computed for CASE_WORK_S without an
+# MPI call, in processor time, so that a busy machine costs nobody a mark. This is checked after
+# STANDSTILL_S without progress (a deadlock is proved by the recordings, independent of time).
+CASE_WORK_S = 1.0
+STANDSTILL_S = 0.5
+CASE_LIMIT_S = 60.0
+# What every command in the sandbox may read: no rubric, reference answer or other submission.
+READABLE = (kit.PACKAGES / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" / "record.h")
+# A compiler that never ends reaches this processor time limit before the wall time limit in
+# mpilab.kernels.build, which may also be reached because the machine is busy.
+COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=30)
+RUN_LIMITS = Limits(wall_seconds=240, output_bytes=128 << 20, disk_bytes=512 << 20,
+                    shm_bytes=512 << 20, memory=4 << 30)  # fmt: skip
+PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
+COMPILED = "compiled.json"
+_REAL, _SIMULATED = ("kernel.so",), ("simulated.so", "simulated.run")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The result of compiling an answer.
+
+    said    the contents of compiled.json (see mpilab.grading.inside).
+    files   {name: bytes} to run and to simulate.
+    """
+
+    said: dict
+    files: dict = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The Results of cases, and their raw files: {"N.RANK.rec": bytes, ...} for case number N."""
+
+    results: tuple
+    files: dict = field(repr=False)
+
+    def keep(self, case, folder):
+        """Write the files of `case` into `folder`."""
+        number = [result.case for result in self.results].index(case)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files.items():
+            first, _, rest = Path(name).name.partition(".")
+            if first == str(number):
+                (folder / rest).write_bytes(content)
+
+
+def compile_kernel(sandbox, exercise, source, *, simulated):
+    """Compile the C text of an answer, also for simulation if `simulated`; returns Compiled."""
+    job = {"function": exercise.function, "allowed": exercise.allowed, "source": source,
+           "simulated": simulated}  # fmt: skip
+    outcome = send_inside(
+        sandbox,
+        "compile",
+        job,
+        limits=COMPILE_LIMITS,
+        collect=["*"],
+        readable=[*READABLE, build.need(build.RECORDER), *_of_simulation(simulated)],
+        ranks=1,
+    )
+    check_machine(outcome)
+    said = read_json(outcome, COMPILED, "compiling")
+    if said.get("doubt"):
+        raise Ungradable("it could not be built", said["doubt"])
+    files = {}
+    if not said["error"] and not said["forbidden"]:
+        for name in (*_REAL, *(_SIMULATED if simulated else ())):
+            if name not in outcome.files:
+                raise Ungradable("the compiled answer did not come out of the sandbox")
+            files[name] = outcome.files[name]
+    return Compiled(said, files)
+
+
+def simulate(sandbox, exercise, compiled, plan):
+    """Simulate the cases of a plan, (cases, groups); returns Tried."""
+    files = {name: compiled.files[name] for name in _SIMULATED}
+    return _try(sandbox, "simulate", exercise, files, plan, _of_simulation(True))
+
+
+def run(sandbox, exercise, compiled, plan):
+    """As `simulate`, but with mpirun."""
+    files = {name: compiled.files[name] for name in _REAL}
+    readable = [build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)]
+    return _try(sandbox, "run", exercise, files, plan, readable)
+
+
+def _of_simulation(wanted):
+    """What a simulation reads besides READABLE."""
+    if not wanted:
+        return []
+    kernels()  # builds the library, which the sandbox cannot do
+    return [LIBRARY, DIFFERENCES, ROOT / "hostfiles"]
+
+
+def _try(sandbox, verb, exercise, files, plan, readable):
+    cases, groups = plan
+    if not cases:
+        return Tried((), {})
+    job = {"function": exercise.function, "cases": [asdict(case) for case in cases],
+           "groups": groups, "limit": CASE_LIMIT_S, "work": CASE_WORK_S,
+           "standstill": STANDSTILL_S}  # fmt: skip
+    most = max(case.ranks for case in cases)
+    outcome = send_inside(
+        sandbox,
+        verb,
+        job,
+        limits=replace(RUN_LIMITS, processes=max(RUN_LIMITS.processes, PROCESSES_A_RANK * most)),
+        files=files,
+        collect=["results/*"],
+        readable=[*READABLE, *readable],
+        ranks=most,
+    )
+    check_machine(outcome)
+    if outcome.reason or outcome.returncode != 0:
+        said = outcome.stderr.decode(errors="replace").strip()[-500:]
+        ended = "the run ended before all cases were tried"
+        if outcome.reason:
+            raise Ungradable(f"{ended}: {outcome.reason}")
+        raise Ungradable(ended, said or "no word")
+    left = {name.rpartition("/")[2]: content for name, content in outcome.files.items()}
+    results = tuple(_result(left, number, case) for number, case in enumerate(cases))
+    return Tried(results, outcome.files)
+
+
+def check_machine(outcome):
+    """Raise Ungradable if the machine, not the answer, reached a limit."""
+    if outcome.reason == "host memory":
+        raise Ungradable("the grading machine ran out of memory; grade again when it has more")
+
+
+def read_diagnosis(said):
+    """A diagnosis that came out of the sandbox as JSON."""
+    try:
+        return Diagnosis.from_json(said)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Ungradable("a diagnosis did not come out of the sandbox whole", error) from None
+
+
+def read_json(outcome, name, doing):
+    """A JSON file that came out of the sandbox; Ungradable if it is missing or incomplete."""
+    try:
+        return json.loads(outcome.files[name])
+    except (KeyError, ValueError, RecursionError):
+        said = outcome.stderr.decode(errors="replace").strip()[-500:]
+        why = f"no answer from the sandbox while {doing}"
+        if outcome.reason:
+            raise Ungradable(f"{why}: {outcome.reason}") from None
+        raise Ungradable(why, said or "no word") from None
+
+
+def _result(left, number, case):
+    """The Result of a case, from the files that all cases left: {name: bytes}."""
+    if f"{number}.json" not in left:
+        return Result(case, SKIPPED)
+    try:
+        said = json.loads(left[f"{number}.json"])
+        outcome = said["outcome"]
+        states = tuple(
+            RankState(**{**state, "waits_for": tuple(state["waits_for"])})
+            for state in said["states"]
+        )
+        diagnosis = said["diagnosis"] and read_diagnosis(said["diagnosis"])
+        names = [f"{number}.{rank}.rec" for rank in range(case.ranks if case.record else 0)]
+        ranks = [_recording(left, name) for name in names]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Ungradable("a result did not come out of the sandbox whole", error) from None
+    result = Result(case, outcome, detail=said["detail"], states=states, ranks=ranks,
+                    diagnosis=diagnosis)  # fmt: skip
+    if outcome == DONE:
+        try:
+            names = [f"{number}.{rank}.out" for rank in range(case.ranks)]
+            outputs = [Output.parse(left[name], name) for name in names]
+        except (InputError, KeyError) as error:
+            raise Ungradable("a result did not come out of the sandbox whole", error) from None
+        if case.record and None in ranks:
+            raise Ungradable("a result did not come out of the sandbox whole: a recording is not")
+        recording = Recording(ranks) if case.record else None
+        return replace(result, outputs=outputs, recording=recording)
+    if outcome in (DEADLOCK, TIME_OUT):
+        return replace(result, hang=Hang(outcome, states))
+    if outcome == CRASH:
+        return replace(result, crashed=tuple(said["crashed"]))
+    if outcome in (ERROR, SKIPPED):
+        return result
+    raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
+
+
+def _recording(left, name):
+    """A rank's recording; None if the rank never began or the recording is inconsistent."""
+    try:
+        return RankRecording(name, left[name])
+    except (InputError, KeyError):
+        return None
+
+
+# Evidence for the instructor only: feedback pages never show names that begin with '_'.
+DETAILS, LOG = "_details", "_log"
+# The only file of mpilab that a Python answer may read: the rest contains the right values.
+CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
+# Processor time decides, so a busy machine costs nobody a mark. Wall time stops answers that sleep.
 CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
 
 
 class Referee:
     """Judges the answers of one submission, in `sandbox`.
 
-    keep   a directory for what is left of cases that came out differently in simulation and on
-           Open MPI: EXERCISE/ITEM/{simulated,real}/. Without it nothing is kept.
+    keep   a folder for the files of cases on which simulation and Open MPI disagree:
+           EXERCISE/ITEM/{simulated,real}/. Without it, nothing is kept.
     """
 
     def __init__(self, sandbox, keep=None):
@@ -37,7 +244,7 @@ class Referee:
         self.keep = keep and Path(keep)
 
     def judge(self, exercise, source, *, blank):
-        """ExerciseVerdict on the text of an answer cell. Never raises for what an answer does."""
+        """The ExerciseVerdict on the text of an answer cell. Never raises for what it does."""
         if blank:
             return judge.fail_all(exercise, "This answer was left blank.")
         try:
@@ -46,40 +253,40 @@ class Referee:
             if exercise.kind == PYTHON:
                 return self._function(exercise, source)
         except Ungradable as error:
-            return judge.ungradable(exercise, str(error))
+            return undecided(exercise, error)
         return _for_a_person(exercise)
 
     # --- C
 
     def _kernel(self, exercise, source):
-        chosen = exercise.variant(kernelcell.function_of(source))
+        chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             names = ", ".join(exercise.functions)
             reason = f"The first line of the cell has to be %%kernel and one of {names}."
             return judge.fail_all(exercise, reason)
-        return self._compiled(chosen, kernelcell.split(source)[1])
+        return self._compiled(chosen, build.split(source)[1])
 
     def _compiled(self, exercise, source):
-        simulates = confirmed.can_be_simulated(exercise) and available()
-        compiled = trials.compile_kernel(self.sandbox, exercise, source, simulated=simulates)
+        simulates = agreement.can_be_simulated(exercise) and available()
+        compiled = compile_kernel(self.sandbox, exercise, source, simulated=simulates)
         said = compiled.said
         if said["error"]:
-            told = trials.told(said["diagnosis"])
+            told = read_diagnosis(said["diagnosis"])
             evidence = {**judge.evidence_of(told), "compiler": said["error"]}
             return judge.fail_all(exercise, told.headline, evidence)
         if said["forbidden"]:
             return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
         verdict = self._tried(exercise, compiled, simulates)
-        return with_warning(verdict, said["warning"] and trials.told(said["warning"]))
+        return with_warning(verdict, said["warning"] and read_diagnosis(said["warning"]))
 
     def _tried(self, exercise, compiled, simulates):
         simulated = found = None
         if simulates:
-            plan = confirmed.to_simulate(exercise)
-            simulated = trials.simulate(self.sandbox, exercise, compiled, plan)
-            found = confirmed.Simulated(simulated.results)
-        real = trials.run(self.sandbox, exercise, compiled, confirmed.to_run(exercise, found))
-        verdict, differences = confirmed.judge_exercise(exercise, real.results, found)
+            plan = agreement.to_simulate(exercise)
+            simulated = simulate(self.sandbox, exercise, compiled, plan)
+            found = agreement.Simulated(simulated.results)
+        real = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
+        verdict, differences = agreement.judge_exercise(exercise, real.results, found)
         for difference in differences if self.keep else ():
             folder = self.keep / exercise.id / difference.item
             simulated.keep(difference.simulated.case, folder / "simulated")
@@ -99,15 +306,21 @@ class Referee:
             limits=CALL_LIMITS,
             collect=["called.json"],
         )
-        trials.check_machine(outcome)
+        check_machine(outcome)
         if outcome.reason:
             return judge.fail_all(
                 exercise, f"It did not come to its end: {outcome.reason} was the limit."
             )
-        returned = trials.read_json(outcome, "called.json", "calling the answer")
+        returned = read_json(outcome, "called.json", "calling the answer")
         if not isinstance(returned, list) or len(returned) != len(calls):
             raise Ungradable("what the answer returned did not come out of the sandbox whole")
         return functions.judge_function(exercise, dict(zip(calls, returned, strict=True)))
+
+
+def undecided(exercise, error):
+    """The ungradable verdict for an Ungradable; students do not see its details."""
+    evidence = {DETAILS: error.details} if error.details else None
+    return judge.ungradable(exercise, error.public, evidence)
 
 
 def _for_a_person(exercise):
@@ -119,9 +332,9 @@ def _for_a_person(exercise):
 
 
 def with_warning(verdict, warning):
-    """The verdict with what the compiler warned of, told once, at the first item that failed.
+    """The verdict with the compiler's warning, shown once, at the first item that failed.
 
-    A warning costs no points; but where something fails, it is often the reason.
+    A warning costs no points, but it is often the reason why an item fails.
     """
     failed = [number for number, item in enumerate(verdict.items) if item.outcome == FAIL]
     if not warning or not failed:
@@ -134,7 +347,7 @@ def with_warning(verdict, warning):
 
 
 def with_source(verdict, source):
-    """The verdict with the text of the line, wherever its evidence names one."""
+    """The verdict with the text of each source line that its evidence names."""
     lines = source.splitlines()
 
     def shown(item):

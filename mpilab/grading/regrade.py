@@ -1,36 +1,236 @@
-"""Judge one exercise again for a whole class, after its part of the rubric has changed.
+"""Change the gradebook of a graded class: merge shares, or regrade one exercise.
 
-The verdicts on the other exercises stay as they are, word for word, in a run that is recorded with
-the rubric as it is now. So that is allowed only where they are what that rubric would say: on the
-same file, by the same grader, and by parts of the rubric that have not changed. (The hidden seeds
-of all exercises change with any word of a rubric; a verdict by older seeds stands.)
+`merge` turns a class that was graded in shares into one gradebook, one CSV and one folder of
+feedback, as if it had been graded at once. A student whose share was not graded completely is
+listed as ungradable, with the reason. Merging twice changes nothing.
+
+`regrade` judges one exercise again for a whole class, after its part of the rubric has changed.
+The verdicts on the other exercises are copied, word for word, into a run that is recorded with the
+current rubric. This is allowed only if that rubric would give the same verdicts: on the same file,
+by the same grader, and by unchanged parts of the rubric. (The hidden seeds of all exercises change
+with any word of a rubric; a verdict with older seeds stays valid.)
 """
 
 import time
-from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mpilab.build import ROOT
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
-from mpilab.grading.grade import DIFFERENCES, Assignment, prepare
-from mpilab.grading.referee import Referee
+from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, simulation_notes, verdict_on
+from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.submission import find_submissions, parse
 from mpilab.grading.workers import Workers
-from mpilab.judge import ungradable
-from mpilab.whole_file import write_whole
+from mpilab.judging.judge import ungradable
+from mpilab.judging.verdict import simulated_by
+from mpilab.util import door, faults
+from mpilab.util.files import write_whole
+from mpilab.util.kit import ROOT
+
+# Merge gradebooks.
+
+GRADEBOOK = pages.GRADEBOOK
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of `merge`.
+
+    verdicts   of the whole class, in the order of the CSV
+    added      number of runs that the merged gradebook did not have
+    missing    students without a verdict on their submission
+    notes      what was wrong with the parts, in words
+    points     {exercise: maximum points}
+    """
+
+    out: Path
+    lab: str
+    verdicts: list
+    added: int
+    missing: list
+    notes: list
+    points: object
+
+    @property
+    def table(self):
+        """The mark table as text."""
+        return marks.mark_table(self.verdicts, self.points)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A folder with a gradebook: its runs, oldest first, and its manual decisions."""
+
+    folder: Path
+    runs: list
+    decisions: list
+
+    def newest(self, lab):
+        """{student: the run of this lab that counts}."""
+        return {run.verdict.student: run for run in self.of(lab)[0]}
+
+    def of(self, lab):
+        """(runs, decisions) of this lab."""
+        return (
+            [run for run in self.runs if run.verdict.lab == lab],
+            [decision for decision in self.decisions if decision.lab == lab],
+        )
+
+
+def merge(out, folders, *, submissions=None, lab=None, root=ROOT):
+    """Merge the gradebooks that `grade` left in `folders` into the folder `out`; returns a Merged.
+
+    submissions   what was graded, as for `grade`: then the CSV lists every student, and one
+                  without a verdict on this very submission is ungradable.
+    lab           its name; optional if the gradebooks hold only one lab.
+
+    All shares must be graded with the same SimGrid, which need not be on this machine.
+
+    Raises InputError if the gradebooks hold verdicts on different labs, or by different rubrics or
+    versions of SimGrid, and, without `submissions`, if a folder has no gradebook.
+    """
+    out = Path(out)
+    parts, notes = _read(out, folders, complain=submissions is None)
+    lab = lab or _only_lab(parts, submissions)
+    simgrid = _only_simgrid(parts, lab)
+    assignment = None if submissions is None else Assignment.load(lab, root)
+    if assignment and simgrid:
+        assignment = replace(assignment, simgrid=simgrid)
+    _check_assignments(parts, lab, assignment)
+    (out / "feedback").mkdir(parents=True, exist_ok=True)
+    students = {student for part in parts for student in part.newest(lab)}
+    missing = []
+    with Gradebook(out / GRADEBOOK) as book:
+        # Copy the pages first, so that a complete gradebook has all of its pages.
+        notes += _copy_feedback(out, parts, lab, book)
+        added = sum(book.absorb(*part.of(lab)) for part in parts)
+        if submissions is not None:
+            found = find_submissions(submissions, lab)
+            students = {submission.student for submission in found}
+            missing = [s.student for s in found if not book.find(s.student, assignment.key(s))]
+        book.list_class(lab, {**dict.fromkeys(students, ""), **_reasons(missing, len(folders))})
+        verdicts, more = pages.refresh(book, lab, out, assignment and assignment.points)
+        notes += more
+    points = assignment.points if assignment else pages.points_of(verdicts)
+    return Merged(out, lab, verdicts, added, missing, notes, points)
+
+
+def _read(out, folders, complain):
+    """([_Part], notes); with `complain`, a folder without a gradebook is an error, not a note."""
+    parts, notes = [], []
+    for folder in map(Path, folders):
+        if folder.resolve() == out.resolve():
+            raise InputError(f"{folder}: is to be merged into itself; name another folder for OUT")
+        if not (folder / GRADEBOOK).is_file():
+            if complain:
+                raise InputError(
+                    f"{folder}: holds no {GRADEBOOK}; name folders that 'mpilab grade --out' has "
+                    "filled, or add --submissions to have those who miss listed as ungradable"
+                )
+            notes.append(f"{folder}: no {GRADEBOOK}; its job did not get that far")
+            continue
+        with Gradebook(folder / GRADEBOOK) as book:
+            runs = book.runs()
+            labs = dict.fromkeys(run.verdict.lab for run in runs)
+            decisions = [decision for lab in labs for decision in book.decisions(lab)]
+            parts.append(_Part(folder, runs, decisions))
+    return parts, notes
+
+
+def _only_lab(parts, submissions):
+    """The only lab in the gradebooks; InputError if there are none or several."""
+    labs = {run.verdict.lab: part.folder for part in parts for run in part.runs}
+    if len(labs) == 1:
+        return next(iter(labs))
+    if not labs:
+        raise InputError("merge: no verdict in any gradebook, so which lab is it? Add --lab LAB")
+    listed = ", ".join(f"{lab} in {folder}" for lab, folder in sorted(labs.items()))
+    raise InputError(f"merge: verdicts on several labs ({listed}); choose one with --lab LAB")
+
+
+def _only_simgrid(parts, lab):
+    """The version of SimGrid behind all verdicts, '' if no gradebook names one.
+
+    Raises InputError for several: the same SimGrid must confirm the marks of all shares.
+    """
+    seen = {}
+    for part in parts:
+        for student, run in part.newest(lab).items():
+            if run.verdict.simgrid:
+                seen.setdefault(run.verdict.simgrid, f"{student} in {part.folder}")
+    if len(seen) > 1:
+        told = " and ".join(f"{who} {simulated_by(what)}" for what, who in list(seen.items())[:2])
+        raise InputError(
+            f"merge: {told}: the shares of a class have to be judged by the same SimGrid; grade "
+            "one of them again, into its folder, where the other was graded"
+        )
+    return next(iter(seen), "")
+
+
+def _check_assignments(parts, lab, assignment):
+    """Raise InputError if one column would hold marks of different rubrics or labs."""
+    seen = {} if assignment is None else {assignment.digest: f"{lab} as it is now"}
+    for part in parts:
+        newest = part.newest(lab)
+        if part.runs and not newest:
+            other = part.runs[-1].verdict.lab
+            raise InputError(f"{part.folder}: holds verdicts on {other}, none on {lab}; leave it "
+                             f"out, or grade {lab} into it")  # fmt: skip
+        for student, run in newest.items():
+            seen.setdefault(run.assignment, f"{student} in {part.folder}")
+    if len(seen) > 1:
+        (one, first), (other, second) = list(seen.items())[:2]
+        raise InputError(
+            f"merge: {first} and {second} were not graded by the same lab, rubric and version of "
+            f"mpilab ({one[:8] or 'unknown'} and {other[:8] or 'unknown'}); grade the older share "
+            "again into its folder: only what has changed takes time"
+        )
+
+
+def _copy_feedback(out, parts, lab, book):
+    """Copy each student's newest page; returns notes on missing pages."""
+    newest = {}
+    for run in book.runs():
+        if run.verdict.lab == lab:
+            newest[run.verdict.student] = (run.recorded, run, None)
+    for part in parts:
+        for student, run in part.newest(lab).items():
+            if student not in newest or newest[student][0] < run.recorded:
+                newest[student] = (run.recorded, run, part.folder)
+    notes = []
+    for student, (_, run, folder) in newest.items():
+        if folder is None or not run.feedback:
+            continue
+        page, target = folder / run.feedback, out / "feedback" / f"{student}.html"
+        if not page.is_file():
+            notes.append(f"{page}: not there, though {student} was graded")
+            continue
+        write_whole(target, page.read_bytes())
+    return notes
+
+
+def _reasons(missing, shares):
+    """{student: why there is no verdict on the submission}."""
+    reason = (
+        f"Not graded: none of the {shares} merged gradebooks has a verdict on this submission; the "
+        "job that was to grade it failed, ran out of time, or saw an older file. Grade again: what "
+        "is done is kept."
+    )
+    return dict.fromkeys(missing, reason)
+
+
+# Regrade one exercise.
 
 
 @dataclass(frozen=True)
 class Regraded:
-    """What `regrade` did.
+    """The result of `regrade`.
 
-    verdicts  of the whole class, Effective, in the order of the CSV.
-    changes   {student: (points of the exercise before, after)} of who was judged again.
-    left      {student: why not}: who has to be graded as a whole first.
-    notes     on feedback pages.
+    verdicts  Effectives of the whole class, in the order of the CSV.
+    changes   {student: (points of the exercise before, after)} for the students judged again.
+    left      {student: why not} for the students who must be graded as a whole first.
+    notes     for the instructor: pages that could not be updated, missing SimGrid, logs.
     """
 
     verdicts: list
@@ -47,15 +247,16 @@ class Regraded:
 
 def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=False,
             progress=True, root=ROOT):  # fmt: skip
-    """Judge `exercise` again for all `submissions` that the gradebook in `out` has verdicts on.
+    """Judge `exercise` again for all `submissions` with a verdict in the gradebook in `out`.
 
-    Who has a verdict by the present rubric is passed over, unless `again`: so it can be interrupted
-    and started anew. Raises InputError, before anything is judged, where the rubric of another
-    exercise has changed as well, naming those.
+    Skips students with a verdict by the current rubric unless `again`, so that it can be
+    interrupted and restarted. Raises InputError, before judging anything, if the rubric of another
+    exercise has changed as well, and names it.
     """
     from tqdm.auto import tqdm
 
     out, assignment = Path(out), Assignment.load(lab, root)
+    logged = len(faults.recorded())
     asked = assignment.rubric.exercise(exercise)
     found = find_submissions(submissions, lab)
     with pages.opened(out, lab) as book:
@@ -70,22 +271,26 @@ def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=F
             if todo:
                 prepare(assignment)
                 with Workers(jobs, unsafe=unsafe) as workers:
-                    futures = {
-                        workers.submit(_again, assignment, asked, s, runs[s.student], book, out): s
-                        for s in todo
-                    }
-                    for future in as_completed(futures):
+                    with door.deferred():  # as in `grade`
+                        futures = {
+                            workers.submit(
+                                _again, assignment, asked, s, runs[s.student], book, out
+                            ): s
+                            for s in todo
+                        }
+                    for future in door.as_completed(futures):
                         student = futures[future].student
                         changes[student], note = future.result()
                         notes += [note] * bool(note)
                         bar.update()
         verdicts, more = pages.refresh(book, lab, out, assignment.points)
-        notes += more
+        notes += [*more, *(simulation_notes(assignment) if changes else ())]
+        notes += map(str, faults.recorded()[logged:])
     return Regraded(verdicts, dict(sorted(changes.items())), left, notes, assignment.points)
 
 
 def _left(found, runs):
-    """{student: why no single exercise can be judged again}."""
+    """{student: why a single exercise cannot be judged again}."""
     left = {}
     for submission in found:
         run = runs.get(submission.student)
@@ -99,7 +304,7 @@ def _left(found, runs):
 
 
 def _refuse_other_changes(assignment, exercise, runs):
-    """InputError where something else changed than what the rubric says of `exercise`."""
+    """Raise InputError if anything but the rubric's part on `exercise` has changed."""
     changed = {}
     for run in runs:
         known = {each.exercise: each.rubric for each in run.verdict.exercises}
@@ -107,6 +312,7 @@ def _refuse_other_changes(assignment, exercise, runs):
             if name != exercise and known.get(name) != assignment.parts.get(name):
                 changed.setdefault(name, run.verdict.student)
     if changed:
+        _refuse_other_simgrid(assignment, exercise, runs)
         named = ", ".join(f"{name} (e.g. {student})" for name, student in changed.items())
         raise InputError(
             f"regrade {exercise}: not only its rubric is another than the verdicts are by, but "
@@ -115,18 +321,32 @@ def _refuse_other_changes(assignment, exercise, runs):
         )
 
 
+def _refuse_other_simgrid(assignment, exercise, runs):
+    """Raise InputError if a verdict was given with another SimGrid than the current one."""
+    for run in runs:
+        before, now = run.verdict.simgrid, assignment.simgrid
+        if before and now and before != now:
+            raise InputError(
+                f"regrade {exercise}: the other exercises, of {run.verdict.student} for one, were "
+                f"judged {simulated_by(before)}, and this machine judges {simulated_by(now)}; "
+                "grade the whole lab with 'mpilab grade', or regrade where they were judged"
+            )
+
+
 def _again(sandbox, assignment, exercise, submission, run, book, out):
-    """Judge, record and show one exercise of one student; ((points before, after), note)."""
+    """Judge, record and show one exercise of one student: ((points before, after), note)."""
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
-    judged = _judge(assignment, exercise, submission, Referee(sandbox, keep))
+    judged = _judge(assignment, exercise, submission, sandbox, keep)
     place = [each.exercise for each in run.verdict.exercises].index(exercise.id)
     parts = list(run.verdict.exercises)
     before, parts[place] = parts[place], judged
     kept_apart = run.verdict.sandbox
     if kept_apart != sandbox.description:
         kept_apart = f"{kept_apart}; {exercise.id}: {sandbox.description}"
-    verdict = replace(run.verdict, exercises=tuple(parts), sandbox=kept_apart)
+    verdict = replace(
+        run.verdict, exercises=tuple(parts), sandbox=kept_apart, simgrid=assignment.simgrid
+    )
     note = _show(out / run.feedback, verdict, exercise.id, judged.answer)
     book.record(verdict, assignment.key(submission), feedback=run.feedback,
                 seconds=time.monotonic() - started, assignment=assignment.digest,
@@ -134,8 +354,8 @@ def _again(sandbox, assignment, exercise, submission, run, book, out):
     return (before.awarded, judged.awarded), note
 
 
-def _judge(assignment, exercise, submission, referee):
-    """The ExerciseVerdict, as mpilab.grading.grade.judge gives it."""
+def _judge(assignment, exercise, submission, sandbox, keep):
+    """The ExerciseVerdict, as in mpilab.grading.grade.judge."""
     part = assignment.parts[exercise.id]
     try:
         notebook, problems = transplant(assignment.notebook, parse(submission))
@@ -147,12 +367,13 @@ def _judge(assignment, exercise, submission, referee):
             return replace(ungradable(exercise, problem.reason), rubric=part)
     stub = answer_cells(assignment.notebook)[exercise.id]
     source = answer_cells(notebook)[exercise.id]
-    verdict = referee.judge(exercise, source, blank=is_blank(source, stub))
+    blank = is_blank(source, stub)
+    verdict = verdict_on(sandbox, submission.student, keep, exercise, source, blank)
     return replace(verdict, answer=source, rubric=part)
 
 
 def _show(page, verdict, exercise, answer):
-    """Put the new verdict on the student's page; '' or why that could not be."""
+    """Put the new verdict on the student's page; returns '' or why this failed."""
     if not page.is_file():
         return f"{page}: not there, so the verdict could not be put on it"
     text = pages.rejudged(page.read_text(encoding="utf-8"), verdict, exercise, answer)

@@ -1,4 +1,4 @@
-"""From the source of a lab to the notebook that students get.
+"""Make the student version of a lab from its source.
 
 A lab is written once, as `labs/source/<lab>.py` (jupytext py:percent), with its solutions in
 place. The student version is that source with every solution block replaced by a stub:
@@ -10,7 +10,7 @@ place. The student version is that source with every solution block replaced by 
     // END SOLUTION
     }
 
-It depends on nothing but the source, so the same source gives the same bytes.
+It depends only on the source, so the same source gives the same bytes.
 """
 
 import ast
@@ -23,7 +23,7 @@ import jupytext
 import nbformat
 
 from mpilab.errors import InputError
-from mpilab.whole_file import write_whole
+from mpilab.util.files import write_whole
 
 _LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
 _MARKER = re.compile(_LEAD + r"(BEGIN|END) SOLUTION\s*(?:-->)?\s*$")
@@ -32,6 +32,10 @@ _STUB = re.compile(r"^(\s*)(?:#+|//+|<!--)\s*STUB:[ ]?(.*?)\s*(?:-->)?\s*$")
 _STUB_RAW = re.compile(_LEAD + r"STUB:")
 _CELL = re.compile(r"^# %%%*(?:\s|$)")
 _CELL_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+
+# The Jupyter kernel of every installation with Python; if the only one has another name, as on a
+# hub, JupyterLab uses that one without asking.
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
 def answer_id(cell):
@@ -43,10 +47,10 @@ def answer_id(cell):
 def release(source):
     """The student version of the lab in the file `source`.
 
-    Returns a NotebookNode without outputs and without solutions; ids of answer cells are made of
-    their grade_id, ids of other cells of their content. Raises InputError, with file and line,
-    where a marker is unbalanced, nested, misspelt or outside an answer cell, where a grade_id is
-    missing or used twice, and where a Python stub would not even parse.
+    Returns a NotebookNode without outputs and solutions; the ids of answer cells derive from their
+    grade_id, those of other cells from their content. Raises InputError, with file and line, if a
+    marker is unbalanced, nested, misspelled or outside an answer cell, if a grade_id is missing or
+    used twice, or if a Python stub does not parse.
     """
     source = Path(source)
     cells, markers = _read(source)
@@ -75,21 +79,14 @@ def release(source):
         released.append(_cell(cell, text, name, f"{texts[text]} of\n{text}"))
     return nbformat.v4.new_notebook(
         cells=released,
-        metadata={
-            "kernelspec": {
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-                "name": "python3",
-            },
-            "language_info": {"name": "python"},
-        },
+        metadata={"kernelspec": dict(KERNELSPEC), "language_info": {"name": "python"}},
     )
 
 
 def trusted(source):
-    """Our own copy of the lab, its answers still stubs, to put a student's answers into.
+    """Our own copy of the lab, with stubs, into which a student's answers are put.
 
-    The same notebook as `release`: a student's answer that equals its stub is blank.
+    It is the same notebook as from `release`: an answer that equals its stub is blank.
     """
     return release(source)
 
@@ -97,7 +94,7 @@ def trusted(source):
 def write_release(source, target):
     """Write the student version of `source` to the file `target`; returns `target` as a Path.
 
-    The file is replaced in one step, so that nobody opens half a notebook.
+    The file is replaced atomically, so that nobody opens half a notebook.
     """
     return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
 
@@ -117,8 +114,8 @@ def solutions(source):
 def solution_lines(source):
     """The lines that give a solution away, without their indentation, as a sorted list.
 
-    A line counts where it has at least 8 characters other than spaces and appears, alone or as a
-    part of a line, nowhere outside the solution blocks. None of them may be in what students get.
+    A line counts if it has at least 8 characters other than spaces and does not appear, alone or
+    within a line, outside the solution blocks. Students must not get any of them.
     """
     cells, _ = _read(Path(source))
     inside, outside = set(), []
@@ -142,7 +139,7 @@ def _read(source):
     markers = _markers(text, source)
     try:
         cells = jupytext.reads(text, fmt="py:percent").cells
-    except Exception as error:  # yaml's, json's or jsonschema's: jupytext passes them on
+    except Exception as error:  # from yaml, json or jsonschema: jupytext passes them on
         first = str(error).strip().split("\n", 1)[0]
         raise InputError(
             f"{source}: is not a jupytext py:percent file ({first}); correct its header or the "
@@ -154,7 +151,7 @@ def _read(source):
 
 
 def _markers(text, source):
-    """Check every marker of the file; returns them as (line number, edge)."""
+    """Check all markers of the file; returns them as (line number, edge)."""
     found, opened = [], None
     for number, line in enumerate(text.splitlines(), start=1):
         marker = _MARKER.match(line)
@@ -222,7 +219,7 @@ def _stubbed(cell):
 
 
 def _uncommented(source):
-    """A %%kernel cell whose C is commented out, to keep the source valid Python, as plain C."""
+    """Uncomment the C of a %%kernel cell, which is commented out so that the source is Python."""
     first, *body = source.split("\n")
     if not first.startswith("%%kernel") or not any(body):
         return source
@@ -232,7 +229,7 @@ def _uncommented(source):
 
 
 def _checked_id(cell, source):
-    """`answer_id`, but InputError for an answer cell that has none."""
+    """As `answer_id`, but InputError for an answer cell that has none."""
     nbgrader = cell.metadata.get("nbgrader") or {}
     name = answer_id(cell)
     if nbgrader.get("solution") is True and not (isinstance(name, str) and name.strip()):
@@ -245,7 +242,7 @@ def _checked_id(cell, source):
 
 
 def _check_stub(text, where, name):
-    """Raise InputError where the Python that students get would not parse."""
+    """Raise InputError if the Python that students get does not parse."""
     if re.search(r"^\s*[%!]", text, re.MULTILINE):
         return
     try:
@@ -258,7 +255,7 @@ def _check_stub(text, where, name):
 
 
 def _cell(cell, text, name, identity):
-    """A cell of the student version: what the lab's author gave it, and nothing else."""
+    """A cell of the student version: what the lab's author wrote, and nothing else."""
     metadata = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
     if name is not None:
         metadata["deletable"] = False
@@ -276,7 +273,7 @@ def _cell(cell, text, name, identity):
 
 
 def _mention(source, name, nth=1):
-    """The number of the line that mentions grade_id `name` for the nth time; 1 where none does."""
+    """The number of the nth line that mentions grade_id `name`; 1 if there is none."""
     pattern = re.compile(rf'"grade_id":\s*"{re.escape(name)}"')
     lines = source.read_text(encoding="utf-8").splitlines()
     found = [number for number, line in enumerate(lines, start=1) if pattern.search(line)]

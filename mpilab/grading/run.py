@@ -1,40 +1,120 @@
-"""One sandboxed run, as the grader sees it: start a keeper, drain its pipes, read its report.
+"""The grader's side of a sandboxed run: start a supervisor, drain its pipes, read its report.
 
-The keeper (keeper.py) does what must not happen in a process with threads. This side only moves
-bytes, and bounds them: whatever a command prints, the grader holds no more than the limits say.
+The supervisor (keeper.py) does what a process with threads must not do. This side only moves bytes,
+and limits them: whatever a command prints, the grader holds no more than the limits allow.
 """
 
 import fcntl
+import fnmatch
+import io
 import marshal
 import os
 import selectors
 import shlex
 import subprocess
 import sys
+import tarfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from mpilab.errors import Ungradable
-from mpilab.grading.archive import packing_script
+from mpilab.errors import InputError, Ungradable
+
+# Tar streams into and out of a sandbox. The submission may forge what comes out, so only tarfile's
+# check of a single header is used: its reader follows extended headers of any kind (sparse files of
+# terabytes; CVE-2025-8194, an endless loop, in versions of Python still in use).
+
+BLOCK = tarfile.BLOCKSIZE
+PROGRAMS = (b"\x7fELF", b"#!")
+
+
+def pack(files):
+    """A tar of `files`, {relative path: bytes}. ELF files and scripts with a #! are executable.
+
+    Raises InputError for a path that is absolute or leads out of the work directory.
+    """
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name, content in files.items():
+            if not is_safe(name):
+                raise InputError(
+                    f"files: {name!r} is not a path inside the work directory; "
+                    "give a relative one without '..', e.g. 'answers/ring.c'"
+                )
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            entry.mode = 0o755 if content.startswith(PROGRAMS) else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def packing_script(patterns):
+    """The shell commands that write the tar stream for `unpack` to descriptor 3.
+
+    It contains the plain files in the current directory that match one of `patterns`; `*` matches
+    any characters, including '/'.
+    """
+    choice = " -o ".join(f"-path {shlex.quote('./' + pattern)}" for pattern in patterns)
+    return (
+        f"find . -type f \\( {choice} \\) -print0 | tar --create --format=ustar --null "
+        "--no-recursion --hard-dereference --files-from=- --file=- >&3"
+    )
+
+
+def unpack(stream, patterns):
+    """{relative posix path: bytes} of the plain files in the tar `stream` that match `patterns`.
+
+    Skips links, devices, folders and paths that lead out of the work directory, and stops at the
+    first block that is not a header. Takes no more memory than the stream itself.
+    """
+    files = {}
+    position = 0
+    while position + BLOCK <= len(stream):
+        try:
+            entry = tarfile.TarInfo.frombuf(
+                stream[position : position + BLOCK], "utf-8", "surrogateescape"
+            )
+        except tarfile.HeaderError:
+            break
+        position += BLOCK
+        if entry.size < 0 or position + entry.size > len(stream):
+            break
+        name = entry.name.removeprefix("./")
+        if entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and is_safe(name):
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                files[name] = stream[position : position + entry.size]
+        position += -(-entry.size // BLOCK) * BLOCK
+    return files
+
+
+def is_safe(name):
+    """True if `name` is a normalized relative posix path that stays in the work directory."""
+    path = PurePosixPath(name)
+    return (
+        name == str(path) != "."
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and "\0" not in name
+    )
+
 
 KEEPER = "import sys; sys.path.append({folder!r}); import keeper; keeper.main()"
 
-# The first bytes that come back: the sandbox stands, and the command is about to start.
+# The first bytes that come back: the sandbox is up, and the command is about to start.
 READY = b"ready\n"
 
-# After the command's time is up: seconds for its files to be collected.
+# Seconds to collect the command's files after its time is up.
 GRACE_SECONDS = 5.0
 
 CHUNK = 1 << 16
 
 
 def script(limits, collect, filled):
-    """The shell script that runs its arguments as the command, inside.
+    """The shell script that runs its arguments as the command inside the sandbox.
 
     The work directory is filled from standard input if `filled`. The command is stopped when its
-    time is up, and its files come back all the same: a recording of a deadlock is of most use
-    then. What the shell itself has to say about that is not the command's and is dropped.
+    time is up, and its files are still collected, because that is when the recording of a deadlock
+    is most useful. The shell's own messages are dropped.
     """
     lines = [
         "tar --extract --touch --file=- || exit 125" if filled else "",
@@ -49,9 +129,9 @@ def script(limits, collect, filled):
 
 
 def rlimits(limits, *, processes):
-    """The prlimit command line for what follows it; `processes`: count the user's tasks as well.
+    """The prlimit command line, to precede a command; with `processes`, limits the user's tasks.
 
-    Time is a process's own, not the run's: that is bounded by the wall time and the cores.
+    Processor time is limited per process; the wall time and the cores limit that of the run.
     """
     bounds = {
         "core": "0",
@@ -66,7 +146,7 @@ def rlimits(limits, *, processes):
 
 @dataclass
 class Ending:
-    """What came of a run: the keeper's report (see keeper.hold), and all that came back."""
+    """The result of a run: the supervisor's report (see keeper.hold), and all that came back."""
 
     report: dict
     stdout: bytes
@@ -76,11 +156,12 @@ class Ending:
 
 
 class Run:
-    """The descriptors of one run: `with Run() as run:`, fill them, then `hold` it to its end."""
+    """The descriptors of one run: `with Run() as run:`, fill them, then `hold` the run."""
 
     def __init__(self):
         self._inherited = []
         self._open = ExitStack()
+        self._slack, self._called_off = None, False
 
     def __enter__(self):
         return self
@@ -93,12 +174,15 @@ class Run:
         return self._inherit(self._memory(data)).fileno()
 
     def hold(self, job, limits, standard_input=b""):
-        """Run `job`, a dict for keeper.hold but for its descriptors and the grader's pid.
+        """Run `job`, a dict for keeper.hold without its descriptors and the grader's pid.
 
-        Returns the Ending. Raises Ungradable where the keeper broke down: nothing is known about
-        the command then.
+        Returns the Ending. Raises Ungradable if the supervisor failed: then nothing is known about
+        the command.
         """
         leash, slack = self._pipe()
+        self._slack = slack
+        if self._called_off:
+            slack.close()
         report, status = self._pipe()
         archive, packed = self._pipe()
         theirs = {"leash": leash, "status": status, "archive": packed}
@@ -112,7 +196,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=self._inherited,
-            start_new_session=True,  # an interrupt from the keyboard is the grader's to handle
+            start_new_session=True,  # the grader handles interrupts from the keyboard
             cwd="/",
         )
         with keeper:
@@ -138,8 +222,14 @@ class Run:
             overflowed=archive.full,
         )
 
+    def call_off(self):
+        """Cancel the run, now or as soon as it begins, from any thread."""
+        self._called_off = True
+        if self._slack is not None:
+            self._slack.close()
+
     def _memory(self, data):
-        """A file, in memory, from which `data` can be read."""
+        """An in-memory file from which `data` can be read."""
         file = open(os.memfd_create("mpilab", os.MFD_CLOEXEC), "wb", buffering=0)
         self._open.enter_context(file)
         for start in range(0, len(data), 1 << 30):  # one write moves less than 2 GiB
@@ -156,9 +246,9 @@ class Run:
         )
 
     def _inherit(self, file):
-        """`file` under a number that the keeper inherits; the original is closed.
+        """`file` under a number that the supervisor inherits; the original is closed.
 
-        Numbers from 10 on: those below are the shell's to redirect.
+        Numbers start at 10, because the shell redirects lower ones.
         """
         number = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 10)
         copy = self._open.enter_context(open(number, file.mode, buffering=0))
@@ -169,7 +259,7 @@ class Run:
 
 @dataclass
 class Drain:
-    """What is kept of a stream: the first `limit` bytes. `when_full` is called when more comes."""
+    """The first `limit` bytes of a stream; `when_full` is called if more arrives."""
 
     limit: int
     when_full: object = None
@@ -177,7 +267,7 @@ class Drain:
     full: bool = False
 
     def take(self, data):
-        """Keep of `data` what there is room for."""
+        """Keep as much of `data` as fits."""
         room = self.limit - len(self.kept)
         self.kept += data[:room]
         if len(data) > room and not self.full:
@@ -187,7 +277,7 @@ class Drain:
 
 
 def drain(outputs):
-    """Read each file of `outputs`, {file: Drain}, to its end, all at once."""
+    """Read all files of `outputs`, {file: Drain}, to the end, concurrently."""
     with selectors.DefaultSelector() as selector:
         for file, sink in outputs.items():
             selector.register(file, selectors.EVENT_READ, sink)
@@ -202,8 +292,8 @@ def drain(outputs):
 def _read_report(data, stderr):
     said = stderr[-2000:].decode(errors="replace").strip()
     if not data:
-        raise Ungradable(f"the sandbox's keeper ended without a report: {said or 'it was killed'}")
+        raise Ungradable("the sandbox's keeper ended without a report", said or "it was killed")
     report = marshal.loads(data)
     if "failure" in report:
-        raise Ungradable(f"the sandbox failed: {report['failure']}")
+        raise Ungradable("the sandbox failed", report["failure"])
     return report

@@ -1,7 +1,7 @@
 """Make grading/sample-class from grading/sample-class.toml, the lab's source and the seeded bugs.
 
 Run it after a lab has changed: `.venv/bin/python -m mpilab.grading.samples`. It is deterministic; a
-test holds the committed notebooks against it.
+test compares the committed notebooks with its output.
 """
 
 import sys
@@ -9,16 +9,17 @@ import tomllib
 
 import nbformat
 
-from mpilab.build import ROOT
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.release import answer_id, release, solutions
+from mpilab.util import door
+from mpilab.util.kit import ROOT
 
 GRADING = ROOT / "grading"
 CHEAT = 'print("all public checks pass")'
 
 
 def sample_class():
-    """{student: content of the notebook, as text} of the whole class."""
+    """(lab, {student: content of the notebook, as text}) for the whole class."""
     table = tomllib.loads((GRADING / "sample-class.toml").read_text(encoding="utf-8"))
     lab = table["lab"]
     source = ROOT / "labs" / "source" / f"{lab}.py"
@@ -30,7 +31,7 @@ def sample_class():
 
 
 def _notebook(blank, reference, folder, answers):
-    """`folder` has the files that answers may be: bugs by name, others (answers/…) by path."""
+    """The text of one notebook; `answers` name files in `folder`: bugs, or paths (answers/…)."""
     notebook = nbformat.from_dict(blank.copy())
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
     known = answer_cells(notebook)
@@ -50,7 +51,7 @@ def _notebook(blank, reference, folder, answers):
 
 
 def main():
-    """Write the notebooks; the number of those that changed."""
+    """Write the notebooks, and print how many changed."""
     lab, notebooks = sample_class()
     changed = 0
     for student, text in notebooks.items():
@@ -63,4 +64,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(door.run("mpilab.grading.samples", main))

@@ -3,11 +3,11 @@
     sandbox = open_sandbox()
     outcome = sandbox.run(["./ring", "4"], files={"ring": program}, collect=["*.bin"])
 
-The command starts in a work directory of its own, filled with `files`; what it leaves there can
-be brought back. It ends, with everything it started, when `run` returns or the grader dies.
+The command starts in its own work directory, filled with `files`; what it leaves there can be
+collected. It ends, with everything it started, when `run` returns or the grader dies.
 
-Two kinds: `Bubblewrap` isolates; `Unsafe` does not, and is there for machines without bubblewrap
-and for submissions of one's own. `Sandbox.description` says which, for the gradebook.
+There are two kinds: `Bubblewrap` isolates; `Unsafe` does not, and is meant for machines without
+bubblewrap and for your own submissions. `Sandbox.description` says which, for the gradebook.
 """
 
 import os
@@ -17,41 +17,176 @@ import signal
 import sys
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mpilab.errors import InputError, SetupError, Ungradable
-from mpilab.grading import cgroups, view
-from mpilab.grading.archive import pack, unpack
-from mpilab.grading.run import GRACE_SECONDS, READY, Run, rlimits, script
+from mpilab.grading import cgroups
+from mpilab.grading.isolation import NAMESPACES, USER_ID, sized_folder
+from mpilab.grading.run import GRACE_SECONDS, READY, Run, pack, rlimits, script, unpack
+from mpilab.util.system import namespace_remedy
+
+# The options of bubblewrap: a command sees a system to run programs, a work directory, what the
+# grader makes readable, and nothing else.
+
+WORK = "/lab"
+
+SYSTEM_LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
+
+# Settings of the compiler, the linker, the name service and a system-wide Open MPI.
+SETTINGS = (
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/nsswitch.conf",
+    "/etc/localtime",
+    "/etc/openmpi",
+)
+
+ACCOUNTS = {
+    "/etc/passwd": f"root:x:0:0::/root:/bin/false\nstudent:x:{USER_ID}:{USER_ID}::{WORK}:/bin/sh\n",
+    "/etc/group": f"root:x:0:\nstudent:x:{USER_ID}:\n",
+    "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
+}
+
+
+def view_options(links, binds, limits, environment, contents, hidden=()):
+    """The options of bubblewrap, a list of str, without the command.
+
+    links        {path inside: target} of symbolic links to create
+    binds        {path inside: path outside} to show read-only
+    environment  all variables that the command gets
+    contents     {path inside: number of a descriptor that holds the text}, for ACCOUNTS
+    hidden       real paths of folders in which only binds are visible
+    """
+    built = [*NAMESPACES, "--ro-bind", "/usr", "/usr"]
+    for path, target in SYSTEM_LINKS.items():
+        if Path(path).exists():
+            built += ["--symlink", target, path]
+    for path in SETTINGS:
+        built += ["--ro-bind-try", path, path]
+    for path, descriptor in contents.items():
+        built += ["--perms", "0644", "--ro-bind-data", str(descriptor), path]
+    built += ["--proc", "/proc", "--dev", "/dev"]
+    built += [*sized_folder("/dev/shm", limits.shm_bytes), "--remount-ro", "/dev"]
+    built += sized_folder("/tmp", limits.disk_bytes)
+    built += sized_folder(WORK, limits.disk_bytes, mode="0755")
+    covers = []
+    for path in sorted(hidden):
+        if below(path, ["/usr", *binds]) and path not in binds and not below(path, covers):
+            covers.append(path)
+    shown_again = {path for path in binds if below(path, covers)}
+    for inside, outside in binds.items():
+        if inside not in shown_again:
+            built += ["--ro-bind", outside, inside]
+    for path in covers:
+        built += ["--perms", "0755", "--tmpfs", path]
+    for inside in sorted(shown_again):
+        built += ["--ro-bind", binds[inside], inside]
+    for path in covers:
+        built += ["--remount-ro", path]
+    for path, target in links.items():
+        built += ["--symlink", target, path]
+    built += ["--remount-ro", "/", "--chdir", WORK, "--clearenv"]
+    for name, value in environment.items():
+        built += ["--setenv", name, value]
+    return built
+
+
+def resolve(paths, hidden=()):
+    """What the sandbox must contain so that each of `paths` is found: (links, places).
+
+    `links` is {path: target}: symbolic links stay links (a Python looks for its library from the
+    target of its own name). `places` are the real paths that they lead to. Paths below /usr or
+    another place are left out, except those in a folder of `hidden` (real paths), which must be
+    shown nevertheless. Raises InputError for a path that does not exist or would cover a part of
+    the sandbox.
+    """
+    links, places = {}, []
+    for path in paths:
+        _follow(Path(os.path.abspath(path)), links, places)
+    shown = []
+    for place in sorted(set(places)):
+        around = ["/usr", *shown]
+        covers = [path for path in hidden if place != path and below(place, [path])]
+        if not below(place, [path for path in around if not covers or below(path, covers)]):
+            _refuse_cover(place)
+            shown.append(place)
+    own = ("/usr", *SYSTEM_LINKS, *shown)
+    return {path: target for path, target in links.items() if not below(path, own)}, shown
+
+
+def _follow(path, links, places):
+    """Add the links on the absolute `path` to `links`, and its real path to `places`."""
+    real = Path("/")
+    parts = list(path.parts[1:])
+    for _ in range(1000):  # the kernel gives up after 40 links
+        if not parts:
+            places.append(str(real))
+            return
+        part = parts.pop(0)
+        if part == "..":
+            real = real.parent
+            continue
+        step = real / part
+        if step.is_symlink():
+            target = os.readlink(step)
+            links[str(step)] = target
+            real = Path("/") if target.startswith("/") else real
+            parts = [name for name in Path(target).parts if name != "/"] + parts
+        elif os.path.lexists(step):
+            real = step
+        else:
+            break
+    raise InputError(
+        f"readable: {str(path)!r} does not exist, or is a link to nothing; "
+        "name a file or a folder of this machine"
+    )
+
+
+def below(path, folders):
+    """True if `path` is one of `folders`, or inside one."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _refuse_cover(place):
+    own = ("/proc", "/dev", WORK)
+    if place in ("/", "/etc", "/tmp") or below(place, own):
+        raise InputError(
+            f"readable: {place!r} cannot be shown inside, where it would cover the sandbox's own "
+            f"{place}; name a folder below it that holds only what the command needs"
+        )
+
 
 MIB = 1 << 20
 
-# Root's commands run as this user id plus the slot; it needs no account.
+# If started by root, commands run as this user id plus the slot; it needs no account.
 FIRST_USER_ID = 60000
 
-# Root's readable paths are mounted over this folder, in a mount namespace of the run's own: see
-# keeper.stage. Every machine has it, and it holds neither programs nor anything to make readable.
+# If started by root, readable paths are mounted over this folder, in the run's own mount namespace
+# (see keeper.stage). Every machine has it, and it holds no programs and nothing to make readable.
 STAGE = "/dev/shm"
 
 REMEDY = (
     "Install bubblewrap 0.8 or newer: 'apt-get install bubblewrap' (the packages of that name on "
-    "PyPI are something else); in a container, allow user namespaces (docker run --privileged). "
-    "Or grade without isolation, if you trust every submission: --unsafe-no-sandbox."
+    "PyPI are something else). Or grade without isolation, if you trust every submission: "
+    "--unsafe-no-sandbox."
 )
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use.
+    """The limits of one run.
 
-    memory         bytes of all processes together, files in the sandbox included
+    memory         bytes of all processes together, including files in the sandbox
     processes      processes and threads at once (a 4-rank ipyparallel cluster has 118)
-    cpu_seconds    processor time of any one process
-    wall_seconds   from the start; the work directory is still collected then
-    file_bytes     size of any one file
+    cpu_seconds    processor time of each process
+    wall_seconds   from the start; afterwards, the work directory is still collected
+    file_bytes     size of each file
     disk_bytes     size of the work directory, and of /tmp
     shm_bytes      size of /dev/shm
-    output_bytes   size of the tar of what is collected: 512 bytes a file, and its content
-    stream_bytes   of standard output and of standard error that are kept; the rest is dropped
+    output_bytes   size of the tar of collected files: 512 bytes per file, plus its content
+    stream_bytes   kept of standard output, and of standard error; the rest is dropped
     """
 
     memory: int = 2048 * MIB
@@ -67,16 +202,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """The result of a run.
 
     returncode    the command's exit code; 128 + n if signal n ended it
-    reason        '' if the command ended by itself within its limits, else the limit that it met:
+    reason        '' if the command ended by itself within its limits, else the limit it reached:
                   'wall time', 'memory', 'processes', 'processor time', 'file size',
-                  'output too large'; or 'host memory': the machine ran low, for whatever cause
+                  'output too large'; or 'host memory': the machine ran low, for whatever reason
     stdout        bytes, at most stream_bytes
     stderr        bytes, at most stream_bytes
-    files         {relative posix path: bytes}: plain files that were left in the work directory
-                  and match `collect`; empty where the run had to be cut off
+    files         {relative posix path: bytes}: plain files left in the work directory that match
+                  `collect`; empty if the run had to be cut off
     wall_seconds  from the start of the command to the end of the last process
     """
 
@@ -88,12 +223,18 @@ class Outcome:
     wall_seconds: float = 0.0
 
 
+class CalledOff(Exception):
+    """`Sandbox.call_off` canceled a run: nothing is known about the command."""
+
+
 class Sandbox:
-    """What both kinds have in common."""
+    """The base class of both kinds."""
 
     description = ""
-    folders = {}  # variables that name the folders inside, where they are known beforehand
+    folders = {}  # variables that name the folders inside, if known in advance
     counts_processes = True  # whether RLIMIT_NPROC counts the run's own processes only
+    called_off = False
+    _current = None
 
     def run(
         self,
@@ -104,19 +245,22 @@ class Sandbox:
         limits=None,
         environment=None,
         collect=None,
+        hidden=(),
     ):
         """Run `command`, a list of str, to its end, and return its Outcome.
 
         files        {relative path: bytes} to put into the work directory, where it starts
-        readable     files and folders that it may read, each at its own path. They should hold no
-                     sockets or pipes: those work both ways.
+        readable     files and folders that it may read, each at its own path. They should contain
+                     no sockets or pipes, which work both ways.
         limits       Limits; the default ones if None
-        environment  variables beside PATH, HOME, LANG, TMPDIR and OMP_NUM_THREADS; what is given
-                     here wins. PATH leads to the `bin` of the readable folders first.
-        collect      patterns of files to bring back, `*` matching '/' too; None: nothing
+        environment  variables besides PATH, HOME, LANG, TMPDIR and OMP_NUM_THREADS; these take
+                     precedence. PATH begins with the `bin` of the readable folders.
+        collect      patterns of files to collect, `*` also matches '/'; None: nothing
+        hidden       folders to hide inside readable ones; what `readable` itself names is still
+                     shown
 
-        Call it from as many threads as you like. Raises InputError for arguments that cannot be
-        used, and Ungradable where the sandbox itself failed: nothing is known of the command then.
+        Any number of threads may call it. Raises InputError for unusable arguments, and Ungradable
+        if the sandbox itself failed: then nothing is known about the command.
         """
         command = _texts("command", command, "['./ring', '4']")
         collect = _texts("collect", collect or (), "['*.bin']")
@@ -126,7 +270,10 @@ class Sandbox:
         if not command:
             raise InputError("command: nothing to run; give e.g. ['./ring', '4']")
         limits = limits or Limits()
-        links, places = view.resolve(readable)
+        asked = set(map(os.path.realpath, readable))
+        hidden = [os.path.realpath(path) for path in _texts("hidden", hidden, "['/opt/course']")]
+        hidden = [path for path in hidden if path not in asked]
+        links, places = resolve(readable, hidden)
         variables = {**_variables(readable), **self.folders, **environment}
         filling = pack(files) if files else b""
         inner = [
@@ -134,6 +281,9 @@ class Sandbox:
             *("/bin/sh", "-c", script(limits, collect, bool(filling)), "sh", *command),
         ]
         with Run() as run:
+            self._current = run
+            if self.called_off:
+                run.call_off()
             job = {
                 "command": inner,
                 "environment": variables,
@@ -144,33 +294,46 @@ class Sandbox:
                 **dict.fromkeys(("cgroup", "uid", "stage", "scratch")),
                 "readable": places,
             }
-            self._enclose(job, run, links, limits)
-            return _outcome(run.hold(job, limits, filling), limits, collect)
+            self._enclose(job, run, links, limits, hidden)
+            ending = run.hold(job, limits, filling)
+        if self.called_off:
+            raise CalledOff
+        return _outcome(ending, limits, collect)
 
-    def _enclose(self, job, run, links, limits):
-        """Change `job`, which would run the command as we are, to what this sandbox does."""
+    def call_off(self):
+        """Cancel the current run and all later ones: `run` then raises CalledOff.
+
+        Any thread may call it, but only one thread at a time may use the sandbox.
+        """
+        self.called_off = True
+        run = self._current
+        if run is not None:
+            run.call_off()
+
+    def _enclose(self, job, run, links, limits, hidden):
+        """Change `job`, which would run the command with our rights, to run it in this sandbox."""
         raise NotImplementedError
 
 
 class Unsafe(Sandbox):
-    """No isolation: a private folder, limits against accidents, and no stragglers."""
+    """No isolation: a private folder, limits against accidents, and no leftover processes."""
 
     description = "none: ran with the rights of the grader"
     counts_processes = False  # without a user namespace, all of the grader's user's count
 
-    def _enclose(self, job, run, links, limits):
+    def _enclose(self, job, run, links, limits, hidden):
         job["scratch"] = tempfile.gettempdir()
 
 
 class Bubblewrap(Sandbox):
-    """Isolation by namespaces: see view.options for what is inside.
+    """Isolation by namespaces; see `view_options` for what is inside.
 
-    guard  what bounds memory and processes: "v1" or "v2", a control group of that version (root
+    guard  what limits memory and processes: "v1" or "v2", a control group of that version (root
            only); "systemd", a scope of the user's service manager; None, rlimits and a watchdog
-    slot   runs of different slots, at the same time, have different user ids if started by root
+    slot   concurrent runs in different slots have different user ids if started by root
     """
 
-    folders = {"HOME": view.WORK, "TMPDIR": "/tmp"}
+    folders = {"HOME": WORK, "TMPDIR": "/tmp"}
 
     def __init__(self, guard, slot=0, program=None):
         self.guard = guard
@@ -186,14 +349,14 @@ class Bubblewrap(Sandbox):
             }[guard]
         )
 
-    def _enclose(self, job, run, links, limits):
+    def _enclose(self, job, run, links, limits, hidden):
         binds = {place: place for place in job["readable"]}
         if os.geteuid() == 0:
             binds = {place: f"{STAGE}/{number}" for number, place in enumerate(binds)}
             job.update(uid=FIRST_USER_ID + self.slot, stage=STAGE)
-        contents = {path: run.content(text.encode()) for path, text in view.ACCOUNTS.items()}
-        options = view.options(links, binds, limits, job["environment"], contents)
-        # By descriptor: a command can read the command line of the bubblewrap that started it.
+        contents = {path: run.content(text.encode()) for path, text in ACCOUNTS.items()}
+        options = view_options(links, binds, limits, job["environment"], contents, hidden)
+        # By descriptor, because a command can read the command line of its bubblewrap.
         arguments = run.content("".join(f"{option}\0" for option in options).encode())
         command = [self.program, "--args", str(arguments), "--", *job["command"]]
         job.update(command=command, environment={}, watch=self.guard is None)
@@ -207,10 +370,10 @@ class Bubblewrap(Sandbox):
 
 
 def open_sandbox(*, unsafe=False, slot=0):
-    """The best sandbox that works here, proved by a run: a Bubblewrap, or Unsafe if asked for.
+    """The best sandbox that works here, verified by a run: a Bubblewrap, or Unsafe if `unsafe`.
 
-    `slot` tells apart the sandboxes that are in use at the same time. Raises SetupError, with the
-    remedy, where bubblewrap is missing or does not work.
+    `slot` distinguishes sandboxes that are in use at the same time. Raises SetupError, with the
+    remedy, if bubblewrap is missing or does not work.
     """
     if sys.platform != "linux":
         raise SetupError(f"{sys.platform}: grading needs Linux; use WSL2, or a container")
@@ -229,25 +392,28 @@ def open_sandbox(*, unsafe=False, slot=0):
             trouble = _trouble(sandbox)
             if not trouble:
                 return sandbox
-    raise SetupError(f"{sandbox.program}: does not work here: {trouble}. {REMEDY}")
+    allow = namespace_remedy(program=sandbox.program)
+    raise SetupError(
+        f"{sandbox.program}: does not work here: {trouble}. To allow namespaces: {allow}. {REMEDY}"
+    )
 
 
 def python_paths():
-    """What must be readable for `sys.executable` to run: its environment and where that came from.
+    """What `sys.executable` must read to run: its environment, and the installation behind that.
 
-    The executable itself is one of them, for the links that lead from the one to the other.
+    The executable itself is included, for the links that lead from one to the other.
     """
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.executable)))
 
 
-# A probe that failed once may have met a busy machine; the next guard may be a weaker one.
+# A probe may fail once because the machine is busy, and the next guard may be weaker.
 PROBES = 2
 # How systemd-run finds the user's service manager.
 BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
 def _scope(limits):
-    """The command line that puts what follows it into a scope of its own."""
+    """The systemd-run command line that puts the command after it into its own scope."""
     bounds = {"MemoryMax": limits.memory, "MemorySwapMax": 0, "TasksMax": limits.processes}
     properties = [f"--property={name}={bound}" for name, bound in bounds.items()]
     program = shutil.which("systemd-run") or "/usr/bin/systemd-run"
@@ -256,13 +422,14 @@ def _scope(limits):
 
 def _trouble(sandbox):
     """Why `sandbox` does not isolate, in words; '' if it does."""
-    sight = f"id -u; cat /proc/1/comm; test ! -e {shlex.quote(__file__)} || echo {__file__}"
+    ours = shlex.quote(__file__)
+    sight = f"id -u; cat /proc/1/comm; test ! -e {ours} || echo {ours}"
     try:
         outcome = sandbox.run(["/bin/sh", "-c", sight], limits=Limits(wall_seconds=60))
     except Ungradable as error:
         return str(error)
     seen = outcome.stdout.decode(errors="replace").split()
-    if seen != [str(view.USER_ID), "bwrap"]:
+    if seen != [str(USER_ID), "bwrap"]:
         return f"a probe saw {' '.join(seen) or 'nothing'} {outcome.reason}".rstrip()
     return ""
 
@@ -281,7 +448,7 @@ def _outcome(ending, limits, collect):
     if not ending.archive.startswith(READY):
         said = ending.stderr[-2000:].decode(errors="replace").strip()
         why = said or report["reason"] or f"exit code {report['returncode']}"
-        raise Ungradable(f"the sandbox did not come up: {why}")
+        raise Ungradable("the sandbox did not come up", why)
     files = {}
     if collect and not ending.overflowed:
         files = unpack(ending.archive[len(READY) :], collect)

@@ -1,39 +1,373 @@
-"""Find what a class handed in, and read it without trusting it.
+"""Find the submissions of a class, and read them without trusting them.
 
-Accepted are a folder, or a zip, of `<student>/<lab>.ipynb`, and a folder of `<student>.zip`. One
-student's bad file becomes a `Submission` with a `problem`; it never stops the class.
+A class is a folder or a zip of `<student>/<lab>.ipynb`, or a folder of `<student>.zip`. A student's
+bad file becomes a `Submission` with a `problem`; it never stops the class.
 """
 
 import errno
 import hashlib
+import io
+import json
 import os
+import re
 import stat
+import struct
 import tempfile
 import unicodedata
 import zipfile
+import zlib
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
+import nbformat
+
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading.notebooks import bare, read
-from mpilab.grading.zips import limited, member_of, member_path, open_archive
+from mpilab.grading.release import answer_id
+from mpilab.util.text import plain
+
+# Untrusted notebooks. A few megabytes of JSON can become gigabytes of objects, and any value may
+# have the wrong type. So lists and objects are counted before parsing, and only the parts that are
+# named here are checked and used.
+
+# Lists and objects in a notebook's JSON: each takes 30 times as many bytes in memory as in the
+# file. A notebook with large figures has about ten thousand.
+PART_LIMIT = 1_000_000
+CELL_LIMIT = 10_000
+DEPTH_LIMIT = 100
+_FRESH = "copy the answers into a fresh copy of the lab"
+
+
+def read(data, where):
+    """Parse the bytes of a notebook into a dict whose cells all have a source.
+
+    Raises Ungradable, with a remedy, for anything but a notebook of format 4.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Ungradable(
+            f"{where}: byte {error.start} is not UTF-8 text; save the notebook from JupyterLab "
+            "and hand in that file as it is"
+        ) from error
+    if not text.strip():
+        raise Ungradable(f"{where}: the file is empty; save the notebook and hand it in again")
+    if text.count("{") + text.count("[") > PART_LIMIT:
+        raise Ungradable(
+            f"{where}: more than {PART_LIMIT} lists and objects in it; clear the outputs and save "
+            "it again"
+        )
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        hint = "open it in JupyterLab: if it doesn't open there either, go back to an older copy"
+        if text.lstrip().startswith("<"):
+            hint = "it is a web page: download the notebook itself"
+        raise Ungradable(
+            f"{where}: not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}), "
+            f"so it is no notebook; {hint}"
+        ) from error
+    except RecursionError as error:
+        raise Ungradable(_too_deep(where)) from error
+    except ValueError as error:
+        raise Ungradable(
+            f"{where}: not usable as JSON ({error}); save the notebook again"
+        ) from error
+    if _is_deep(content):
+        raise Ungradable(_too_deep(where))
+    _check_shape(content, where)
+    return content
+
+
+def bare(content):
+    """What `read` returned as a NotebookNode, with type, id, grade_id and source of each cell."""
+    cells = [_bare_cell(cell) for cell in content["cells"]]
+    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def with_outputs(content):
+    """As `bare`, with the tags of each cell and the text of its outputs.
+
+    Of an output, this keeps the text of a stream, the traceback of an error, and text/plain.
+    """
+    notebook = bare(content)
+    for cell, submitted in zip(notebook.cells, content["cells"], strict=True):
+        metadata, outputs = submitted.get("metadata"), submitted.get("outputs")
+        tags = metadata.get("tags") if isinstance(metadata, dict) else None
+        # This identifies an answer cell as well: see mpilab.grading.release.answer_id.
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.solution = metadata["nbgrader"].get("solution") is True
+        cell.metadata.tags = [tag for tag in _listed(tags) if isinstance(tag, str)]
+        cell.outputs = [nbformat.from_dict(each) for each in map(_bare_output, _listed(outputs))
+                        if each]  # fmt: skip
+    return notebook
+
+
+def _bare_cell(cell):
+    """The parts of a cell that are used; values of the wrong type are left out."""
+    metadata = cell.get("metadata")
+    nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
+    bare_cell = {"cell_type": "raw", "source": _text(cell["source"]), "metadata": {}}
+    if isinstance(grade_id, str):
+        bare_cell["metadata"] = {"nbgrader": {"grade_id": grade_id}}
+    return bare_cell | {key: cell[key] for key in ("cell_type", "id") if _is_text(cell.get(key))}
+
+
+def _bare_output(output):
+    """An output reduced to its text; false if it has none."""
+    if not isinstance(output, dict):
+        return None
+    kind = output.get("output_type")
+    if kind == "stream":
+        name = "stderr" if output.get("name") == "stderr" else "stdout"
+        return {"output_type": kind, "name": name, "text": _text(output.get("text"))}
+    if kind == "error":
+        lines = [line for line in _listed(output.get("traceback")) if _is_text(line)]
+        named = {key: _text(output.get(key)) for key in ("ename", "evalue")}
+        said = any((lines, *named.values()))
+        return {"output_type": kind, "traceback": lines, **named} if said else None
+    data = output.get("data")
+    text = _text(data.get("text/plain")) if isinstance(data, dict) else ""
+    return text and {"output_type": "display_data", "data": {"text/plain": text}, "metadata": {}}
+
+
+def _text(value):
+    """Text that may be a list of lines; "" for anything else."""
+    return value if _is_text(value) else "".join(filter(_is_text, _listed(value)))
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _listed(value):
+    return value if isinstance(value, list) else []
+
+
+def _is_deep(content):
+    """True if the JSON is nested deeper than that of any notebook."""
+    level = [content] if isinstance(content, dict | list) else []
+    for _ in range(DEPTH_LIMIT):
+        inner = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [each for parts in inner for each in parts if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep(where):
+    return f"{where}: nested too deeply to be a notebook; copy the answers into a fresh copy"
+
+
+def _check_shape(content, where):
+    """Raise Ungradable unless `content` is a notebook as far as we use it."""
+    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
+        raise Ungradable(f"{where}: JSON, but not a notebook (it has no nbformat); {_FRESH}")
+    if content["nbformat"] < 4:
+        raise Ungradable(
+            f"{where}: a notebook of the old format {content['nbformat']}; upgrade it with "
+            "'jupyter nbconvert --to notebook --inplace FILE' and hand it in again"
+        )
+    if content["nbformat"] > 4:
+        raise Ungradable(
+            f"{where}: notebook format {content['nbformat']} is newer than the grader knows; "
+            "save it as format 4"
+        )
+    cells = content.get("cells")
+    if not isinstance(cells, list):
+        raise Ungradable(f"{where}: JSON, but not a notebook (it has no cells); {_FRESH}")
+    if len(cells) > CELL_LIMIT:
+        raise Ungradable(f"{where}: {len(cells)} cells, more than {CELL_LIMIT}; {_FRESH}")
+    for number, cell in enumerate(cells, start=1):
+        source = cell.get("source") if isinstance(cell, dict) else None
+        lines = source if isinstance(source, list) else [source]
+        if not all(map(_is_text, lines)):
+            raise Ungradable(f"{where}: cell {number} has no source; {_FRESH}")
+        if any(unicodedata.category(c) == "Cs" for line in lines for c in set(line)):
+            raise Ungradable(f"{where}: cell {number} holds half a character, no text; {_FRESH}")
+
+
+# Untrusted zips: read in memory, never unpacked to disk; what they declare is not trusted.
+
+MiB = 1024 * 1024
+NOTEBOOK_LIMIT = 20 * MiB
+ARCHIVE_LIMIT = 64 * MiB
+MEMBER_LIMIT = 10_000
+# Deflate reaches at most 1032; a notebook that printed one line a million times stays below 500.
+RATIO_LIMIT = 500
+
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
+
+
+def open_archive(file, name):
+    """Open the zip in the binary file object `file` as a ZipFile, if its directory looks harmless.
+
+    Raises InputError if it is not a zip, has more than 10,000 members or more than 64 MiB
+    unpacked, or if a member's name leads out of the archive. Nothing is ever unpacked to disk.
+    """
+    again = "make the zip again from the folder"
+    size = file.seek(0, io.SEEK_END)
+    if size > ARCHIVE_LIMIT or _directory_bytes(file, size) > MEMBER_LIMIT * 512:
+        raise InputError(f"{name}: the zip is too large ({size} bytes); hand in the notebook alone")
+    try:
+        archive = zipfile.ZipFile(file)
+    except _ZIP_ERRORS as error:
+        raise InputError(f"{name}: not a readable zip ({error}); {again}") from error
+    members = archive.infolist()
+    if len(members) > MEMBER_LIMIT:
+        raise InputError(
+            f"{name}: {len(members)} files in the zip, more than {MEMBER_LIMIT}; leave out what "
+            "the lab didn't ask for"
+        )
+    total = sum(member.file_size for member in members)
+    if total > ARCHIVE_LIMIT:
+        raise InputError(
+            f"{name}: {total // MiB} MiB unpacked, more than {ARCHIVE_LIMIT // MiB}; clear the "
+            "outputs, or unpack the zip of a large class and name the folder"
+        )
+    for member in members:
+        parts = member_path(member).parts
+        if ".." in parts or parts[:1] == ("/",) or re.match(r"[A-Za-z]:", "".join(parts[:1])):
+            raise InputError(
+                f"{name}: the zip holds {ascii(member.filename)}, a path out of it; {again}"
+            )
+    return archive
+
+
+def member_of(archive, members, name):
+    """The bytes of the one notebook among `members` of a zip."""
+    if len(members) > 1:
+        raise Ungradable(f"{name}: {len(members)} notebooks of that name in the zip; keep one")
+    (member,) = members
+    shown = f"{name}: {ascii(member.filename)[1:-1]}"
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise Ungradable(f"{shown} is a symbolic link; hand in the file itself")
+    if member.flag_bits & 1:
+        raise Ungradable(f"{shown} is encrypted; make the zip without a password")
+    # The other methods are rare, and lzma lets the file choose how much memory it needs.
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Ungradable(f"{shown} is packed in an unusual way; make an ordinary zip")
+    if member.file_size > max(MiB, RATIO_LIMIT * member.compress_size):
+        raise Ungradable(f"{shown} unpacks to {member.file_size} bytes; clear the outputs first")
+    try:
+        with archive.open(member) as file:
+            return limited(file, shown)
+    except _ZIP_ERRORS as error:
+        raise Ungradable(f"{shown} is damaged ({error}); make the zip again") from error
+
+
+def limited(file, name):
+    data = file.read(NOTEBOOK_LIMIT + 1)
+    if len(data) > NOTEBOOK_LIMIT:
+        raise Ungradable(
+            f"{name} is larger than {NOTEBOOK_LIMIT // MiB} MiB; clear the outputs and save again"
+        )
+    return data
+
+
+def member_path(member):
+    """The path of a zip member, in which some Windows programs write backslashes."""
+    return PurePosixPath(member.filename.replace("\\", "/"))
+
+
+def _directory_bytes(file, size):
+    """The size of a zip's directory in bytes, from its end record; 0 if there is no end record.
+
+    zipfile reads the whole directory into memory before its members can be counted.
+    """
+    file.seek(max(0, size - 65_557 - 76))
+    tail = file.read()
+    file.seek(0)
+    # As in zipfile: first an end record without a comment, otherwise the last end record.
+    at = len(tail) - 22
+    if at < 0 or tail[at : at + 4] != b"PK\x05\x06" or tail[-2:] != b"\0\0":
+        at = tail.rfind(b"PK\x05\x06")
+    if not 0 <= at <= len(tail) - 22:
+        return 0
+    (stated,) = struct.unpack_from("<I", tail, at + 12)
+    if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
+        stated = max(stated, *struct.unpack_from("<Q", tail, at - 76 + 40))
+    return stated
+
+
+# The output of a student's notebook, cut to what a feedback page can hold.
+
+OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
+ALL_OUTPUT_CHARACTERS = 200_000
+
+
+def printed(notebook):
+    """What the code cells of a notebook printed, as a list of dicts (where, kind, text, note).
+
+    Only streams, text/plain and tracebacks, without color codes; each is cut at 4,000 characters
+    or 60 lines, all together at 200,000 characters, and `note` says what was left out. Cells that
+    the grader injected are neither named nor shown: they contain the hidden parameters.
+    """
+    shown, left = [], ALL_OUTPUT_CHARACTERS
+    for number, cell in enumerate(notebook.cells, start=1):
+        injected = "injected-parameters" in cell.metadata.get("tags", ())
+        if cell.cell_type != "code" or injected:
+            continue
+        name = answer_id(cell)
+        where = f"Cell {number}" + (f" (your answer “{plain(name)}”)" if name else "")
+        for output in cell.get("outputs", ()):
+            kind, text = _output_text(output)
+            text = plain(text).strip("\n")
+            if not text.strip():
+                continue
+            if left <= 0:
+                shown.append(
+                    {"where": where, "kind": "", "text": "", "note": "The rest is left out here."}
+                )
+                return shown
+            text, note = _cut(text)
+            left -= len(text)
+            shown.append({"where": where, "kind": kind, "text": text, "note": note})
+    return shown
+
+
+def _output_text(output):
+    """(kind, text) of one output of a cell; the text is empty if there is none."""
+    if output.output_type == "stream":
+        return ("error stream" if output.get("name") == "stderr" else "printed"), output.text
+    if output.output_type == "error":
+        return "error", "\n".join(output.traceback) or f"{output.ename}: {output.evalue}"
+    return "value", output.get("data", {}).get("text/plain", "")
+
+
+def _cut(text):
+    """(`text` cut to the limits, a note on what was cut or '')."""
+    lines = text.split("\n")
+    short = "\n".join(lines[:OUTPUT_LINES])[:OUTPUT_CHARACTERS]
+    if short == text:
+        return text, ""
+    return short, (
+        f"Cut here: {len(text) - len(short):,} of {len(text):,} characters "
+        f"({len(lines):,} lines) are left out."
+    )
+
+
+# Find the submissions of a class.
 
 NAME_LIMIT = 100
 
-# Signs that turn the reading direction can make one name look like another.
+# Characters that change the reading direction can make one name look like another.
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Spool:
-    """Notebooks of a class that wait in a file: there may be hundreds, of 20 MiB each."""
+    """A file for the notebooks of a class: there may be hundreds, of 20 MiB each."""
 
     def __init__(self):
         self._file = tempfile.TemporaryFile(prefix="mpilab-submissions-")
         self._end = 0
 
     def add(self, data):
-        """Put bytes away; the place from which `get` brings them back."""
+        """Store bytes; returns their place, for `get`."""
         place = (self._end, len(data))
         self._file.seek(self._end)
         self._file.write(data)
@@ -42,18 +376,18 @@ class Spool:
         return place
 
     def get(self, place):
-        """The bytes that were put there, for any thread."""
+        """The bytes at `place`; any thread may call it."""
         begin, length = place
         return os.pread(self._file.fileno(), length, begin)
 
 
 class Submission:
-    """What one student handed in for one lab.
+    """One student's submission for one lab.
 
-    data     the bytes of the notebook; empty where they could not be read. With a Spool they wait
-             there, and not in memory.
-    problem  why there is nothing to judge, for the student and the teacher; else empty.
-    digest   SHA-256 of all that the verdict can depend on, in hex.
+    data     the bytes of the notebook; empty if they could not be read. With a Spool, they are
+             kept there, not in memory.
+    problem  why there is nothing to judge, for the student and the instructor; else empty.
+    digest   SHA-256, in hex, of everything in it that the verdict can depend on.
     """
 
     def __init__(self, student, lab, data=b"", problem="", spool=None):
@@ -83,8 +417,8 @@ class Submission:
 def find_submissions(path, lab):
     """Every student's submission for `lab` in the folder or zip `path`, sorted by student.
 
-    Raises InputError where `path` is neither, holds no submission at all, or is a zip that could
-    not be meant well (see `open_archive`).
+    Raises InputError if `path` is neither, contains no submission, or is a suspicious zip (see
+    `open_archive`).
     """
     path, made = Path(path), partial(_made, Spool())
     if path.is_dir():
@@ -105,17 +439,17 @@ def find_submissions(path, lab):
 
 
 def student_name(name):
-    """`name` of a folder or zip as a student's name, in Unicode's composed form.
+    """The student's name from the `name` of a folder or zip, in Unicode's composed form.
 
-    Raises InputError for a name that is empty, a path, longer than 100 characters, or that holds
-    signs which don't print.
+    Raises InputError for a name that is empty, a path, longer than 100 characters, or that contains
+    unprintable characters.
     """
     shown = ascii(name[:NAME_LIMIT])
     if not name.strip() or name in (".", ".."):
         raise InputError(f"{shown} is no student's name; rename the folder")
     if "/" in name or "\\" in name:
         raise InputError(f"{shown}: a student's name can't hold '/' or '\\'; rename the folder")
-    # A feedback file is named after the student, and file names end at 255 bytes.
+    # The feedback page is named after the student, and file names have at most 255 bytes.
     if len(name) > NAME_LIMIT or len(os.fsencode(name)) > 240:
         raise InputError(
             f"{shown}…: a student's name of {len(name)} characters is longer than "
@@ -129,8 +463,8 @@ def student_name(name):
 def parse(submission):
     """The notebook of a submission: a NotebookNode with type, id, grade_id and source of its cells.
 
-    The rest (outputs, attachments, other metadata) is left out: it decides nothing. Raises
-    Ungradable, with what to do about it, for anything that isn't a notebook of format 4.
+    The rest (outputs, attachments, other metadata) decides nothing and is left out. Raises
+    Ungradable, with a remedy, for anything but a notebook of format 4.
     """
     where = f"{submission.student}/{submission.lab}.ipynb"
     if submission.problem:
@@ -139,7 +473,7 @@ def parse(submission):
 
 
 def _in_folder(path, lab, made):
-    """Submissions in a class's folder, unsorted, one for each thing that could be one."""
+    """The submissions in a class's folder, unsorted, one for each entry that could be one."""
     found = []
     for entry in os.scandir(path):
         base, suffix = os.path.splitext(entry.name)
@@ -156,7 +490,7 @@ def _in_folder(path, lab, made):
 
 
 def _in_archive(archive, path, lab, made):
-    """Submissions in a class's zip, or the one of a student's zip."""
+    """The submissions in a class's zip, or the one in a student's zip."""
     wanted = f"{lab}.ipynb"
     members = {}
     for member in archive.infolist():
@@ -165,7 +499,7 @@ def _in_archive(archive, path, lab, made):
             members.setdefault(parts, []).append(member)
     if (wanted,) in members:
         return [made(path.stem, lab, lambda: member_of(archive, members[wanted,], path))]
-    # Zipping a folder, rather than what is in it, puts one more folder around all students.
+    # Zipping a folder, rather than its contents, adds one folder around all students.
     around = {parts[0] for parts in members}
     if len(around) == 1 and any(len(p) == 3 and p[2] == wanted for p in members):
         members = {parts[1:]: found for parts, found in members.items() if len(parts) > 1}
@@ -194,7 +528,7 @@ def _in_archive(archive, path, lab, made):
 
 
 def _made(spool, name, lab, read):
-    """The Submission of the student `name`, whose bytes `read()` returns or says why not."""
+    """The Submission of the student `name`; `read` returns its bytes, or raises why it cannot."""
     try:
         student = student_name(name)
     except InputError as error:
@@ -210,16 +544,16 @@ def _made(spool, name, lab, read):
 
 
 def _printable_name(name):
-    """A refused name as it is listed: short enough for a file, and nobody else's."""
+    """A refused name, made printable, short enough for a file, and unlike other students' names."""
     shown = "".join("\ufffd" if _unprintable(c) or c in "/\\" else c for c in name).strip(" .")
     if "\ufffd" not in shown or len(shown) > NAME_LIMIT // 2:
-        # Cut off where another student's name ends, it would be taken for that student.
+        # Without the ellipsis, the cut name might be that of another student.
         shown = f"{shown[: NAME_LIMIT // 2].strip(' .')}…"
     return "(no name)" if shown == "…" else shown
 
 
 def _only(same):
-    """The submission of a student, or one with a problem where there are several."""
+    """The submission of a student, or one with a problem if there are several."""
     if len(same) == 1:
         return same[0]
     student, lab = same[0].student, same[0].lab
@@ -245,7 +579,7 @@ def _from_folder(folder, lab):
         raise Ungradable(f"the folder {linked}")
     within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        # Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer forever.
         handle = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
     except FileNotFoundError:
         return _absent(lab, os.listdir(within))
@@ -261,7 +595,7 @@ def _from_folder(folder, lab):
 
 
 def _from_zip(path, lab):
-    """The notebook in a student's zip, at its top or in any folder of it."""
+    """The notebook in a student's zip, at its top level or in any folder."""
     if os.path.islink(path):
         raise Ungradable("the zip is a symbolic link, which is not followed; hand in the file")
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -281,7 +615,7 @@ def _from_zip(path, lab):
 
 
 def _check_file(handle, what, remedy):
-    """Raise Ungradable unless the open file is a plain one, under one name alone.
+    """Raise Ungradable unless the open file is a regular file with only one name.
 
     A hard link may be another student's file, or one that only the grader may read.
     """

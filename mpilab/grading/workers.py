@@ -1,30 +1,80 @@
-"""Sandboxes in which parts of the work on a class are done, so many at a time.
+"""Run sandboxed jobs of a class, several at a time.
 
-A part is what runs in one sandbox: a student's notebook, or the trial of one answer. No part waits
-for another of the same student: while the cluster of a notebook comes up, or a deadlock has yet to
-be certain, the referee is at work on other answers.
+A job is what runs in one sandbox: a student's notebook, or the trial of one answer. Jobs of the
+same student do not wait for each other: while a notebook's cluster starts, or a deadlock is not yet
+certain, the referee judges other answers.
 """
 
+import fnmatch
+import json
 import os
 import queue
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from mpilab.grading.sandbox import open_sandbox
+from mpilab.grading.sandbox import open_sandbox, python_paths
+from mpilab.kernels import openmpi
+from mpilab.util import faults, kit
+from mpilab.util.text import plain
+
+# Run our own code in the sandbox on a job, and collect the files it leaves.
+
+# Where mpilab.util.faults logs inside, below HOME, which is the work directory.
+LOGS = f".local/state/mpilab/logs/*{faults.SUFFIX}"
+# An answer may write there as well, so only a few logs are kept, and only their beginnings.
+MOST_LOGS, MOST_CHARACTERS = 3, 20_000
+
+
+def send(sandbox, command, job, *, readable, files=(), **options):
+    """Run `command` with this Python and `job` in job.json; returns its Outcome.
+
+    `readable` names what it may read besides Python itself; `files` and `options` are those of
+    `Sandbox.run`.
+    """
+    return sandbox.run(
+        [sys.executable, *command],
+        files={"job.json": json.dumps(job).encode(), **dict(files)},
+        readable=[*map(str, readable), *python_paths(), *kit.user_site()],
+        # If the kit is one of this Python's packages, hide all of it that `readable` does not name.
+        hidden=[str(kit.ROOT), str(kit.PACKAGES / "mpilab")],
+        **options,
+    )
+
+
+def send_inside(sandbox, verb, job, *, ranks, **options):
+    """Run `verb` of mpilab.grading.inside, with Open MPI set up for `ranks` ranks.
+
+    Unexpected errors of mpilab in the sandbox are logged outside.
+    """
+    environment = {
+        **kit.environment(),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMPI_MCA_btl_tcp_if_include": "lo",
+        faults.TOLD: "1",
+        **openmpi.settings(ranks),
+    }
+    command = ["-m", "mpilab.grading.inside", verb]
+    options["collect"] = [*options.get("collect", ()), LOGS]
+    outcome = send(sandbox, command, job, environment=environment, **options)
+    logs = sorted(name for name in outcome.files if fnmatch.fnmatch(name, LOGS))
+    for name in logs[:MOST_LOGS]:
+        text = outcome.files[name].decode(errors="replace")[:MOST_CHARACTERS]
+        faults.keep(plain(text), f"{verb} in the sandbox")
+    return outcome
 
 
 class Pool(ThreadPoolExecutor):
-    """Threads of which none begins anything new once the block that they work for has failed."""
+    """A thread pool that starts nothing new once its `with` block has failed."""
 
     def __exit__(self, kind, *_):
         self.shutdown(cancel_futures=kind is not None)
 
 
 class Workers:
-    """`jobs` sandboxes (of one more than there are cores, by default: a part is idle now and then),
-    in slots from `first_slot` on, as mpilab.grading.sandbox.open_sandbox opens them.
+    """`jobs` sandboxes from mpilab.grading.sandbox.open_sandbox, in slots from `first_slot` up.
 
-    Within `with`, parts are begun in the order of being submitted. Raises SetupError where there is
-    no sandbox.
+    By default, there is one more than there are cores, because jobs are sometimes idle. Within
+    `with`, jobs start in the order of submission. Raises SetupError if there is no sandbox.
     """
 
     def __init__(self, jobs=None, *, first_slot=0, unsafe=False):
@@ -32,6 +82,7 @@ class Workers:
         self._free = queue.SimpleQueue()
         slots = range(first_slot, first_slot + self.jobs)
         sandboxes = [open_sandbox(unsafe=unsafe, slot=slot) for slot in slots]
+        self._sandboxes, self.called_off = sandboxes, False
         for sandbox in sandboxes:
             self._free.put(sandbox)
         self.description = "; ".join(dict.fromkeys(one.description for one in sandboxes))
@@ -40,11 +91,16 @@ class Workers:
     def __enter__(self):
         return self
 
-    def __exit__(self, *exception):
-        self._pool.__exit__(*exception)
+    def __exit__(self, kind, *exception):
+        # After an interrupt, do not wait until the running jobs reach their limits.
+        if kind is not None and not issubclass(kind, Exception):
+            self.called_off = True
+            for sandbox in self._sandboxes:
+                sandbox.call_off()
+        self._pool.__exit__(kind, *exception)
 
     def submit(self, function, *arguments):
-        """The Future of function(sandbox, *arguments)."""
+        """Submit function(sandbox, *arguments) as a job; returns its Future."""
         return self._pool.submit(self._in_a_sandbox, function, *arguments)
 
     def _in_a_sandbox(self, function, *arguments):

@@ -1,22 +1,276 @@
-"""Which algorithm the models choose, and what that costs where they are wrong."""
+"""Fit models to a sweep, choose algorithms with them, and compute the regret of wrong choices."""
 
+from dataclasses import dataclass
 from functools import partial
+from math import nan, sqrt
 
 import numpy as np
 
+from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
-from mpilab.models.costs import FORMULAS, cost
-from mpilab.models.fitting import FIELDS, fit_per_algorithm
-from mpilab.models.points import (
-    SHAPE,
-    VARIANT,
-    check_fields,
-    medians,
-    the_collective,
-    variants_of,
-)
+from mpilab.models.costs import FORMULAS, OPENMPI_FORMULAS, coefficients, cost
+from mpilab.models.hockney import Hockney, huber
 
-# chosen, best: algorithms as `label` names them; seconds are measured medians.
+# The points of a sweep table that models are fitted to: medians over repetitions.
+
+# Rows that agree in these fields are repetitions of one measurement.
+VARIANT = ("library", "algorithm", "segment", "fanout", "radix")
+SHAPE = ("ranks", "bytes")
+
+
+def check_fields(table, fields):
+    """Raise InputError for a table that is empty or lacks one of `fields`."""
+    missing = set(fields) - set(getattr(getattr(table, "dtype", None), "names", None) or ())
+    if missing:
+        raise InputError(
+            f"the sweep table has no field {', '.join(sorted(missing))}; "
+            "give a structured array as mpilab.measure.sweep_table.read returns it."
+        )
+    if len(table) == 0:
+        raise InputError("the sweep table is empty; run the sweep first.")
+
+
+def medians(table, keys, measure="span_s"):
+    """{values of the fields `keys`: median of `measure`}, in the order of first appearance."""
+    grouped = {}
+    for key, value in zip(table[list(keys)].tolist(), table[measure].tolist(), strict=True):
+        grouped.setdefault(key, []).append(value)
+    return {key: float(np.median(values)) for key, values in grouped.items()}
+
+
+def variants_of(table):
+    """The distinct values of the fields VARIANT, in the order of first appearance."""
+    return list(dict.fromkeys(table[list(VARIANT)].tolist()))
+
+
+def rows_of(table, variant):
+    """The rows of one variant, given by its values of the fields VARIANT."""
+    return table[np.all([table[f] == v for f, v in zip(VARIANT, variant, strict=True)], axis=0)]
+
+
+def the_collective(table, collective=None):
+    """The rows of one collective, and its name; InputError if it is ambiguous or absent."""
+    check_fields(table, ("collective",))
+    names = list(dict.fromkeys(table["collective"].tolist()))
+    if collective is None and len(names) > 1:
+        raise InputError(
+            f"the sweep table has {len(names)} collectives ({', '.join(names)}); "
+            f"say which one, e.g. collective={names[0]!r}."
+        )
+    collective = collective or names[0]
+    if collective not in names:
+        raise InputError(
+            f"collective={collective!r} is not in the sweep table, which has {', '.join(names)}."
+        )
+    return table[table["collective"] == collective], collective
+
+
+# γ(P): the cost of serving several receivers at the same time, in units of serving one.
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """γ as a function of the number of ranks; a call gives γ(P).
+
+    A rank that starts P-1 sends of a segment and waits for all of them takes γ(P) times as long as
+    with one receiver: between 1, if the sends do not slow each other down, and P-1, if they go one
+    by one. γ(P) is measured as the ratio of linear, nonblocking broadcasts of one segment on P and
+    on 2 ranks, and is assumed not to depend on the segment.
+
+    measured   pairs (P, γ(P)).
+    slope      γ(P) ≈ 1 + slope (P - 2) for other P: the paper finds γ to be nearly linear.
+
+    Source: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI broadcast
+    algorithms for multi-core clusters", Journal of Parallel and Distributed Computing 165, 2022.
+    Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing
+    10(2), 2007, has the same broadcasts without γ: there, receivers are served one by one.
+    """
+
+    measured: tuple[tuple[int, float], ...]
+    slope: float
+
+    def __call__(self, ranks):
+        """γ(P) for `ranks` ranks, of which all but one receive; 0 if there is no receiver."""
+        if ranks < 2:
+            return 0.0
+        return dict(self.measured).get(int(ranks), max(1.0, 1 + self.slope * (ranks - 2)))
+
+
+def one_by_one(ranks):
+    """γ(P) = P - 1: receivers are served one after the other, as in the single-port model."""
+    return float(max(ranks - 1, 0))
+
+
+def fit_gamma(table, segment_bytes=None, measure="span_s"):
+    """The Gamma of a sweep: medians of linear broadcasts on P ranks, relative to those on 2 ranks.
+
+    table           rows of a sweep; those of algorithm "linear" or "basic_linear" are used.
+    segment_bytes   the message size; None: all sizes measured on 2 ranks and on more, with the
+                    median of their ratios.
+    measure         field of the table.
+
+    Raises InputError for a table without these rows for 2 ranks, or for 2 ranks only.
+    """
+    check_fields(table, ("collective", "algorithm", "ranks", "bytes", measure))
+    rows = table[
+        (table["collective"] == "bcast") & np.isin(table["algorithm"], ("linear", "basic_linear"))
+    ]
+    if segment_bytes is not None:
+        rows = rows[rows["bytes"] == segment_bytes]
+    points = medians(rows, ("bytes", "ranks"), measure)
+    alone = {size: seconds for (size, ranks), seconds in points.items() if ranks == 2}
+    ratios = {}
+    for (size, ranks), seconds in points.items():
+        if ranks > 2 and size in alone:
+            ratios.setdefault(ranks, []).append(seconds / alone[size])
+    if not ratios:
+        of = "" if segment_bytes is None else f" of {segment_bytes} bytes"
+        raise InputError(
+            f"fit_gamma: no linear broadcasts{of} on 2 ranks and on more; the table has "
+            f"{len(rows)} rows of them. Sweep bcast 'linear' over ranks 2, 3, 4 … at one size."
+        )
+    measured = {ranks: max(1.0, float(np.median(values))) for ranks, values in ratios.items()}
+    receivers = np.array([ranks - 2 for ranks in measured], float)
+    excess = np.array(list(measured.values())) - 1
+    slope = float((receivers * excess).sum() / (receivers**2).sum())
+    return Gamma(tuple(sorted({2: 1.0, **measured}.items())), slope)
+
+
+# α and β of each algorithm, fitted to runs of that algorithm.
+
+FIELDS = ("collective", *VARIANT, *SHAPE)
+
+
+def fit_per_algorithm(table, *, collective=None, measure="span_s", gamma=None):
+    """{(library, algorithm): Hockney}: α and β of each algorithm of a sweep.
+
+    table        rows of a sweep (mpilab.measure.sweep_table).
+    collective   which one, if the table has several.
+    measure      field of the table: "span_s", "mean_s", "max_s" or "min_s".
+    gamma        γ for the coefficients: see mpilab.models.costs.
+
+    The cost of an algorithm is a(P, m, segment) α + b(P, m, segment) β with known a and b, so α and
+    β follow from one linear regression over all its points, of every P, size and tunable. A point
+    is the median of its repetitions; errors are relative to it, so that six decades of sizes count
+    equally; and the regression is Huber's (mpilab.models.hockney), so that a few outliers have
+    little influence. Neither α nor β is ever negative. The computation of a reduction is part of
+    its β.
+
+    Source: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI broadcast
+    algorithms for multi-core clusters", JPDC 165, 2022, for the idea: α and β have a different
+    meaning in each algorithm, and belong to it. We differ from the paper:
+
+    - it times the broadcast together with a linear gather after it, on the root's clock, to see the
+      end of the broadcast without synchronized clocks, and fits the sum of both costs; we time the
+      collective alone, from the first rank's entry to the last one's exit, on one clock;
+    - we fit all numbers of ranks in the table together;
+    - our errors are relative to the measured time, not absolute;
+    - the paper covers broadcasts, with Open MPI's trees; our formulas cover seven collectives, and
+      follow our kernels where they differ.
+
+    A point that takes many times as long as predicted is off by 100 % and no more: if times fall
+    into two groups, the fit follows the faster one. So fit numbers of ranks that share cores
+    separately from those that do not.
+
+    Algorithms without a formula are left out (Open MPI's "default", a student's own). Raises
+    InputError for a table without an algorithm that has one, and for an algorithm whose points do
+    not determine α and β, for example because all have one size.
+    """
+    check_fields(table, (*FIELDS, measure))
+    rows, collective = the_collective(table, collective)
+    points = {}
+    for (library, algorithm, *rest), seconds in medians(rows, (*VARIANT, *SHAPE), measure).items():
+        if has_formula(collective, library, algorithm):
+            points.setdefault((library, algorithm), []).append((*rest, seconds))
+    if not points:
+        names = ", ".join(sorted(set(rows["algorithm"].tolist())))
+        raise InputError(
+            f"the sweep of {collective} has no algorithm with a cost formula, only {names}; "
+            f"sweep one of {', '.join(FORMULAS[collective])}."
+        )
+    return {
+        (library, algorithm): _fit(collective, library, algorithm, rows, gamma)
+        for (library, algorithm), rows in points.items()
+    }
+
+
+def has_formula(collective, library, algorithm):
+    """Is there a cost formula for this algorithm of "ours" or "openmpi"?"""
+    formulas = {"ours": FORMULAS, "openmpi": OPENMPI_FORMULAS}.get(library, {})
+    return algorithm in formulas.get(collective, {})
+
+
+def _fit(collective, library, algorithm, points, gamma):
+    design, seconds = [], []
+    for segment, fanout, radix, ranks, size, time in points:
+        a, b = coefficients(collective, algorithm, ranks, size, segment=segment, fanout=fanout,
+                            radix=radix, gamma=gamma, library=library)  # fmt: skip
+        if not (np.isfinite(time) and time > 0):
+            raise InputError(
+                f"{library} {algorithm}, {ranks} ranks, {size} bytes: median time {time} s; "
+                "every time must be a positive number of seconds."
+            )
+        if a > 0:  # a single rank has no cost
+            design.append((a / time, b / time))
+            seconds.append(time)
+    design = np.array(design, float).reshape(-1, 2)
+    has_bytes = bool(len(design)) and design[:, 1].any()
+    # Scale the columns before computing the matrix rank: β is about 1e-4 of α.
+    scaled = design / np.maximum(design.max(axis=0, initial=0), 1e-300)
+    if len(design) == 0 or np.linalg.matrix_rank(scaled, tol=1e-6) < 1 + has_bytes:
+        raise InputError(
+            f"{library} {algorithm}: {len(design)} points that leave α and β open; "
+            "sweep at least 2 sizes, small and large, on 2 ranks or more."
+        )
+    (alpha, beta), (alpha_error, beta_error) = huber(design, np.ones(len(design)))
+    return Hockney(
+        float(alpha),
+        float(beta),
+        float(alpha_error),
+        float(beta_error) if has_bytes else nan,
+    )
+
+
+def crossover(algorithm, ranks, alpha, beta):
+    """Message size in bytes from which `algorithm` beats the binomial tree (α-β model).
+
+    With L = ⌈log2 P⌉, the tree takes L (α + mβ). For a power of two P, the others take the
+    following time, and as long as the tree at m:
+
+        scatter_allgather        2 L α + 2 (P-1)/P mβ             m = L / (L - 2 (P-1)/P) · α/β
+        scatter_allgather_ring   (L + P - 1) α + 2 (P-1)/P mβ     m = (P-1) / (L - 2 (P-1)/P) · α/β
+        pipeline                 (√((P-2) α) + √(mβ))²            with the best segments
+
+    The last gives a quadratic equation in x = √(m β/α): (L-1) x² - 2 √(P-2) x + L - (P-2) = 0. Its
+    larger root counts: below the smaller one, no message is long enough for two segments.
+
+    ranks         a power of two, 4 or more
+    alpha, beta   seconds per message, and per byte
+
+    Source: Thakur, Rabenseifner, Gropp (2005), section 4.3; for the pipeline's segments,
+    Pjesivac-Grbovic et al. (2007), section 3.
+
+    Raises InputError for another algorithm, and for invalid numbers.
+    """
+    if ranks < 4 or ranks & (ranks - 1):
+        raise InputError(f"ranks={ranks}: give a power of two, 4 or more")
+    if not (alpha > 0 and beta > 0):
+        raise InputError(f"alpha={alpha}, beta={beta}: have to be above 0")
+    steps, twice = ceil_log2(ranks), 2 * (ranks - 1) / ranks
+    if algorithm == "scatter_allgather":
+        factor = steps / (steps - twice)
+    elif algorithm == "scatter_allgather_ring":
+        factor = (ranks - 1) / (steps - twice)
+    elif algorithm == "pipeline":
+        hops = ranks - 2
+        factor = ((sqrt(hops) + sqrt(hops - (steps - 1) * (steps - hops))) / (steps - 1)) ** 2
+    else:
+        raise InputError(f"algorithm {algorithm!r}: take scatter_allgather, "
+                         "scatter_allgather_ring or pipeline")  # fmt: skip
+    return factor * alpha / beta
+
+
+# chosen, best: algorithms as `_label` names them; seconds are measured medians.
 REGRET_ROW = np.dtype(
     [
         ("collective", "U16"),
@@ -32,14 +286,14 @@ REGRET_ROW = np.dtype(
 
 
 def choose(collective, ranks, bytes, models, *, segment=0, fanout=0, radix=0, gamma=None):
-    """The algorithm that costs least by `models`.
+    """The algorithm with the lowest cost by `models`.
 
-    models   a Hockney (or LogGP) for all our algorithms of the collective alike, or a mapping to
-             one each: of names of our algorithms, or of pairs (library, algorithm) as
-             `fit_per_algorithm` returns them. Of a mapping, the best key is returned.
+    models   one Hockney (or LogGP) for all our algorithms of the collective, or a mapping to one
+             for each: from names of our algorithms, or from pairs (library, algorithm) as
+             `fit_per_algorithm` returns them. For a mapping, the best key is returned.
 
-    Equal costs go to the one that comes first. Raises InputError for an empty mapping, and for
-    algorithms without a cost formula.
+    On a tie, the first one wins. Raises InputError for an empty mapping, and for algorithms without
+    a cost formula.
     """
     if hasattr(models, "alpha"):
         if collective not in FORMULAS:
@@ -62,17 +316,17 @@ def choose(collective, ranks, bytes, models, *, segment=0, fanout=0, radix=0, ga
 
 
 def regret(table, models, *, collective=None, measure="span_s", gamma=None):
-    """What following the models costs, at every (ranks, bytes) of a sweep: a table of REGRET_ROW.
+    """The cost of following the models at every (ranks, bytes) of a sweep: a table of REGRET_ROW.
 
-    At each point the candidates are what the table has measured there, with their tunables; the
-    models choose the one whose predicted cost is least; `best` is the one whose median is least.
-    regret = chosen_s / best_s - 1: 0 where they agree, 0.5 where the choice takes half as long
-    again.
+    At each point, the candidates are the algorithms that were measured there, with their tunables;
+    the models choose the one with the lowest predicted cost; `best` is the one with the lowest
+    median. regret = chosen_s / best_s - 1: 0 if they agree, 0.5 if the choice takes 50 % longer.
 
-    models   a mapping of (library, algorithm) to Hockney; or one Hockney for all of ours. What has
-             no model can't be chosen, but can be best. A point where nothing has is left out.
+    models   a mapping of (library, algorithm) to Hockney; or one Hockney for all of ours. An
+             algorithm without a model cannot be chosen, but can be best. Points where none has a
+             model are left out.
 
-    Raises InputError where that leaves no point at all.
+    Raises InputError if no point is left.
     """
     check_fields(table, (*FIELDS, measure))
     rows, collective = the_collective(table, collective)
@@ -108,15 +362,15 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
 
 def regret_left_out(table, *, leave="bytes", folds=None, fit=fit_per_algorithm, collective=None,
                     measure="span_s", gamma=None):  # fmt: skip
-    """`regret` at points that the models have not seen: cross-validation.
+    """`regret` at points that the models were not fitted to: cross-validation.
 
     leave    what is left out: "bytes" (message sizes) or "ranks".
-    folds    into how many parts the sizes (or numbers of ranks) are dealt out like cards; None:
-             as many as there are, so that one is left out at a time.
+    folds    number of parts among which the sizes (or numbers of ranks) are dealt out in turn;
+             None: as many as there are sizes, so that one is left out at a time.
     fit      a function of (table, collective=, measure=, gamma=) that returns models.
 
     Each part is judged by models that are fitted to all other parts. Raises InputError for fewer
-    than two parts, and where the rest can't be fitted.
+    than two parts, and if the rest cannot be fitted.
     """
     if leave not in ("bytes", "ranks"):
         raise InputError(f"leave={leave!r}; take 'bytes' or 'ranks'.")
@@ -144,8 +398,10 @@ def _model_of(models, collective, library, algorithm):
 
 
 def _label(variant, variants):
-    """'ring'; with its library and tunables where the table has others: 'ring (openmpi)',
-    'pipeline (segment 8192)'."""
+    """Label of a variant: 'ring', with its library and tunables if the table has others.
+
+    For example 'ring (openmpi)' or 'pipeline (segment 8192)'.
+    """
     library, algorithm, *tunables = variant
     words = []
     if len({one for one, *_ in variants}) > 1:

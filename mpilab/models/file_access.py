@@ -1,12 +1,12 @@
-"""What requests to a file should cost: on one disk, and on a parallel file system.
+"""Cost models of file requests: on one disk, and on a parallel file system.
 
-A page cache makes reading nearly free on a laptop, whatever the requests are like: these models say
-what the same requests would take where the data have to come from somewhere. Both charge α for a
-request and β for a byte, as Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO"
-(Frontiers '99) argue when they trade many small requests for few large ones.
+On a laptop, a page cache makes reading nearly free, whatever the requests: these models estimate
+what the same requests take if the data must come from storage. Both charge α per request and β per
+byte, as Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO" (Frontiers '99) do to
+compare many small requests with few large ones.
 
-Requests are arrays of the same length: `ranks` (who asks), `offsets` and `sizes` (bytes of the
-file). A rank has one request under way at a time, in the order of the arrays.
+Requests are arrays of the same length: `ranks` (which make them), `offsets` and `sizes` (bytes of
+the file). A rank has one request in flight at a time, in the order of the arrays.
 """
 
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from mpilab.errors import InputError
 
 @dataclass(frozen=True)
 class Disk:
-    """One disk with one head: requests of all ranks are served one after the other.
+    """One disk with one head: it serves the requests of all ranks one after the other.
 
-    alpha       seconds to get to the place of a request: seek and half a turn.
-    beta        seconds a byte.
-    alpha_next  seconds for a request that begins where the one before it ended: the head is there.
+    alpha       seconds to get to the place of a request: seek and half a rotation.
+    beta        seconds per byte.
+    alpha_next  seconds for a request that begins where the previous one ended: the head is there.
 
     Source: Ruemmler and Wilkes, "An introduction to disk drive modeling" (IEEE Computer 27(3),
-    1994), whose model has seek times by distance, and a cache; here, they are the same for all
-    distances, and there is none.
+    1994), whose model has a cache and seek times that depend on the distance; ours has no cache,
+    and one seek time for all distances.
     """
 
     alpha: float
@@ -34,8 +34,11 @@ class Disk:
     alpha_next: float = 0.0
 
     def time(self, ranks, offsets, sizes):
-        """Seconds for all requests. They come in turns: the first of each rank, by rank, then the
-        second of each, as from ranks that wait for one after the other."""
+        """Seconds for all requests.
+
+        They are served in turns: the first of each rank, by rank, then the second of each, and so
+        on, as if each rank waited for one request before the next.
+        """
         ranks, offsets, sizes = _checked(ranks, offsets, sizes)
         order = np.lexsort((ranks, _turns(ranks)))
         begins, ends = offsets[order], (offsets + sizes)[order]
@@ -47,12 +50,12 @@ class Disk:
 
 @dataclass(frozen=True)
 class ParallelFileSystem:
-    """Servers among which a file is dealt out in stripes; each serves one request at a time.
+    """A file in stripes on several servers; each server handles one request at a time.
 
     alpha    seconds that a rank waits for a request, whatever its size: network and software. Ranks
              wait at the same time.
-    beta     seconds a byte, of one server.
-    servers  that the file is on.
+    beta     seconds per byte, of one server.
+    servers  number of servers with the file.
     stripe   bytes; byte b is on server (b div stripe) mod servers.
     alpha_server   seconds that a server is busy with its part of a request, whatever its size.
     """
@@ -69,8 +72,11 @@ class ParallelFileSystem:
                 raise InputError(f"{name}={getattr(self, name)}: has to be 1 or more")
 
     def time(self, ranks, offsets, sizes):
-        """Seconds for all requests: no schedule takes less than the busiest server is busy, nor
-        less than a rank's requests take one after the other; the larger of both."""
+        """Seconds for all requests: the larger of two lower bounds for any schedule.
+
+        These are the time that the busiest server is busy, and the longest time that one rank's
+        requests take one after the other.
+        """
         ranks, offsets, sizes = _checked(ranks, offsets, sizes)
         if not len(ranks):
             return 0.0
@@ -80,25 +86,25 @@ class ParallelFileSystem:
         return float(max(busy.sum(axis=0).max(), chains.max()))
 
     def on_servers(self, offsets, sizes):
-        """Bytes that each server has of each request: int64 [requests, servers]."""
+        """Bytes of each request on each server: int64 [requests, servers]."""
         offsets, sizes = np.asarray(offsets, np.int64), np.asarray(sizes, np.int64)
         return self._before(offsets + sizes) - self._before(offsets)
 
     def _before(self, ends):
-        """Bytes of each server before a byte of the file: int64 [len(ends), servers]."""
+        """Bytes on each server before each of these file offsets: int64 [len(ends), servers]."""
         turn = self.stripe * self.servers
         whole, rest = np.divmod(ends[:, None], turn)
         begins = self.stripe * np.arange(self.servers)
         return whole * self.stripe + np.clip(rest - begins, 0, self.stripe)
 
 
-# Examples, of the order of magnitude that such hardware has; not of any one that was measured.
+# Examples with typical orders of magnitude, not measured on any particular hardware.
 STORAGE = {
-    # 8 ms for seek and half a turn, 150 MB/s: a hard disk of 7200 turns a minute.
+    # A 7200 rpm hard disk: 8 ms for seek and half a rotation, 150 MB/s.
     "hard disk": Disk(alpha=8e-3, beta=1 / 150e6, alpha_next=5e-5),
-    # A solid-state disk has many flash chips behind as many channels: 8 with 400 MB/s.
+    # A solid-state disk with flash chips on parallel channels: 8 of 400 MB/s each.
     "solid-state disk": ParallelFileSystem(alpha=8e-5, beta=1 / 400e6, servers=8, stripe=1 << 16),
-    # Four storage targets with 1 MiB stripes and 500 MB/s each, as a user of Lustre may ask for.
+    # Four storage targets of 500 MB/s each and 1 MiB stripes, as a Lustre user may request.
     "parallel file system": ParallelFileSystem(
         alpha=5e-4, beta=1 / 500e6, servers=4, stripe=1 << 20, alpha_server=1e-4
     ),
@@ -108,10 +114,10 @@ STORAGE = {
 def modelled(requests, storage):
     """Seconds that requests take on a storage: one of STORAGE by name, or a model of your own.
 
-    requests   with fields rank, offset and bytes, as those of mpilab.recording.Recording and of
-               mpilab.fileaccess.FileAccess.
+    requests   with fields rank, offset and bytes, as those of mpilab.trace.recording.Recording and
+               of mpilab.trace.file_access.FileAccess.
 
-    Raises InputError for an unknown name, and for requests whose offset nobody knows.
+    Raises InputError for an unknown name, and for requests with unknown offsets.
     """
     if isinstance(storage, str):
         if storage not in STORAGE:
@@ -137,7 +143,7 @@ def _checked(ranks, offsets, sizes):
 
 
 def _turns(ranks):
-    """Which request of its rank each one is, from 0."""
+    """The index of each request among those of its rank, from 0."""
     turns = np.zeros(len(ranks), np.int64)
     for rank in np.unique(ranks):
         (mine,) = np.nonzero(ranks == rank)

@@ -1,18 +1,18 @@
-"""LogP and LogGP: what a message costs, split into what the processors and what the network do.
+"""LogP and LogGP: the cost of a message, split between the processors and the network.
 
-    sender    |-- o --|                                  L  latency: the way through the network
-    network           |------ L ------|                  o  overhead: a processor is busy with it
-    receiver                          |-- o --|          g  gap: least time between two messages
-                                                         G  gap for each byte of a long message
+    sender    |-- o --|                                  L  latency: time in the network
+    network           |------ L ------|                  o  overhead: time a processor is busy
+    receiver                          |-- o --|          g  gap: minimum time between messages
+                                                         G  gap per byte of a long message
 
 Sources: Culler, Karp, Patterson, Sahay, Schauser, Santos, Subramonian, von Eicken, "LogP: Towards a
 Realistic Model of Parallel Computation", PPoPP 1993; Alexandrov, Ionescu, Schauser, Scheiman,
 "LogGP: Incorporating Long Messages into the LogP Model", SPAA 1995.
 
-How the parameters are measured follows Kielmann, Bal, Verstoep, "Fast Measurement of LogP
-Parameters for Message Passing Platforms", IPDPS 2000 workshops (o of sender and receiver apart),
-and Hoefler, Lichei, Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection
-Networks", IPDPS 2007 (gaps from trains of messages with one answer).
+The measurements follow Kielmann, Bal, Verstoep, "Fast Measurement of LogP Parameters for Message
+Passing Platforms", IPDPS 2000 workshops (separate o of sender and receiver), and Hoefler, Lichei,
+Rehm, "Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks", IPDPS 2007
+(gaps from trains of messages with one reply).
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,14 @@ from math import hypot, nan
 import numpy as np
 
 from mpilab.errors import InputError
-from mpilab.models.digits import with_error
-from mpilab.models.hockney import check_points, fit_hockney
+from mpilab.models.hockney import check_points, fit_hockney, with_error
 
 
 @dataclass(frozen=True)
 class LogP:
-    """L, o, g in seconds, and the bytes of the one message size that LogP knows.
+    """L, o, g in seconds, and the bytes of the single message size in LogP.
 
-    Each parameter has a standard error (nan where unknown).
+    Each parameter has a standard error (nan if unknown).
     """
 
     L: float
@@ -56,7 +55,7 @@ class LogP:
 
 @dataclass(frozen=True)
 class LogGP:
-    """L, o, g in seconds, G in seconds a byte, each with its standard error (nan where unknown)."""
+    """L, o, g in seconds, G in seconds per byte, each with its standard error (nan if unknown)."""
 
     L: float
     o: float
@@ -68,8 +67,9 @@ class LogGP:
     G_error: float = nan
 
     def time(self, byte_count):
-        """Seconds for one message of `byte_count` bytes (a number or an array):
-        o + (n - 1) G + L + o. A message of no bytes takes as long as one of one byte.
+        """Seconds for one message of `byte_count` bytes (a number or an array).
+
+        They are o + (n - 1) G + L + o; a message of no bytes takes as long as one of one byte.
         """
         seconds = 2 * self.o + self.L + np.maximum(np.asarray(byte_count) - 1, 0) * self.G
         return seconds if seconds.ndim else float(seconds)
@@ -100,21 +100,21 @@ def fit_loggp(one_way, send_overhead, receive_overhead, gap):
     """The LogGP of four measurements, each a pair (bytes, seconds) of arrays.
 
     one_way            half of a ping-pong's round trip.
-    send_overhead      how long a call of MPI_Isend takes.
-    receive_overhead   how long MPI_Recv takes for a message that has come already.
+    send_overhead      time of a call of MPI_Isend.
+    receive_overhead   time of MPI_Recv for a message that has already arrived.
     gap                time between messages that are sent back to back, as many as the network
-                       takes (a flood).
+                   accepts (a flood).
 
     o = (o of the sender + o of the receiver) / 2, medians at the smallest size: LogGP has one o,
-    which doesn't grow with the message. g is what the line through the gaps says for one byte,
-    G is the slope of the line through one_way, and L is what is left of it for one byte:
-    L = T(1) - 2o. Lines are those of `fit_hockney`; standard errors are the lines' and those of
-    the medians, added as independent ones.
+    which does not grow with the message. g is the value at one byte of the line through the gaps, G
+    is the slope of the line through one_way, and L is what remains of that line at one byte: L =
+    T(1) - 2o. Lines are those of `fit_hockney`; standard errors are those of the lines and of the
+    medians, combined as independent errors.
 
-    L can come out below 0: in shared memory a receiver begins to copy before the sender is done,
-    and what overlaps is counted in both overheads. `time` is the ping-pong's all the same.
+    L can be negative: in shared memory, a receiver begins to copy before the sender is done, and
+    the overlap counts in both overheads. `time` still equals that of the ping-pong.
 
-    Raises InputError for measurements without points, or that no line can be put through.
+    Raises InputError for measurements without points, or that no line can be fitted to.
     """
     line = fit_hockney(*one_way)
     gaps = fit_hockney(*gap)
@@ -134,8 +134,8 @@ def fit_loggp(one_way, send_overhead, receive_overhead, gap):
 def fit_logp(one_way, send_overhead, receive_overhead, gap, packet=None):
     """The LogP of the four measurements that `fit_loggp` takes.
 
-    packet   bytes of LogP's message; one of the sizes of `one_way` and `gap`. None: the one with
-             which `time` comes nearest to `one_way`, by the squared logarithms of the ratios.
+    packet   bytes of LogP's message; a size in both `one_way` and `gap`. None: the one for which
+             `time` is closest to `one_way`, by the squared logarithms of the ratios.
 
     L and g are medians at that size, o as in `fit_loggp`. Raises InputError for a packet that was
     not measured.
@@ -179,7 +179,7 @@ def _misfit(fit, sizes, seconds):
 
 
 def _overhead(send, receive):
-    """o and its standard error: the mean of sender's and receiver's at their smallest sizes."""
+    """o and its standard error: the mean of sender's and receiver's o at their smallest sizes."""
     (sending, sending_error), (receiving, receiving_error) = (
         _median_at(None, *measured) for measured in (send, receive)
     )
@@ -189,8 +189,8 @@ def _overhead(send, receive):
 def _median_at(size, sizes, seconds):
     """Median of the times at `size` (None: the smallest one), and its standard error.
 
-    That of a median is √(π/2) s / √N for a normal spread s, which is estimated by 1.4826 times the
-    median deviation, so that single late repetitions don't count.
+    The error of a median is √(π/2) s / √N for a normal spread s, which is estimated by 1.4826 times
+    the median deviation, so that single late repetitions do not count.
     """
     sizes, seconds = np.asarray(sizes, float), np.asarray(seconds, float)
     if len(sizes) == 0 or sizes.shape != seconds.shape:

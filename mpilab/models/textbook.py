@@ -1,17 +1,305 @@
-"""The four broadcasts whose costs lab 01 asks for, in the textbook's α-β model.
+"""Predicted times of schedules, and the textbook costs that labs 00, 01 and 04 ask for."""
 
-Messages leave a rank one by one, and a pipeline's m bytes are cut into S equal segments. These are
-the costs of mpilab.models.costs for γ = None, with the number of segments in place of their size.
-
-Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-MPICH", IJHPCA 19(1), 2005, section 4.3; for the pipeline Pjesivac-Grbovic et al., "Performance
-Analysis of MPI Collective Operations", Cluster Computing 10(2), 2007, section 3.
-"""
-
+from collections import defaultdict
 from math import ceil, floor, sqrt
 
-from mpilab.counting import ceil_log2
+import numpy as np
+
+from mpilab.algorithms import allgather
+from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
+from mpilab.models.hockney import fit_hockney
+
+# Seconds for any schedule, round by round: with LogGP within and between nodes, or with Hockney.
+
+
+def predict_placed(schedule, levels, block_bytes, near, far, shared=False):
+    """Seconds that `schedule` takes with blocks of `block_bytes` bytes, on processes at `levels`.
+
+    near, far   the LogGP of a message within a node (its G is G0), and between nodes (G1).
+    shared      the processes of a node share its link: what they send to other nodes in a round
+                (and what they receive from there) goes one after the other, at far.G per byte.
+
+    A round begins when the previous one has ended on every rank; times add up. A process can send
+    and receive at the same time. Several messages of a round in the same direction follow each
+    other: o + (k-1) G, then g + (k'-1) G for each further one, + L + o, each with the parameters of
+    its own distance, L and o with the larger ones. A round lasts as long as its slowest process
+    (or, with `shared`, its slowest node).
+
+    Without `shared`, a node has as many ports as processes: a ring then takes as long in RR order
+    as in SEQ, where at least one process gets everything from another node. Source: LogGP with a G
+    for each kind of channel, as in Álvarez, Díaz, Rico (TAPEMS 2017); `shared` is ours. Raises
+    InputError if the schedule is for another number of processes, or has block sizes of its own.
+    """
+    if schedule.ranks != len(levels.places):
+        raise InputError(
+            f"a schedule for {schedule.ranks} ranks on places for {len(levels.places)}: "
+            "give one place a rank"
+        )
+    if schedule.sizes is not None:
+        raise InputError(
+            f"the schedule of {schedule.algorithm} has blocks of sizes of their own: give one "
+            "whose blocks all have as many bytes"
+        )
+    between = levels.between_nodes()
+    seconds = 0.0
+    for transfers in schedule.rounds:
+        ports, links = defaultdict(list), defaultdict(list)
+        for transfer in transfers:
+            byte_count = len(transfer.blocks) * block_bytes
+            is_far = bool(between[transfer.source, transfer.dest])
+            for way, rank in (("out", transfer.source), ("in", transfer.dest)):
+                message = (byte_count, far if is_far else near)
+                ports[way, rank].append(message)
+                if shared and is_far:
+                    links[way, int(levels.node[rank])].append(message)
+        seconds += max(map(_one_after_the_other, [*ports.values(), *links.values()]), default=0.0)
+    return seconds
+
+
+def _one_after_the_other(messages):
+    """Seconds of [(bytes, LogGP), …] through one port, one after the other."""
+    bytes_s = sum(max(count - 1, 0) * model.G for count, model in messages)
+    gaps_s = sum(model.g for _, model in messages[1:])
+    return bytes_s + gaps_s + max(model.L + 2 * model.o for _, model in messages)
+
+
+def predict(name, ranks, block_bytes, model, cores=None):
+    """Seconds that allgather algorithm `name` takes on `ranks` ranks with blocks of `block_bytes`.
+
+    name         one of mpilab.algorithms.allgather.ALGORITHMS.
+    block_bytes  m, the bytes each rank contributes; a number or an array of them.
+    model        a Hockney.
+    cores        None: every rank has a core of its own.
+
+    The same as `predict_schedule` of that algorithm's schedule.
+    """
+    return predict_schedule(allgather.schedule(name, ranks), block_bytes, model, cores)
+
+
+def predict_schedule(schedule, block_bytes, model, cores=None):
+    """Seconds that `schedule` takes with blocks of `block_bytes` bytes (a number or an array).
+
+    For a schedule that has its own block sizes (`schedule.sizes`), pass None.
+
+    Assumptions, from the weakest to the one that is violated first:
+
+    *Rounds.* A round begins when the previous one has ended on every rank; times add up.
+
+    *Single port, full duplex.* A rank can send one message and receive one message at a time.
+    Within a round, it takes α for each message and β for each byte, and the round lasts as long as
+    the busiest direction of the busiest rank. With one message per rank and round, this is the
+    textbook α + β n; the P-1 messages of nonblocking_all cost (P-1)(α + m β), although all of them
+    start at the same time.
+
+    *A core for each rank.* If `cores` is given and smaller than the number of ranks, a round also
+    takes at least the work of all its messages, Σ (α + β n), divided by the cores: on an
+    oversubscribed machine, the number of messages matters even if they could run in parallel.
+
+    Source of the costs of ring, recursive doubling and Bruck, which this reproduces on powers of
+    two: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+    MPICH", Int. J. High Performance Computing Applications 19(1), 2005, sections 3 and 4.1.
+    """
+    if cores is not None and cores < 1:
+        raise InputError(f"cores={cores}: give 1 or more, or None for a core for each rank.")
+    own_sizes = getattr(schedule, "sizes", None)
+    if (block_bytes is None) != (own_sizes is not None):
+        raise InputError(
+            f"block_bytes={block_bytes} for a schedule of {schedule.algorithm} whose blocks "
+            + (
+                "have sizes of their own; give None."
+                if own_sizes is not None
+                else "have no sizes; give bytes."
+            )
+        )
+    unit = np.asarray(1 if block_bytes is None else block_bytes, dtype=float)
+    seconds = np.zeros_like(unit)
+    for transfers in schedule.rounds:
+        lengths = [_length(transfer, own_sizes) for transfer in transfers]
+        ports = _loads(transfers, lengths, schedule.ranks)
+        work = [model.alpha * messages + model.beta * length * unit for messages, length in ports]
+        longest = np.max(work, axis=0)
+        if cores is not None and cores < schedule.ranks:
+            everything = model.alpha * len(transfers) + model.beta * unit * sum(lengths)
+            longest = np.maximum(longest, everything / cores)
+        seconds = seconds + longest
+    return seconds if seconds.ndim else float(seconds)
+
+
+def _length(transfer, sizes):
+    """Length of a message: in blocks, or in bytes if the blocks have `sizes`."""
+    if sizes is None:
+        return len(transfer.blocks)
+    return sum(sizes[block] for block in transfer.blocks)
+
+
+def _loads(transfers, lengths, ranks):
+    """The distinct (messages, length) loads of the sending and receiving ports in one round."""
+    sent = [[0, 0] for _ in range(ranks)]
+    received = [[0, 0] for _ in range(ranks)]
+    for transfer, length in zip(transfers, lengths, strict=True):
+        for load in (sent[transfer.source], received[transfer.dest]):
+            load[0] += 1
+            load[1] += length
+    return {tuple(load) for load in sent + received}
+
+
+# Lab 04: traffic between nodes and groups of a regular cluster, broadcasts with a β for each level,
+# and rank orders for a binomial tree. A regular cluster has G groups of N nodes of Q ranks;
+# P = G N Q. The root is rank 0.
+
+WAYS = ("flat_seq", "flat_rr", "levels", "gather_levels")
+BROADCASTS = ("flat_rr", "levels", "chains")
+# The cluster of the exercise on rank orders: two groups of two hosts with two slots each.
+HOSTS = {"n1": "left", "n2": "left", "n3": "right", "n4": "right"}
+SLOTS = 2
+BEST, WORST = "best", "worst"
+
+
+def crossing(way, groups, nodes, ranks, byte_count):
+    """[bytes between nodes, bytes between groups] on `groups` groups of `nodes` nodes of `ranks`.
+
+    way   "flat_seq", "flat_rr"   a binomial broadcast (or reduce) of a message of m = `byte_count`
+                                  bytes, in SEQ or RR order; all three numbers are powers of two.
+          "levels"                the same level by level, in any order.
+          "gather_levels"         a gather of blocks of m bytes: ranks send to the leader of their
+                                  node, these to the leader of their group, these to the root.
+
+    In RR order, rank v is on node v mod (G N), and its parent is v with its lowest 1 bit cleared.
+    The parent is on another node if the value of that bit is below G N, and in another group if it
+    is also N or more: so all but Q ranks cross nodes, and (G-1) Q cross groups.
+    """
+    if way not in WAYS:
+        raise InputError(f"way {way!r}: take one of {', '.join(WAYS)}")
+    every, all_nodes = groups * nodes * ranks, groups * nodes
+    if way == "flat_rr":
+        return [(every - ranks) * byte_count, (groups - 1) * ranks * byte_count]
+    if way == "gather_levels":
+        leaders, group = groups * ranks, nodes * ranks
+        return [(2 * every - leaders - group) * byte_count, (every - group) * byte_count]
+    return [(all_nodes - 1) * byte_count, (groups - 1) * byte_count]
+
+
+def bcast_seconds_by_level(way, groups, nodes, ranks, byte_count, segments, alpha, betas):
+    """Seconds of a broadcast of `byte_count` bytes with a β for each level, and shared links.
+
+    way      "flat_rr"   binomial in RR order: Q messages at a time share each link.
+             "levels"    binomial over groups, then nodes, then ranks: one message per link.
+             "chains"    the same with chains over groups and nodes, in `segments` equal segments.
+    alpha    seconds per message
+    betas    seconds per byte: (between groups, between nodes, within a node)
+
+    The three numbers of the cluster are powers of two for "flat_rr".
+    """
+    between_groups, between_nodes, within = betas
+    steps = [ceil_log2(number) for number in (groups, nodes, ranks)]
+    if way == "flat_rr":
+        shared = (ranks * between_groups, ranks * between_nodes, within)
+        return _sum(steps, byte_count, alpha, shared)
+    if way == "levels":
+        return _sum(steps, byte_count, alpha, betas)
+    if way != "chains":
+        raise InputError(f"way {way!r}: take one of {', '.join(BROADCASTS)}")
+    hops = [groups - 1, nodes - 1, steps[2]]
+    used = [beta for count, beta in zip(hops, betas, strict=True) if count]
+    if not used:
+        return 0.0
+    piece = byte_count / segments
+    return _sum(hops, piece, alpha, betas) + (segments - 1) * (alpha + piece * max(used))
+
+
+def _sum(counts, byte_count, alpha, betas):
+    return sum(
+        count * (alpha + byte_count * beta) for count, beta in zip(counts, betas, strict=True)
+    )
+
+
+def cheapest_bcast(groups, nodes, ranks, byte_count, segments, alpha, *betas):
+    """The index in BROADCASTS of the fastest one; on a tie, the first.
+
+    Arguments as for `bcast_seconds_by_level`.
+    """
+    seconds = [
+        bcast_seconds_by_level(way, groups, nodes, ranks, byte_count, segments, alpha, betas)
+        for way in BROADCASTS
+    ]
+    return seconds.index(min(seconds))
+
+
+def order_complaint(hosts, root, goal):
+    """What is wrong with `hosts` for a binomial broadcast from `root`; "" if nothing is.
+
+    hosts  the host of each rank, on the cluster HOSTS.
+    goal   BEST: as few messages as possible cross groups, and nodes. WORST: all cross groups.
+    """
+    names, ranks = list(HOSTS), SLOTS * len(HOSTS)
+    if not isinstance(hosts, list) or len(hosts) != ranks:
+        raise InputError(f"{hosts!r} is no list of the hosts of {ranks} ranks")
+    for name in names:
+        if (found := hosts.count(name)) != SLOTS:
+            raise InputError(
+                f"ranks on {name}: {found}, but it has {SLOTS} slots; put each host there twice"
+            )
+    nodes, groups = order_crossings(hosts, root)
+    wanted = (ranks - 1, ranks - 1) if goal == WORST else (len(names) - 1, 1)
+    if (nodes, groups) == wanted:
+        return ""
+    return (
+        f"from rank {root}, {nodes} of {ranks - 1} messages go between nodes and {groups} between "
+        f"groups; {wanted[0]} and {wanted[1]} is what there can be"
+    )
+
+
+def order_crossings(hosts, root):
+    """(messages between nodes, messages between groups) of a binomial broadcast from `root`.
+
+    hosts  the host of each rank, as in HOSTS.
+    """
+    ranks = len(hosts)
+    edges = [((v & (v - 1)) + root, v + root) for v in range(1, ranks)]
+    pairs = [(hosts[parent % ranks], hosts[child % ranks]) for parent, child in edges]
+    return (
+        sum(one != other for one, other in pairs),
+        sum(HOSTS[one] != HOSTS[other] for one, other in pairs),
+    )
+
+
+# Lab 00: the line through a table of times.
+
+
+def alpha_beta(text):
+    """(α in seconds, β in seconds per byte) of a table as osu_latency prints it.
+
+    text   rows 'BYTES MICROSECONDS'; empty lines and those that begin with '#' do not count.
+
+    Two rows give the line through both points, more rows that of `fit_hockney`. Raises InputError
+    for fewer than two rows, or one that is not two numbers.
+    """
+    rows = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            size, microseconds = map(float, line.split())
+        except ValueError:
+            raise InputError(
+                f"line {number} of the table: {line.strip()!r} is not two numbers; "
+                "write e.g. '1024 0.75'"
+            ) from None
+        rows.append((size, microseconds * 1e-6))
+    if len(rows) < 2:
+        raise InputError(f"the table has {len(rows)} rows; a line needs 2 points or more")
+    if len(rows) > 2:
+        fitted = fit_hockney(*zip(*rows, strict=True))
+        return fitted.alpha, fitted.beta
+    (n1, t1), (n2, t2) = rows
+    if n1 == n2:
+        raise InputError(f"both rows of the table are of {n1:g} bytes; give two sizes")
+    beta = (t2 - t1) / (n2 - n1)
+    return t1 - beta * n1, beta
+
+
+# Lab 01: the costs of four broadcasts in the α-β model.
 
 ALGORITHMS = ("linear", "binomial", "scatter_allgather_ring", "pipeline")
 
@@ -20,8 +308,16 @@ def bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta):
     """Seconds of a broadcast of `byte_count` bytes (m) to `ranks` ranks (P).
 
     algorithm   one of ALGORITHMS.
-    segments    S, 1 or more; only the pipeline heeds it.
-    alpha, beta seconds a message, and seconds a byte.
+    segments    S, 1 or more; only the pipeline uses it.
+    alpha, beta seconds per message, and seconds per byte.
+
+    Messages leave a rank one by one, and a pipeline cuts the m bytes into S equal segments. These
+    are the costs of mpilab.models.costs for γ = None, with the number of segments instead of their
+    size.
+
+    Sources: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
+    MPICH", IJHPCA 19(1), 2005, section 4.3; for the pipeline, Pjesivac-Grbovic et al., "Performance
+    Analysis of MPI Collective Operations", Cluster Computing 10(2), 2007, section 3.
 
     Raises InputError for an unknown algorithm, for ranks or segments below 1.
     """
@@ -43,9 +339,9 @@ def bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta):
 
 
 def best_segments(ranks, byte_count, alpha, beta):
-    """The whole number of segments, 1 to m, for which the pipeline takes the shortest time.
+    """The number of segments, 1 to m, for which the pipeline takes the shortest time.
 
-    That is √((P-2) m β / α), where the derivative of its cost is 0, or one of its two neighbours.
+    It is √((P-2) m β / α), where the derivative of the cost is 0, rounded down or up.
     """
     optimum = sqrt(max(ranks - 2, 0) * byte_count * beta / alpha)
     near = {min(max(number, 1), max(byte_count, 1)) for number in (floor(optimum), ceil(optimum))}
@@ -56,8 +352,10 @@ def best_segments(ranks, byte_count, alpha, beta):
 
 
 def fastest_bcast(ranks, byte_count, alpha, beta):
-    """The place in ALGORITHMS of the fastest one; of equals the first. The pipeline has the best
-    number of segments."""
+    """The index in ALGORITHMS of the fastest one; on a tie, the first.
+
+    The pipeline has the best number of segments.
+    """
     segments = best_segments(ranks, byte_count, alpha, beta)
     seconds = [
         bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta)

@@ -1,0 +1,1 @@
+"""Figures of runs, schedules, sweeps, models, networks and file access."""

@@ -1,4 +1,4 @@
-"""Which blocks came out wrong: ranks against blocks, or elements, of their receive buffers."""
+"""Figure of a wrong result: which blocks or elements of the receive buffers are wrong."""
 
 from html import escape
 from typing import NamedTuple
@@ -12,10 +12,10 @@ from mpilab.plots import style
 RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
 NAMES = ("right", "wrong", "never written", "another rank's block", "no receive buffer")
 SYMBOLS = ("✓", "✗", "○", "2", "")
-# Opaque, so that plotly can choose a legible colour for the symbol in a cell.
+# Opaque, so that plotly can choose a legible color for the symbol in a cell.
 COLOURS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443", "#f1f2f4")
 TITLE, TITLE_OF_ELEMENTS = "Blocks of the receive buffers", "Elements of the receive buffers"
-# Above that, a tick in every right cell would hide the others.
+# With more cells, check marks in the right ones would hide the other symbols.
 TICKED = 256
 SENTENCES_A_RANK = 24
 
@@ -25,11 +25,11 @@ def blocks(grid, source=None, details=None, columns=None, title=None):
 
     grid     int [ranks, columns]: RIGHT, WRONG, UNTOUCHED (never written), ELSEWHERE (it holds
              another rank's block) or ABSENT (the rank has no receive buffer).
-    source   int [ranks, columns]: for ELSEWHERE, the rank whose block lies there.
-    details  {(rank, column): words}, e.g. 'expected 5, got 7', for those that are not right.
-    columns  where a buffer is one block: names of the elements in each column, e.g. '0 to 15'.
+    source   int [ranks, columns]: for ELSEWHERE, the rank whose block is there.
+    details  {(rank, column): words}, e.g. 'expected 5, got 7', for cells that are not right.
+    columns  if a buffer is one block: names of the elements in each column, e.g. '0 to 15'.
 
-    Up to 64 x 64 stays readable. Raises InputError where shapes or codes don't fit.
+    Up to 64 x 64 stays readable. Raises InputError for mismatched shapes or invalid codes.
     """
     grid = np.asarray(grid)
     if grid.ndim != 2 or not np.isin(grid, range(len(NAMES))).all():
@@ -51,7 +51,7 @@ def blocks(grid, source=None, details=None, columns=None, title=None):
 
 
 class _Shown(NamedTuple):
-    """What is drawn, and its words."""
+    """What the figure shows, and its wording."""
 
     grid: np.ndarray
     source: np.ndarray
@@ -128,7 +128,7 @@ def _lay_out(figure, title, names, ranks, columns):
     def ticks(count):
         return list(range(0, count, max(1, -(-count // 16))))
 
-    # Few blocks would be drawn as wide as the page: leave them about twice as wide as high.
+    # A few blocks would fill the page width: keep them about twice as wide as high.
     cell = 30 if ranks <= 16 else 15
     figure.update_layout(
         title=dict(text=title),

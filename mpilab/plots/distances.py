@@ -1,4 +1,4 @@
-"""What a message costs at each distance: times over sizes, and the fitted parameters."""
+"""Figures of measured times: crossovers, simulation, OSU benchmarks, and messages by distance."""
 
 from dataclasses import fields
 
@@ -6,15 +6,231 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from mpilab.distances.measure import QUANTITIES, ROW
-from mpilab.distances.topology import DISTANCES
+from mpilab.datasets.against import agreement
 from mpilab.errors import InputError
-from mpilab.models.digits import with_error
+from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
+from mpilab.models.hockney import with_error
 from mpilab.plots import style
-from mpilab.plots.logarithmic import place, size_axes, time_axes
+from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
 
-# What each parameter is written in: (name in the figure, unit, factor from seconds).
+# Crossovers: the size from which an algorithm is faster than another, against the number of ranks.
+
+# Markers of the sources: the first is filled, the second open, any others open and larger.
+_SUFFIXES, _SIZES = ("", "-open", "-open"), (9, 13, 17)
+
+
+def crossover(found, models, title):
+    """Figure of crossovers, both axes logarithmic.
+
+    found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.datasets.crossover's crossings; up
+             to three sources. Values of 0 or nan are left out.
+    models   {algorithm: {ranks: bytes}} by a model, drawn as a dashed line.
+
+    Raises InputError if there is nothing to draw.
+    """
+    points = [
+        (source, algorithm, {p: m for p, m in each.items() if np.isfinite(m) and m > 0})
+        for source, by_algorithm in found.items()
+        for algorithm, each in by_algorithm.items()
+    ]
+    points = [(source, algorithm, each) for source, algorithm, each in points if each]
+    if not points:
+        raise InputError("no crossover in the times; simulate more sizes")
+    figure = go.Figure()
+    for algorithm, each in models.items():
+        figure.add_trace(go.Scatter(
+            x=list(each), y=list(each.values()), mode="lines", name=f"{algorithm}, α-β model",
+            line=dict(color=style.colour(algorithm), width=1.5, dash="dash"), hoverinfo="skip",
+        ))  # fmt: skip
+    sources = list(found)
+    for source, algorithm, each in points:
+        place = min(sources.index(source), len(_SIZES) - 1)
+        figure.add_trace(go.Scatter(
+            x=list(each), y=list(each.values()), mode="markers", name=f"{algorithm}, {source}",
+            marker=dict(color=style.colour(algorithm), size=_SIZES[place],
+                        symbol=style.marker(algorithm) + _SUFFIXES[place],
+                        line=dict(width=2, color=style.colour(algorithm))),
+            customdata=[style.byte_size(size) for size in each.values()],
+            hovertemplate=f"{algorithm}, {source}<br>%{{x}} ranks: from %{{customdata}} on"
+                          "<extra></extra>",
+        ))  # fmt: skip
+    _axes(figure, points, models)
+    figure.update_layout(title=dict(text=title), height=560, margin=dict(l=110, t=60, b=150),
+                         legend=dict(orientation="h", x=0, y=-0.22, yanchor="top"))  # fmt: skip
+    return style.finish(figure, "\n".join([f"{title}.", *_lines(points, models)]))
+
+
+def _axes(figure, points, models):
+    all_of = [*(each for *_, each in points), *models.values()]
+    ranks = sorted({p for each in all_of for p in each})
+    sizes = [size for each in all_of for size in each.values()]
+    first, last = (int(np.floor(np.log2(one))) for one in (min(sizes), max(sizes)))
+    ticks = [1 << power for power in range(first, last + 2, max(1, (last - first) // 7))]
+    figure.update_xaxes(
+        type="log", title="ranks", tickvals=ranks, ticktext=[f"{p:,}" for p in ranks]
+    )
+    figure.update_yaxes(
+        type="log", title="bytes from which on the tree is slower",
+        tickvals=ticks, ticktext=[style.byte_size(tick) for tick in ticks],
+    )  # fmt: skip
+
+
+def _lines(points, models):
+    named = [(f"{algorithm}, {source}", each) for source, algorithm, each in points]
+    named += [(f"{algorithm}, by the α-β model", each) for algorithm, each in models.items()]
+    for name, each in named:
+        told = ", ".join(f"{p} ranks from {style.byte_size(m)} on" for p, m in each.items())
+        yield f"{name}: {told}."
+
+
+# Simulated against measured times, a point for each kernel, order and size.
+
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
+
+
+def simulated_against_measured(rows):
+    """Figure of simulated against measured time, both logarithmic, with the line of equality.
+
+    rows   records of mpilab.datasets.against.ROW; a color and a marker for each collective.
+
+    Raises InputError if there are none.
+    """
+    found = agreement(rows)
+    title = "Simulated and measured times"
+    figure = go.Figure()
+    lines = [
+        f"{title}: {found.points} points, one for each kernel, order of ranks and size, both axes "
+        "logarithmic.",
+        f"All: rank correlation {found.rho:.2f}, median of simulated over measured "
+        f"{found.ratio:.2f}.",
+    ]
+    for number, collective in enumerate(dict.fromkeys(rows["collective"].tolist())):
+        chosen = rows[rows["collective"] == collective]
+        figure.add_trace(_points(collective, chosen, number))
+        one = agreement(chosen)
+        lines.append(
+            f"{collective}: {one.points} points, rank correlation {one.rho:.2f}, median ratio "
+            f"{one.ratio:.2f}; measured {style.duration(chosen['measured_s'].min())} to "
+            f"{style.duration(chosen['measured_s'].max())}."
+        )
+    both = np.concatenate([rows["measured_s"], rows["simulated_ns"] / 1e9])
+    ends = [both.min() / 1.5, both.max() * 1.5]
+    figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", name="equal", hoverinfo="skip",
+                                line=dict(color=style.LINE, dash="dash")))  # fmt: skip
+    powers = range(int(np.floor(np.log10(ends[0]))), int(np.ceil(np.log10(ends[1]))) + 1)
+    ticks = dict(type="log", tickvals=[10.0**power for power in powers],
+                 ticktext=[style.duration(10.0**power) for power in powers],
+                 range=np.log10(ends).tolist())  # fmt: skip
+    figure.update_xaxes(title="measured, median of the repetitions", **ticks)
+    figure.update_yaxes(title="simulated", **ticks)
+    figure.update_layout(title=dict(text=title), height=560, legend=dict(
+        orientation="h", x=0, y=1, yanchor="bottom"), margin=dict(t=90))  # fmt: skip
+    return style.finish(figure, "\n".join(lines))
+
+
+def _points(collective, rows, number):
+    told = [
+        f"{row['kernel']}, {row['order']}, {style.byte_size(row['bytes'])}" for row in rows
+    ]  # fmt: skip
+    return go.Scatter(
+        x=rows["measured_s"], y=rows["simulated_ns"] / 1e9, mode="markers", name=collective,
+        marker=dict(color=style.ORDER_COLOURS[number % len(style.ORDER_COLOURS)], size=7,
+                    symbol=_SYMBOLS[number % len(_SYMBOLS)], opacity=0.75),
+        text=told,
+        hovertemplate="%{text}<br>measured %{x:.3s}s, simulated %{y:.3s}s<extra></extra>",
+    )  # fmt: skip
+
+
+# OSU micro-benchmarks in one figure.
+
+
+def side_by_side(tables):
+    """Figure of latency or bandwidth against message size: a line for each of `tables`.
+
+    tables   {label: OsuTable (mpilab.measure.osu)}, all of latencies or all of bandwidths. Error
+             bars show the smallest and the largest mean of a rank if the table has them (-f).
+
+    Raises InputError for no tables, a mixture, or tables without sizes (osu_barrier).
+    """
+    field = _field(tables)
+    figure = make_subplots()
+    lines = []
+    for index, (label, table) in enumerate(tables.items()):
+        rows = table.rows
+        colour = style.ORDER_COLOURS[index % len(style.ORDER_COLOURS)]
+        # Convert microseconds to seconds, as in every figure of times.
+        values = rows[field] * 1e-6 if field == "avg_us" else rows[field]
+        figure.add_trace(_line(label, rows, values, field, colour))
+        lines.append(
+            f"{label}: "
+            + ", ".join(
+                f"{style.byte_size(size)} {_said(value, field)}"
+                for size, value in zip(rows["size"], values, strict=True)
+            )
+            + "."
+        )
+    sizes = np.concatenate([table.rows["size"] for table in tables.values()])
+    style.size_axes(figure, sizes, "bytes of a message")
+    if field == "avg_us":
+        times = np.concatenate([trace.y for trace in figure.data])
+        style.time_axes(figure, times, "OSU's average latency, seconds")
+    else:
+        figure.update_yaxes(type="log", title="bandwidth, MB/s")
+    what = "latency" if field == "avg_us" else "bandwidth"
+    figure.update_layout(title=dict(text=f"OSU {what} against message size"))
+    alt = f"OSU {what} against message size, both logarithmic: {', '.join(tables)}."
+    return style.finish(figure, "\n".join([alt, *lines]))
+
+
+def _field(tables):
+    if not tables:
+        raise InputError("side_by_side({}): give at least one table, e.g. {'default': table}")
+    fields = {}
+    for label, table in tables.items():
+        names = table.rows.dtype.names
+        found = next((name for name in ("avg_us", "mb_per_s") if name in names), None)
+        if "size" not in names or found is None:
+            raise InputError(f"table {label!r} ({table.benchmark}): has no sizes with a latency or "
+                             "a bandwidth; show it as text")  # fmt: skip
+        fields[label] = found
+    if len(set(fields.values())) > 1:
+        raise InputError(f"tables of latencies and of bandwidths: {fields}; draw a figure for each")
+    return found
+
+
+def _line(label, rows, values, field, colour):
+    bars = None
+    if "min_us" in rows.dtype.names:
+        bars = dict(
+            array=rows["max_us"] * 1e-6 - values,
+            arrayminus=values - rows["min_us"] * 1e-6,
+            thickness=1,
+            width=3,
+        )
+    return go.Scatter(
+        x=rows["size"],
+        y=values,
+        error_y=bars,
+        mode="lines+markers",
+        name=label,
+        line=dict(color=colour, width=2),
+        marker=dict(size=7),
+        customdata=[
+            [style.byte_size(size), _said(value, field)]
+            for size, value in zip(rows["size"], values, strict=True)
+        ],
+        hovertemplate=f"{label}<br>%{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
+    )
+
+
+def _said(value, field):
+    return style.duration(value) if field == "avg_us" else f"{value:.4g} MB/s"
+
+
+# Messages by distance: times against sizes, and the fitted parameters.
+
+# {parameter: (name in the figure, unit, factor from seconds)}
 PARAMETERS = {
     "alpha": ("α", "µs", 1e6),
     "beta": ("β", "ns/B", 1e9),
@@ -32,12 +248,13 @@ WORDS = {
 
 
 def time_against_size(table, fits=None, quantity="one_way"):
-    """Median time over message size for each distance of a table of mpilab.distances.measure.
+    """Figure of median time against message size for each distance.
 
-    fits      {distance: Hockney, LogP or LogGP}: its `time` is drawn dashed.
-    quantity  which of QUANTITIES.
+    table     of mpilab.measure.distances.
+    fits      {distance: Hockney, LogP or LogGP}, whose `time` is drawn dashed.
+    quantity  one of QUANTITIES.
 
-    Bars reach from the lower to the upper quartile. Raises InputError for a table without it.
+    Error bars show the quartiles. Raises InputError if the table lacks the quantity.
     """
     rows = _rows(table, quantity)
     names = [name for name in DISTANCES if name in rows["distance"]]
@@ -67,10 +284,10 @@ def time_against_size(table, fits=None, quantity="one_way"):
 
 
 def parameters(fits, title="What a message costs, by distance"):
-    """The parameters of `fits`, {distance: Hockney, LogP or LogGP}: a panel each, with error bars.
+    """Figure of the parameters of `fits` {distance: Hockney, LogP or LogGP}, a panel for each.
 
-    Bars are one standard error to either side; a parameter without one has none. Raises InputError
-    where there are no fits, or fits of different models.
+    Error bars are one standard error to either side, if it is known. Raises InputError for no fits
+    or fits of different models.
     """
     kinds = {type(fit) for fit in fits.values()}
     if len(kinds) != 1:

@@ -1,29 +1,211 @@
-"""Measured times of a sweep, and the curve of the model that was fitted to each algorithm."""
+"""Figures of models: the regret of their choices, lower bounds, and fitted curves."""
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from mpilab.algorithms.catalogue import BLOCKWISE
+from mpilab.errors import InputError
+from mpilab.models.choice import (
+    FIELDS,
+    REGRET_ROW,
+    check_fields,
+    rows_of,
+    the_collective,
+    variants_of,
+)
 from mpilab.models.costs import cost
-from mpilab.models.fitting import FIELDS
-from mpilab.models.points import check_fields, rows_of, the_collective, variants_of
 from mpilab.plots import style
-from mpilab.plots.logarithmic import place, size_axes, time_axes
+from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
-from mpilab.schedules.catalogue import BLOCKWISE
+
+# The choices of a model: the chosen algorithm at each P and size, with its regret.
+
+# Green if the choice is the best one; opaque, so that plotly can choose a legible color for the
+# name in a cell.
+SCALE = [[0, "#a9d8b5"], [0.1, "#e8d48b"], [0.5, "#e39a55"], [1, "#c9503c"]]
+# The scale ends at a choice that takes twice as long as the best.
+MOST = 1.0
+
+
+def heat_map(table, title="Choice of the model, and its regret"):
+    """Heat map of a model's choices for one collective: a row for each P, a column for each size.
+
+    table   records of REGRET_ROW.
+
+    A cell names the chosen algorithm. Its color is the regret, the time lost as a fraction of the
+    best time; the hover text has the best algorithm and both times. Points missing from the table
+    stay empty. Raises InputError for an empty table and for several collectives.
+    """
+    _check(table)
+    sizes, rank_counts = np.unique(table["bytes"]), np.unique(table["ranks"])
+    shape = len(rank_counts), len(sizes)
+    lost = np.full(shape, np.nan)
+    names, told = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
+    for row in table:
+        cell = np.searchsorted(rank_counts, row["ranks"]), np.searchsorted(sizes, row["bytes"])
+        lost[cell] = row["regret"]
+        names[cell] = _wrapped(row["chosen"])
+        told[cell] = _told(row)
+    figure = go.Figure(
+        go.Heatmap(
+            z=lost,
+            zmin=0,
+            zmax=MOST,
+            x=[style.byte_size(size) for size in sizes],
+            y=[str(ranks) for ranks in rank_counts],
+            colorscale=SCALE,
+            xgap=1,
+            ygap=1,
+            text=names,
+            texttemplate="%{text}",
+            textfont=dict(size=11),
+            customdata=told,
+            hovertemplate="%{y} ranks, %{x}: %{customdata}<extra></extra>",
+            colorbar=dict(
+                title="regret",
+                thickness=12,
+                tickvals=[0, 0.1, 0.25, 0.5, 0.75, 1],
+                ticktext=["0", "10 %", "25 %", "50 %", "75 %", "100 % or more"],
+            ),
+        )
+    )
+    collective = table["collective"][0]
+    what = "a rank's block" if collective in ("allgather", "gather", "scatter") else "the message"
+    figure.update_xaxes(type="category", title=f"bytes of {what}", showgrid=False)
+    figure.update_yaxes(type="category", title="ranks", showgrid=False)
+    figure.update_layout(
+        title=dict(text=f"{title}: {collective}"), height=max(320, 70 * len(rank_counts) + 170)
+    )
+    return style.finish(figure, _regret_alt(table, f"{title}: {collective}"))
+
+
+def _check(table):
+    missing = set(REGRET_ROW.names) - set(table.dtype.names or ())
+    if missing or len(table) == 0:
+        raise InputError(
+            "the table of regrets is empty or no such table; give what mpilab.models.regret "
+            "returns."
+        )
+    collectives = np.unique(table["collective"]).tolist()
+    if len(collectives) > 1:
+        raise InputError(
+            f"the table of regrets has {len(collectives)} collectives ({', '.join(collectives)}); "
+            "draw one at a time."
+        )
+
+
+def _wrapped(name):
+    """'recursive_doubling (ours)' in three lines, since cells are narrow."""
+    return name.replace(" (", "<br>(").replace("_", "_<br>" if len(name) > 12 else "_")
+
+
+def _told(row):
+    chosen = f"chosen {row['chosen']}, {style.duration(row['chosen_s'])}"
+    if row["chosen"] == row["best"]:
+        return f"{chosen}: the best"
+    return (
+        f"{chosen}; best {row['best']}, {style.duration(row['best_s'])}: {_percent(row['regret'])} "
+        "lost"
+    )
+
+
+def _percent(regret):
+    return f"{100 * regret:.3g} %"
+
+
+def _regret_alt(table, title):
+    lost = table["regret"]
+    lines = [
+        f"{title}: at {len(table)} points the best algorithm is chosen {int((lost == 0).sum())} "
+        f"times; median regret {_percent(np.median(lost))}, largest {_percent(lost.max())}."
+    ]
+    return "\n".join(
+        lines
+        + [f"{row['ranks']} ranks, {style.byte_size(row['bytes'])}: {_told(row)}." for row in table]
+    )
+
+
+# Measured times as bars, with the lower bounds that the links' bandwidth sets.
+
+_BAR = "#3b7dd8"
+_LIMIT = "#d4553e"
+_ROW = 30  # pixels
+
+
+def against_limits(measured, limits, title):
+    """Figure with a bar for each of `measured` (median, quartiles), and a mark for its limit.
+
+    measured   {name: seconds of each repetition}, drawn from top to bottom.
+    limits     {name: the minimum seconds that the links allow}; names may be missing.
+
+    Raises InputError if there is nothing to draw.
+    """
+    if not measured or any(len(seconds) == 0 for seconds in measured.values()):
+        raise InputError("measured: nothing to draw; give {name: seconds of each repetition}")
+    names = list(measured)
+    lower, median, upper = np.array(
+        [np.percentile(measured[name], [25, 50, 75]) for name in names]
+    ).T
+    limited = [name for name in names if name in limits]
+    figure = go.Figure(
+        [
+            go.Bar(
+                orientation="h",
+                name="measured: median, quartiles",
+                y=names,
+                x=1e3 * median,
+                error_x=dict(
+                    symmetric=False, array=1e3 * (upper - median), arrayminus=1e3 * (median - lower)
+                ),
+                marker=dict(color=_BAR),
+                hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
+            ),
+            go.Scatter(
+                mode="markers",
+                name="the busiest link alone",
+                y=limited,
+                x=[1e3 * limits[name] for name in limited],
+                marker=dict(
+                    symbol="line-ns", size=20, color=_LIMIT, line=dict(width=4, color=_LIMIT)
+                ),
+                hovertemplate="%{y}: at least %{x:.3g} ms<extra></extra>",
+            ),
+        ]
+    )
+    figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
+    figure.update_xaxes(title="ms", rangemode="tozero")
+    figure.update_layout(
+        title=dict(text=title),
+        height=190 + _ROW * len(names),
+        margin=dict(t=90),
+        legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
+    )
+    return style.finish(figure, "\n".join([f"{title}.", *_lines(names, measured, limits)]))
+
+
+def _lines(names, measured, limits):
+    for name in names:
+        told = f"{name}: {style.duration(float(np.median(measured[name])))}"
+        if name in limits:
+            told += f"; the busiest link alone takes {style.duration(limits[name])}"
+        yield f"{told}."
+
+
+# Measured times of a sweep, and the model fitted to each algorithm.
 
 
 def measured_and_fitted(table, models, *, collective=None, measure="span_s", gamma=None):
-    """Medians of a sweep with quartiles, and each algorithm's fitted cost; a panel for each P.
+    """Figure of a sweep's medians and quartiles, and each algorithm's fitted cost; a panel per P.
 
-    table    rows of a sweep (mpilab.sweeps.table).
+    table    rows of a sweep (mpilab.measure.sweep_table).
     models   {(library, algorithm): Hockney}, as mpilab.models.fit_per_algorithm returns it; an
              algorithm without one gets no curve.
     gamma    the γ that the models were fitted with.
 
-    Algorithms of Open MPI are drawn with open markers and dotted lines. A barrier, which has one
-    size only, is drawn over the ranks. Raises InputError for a table of several collectives where
-    `collective` doesn't say which one.
+    Open MPI's algorithms have open markers and dotted lines. A barrier, which has only one size, is
+    drawn against the number of ranks. Raises InputError for a table of several collectives if
+    `collective` selects none.
     """
     check_fields(table, (*FIELDS, measure))
     rows, collective = the_collective(table, collective)
@@ -54,7 +236,7 @@ def measured_and_fitted(table, models, *, collective=None, measure="span_s", gam
         margin=dict(t=70, b=140),
         legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
     )
-    return style.finish(figure, _alt(rows, collective, variants, models, measure, gamma))
+    return style.finish(figure, _models_alt(rows, collective, variants, models, measure, gamma))
 
 
 def _axes(figure, rows, collective, measure, panels):
@@ -69,7 +251,7 @@ def _axes(figure, rows, collective, measure, panels):
 def _traces(rows, variant, ranks, collective, models, measure, gamma):
     """The measured points of one variant, and its curve if it has a model."""
     library, algorithm, *_ = variant
-    name = _name(variant)
+    name = _model_name(variant)
     is_ours = library == "ours"
     if ranks is None:
         values = np.unique(rows["ranks"])
@@ -122,13 +304,13 @@ def _traces(rows, variant, ranks, collective, models, measure, gamma):
 
 
 def predicted(collective, variant, ranks, sizes, model, gamma=None):
-    """Seconds of a variant (library, algorithm, segment, fanout, radix) by its model."""
+    """Predicted seconds of a variant (library, algorithm, segment, fanout, radix)."""
     library, algorithm, segment, fanout, radix = variant
     return cost(collective, algorithm, ranks, sizes, model, segment=segment, fanout=fanout,
                 radix=radix, gamma=gamma, library=library)  # fmt: skip
 
 
-def _name(variant):
+def _model_name(variant):
     library, algorithm, segment, fanout, radix = variant
     words = [] if library == "ours" else [library]
     words += [f"segment {style.byte_size(segment)}"] if segment else []
@@ -137,7 +319,7 @@ def _name(variant):
     return f"{algorithm} ({', '.join(words)})" if words else algorithm
 
 
-def _alt(rows, collective, variants, models, measure, gamma):
+def _models_alt(rows, collective, variants, models, measure, gamma):
     lines = [
         f"Measured times of {collective} and the fitted models: "
         f"{style.plural(len(variants), 'algorithm')}, "
@@ -148,20 +330,20 @@ def _alt(rows, collective, variants, models, measure, gamma):
         model = models.get((library, algorithm))
         chosen = rows_of(rows, variant)
         if model is None:
-            lines.append(f"{_name(variant)}: no model.")
+            lines.append(f"{_model_name(variant)}: no model.")
             continue
         off = _errors(chosen, collective, variant, model, measure, gamma)
         lines.append(
-            f"{_name(variant)}: {model}; the model is off by {100 * np.median(off):.3g} % in the "
-            f"middle and {100 * off.max():.3g} % at most."
+            f"{_model_name(variant)}: {model}; the model is off by {100 * np.median(off):.3g} % in "
+            f"the middle and {100 * off.max():.3g} % at most."
             if len(off)
-            else f"{_name(variant)}: {model}."
+            else f"{_model_name(variant)}: {model}."
         )
     return "\n".join(lines)
 
 
 def _errors(rows, collective, variant, model, measure, gamma):
-    """|model - median| / median at each point of more than one rank."""
+    """|model - median| / median at each point with more than one rank."""
     off = []
     for ranks in np.unique(rows["ranks"][rows["ranks"] > 1]).tolist():
         sizes, _, median, _ = summary(rows[rows["ranks"] == ranks], measure)

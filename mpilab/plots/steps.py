@@ -1,4 +1,4 @@
-"""A figure that is stepped through, round by round: messages on the left, blocks on the right."""
+"""Figures with one step per round: messages on the left, blocks on the right."""
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -11,10 +11,10 @@ STEP_MILLISECONDS = 1200
 def stepped(frames, titles, ranks, grid_title, labels=None):
     """Figure with a slider and a play button, one step for each of `frames`.
 
-    frames   for each step its three traces: `arrows`, `said_by_senders` and a heat map with a row
+    frames   the three traces of each step: `arrows`, `said_by_senders` and a heat map with a row
              for each of `ranks` ranks.
-    titles   of the figure in each step.
-    labels   of the steps on the slider; by default 'start', '1', '2', …
+    titles   the figure's title in each step.
+    labels   the labels of the slider; by default 'start', '1', '2', …
     """
     labels = labels or ["start", *map(str, range(1, len(frames)))]
     figure = make_subplots(
@@ -41,9 +41,9 @@ def stepped(frames, titles, ranks, grid_title, labels=None):
 
 
 def arrows(messages, ranks, colour):
-    """Arrows from sender to receiver; each of `messages` is (source, dest, what the pointer tells).
+    """Arrows from sender to receiver; each of `messages` is (source, dest, hover text).
 
-    Of `ranks` ranks: where there are very many messages, the lines are drawn thinner.
+    With more than 3 messages per rank (of `ranks`), the lines are translucent.
     """
     x, y, hover = [], [], []
     for source, dest, text in messages:
@@ -71,7 +71,7 @@ def arrows(messages, ranks, colour):
 
 
 def said_by_senders(words):
-    """Texts at the senders' ends of the arrows: {rank: text}."""
+    """Texts at the senders' ends of the arrows, from {rank: text}."""
     return go.Scatter(
         x=[-0.04] * len(words),
         y=list(words),
@@ -84,7 +84,7 @@ def said_by_senders(words):
 
 
 def legend_entry(name, fill):
-    """A trace that only stands in the legend: a square of that colour."""
+    """A trace that appears only in the legend: a square of color `fill`."""
     return go.Scatter(
         x=[None],
         y=[None],
@@ -96,7 +96,7 @@ def legend_entry(name, fill):
 
 
 def rank_ticks(ranks, most=32):
-    """Every rank, or at most so many of them, evenly spaced."""
+    """The ranks with a tick: all, or at most `most`, evenly spaced."""
     return list(range(0, ranks, max(1, -(-ranks // most))))
 
 
@@ -107,7 +107,7 @@ def _lay_out(figure, ranks, labels, title):
         height=max(380, 250 + min(26, max(11, 704 // ranks)) * ranks),
         margin=dict(t=75, b=140),
         legend=dict(orientation="h", x=1, xanchor="right", y=1, yref="container", yanchor="top"),
-        # Across, it would lie on the legend; there is nothing to select.
+        # A horizontal modebar would cover the legend; there is nothing to select.
         modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
         sliders=[slider(labels)],
         updatemenus=[buttons()],
@@ -126,7 +126,7 @@ def _lay_out(figure, ranks, labels, title):
 
 
 def slider(labels):
-    """A slider with a step for each of `labels`, frame by frame, for a figure's layout."""
+    """A slider for a figure's layout, with a step (a frame) for each of `labels`."""
     return dict(
         active=0,
         currentvalue=dict(prefix="round: ", font=dict(size=14)),
@@ -149,7 +149,7 @@ def slider(labels):
 
 
 def buttons():
-    """Buttons that play the frames, and stop, for a figure's layout."""
+    """Play and pause buttons for a figure's layout."""
     return dict(
         type="buttons",
         direction="left",
@@ -169,7 +169,7 @@ def buttons():
 
 
 def _at_once(milliseconds):
-    """Animation options: jump, don't glide, to a frame, and stay there for `milliseconds`."""
+    """Animation options: jump to a frame without a transition, and stay for `milliseconds`."""
     return dict(
         mode="immediate",
         fromcurrent=True,
@@ -179,7 +179,7 @@ def _at_once(milliseconds):
 
 
 def block_runs(blocks, ranks):
-    """'3', '0–3', '7, 0–2', 'all': blocks in the order sent, runs up or down drawn together."""
+    """'3', '0–3', '7, 0–2', 'all': blocks in the order sent, with runs up or down joined."""
     if len(blocks) == ranks and ranks > 2:
         return "all"
     runs = [[blocks[0]]]

@@ -1,31 +1,38 @@
-"""How every figure of the kit looks, reads aloud, and gets into a notebook.
+"""The look, the text alternative and the notebook output of every figure.
 
 A figure is transparent and drawn in middle tones, so that it is legible in JupyterLab's light and
-dark theme; its text alternative is the string `figure.layout.meta["alt"]`, whose first line says
-what the figure shows and whose other lines hold what can be read off it.
+dark themes. Its text alternative is the string `figure.layout.meta["alt"]`: the first line says
+what the figure shows, the other lines contain what can be read off it.
 
-In a notebook a figure travels as JSON for the plotly extension that comes with the plotly package
-and needs no network: no plotly.js in the file, and it also draws in notebooks that JupyterLab does
-not trust (such as papermill's output), where scripts are dead. A page outside Jupyter takes
-`fragment`.
+In a notebook, a figure is JSON for the plotly extension that comes with the plotly package and
+needs no network. The file contains no plotly.js, and the figure is drawn even in notebooks that
+JupyterLab does not trust (such as papermill's output), where scripts don't run. Pages outside
+Jupyter use `fragment`.
 """
 
 import json
 from html import escape
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.io import to_html
+
+# Re-exported, so that sizes, times and numbers are formatted alike in every figure.
+from mpilab.util.units import (
+    byte_size,
+    duration,
+    plural,  # noqa: F401
+)
 
 TEXT = "#7a7e85"
 LINE = "rgba(128, 132, 140, 0.55)"
 GRID = "rgba(128, 132, 140, 0.22)"
 FAINT = "rgba(128, 132, 140, 0.14)"
 
-# A colour and a marker stand for a pattern of messages, so that an algorithm looks the same in
-# every figure of every lab, whatever the collective and whoever wrote it (names as Open MPI has
-# them are here too). Two algorithms of one collective share neither. Each colour keeps a contrast
-# of 3:1 on white and on JupyterLab's dark background; markers are for those who can't tell them
-# apart.
+# A color and a marker stand for a message pattern, so that an algorithm looks the same in every
+# figure of every lab, whatever the collective and the author (Open MPI's names are included). Two
+# algorithms of one collective share neither. Each color has a contrast of 3:1 on white and on
+# JupyterLab's dark background; markers are for readers who can't tell the colors apart.
 _PATTERNS = (
     ("#d4553e", "triangle-up", "linear basic_linear nonblocking_gather_bcast scatter"),
     ("#b8740c", "square", "nonblocking_all linear_sync linear_nb chain strided"),
@@ -42,14 +49,14 @@ _PATTERNS = (
 )  # fmt: skip
 ALGORITHM_COLOURS = {name: colour for colour, _, names in _PATTERNS for name in names.split()}
 ALGORITHM_MARKERS = {name: marker for _, marker, names in _PATTERNS for name in names.split()}
-# For algorithms of labs to come and for a student's own.
+# For algorithms of future labs and a student's own.
 OTHER_COLOURS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
 
 # A quantity with an order, such as the number of ranks: from cold to warm.
 ORDER_COLOURS = ("#3b7dd8", "#0c8f9e", "#2f9150", "#b8740c", "#d4553e", "#c9498f")
 
-# What a rank does, by the class of its MPI call; the time outside of MPI has no colour. The order
-# is that of the legend. Those that look alike to some of us have a pattern, too.
+# What a rank does, by the class of its MPI call, in the order of the legend; time outside MPI has
+# no color. Colors that look alike to some readers also have a pattern.
 NEVER_RETURNED = "never returned"
 CALL_COLOURS = {
     "send": "#2f6fd6",
@@ -65,7 +72,7 @@ CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", "file": "/",
                  NEVER_RETURNED: "x"}  # fmt: skip
 MESSAGE_COLOUR, LOST_MESSAGE_COLOUR = "#868b94", "#d23f31"
 
-# What a slot of a receive buffer holds: whose block is told by the number in it.
+# What a slot of a receive buffer holds; the number in it says whose block it is.
 SLOT_COLOURS = {
     "untouched": FAINT,
     "in its place": "#9cc1ee",
@@ -106,7 +113,7 @@ TEMPLATE = go.layout.Template(
 
 
 def colour(algorithm):
-    """The colour of an algorithm, the same in every figure of every lab."""
+    """The color of an algorithm, the same in every figure of every lab."""
     known = ALGORITHM_COLOURS.get(algorithm)
     # A sum of characters, because Python's hash() of a string differs from run to run.
     return known or OTHER_COLOURS[sum(map(ord, algorithm)) % len(OTHER_COLOURS)]
@@ -118,45 +125,24 @@ def marker(algorithm):
 
 
 def translucent(hex_colour, opacity):
-    """A colour '#rrggbb' with an opacity of 0 to 1, as plotly writes it."""
+    """The color '#rrggbb' with an opacity of 0 to 1, in plotly's notation."""
     red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
-def byte_size(byte_count):
-    """'512 B', '4 KiB', '1 MiB': how sizes are written in every figure."""
-    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if byte_count >= factor:
-            return f"{byte_count / factor:.4g} {unit}"
-    return f"{byte_count:.4g} B"
-
-
-def duration(seconds):
-    """'3.2 µs', '1.5 s': how times are written in every text alternative."""
-    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
-
-
-def plural(number, noun):
-    """'1 message', '2,000 messages'."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def finish(figure, alt):
-    """Give `figure` the kit's look and its text alternative `alt`; returns the figure."""
+    """Give `figure` the kit's look and its text alternative `alt`; return the figure."""
     figure.update_annotations(
         font_size=14
-    )  # the titles of panels; plotly writes them as large as the title
+    )  # panel titles, which plotly makes as large as the title
     if "<br>" in (figure.layout.title.text or ""):
-        # plotly moves a title of several lines up, beyond the edge.
+        # plotly moves a multi-line title up, beyond the edge.
         figure.update_layout(title_pad_t=10)
     return figure.update_layout(template=TEMPLATE, meta={"alt": alt})
 
 
 def alt(figure):
-    """The text alternative of `figure`; a figure that has none is described by its title."""
+    """The text alternative of `figure`, or its title if it has none."""
     meta = figure.layout.meta
     if isinstance(meta, dict) and meta.get("alt"):
         return meta["alt"]
@@ -168,10 +154,10 @@ PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAO
 
 
 def note(figure):
-    """HTML for beside the figure: its name for screen readers, and a fold with the whole text."""
+    """HTML to go with the figure: its name for screen readers, and the whole text, collapsed."""
     text = alt(figure)
     name = escape(text.splitlines()[0], quote=True)
-    # JupyterLab strips roles and aria-labels from outputs that it does not trust, but no alt.
+    # JupyterLab strips role and aria-label from outputs that it does not trust, but not alt.
     return (
         f'<img role="img" aria-label="{name}" alt="{name}" src="{PIXEL}" width="1" height="1">'
         f"{_fold(text)}"
@@ -179,10 +165,10 @@ def note(figure):
 
 
 def fragment(figure, plotlyjs=False):
-    """HTML of the figure itself and its text, for a page outside Jupyter.
+    """HTML of the figure and its text, for a page outside Jupyter.
 
-    plotlyjs: True writes plotly.js (5 MB) into the fragment, False expects it on the page already,
-    a string is the address to load it from; a page with several figures needs it once.
+    plotlyjs: True includes plotly.js (5 MB) in the fragment, False expects it on the page already,
+    a string is the URL to load it from; a page with several figures needs it once.
     """
     name = escape(alt(figure).splitlines()[0], quote=True)
     drawing = to_html(
@@ -195,10 +181,10 @@ def fragment(figure, plotlyjs=False):
 
 
 def bundle(figure):
-    """The figure by MIME type: JSON for the plotly extension, a sentence for everything else."""
+    """The figure by MIME type: JSON for the plotly extension, a sentence for anything else."""
     content = json.loads(figure.to_json())
-    # JupyterLab follows the width by itself. With "responsive" plotly would follow the height of
-    # the window too, in an output that has none of its own, and draw nothing.
+    # JupyterLab adapts to the width itself. With "responsive", plotly would also adapt to the
+    # height of the window, in an output that has no height of its own, and draw nothing.
     config = {"displaylogo": False}
     return {
         "application/vnd.plotly.v1+json": {**content, "config": config},
@@ -207,7 +193,7 @@ def bundle(figure):
 
 
 def show(figure):
-    """Display `figure` in the notebook, with its text alternative under it."""
+    """Display `figure` in the notebook, with its text alternative below it."""
     from IPython.display import HTML, display
 
     display(bundle(figure), raw=True)
@@ -217,3 +203,35 @@ def show(figure):
 def _fold(text):
     lines = "<br>".join(escape(line) for line in text.splitlines())
     return f"<details><summary>Figure as text</summary><p>{lines}</p></details>"
+
+
+# Logarithmic axes of sizes and times.
+
+
+def size_axes(figure, sizes, title, panels=1):
+    """Make the x axes logarithmic, with ticks at powers of two in the range of `sizes` (bytes).
+
+    A size of 0 has no position there; use `place` to draw it.
+    """
+    first, last = (int(np.floor(np.log2(max(size, 1)))) for size in (min(sizes), max(sizes)))
+    step = max(1, -(-(last - first + 1) // max(3, 10 // panels)))
+    ticks = [1 << power for power in range(first, last + 1, step)]
+    figure.update_xaxes(
+        type="log", title=title, tickvals=ticks, ticktext=[byte_size(tick) for tick in ticks]
+    )
+
+
+def time_axes(figure, seconds, title):
+    """Make the y axes logarithmic, with ticks at 1, 2, 5 or at powers of ten of a second."""
+    seconds = np.asarray(seconds, float)
+    seconds = seconds[np.isfinite(seconds) & (seconds > 0)]
+    first, last = int(np.floor(np.log10(seconds.min()))), int(np.ceil(np.log10(seconds.max())))
+    steps = (1, 2, 5) if last - first < 4 else (1,)
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    figure.update_yaxes(type="log", tickvals=ticks, ticktext=list(map(duration, ticks)))
+    figure.update_yaxes(title=title, row=1, col=1)
+
+
+def place(sizes):
+    """The positions of sizes on a logarithmic axis: 0 bytes is drawn at 1 byte."""
+    return np.maximum(np.asarray(sizes, float), 1)

@@ -1,37 +1,411 @@
-"""Time against message size or number of ranks: what was measured, with its spread, beside what a
-model says."""
+"""Figures of sweeps: time against message size or number of ranks, measured, published, modeled."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from mpilab.algorithms import algorithms, schedule_of
+from mpilab.algorithms.catalogue import BLOCKWISE
+from mpilab.cases.datatypes import datatype
+from mpilab.cases.expected import COLLECTIVES
+from mpilab.errors import InputError
+from mpilab.models import predict, predict_schedule
+from mpilab.models.costs import cost, formula_of
 from mpilab.plots import style
-from mpilab.plots.logarithmic import place, size_axes, time_axes
-from mpilab.plots.published_allgather import table_against_published
-from mpilab.plots.series import MEASURES, check, series_of, summary
-from mpilab.schedules.catalogue import BLOCKWISE
+from mpilab.plots.style import place, size_axes, time_axes
 
-__all__ = ["summary", "table_against_published", "time_against_ranks", "time_against_size"]
+# The lines of a sweep's figure: their rows, names, looks and predicted times.
 
-# A model with few cores goes through a whole schedule for each point of its curve.
+# The fields that distinguish lines, and their values in tables that lack the field.
+SERIES_FIELDS = {
+    "collective": "allgather",
+    "library": "ours",
+    "algorithm": "",
+    "segment": 0,
+    "fanout": 0,
+    "radix": 0,
+}
+MEASURES = {"span_s": "last exit − first enter", "mean_s": "mean over the ranks"}
+# For the same algorithm, tuned in several ways.
+DASHES = ("solid", "longdash", "longdashdot", "dashdot")
+
+
+@dataclass(frozen=True)
+class Series:
+    """One tuned algorithm of a table; `number` counts the tunings of the algorithm."""
+
+    collective: str
+    library: str
+    algorithm: str
+    segment: int
+    fanout: int
+    radix: int
+    number: int = 0
+    name: str = ""
+
+    @property
+    def is_ours(self):
+        """Is it a kernel of the kit or of a student?"""
+        return self.library == "ours"
+
+    @property
+    def colour(self):
+        """The color of the algorithm."""
+        return style.colour(self.algorithm)
+
+    @property
+    def symbol(self):
+        """The marker: open for Open MPI."""
+        return style.marker(self.algorithm) + ("" if self.is_ours else "-open")
+
+    @property
+    def dash(self):
+        """The dash of its line."""
+        return DASHES[self.number % len(DASHES)]
+
+    def rows(self, table):
+        """Its rows in a table."""
+        chosen = np.ones(len(table), bool)
+        for field in SERIES_FIELDS:
+            if field in table.dtype.names:
+                chosen &= table[field] == getattr(self, field)
+        return table[chosen]
+
+    def model(self, models):
+        """Its Hockney among `models` (see time_against_size), or None."""
+        if isinstance(models, dict):
+            return models.get(self.name, models.get((self.library, self.algorithm),
+                                                    models.get(self.algorithm)))  # fmt: skip
+        return models
+
+    def predicted(self, ranks, sizes, model, cores=None):
+        """Predicted seconds for an array of sizes in bytes; None without a formula or schedule."""
+        known = self.is_ours and self.algorithm in algorithms(self.collective)
+        tuned = {"segment": self.segment, "fanout": self.fanout, "radix": self.radix}
+        if known and self.collective == "allgather":
+            return predict(self.algorithm, ranks, sizes, model, cores)
+        if cores is not None:
+            return np.array([self._scheduled(ranks, size, model, cores, tuned) for size in sizes]
+                            ) if known else None  # fmt: skip
+        try:
+            formula_of(self.collective, self.algorithm, self.library)
+        except InputError:
+            return None
+        return cost(self.collective, self.algorithm, ranks, sizes, model, library=self.library,
+                    **tuned)  # fmt: skip
+
+    def _scheduled(self, ranks, size, model, cores, tuned):
+        element = datatype("int")[0].size if COLLECTIVES[self.collective].reduces else 1
+        schedule = schedule_of(self.collective, self.algorithm, ranks, element_bytes=element,
+                               count=int(-(-size // element)), **tuned)  # fmt: skip
+        return predict_schedule(schedule, None, model, cores)
+
+
+def series_of(table):
+    """The Series of a table, in order of first appearance."""
+    present = [field for field in SERIES_FIELDS if field in table.dtype.names]
+    found = [
+        {**SERIES_FIELDS, **dict(zip(present, values, strict=True))}
+        for values in dict.fromkeys(table[present].tolist())
+    ]
+    several = len({each["collective"] for each in found}) > 1
+    numbers, made = {}, []
+    for each in found:
+        key = each["collective"], each["library"], each["algorithm"]
+        numbers[key] = numbers.get(key, -1) + 1
+        made.append(Series(**each, number=numbers[key], name=_name(each, several)))
+    return made
+
+
+def _name(each, several):
+    words = [] if each["library"] == "ours" else ["Open MPI"]
+    words += [f"segment {style.byte_size(each['segment'])}"] if each["segment"] else []
+    words += [f"{word} {each[word]}" for word in ("fanout", "radix") if each[word]]
+    own = f"{each['collective']} {each['algorithm']}" if several else each["algorithm"]
+    return f"{own} ({', '.join(words)})" if words else own
+
+
+def summary(rows, measure="span_s", field="bytes"):
+    """Four arrays: the values of `field`, and the lower quartile, median and upper quartile."""
+    values = np.unique(rows[field])
+    quartiles = [
+        np.percentile(rows[measure][rows[field] == value], [25, 50, 75]) for value in values
+    ]
+    return (values, *np.array(quartiles).reshape(-1, 3).T)
+
+
+def check(table, measure):
+    """Raise InputError for a table that is empty or lacks a field, and for an unknown measure."""
+    needed = {"algorithm", "ranks", "bytes", *MEASURES}
+    missing = needed - set(table.dtype.names or ())
+    if missing:
+        raise InputError(
+            f"the table of the sweep has no field {', '.join(sorted(missing))}; "
+            "give a structured array of mpilab.measure.sweep_table.ROW."
+        )
+    if len(table) == 0:
+        raise InputError("the table of the sweep is empty; run the sweep first.")
+    if measure not in MEASURES:
+        raise InputError(f"measure={measure!r}; take 'span_s' or 'mean_s'.")
+
+
+# Measured and published times of allgather.
+
+
+def table_against_published(published_rows, table, measure="span_s"):
+    """Figure of a measured and a published sweep: a panel for each method, a line for each P.
+
+    published_rows  as `mpilab.measure.published.published_allgather()` returns them; drawn dotted.
+    table           rows of a sweep (mpilab.measure.sweep_table.ROW); medians are drawn solid, in
+                    the color of their P.
+    """
+    check(table, measure)
+    methods = list(dict.fromkeys(published_rows["method"].tolist()))
+    counts = np.union1d(published_rows["processes"], table["ranks"]).tolist()
+    colours = {
+        ranks: style.ORDER_COLOURS[place % len(style.ORDER_COLOURS)]
+        for place, ranks in enumerate(counts)
+    }
+    figure = make_subplots(
+        cols=len(methods), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=methods
+    )
+    named = set()
+    for column, method in enumerate(methods, start=1):
+        for ranks in counts:
+            printed = published_rows[
+                (published_rows["method"] == method) & (published_rows["processes"] == ranks)
+            ]
+            rows = table[(table["algorithm"] == method) & (table["ranks"] == ranks)]
+            for trace in _pair(printed, rows, measure, colours[ranks]):
+                trace.update(legendgroup=str(ranks), name=f"P = {ranks}")
+                trace.update(showlegend=ranks not in named)
+                named.add(ranks)
+                figure.add_trace(trace, row=1, col=column)
+    figure.add_trace(_kind("published", "dot"), row=1, col=1)
+    figure.add_trace(_kind("measured here", "solid"), row=1, col=1)
+    drawn = [trace for trace in figure.data if trace.x[0] is not None]
+    sizes = np.concatenate([trace.x for trace in drawn])
+    size_axes(figure, sizes, "bytes of a rank's block", len(methods))
+    time_axes(figure, np.concatenate([trace.y for trace in drawn]), "time, seconds")
+    figure.update_layout(
+        title=dict(text="Measured here, and published"),
+        height=560,
+        margin=dict(t=70, b=140),
+        legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
+    )
+    return style.finish(figure, _alt_published(published_rows, table, methods, measure))
+
+
+def _pair(printed, rows, measure, colour):
+    """The published and the measured line of one method and one P, if there are any."""
+    if len(printed):
+        printed = printed[np.argsort(printed["bytes"])]
+        yield go.Scatter(
+            x=printed["bytes"],
+            y=printed["seconds"],
+            mode="lines+markers",
+            line=dict(color=colour, width=1.5, dash="dot"),
+            marker=dict(symbol="circle-open", size=6),
+            customdata=[
+                [style.byte_size(row["bytes"]), style.duration(row["seconds"])] for row in printed
+            ],
+            hovertemplate="%{customdata[0]}: %{customdata[1]}, published",
+        )
+    if len(rows):
+        sizes, low, median, high = summary(rows, measure)
+        yield go.Scatter(
+            x=sizes,
+            y=median,
+            error_y=dict(array=high - median, arrayminus=median - low, thickness=1, width=3),
+            mode="lines+markers",
+            line=dict(color=colour, width=2),
+            marker=dict(symbol="circle", size=7),
+            customdata=[
+                [style.byte_size(size), style.duration(time)]
+                for size, time in zip(sizes, median, strict=True)
+            ],
+            hovertemplate="%{customdata[0]}: %{customdata[1]}, measured",
+        )
+
+
+def _kind(name, dash):
+    """A legend entry for a line style."""
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="lines",
+        name=name,
+        line=dict(color=style.TEXT, width=1.5, dash=dash),
+        hoverinfo="skip",
+    )
+
+
+def _alt_published(published_rows, table, methods, measure):
+    lines = [
+        "Times measured here and published, against block size, both logarithmic: "
+        f"{' and '.join(methods)}."
+    ]
+    for row in published_rows:
+        measured = table[measure][
+            (table["algorithm"] == row["method"])
+            & (table["ranks"] == row["processes"])
+            & (table["bytes"] == row["bytes"])
+        ]
+        if len(measured):
+            median = float(np.median(measured))
+            lines.append(
+                f"{row['method']}, P = {row['processes']}, {style.byte_size(row['bytes'])}: "
+                f"measured {style.duration(median)}, published {style.duration(row['seconds'])}, "
+                f"ratio {median / row['seconds']:.3g}."
+            )
+    if len(lines) == 1:
+        lines.append("No size and number of ranks is in both tables.")
+    return "\n".join(lines)
+
+
+# Measured and published times of broadcast.
+
+# The fields that distinguish the lines of a sweep.
+LINE = ("library", "algorithm", "ranks", "segment", "fanout", "radix")
+MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+
+
+def bcast_against_published(published_rows, table, measure="mean_s"):
+    """Figure of time against message size: published dotted, measured solid, a color per algorithm.
+
+    published_rows  as `mpilab.measure.published.published_bcast()` returns them.
+    table           structured array of a sweep (mpilab.measure.sweep_table); only its rows of bcast
+                    are used. Medians with their quartiles are drawn.
+    measure         'mean_s' is what OSU's tables show, the mean of the ranks' own times; 'span_s'
+                    is the true span, which the published tables lack.
+
+    Raises InputError for a table without the fields or without a bcast, and an unknown measure.
+    """
+    rows = _bcasts(table, measure)
+    figure = make_subplots()
+    lines = []
+    for algorithm in dict.fromkeys(published_rows["algorithm"].tolist()):
+        printed = np.sort(published_rows[published_rows["algorithm"] == algorithm], order="bytes")
+        figure.add_trace(_published(algorithm, printed))
+        lines.append(_in_words(f"{algorithm}, published, P = {printed['ranks'][0]}",
+                               printed["bytes"], printed["mean_s"]))  # fmt: skip
+    for index, line in enumerate(dict.fromkeys(rows[list(LINE)].tolist())):
+        chosen = rows[rows[list(LINE)] == np.array(line, rows[list(LINE)].dtype)]
+        sizes, low, median, high = _summary(chosen, measure)
+        name = _bcast_name(dict(zip(LINE, line, strict=True)))
+        marker = MARKERS[index % len(MARKERS)]
+        figure.add_trace(_measured_bcast(name, line[1], marker, sizes, low, median, high))
+        lines.append(_in_words(name, sizes, median))
+    sizes = np.concatenate([published_rows["bytes"], rows["bytes"]])
+    style.size_axes(figure, sizes, "bytes of the message")
+    what = "mean over the ranks" if measure == "mean_s" else "last exit − first enter"
+    times = np.concatenate([trace.y for trace in figure.data])
+    style.time_axes(figure, times, f"time ({what}), seconds")
+    figure.update_layout(
+        title=dict(text="Broadcast: measured here, and published"),
+        height=560,
+        margin=dict(t=70, b=140),
+        legend=dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top"),
+    )
+    first = "Broadcast times against message size, both logarithmic; published dotted, ours solid."
+    return style.finish(figure, "\n".join([first, *lines]))
+
+
+def _bcasts(table, measure):
+    missing = {"collective", "bytes", *LINE, measure} - set(table.dtype.names or ())
+    if measure not in ("mean_s", "span_s"):
+        raise InputError(f"measure={measure!r}; take 'mean_s' or 'span_s'.")
+    if missing:
+        raise InputError(
+            f"the table of the sweep has no field {', '.join(sorted(missing))}; give one that "
+            "mpilab.measure.sweep_table.read returns."
+        )
+    rows = table[table["collective"] == "bcast"]
+    if len(rows) == 0:
+        raise InputError("the table of the sweep holds no bcast; run a sweep of bcast first.")
+    return rows
+
+
+def _bcast_name(line):
+    """'pipeline, Open MPI's, P = 4, segments of 8 KiB'."""
+    words = [line["algorithm"], "ours" if line["library"] == "ours" else "Open MPI's"]
+    words.append(f"P = {line['ranks']}")
+    if line["segment"]:
+        words.append(f"segments of {style.byte_size(line['segment'])}")
+    words += [f"{field} {line[field]}" for field in ("fanout", "radix") if line[field]]
+    return ", ".join(words)
+
+
+def _summary(rows, measure):
+    """Sizes, lower quartile, median and upper quartile of `rows`: four arrays."""
+    sizes = np.unique(rows["bytes"])
+    quartiles = [np.percentile(rows[measure][rows["bytes"] == s], [25, 50, 75]) for s in sizes]
+    return (sizes, *np.array(quartiles).T)
+
+
+def _published(algorithm, printed):
+    name = f"{algorithm}, published, P = {printed['ranks'][0]}"
+    return _scatter(
+        name,
+        printed["bytes"],
+        printed["mean_s"],
+        line=dict(color=style.colour(algorithm), width=1.5, dash="dot"),
+        marker=dict(symbol="circle-open", size=6),
+    )
+
+
+def _measured_bcast(name, algorithm, marker, sizes, low, median, high):
+    return _scatter(
+        name,
+        sizes,
+        median,
+        error_y=dict(array=high - median, arrayminus=median - low, thickness=1, width=3),
+        line=dict(color=style.colour(algorithm), width=2),
+        marker=dict(symbol=marker, size=7),
+    )
+
+
+def _scatter(name, sizes, times, **look):
+    return go.Scatter(
+        x=sizes,
+        y=times,
+        name=name,
+        mode="lines+markers",
+        customdata=[
+            [style.byte_size(size), style.duration(time)]
+            for size, time in zip(sizes, times, strict=True)
+        ],
+        hovertemplate=f"{name}<br>%{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
+        **look,
+    )
+
+
+def _in_words(name, sizes, times):
+    each = (f"{style.byte_size(s)} {style.duration(t)}" for s, t in zip(sizes, times, strict=True))
+    return f"{name}: {', '.join(each)}."
+
+
+# With few cores, each point of a model's curve requires a pass through a whole schedule.
 _POINTS, _POINTS_BY_SCHEDULE = 60, 16
 
 
 def time_against_size(table, models=None, measure="span_s", cores=None):
-    """Median time over message size for each algorithm of a sweep; a panel for each P.
+    """Figure of median time against message size for each algorithm of a sweep; a panel per P.
 
-    table    rows of a sweep (mpilab.sweeps.table.ROW; algorithm, ranks, bytes, span_s and mean_s
-             are needed). Open MPI's have open markers. Algorithms that were tuned in several ways
-             are a line for each.
+    table    rows of a sweep (mpilab.measure.sweep_table.ROW; algorithm, ranks, bytes, span_s and
+             mean_s are needed). Open MPI's algorithms have open markers. Each tuning has its own
+             line.
     models   a Hockney, or a mapping of names of algorithms (or of pairs library, algorithm) to one:
-             what each should take is then drawn in its colour, dashed (Open MPI's: dotted). Those
-             without a schedule (a student's own, "default") get no curve.
+             predicted times are drawn in the algorithm's color, dashed (Open MPI's: dotted).
+             Algorithms without a schedule (a student's own, "default") get no curve.
     measure  "span_s" or "mean_s".
-    cores    the models' cores, where these are fewer than ranks (mpilab.models.predict_schedule);
+    cores    the models' cores, if they are fewer than ranks (mpilab.models.predict_schedule);
              Open MPI's algorithms then get no curve.
 
-    Bars reach from the lower to the upper quartile of the repetitions. A table without sizes, of a
-    barrier, is drawn over the ranks.
+    Error bars show the quartiles of the repetitions. A table without sizes (of a barrier) is drawn
+    against the number of ranks.
     """
     check(table, measure)
     if not table["bytes"].any():
@@ -47,7 +421,7 @@ def time_against_size(table, models=None, measure="span_s", cores=None):
 
 
 def time_against_ranks(table, models=None, measure="span_s", cores=None):
-    """Median time over the number of ranks for each algorithm; a panel for each message size.
+    """Figure of median time against the number of ranks for each algorithm; a panel per size.
 
     Arguments as for `time_against_size`.
     """
@@ -61,7 +435,7 @@ def time_against_ranks(table, models=None, measure="span_s", cores=None):
 
 
 def _figure(table, panel_field, panels, titles, models, measure, cores):
-    """A panel for each value of `panel_field`; "bytes" or "ranks", the other one, is the x axis."""
+    """A panel for each value of `panel_field` ("bytes" or "ranks"); the other one is the x axis."""
     field = "bytes" if panel_field == "ranks" else "ranks"
     figure = make_subplots(
         cols=len(panels), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles
@@ -115,7 +489,7 @@ def _measured(series, field, values, low, median, high, in_legend):
 
 
 def _predicted(series, field, panel, values, model, cores):
-    """The model's curve over the measured range; None where there is none."""
+    """The model's curve over the measured range; None if there is none."""
     if field == "bytes":
         by_schedule = cores is not None and series.collective != "allgather"
         points = _POINTS_BY_SCHEDULE if by_schedule else _POINTS
@@ -140,7 +514,7 @@ def _predicted(series, field, panel, values, model, cores):
 
 
 def _dashes(name):
-    """An entry of the legend that explains a kind of line."""
+    """A legend entry for a line style."""
     return go.Scatter(
         x=[None],
         y=[None],
@@ -203,7 +577,7 @@ def _alt(table, panel_field, panels, measure, models):
 
 
 def _what(table):
-    """What the sizes of a table are those of: "block", or "message" where it is not that alone."""
+    """What the sizes are those of: "block" if all collectives work by block, else "message"."""
     by_block = all(series.collective in BLOCKWISE for series in series_of(table))
     return "block" if by_block else "message"
 

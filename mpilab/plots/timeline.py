@@ -1,35 +1,763 @@
-"""Who does what when: the calls of every rank as bars over time, and its messages as arrows."""
+"""Timelines of recordings: the calls of each rank as bars over time, messages as arrows."""
 
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.bars import bars
-from mpilab.plots.calls import ranks_of
-from mpilab.plots.shares import shares, shares_of_rows
-from mpilab.plots.span import cut, whole
-from mpilab.plots.timeline_words import in_words, last_moment, notes_of, signal_of
+from mpilab.plots.style import CALL_COLOURS, NEVER_RETURNED
+from mpilab.runners.result import signal_name
+from mpilab.trace.callsites import lines_of
+from mpilab.trace.recording import (
+    ANY,
+    CANCELLED,
+    COLLECTIVE,
+    MESSAGE,
+    NOBODY,
+    NONE,
+    POLLS,
+    RECEIVES,
+    SENDS,
+    SYNCHRONOUS,
+    WAITS,
+    operations,
+)
+from mpilab.util.units import byte_size, plural
+
+# The calls and messages of a recording as arrays. A list of ranks holds a RankRecording for each
+# rank, or None for a rank that left no recording: in a deadlock, it may never have begun.
+
+KINDS = tuple(CALL_COLOURS)
+BLOCKED = KINDS.index(NEVER_RETURNED)
+EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
+# Prefixes of calls that are neither messages nor collectives.
+OTHERS = (
+    "Send_", "Ssend_", "Recv_", "Start", "Request_", "Cancel", "Comm_", "Type_", "Abort", "Other",
+)  # fmt: skip
+
+# kind: index in KINDS; record: its (first) record in the recording of its rank.
+CALL = np.dtype(
+    [("rank", "i4"), ("record", "i4"), ("kind", "i1"), ("begin_ns", "i8"), ("end_ns", "i8")]
+)
+
+
+def ranks_of(recording):
+    """The list of ranks of a Recording, or of a list of RankRecording and None."""
+    return list(getattr(recording, "ranks", recording))
+
+
+def calls_of(ranks):
+    """All calls as CALL: by rank, then in call order.
+
+    A send-receive, which has two records, is one call. end_ns is 0 if a call never returned.
+    """
+    return np.concatenate(
+        [np.zeros(0, CALL)]
+        + [_calls_of_rank(place, rank) for place, rank in enumerate(ranks) if rank is not None]
+    )
+
+
+def _calls_of_rank(place, rank):
+    records = rank.records
+    operation, flags = records["operation"], records["flags"]
+    exchange = np.isin(operation, _numbers(EXCHANGES))
+    second = np.zeros(len(records), bool)
+    second[1:] = (exchange & (flags & RECEIVES != 0))[1:] & (exchange & (flags & SENDS != 0))[:-1]
+    (kept,) = np.nonzero(~second)
+    calls = np.zeros(len(kept), CALL)
+    calls["rank"], calls["record"] = place, kept
+    calls["begin_ns"], calls["end_ns"] = records["begin_ns"][kept], records["end_ns"][kept]
+    kinds = np.array(_kind_of_operation(), np.int8)
+    # Calls that this version does not know use the last entry.
+    kind = kinds[np.minimum(operation[kept], len(kinds) - 1)]
+    started = np.isin(operation[kept], _numbers(("MPI_Start", "MPI_Startall")))
+    to_send = flags[kept] & SENDS != 0
+    kind[started] = np.where(to_send, KINDS.index("send"), KINDS.index("receive"))[started]
+    kind[calls["end_ns"] == 0] = BLOCKED
+    calls["kind"] = kind
+    return calls
+
+
+def _numbers(names):
+    return [number for number, name in operations().items() if name in names]
+
+
+@cache
+def _kind_of_operation():
+    """The index in KINDS of each operation by number; the last entry is for unknown ones."""
+    return tuple(KINDS.index(_kind(operations().get(i, ""))) for i in range(len(operations()) + 2))
+
+
+def _kind(name):
+    name = name.removeprefix("MPI_")
+    if name.startswith("Sendrecv"):
+        return "send-receive"
+    if name.startswith("File_"):
+        return "file"
+    if name.startswith(("Wait", "Test")) or name.lower().endswith("probe"):
+        return "wait/test/probe"
+    if name.lower().endswith("send"):
+        return "send"
+    if name.lower().endswith("recv"):
+        return "receive"
+    is_other = not name or name.startswith(OTHERS)
+    return "communicator/datatype" if is_other else "collective"
+
+
+def messages_of(ranks):
+    """All messages between different ranks as MESSAGE, like Recording.messages, but rounds are 0.
+
+    Ranks may be None. The nth send on a communicator, from and to the same ranks with the same
+    tag, matches the nth receive that got such a message. Sorted by source, then by order of
+    sending.
+    """
+    sends = _gather(ranks, _sends, ("peer", "tag", "begin_ns", "bytes"))
+    receives = _gather(ranks, _receives, ("got_peer", "got_tag", "done_ns", "bytes"))
+    messages = np.zeros(len(sends["rank"]), MESSAGE)
+    messages["source"], messages["dest"] = sends["rank"], sends["peer"]
+    for name in ("tag", "communicator", "bytes"):
+        messages[name] = sends[name]
+    messages["sent_ns"], messages["send_record"] = sends["begin_ns"], sends["record"]
+    messages["received_ns"] = messages["receive_record"] = NONE
+
+    size = max(len(ranks), 1)
+    pairs = np.concatenate([
+        sends["rank"] * size + sends["peer"],
+        receives["got_peer"] * size + receives["rank"],
+    ])  # fmt: skip
+    keys = _dense(
+        pairs,
+        np.concatenate([sends["communicator"], receives["communicator"]]),
+        np.concatenate([sends["tag"], receives["got_tag"]]),
+    )
+    split = len(messages)
+    nth_send, nth_receive = _occurrence(keys[:split]), _occurrence(keys[split:])
+    most = max(split, len(keys) - split) + 1
+    of_send, of_receive = keys[:split] * most + nth_send, keys[split:] * most + nth_receive
+    order = np.argsort(of_receive)
+    place = np.searchsorted(of_receive[order], of_send)
+    inside = place < len(order)
+    found = np.zeros(split, bool)
+    found[inside] = of_receive[order][place[inside]] == of_send[inside]
+    partner = order[place[found]]
+    messages["received_ns"][found] = receives["done_ns"][partner]
+    messages["receive_record"][found] = receives["record"][partner]
+    return messages
+
+
+def _gather(ranks, chosen, names):
+    """`names`, communicator, rank and index of the chosen records of all ranks: int64 arrays."""
+    columns = {name: [np.zeros(0, np.int64)] for name in (*names, "communicator", "rank", "record")}
+    for place, rank in enumerate(ranks):
+        if rank is None:
+            continue
+        (indices,) = np.nonzero(chosen(rank.records, place))
+        for name in (*names, "communicator"):
+            columns[name].append(rank.records[name][indices].astype(np.int64))
+        columns["rank"].append(np.full(len(indices), place))
+        columns["record"].append(indices)
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _sends(records, rank):
+    return (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
+
+
+def _receives(records, rank):
+    flags = records["flags"]
+    done = (flags & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
+    return done & (records["error"] == 0) & (records["got_peer"] >= 0)
+
+
+def _dense(*columns):
+    """One number for each combination of values: equal if all columns are equal."""
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, dense = np.unique(column, return_inverse=True)
+        keys = keys * (len(values) + 1) + dense
+        if len(keys) and keys.max() > 1 << 30:
+            keys = np.unique(keys, return_inverse=True)[1]
+    return keys
+
+
+def _occurrence(keys):
+    """The number of equal keys before each one."""
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    is_first = np.ones(len(keys), bool)
+    is_first[1:] = in_order[1:] != in_order[:-1]
+    places = np.arange(len(keys))
+    counted = np.zeros(len(keys), np.int64)
+    counted[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
+    return counted
+
+
+class Wording:
+    """Calls in words, with their source lines if known."""
+
+    def __init__(self, ranks, calls):
+        """Look up the lines of all `calls` at once, with one run of addr2line per library."""
+        self.ranks = ranks
+        sites = {}
+        for call in calls:
+            rank = ranks[call["rank"]]
+            sites.setdefault(_library(rank), set()).add(int(rank.records["site"][call["record"]]))
+        self.lines = {}
+        for library, offsets in sites.items():
+            offsets = tuple(sorted(offsets))
+            for offset, (_, file, line) in zip(offsets, lines_of(library, offsets), strict=True):
+                if line:
+                    in_cell = file in ("", "cell")
+                    words = f"line {line}" if in_cell else f"{file}, line {line}"
+                    self.lines[library, offset] = words
+
+    def call(self, call):
+        """'MPI_Recv from rank 1, tag 7, 40 B, line 12'."""
+        rank = self.ranks[call["rank"]]
+        record = rank.records[call["record"]]
+        name = operations().get(int(record["operation"]), "an unknown call")
+        parts = [f"{name} {_partner(record, rank.rank)}".rstrip()]
+        if name in EXCHANGES and call["record"] + 1 < len(rank.records):
+            parts.append(_partner(rank.records[call["record"] + 1], rank.rank))
+        if record["error"]:
+            parts.append(f"failed with error class {record['error']}")
+        parts.append(self.lines.get((_library(rank), int(record["site"])), ""))
+        return ", ".join(filter(None, parts))
+
+    def short(self, call):
+        """'Recv from 1': as much as fits into a bar."""
+        record = self.ranks[call["rank"]].records[call["record"]]
+        name = operations().get(int(record["operation"]), "?").removeprefix("MPI_")
+        flags = int(record["flags"])
+        if name.startswith("Sendrecv") or not flags & (SENDS | RECEIVES) or record["peer"] < ANY:
+            return name
+        peer = "any" if record["peer"] == ANY else record["peer"]
+        return f"{name} {'to' if flags & SENDS else 'from'} {peer}"
+
+
+def _library(rank):
+    return rank.header["object"].decode(errors="replace")
+
+
+def _partner(record, own):
+    """Partner, tag and bytes (or root, or count) in words; '' for calls without any."""
+    flags = int(record["flags"])
+    tag = "any tag" if record["tag"] == ANY else f"tag {record['tag']}"
+    if flags & SENDS:
+        how = " (synchronous)" if flags & SYNCHRONOUS else ""
+        return f"to {_whom(record['peer'], own)}, {tag}, {byte_size(int(record['bytes']))}{how}"
+    if flags & RECEIVES:
+        whom = f"from {_whom(record['peer'], own)}"
+        if not record["done_ns"]:
+            return f"{whom}, {tag}, room for {byte_size(int(record['bytes']))}"
+        if record["peer"] == ANY and record["got_peer"] >= 0:
+            whom += f" (it was {_whom(record['got_peer'], own)})"
+        if record["tag"] == ANY and record["got_tag"] >= 0:
+            tag += f" (it was {record['got_tag']})"
+        return f"{whom}, {tag}, {byte_size(int(record['got_bytes']))}"
+    if flags & COLLECTIVE:
+        return f"with root {record['peer']}" if record["peer"] != NONE else ""
+    if flags & WAITS:
+        return f"for {record['count']} request{'' if record['count'] == 1 else 's'}"
+    if record["count"] > 1 and (flags & POLLS or not record["bytes"]):
+        return f"{record['count']} times"
+    return ""
+
+
+def _whom(peer, own):
+    if peer in (ANY, NOBODY):
+        return "any rank" if peer == ANY else "MPI_PROC_NULL"
+    return "itself" if peer == own else f"rank {peer}"
+
+
+# The detailed timeline: each call as a bar, each message as an arrow.
+
+BAR = 0.5  # height, in rows
+
+
+def bars(span):
+    """Figure of a Span, without layout: a bar for each call, an arrow for each message."""
+    figure = go.Figure()
+    wording = Wording(span.ranks, span.calls)
+    ends_ns = span.ends_ns
+    for kind, name in enumerate(KINDS):
+        (chosen,) = np.nonzero(span.calls["kind"] == kind)
+        if len(chosen):
+            figure.add_trace(_bars(span, name, chosen, ends_ns[chosen], wording))
+    came = span.messages["receive_record"] != NONE
+    if came.any():
+        figure.add_trace(_arrows(span, span.messages[came]))
+    if not came.all():
+        figure.add_trace(_lost(span, span.messages[~came]))
+    if not figure.data:
+        figure.add_trace(go.Scatter(x=[], y=[], showlegend=False))
+    return figure
+
+
+def _bars(span, name, chosen, ends_ns, wording):
+    calls = span.calls[chosen]
+    blocked = name == style.NEVER_RETURNED
+    hover = []
+    for call, end_ns in zip(calls, ends_ns.tolist(), strict=True):
+        begin_ns = int(call["begin_ns"])
+        lasted = style.duration((end_ns - begin_ns) / 1e9)
+        how = "never returned" if blocked else f"took {lasted}"
+        hover.append(
+            f"rank {call['rank']}: {wording.call(call)}<br>at {span.moment(begin_ns)}, {how}"
+        )
+    colour = style.CALL_COLOURS[name]
+    pattern = {}
+    if name in style.CALL_PATTERNS:
+        pattern = dict(shape=style.CALL_PATTERNS[name], fillmode="overlay",
+                       fgcolor="rgba(255, 255, 255, 0.45)", size=8, solidity=0.2)  # fmt: skip
+    return go.Bar(
+        orientation="h",
+        base=span.at(calls["begin_ns"]),
+        x=(ends_ns - calls["begin_ns"]) / span.unit_ns,
+        y=calls["rank"],
+        width=BAR,
+        name=name,
+        # The edge keeps calls shorter than a pixel visible, and separates consecutive calls.
+        marker=dict(color=colour, line=dict(color=_darker(colour), width=0.8), pattern=pattern),
+        text=[f"✗ {wording.short(call)}" for call in calls] if blocked else None,
+        textposition="inside",
+        insidetextanchor="end",
+        insidetextfont=dict(color="#ffffff", size=11),
+        constraintext="none",
+        textangle=0,
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def _darker(colour):
+    return "#" + "".join(f"{int(int(colour[i : i + 2], 16) * 0.7):02x}" for i in (1, 3, 5))
+
+
+def _broken(columns):
+    """Lines of two points each, with a gap (NaN) after each: [2, n] → flat."""
+    first, second = columns
+    return np.column_stack([first, second, np.full(len(first), np.nan)]).ravel()
+
+
+def _from_edge_to_edge(messages):
+    """The y at which messages begin and end: the edges of the bars that face each other."""
+    down = np.sign(messages["dest"] - messages["source"]) * BAR / 2
+    return messages["source"] + down, messages["dest"] - down
+
+
+def _arrows(span, messages):
+    few = len(messages) <= 500
+    hover = []
+    for message in messages:
+        text = (
+            f"{message_in_words(message)}<br>sent at {span.moment(message['sent_ns'])}, there "
+            f"after {style.duration((message['received_ns'] - message['sent_ns']) / 1e9)}"
+        )
+        hover += ["", text, ""]
+    return go.Scatter(
+        x=_broken((span.at(messages["sent_ns"]), span.at(messages["received_ns"]))),
+        y=_broken(_from_edge_to_edge(messages)),
+        mode="lines+markers",
+        name="message",
+        line=dict(color=style.MESSAGE_COLOUR, width=1.2 if few else 0.7),
+        marker=dict(
+            symbol="arrow",
+            angleref="previous",
+            size=np.tile([0, 9 if few else 6, 0], len(messages)),
+            color=style.MESSAGE_COLOUR,
+            opacity=1,
+            line=dict(width=0),
+        ),
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def _lost(span, messages):
+    hover = []
+    for message in messages:
+        sent = span.moment(message["sent_ns"])
+        text = f"{message_in_words(message)}<br>sent at {sent}, no receive was seen"
+        hover += ["", text, ""]
+    first, last = _from_edge_to_edge(messages)
+    moments = span.at(messages["sent_ns"])
+    return go.Scatter(
+        x=_broken((moments, moments)),
+        # Toward its receiver, but not reaching it.
+        y=_broken((first, last - 0.12 * np.sign(last - first))),
+        mode="lines+markers",
+        name="message without a receive",
+        line=dict(color=style.LOST_MESSAGE_COLOUR, width=1.5, dash="dash"),
+        marker=dict(
+            symbol="x",
+            size=np.tile([0, 9, 0], len(messages)),
+            color=style.LOST_MESSAGE_COLOUR,
+            opacity=1,
+            line=dict(width=0),
+        ),
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
+def message_in_words(message):
+    return (
+        f"rank {message['source']} → rank {message['dest']}, tag {message['tag']}, "
+        f"{style.byte_size(int(message['bytes']))}"
+    )
+
+
+# The summary timeline, for more calls than can be drawn: what ranks do in each time step.
+
+STEPS = 300
+# From the bottom of a row to its top, so that waiting is in the same place in every row.
+STACK = (
+    style.NEVER_RETURNED, "wait/test/probe", "receive", "send-receive", "send", "collective",
+    "communicator/datatype", "file",
+)  # fmt: skip
+
+
+def busy(calls, ends_ns, ranks, edges_ns):
+    """Nanoseconds that each rank spends in each class of call in each time step.
+
+    calls, ends_ns   CALL array, by rank and in call order, and when each call ended.
+    edges_ns         the edges of the steps, ascending.
+
+    float64 [ranks, KINDS, steps]. Polls at several call sites interleave; no time counts twice.
+    """
+    edges = np.asarray(edges_ns, np.int64)
+    spent = np.zeros((ranks, len(KINDS), len(edges) - 1))
+    of_rank = np.searchsorted(calls["rank"], np.arange(ranks + 1))
+    for rank in range(ranks):
+        part = slice(of_rank[rank], of_rank[rank + 1])
+        ends = np.maximum.accumulate(ends_ns[part])
+        begins = calls["begin_ns"][part].copy()
+        begins[1:] = np.maximum(begins[1:], ends[:-1])
+        lengths = np.maximum(ends - begins, 0)
+        for kind in np.unique(calls["kind"][part]):
+            chosen = calls["kind"][part] == kind
+            spent[rank, kind] = np.diff(_until(edges, begins[chosen], lengths[chosen]))
+    return spent
+
+
+def _until(moments, begins, lengths):
+    """The total length of the intervals, which don't overlap, before each of `moments`."""
+    before = np.concatenate([[0], np.cumsum(lengths)])
+    last = np.searchsorted(begins, moments, side="right") - 1
+    at = np.maximum(last, 0)
+    return np.where(last < 0, 0, before[at] + np.minimum(moments - begins[at], lengths[at]))
+
+
+def shares(span):
+    """Figure of a Span, without layout: messages above, a row for each rank below."""
+    ranks = len(span.ranks)
+    figure = make_subplots(
+        rows=2,
+        shared_xaxes=True,
+        row_heights=[70, max(18 * ranks, 120)],
+        vertical_spacing=18 / (18 * ranks + 180),
+    )
+    figure.add_trace(_messages(span, *_steps(span)), row=1, col=1)
+    for trace in shares_of_rows(span):
+        figure.add_trace(trace, row=2, col=1)
+    figure.update_yaxes(title="messages", rangemode="tozero", nticks=3, row=1, col=1)
+    return figure
+
+
+def shares_of_rows(span):
+    """The traces of the rows of a Span, without the messages."""
+    edges, centres = _steps(span)
+    part = busy(span.calls, span.ends_ns, len(span.ranks), edges) / np.maximum(np.diff(edges), 1)
+    yield _stacked(part, centres)
+    yield _pointed_at(span, part, edges, centres)
+    for kind, name in enumerate(KINDS):
+        if part[:, kind].any():
+            yield _legend_entry(name)
+
+
+def _steps(span):
+    """The edges of the steps in nanoseconds, and their centres on the axis."""
+    edges = np.linspace(span.begin_ns, span.end_ns, STEPS + 1).astype(np.int64)
+    return edges, span.at((edges[1:] + edges[:-1]) / 2)
+
+
+def _messages(span, edges, centres):
+    count, _ = np.histogram(span.messages["sent_ns"], edges)
+    return go.Bar(
+        x=centres,
+        y=count.astype(np.int32),
+        marker=dict(color=style.MESSAGE_COLOUR, line=dict(width=0)),
+        width=centres[1] - centres[0],
+        name="messages sent",
+        hovertemplate=f"%{{y}} messages sent at %{{x:.4~g}} {span.unit}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _stacked(part, centres):
+    """Rows of ranks as stacks of thin ones, colored in proportion; the topmost stays empty."""
+    ranks = len(part)
+    levels = int(np.clip(384 // max(ranks, 1), 6, 24))
+    order = [KINDS.index(name) for name in STACK]
+    tops = np.cumsum(part[:, order], axis=1)
+    middles = (np.arange(levels) + 0.5) / levels
+    # A level shows the class whose share covers its middle: 0 is nothing, 1 is KINDS[0].
+    below = (tops[:, :, None, :] < middles[None, None, :, None]).sum(axis=1)
+    filled = np.array([*(kind + 1 for kind in order), 0], np.uint8)[below]
+    rows = np.zeros((ranks, levels + 1, part.shape[2]), np.uint8)
+    rows[:, 1:] = filled[:, ::-1]
+    step = 1 / (levels + 1)
+    colours = ["rgba(0,0,0,0)", *(style.CALL_COLOURS[name] for name in KINDS)]
+    scale = [
+        [edge, colour]
+        for place, colour in enumerate(colours)
+        for edge in (place / len(colours), (place + 1) / len(colours))
+    ]
+    return go.Heatmap(
+        z=rows.reshape(-1, part.shape[2]),
+        x=centres,
+        y0=-0.5 + step / 2,
+        dy=step,
+        zmin=-0.5,
+        zmax=len(KINDS) + 0.5,
+        colorscale=scale,
+        showscale=False,
+        hoverinfo="skip",
+    )
+
+
+def _pointed_at(span, part, edges, centres):
+    """An invisible heat map with the hover text: one cell for each rank and step."""
+    ranks, _, steps = part.shape
+    place = np.clip(np.searchsorted(edges, span.calls["begin_ns"], side="right") - 1, 0, steps - 1)
+    begun = np.bincount(span.calls["rank"] * steps + place, minlength=ranks * steps)
+    present = [kind for kind in range(len(KINDS)) if part[:, kind].any()]
+    percent = np.rint(100 * part[:, present]).astype(np.uint8)
+    lines = [f"{KINDS[kind]}: %{{customdata[{i}]}} %" for i, kind in enumerate(present)]
+    return go.Heatmap(
+        z=np.minimum(begun, 65535).reshape(ranks, steps).astype(np.uint16),
+        x=centres,
+        y=np.arange(ranks),
+        customdata=np.moveaxis(percent, 1, 2),
+        colorscale=[[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]],
+        showscale=False,
+        hovertemplate=f"rank %{{y}}, at %{{x:.4~g}} {span.unit}: %{{z}} calls begun<br>"
+        + "<br>".join(lines)
+        + "<extra></extra>",
+    )
+
+
+def _legend_entry(name):
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        marker=dict(symbol="square", size=12, color=style.CALL_COLOURS[name]),
+        name=name,
+        hoverinfo="skip",
+    )
+
+
+# A part of the time of a recording: its calls and messages, and their place on the time axis.
+
+# Calls that never returned extend beyond the last event, by this share of the whole.
+TAIL = 0.16
+
+
+@dataclass
+class Span:
+    """What is drawn: the ranks, calls and messages, and the time from `begin_ns` to `end_ns`.
+
+    start_ns   the first call of all, from which times are counted.
+    tail_ns    the part at its end that is beyond the last recorded event.
+    """
+
+    ranks: list
+    calls: np.ndarray
+    messages: np.ndarray
+    start_ns: int
+    begin_ns: int
+    end_ns: int
+    tail_ns: int = 0
+
+    def __post_init__(self):
+        seconds = (self.end_ns - self.begin_ns) / 1e9
+        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+        factor, self.unit = next((u for u in units if seconds >= 2 * u[0]), units[-1])
+        self.unit_ns = factor * 1e9
+
+    @property
+    def recorded_ns(self):
+        """The length of its recorded part."""
+        return max(self.end_ns - self.tail_ns - self.begin_ns, 1)
+
+    def at(self, ns):
+        """The position of a time on the axis."""
+        return (ns - self.start_ns) / self.unit_ns
+
+    def moment(self, ns):
+        """A time in words, with the resolution of the figure: '1.0134 ms'."""
+        width = max((self.end_ns - self.begin_ns) / self.unit_ns, 1e-3)
+        decimals = int(np.clip(np.ceil(3.3 - np.log10(width)), 0, 6))
+        return f"{self.at(int(ns)):.{decimals}f} {self.unit}"
+
+    @property
+    def ends_ns(self):
+        """The end of each call; one that never returned lasts until the right edge."""
+        never = self.calls["kind"] == BLOCKED
+        return np.where(never, self.end_ns, self.calls["end_ns"])
+
+
+def whole(ranks):
+    """The Span of everything that was recorded."""
+    calls, messages = calls_of(ranks), messages_of(ranks)
+    known = [rank for rank in ranks if rank is not None]
+    opened = [int(rank.header["opened_ns"]) for rank in known]
+    start = int(calls["begin_ns"].min()) if len(calls) else min(opened, default=0)
+    moments = [start + 1, *(int(rank.header["closed_ns"]) for rank in known)]
+    for values in (calls["begin_ns"], calls["end_ns"], messages["received_ns"]):
+        moments.append(int(values.max(initial=0)))
+    end = max(moments)
+    never = (calls["kind"] == BLOCKED).any()
+    tail = max(int((end - start) * TAIL), 1000) if never else 0
+    return Span(ranks, calls, messages, start, start, end + tail, tail)
+
+
+def cut(span, window):
+    """The part of a Span in a window (from, to) in seconds since the first call; all if None."""
+    if window is None:
+        return span
+    try:
+        first, last = (span.start_ns + round(float(second) * 1e9) for second in window)
+    except (TypeError, ValueError):
+        first = last = 0
+    if not first < last:
+        raise InputError(
+            f"window={window!r}: no part of the timeline; give two times in seconds since the "
+            "first call, such as (0, 1e-3)"
+        )
+    inside = (span.calls["begin_ns"] < last) & (span.ends_ns > first)
+    arrived = np.maximum(span.messages["received_ns"], span.messages["sent_ns"])
+    under_way = (span.messages["sent_ns"] < last) & (arrived >= first)
+    return Span(span.ranks, span.calls[inside], span.messages[under_way], span.start_ns, first,
+                last, max(0, last - (span.end_ns - span.tail_ns)))  # fmt: skip
+
+
+# The timeline in words: what each rank did, and the messages.
+
+MESSAGES_IN_TEXT = 40
+
+
+def in_words(span, title, notes, crowded):
+    """The lines of a Span's text alternative, without its received messages if `crowded`."""
+    yield (
+        f"{title}: {plural(len(span.ranks), 'rank')}, {style.duration(span.recorded_ns / 1e9)}, "
+        f"{plural(len(span.calls), 'call')}, {plural(len(span.messages), 'message')}."
+    )
+    yield from notes
+    busy_ns = busy(span.calls, span.ends_ns, len(span.ranks), [span.begin_ns, span.end_ns])
+    blocked = {int(c["rank"]): c for c in span.calls[span.calls["kind"] == BLOCKED]}
+    wording = Wording(span.ranks, blocked.values())
+    for place, rank in enumerate(span.ranks):
+        yield _rank_in_words(span, place, rank, busy_ns[place, :, 0], blocked, wording)
+    lost = span.messages[span.messages["receive_record"] == NONE]
+    if len(lost):
+        shown = "; ".join(message_in_words(message) for message in lost[:10])
+        more = f"; and {len(lost) - 10} more" if len(lost) > 10 else ""
+        yield f"Messages of which no receive was seen: {shown}{more}."
+    if crowded:
+        return
+    came = span.messages[span.messages["receive_record"] != NONE]
+    came = came[np.argsort(came["sent_ns"], kind="stable")]
+    for message in came[:MESSAGES_IN_TEXT]:
+        yield (
+            f"Message {message_in_words(message)}: sent at {span.moment(message['sent_ns'])}, "
+            f"there at {span.moment(message['received_ns'])}."
+        )
+    if len(came) > MESSAGES_IN_TEXT:
+        yield f"And {len(came) - MESSAGES_IN_TEXT:,} messages more."
+
+
+def _rank_in_words(span, place, rank, busy_ns, blocked, wording):
+    if rank is None:
+        return f"Rank {place} never began."
+    calls = span.calls[span.calls["rank"] == place]
+    parts = [f"{name} {busy_ns[kind] / span.recorded_ns:.0%}" for kind, name in enumerate(KINDS)
+             if busy_ns[kind] and kind != BLOCKED]  # fmt: skip
+    outside = _known_ns(span, place, rank, calls, blocked) - busy_ns.sum()
+    parts.append(f"outside of MPI {max(0.0, outside / span.recorded_ns):.0%}")
+    words = f"Rank {place}: {plural(len(calls), 'call')}; {', '.join(parts)}."
+    if place in blocked:
+        since = span.moment(blocked[place]["begin_ns"])
+        words += f" Since {since} in {wording.call(blocked[place])}, which never returned."
+    elif not rank.finished:
+        words += " After its last call it did not come to its end."
+    if rank.header["signal"]:
+        words += f" Ended by {signal_of(rank)}."
+    return words
+
+
+def _known_ns(span, place, rank, calls, blocked):
+    """Nanoseconds of the span for which the recording shows what the rank did."""
+    if place in blocked:
+        last = span.end_ns
+    else:
+        last = int(rank.header["closed_ns"]) or last_moment(span, place)
+    first = calls["begin_ns"].min(initial=last)
+    return max(0, min(last, span.end_ns) - max(int(first), span.begin_ns))
+
+
+def notes_of(span, crowded):
+    """The lines to show below the title of a Span's figure."""
+    notes = []
+    if crowded:
+        notes.append(
+            f"{len(span.calls):,} calls and {len(span.messages):,} messages are too many to draw "
+            "one by one: rows show shares of the time. window=(from, to) in seconds shows a part."
+        )
+    dropped = sum(int(rank.header["dropped"]) for rank in span.ranks if rank is not None)
+    if dropped:
+        notes.append(f"{dropped:,} calls more did not fit into the recording.")
+    if not len(span.calls):
+        notes.append("No MPI call was recorded.")
+    return notes
+
+
+def last_moment(span, place):
+    """When the last call of a rank began or ended, or when the Span began, in nanoseconds."""
+    calls = span.calls[span.calls["rank"] == place]
+    return int(max(calls["begin_ns"].max(initial=span.begin_ns), calls["end_ns"].max(initial=0)))
+
+
+def signal_of(rank):
+    """The name of the signal that ended a rank."""
+    return signal_name(int(rank.header["signal"]))
+
 
 # Measured in headless Chromium on two cores: zooming takes 0.3 s with 4,000 calls and their
 # messages, 1.2 s with 12,000.
 MOST_CALLS, MOST_MESSAGES = 4000, 3000
 ROW_PIXELS = 18
-MOST_BESIDE = 4  # timelines that can still be read beside each other
+MOST_BESIDE = 4  # timelines that are still legible side by side
 
 
 def timeline(recording, *, window=None, title="Timeline"):
     """Figure of a Recording, or of a list with a RankRecording or None for each rank.
 
-    Rank 0 is on top. A bar is an MPI call, its colour the class of the call (style.CALL_COLOURS);
-    between bars the program is on its own. An arrow is a message: from the begin of the send to
-    the moment when its receiver knew that it had come.
+    Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLOURS);
+    between bars, the program is outside MPI. An arrow is a message, from the begin of the send to
+    the time when its receiver knew that it had arrived.
 
     window   (from, to) in seconds since the first call: only this part.
 
-    More than MOST_CALLS calls or MOST_MESSAGES messages are summed up: then each row shows, in
-    steps of time, which part of it its rank has spent on what, and the number of messages stands
-    above. Drag with the mouse to zoom, double-click to see all. Raises InputError for a window
-    that isn't one.
+    More than MOST_CALLS calls or MOST_MESSAGES messages are summarized: each row shows, for each
+    time step, the share of each class in its rank's time, with the number of messages above. Drag
+    with the mouse to zoom, double-click to see all. Raises InputError for an invalid window.
     """
     span = cut(whole(ranks_of(recording)), window)
     crowded = _is_crowded(span)
@@ -43,13 +771,13 @@ def timeline(recording, *, window=None, title="Timeline"):
 
 
 def timelines(recordings, *, title="Timelines"):
-    """Figure of several recordings beside each other, on the same scale of time.
+    """Figure of several recordings side by side, on the same time scale.
 
-    recordings   {name: Recording, or what else `timeline` takes}; 1 to MOST_BESIDE of them.
+    recordings   {name: Recording, or anything else that `timeline` takes}; 1 to MOST_BESIDE.
 
-    Times are counted from the first call of each. To zoom into one is to zoom into all. One with
-    too many calls is summed up as in `timeline`, but without the number of messages. Raises
-    InputError for none, or too many.
+    Times are counted from the first call of each. Zooming into one zooms into all. A recording with
+    too many calls or messages is summarized as in `timeline`, but without the number of messages.
+    Raises InputError for none, or too many.
     """
     if not 1 <= len(recordings) <= MOST_BESIDE:
         raise InputError(
@@ -95,15 +823,17 @@ def _lay_out(figure, title, notes, rows, more_pixels):
         margin=dict(t=60 + 20 * len(notes), b=110),
         legend=dict(orientation="h", x=0, y=0, yref="container", yanchor="bottom"),
         hovermode="closest",
-        # Points of messages must not take the pointer away from the bars around them.
+        # Message markers must not capture the pointer from the bars around them.
         hoverdistance=8,
         modebar=dict(orientation="v", remove=["select2d", "lasso2d", "autoScale2d"]),
     )
 
 
 def _lay_out_rows(figure, span, names, *, row=None, col=None):
-    """Axes of the rows of a Span, called `names`, and what ended them: in the panel at (row, col),
-    or in the only one."""
+    """Set up the axes of the rows of a Span, labeled `names`, and mark the signals that ended them.
+
+    This is in the panel at (row, col), or in the only one.
+    """
     begin, end = span.at(span.begin_ns), span.at(span.end_ns)
     edge = 0.01 * (end - begin)
     figure.update_xaxes(gridcolor=style.GRID, range=[begin, end], col=col)
@@ -112,7 +842,7 @@ def _lay_out_rows(figure, span, names, *, row=None, col=None):
     (rows,) = figure.select_yaxes(row=row, col=col)
     rows.update(title="rank", range=[len(names) - 0.5, -0.5], tickvals=list(range(len(names))),
                 ticktext=names, ticks="", showgrid=False)  # fmt: skip
-    # Zooming is along the time only.
+    # Zoom along the time axis only.
     figure.update_yaxes(fixedrange=True)
     number = rows.plotly_name.removeprefix("yaxis")
     for place, rank in enumerate(span.ranks):

@@ -1,19 +1,19 @@
-"""Who waits for whom: the ranks on a circle, an arrow from each to those that it waits for."""
+"""Wait-for graph: the ranks on a circle, with arrows from each to the ranks it waits for."""
 
 import math
 from html import escape
 
 import plotly.graph_objects as go
 
-from mpilab.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING
 from mpilab.plots import style
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING
 
 TITLE = "Who waits for whom"
 ARROW, CYCLE = (
     style.ALGORITHM_COLOURS["pairwise"],
     style.ALGORITHM_COLOURS["nonblocking_gather_bcast"],
 )
-# Each state has a colour and a shape of its own. The marker of a rank that is done is faint.
+# {state: (color, symbol, opacity)}; faint for ranks that have finished or not begun.
 LOOKS = {
     BLOCKED: ("#b03a28", "circle", 1.0),
     POLLING: ("#8f5a0a", "hexagon", 1.0),
@@ -21,19 +21,19 @@ LOOKS = {
     FINISHED: ("#7a7e85", "circle", 0.12),
     NOT_BEGUN: ("#7a7e85", "diamond", 0.12),
 }
-# How far an arrow bends from the straight line, in its lengths: two that wait for each other have
-# two arrows, side by side.
+# How far an arrow bends from the straight line, relative to its length, so that two ranks that wait
+# for each other have two arrows, side by side.
 BEND = 0.13
 MANY_ARROWS = 100
-# How far the drawing reaches, in radii of the circle.
+# Half the width of the drawing, in radii of the circle.
 EDGE = 1.3
 
 
 def waiting(states, cycle=(), title=TITLE):
-    """Figure of what the RankStates of all ranks (mpilab.hang) wait for; `cycle` is emphasised.
+    """Figure of which ranks wait for which, from the RankStates of all ranks (mpilab.runners.hang).
 
-    An arrow leads from a rank to each rank of its `waits_for`. Hover over a rank for its call,
-    peer, tag, bytes and line. Meant for up to 64 ranks.
+    An arrow leads from a rank to each rank in its `waits_for`; `cycle` is emphasized. Hover over a
+    rank for its call, peer, tag, bytes and line. Meant for up to 64 ranks.
     """
     known = {state.rank: state for state in states}
     places = _places(list(known))
@@ -47,7 +47,7 @@ def waiting(states, cycle=(), title=TITLE):
     ):
         if chosen:
             if len(chosen) > MANY_ARROWS:
-                # A web of arrows must not hide the ranks.
+                # Many arrows must not hide the ranks.
                 width, colour = 0.8, style.translucent(colour, 0.35)
             figure.add_trace(_arrows(name, chosen, places, radius, colour, width))
     for look, (colour, symbol, opacity) in LOOKS.items():
@@ -68,17 +68,17 @@ def _places(ranks):
 
 
 def _height(count):
-    """Pixels from the lower to the upper edge of the drawing."""
+    """The height of the drawing, in pixels."""
     return 360 if count <= 16 else 560
 
 
 def _radius(count):
-    """Radius of a rank's marker, in units of the circle."""
+    """The radius of a rank's marker, in radii of the circle."""
     return min(0.16, 2.1 / max(count, 1))
 
 
 def _size(count):
-    """Pixels across a rank's marker."""
+    """The diameter of a rank's marker, in pixels."""
     return 0.95 * 2 * _radius(count) * _height(count) / (2 * EDGE)
 
 
@@ -95,7 +95,7 @@ def _arrows(name, edges, places, radius, colour, width):
         name=name,
         mode="lines+markers",
         line=dict(color=colour, width=width),
-        # Of a line's points only the last, before the gap, carries the head of the arrow.
+        # Only the last point of each line, before the gap, has an arrow head.
         marker=dict(
             symbol="arrow",
             angleref="previous",
@@ -112,7 +112,7 @@ def _arrows(name, edges, places, radius, colour, width):
 
 
 def _path(start, end, radius):
-    """Points of an arrow from border to border of two markers; a loop where they are the same."""
+    """Points of an arrow from border to border of two markers; a loop if they are the same."""
     if start == end:
         x, y = start
         angle = math.atan2(y, x)
@@ -169,7 +169,7 @@ def _lay_out(figure, title, count):
         height=_height(count) + 60,
         margin=dict(l=10, r=10, t=50, b=10),
         xaxis=axis,
-        # One unit is as long across as it is upwards: a circle stays one.
+        # Equal scales in x and y, so that the circle stays round.
         yaxis=dict(**axis, scaleanchor="x"),
         legend=dict(x=1, xanchor="right", y=1, yanchor="top", itemsizing="constant"),
         modebar=dict(remove=["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d",

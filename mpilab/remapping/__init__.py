@@ -1,19 +1,19 @@
-"""Run-time rank remapping: who behaves as whom, and what it saves.
+"""Run-time rank remapping: which process behaves as which rank, and what that saves.
 
     SEQ placement, 2 nodes of 4      process      0 1 2 3 | 4 5 6 7
                                      behaves as   0 2 4 6 | 1 3 5 7      as if placed in RR order
 
-An algorithm is written for ranks 0 … P-1, and which of them talk most is in its pattern. Where that
-doesn't fit the placement, a process behaves as another rank of the pattern; nobody moves. What the
-C kernels do (src_c/remap/remap.h), `orders.py` says once more, on schedules; `loggp_table.py`
-counts what they send.
+An algorithm is written for ranks 0 … P-1, and its pattern determines which of them communicate
+most. If that does not fit the placement, a process behaves as another rank of the pattern; no
+process moves. `orders.py` does on schedules what the C kernels do (src_c/remap/remap.h); `loggp.py`
+times the kernels on emulated hosts, and counts what they send.
 
 Source: Álvarez, Díaz, Rico, "Formal modeling and performance evaluation of a run-time rank
 remapping technique in Broadcast, Allgather and Allreduce MPI collective operations", TAPEMS 2017:
 the two formulas, and the table of what recursive doubling costs.
 """
 
-from mpilab.remapping.loggp_table import Line, Row, as_text, lines, published, table
+from mpilab.remapping.loggp import Line, Row, as_text, lines, published, table
 from mpilab.remapping.orders import (
     REMAPPED,
     RR,

@@ -1,24 +1,26 @@
-"""Who behaves as whom: the formulas, orders for any topology, and schedules that were remapped.
+"""Orders for remapping: the published formulas, orders for any topology, and remapped schedules.
 
-Their slide on the formulas says that f_RR→SEQ(f_RR→SEQ(p)) = p: a slip, for
-f_RR→SEQ(f_SEQ→RR(p)) = p. As printed it holds only where M = Q, or where one of them is 1: with
-M = 2 and Q = 3, 1 becomes 3, and 3 becomes 4.
+The published slide with the formulas says that f_RR→SEQ(f_RR→SEQ(p)) = p, a misprint for
+f_RR→SEQ(f_SEQ→RR(p)) = p. As printed, it holds only if M = Q, or if one of them is 1: with M = 2
+and Q = 3, 1 becomes 3, and 3 becomes 4.
 """
 
+from collections import Counter
 from dataclasses import replace
 from itertools import chain, zip_longest
 
+from mpilab.algorithms import allgather
+from mpilab.algorithms.schedule import Transfer
 from mpilab.errors import InputError
-from mpilab.places import Levels, Place
-from mpilab.schedules import allgather
-from mpilab.schedules.schedule import Transfer
+from mpilab.hosts import hostfile
+from mpilab.hosts.places import Levels, Place
 
 SEQ, RR = "SEQ", "RR"
 REMAPPED = ("recursive_doubling", "ring", "neighbor_exchange")
 
 
 def seq_to_rr(rank, nodes, each):
-    """The rank that stands, in RR order, where `rank` stands in SEQ order: f_SEQ→RR.
+    """The rank that has, in RR order, the place of `rank` in SEQ order: f_SEQ→RR.
 
     nodes, each   M nodes of Q processes; rank is below M Q, otherwise InputError.
     """
@@ -31,7 +33,7 @@ def seq_to_rr(rank, nodes, each):
 
 
 def rr_to_seq(rank, nodes, each):
-    """The rank that stands, in SEQ order, where `rank` stands in RR order: f_RR→SEQ."""
+    """The rank that has, in SEQ order, the place of `rank` in RR order: f_RR→SEQ."""
     return seq_to_rr(rank, each, nodes)
 
 
@@ -47,7 +49,7 @@ def by_formula(convert, levels):
     """The order of `convert` (seq_to_rr, rr_to_seq) for ranks on these levels.
 
     An *order* is a tuple of all processes: order[v] is the one that behaves as v. Raises InputError
-    where the processes are no multiple of the nodes.
+    if the number of processes is not a multiple of the nodes.
     """
     ranks, nodes = len(levels.places), levels.nodes
     if ranks % nodes:
@@ -60,13 +62,13 @@ def by_formula(convert, levels):
 
 
 def by_node(levels):
-    """The order by group, node and rank: what rings and trees want."""
+    """The order by group, node and rank, which suits rings and trees."""
     key = list(zip(levels.group.tolist(), levels.node.tolist(), strict=True))
     return tuple(sorted(range(len(key)), key=key.__getitem__))
 
 
 def dealt(levels):
-    """The order in which groups take turns, and in each group its nodes do."""
+    """The order in which groups take turns, and within each group its nodes."""
     groups = {}
     for process in by_node(levels):
         nodes = groups.setdefault(int(levels.group[process]), {})
@@ -80,10 +82,10 @@ def _deal(lists):
 
 
 def remapped(algorithm, order):
-    """The Schedule of an allgather (one of REMAPPED) whose processes behave as others.
+    """The Schedule of an allgather (one of REMAPPED) whose processes behave as other ranks.
 
-    Ring and neighbor exchange carry each process's own block from the start. In recursive doubling
-    each process first gets the block of the rank that it behaves as: a round before the others.
+    In ring and neighbor exchange, each process starts with its own block. In recursive doubling,
+    each process first gets the block of the rank that it behaves as, in a round before the others.
     """
     if algorithm not in REMAPPED:
         raise InputError(f"algorithm={algorithm!r}: take one of {', '.join(REMAPPED)}")
@@ -112,16 +114,93 @@ def crossing(schedule, levels):
 
 
 def chosen(algorithm, levels):
-    """The order that a remapped allgather takes by itself (Case.remap = 0).
+    """The order that a remapped allgather takes by default (Case.remap = 0).
 
-    For ring and neighbor exchange `by_node`; for recursive doubling the one of three (as they are,
-    `dealt`, `by_node`) in which the fewest blocks cross between nodes and between groups, the first
-    of equals. A block that crosses to another group crosses to another node, and counts twice.
+    It is `by_node` for ring and neighbor exchange. For recursive doubling, it is the one of three
+    orders (unchanged, `dealt`, `by_node`) in which the fewest blocks cross between nodes and
+    between groups; on a tie, the first. A block that crosses to another group also crosses to
+    another node, and counts twice.
 
-    No ring crosses less often than `by_node`. In neighbor exchange, where nodes have odd numbers of
-    processes, another order may happen to be a little better.
+    No ring crosses less often than `by_node`. In neighbor exchange, if nodes have odd numbers of
+    processes, another order may be slightly better.
     """
     if algorithm != "recursive_doubling":
         return by_node(levels)
     orders = (tuple(range(len(levels.places))), dealt(levels), by_node(levels))
     return min(orders, key=lambda order: sum(crossing(remapped(algorithm, order), levels)))
+
+
+# Reference answers to the Python exercises of lab 03, found by counting, not by formulas.
+
+RANKS, SLOTS = 8, 4
+HOSTFILE = "slowest.txt"
+LONGEST = 4096  # characters of a hostfile
+
+
+def inter_node_bytes(algorithm, order, M, Q, m):  # noqa: N803 (the names of the lab)
+    """[most bytes that one process gets from other nodes, bytes that all processes get from them].
+
+    algorithm   of an allgather: "ring", "recursive_doubling", …
+    order       "SEQ" or "RR", of M nodes of Q processes; blocks have m bytes.
+    """
+    crosses = placement(order, M, Q).between_nodes()
+    received = Counter()
+    for transfer in allgather.schedule(algorithm, M * Q).transfers():
+        if crosses[transfer.source, transfer.dest]:
+            received[transfer.dest] += len(transfer.blocks) * m
+    return [max(received.values(), default=0), sum(received.values())]
+
+
+def binomial_edges(ranks):
+    """(parent, child) of each rank but 0 in the binomial tree from rank 0, by child."""
+    return [(child & (child - 1), child) for child in range(1, ranks)]
+
+
+def rank_hosts(text):
+    """The name of the host of each rank, from a hostfile for `--map-by seq`: list of str.
+
+    Raises InputError, as 'FILE:LINE: what is wrong; what to write', unless the text is such a file
+    of two hosts with four ranks each.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a {type(text).__name__} is no hostfile; return a text")
+    if len(text) > LONGEST:
+        raise InputError(f"{HOSTFILE}: {len(text)} characters; eight short lines are enough")
+    names = hostfile.parse(text, HOSTFILE).names(policy="seq")
+    found = Counter(names)
+    told = ", ".join(f"{name} {times} times" for name, times in found.items())
+    if len(names) != RANKS:
+        raise InputError(
+            f"{HOSTFILE}: {len(names)} lines name a host; write one line for each of {RANKS} ranks"
+        )
+    if sorted(found.values()) != [SLOTS, SLOTS]:
+        raise InputError(
+            f"{HOSTFILE}: it names {told}; there are two hosts with {SLOTS} slots, so name each of "
+            f"them {SLOTS} times"
+        )
+    return names
+
+
+def is_no_hostfile(text):
+    """Check a hostfile of eight ranks on two hosts; return "".
+
+    Raises InputError, as `rank_hosts`, for anything else.
+    """
+    rank_hosts(text)
+    return ""
+
+
+def stays_on_a_host(text):
+    """The messages of the binomial tree from rank 0 that stay on a host, as text; "" if none do."""
+    names = rank_hosts(text)
+    inside = [
+        f"{parent} → {child}"
+        for parent, child in binomial_edges(RANKS)
+        if names[parent] == names[child]
+    ]
+    if not inside:
+        return ""
+    return (
+        f"{RANKS - 1 - len(inside)} of {RANKS - 1} messages go from one host to the other; "
+        f"{', '.join(inside)} {'do' if len(inside) > 1 else 'does'} not."
+    )

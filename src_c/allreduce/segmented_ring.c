@@ -92,6 +92,7 @@ static int reduce_round(const struct ring *ring)
 {
     const int exchanges = (ring->size - 1) * ring->segments;
     MPI_Request requests[2][2];
+    mpilab_no_requests(4, requests[0]);
     int err = start(ring, 0, requests[0]);
     for (int number = 0; number < exchanges && err == MPI_SUCCESS; number++) {
         const int next = number + 1;
@@ -101,6 +102,10 @@ static int reduce_round(const struct ring *ring)
             err = finish(ring, number, requests[number % 2]);
         if (err == MPI_SUCCESS && ring->segments == 1 && next < exchanges)
             err = start(ring, next, requests[next % 2]);
+    }
+    for (int i = 0; i < 2 && err != MPI_SUCCESS; i++) {
+        mpilab_abandon(1, &requests[i][0]);
+        mpilab_leave_sends(1, &requests[i][1]);
     }
     return err;
 }

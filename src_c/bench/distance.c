@@ -9,7 +9,7 @@
  *   gap SIZE REPETITION NANOSECONDS                between messages that are sent back to back
  *
  * and before these, for each rank: at RANK HOST CPU...: where it may run. Each number is a mean over
- * as many messages as take about BATCH_NS. mpilab/distances runs it, with ranks bound to cores.
+ * as many messages as take about BATCH_NS. mpilab/measure/distances.py runs it, with ranks bound to cores.
  *
  *   gap: a train of n messages with one answer takes n - 1 gaps more than a train of one.
  * Source: Hoefler, Lichei, Rehm (2007), "Low-Overhead LogGP Parameter Assessment for Modern

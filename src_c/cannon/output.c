@@ -7,7 +7,7 @@
  *
  * Whatever ends the run before that removes the file: a problem, Ctrl-C, a rank that aborts, which
  * is why all ranks know the name. Only SIGKILL leaves no time for it: where there is a directory
- * for a report, a link there leads to the file, so that mpilab/matrices/cannon.py can remove it.
+ * for a report, a link there leads to the file, so that mpilab/mpiio/cannon.py can remove it.
  *
  * Before anything is computed the file gets room on the disk. Not every MPI library tells of a
  * write that found the disk full: Open MPI 5.0.11 counts all of it as written.

@@ -1,6 +1,6 @@
 /* What a run tells of itself, if it is asked to: the recording of each rank, the times of its
  * phases and the most memory that it had. Written into DIRECTORY/0.RANK.rec and
- * DIRECTORY/phases.RANK.json; mpilab/matrices/cannon.py reads them.
+ * DIRECTORY/phases.RANK.json; mpilab/mpiio/cannon.py reads them.
  */
 #include "../recorder/recorder_api.h"
 #include "cannon.h"

@@ -14,7 +14,7 @@
  *            in the order of nodes and
  *            groups, otherwise 0
  *
- * mpilab/decisions.py reads and writes the same files.
+ * mpilab/tuning/decisions.py reads and writes the same files.
  */
 #ifndef MPILAB_RULES_H
 #define MPILAB_RULES_H

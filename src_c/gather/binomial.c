@@ -29,6 +29,7 @@ static int start_receiving(void *buffer, int own, int blocks, int virtual_rank, 
     int size, err = MPI_SUCCESS;
     MPI_Comm_size(comm, &size);
     const int subtree = mpilab_binomial_subtree(virtual_rank, size);
+    mpilab_no_requests(MOST_CHILDREN, requests);
     *started = 0;
     for (long long distance = 1; distance < subtree && err == MPI_SUCCESS; distance *= 2) {
         const int child = virtual_rank + (int)distance;
@@ -43,13 +44,15 @@ static int at_root(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
                    int recvcount, MPI_Datatype recvtype, int root, int size, MPI_Comm comm)
 {
     MPI_Request requests[MOST_CHILDREN];
-    int started;
+    int started = 0;
     int err = start_receiving(recvbuf, root, size, 0, recvcount, recvtype, root, comm, requests,
                               &started);
     if (err == MPI_SUCCESS)
         err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
     if (err == MPI_SUCCESS)
         err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    if (err != MPI_SUCCESS)
+        mpilab_abandon(started, requests);
     return err;
 }
 
@@ -60,7 +63,7 @@ static int in_between(const void *sendbuf, int count, MPI_Datatype type, int vir
     const int subtree = mpilab_binomial_subtree(virtual_rank, size);
     struct mpilab_room room;
     MPI_Request requests[MOST_CHILDREN];
-    int started;
+    int started = 0;
     int err = mpilab_make_room(subtree, count, type, &room);
     if (err == MPI_SUCCESS)
         err = start_receiving(room.origin, 0, subtree, virtual_rank, count, type, root, comm,
@@ -69,7 +72,9 @@ static int in_between(const void *sendbuf, int count, MPI_Datatype type, int vir
         err = copy_local(sendbuf, count, type, room.origin, count, type);
     if (err == MPI_SUCCESS)
         err = MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
-    if (err == MPI_SUCCESS)
+    if (err != MPI_SUCCESS)
+        mpilab_abandon(started, requests);
+    else
         err = mpilab_send_run(room.origin, 0, subtree, subtree, count, type, parent, comm);
     free(room.memory);
     return err;

@@ -1,6 +1,6 @@
 /* Evidence of file access: what a kernel makes the operating system do with the matrix file, below
  * MPI. One memory-mapped file per rank, ID.RANK.io: a header, an entry for each timed call of the
- * kernel, and a record for each request. mpilab/fileaccess.py reads it; the layouts below and there
+ * kernel, and a record for each request. mpilab/trace/file_access.py reads it; the layouts below and there
  * are held together by the sizes in the header.
  */
 #ifndef MPILAB_ACCESS_H

@@ -7,7 +7,7 @@
  * But for "even", blocks stand in no order of ranks, and apart: first that of the rank before, then
  * that of the rank before it, and so on down, with a gap of two elements in front of each and
  * behind the last. MPI_IN_PLACE asks that i sends as much to j as j to i: then the pair counts as
- * if the lower rank were the sender. mpilab/exchange.py knows the same by itself.
+ * if the lower rank were the sender. mpilab/cases/counts.py knows the same by itself.
  */
 #include "harness.h"
 #include <limits.h>

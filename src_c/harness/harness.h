@@ -1,7 +1,7 @@
 /* The harness: runs one *case* of a kernel and writes down raw what came out.
  *
  * It judges nothing. The buffers are compared, and the times evaluated, by whoever ordered the run
- * (mpilab/harness.py), outside of the process that the kernel ran in. The same library serves the
+ * (mpilab/cases/case.py), outside of the process that the kernel ran in. The same library serves the
  * ipyparallel engines (loaded with ctypes) and mpirun (main.c).
  */
 #ifndef MPILAB_HARNESS_H

@@ -1,6 +1,6 @@
 /* mpilab-harness LIBRARY FUNCTION CASES DIRECTORY: run, on all ranks, each line of the file CASES,
  * and leave the results in DIRECTORY. Ends with the first case that cannot be run. */
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE
 #include "harness.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Counting the messages of one call below MPI: what a collective inside MPI sends shows nowhere
  * else. Open MPI's pml/monitoring counts, for every other process of MPI_COMM_WORLD, what goes
  * through its point-to-point layer; MPI_T reads it. It has to be switched on when the program
- * starts (mpilab.openmpi.monitored).
+ * starts (mpilab.kernels.openmpi.CHOOSING).
  *
  * It counts only between start and end. Between them nothing else may be sent, so the difference of
  * two readings is what the call has sent.

@@ -8,7 +8,7 @@
  * are switched off, as they can be in the same way.
  *
  * This only sets; whether it took effect is not asked here. coll/tuned ignores it without a word
- * where coll_tuned_use_dynamic_rules is false or another component comes first: mpilab/sweeps/guard.py
+ * where coll_tuned_use_dynamic_rules is false or another component comes first: mpilab/measure/guard.py
  * tells from the messages (monitoring.c) what ran.
  */
 #include "harness.h"

@@ -1,4 +1,4 @@
-/* What came out of a case on one rank, raw: mpilab/harness.py reads and judges it. */
+/* What came out of a case on one rank, raw: mpilab/cases/case.py reads and judges it. */
 #include "harness.h"
 #include <errno.h>
 #include <stdio.h>

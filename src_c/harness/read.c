@@ -67,7 +67,7 @@ static int write_matrix(const char *path, const struct mpilab_matrix *matrix, ui
 }
 
 /* OMPIO takes the size of its collective buffer from here only; all other hints are the kernel's
- * business, in its view (mpilab/openmpi.py). */
+ * business, in its view (mpilab/kernels/openmpi.py). */
 static int open_with_hint(struct subject *subject, const char *path)
 {
     char text[32];

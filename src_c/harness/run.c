@@ -52,8 +52,8 @@ struct calls {
 
 /* One call; returns what the kernel does. A kernel that closes the file takes it from its caller, who
  * can neither call again nor close it: an error, on all ranks, since MPI_File_close is collective. */
-static int call_once(struct subject *subject, const struct collective *collective,
-                     const struct loaded *loaded)
+static int call_and_keep_file(struct subject *subject, const struct collective *collective,
+                              const struct loaded *loaded)
 {
     const int returned = collective->call(subject);
     if (loaded->lent_file == NULL || *loaded->lent_file == subject->file)
@@ -81,7 +81,7 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
         if (calls->access != NULL)
             begin_access(calls->access);
         span.begin_ns = clock_ns();
-        calls->returned = call_once(subject, collective, loaded);
+        calls->returned = call_and_keep_file(subject, collective, loaded);
         span.end_ns = clock_ns();
         if (calls->access != NULL)
             end_access(calls->access);
@@ -169,7 +169,7 @@ static int monitor(struct subject *subject, const struct collective *collective,
         return 1;
     MPI_Barrier(subject->parent);
     int failed = start_counting();
-    const int err = call_once(subject, collective, loaded);
+    const int err = call_and_keep_file(subject, collective, loaded);
     if (end_monitoring(subject, name_file(path, subject, directory, "mon")) != 0)
         failed = 1;
     if (err != MPI_SUCCESS)

@@ -1,7 +1,7 @@
 /* Matrix files, and how ranks agree on what is wrong with one.
  *
  * A *problem* is a message with the file, what is wrong with which value, and what to do; "" where
- * nothing is wrong. The same mistakes are told in the same words by mpilab/matrices/files.py.
+ * nothing is wrong. The same mistakes are told in the same words by mpilab/mpiio/files.py.
  */
 #ifndef MPILAB_MATRIX_FILE_H
 #define MPILAB_MATRIX_FILE_H

@@ -2,7 +2,7 @@
  *
  * As in an independent read through a view, but all ranks read together: MPI may look at what they
  * want in sum, and let a few of them, its aggregators, read it in large requests. How many, and
- * with what buffer, are hints: MPI is free to ignore them (what Open MPI heeds: mpilab/openmpi.py).
+ * with what buffer, are hints: MPI is free to ignore them (what Open MPI heeds: mpilab/kernels/openmpi.py).
  *
  *   what they want, together                   what an aggregator may read for all
  *     0 0 0 1 1 1 0 0 0 1 1 1 2 2 2 3 ...        [0 0 0 1 1 1 0 0 0 1 1 1] [2 2 2 3 ...

@@ -3,7 +3,7 @@
  * The file is memory-mapped and whole at every moment, like the recording itself: a header of four
  * 64-bit words (magic, bytes of a snapshot, snapshots that fit, snapshots), then for each snapshot
  * the record that had just ended (or MPILAB_AT_START, MPILAB_AT_FINISH), a reserved word, and the
- * memory, padded to whole words. mpilab/snapshots.py reads it.
+ * memory, padded to whole words. mpilab/trace/snapshots.py reads it.
  */
 #define _GNU_SOURCE
 #include "memory.h"

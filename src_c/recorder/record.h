@@ -1,7 +1,7 @@
 /* The recording of one rank: one header, then fixed-size records, in a memory-mapped file.
  *
  * The file is whole at every moment, even after SIGKILL or SIGSEGV, because the kernel of the
- * operating system owns the pages. mpilab/recording.py reads it with numpy; the layouts below and
+ * operating system owns the pages. mpilab/trace/recording.py reads it with numpy; the layouts below and
  * there are held together by tests/test_recording.py.
  */
 #ifndef MPILAB_RECORD_H

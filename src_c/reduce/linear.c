@@ -38,6 +38,8 @@ static int at_root(const void *own, void *recvbuf, void *room, int count, MPI_Da
         else if (err == MPI_SUCCESS && rank == root)
             err = place_own_block(own, count, datatype, recvbuf, count, datatype, 0);
     }
+    if (err != MPI_SUCCESS)
+        mpilab_abandon(2, incoming);
     return err;
 }
 

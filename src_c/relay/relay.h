@@ -1,6 +1,6 @@
 /* The relay: passes network frames on between pairs of interfaces, a fixed time after they came.
  *
- * For emulated hosts (mpilab/emulated) where the kernel has no netem. Links are pairs of virtual
+ * For emulated hosts (mpilab/hosts/emulated) where the kernel has no netem. Links are pairs of virtual
  * interfaces; one with latency is two pairs, and the relay stands between:
  *
  *     host eth0 ─────── e0r  »  h0r ─────── h0 switch

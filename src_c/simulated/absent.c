@@ -1,6 +1,6 @@
 /* What there is no simulation of: Open MPI's own choices and counters (MPI_T), and MPI-IO, which
  * moves no data in SMPI. The harness calls these in place of its own; whoever orders a run asks for
- * none of them (mpilab/simulated/run.py says so in better words). */
+ * none of them (mpilab/runners/simgrid/run.py says so in better words). */
 #include "../harness/harness.h"
 
 int choose_openmpi(const struct mpilab_case *order)

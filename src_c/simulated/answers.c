@@ -1,9 +1,13 @@
 /* What MPI calls return and tell, where SMPI differs from Open MPI. */
 #include "simulated.h"
+#include <limits.h>
+#include <string.h>
 #undef PMPI_Comm_get_errhandler
 #undef PMPI_Errhandler_free
 #undef PMPI_Error_class
 #undef PMPI_Sendrecv
+#undef PMPI_Sendrecv_replace
+#undef PMPI_Testall
 
 /* SMPI's error classes as Open MPI numbers them (its mpi.h): that is what recordings hold. */
 static const struct {
@@ -50,17 +54,161 @@ int simulated_errhandler_free(MPI_Errhandler *handler)
     return *handler == MPI_ERRHANDLER_NULL ? MPI_SUCCESS : PMPI_Errhandler_free(handler);
 }
 
+/* What is sent, packed into memory of its own, which the caller frees. */
+static int pack(const void *buffer, int count, MPI_Datatype datatype, MPI_Comm comm, void **packed,
+                int *bytes)
+{
+    int size = 0;
+    *packed = NULL;
+    *bytes = 0;
+    int err = PMPI_Type_size(datatype, &size);
+    if (err != MPI_SUCCESS || count <= 0 || size <= 0)
+        return err;
+    if (count > INT_MAX / size)
+        return MPI_ERR_COUNT;
+    *packed = malloc((size_t)count * (size_t)size);
+    if (*packed == NULL)
+        return MPI_ERR_NO_MEM;
+    err = PMPI_Pack(buffer, count, datatype, *packed, count * size, bytes, comm);
+    if (err != MPI_SUCCESS) {
+        free(*packed);
+        *packed = NULL;
+    }
+    return err;
+}
+
+static int is_rank(int rank, int size)
+{
+    return rank == MPI_PROC_NULL || (rank >= 0 && rank < size);
+}
+
+/* PMPI_Sendrecv whose status and return value are those of Open MPI. SMPI tells of a message that
+ * was too long in the status alone, of one to oneself neither that nor where it came from, and ends
+ * the run for some ranks that do not exist. */
+static int exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                    int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
+                    int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Status own;
+    if (status == MPI_STATUS_IGNORE)
+        status = &own;
+    status->MPI_ERROR = MPI_SUCCESS;
+    int rank = MPI_PROC_NULL, size = 0;
+    int err = PMPI_Comm_size(comm, &size);
+    if (err == MPI_SUCCESS &&
+        !(is_rank(dest, size) && (source == MPI_ANY_SOURCE || is_rank(source, size))))
+        err = MPI_ERR_RANK;
+    if (err != MPI_SUCCESS)
+        return err;
+    err = PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                        source, recvtag, comm, status);
+    if (err != MPI_SUCCESS)
+        return err;
+    PMPI_Comm_rank(comm, &rank);
+    if (dest == rank && source == rank) {
+        int sent = 0, room = 0;
+        PMPI_Type_size(sendtype, &sent);
+        PMPI_Type_size(recvtype, &room);
+        status->MPI_SOURCE = rank;
+        status->MPI_TAG = sendtag;
+        if ((long long)sent * sendcount > (long long)room * recvcount)
+            status->MPI_ERROR = MPI_ERR_TRUNCATE;
+    }
+    return status->MPI_ERROR;
+}
+
+/* Data that are sent from where others arrive: right with datatypes that touch different bytes, but
+ * SimGrid 4 refuses equal addresses, and SimGrid 3 copies nothing between them on the same rank. Sent
+ * packed, they are at another address; a packed message takes as long, and matches any datatype. */
+static int exchange_packed(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                           int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    void *packed;
+    int bytes;
+    int err = pack(sendbuf, sendcount, sendtype, comm, &packed, &bytes);
+    if (err == MPI_SUCCESS)
+        err = exchange(packed, bytes, MPI_PACKED, dest, sendtag, recvbuf, recvcount, recvtype,
+                       source, recvtag, comm, status);
+    free(packed);
+    return err;
+}
+
 int simulated_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                        int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
                        int recvtag, MPI_Comm comm, MPI_Status *status)
 {
-    int rank = MPI_PROC_NULL;
-    PMPI_Comm_rank(comm, &rank);
-    const int err = PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                  recvtype, source, recvtag, comm, status);
-    if (status != MPI_STATUS_IGNORE && dest == rank && source == rank) {
-        status->MPI_SOURCE = rank;
-        status->MPI_TAG = sendtag;
+    const int is_in_place = sendbuf == recvbuf && sendcount > 0 && recvcount > 0;
+    return (is_in_place ? exchange_packed : exchange)(sendbuf, sendcount, sendtype, dest, sendtag,
+                                                      recvbuf, recvcount, recvtype, source, recvtag,
+                                                      comm, status);
+}
+
+int simulated_sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest,
+                               int sendtag, int source, int recvtag, MPI_Comm comm,
+                               MPI_Status *status)
+{
+    /* SMPI's own ends the run (3) or sends nothing (4) for a message without bytes, and takes the
+     * extent of a datatype for the room that its data need. */
+    return exchange_packed(buffer, count, datatype, dest, sendtag, buffer, count, datatype, source,
+                           recvtag, comm, status);
+}
+
+/* Requests of an MPI_Testall that was not the last: each became null when it was done, and the next
+ * call would know nothing of it. */
+static struct done {
+    const MPI_Request *request;
+    MPI_Status status;
+    struct done *next;
+} *done;
+
+static void keep(const MPI_Request *request, const MPI_Status *status)
+{
+    struct done *const one = malloc(sizeof *one);
+    if (one == NULL)
+        abort();
+    *one = (struct done){request, *status, done};
+    done = one;
+}
+
+/* The link to what was kept of this request; one to NULL where nothing was. */
+static struct done **find(const MPI_Request *request)
+{
+    struct done **link = &done;
+    while (*link != NULL && (*link)->request != request)
+        link = &(*link)->next;
+    return link;
+}
+
+static void forget(const MPI_Request *request)
+{
+    struct done **const link = find(request), *const one = *link;
+    if (one != NULL)
+        *link = one->next;
+    free(one);
+}
+
+int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    if (count <= 0 || statuses == MPI_STATUSES_IGNORE)
+        return PMPI_Testall(count, requests, flag, statuses);
+    for (int i = 0; i < count; i++)
+        if (requests[i] != MPI_REQUEST_NULL)
+            forget(&requests[i]); /* another one, in the same variable */
+    MPI_Request *const before = malloc((size_t)count * sizeof *before);
+    if (before == NULL)
+        return MPI_ERR_NO_MEM;
+    memcpy(before, requests, (size_t)count * sizeof *before);
+    const int err = PMPI_Testall(count, requests, flag, statuses);
+    for (int i = 0; i < count && err == MPI_SUCCESS; i++) {
+        const struct done *const earlier = *find(&requests[i]);
+        if (earlier != NULL)
+            statuses[i] = earlier->status;
+        if (*flag)
+            forget(&requests[i]);
+        else if (before[i] != MPI_REQUEST_NULL && requests[i] == MPI_REQUEST_NULL)
+            keep(&requests[i], &statuses[i]);
     }
+    free(before);
     return err;
 }

@@ -72,11 +72,17 @@ int simulated_get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MP
 #define PMPI_Get_elements_x(status, datatype, count) \
     simulated_get_elements_x(status, datatype, count)
 
-/* Of a message to oneself, SMPI's status names no source. */
+/* Statuses and errors as Open MPI's, and equal addresses as it takes them. */
 int simulated_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                        int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
                        int recvtag, MPI_Comm comm, MPI_Status *status);
-#define PMPI_Sendrecv simulated_sendrecv
+int simulated_sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest,
+                               int sendtag, int source, int recvtag, MPI_Comm comm,
+                               MPI_Status *status);
+int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
+#define PMPI_Sendrecv         simulated_sendrecv
+#define PMPI_Sendrecv_replace simulated_sendrecv_replace
+#define PMPI_Testall          simulated_testall
 
 /* Error classes by Open MPI's numbers: a recording means the same wherever it was made. */
 int simulated_error_class(int error, int *class);

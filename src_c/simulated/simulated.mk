@@ -1,4 +1,4 @@
-# The same sources under SimGrid's SMPI: `make simulated` (mpilab/simulated asks for it).
+# The same sources under SimGrid's SMPI: `make simulated` (mpilab/runners/simgrid asks for it).
 #
 # A program of SMPI is a shared object, of which every rank gets a copy: so it holds everything. It
 # is made twice: with debugging information, for lines of the source, and without, to be copied.
@@ -18,7 +18,7 @@ sim_object   = $(patsubst %.c,$(SIMULATED)/%.o,$(1))
 
 $(SIMULATED)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo '"$(CURDIR)/$<"' > $@.source # smpicc takes a path apart at its blanks
+	@echo '$<' > $@.source # smpicc would make its path absolute, and take that apart at blanks
 	$(SMPICC) $(SIM_FLAGS) -c @$@.source -o $@
 
 # The harness's own calls to MPI go past the recorder, as they do where it is a library of its own;

@@ -6,8 +6,8 @@ collective, the function NAME, which begins with that. The header is a comment o
 
     Fault       what is wrong, in words.
     Collective  of the kernel; allgather, if left out.
-    Case        the case in which it shows: keys of mpilab.harness.Case, 'strict' for strict=True.
-                Values with spaces in quotes. Without it the kernel is only compiled.
+    Case        the case in which it shows: keys of mpilab.cases.case.Case, 'strict' for
+                strict=True. Values with spaces in quotes. Without it the kernel is only compiled.
     Diagnosis   the kind that the diagnosis has to have (mpilab.diagnosis.model.KINDS).
     Pattern     its pattern; left out where no pattern is to be expected.
     Ranks       the ranks that it has to name, or 'any' where it is left to chance who is first.
@@ -30,10 +30,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mpilab import Cluster, interactive, launch
-from mpilab.build import build
-from mpilab.harness import Case
-from mpilab.launch import ERROR
+from mpilab import Cluster
+from mpilab.cases.case import Case
+from mpilab.kernels.build import build
+from mpilab.runners import engines, mpirun
+from mpilab.runners.result import ERROR
 
 FOLDER = Path(__file__).resolve().parent
 ENGINES, MPIRUN = "engines", "mpirun"
@@ -121,16 +122,16 @@ class Broken:
         return Case(self.collective, **{key: _value(value) for key, _, value in words})
 
     def build(self, directory):
-        """Compile it as it is; mpilab.build.Built, or BuildError."""
+        """Compile it as it is; mpilab.kernels.build.Built, or BuildError."""
         return build(self.source, directory, sanitize=self.sanitize)
 
     def run(self, library, cluster=None):
         """The Result on the engines of `cluster`, or with mpirun where there is none."""
         limits = LIMITS | {"limit": float(self.header.get("Limit", LIMIT_S))}
         if cluster is not None:
-            results = interactive.run_cases(cluster, library, self.function, [self.case], **limits)
+            results = engines.run_cases(cluster, library, self.function, [self.case], **limits)
         else:
-            results = launch.run_cases(library, self.function, [self.case], sanitize=self.sanitize,
+            results = mpirun.run_cases(library, self.function, [self.case], sanitize=self.sanitize,
                                        **limits)  # fmt: skip
         return results[0]
 

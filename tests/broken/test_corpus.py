@@ -15,9 +15,11 @@ import psutil
 import pytest
 from corpus import ENGINES, FOLDER, MPIRUN, all_broken
 
-from mpilab import Cluster, interactive
-from mpilab.build import KERNELS
+from mpilab import Cluster
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
 from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.compiler import diagnose_build, diagnose_warnings
 from mpilab.diagnosis.model import (
     COMPILE_WARNING,
     CRASH,
@@ -30,10 +32,10 @@ from mpilab.diagnosis.model import (
     TIME_OUT,
     WRONG_RESULT,
 )
-from mpilab.diagnosis.slips import diagnose_build, diagnose_warnings
 from mpilab.errors import BuildError
-from mpilab.harness import Case, compare
-from mpilab.launch import DONE
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.engines import run_cases
+from mpilab.runners.result import DONE
 
 CORPUS = all_broken()
 RUNS = [(broken, backend) for broken in CORPUS for backend in broken.backends]
@@ -104,7 +106,7 @@ def engines(library_of):
 
         def run(broken):
             result = broken.run(library_of(broken), cluster)
-            (after,) = interactive.run_cases(cluster, KERNELS, "allgather_ring", [RIGHT])
+            (after,) = run_cases(cluster, KERNELS, "allgather_ring", [RIGHT])
             assert after.outcome == DONE, f"not usable again: {after.detail}"
             assert compare(RIGHT, after.outputs) == []
             return result

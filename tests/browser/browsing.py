@@ -44,28 +44,55 @@ def jupyterlab(home, notebook, theme=LIGHT):
         path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content))
-    token = secrets.token_hex(16)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-    command += [f"--ServerApp.token={token}", f"--port={port}", "--ServerApp.port_retries=0"]
+    command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--ServerApp.port_retries=0"]
     command += [f"--notebook-dir={notebook.parent}", f"--LabApp.user_settings_dir={home}/settings"]
-    command += [f"--LabApp.workspaces_dir={home}/workspaces", "--ip=127.0.0.1"]
-    environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT)}
-    with open(home / "jupyter.log", "wb") as log:
-        server = subprocess.Popen(command, env=environment, cwd=home, stdout=log, stderr=log,
+    command += [f"--LabApp.workspaces_dir={home}/workspaces"]
+    with jupyter(command, home) as (address, token):
+        yield f"{address}/lab/tree/{notebook.name}?token={token}"
+
+
+@contextlib.contextmanager
+def jupyter(command, home, environment=os.environ):
+    """A Jupyter that `command` starts, with HOME=`home`: its address without a path, its token."""
+    token = secrets.token_hex(16)
+    (port,) = free_ports(1)
+    options = ["--no-browser", f"--port={port}", "--ip=127.0.0.1"]
+    options.append(f"--ServerApp.token={token}")
+    address = f"http://127.0.0.1:{port}"
+    environment = {**environment, "HOME": str(home), "PYTHONPATH": str(ROOT)}
+    with served([*command, *options], f"{address}/api?token={token}", home, environment):
+        yield address, token
+
+
+@contextlib.contextmanager
+def served(command, address, folder, environment, ends_s=120):
+    """Run the server that `command` starts in `folder`, from when it answers at `address`.
+
+    `ends_s` seconds after it was asked to end it is killed.
+    """
+    with open(folder / "server.log", "wb") as log:
+        server = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log,
                                   stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
     try:
-        _wait_until_it_answers(f"http://127.0.0.1:{port}/api?token={token}", server, log.name)
-        yield f"http://127.0.0.1:{port}/lab/tree/{notebook.name}?token={token}"
+        _wait_until_it_answers(address, server, log.name)
+        yield
     finally:
-        server.send_signal(signal.SIGTERM)
+        # The whole group: what starts a server in namespaces of its own lets no signal pass.
+        os.killpg(server.pid, signal.SIGTERM)
         try:
-            server.wait(120)
+            server.wait(ends_s)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def free_ports(count):
+    """Ports of this machine that nobody listens on now."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 def _wait_until_it_answers(address, server, log):
@@ -76,13 +103,19 @@ def _wait_until_it_answers(address, server, log):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)  # a server that is not up has no event to wait for
-    pytest.fail(f"JupyterLab did not come up:\n{Path(log).read_text()[-2000:]}")
+    pytest.fail(f"the server did not come up:\n{Path(log).read_text()[-2000:]}")
 
 
 def opened(page, address, code_cells):
     """The notebook's panel, open, all its cells in the page and its kernel idle."""
     from playwright.sync_api import expect
 
+    # On a busy machine JupyterLab asks before it knows which kernels there are; the notebook's is
+    # the one that it proposes.
+    question = page.locator("dialog.jp-Dialog", has_text="Select Kernel")
+    page.add_locator_handler(
+        question, lambda dialog: dialog.locator("button.jp-mod-accept").click()
+    )
     page.goto(address)
     notebook = page.locator(".jp-NotebookPanel")
     expect(notebook.locator(".jp-CodeCell")).to_have_count(code_cells, timeout=180_000)
@@ -94,27 +127,54 @@ def opened(page, address, code_cells):
 def run_all(page, address, code_cells):
     """Open the notebook, choose Run > Run All Cells, and wait for the last code cell's number."""
     notebook = opened(page, address, code_cells)
-
-    def command():
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-
-    start(notebook, command)
+    start(notebook, lambda: _choose_run_all(page))
     wait_for_last(notebook)
     return notebook
 
 
-def start(notebook, command):
-    """Give a command that runs all cells, until the first one has begun.
+def run_all_until(page, address, code_cells, shown):
+    """Open the notebook and run all its cells, again if need be, until `shown` is in the page.
+
+    The controls of a cell that ran before JupyterLab had loaded the part that draws them say
+    "Loading widget..." for ever. It reports each as "Exception opening new comm" on its console,
+    but to nobody else, and there is no event that tells when the part is loaded.
+    """
+    from playwright.sync_api import expect
+
+    notebook = run_all(page, address, code_cells)
+    for left in (2, 1, 0):
+        try:
+            expect(shown).to_have_count(1, timeout=60_000 if not left else 10_000)
+            return notebook
+        except AssertionError:
+            if not left or not notebook.get_by_text("Loading widget...").count():
+                raise
+        _choose_run_all(page)
+    return notebook
+
+
+def _choose_run_all(page):
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def start(cells, command):
+    """Give a command that runs `cells` (a notebook's, or one), until the first one has begun.
 
     JupyterLab drops it without a word while its session with the kernel is not ready, although the
     kernel is shown as idle by then; there is no event that tells when it is.
     """
-    from playwright.sync_api import expect
+    from playwright.sync_api import TimeoutError, expect
 
-    first = notebook.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
+    # Cells of text have prompts as well, which stay empty.
+    code = "descendant-or-self::*[contains(concat(' ', @class, ' '), ' jp-CodeCell ')]"
+    first = cells.locator(f"xpath={code}").first.locator(".jp-InputPrompt")
     for left in (3, 2, 1, 0):
-        command()
+        try:
+            command()
+        except TimeoutError as error:
+            asked = cells.page.locator("dialog.jp-Dialog").all_inner_texts()
+            pytest.fail(f"{error.message}\nJupyterLab asks: {asked}")
         try:
             expect(first).to_have_text(re.compile(r"\[[\d*]+\]"), timeout=15_000)
             return

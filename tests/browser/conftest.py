@@ -1,14 +1,23 @@
-"""A page of Debian's Chromium for every browser test."""
+"""Debian's Chromium, and a page of it, for every browser test."""
 
 import pytest
 from browsing import CHROMIUM
 
+VIEWPORT = {"width": 1280, "height": 900}
+
 
 @pytest.fixture
-def page(require_tool):
+def browser(require_tool):
+    """A running browser; contexts of its own are as many people at as many machines."""
     sync_api = pytest.importorskip("playwright.sync_api")
     chromium = require_tool("chromium", "chromium-browser", "google-chrome")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
-        yield browser.new_page(viewport={"width": 1280, "height": 900})
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page of the browser."""
+    return browser.new_page(viewport=VIEWPORT)

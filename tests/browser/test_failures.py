@@ -207,7 +207,7 @@ def shown_samples(tmp_path):
         f"import sys; sys.path.insert(0, {str(samples)!r})\n"
         "from dataclasses import replace\n"
         "from panel_samples import OF_EVERY_KIND, NASTY\n"
-        "from mpilab.panel.notebook import show\n"
+        "from mpilab.notebook.panel import show\n"
         "said = dict(printed=((0, 'hello'),), log='noise\\n' * 100)"
     )
     sys.path.insert(0, str(samples))
@@ -230,7 +230,7 @@ def shown_samples(tmp_path):
 def test_every_panel_is_legible_and_names_its_parts_to_a_screen_reader(
     page, tmp_path, shown_samples, theme
 ):
-    from mpilab.panel import words
+    from mpilab.diagnosis import render
 
     path, cells, diagnoses = shown_samples
     with jupyterlab(tmp_path, path, theme=theme) as address:
@@ -238,9 +238,9 @@ def test_every_panel_is_legible_and_names_its_parts_to_a_screen_reader(
         panels = notebook.locator(".mpilab-panel")
         assert panels.count() == len(diagnoses)
         for number, diagnosis in enumerate(diagnoses):
-            name = words.title(diagnosis.kind)[1]
+            name = render.title_of(diagnosis.kind)[1]
             panel = notebook.locator(".jp-CodeCell").nth(number + 1).locator(".mpilab-panel")
-            role = "alert" if words.urgent(diagnosis.kind) else "status"
+            role = "alert" if render.urgent(diagnosis.kind) else "status"
             assert panel.get_by_role(role, name=re.compile(f"^{name} ")).count() == 1, name
             table = panel.get_by_role("table", name="What each rank does")
             assert table.get_by_role("columnheader").count() == 3

@@ -12,7 +12,7 @@ import pytest
 from browsing import ROOT, SCREENSHOTS
 from marks_made_up import LAB, TEXTS, graded_class, hand_in, verdict
 
-from mpilab.grading.effective import effective
+from mpilab.grading.decisions import effective
 from mpilab.grading.gradebook import Gradebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 def served(tmp_path):
     """(folder of a made-up class, address of its page, the process that serves it)."""
     out = graded_class(tmp_path / "out")
-    command = [sys.executable, "-m", "mpilab.cli", "marks", "page", str(out), "--lab", LAB]
+    command = [sys.executable, "-m", "mpilab", "marks", "page", str(out), "--lab", LAB]
     server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield out, server.stdout.readline().split()[1], server

@@ -2,17 +2,17 @@
 
 import pytest
 
-from mpilab import descriptions
 from mpilab.cluster import engines
 from mpilab.cluster.engines import Cluster
-from mpilab.emulated import EmulatedHosts
 from mpilab.errors import SetupError
+from mpilab.hosts import description
+from mpilab.hosts.emulated import EmulatedHosts
 
 
 @pytest.fixture(scope="module")
 def hosts(no_hosts):
     """Emulated hosts, two-groups, that stay up from test to test."""
-    hosts = EmulatedHosts(descriptions.read("two-groups"))
+    hosts = EmulatedHosts(description.read("two-groups"))
     try:
         hosts.up()
     except SetupError as error:

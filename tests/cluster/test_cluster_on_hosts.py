@@ -6,13 +6,14 @@ import re
 import pytest
 from c_kernels import build, line_of, source_of
 
-from mpilab import descriptions, orders, session
+from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
-from mpilab.emulated import Capabilities
 from mpilab.errors import InputError, SetupError
-from mpilab.harness import Case
-from mpilab.places import Place
-from mpilab.result import CRASH, DEADLOCK, DONE, TIME_OUT
+from mpilab.hosts import description, orders
+from mpilab.hosts.emulated import Capabilities
+from mpilab.hosts.places import Place
+from mpilab.notebook import session
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, TIME_OUT
 
 pytestmark = pytest.mark.privileged
 
@@ -94,7 +95,7 @@ class TestWhereRanksAre:
     @pytest.mark.slow
     def test_sixteen_ranks_run_on_eight_hosts_in_a_shuffled_order(self, hosts):
         with Cluster(hosts="four-groups", order="shuffled", seed=3, progress=False) as cluster:
-            four_groups = descriptions.read("four-groups")
+            four_groups = description.read("four-groups")
             assert list(cluster.names) == orders.order(four_groups, "shuffled", seed=3)
             assert [host for _, host, *_ in cluster.apply(here)] == list(cluster.names)
             assert cluster.levels.describe() == "8 nodes in 4 groups"
@@ -195,7 +196,7 @@ class TestWhatIsRefused:
 
     def test_where_hosts_cannot_be_emulated_there_is_something_to_use_instead(self, monkeypatch):
         nothing = Capabilities("none", "not here")
-        monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: nothing)
+        monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: nothing)
         cluster = Cluster(3, hosts="two-groups")
         with pytest.raises(SetupError, match=r"not here.*Cluster\(3\).*places=") as caught:
             cluster.start()

@@ -11,12 +11,11 @@ from pathlib import Path
 import ipyparallel
 import pytest
 
-from mpilab import openmpi
-from mpilab.cluster import connection, engines, guardian, processes, roles
-from mpilab.cluster.connection import Connection, StartTimeOut
-from mpilab.cluster.engines import Cluster, active_cluster
-from mpilab.cluster.readiness import measure_ready
+from mpilab.cluster import engines, guardian, processes, roles
+from mpilab.cluster.engines import Cluster, Connection, StartTimeOut, active_cluster
+from mpilab.cluster.processes import measure_ready
 from mpilab.errors import ClusterError, EngineDied, InputError, SetupError
+from mpilab.kernels import openmpi
 
 ROOT = Path(__file__).resolve().parents[2]
 # What does not wait for anything has ended by then, on the busiest machine.
@@ -369,7 +368,7 @@ class TestWithoutCluster:
             return apply_async(view, function, *arguments, **options)
 
         monkeypatch.setattr(ipyparallel.DirectView, "apply_async", lost_once)
-        monkeypatch.setattr(connection, "ASK_AGAIN_S", 0.1)
+        monkeypatch.setattr(engines, "ASK_AGAIN_S", 0.1)
         with Cluster(2, progress=False) as cluster:
             assert asked[:2] == [roles.whereabouts] * 2
             assert cluster.apply(sum_of_ranks) == [1, 1]

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpilab.hang import Hang, read_states
-from mpilab.harness import Case
-from mpilab.recording import (
+from mpilab.cases.case import Case
+from mpilab.runners.hang import Hang, read_states
+from mpilab.runners.result import DEADLOCK, Result
+from mpilab.trace.recording import (
     COLLECTIVE,
     HEADER,
     NONBLOCKING,
@@ -20,7 +21,6 @@ from mpilab.recording import (
     RankRecording,
     operations,
 )
-from mpilab.result import DEADLOCK, Result
 
 NUMBERS = {name: number for number, name in operations().items()}
 NOW = 10**12
@@ -32,7 +32,7 @@ def sites_are_lines(monkeypatch):
     def lines_of(library, offsets):
         return tuple(("kernel", "cell", int(site)) for site in offsets)
 
-    for module in ("mpilab.hang", "mpilab.diagnosis.evidence"):
+    for module in ("mpilab.runners.hang", "mpilab.diagnosis.evidence"):
         monkeypatch.setattr(f"{module}.lines_of", lines_of)
     monkeypatch.setattr(
         "mpilab.diagnosis.evidence.source_line", lambda library, file, line: f"text {line}"

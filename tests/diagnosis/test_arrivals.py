@@ -4,10 +4,10 @@ import pytest
 from made_up import over, recv, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
+from mpilab.cases.case import Case
+from mpilab.cases.expected import block_places
 from mpilab.diagnosis import diagnose
-from mpilab.expected import block_places
-from mpilab.harness import Case
-from mpilab.recording import ANY, ERR_TRUNCATE
+from mpilab.trace.recording import ANY, ERR_TRUNCATE
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 CASE = Case("allgather", 3, 2)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from made_up import meet, over, poll, rank_of, recv, run_of, send, sites_are_lines, wait  # noqa: F401
 
+from mpilab.cases.case import Case, Output
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import KINDS, Diagnosis
-from mpilab.hang import Hang, RankState, read_states
-from mpilab.harness import Case, Output
-from mpilab.recording import HEADER, LEAKED, RECORD
-from mpilab.result import Result
+from mpilab.runners.hang import Hang, RankState, read_states
+from mpilab.runners.result import Result
+from mpilab.trace.recording import HEADER, LEAKED, RECORD
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 TRUNCATE = 15

@@ -3,8 +3,8 @@
 import pytest
 from made_up import meet, over, poll, recv, run_of, send, sites_are_lines, wait  # noqa: F401
 
+from mpilab.cases.case import Case
 from mpilab.diagnosis import diagnose
-from mpilab.harness import Case
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 

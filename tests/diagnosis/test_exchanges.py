@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mpilab import exchange
+from mpilab.cases import counts as exchange
+from mpilab.cases.case import Case, Output
+from mpilab.cases.expected import GUARD_BYTES, block_places, gap_places, sent_places
 from mpilab.diagnosis import diagnose
-from mpilab.expected import GUARD_BYTES, block_places, gap_places, sent_places
-from mpilab.harness import Case, Output
-from mpilab.result import Result
+from mpilab.runners.result import Result
 
 CASE = Case("alltoallv", 4, 4, pattern="ragged")
 

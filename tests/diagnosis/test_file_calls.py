@@ -14,9 +14,9 @@ from made_up import (  # noqa: F401
 )
 
 from mpilab.diagnosis import diagnose
-from mpilab.hang import can_progress
-from mpilab.recording import COLLECTIVE, NONBLOCKING, READS_FILE
-from mpilab.result import TIME_OUT
+from mpilab.runners.hang import can_progress
+from mpilab.runners.result import TIME_OUT
+from mpilab.trace.recording import COLLECTIVE, NONBLOCKING, READS_FILE
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 

@@ -4,11 +4,11 @@ import pytest
 from made_up import over, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
+from mpilab.cases.case import Case, Output
+from mpilab.cases.expected import block_places
 from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.fills import Fill, fills
-from mpilab.diagnosis.wrong_result import WRONG, picture
-from mpilab.expected import block_places
-from mpilab.harness import Case, Output
+from mpilab.diagnosis.memory import Fill, fills
+from mpilab.diagnosis.pictures import WRONG, picture
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 CASE = Case("allgather", 3, 2)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mpilab.diagnosis import given
+from mpilab.cases.case import Case
+from mpilab.diagnosis import collectives
 from mpilab.diagnosis.model import Place
-from mpilab.harness import Case
 
 
 @pytest.mark.parametrize(
@@ -12,15 +12,15 @@ from mpilab.harness import Case
 )
 def test_the_buffer_that_only_the_root_has_is_null_elsewhere(collective, name):
     case = Case(collective, 4, 2, root=2)
-    said = given.null_buffer(case, 1)
+    said = collectives.null_buffer(case, 1)
     assert said.startswith(f"On rank 1 {name} is NULL: in a {collective} only the root has a")
-    assert "Is rank 0 taken for the root, which is rank 2 here?" in given.null_buffer(case, 0)
-    assert given.null_buffer(case, 2) == given.null_buffer(case, None) == ""
+    assert "Is rank 0 taken for the root, which is rank 2 here?" in collectives.null_buffer(case, 0)
+    assert collectives.null_buffer(case, 2) == collectives.null_buffer(case, None) == ""
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce", "bcast"])
 def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
-    assert given.null_buffer(Case(collective, 3, 2), 1) == ""
+    assert collectives.null_buffer(Case(collective, 3, 2), 1) == ""
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
      ("scatter", "the root has no receive buffer, and its own block stays where it is")],
 )  # fmt: skip
 def test_what_in_place_means_differs(collective, said):
-    assert said in given.in_place(Case(collective, 2, 2, in_place=True))
+    assert said in collectives.in_place(Case(collective, 2, 2, in_place=True))
 
 
 class Ran:
@@ -46,9 +46,9 @@ class Ran:
 
 
 def said(monkeypatch, case, *lines):
-    monkeypatch.setattr("mpilab.diagnosis.given.source_line",
+    monkeypatch.setattr("mpilab.diagnosis.collectives.source_line",
                         lambda library, file, line: lines[line - 1])  # fmt: skip
-    return given.zero_tunables(Ran(case), Place(len(lines)))
+    return collectives.zero_tunables(Ran(case), Place(len(lines)))
 
 
 def test_tunables_that_are_zero_are_named_if_the_kernel_uses_them(monkeypatch):
@@ -58,4 +58,4 @@ def test_tunables_that_are_zero_are_named_if_the_kernel_uses_them(monkeypatch):
     )
     assert said(monkeypatch, Case("bcast", 2, 4, segment=8), line, "count / bytes") == ""
     assert said(monkeypatch, Case("bcast", 2, 4), "count / bytes", "") == ""
-    assert given.zero_tunables(Ran(Case("bcast", 2, 4)), None) == ""
+    assert collectives.zero_tunables(Ran(Case("bcast", 2, 4)), None) == ""

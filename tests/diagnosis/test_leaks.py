@@ -4,7 +4,7 @@ import pytest
 from made_up import call, meet, over, recv, run_of, send, sites_are_lines  # noqa: F401
 
 from mpilab.diagnosis import diagnose
-from mpilab.recording import LEAKED, NONBLOCKING, SENDS
+from mpilab.trace.recording import LEAKED, NONBLOCKING, SENDS
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 DUP = over(meet("Comm_dup", line=7), flags=8 | LEAKED)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from made_up import FINISHED, call, meet, over, rank_of, recv, run_of, send, sites_are_lines  # noqa: F401
 
+from mpilab.cases.case import Case
 from mpilab.diagnosis import diagnose
-from mpilab.harness import Case
-from mpilab.recording import Recording
+from mpilab.trace.recording import Recording
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 STEP = 1000

@@ -17,10 +17,10 @@ from made_up import (  # noqa: F401
 )
 
 from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.collectives import because_of_collectives, disagreement
 from mpilab.diagnosis.evidence import Evidence
-from mpilab.diagnosis.meetings import because_of_collectives, disagreement
 from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis, Place
-from mpilab.recording import COLLECTIVE, ERR_TRUNCATE
+from mpilab.trace.recording import COLLECTIVE, ERR_TRUNCATE
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 WRONG = Diagnosis(WRONG_RESULT, "wrong result on rank 1: 3 blocks", pattern="blocks never written",

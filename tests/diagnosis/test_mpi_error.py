@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 from made_up import NOW, call, meet, over, recv, run_of, send, sites_are_lines, wait  # noqa: F401
 
-from mpilab import openmpi
-from mpilab.diagnosis import diagnose, error_classes
-from mpilab.harness import Case
+from mpilab.cases.case import Case
+from mpilab.diagnosis import diagnose, model
+from mpilab.kernels import openmpi
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
-NUMBERS = error_classes.NUMBERS
+NUMBERS = model.NUMBERS
 TRUNCATE = NUMBERS["MPI_ERR_TRUNCATE"]
 
 
@@ -201,5 +201,5 @@ def test_the_names_are_those_of_the_installed_mpi():
     installed = dict(re.findall(r"^#define (MPI_SUCCESS|MPI_ERR_\w+)\s+(\d+)\s*$", text, re.M))
     del installed["MPI_ERR_LASTCODE"]
     assert {name: int(number) for name, number in installed.items()} == NUMBERS
-    assert error_classes.name(15) == "MPI_ERR_TRUNCATE"
-    assert error_classes.name(999) == "error 999"
+    assert model.class_name(15) == "MPI_ERR_TRUNCATE"
+    assert model.class_name(999) == "error 999"

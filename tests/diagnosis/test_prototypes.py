@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from mpilab.diagnosis import prototypes
-from mpilab.diagnosis.slips.source import Source
+from mpilab.diagnosis.compiler import rules as prototypes
+from mpilab.diagnosis.compiler.rules import Source
 
 SOURCE = """#include "mpilab.h"
 #define CALL(x) MPI_Hidden(x)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from mpilab.cases.case import Case, Output
+from mpilab.cases.expected import GUARD_BYTES
 from mpilab.diagnosis import diagnose
-from mpilab.expected import GUARD_BYTES
-from mpilab.harness import Case, Output
-from mpilab.result import DONE, Result
+from mpilab.runners.result import DONE, Result
 
 PLAIN, CYCLIC = "6x8", "8x9 by 2x2 on 2x2"
 

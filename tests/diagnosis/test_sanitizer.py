@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from mpilab.diagnosis.model import SANITIZER, Diagnosis
-from mpilab.diagnosis.reports import ADDRESS, UNDEFINED
-from mpilab.diagnosis.sanitizer import diagnose_report, parse, separate
+from mpilab.diagnosis.sanitizer import ADDRESS, UNDEFINED, diagnose_report, parse, separate
 
 REPORTS = Path(__file__).parent / "reports"
 

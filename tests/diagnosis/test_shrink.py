@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from mpilab.diagnosis.shrink import smallest
-from mpilab.harness import Case
-from mpilab.orders import places_of
+from mpilab.cases.case import Case
+from mpilab.diagnosis.causes import smallest
+from mpilab.hosts.orders import places_of
 
 LARGE = Case("allgather", 7, 100, "vector", in_place=True, reversed=True, strict=True)
 

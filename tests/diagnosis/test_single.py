@@ -8,12 +8,12 @@ import pytest
 from made_up import meet, over, recv, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import fold
+from mpilab.cases.expected import GUARD_BYTES, block_places
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.pictures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, picture
-from mpilab.expected import GUARD_BYTES, block_places
-from mpilab.harness import Case
-from mpilab.operations import fold
 from mpilab.plots import blocks
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")

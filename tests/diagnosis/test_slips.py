@@ -2,11 +2,11 @@
 
 import pytest
 
-from mpilab.build import Diagnostic, build
+from mpilab.diagnosis.compiler import diagnose_build, diagnose_warnings
+from mpilab.diagnosis.compiler.causes import REMINDER
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, Diagnosis
-from mpilab.diagnosis.slips import diagnose_build, diagnose_warnings
-from mpilab.diagnosis.slips.causes import REMINDER
 from mpilab.errors import BuildError
+from mpilab.kernels.build import Diagnostic, build
 
 HEAD = """
 #include "mpilab.h"

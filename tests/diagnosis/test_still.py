@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from made_up import FINISHED, meet, over, rank_of, recv, run_of, send, wait
 
-from mpilab.judge import failed
-from mpilab.plots.calls import calls_of
-from mpilab.plots.still import MOST_CALLS, _links, _meetings, _steps, still
-from mpilab.rubric import Exercise, Item
+from mpilab.judging.judge import failed
+from mpilab.judging.rubric import Exercise, Item
+from mpilab.plots.space_time import MOST_CALLS, _links, _meetings, _steps, still
+from mpilab.plots.timeline import calls_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

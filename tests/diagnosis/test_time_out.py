@@ -4,7 +4,7 @@ import pytest
 from made_up import NOW, over, poll, recv, run_of, send, sites_are_lines  # noqa: F401
 
 from mpilab.diagnosis import diagnose
-from mpilab.traffic import communicator_of
+from mpilab.trace.traffic import communicator_of
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 

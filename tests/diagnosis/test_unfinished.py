@@ -5,7 +5,7 @@ from made_up import meet, over, poll, recv, run_of, send, sites_are_lines, wait 
 from test_wrong_result import CASE, forget, outputs_of
 
 from mpilab.diagnosis import diagnose
-from mpilab.recording import COLLECTIVE, LEAKED, NONBLOCKING, RECEIVES, SENDS
+from mpilab.trace.recording import COLLECTIVE, LEAKED, NONBLOCKING, RECEIVES, SENDS
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 RECEIVED, SENT = RECEIVES | NONBLOCKING, SENDS | NONBLOCKING
@@ -33,7 +33,7 @@ def told(records, others=OTHERS, wrong=True, change=None):
 def source(monkeypatch):
     """A dict of lines, {number: text}, of which a kernel is made."""
     lines = {}
-    monkeypatch.setattr("mpilab.diagnosis.unfinished.source_line",
+    monkeypatch.setattr("mpilab.diagnosis.requests.source_line",
                         lambda library, file, line: lines.get(line, ""))  # fmt: skip
     return lines
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from mpilab.cases.case import Case, Output
+from mpilab.cases.expected import GUARD_BYTES, block_places
 from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.wrong_result import (
+from mpilab.diagnosis.pictures import (
     ELSEWHERE,
     RIGHT,
     UNTOUCHED,
@@ -13,10 +15,8 @@ from mpilab.diagnosis.wrong_result import (
     grid,
     picture,
 )
-from mpilab.expected import GUARD_BYTES, block_places
-from mpilab.harness import Case, Output
 from mpilab.plots import blocks
-from mpilab.result import Result
+from mpilab.runners.result import Result
 
 CASE = Case("allgather", 3, 2)
 

@@ -5,9 +5,17 @@ from collections import Counter
 
 import pytest
 
-from mpilab.distances import QUANTITIES, ROW, measure, read_machine
-from mpilab.distances.measure import _check_places, other_host_options, pair_options, parse
 from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.measure.distances import (
+    QUANTITIES,
+    ROW,
+    _check_places,
+    measure,
+    other_host_options,
+    pair_options,
+    parse,
+    read_machine,
+)
 
 TWO_CPUS = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) < 2, reason="two ranks need two CPUs to be apart"

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mpilab.distances.topology import CPUS, parse_list, read_machine
 from mpilab.errors import InputError, SetupError
+from mpilab.measure.distances import CPUS, parse_list, read_machine
 
 
 def written(folder, cpus):

@@ -3,7 +3,7 @@
 import pytest
 from small_clusters import described
 
-from mpilab.emulated import EmulatedHosts
+from mpilab.hosts.emulated import EmulatedHosts
 
 
 @pytest.fixture(scope="module")

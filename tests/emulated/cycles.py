@@ -15,10 +15,10 @@ import time
 import psutil
 from small_clusters import Traces, await_end, described
 
-from mpilab.emulated import EmulatedHosts, namespaces
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.result import ERROR, TIME_OUT
+from mpilab.cases.case import Case
+from mpilab.hosts.emulated import EmulatedHosts, namespaces
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import ERROR, TIME_OUT
 
 PR_SET_CHILD_SUBREAPER = 36
 KINDS = ("place", "crashes", "crossed", "leaves")
@@ -57,7 +57,7 @@ def seen():
     with open("/proc/self/mountinfo") as file:
         mounts = file.read().splitlines()
     return {
-        "mounts": [line for line in mounts if "mpilab" in line],
+        "mounts": [line for line in mounts if os.environ["TMPDIR"] in line],
         "shared memory": os.listdir("/dev/shm"),
         "files": os.listdir(os.environ["TMPDIR"]),
         "processes": [child.name() for child in psutil.Process().children(recursive=True)],

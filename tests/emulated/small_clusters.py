@@ -6,9 +6,9 @@ import select
 import subprocess
 from itertools import count
 
-from mpilab.descriptions import Description, Link
-from mpilab.emulated.namespaces import begun_at
-from mpilab.hosts import Host
+from mpilab.hosts.description import Description, Link
+from mpilab.hosts.emulated.namespaces import begun_at
+from mpilab.hosts.hostfile import Host
 
 
 def described(groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_latency=0.0,
@@ -49,10 +49,12 @@ class Traces:
     def __init__(self, hosts):
         self.directory = hosts.directory
         self.keeper, self.fabric = (hosts._state.processes[n][0] for n in ("keeper", "fabric"))
-        self.namespaces = set().union(*map(self._namespaces_of, map(hosts.process, hosts.names)))
         self.processes = os.readlink(f"/proc/{self.fabric}/ns/pid")
-        assert self.processes in self.namespaces
-        assert not self.namespaces & self._namespaces_of(os.getpid())
+        inside = list(map(self._namespaces_of, map(hosts.process, hosts.names)))
+        assert all(self.processes in of_host for of_host in inside)
+        assert not any(of_host & self._namespaces_of(os.getpid()) for of_host in inside)
+        # Who has a command run on a host (enter.py) is in these together, and outside of the last.
+        self.entered = [of_host - {self.processes} for of_host in inside]
 
     @staticmethod
     def _namespaces_of(process):
@@ -67,17 +69,20 @@ class Traces:
         """What can still be seen: list of str.
 
         since   seconds since boot: a process that was begun later is not of this cluster. Numbers
-                of namespaces are given again, on a busy machine at once.
+                of namespaces are given again, on a busy machine at once: so one or two of them
+                prove nothing.
         """
         found = [str(self.directory)] if self.directory.exists() else []
         for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
             begun = begun_at(process)
             if begun is None or begun / os.sysconf("SC_CLK_TCK") > since:
                 continue  # it has ended; its new parent, the system's process 1, takes its time
-            seen = self._namespaces_of(process) & self.namespaces
-            # One that has a command run on a host (enter.py) is outside, and learns of the end.
-            if seen and (self.processes in seen or not await_end(process)):
-                found.append(f"process {process} in {', '.join(sorted(seen))}")
+            its = self._namespaces_of(process)
+            # Who is outside learns of the end, and may need a moment for its own.
+            if self.processes in its or (
+                any(of_host <= its for of_host in self.entered) and not await_end(process)
+            ):
+                found.append(f"process {process} in {', '.join(sorted(its))}")
         with open("/proc/self/mountinfo") as file:
             found += [line for line in file if str(self.directory) in line]
         return found

@@ -11,9 +11,9 @@ import pytest
 from small_clusters import await_end, described
 
 from mpilab.cluster.location import OnHosts
-from mpilab.emulated import EmulatedHosts, capabilities, probe
-from mpilab.emulated.capabilities import TRIAL, Capabilities
 from mpilab.errors import SetupError
+from mpilab.hosts.emulated import EmulatedHosts, capabilities, probe
+from mpilab.hosts.emulated.capabilities import TRIAL, Capabilities
 
 sys.path.insert(0, str(TRIAL.parent))
 import trial  # noqa: E402
@@ -63,8 +63,7 @@ def test_where_namespaces_are_not_allowed_the_system_s_word_and_a_remedy_are_tol
     "name, value, remedy",
     [
         ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
-        ("kernel/apparmor_restrict_unprivileged_userns", "1",
-         "kernel.apparmor_restrict_unprivileged_userns=0"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "apparmor_parser -r"),
         ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
         ("user/max_user_namespaces", "1000", "a container?"),
     ],
@@ -100,7 +99,7 @@ def test_a_trial_that_breaks_is_no_capability(fresh, monkeypatch, tmp_path):
 
 def test_without_namespaces_hosts_say_what_to_use_instead(monkeypatch):
     none = Capabilities("none", "unshare: Operation not permitted")
-    monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: none)
+    monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: none)
     with pytest.raises(SetupError) as raised:
         EmulatedHosts(described({"a": 1})).up()
     for words in ("Operation not permitted", "mpilab run KERNEL --places", "--privileged"):
@@ -130,7 +129,7 @@ def test_links_that_cannot_be_made_are_refused_with_what_to_do(
      (Capabilities("root"), "or leave 'rate' out")],
 )  # fmt: skip
 def test_a_notebook_is_told_in_a_sentence_of_its_own_what_to_use(has, sentence, monkeypatch):
-    monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: has)
+    monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: has)
     hosts = EmulatedHosts(described({"a": 1}, rate=1e9))
     with pytest.raises(SetupError) as raised:
         OnHosts(hosts, ["n1"], "seq").begin()

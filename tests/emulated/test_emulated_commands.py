@@ -1,6 +1,8 @@
 """mpilab hosts up, run, list and down, as a user types them."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,9 +11,9 @@ import pytest
 from small_clusters import Traces
 
 from mpilab.cli import main
-from mpilab.commands.hosts import overview
-from mpilab.emulated import attach, capabilities
-from mpilab.emulated.capabilities import Capabilities
+from mpilab.cli.cluster import overview
+from mpilab.hosts.emulated import attach, capabilities
+from mpilab.hosts.emulated.capabilities import Capabilities
 
 DESCRIPTION = """
 title = "One host here, two there"
@@ -53,7 +55,7 @@ def up(namespaces, file, capsys):
 
 def mpilab(*words):
     """`mpilab WORDS` in a process of its own: hosts run becomes the command."""
-    command = [sys.executable, "-m", "mpilab.cli", *words]
+    command = [sys.executable, "-m", "mpilab", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=300,
                           env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
 
@@ -105,6 +107,102 @@ class TestRun:
 
 
 @pytest.mark.privileged
+class TestRunToItsEnd:
+    """What does not end by itself is ended, and said why."""
+
+    @pytest.fixture
+    def stand_in(self, tmp_path):
+        """A program called mpirun that waits for nothing, as the real one does now and then."""
+        program = tmp_path / "mpirun"
+        shutil.copy(shutil.which("sleep"), program)
+        return str(program)
+
+    def test_an_mpirun_that_waits_for_nothing_is_ended(self, up, stand_in):
+        done = mpilab("hosts", "run", "--name", up[0], "--", stand_in, "1000")
+        assert done.returncode == 124
+        assert done.stderr.startswith(
+            "mpilab: mpirun was ended: its program had ended, and it went on waiting for nothing "
+        )
+        assert "Run it again" in done.stderr and "Traceback" not in done.stderr
+
+    def test_an_mpirun_whose_program_sleeps_is_waited_for(self, up, stand_in):
+        sooner = (
+            "import sys\nfrom mpilab import cli\nfrom mpilab.cluster import followed\n"
+            "followed.QUIET_S, followed.LOOK_S, followed.TELL_S = 0.5, 0.2, 0.4\n"
+            "sys.exit(cli.main(sys.argv[1:]))"
+        )
+        script = f"PMIX_RANK=0 sleep 3 & {stand_in} 3; wait; echo over"
+        done = subprocess.run(
+            [sys.executable, "-c", sooner, "hosts", "run", "--name", up[0], "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert (done.returncode, done.stdout) == (0, "over\n")
+        assert "s; 1 process of its program left" in done.stderr
+
+    @pytest.mark.slow
+    def test_a_program_that_ends_at_once_never_hangs(self, up):
+        for _ in range(4):  # of which one or so would wait for ever
+            done = mpilab("hosts", "run", "--name", up[0], "--", "mpirun", "-n", "5", "hostname")
+            assert done.returncode in (0, 124), done.stderr
+            assert (done.returncode == 124) == ("waiting for nothing" in done.stderr)
+            assert sorted(done.stdout.split()) == ["h1", "t1", "t1", "t2", "t2"]
+
+    def test_a_time_limit_ends_the_command_with_all_that_it_started(self, up, tmp_path):
+        script = f"(setsid sleep 1000 & echo $! > {tmp_path}/number); trap '' TERM; sleep 1000"
+        done = mpilab("hosts", "run", "--name", up[0], "--timeout", "1", "--", "sh", "-c", script)
+        assert done.returncode == 124
+        assert "the command was ended: it had not ended after 1 s, the limit" in done.stderr
+        inside = int((tmp_path / "number").read_text())
+        assert attach(up[0]).host_pid(inside) is None
+
+    @pytest.mark.parametrize("text", ["0", "-1", "soon", "inf", "nan"])
+    def test_a_time_limit_that_is_none_is_refused(self, text, capsys):
+        with pytest.raises(SystemExit):
+            main(["hosts", "run", "--timeout", text, "--", "true"])
+        assert f"'{text}': has to be a number of seconds" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_reaches_the_command_once_also_where_sigint_was_ignored(self, up, number):
+        script = (
+            "import signal, sys\n"
+            f"signal.signal({int(number)}, lambda *_: print('heard', flush=True))\n"
+            "print('up', flush=True)\ninput()\nsys.exit(5)"
+        )
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "mpilab",
+                    "hosts",
+                    "run",
+                    "--name",
+                    up[0],
+                    "--",
+                    sys.executable,
+                    "-c",
+                    script,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": os.getcwd()},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with process:
+            assert process.stdout.readline() == "up\n"
+            os.killpg(process.pid, number)
+            assert process.stdout.readline() == "heard\n"
+            assert process.communicate("\n", timeout=120)[0] == ""
+        assert process.returncode == 5
+
+
+@pytest.mark.privileged
 class TestListAndDown:
     def test_what_is_up_is_listed_with_its_directory(self, up, capsys):
         assert main(["hosts", "list"]) == 0
@@ -128,8 +226,8 @@ class TestWithoutNamespaces:
     @pytest.fixture
     def nothing(self, monkeypatch):
         none = Capabilities("none", "unshare: Operation not permitted")
-        monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: none)
-        monkeypatch.setattr("mpilab.emulated.found.running", lambda: [])
+        monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: none)
+        monkeypatch.setattr("mpilab.hosts.emulated.hosts.running", lambda: [])
         monkeypatch.setattr("mpilab.emulated.running", lambda: [])
 
     def test_up_says_why_and_what_to_use_instead(self, nothing, file, capsys):

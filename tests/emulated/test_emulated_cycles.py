@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from test_emulated_ranks import SOURCE
 
-from mpilab.build import ROOT, build
+from mpilab.kernels.build import build
+from mpilab.util.kit import ROOT
 
 CYCLES = int(os.environ.get("MPILAB_CYCLES", "20"))
 SECONDS = 30  # that a cycle may take on a machine that does much else; it takes about one

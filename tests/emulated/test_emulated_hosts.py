@@ -10,8 +10,8 @@ import psutil
 import pytest
 from small_clusters import await_end, described, said
 
-from mpilab.emulated import EmulatedHosts, attach, running
 from mpilab.errors import ClusterError, InputError
+from mpilab.hosts.emulated import EmulatedHosts, attach, running
 
 pytestmark = pytest.mark.privileged
 
@@ -171,16 +171,26 @@ class TestCommand:
             "wrong\n",
         )
 
+    @pytest.mark.parametrize("ignores", [False, True])
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-    def test_signals_for_the_whole_group_reach_the_command_once(self, pair, number):
+    def test_signals_for_the_whole_group_reach_the_command_once(self, pair, number, ignores):
         script = (
             "import os, signal\n"
             f"signal.signal({int(number)}, lambda *_: print('heard', flush=True))\n"
             "print(os.getpid(), flush=True)\ninput()"
         )
-        process = subprocess.Popen(pair.command([sys.executable, "-c", script]), text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   start_new_session=True)  # fmt: skip
+        # A script starts its background jobs like that.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignores else signal.SIG_DFL)
+        try:
+            process = subprocess.Popen(
+                pair.command([sys.executable, "-c", script]),
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
         command = pair.host_pid(int(process.stdout.readline()))
         # It is in a group of its own: what the kernel sends to ours does not reach it.
         assert os.getpgid(command) == command != os.getpgid(process.pid)

@@ -5,24 +5,27 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
 from c_kernels import build_kernels
 from small_clusters import Traces, await_end, described, said
 
-from mpilab import emulated
-from mpilab.emulated import EmulatedHosts, attach, life, running, state, sweep
-from mpilab.emulated.capabilities import Capabilities
-from mpilab.emulated.namespaces import begun_at
 from mpilab.errors import ClusterError
-from mpilab.sampling import process_of
+from mpilab.hosts import emulated
+from mpilab.hosts.emulated import EmulatedHosts, attach, running, sweep
+from mpilab.hosts.emulated import hosts as life
+from mpilab.hosts.emulated.capabilities import Capabilities
+from mpilab.hosts.emulated.hosts import FILE, State, read_state
+from mpilab.hosts.emulated.namespaces import begun_at
+from mpilab.runners.hang import process_of
 
 # Brings hosts up, starts something on them that would run for ever, tells where, and waits.
 OWNER = """
 import json, subprocess, sys
 from small_clusters import described
-from mpilab.emulated import EmulatedHosts
+from mpilab.hosts.emulated import EmulatedHosts
 
 with EmulatedHosts(described({"a": 1, "b": 1})) as hosts:
     command = hosts.command(["sh", "-c", "setsid sleep 1000 & echo $!; wait"], "n2")
@@ -88,8 +91,9 @@ class TestEnd:
         traces = Traces(hosts)
         process.send_signal(number)
         process.wait()
+        ended = time.clock_gettime(time.CLOCK_BOOTTIME)
         assert await_end(traces.keeper) and await_end(traces.fabric) and await_end(endless)
-        assert traces.left() == []
+        assert traces.left(since=ended) == []
         assert list(folder.iterdir()) == []
 
     def test_an_owner_that_ends_by_itself_leaves_nothing(self, owner, folder):
@@ -164,9 +168,9 @@ def test_a_killed_program_leaves_no_rank_and_no_file_on_hosts_that_go_on(namespa
     )
     program = f"""
 import sys
-from mpilab.emulated import attach
-from mpilab.harness import Case
-from mpilab.launch import run_cases
+from mpilab.hosts.emulated import attach
+from mpilab.cases.case import Case
+from mpilab.runners.mpirun import run_cases
 run_cases({str(library)!r}, "allgather_endless", [Case("allgather", 2, 1)], names=["n1", "n2"],
           hosts=attach(sys.argv[1]), guarded=[], limit=1000)
 """  # fmt: skip
@@ -196,14 +200,14 @@ class TestBegin:
         broken = Capabilities(
             namespaces.namespaces, tbf=True, tools=namespaces.tools | {"tc": "/bin/false"}
         )
-        monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: broken)
+        monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: broken)
         with pytest.raises(ClusterError, match="trial: the hosts did not come up: false said"):
             EmulatedHosts(described({"a": 2}, rate=1e9)).up()
         assert list(folder.iterdir()) == []
 
     def test_a_relay_that_does_not_start_is_told(self, namespaces, folder, monkeypatch):
         broken = Capabilities(namespaces.namespaces, relay=True, tools=namespaces.tools)
-        monkeypatch.setattr("mpilab.emulated.hosts.probe", lambda: broken)
+        monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: broken)
         monkeypatch.setattr(life, "RELAY", "/bin/false")
         with pytest.raises(ClusterError, match="the relay ended with status 1"):
             EmulatedHosts(described({"a": 2}, latency=1e-3)).up()
@@ -225,31 +229,31 @@ class TestState:
     def written(self, folder, **more):
         process = os.getpid(), begun_at(os.getpid())
         description = described({"a": 2, "b": 1}, rate=1e9, uplink=2e8, uplink_latency=1e-3)
-        found = state.State("mine", folder, description, {"fabric": process}, "relay", 7)
+        found = State("mine", folder, description, {"fabric": process}, "relay", 7)
         found.write()
         return found
 
     def test_it_comes_back_as_it_was(self, tmp_path):
         written = self.written(tmp_path)
-        assert state.read(tmp_path) == written
+        assert read_state(tmp_path) == written
         assert written.is_up
-        assert EmulatedHosts.attached(state.read(tmp_path)).owner == 7
+        assert EmulatedHosts.attached(read_state(tmp_path)).owner == 7
 
     def test_a_number_that_another_process_has_by_now_is_not_up(self, tmp_path):
         self.written(tmp_path)
-        path = tmp_path / state.FILE
+        path = tmp_path / FILE
         number, begun = os.getpid(), begun_at(os.getpid())
         path.write_text(
             path.read_text().replace(f"[{number}, {begun}]", f"[{number}, {begun - 1}]")
         )
-        assert not state.read(tmp_path).is_up
+        assert not read_state(tmp_path).is_up
 
     def test_without_a_file_or_in_another_version_s_words_there_is_no_state(self, tmp_path):
-        assert state.read(tmp_path) is None
+        assert read_state(tmp_path) is None
         self.written(tmp_path)
-        path = tmp_path / state.FILE
+        path = tmp_path / FILE
         path.write_text(path.read_text().replace('"format": 1', '"format": 999'))
-        assert state.read(tmp_path) is None
+        assert read_state(tmp_path) is None
 
     def test_directories_that_are_kept_or_not_finished_or_others_stay(self, tmp_path, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mpilab.emulated import links
+from mpilab.hosts.emulated import links
 
 
 def plan(sizes=(2, 2), *, rate=1e9, uplink=2e8, latency=0.0, uplink_latency=0.0, by="relay"):

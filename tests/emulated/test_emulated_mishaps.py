@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 from small_clusters import Traces, await_end, described
 
-from mpilab.emulated import EmulatedHosts, life, state, sweep
-from mpilab.emulated.namespaces import begun_at
 from mpilab.errors import ClusterError
+from mpilab.hosts.emulated import EmulatedHosts, sweep
+from mpilab.hosts.emulated import hosts as life
+from mpilab.hosts.emulated.hosts import State
+from mpilab.hosts.emulated.namespaces import begun_at
 
 # The keeper, as a Python without os.pidfd_open runs it.
 WITHOUT_PIDFD = f"""
@@ -34,8 +36,8 @@ sys.stdin.read()
 KILLED = """
 import json, os, signal
 from small_clusters import described
-from mpilab.emulated import EmulatedHosts
-from mpilab.emulated.state import State
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.emulated.hosts import State
 
 def write(self):
     print(json.dumps([self.processes[what][0] for what in ("keeper", "fabric")]), flush=True)
@@ -173,7 +175,7 @@ def test_a_fabric_that_nobody_has_seen_is_not_up(tmp_path):
     process.wait()
     processes = {"fabric": (process.pid, begun_at(process.pid))}
     assert processes["fabric"][1] is None
-    assert not state.State("mine", tmp_path, described({"a": 1}), processes).is_up
+    assert not State("mine", tmp_path, described({"a": 1}), processes).is_up
 
 
 class TestSweep:
@@ -202,7 +204,7 @@ class TestSweep:
         linked.mkdir()
         (linked / "lock").symlink_to(elsewhere / "lock")
         script = f"import tempfile; tempfile.tempdir = {str(folder)!r}\n" + (
-            "from mpilab.emulated import sweep; print(*sweep())")  # fmt: skip
+            "from mpilab.hosts.emulated import sweep; print(*sweep())")  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, timeout=300,
             env=os.environ | {"PYTHONPATH": os.getcwd()},

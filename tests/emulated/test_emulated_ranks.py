@@ -11,15 +11,17 @@ import pytest
 from c_kernels import build, line_of, source_of
 from small_clusters import described, said
 
-from mpilab import launch, openmpi
-from mpilab.build import KERNELS
-from mpilab.emulated import EmulatedHosts
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
 from mpilab.errors import ClusterError, InputError
-from mpilab.harness import Case, compare
-from mpilab.quantities import counts
-from mpilab.result import CRASH, DEADLOCK, DONE, TIME_OUT
-from mpilab.sampling import LOOKS
-from mpilab.sites import lines_of
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS
+from mpilab.models.declared import counts
+from mpilab.runners import mpirun
+from mpilab.runners.hang import LOOKS
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, TIME_OUT
+from mpilab.trace.callsites import lines_of
 
 pytestmark = pytest.mark.privileged
 
@@ -60,7 +62,7 @@ def library(tmp_path_factory):
 
 def run(library, name, hosts, ranks=4, *, limit=LIMIT, work=None, names=None, **case):
     cases = [Case("allgather", ranks, 1, **case)]
-    (result,) = launch.run_cases(library, f"allgather_{name}", cases, limit=limit, work=work,
+    (result,) = mpirun.run_cases(library, f"allgather_{name}", cases, limit=limit, work=work,
                                  hosts=hosts, names=names)  # fmt: skip
     return result
 
@@ -114,7 +116,7 @@ def test_a_communicator_in_reverse_has_its_places_in_reverse(library, pair):
 
 def test_without_names_the_slots_are_filled_and_cases_may_differ_in_ranks(library, eight):
     cases = [Case("allgather", ranks, 2) for ranks in (5, 1, 3)]
-    results = launch.run_cases(library, "allgather_place", cases, hosts=eight, limit=LIMIT)
+    results = mpirun.run_cases(library, "allgather_place", cases, hosts=eight, limit=LIMIT)
     names = ["n1", "n1", "n2", "n2", "n3"]
     for result in results:
         assert places_told(result) == expected(eight, names[: result.case.ranks])
@@ -125,7 +127,7 @@ def test_a_broadcast_by_levels_crosses_each_link_once_and_is_right(eight, order)
     names = orders(eight)[order]
     count = 5000  # ints
     cases = [Case("bcast", 16, count, root=root) for root in (0, 5)]
-    results = launch.run_cases(KERNELS, "bcast_node_group", cases, hosts=eight, names=names,
+    results = mpirun.run_cases(KERNELS, "bcast_node_group", cases, hosts=eight, names=names,
                                limit=LIMIT)  # fmt: skip
     nodes, groups = len(set(names)), len({p.group for p in eight.description.places(names)})
     for result in results:
@@ -146,7 +148,7 @@ def test_two_ranks_on_a_host_share_memory_and_two_hosts_do_not(eight):
 
     before = [sent(name) for name in eight.names]
     case = Case("bcast", 16, 500_000)
-    (result,) = launch.run_cases(KERNELS, "bcast_node_group", [case], hosts=eight, limit=LIMIT)
+    (result,) = mpirun.run_cases(KERNELS, "bcast_node_group", [case], hosts=eight, limit=LIMIT)
     assert result.outcome == DONE, result.detail
     after = [sent(name) for name in eight.names]
     megabytes = [round((b - a) / 2e6, 1) for a, b in zip(before, after, strict=True)]
@@ -188,7 +190,7 @@ class TestFailures:
     def test_work_is_counted_for_the_ranks_and_not_for_who_has_their_numbers_here(
         self, library, pair
     ):
-        result = launch.run_cases(library, "allgather_endless", [Case("allgather", 4, 1)],
+        result = mpirun.run_cases(library, "allgather_endless", [Case("allgather", 4, 1)],
                                   hosts=pair, limit=1000.0, work=1.0)[0]  # fmt: skip
         assert result.outcome == TIME_OUT
 
@@ -205,7 +207,7 @@ class TestFailures:
     def test_the_cases_after_one_that_failed_are_run(self, library, pair):
         cases = [Case("allgather", 4, 1, function=f"allgather_{name}")
                  for name in ("place", "crashes", "place", "crossed", "place")]  # fmt: skip
-        results = launch.run_cases(library, "allgather_place", cases, hosts=pair, limit=LIMIT)
+        results = mpirun.run_cases(library, "allgather_place", cases, hosts=pair, limit=LIMIT)
         outcomes = [result.outcome for result in results]
         assert outcomes == [DONE, CRASH, DONE, DEADLOCK, DONE]
 
@@ -232,7 +234,7 @@ class TestAnMpirunThatDoesNotEnd:
 
     def test_cases_that_came_to_their_end_are_done(self, library, pair):
         timed = Case("allgather", 4, 1, record=False)
-        results = launch.run_cases(library, "allgather_place", [timed, timed], hosts=pair,
+        results = mpirun.run_cases(library, "allgather_place", [timed, timed], hosts=pair,
                                    limit=1000.0)  # fmt: skip
         assert [result.outcome for result in results] == [DONE, DONE]
         left = [said(pair, ["ls", "/dev/shm"], name).split() for name in pair.names]

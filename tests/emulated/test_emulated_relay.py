@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from mpilab.emulated.capabilities import RELAY
+from mpilab.hosts.emulated.capabilities import RELAY
 
 
 def relay(*words):

@@ -12,20 +12,20 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from plain_user import NOBODY, plain_user
 
-from mpilab import openmpi
-from mpilab.build import ROOT
+from mpilab.kernels import openmpi
+from mpilab.util.kit import ROOT
 
 pytestmark = pytest.mark.privileged
 
-NOBODY = 65534
 PROGRAM = """
 import json, os, subprocess, sys
 from small_clusters import Traces, await_end, described, said
-from mpilab.build import KERNELS
-from mpilab.emulated import EmulatedHosts, attach, probe
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
+from mpilab.kernels.build import KERNELS
+from mpilab.hosts.emulated import EmulatedHosts, attach, probe
+from mpilab.cases.case import Case; from mpilab.cases.expected import compare
+from mpilab.runners.mpirun import run_cases
 
 found = {"user": os.geteuid(), "namespaces": probe().namespaces, "reason": probe().reason}
 if found["namespaces"] != "none":
@@ -58,30 +58,13 @@ print(json.dumps(found))
 """
 
 
-def plain_user(folder):
-    """The words before a command that make it a plain user's, and a Python that such a user may
-    start: root's own may be in root's home."""
-    if os.geteuid() != 0:
-        return [], sys.executable
-    os.chown(folder, NOBODY, NOBODY)
-    drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
-    # It has to be able to start itself again, too: setpriv's own start may have rights left.
-    trial = (
-        "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True); "
-        f"assert sys.version_info[:2] == {sys.version_info[:2]}"
-    )
-    for python in sys.executable, "/usr/bin/python3", f"/usr/bin/python3.{sys.version_info[1]}":
-        tried = subprocess.run([*drop, python, "-c", trial], capture_output=True, cwd="/")
-        if tried.returncode == 0:
-            return drop, python
-    pytest.skip("NOT TESTED: a plain user may not start this Python, nor is there another one of "
-                f"its version in /usr/bin: {sys.executable}")  # fmt: skip
-
-
 def test_a_plain_user_s_hosts_run_ranks_and_leave_nothing(namespaces, no_hosts):
     # pytest's own folders are for root only.
     folder = Path(tempfile.mkdtemp(prefix="mpilab-test-"))
+    # Of a kit that belongs to root, such a user keeps the compiled C in the cache at home.
+    home = Path(tempfile.mkdtemp(prefix="mpilab-home-"))
     try:
+        plain_user(home)
         words, python = plain_user(folder)
         packages = next(path for path in sys.path if path.endswith("site-packages"))
         beside = os.path.dirname(openmpi.tool("mpirun"))
@@ -90,7 +73,7 @@ def test_a_plain_user_s_hosts_run_ranks_and_leave_nothing(namespaces, no_hosts):
             "PYTHONPATH": f"{Path(__file__).parent}:{ROOT}:{packages}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(folder),
-            "HOME": str(folder),
+            "HOME": str(home),
         }
         done = subprocess.run([*words, python, "-c", PROGRAM], env=environment, cwd=folder,
                               capture_output=True, text=True, timeout=200)  # fmt: skip
@@ -106,3 +89,4 @@ def test_a_plain_user_s_hosts_run_ranks_and_leave_nothing(namespaces, no_hosts):
         }  # fmt: skip
     finally:
         shutil.rmtree(folder)
+        shutil.rmtree(home)

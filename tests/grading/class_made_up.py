@@ -1,7 +1,7 @@
 """A class with a gradebook made by hand, for reports and exports."""
 
 from mpilab.grading.gradebook import Gradebook
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 LAB = "77-made-up"
 ITEMS = {"ring": ("any-size", "any-type"), "essay": ("text",)}

@@ -4,7 +4,7 @@ import tarfile
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.grading.archive import pack, unpack
+from mpilab.grading.run import pack, unpack
 
 
 def tar(*entries):

@@ -7,7 +7,7 @@ import pytest
 from class_made_up import LAB, class_in, verdict
 
 from mpilab.cli import main
-from mpilab.instructor.failures import kind_of
+from mpilab.course.marks import kind_of
 
 EVIL = "<script>alert('x')</script>"
 

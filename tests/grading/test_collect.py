@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 import pytest
 
 from mpilab.cli import main
+from mpilab.course.collect import collect
+from mpilab.course.manual import times_of_csv
 from mpilab.errors import InputError
-from mpilab.grading.lateness import times_of_csv
 from mpilab.grading.submission import find_submissions
-from mpilab.instructor.collecting.collect import collect
 
 LAB = "02-allgather"
 FILE = f"{LAB}.ipynb"

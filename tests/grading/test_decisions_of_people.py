@@ -7,13 +7,11 @@ from marks_made_up import LAB, TEXTS, graded_class, hand_in, unreadable, verdict
 
 from mpilab.cli import main
 from mpilab.errors import InputError
-from mpilab.grading import pages
-from mpilab.grading.decisions import manual, override
-from mpilab.grading.effective import effective, run_of
-from mpilab.grading.explain import explain
+from mpilab.grading import marks
+from mpilab.grading.decisions import effective, manual, override, run_of
 from mpilab.grading.gradebook import Gradebook
-from mpilab.grading.merge import merge
-from mpilab.grading.pages import refresh
+from mpilab.grading.pages import explain, refresh
+from mpilab.grading.regrade import merge
 
 # The tables of the version before, as that mpilab made them.
 SCHEMA_2 = """
@@ -202,7 +200,7 @@ def test_who_has_no_verdict_stays_on_the_list_when_marks_are_written_again(out):
 def test_what_somebody_else_decides_meanwhile_is_in_the_csv_of_whoever_writes_last(
     out, monkeypatch
 ):
-    write_csv, written = pages.marks.write_csv, []
+    write_csv, written = marks.write_csv, []
 
     def write_late(verdicts, path, exercises):
         if not written:  # between our reading and our writing
@@ -210,7 +208,7 @@ def test_what_somebody_else_decides_meanwhile_is_in_the_csv_of_whoever_writes_la
         written.append(path)
         write_csv(verdicts, path, exercises)
 
-    monkeypatch.setattr(pages.marks, "write_csv", write_late)
+    monkeypatch.setattr(marks, "write_csv", write_late)
     with Gradebook(out / "gradebook.sqlite") as book:
         refresh(book, LAB, out)
     assert len(written) == 2 and points(out) == [10, 8, None]

@@ -9,11 +9,11 @@ import pytest
 from class_made_up import LAB, class_in, verdict
 
 from mpilab.cli import main
-from mpilab.grading import lateness
+from mpilab.course import nbgrader
+from mpilab.course.manual import Rule, decide
+from mpilab.course.marks import class_marks
 from mpilab.grading.decisions import manual, override
 from mpilab.grading.gradebook import Gradebook
-from mpilab.instructor.exports import nbgrader
-from mpilab.instructor.marks import class_marks
 
 DUE = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -32,9 +32,9 @@ def out(tmp_path):
         runs = {run.verdict.student: run for run in book.newest(LAB)}
         book.decide([manual(runs["ben"], "essay", "text", 5.0, "well put"),
                      override(runs["=dan"], 13.0, "agreed on in class")])  # fmt: skip
-        rule = lateness.Rule(DUE, per_day=0.25)
+        rule = Rule(DUE, per_day=0.25)
         times = {"ben": DUE + timedelta(hours=1)}
-        book.decide(lateness.decide(book, LAB, times, rule))
+        book.decide(decide(book, LAB, times, rule))
     return folder
 
 

@@ -7,9 +7,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from mpilab.grading.feedback import render
-from mpilab.grading.printed_output import printed
-from mpilab.plain import plain
-from mpilab.verdict import FAIL, ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.grading.submission import printed
+from mpilab.judging.verdict import FAIL, ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.util.text import plain
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
 VOID = {"meta", "img", "br", "link"}

@@ -119,7 +119,7 @@ class TestTheSampleClass:
         with Gradebook(graded.out / "gradebook.sqlite") as book:
             assert len(book.history("ben", LAB)) == 2
 
-    def test_grading_anew_gives_the_same_rows_to_the_byte(self, graded, tmp_path):
+    def test_grading_anew_gives_the_same_rows_to_the_byte(self, tmp_path):
         some = ("dan", "gina", "iris", "lena")
         for student in some:
             shutil.copytree(CLASS / student, tmp_path / "class" / student)

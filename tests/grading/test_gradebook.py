@@ -14,7 +14,7 @@ import pytest
 from mpilab.errors import InputError
 from mpilab.grading.gradebook import Gradebook, key
 from mpilab.grading.marks import mark_table, points, write_csv
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 LAB = "02-allgather"
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_a_verdict_that_cannot_be_stored_leaves_no_half_of_itself(book):
 KILLED = """
 import os, signal, sys
 from mpilab.grading.gradebook import Gradebook
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 path, fatal = sys.argv[1], int(sys.argv[2])
 items = tuple(ItemVerdict(f"i{n}", "", 1, "pass") for n in range(2))
@@ -251,7 +251,7 @@ def test_a_gradebook_of_a_newer_mpilab_is_refused_with_both_versions(tmp_path):
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 7")
     newer.close()
-    with pytest.raises(InputError, match="version 7.*knows version 3"), Gradebook(path):
+    with pytest.raises(InputError, match="version 7.*knows version 4"), Gradebook(path):
         pass
 
 

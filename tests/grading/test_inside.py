@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from mpilab import build
 from mpilab.errors import BuildError, BuildTimeOut
 from mpilab.grading import inside
+from mpilab.kernels import build
 
 JOB = {"function": "allgather_x", "allowed": [], "source": "int x;", "simulated": False}
 

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from mpilab import exercises
 from mpilab.cli import main
+from mpilab.course import leaderboard
 from mpilab.errors import InputError
-from mpilab.grading import leaderboard
 from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.proving import bugs_of
 from mpilab.grading.release import solutions
-from mpilab.grading.seeded import bugs_of
-from mpilab.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging import rubric
+from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 # A class is graded in a fixture, with other tests beside it.
 pytestmark = pytest.mark.timeout(1500)
 
 LAB = "06-tune-and-scale"
 ROOT = Path(__file__).resolve().parents[2]
-RUBRIC = exercises.load(ROOT / "grading" / LAB / "rubric.toml")
+RUBRIC = rubric.load(ROOT / "grading" / LAB / "rubric.toml")
 # As the lab's own file, with less to simulate.
 BOARD = """
 exercise = "own"

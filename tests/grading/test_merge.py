@@ -9,14 +9,13 @@ import pytest
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading import gradebook as books
-from mpilab.grading import merge as merging
-from mpilab.grading import tables
+from mpilab.grading import regrade as merging
 from mpilab.grading.grade import Assignment, part_of
-from mpilab.grading.gradebook import Gradebook
-from mpilab.grading.merge import merge
+from mpilab.grading.gradebook import SCHEMA, Gradebook
+from mpilab.grading.regrade import merge
 from mpilab.grading.submission import find_submissions
-from mpilab.judge import ungradable
-from mpilab.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
+from mpilab.judging.judge import ungradable
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
 LAB = "02-allgather"
 CLASS = Path(__file__).parents[2] / "grading" / "sample-class"
@@ -125,8 +124,9 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
     path = tmp_path / "gradebook.sqlite"
     fill(tmp_path, verdict("anna"))
     with sqlite3.connect(path) as database:
-        for column in ("assignment", "submission"):
+        for column in ("assignment", "submission", "simgrid"):
             database.execute(f"ALTER TABLE runs DROP COLUMN {column}")
+        database.execute("ALTER TABLE items DROP COLUMN unconfirmed")
         for column in ("answer", "rubric"):
             database.execute(f"ALTER TABLE exercises DROP COLUMN {column}")
         for table in ("decisions", "class"):
@@ -138,7 +138,7 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
         assert [run.assignment for run in book.runs()] == ["", "a"]
         assert book.verdicts(LAB)[0] == verdict("anna")
         (version,) = book._database.execute("PRAGMA user_version").fetchone()
-    assert version == tables.SCHEMA == 3
+    assert version == SCHEMA == 4
 
 
 def test_folders_without_a_gradebook_and_into_themselves_are_refused(tmp_path):

@@ -6,10 +6,8 @@ import os
 import pytest
 
 from mpilab.errors import Ungradable
-from mpilab.grading import notebooks
-from mpilab.grading.notebooks import bare, read, with_outputs
-from mpilab.grading.printed_output import printed
-from mpilab.grading.submission import find_submissions
+from mpilab.grading import submission
+from mpilab.grading.submission import bare, find_submissions, printed, read, with_outputs
 
 LAB = "02-allgather"
 CELL = {"cell_type": "code", "source": ["a\n", "b"], "metadata": {}}
@@ -54,11 +52,11 @@ def test_injected_parameters_stay_unshown():
 
 
 def test_a_notebook_that_would_unfold_is_refused_before_it_does(monkeypatch):
-    monkeypatch.setattr(notebooks, "PART_LIMIT", 50)
+    monkeypatch.setattr(submission, "PART_LIMIT", 50)
     assert read(data({**CELL, "outputs": [{}] * 20}), "here")
     with pytest.raises(Ungradable, match="^here: more than 50 lists and objects"):
         read(data({**CELL, "outputs": [{}] * 50}), "here")
-    monkeypatch.setattr(notebooks, "CELL_LIMIT", 3)
+    monkeypatch.setattr(submission, "CELL_LIMIT", 3)
     with pytest.raises(Ungradable, match="4 cells, more than 3"):
         read(data(*[CELL] * 4), "here")
 

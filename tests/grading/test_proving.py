@@ -10,7 +10,7 @@ from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading.grade import Assignment
 from mpilab.grading.proving import answers_of, compare, prove
-from mpilab.verdict import ExerciseVerdict, ItemVerdict
+from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "00-first-contact"

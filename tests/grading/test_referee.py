@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mpilab import exercises
 from mpilab.errors import Ungradable
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, open_sandbox
+from mpilab.judging.rubric import load
 
 ROOT = Path(__file__).resolve().parents[2]
 RUBRIC = ROOT / "grading" / "02-allgather" / "rubric.toml"
@@ -17,7 +17,7 @@ RUBRIC = ROOT / "grading" / "02-allgather" / "rubric.toml"
 
 @pytest.fixture(scope="module")
 def rubric():
-    return exercises.load(RUBRIC, seed=2026)
+    return load(RUBRIC, seed=2026)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_a_right_kernel_gets_its_points(referee, rubric, reference):
 
 def test_a_hidden_seed_makes_no_difference_to_the_verdict(referee, reference):
     for seed in (1, 987654321):
-        exercise = small(exercises.load(RUBRIC, seed).exercise("nonblocking_all"), "strict")
+        exercise = small(load(RUBRIC, seed).exercise("nonblocking_all"), "strict")
         assert referee.judge(exercise, reference["nonblocking_all"], blank=False).awarded == 4
 
 
@@ -57,8 +57,8 @@ def test_a_right_function_gets_its_points(referee, rubric, reference):
     ("def cost(algorithm, P, m):\n    return P / 0", "ZeroDivisionError"),
     ("price = 3", "does not define cost"),
     ("def cost(", "SyntaxError"),
-    ("from mpilab.schedules.allgather import costs as cost", "ModuleNotFoundError"),
-    ("import sys\ndel sys.modules['mpilab']\nfrom mpilab.schedules.allgather import costs as cost",
+    ("from mpilab.algorithms.allgather import costs as cost", "ModuleNotFoundError"),
+    ("import sys\ndel sys.modules['mpilab']\nfrom mpilab.algorithms.allgather import costs as cost",
      "ModuleNotFoundError"),
     ("import sys\nsys.exit(0)", "SystemExit"),
     ("while True: pass", "did not come to its end"),
@@ -142,7 +142,7 @@ most_busiest_messages = "1"
 def choice(tmp_path_factory):
     path = tmp_path_factory.mktemp("choice") / "rubric.toml"
     path.write_text(CHOICE, encoding="utf-8")
-    return exercises.load(path).exercise("tree")
+    return load(path).exercise("tree")
 
 
 def flat(function):

@@ -3,13 +3,10 @@ and marks by simulated time."""
 
 import pytest
 
-from mpilab import exercises
-from mpilab.errors import SetupError
-from mpilab.grading import grade as grading
 from mpilab.grading.referee import Referee
 from mpilab.grading.sandbox import open_sandbox
-from mpilab.recording import Recording
-from mpilab.simulated import build as simulated
+from mpilab.judging import rubric
+from mpilab.trace.recording import Recording
 
 RUBRIC = """
 lab = "99-test"
@@ -82,7 +79,7 @@ IF_SIMULATED = UNLESS_SIMULATED.replace("ifndef", "ifdef")
 def asked(tmp_path_factory):
     path = tmp_path_factory.mktemp("rubric") / "rubric.toml"
     path.write_text(RUBRIC)
-    return exercises.load(path, seed=5).exercise("tree")
+    return rubric.load(path, seed=5).exercise("tree")
 
 
 @pytest.fixture
@@ -148,17 +145,17 @@ def test_a_difference_is_ungradable_and_both_recordings_are_kept(
         assert Recording.load(kept, 0, ranks).complete
 
 
-def test_without_simgrid_nothing_that_needs_it_is_given_or_lost(judged, monkeypatch):
+def test_without_simgrid_open_mpi_decides_alone_and_what_needs_simulation_is_not_lost(
+    judged, monkeypatch
+):
     monkeypatch.setattr("mpilab.grading.referee.available", lambda: False)
     items = judged(BINOMIAL)
-    assert set(outcomes(items).values()) == {"ungradable"}
+    assert outcomes(items) == {"right": "pass", "large": "ungradable", "fast": "ungradable"}
+    assert [item.unconfirmed for item in items.values()] == [True, False, False]
     assert "SimGrid is not installed" in items["fast"].reason
+    items = judged(NOTHING_ON.format(4) + BINOMIAL)
+    assert (items["right"].outcome, items["right"].unconfirmed) == ("fail", True)
 
 
-def test_without_simgrid_a_class_is_not_graded_by_a_rubric_that_needs_it(
-    asked, monkeypatch, tmp_path
-):
-    monkeypatch.setattr(simulated.shutil, "which", lambda name: None)
-    assignment = grading.Assignment("99-test", None, exercises.Rubric("x", "x", (asked,), ""))
-    with pytest.raises(SetupError, match="smpirun: not on PATH.*libsimgrid-dev"):
-        grading._prepare_simulation(assignment)
+def test_what_is_simulated_is_not_marked_as_unconfirmed(judged):
+    assert not any(item.unconfirmed for item in judged(BINOMIAL).values())

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
+from mpilab.course.handout import handout
 from mpilab.errors import InputError
-from mpilab.grading.handout import handout
 from mpilab.grading.release import release, solution_lines, trusted, write_release
 
 LAB = """\

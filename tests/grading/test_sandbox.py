@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 import mpilab
-from mpilab import openmpi
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import cgroups
 from mpilab.grading import run as run_module
 from mpilab.grading import sandbox as sandbox_module
 from mpilab.grading.sandbox import Bubblewrap, Limits, Unsafe, open_sandbox, python_paths
+from mpilab.kernels import openmpi
+from mpilab.util.system import namespace_remedy
 
 MIB = 1 << 20
 PYTHON = "/usr/bin/python3"
@@ -513,9 +514,9 @@ def test_links_do_not_lead_out_of_the_work_directory(sandbox):
 
 
 def test_python_with_numpy_and_mpi4py_runs_inside(sandbox):
-    code = "import numpy, mpi4py, sys; print(sys.prefix, sys.executable)"
+    code = "import numpy, mpi4py, sys; print(sys.prefix, sys.executable, sep='\\n')"
     outcome = sandbox.run([sys.executable, "-c", code], readable=python_paths())
-    assert outcome.stdout.decode().split() == [sys.prefix, sys.executable], outcome.stderr
+    assert outcome.stdout.decode().splitlines() == [sys.prefix, sys.executable], outcome.stderr
 
 
 RING = rb"""
@@ -586,6 +587,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(
     with pytest.raises(SetupError, match=complaint) as error:
         open_sandbox()
     assert "apt-get install bubblewrap" in str(error.value)
+    assert namespace_remedy(program=str(shared_folder / "bwrap")) in str(error.value)
 
 
 def test_a_guard_whose_first_probe_fails_is_tried_again_before_a_weaker_one(monkeypatch):
@@ -638,10 +640,11 @@ def test_without_a_sandbox_the_same_interface_works(monkeypatch):
 @needs_root
 def test_it_works_for_a_plain_user_too(shared_folder):
     package = shared_folder / "mpilab"
-    (package / "grading").mkdir(parents=True)
-    for name in ("__init__.py", "grading/__init__.py"):
+    for name in ("__init__.py", "grading/__init__.py", "util/__init__.py"):
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).touch()
-    own = ("errors", *(f"grading/{n}" for n in "sandbox run view archive keeper cgroups".split()))
+    grading = "sandbox run isolation keeper cgroups".split()
+    own = ("errors", "util/system", *(f"grading/{name}" for name in grading))
     for name in own:
         shutil.copyfile(PACKAGE / f"{name}.py", package / f"{name}.py")
     code = f"""

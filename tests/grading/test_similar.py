@@ -5,10 +5,10 @@ import re
 import nbformat
 import pytest
 
-from mpilab.build import ROOT
 from mpilab.cli import main
+from mpilab.course.similarity import search
 from mpilab.grading.release import answer_id, release
-from mpilab.similarity.search import search
+from mpilab.util.kit import ROOT
 
 LAB, EXERCISE = "02-allgather", "pairwise"
 KERNELS = ("bruck", "neighbor_exchange", "nonblocking_all", "recursive_doubling")

@@ -13,7 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading import zips
+from mpilab.grading import submission
 from mpilab.grading.submission import Submission, find_submissions, parse, student_name
 
 LAB = "02-allgather"
@@ -144,7 +144,7 @@ def test_a_named_pipe_does_not_hang_the_grader(tmp_path):
 
 
 def test_a_notebook_above_the_size_limit_is_a_problem(tmp_path, monkeypatch):
-    monkeypatch.setattr(zips, "NOTEBOOK_LIMIT", 2 * 1024 * 1024)
+    monkeypatch.setattr(submission, "NOTEBOOK_LIMIT", 2 * 1024 * 1024)
     put(tmp_path / "anna" / FILE, b" " * (2 * 1024 * 1024 + 1))
     put(tmp_path / "ben" / FILE)
     found = problems(find_submissions(tmp_path, LAB))

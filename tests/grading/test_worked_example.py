@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from mpilab.build import ROOT
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.proving import prove
 from mpilab.grading.release import write_release
+from mpilab.util.kit import ROOT
 
 GUIDE = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
 FIRST_SLOT = 40

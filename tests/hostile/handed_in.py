@@ -192,7 +192,7 @@ def worth_more(folder, context):
     def change(made):
         for name in POINTS:
             _answer(made, name)["metadata"]["nbgrader"] |= {"points": 1000, "locked": True}
-        added = "import mpilab.judge\nmpilab.judge.fail_all = None\nprint('@MARK@')"
+        added = "import mpilab.judging.judge\nmpilab.judge.fail_all = None\nprint('@MARK@')"
         made["cells"].insert(0, {"cell_type": "code", "source": added.replace("@MARK@",
                              context["MARK"]), "metadata": {}, "outputs": []})  # fmt: skip
         for cell in made["cells"]:

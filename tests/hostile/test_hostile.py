@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from attacks import COURSE, HERE, LAB, POINTS, WHOLE, attacks, hand_in, put, readme, text
 
-from mpilab.build import ROOT
-from mpilab.grading import execute, referee, sandbox, trials
+from mpilab.grading import grade as execute
+from mpilab.grading import referee, sandbox
 from mpilab.grading.grade import grade
 from mpilab.grading.gradebook import Gradebook
+from mpilab.util.kit import ROOT
 
 MIB = 1 << 20
 ALL = sum(POINTS.values())
@@ -34,8 +35,8 @@ SMALL = {
                           "shm_bytes": 32 * MIB},
     (referee, "CALL_LIMITS"): {"wall_seconds": 20, "memory": 256 * MIB, "cpu_seconds": 30,
                                "disk_bytes": 64 * MIB, "shm_bytes": 32 * MIB},
-    (trials, "COMPILE_LIMITS"): {"memory": 512 * MIB, "disk_bytes": 64 * MIB},
-    (trials, "RUN_LIMITS"): {"memory": 1024 * MIB},
+    (referee, "COMPILE_LIMITS"): {"memory": 512 * MIB, "disk_bytes": 64 * MIB},
+    (referee, "RUN_LIMITS"): {"memory": 1024 * MIB},
 }  # fmt: skip
 
 pytestmark = [

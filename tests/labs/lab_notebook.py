@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +11,12 @@ import jupytext
 import nbformat
 import papermill
 
-from mpilab import exercises, openmpi
+from mpilab.course.handout import handout
 from mpilab.grading.answers import transplant
-from mpilab.grading.handout import handout
 from mpilab.grading.release import release
+from mpilab.judging import rubric
+from mpilab.kernels import openmpi
+from mpilab.kernels.simgrid import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the solved lab is run with, so that it takes less time.
@@ -53,7 +56,7 @@ class LabNotebook:
     @cached_property
     def exercises(self):
         """The exercises of the rubric by their ids."""
-        return {exercise.id: exercise for exercise in exercises.load(self.rubric).exercises}
+        return {exercise.id: exercise for exercise in rubric.load(self.rubric).exercises}
 
     def solved(self):
         """The lab with the solutions in their cells, as a student could hand it in."""
@@ -68,8 +71,9 @@ class LabNotebook:
 
     def handed_out(self, folder):
         """The folder labs/ of what students get, put below `folder`; its C side is built."""
-        references = exercises.load(self.rubric).references
+        references = rubric.load(self.rubric).references
         given = handout(self.notebook.stem, folder / "handed out", references)
+        _take_objects(given)
         mpicc = os.path.relpath(openmpi.tool("mpicc"), given / "src_c")
         made = subprocess.run(["make", "-s", "-j2", "-C", given / "src_c", f"MPICC={mpicc}"],
                               capture_output=True, text=True)  # fmt: skip
@@ -79,6 +83,22 @@ class LabNotebook:
     def code_cells(self):
         """The code cells of the student version."""
         return [cell for cell in self.blank.cells if cell.cell_type == "code"]
+
+
+def _take_objects(given):
+    """Lay object files of the kit's build beside the sources `given` that they were made of.
+
+    Copies are as old as what they are copies of, so 'make' finds them up to date. Libraries, which
+    hold the answers as well, are linked from what is there.
+    """
+    kernels()  # nobody is at work on the objects of simulations while they are copied
+    for source in (given / "src_c").rglob("*.c"):
+        name = source.relative_to(given / "src_c")
+        for path in (Path("build", name), Path("build", "simulated", name)):
+            for made in (path.with_suffix(".o"), path.with_suffix(".d")):
+                if (ROOT / made).exists():
+                    (given / made).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(ROOT / made, given / made)
 
 
 def execute(notebook, folder, **parameters):
@@ -98,7 +118,10 @@ def execute_handed_out(lab, folder, monkeypatch):
 def _execute(notebook, folder, labs, parameters):
     before, after = folder / "before.ipynb", folder / "after.ipynb"
     nbformat.write(notebook, before)
-    papermill.execute_notebook(before, after, parameters, cwd=labs, progress_bar=False)
+    # Written once, at the end: to write all figures after each cell takes a quarter of the time.
+    papermill.execute_notebook(
+        before, after, parameters, cwd=labs, progress_bar=False, request_save_on_cell_execute=False
+    )
     return nbformat.read(after, as_version=4)
 
 

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from lab_notebook import REDUCED, LabNotebook, checks, execute, shown
 
-from mpilab import measured_by_level
+from mpilab.datasets import by_level
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import answer_id, solutions
 from mpilab.grading.sandbox import open_sandbox
@@ -72,13 +72,13 @@ def test_without_emulated_hosts_the_lab_shows_our_figures(tmp_path):
     refuse = nbformat.v4.new_code_cell(
         "from mpilab.errors import SetupError\n\n\n"
         "def _refuse(*_, **__):\n    raise SetupError('no namespaces')\n\n\n"
-        "measured_by_level.measure = _refuse"
+        "by_level.measure = _refuse"
     )
     first_import = next(i for i, c in enumerate(notebook.cells) if "import mpilab\n" in c.source)
     notebook.cells.insert(first_import + 1, refuse)
     done = execute(notebook, tmp_path, **REDUCED[LAB.name])
     (told,) = [shown(cell) for cell in done.cells if "told = " in cell.source]
     assert "Not here: no namespaces" in told
-    assert f"ours, {measured_by_level.read()['machine'][0]}" in told
+    assert f"ours, {by_level.read()['machine'][0]}" in told
     assert "no %%kernel cell has defined bcast_two_level yet" in checks(done)["two_level"]
     assert "all public checks pass" in checks(done)["reordered"]

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from lab_notebook import ROOT, LabNotebook, checks, execute, shown
 
-from mpilab import measured_cannon, measured_reads, readers
-from mpilab.build import KERNELS, need
+from mpilab.algorithms.requests import METHODS, file_requests, requests_of, unnamed_readers
+from mpilab.cases.case import Case
+from mpilab.cases.distribution import distribution
+from mpilab.datasets import reads
+from mpilab.datasets.cannon import LARGE_CSV, WAYS, io_share, read
 from mpilab.grading.release import answer_id
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.matrices.answers import file_requests, unnamed_readers
-from mpilab.matrices.distribution import distribution
-from mpilab.matrices.patterns import METHODS, requests_of
-from mpilab.plots.cannon import cannon, held
-from mpilab.plots.cannon_runs import scaling
-from mpilab.remains import remains
+from mpilab.kernels.build import KERNELS, need
+from mpilab.mpiio import readers
+from mpilab.plots.cannon import cannon, held, scaling
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import remains
 
 LAB = LabNotebook("05-parallel-io")
 
@@ -84,37 +84,37 @@ def test_the_unnamed_readers_are_as_the_answer_to_question_2_says():
 
 
 def test_the_scaling_that_is_handed_out_has_every_stage_at_every_point():
-    rows = measured_cannon.read()
+    rows = read()
     points = np.unique(rows[["stage", "files", "ranks", "n", "phase"]], return_counts=True)[1]
     ranks, sizes = (np.unique(rows[name]) for name in ("ranks", "n"))
-    assert set(rows[["stage", "files"]].tolist()) == set(measured_cannon.WAYS)
-    assert len(points) == len(measured_cannon.WAYS) * len(ranks) * len(sizes) * 3
+    assert set(rows[["stage", "files"]].tolist()) == set(WAYS)
+    assert len(points) == len(WAYS) * len(ranks) * len(sizes) * 3
     assert set(points.tolist()) == {rows["repetition"].max()}
     assert ranks.tolist() == [1, 4, 9, 16] and len(sizes) > 1
     assert rows["repetition"].max() >= 30  # as the lab says
     figure = scaling(rows, int(sizes[-1]))
     assert len(figure.data) == 12
     of_one = rows[(rows["stage"] == 3) & (rows["ranks"] == 4)]
-    assert 0 < measured_cannon.io_share(of_one) < 1
+    assert 0 < io_share(of_one) < 1
 
 
 def test_the_large_products_are_there_and_the_page_on_performance_tells_their_shares():
-    rows = measured_cannon.read(measured_cannon.LARGE_CSV)
+    rows = read(LARGE_CSV)
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    for stage, kind in measured_cannon.WAYS:
+    for stage, kind in WAYS:
         cells = []
         for n in (2048, 4096):
             for ranks in (4, 9, 16):
                 chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind)
                               & (rows["n"] == n) & (rows["ranks"] == ranks)]  # fmt: skip
                 assert set(chosen["phase"].tolist()) == {"read", "compute", "write"}
-                cells.append(f"{100 * measured_cannon.io_share(chosen):.0f} % \\(.*?\\)")
+                cells.append(f"{100 * io_share(chosen):.0f} % \\(.*?\\)")
         row = r" \| ".join([rf"^\| stage {stage}, {kind}", *cells])
         assert re.search(rf"{row} \|$", page, re.MULTILINE)
 
 
 def test_the_readers_that_are_handed_out_are_of_all_sizes_and_ranks():
-    rows = measured_reads.read()
+    rows = reads.read()
     points = np.unique(rows[["matrix", "ranks", "algorithm", "mpi_io", "cold"]], return_counts=True)
     assert set(rows["matrix"].tolist()) == {"2048x2048", "4096x4096"}
     assert set(rows["ranks"].tolist()) == {4, 9, 16}

@@ -7,9 +7,9 @@ import nbformat
 import pytest
 from lab_notebook import REDUCED, LabNotebook, checks, execute, shown
 
-from mpilab import measured_crossover
+from mpilab.datasets.crossover import KINDS, LINK, OTHERS, crossings, read, simulate
 from mpilab.models import cost
-from mpilab.models.crossover import crossover
+from mpilab.models.choice import crossover
 
 LAB = LabNotebook("06-tune-and-scale")
 
@@ -23,7 +23,7 @@ def told(notebook, words):
 @pytest.mark.parametrize("algorithm", ["scatter_allgather", "scatter_allgather_ring"])
 @pytest.mark.parametrize("ranks", [4, 64, 4096])
 def test_at_the_crossover_both_cost_the_same(algorithm, ranks):
-    link = measured_crossover.LINK
+    link = LINK
     size = crossover(algorithm, ranks, link.alpha, link.beta)
     tree, other = (cost("bcast", name, ranks, size, link) for name in ("binomial", algorithm))
     assert tree == pytest.approx(other)
@@ -31,7 +31,7 @@ def test_at_the_crossover_both_cost_the_same(algorithm, ranks):
 
 @pytest.mark.parametrize("ranks", [8, 64, 4096])
 def test_at_the_pipelines_crossover_its_best_segments_cost_as_much_as_the_tree(ranks):
-    link = measured_crossover.LINK
+    link = LINK
     size = crossover("pipeline", ranks, link.alpha, link.beta)
     best = min((ranks - 2 + pieces) * (link.alpha + size / pieces * link.beta)
                for pieces in range(1, 1 << 13))  # fmt: skip
@@ -41,22 +41,22 @@ def test_at_the_pipelines_crossover_its_best_segments_cost_as_much_as_the_tree(r
 
 
 def test_the_crossovers_that_are_handed_out_fall_for_the_scatter_and_grow_for_the_pipeline():
-    rows = measured_crossover.read()
-    scatter, pipeline = (list(measured_crossover.crossings(rows, "flat", name).values())
+    rows = read()
+    scatter, pipeline = (list(crossings(rows, "flat", name).values())
                          for name in ("scatter_allgather", "pipeline"))  # fmt: skip
     assert scatter == sorted(scatter, reverse=True) and len(scatter) >= 5
     # On 4 ranks a chain is hardly longer than a tree; on 4,096 no message was long enough.
     pipeline = [size for size in pipeline[1:] if not isnan(size)]
     assert pipeline == sorted(pipeline) and len(pipeline) >= 4
-    for name in measured_crossover.OTHERS:
-        for kind in measured_crossover.KINDS:
-            assert 0 not in measured_crossover.crossings(rows, kind, name).values()
+    for name in OTHERS:
+        for kind in KINDS:
+            assert 0 not in crossings(rows, kind, name).values()
 
 
 @pytest.mark.slow
 def test_what_is_handed_out_is_what_is_simulated():
-    rows = measured_crossover.read()
-    again = measured_crossover.simulate([4, 64], [1024, 65536], algorithms=["binomial", "pipeline"])
+    rows = read()
+    again = simulate([4, 64], [1024, 65536], algorithms=["binomial", "pipeline"])
     handed = {row[:4]: row[5] for row in rows.tolist()}
     assert len(again) == 12
     for row in again.tolist():
@@ -79,7 +79,7 @@ def test_the_solved_lab_shows_what_it_promises(solved_run):
 def test_without_simgrid_the_lab_shows_our_figures(tmp_path):
     notebook = LAB.solved()
     hide = nbformat.v4.new_code_cell(
-        "import os\nfrom mpilab.simulated import build\n\n"
+        "import os\nfrom mpilab.kernels import simgrid as build\n\n"
         "_which = build.shutil.which\n"
         "build.shutil.which = lambda name, *rest: None if name.startswith('smpi') "
         "else _which(name, *rest)"

@@ -6,15 +6,17 @@ import re
 import pytest
 from lab_notebook import REDUCED, ROOT, LabNotebook, checks, on_stderr
 
-from mpilab import exercises
 from mpilab.grading.answers import answer_cells
-from mpilab.grading.execute import execute as execute_in_sandbox
+from mpilab.grading.grade import execute as execute_in_sandbox
 from mpilab.grading.release import answer_id, solution_lines, write_release
 from mpilab.grading.sandbox import open_sandbox
+from mpilab.judging import rubric
 
 LABS = [LabNotebook(path.stem) for path in sorted((ROOT / "labs" / "source").glob("*.py"))]
 SWEEPING = [lab for lab in LABS if "mpilab.sweep(" in lab.source.read_text(encoding="utf-8")]
 MOST_LINES = 25
+# Of the sandbox: the tests of two labs may run at the same time.
+FIRST_SLOT = 50
 DRAWS = re.compile(r"\bshow\(")
 
 each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -42,20 +44,20 @@ def test_the_answer_cells_are_those_of_the_rubric_with_its_points(lab):
     for name, cell in answers.items():
         exercise = lab.exercises[name]
         assert cell.metadata.nbgrader.points == exercise.points
-        assert cell.cell_type == ("markdown" if exercise.kind == exercises.TEXT else "code")
+        assert cell.cell_type == ("markdown" if exercise.kind == rubric.TEXT else "code")
         assert cell.metadata.nbgrader.cell_type == cell.cell_type
     assert sum(exercise.points for exercise in lab.exercises.values()) == 100
 
 
 @each_lab
 def test_every_exercise_that_a_machine_can_judge_has_a_check_cell(lab):
-    public = {exercise.id: exercise for exercise in exercises.load(lab.public).exercises}
+    public = {exercise.id: exercise for exercise in rubric.load(lab.public).exercises}
     assert list(checks(lab.blank)) == list(public)
     for name, exercise in lab.exercises.items():
-        if exercise.kind == exercises.KERNEL:
+        if exercise.kind == rubric.KERNEL:
             assert public[name].functions == exercise.functions
         else:
-            assert (name in public) == (exercise.kind == exercises.PYTHON)
+            assert (name in public) == (exercise.kind == rubric.PYTHON)
 
 
 @each_lab
@@ -84,14 +86,14 @@ def test_the_first_code_cell_holds_the_parameters_that_the_rubric_sets(lab):
     assert first.metadata.tags == ["parameters"]
     names = set(re.findall(r"^([A-Z]+) =", first.source, re.MULTILINE))
     assert {"RANKS", "SIZES", "REPETITIONS", "SEED"} <= names
-    assert set(exercises.load(lab.rubric).parameters) <= names
+    assert set(rubric.load(lab.rubric).parameters) <= names
     assert set(REDUCED[lab.name]) <= names
 
 
 @each_lab
 def test_the_solutions_that_are_put_in_are_the_ones_of_the_source(lab):
     answers = answer_cells(lab.solved())
-    kernels = [name for name in answers if lab.exercises[name].kind == exercises.KERNEL]
+    kernels = [name for name in answers if lab.exercises[name].kind == rubric.KERNEL]
     assert kernels
     for name in kernels:
         assert "\n    // BEGIN SOLUTION\n" in answers[name]
@@ -104,7 +106,7 @@ def test_run_all_of_the_blank_lab_ends_without_error_and_says_not_yet(lab, blank
     done = blank_run(lab)
     shown = checks(done)
     assert all("not yet" in text and "✓" not in text for text in shown.values()), shown
-    kernels = [name for name in shown if lab.exercises[name].kind == exercises.KERNEL]
+    kernels = [name for name in shown if lab.exercises[name].kind == rubric.KERNEL]
     assert all("returned error code" in shown[name] for name in kernels)
     assert all(cell.execution_count for cell in done.cells if cell.cell_type == "code")
 
@@ -130,8 +132,10 @@ def test_run_all_of_the_solved_lab_passes_every_public_check_and_leaves_nothing_
 @pytest.mark.slow
 @each_lab
 def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
-    parameters = exercises.load(lab.rubric).parameters
-    done = execute_in_sandbox(lab.solved(), parameters, open_sandbox(slot=7))
+    parameters = rubric.load(lab.rubric).parameters
+    done = execute_in_sandbox(
+        lab.solved(), parameters, open_sandbox(slot=FIRST_SLOT + LABS.index(lab))
+    )
     assert done.note == ""
     failed = [
         (cell.source[:60], output.ename, output.evalue)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mpilab.matrices import cannon, files
+from mpilab.measure.published import DATA
+from mpilab.mpiio import cannon, files
 from mpilab.plots.timeline import timeline
-from mpilab.published_csv import DATA
-from mpilab.recording import RECORD, operations
+from mpilab.trace.recording import RECORD, operations
 
 A, B = (DATA / "matrices" / f"{name}-16x16.bin" for name in "ab")
 

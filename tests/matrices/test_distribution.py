@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from mpilab.cases.distribution import MOST, Distribution, distribution
 from mpilab.errors import InputError
-from mpilab.matrices.distribution import MOST, Distribution, distribution
 
 
 @pytest.mark.parametrize(

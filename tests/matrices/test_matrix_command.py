@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mpilab.cli import main
-from mpilab.matrices import files
-from mpilab.published_csv import DATA
+from mpilab.measure.published import DATA
+from mpilab.mpiio import files
 
 A, B, C = (DATA / "matrices" / f"{name}-16x16.bin" for name in "abc")
 

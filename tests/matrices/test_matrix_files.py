@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.matrices import files
-from mpilab.matrices.account import check, table
-from mpilab.matrices.making import convert, elements, make
-from mpilab.published_csv import DATA
+from mpilab.measure.published import DATA
+from mpilab.mpiio import files
+from mpilab.mpiio.files import check, convert, elements, make, table
 
 AWKWARD = np.array([
     [0.1, -0.0, 5e-324, 1.7976931348623157e308], [1 / 3, np.inf, -np.inf, -2.2250738585072014e-308]

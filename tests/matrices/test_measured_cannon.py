@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpilab import measured_cannon
+from mpilab.datasets import cannon as measured_cannon
 from mpilab.errors import MpilabError
-from mpilab.matrices import cannon
+from mpilab.mpiio import cannon
 
 
 @pytest.mark.parametrize("words", [[], ["mine.csv"], ["mine.csv", "2"]])

@@ -4,13 +4,13 @@ import itertools
 
 import pytest
 
+from mpilab.algorithms import schedule_of
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.formula import cost_of
-from mpilab.harness import Case
-from mpilab.models import by_level
-from mpilab.orders import order, places_of, regular
-from mpilab.places import Levels
-from mpilab.schedules import schedule_of
+from mpilab.hosts.orders import order, places_of, regular
+from mpilab.hosts.places import Levels
+from mpilab.models import textbook
 
 POWERS = [(1, 1, 4), (1, 4, 2), (4, 2, 2), (2, 2, 4), (4, 4, 1), (8, 1, 2)]
 ANY = [*POWERS, (3, 2, 2), (1, 5, 3), (2, 3, 5)]
@@ -33,7 +33,7 @@ def crossed_by_tree(shape, name):
 @pytest.mark.parametrize("shape", POWERS)
 @pytest.mark.parametrize("name", ["seq", "rr"])
 def test_what_a_flat_tree_crosses_is_what_its_schedule_crosses(shape, name):
-    assert by_level.crossing(f"flat_{name}", *shape, BYTES) == crossed_by_tree(shape, name)
+    assert textbook.crossing(f"flat_{name}", *shape, BYTES) == crossed_by_tree(shape, name)
 
 
 @pytest.mark.parametrize("shape", ANY)
@@ -43,46 +43,46 @@ def test_what_a_flat_tree_crosses_is_what_its_schedule_crosses(shape, name):
 def test_what_levels_cross_is_what_the_kernel_promises(shape, way, kernel):
     places = places_of(f"{'x'.join(map(str, shape))} rr")
     case = Case(kernel.partition("_")[0], len(places), BYTES, "byte", places=places)
-    assert by_level.crossing(way, *shape, BYTES) == list(cost_of(kernel).across(case))
+    assert textbook.crossing(way, *shape, BYTES) == list(cost_of(kernel).across(case))
 
 
 def test_an_unknown_way_is_refused():
     with pytest.raises(InputError, match="way 'flat': take one of flat_seq"):
-        by_level.crossing("flat", 1, 1, 1, 1)
+        textbook.crossing("flat", 1, 1, 1, 1)
     with pytest.raises(InputError, match="way 'flat': take one of flat_rr"):
-        by_level.bcast_seconds("flat", 1, 1, 1, 1, 1, 1.0, (1.0, 1.0, 1.0))
+        textbook.bcast_seconds_by_level("flat", 1, 1, 1, 1, 1, 1.0, (1.0, 1.0, 1.0))
 
 
 def test_a_broadcast_by_levels_costs_the_sum_of_its_levels():
     """log2 4 steps between groups, one between nodes, three within; as worked out by hand."""
-    seconds = by_level.bcast_seconds("levels", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
+    seconds = textbook.bcast_seconds_by_level("levels", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
     assert seconds == pytest.approx(2 * (1e-3 + 4e-3) + (1e-3 + 2e-3) + 3 * (1e-3 + 1e-3))
 
 
 def test_in_rr_order_the_ranks_of_a_node_share_its_link():
-    seconds = by_level.bcast_seconds("flat_rr", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
+    seconds = textbook.bcast_seconds_by_level("flat_rr", 4, 2, 8, 1000, 1, 1e-3, (4e-6, 2e-6, 1e-6))
     assert seconds == pytest.approx(2 * (1e-3 + 32e-3) + (1e-3 + 16e-3) + 3 * (1e-3 + 1e-3))
 
 
 def test_a_pipe_goes_at_the_pace_of_the_slowest_level_that_is_used():
     betas = (4e-6, 2e-6, 1e-6)
-    seconds = by_level.bcast_seconds("chains", 4, 2, 2, 1000, 10, 1e-3, betas)
+    seconds = textbook.bcast_seconds_by_level("chains", 4, 2, 2, 1000, 10, 1e-3, betas)
     assert seconds == pytest.approx(3 * 1.4e-3 + 1.2e-3 + 1.1e-3 + 9 * 1.4e-3)
-    seconds = by_level.bcast_seconds("chains", 1, 3, 2, 1000, 10, 1e-3, betas)
+    seconds = textbook.bcast_seconds_by_level("chains", 1, 3, 2, 1000, 10, 1e-3, betas)
     assert seconds == pytest.approx(2 * 1.2e-3 + 1.1e-3 + 9 * 1.2e-3)
-    assert by_level.bcast_seconds("chains", 1, 1, 1, 1000, 10, 1e-3, betas) == 0
+    assert textbook.bcast_seconds_by_level("chains", 1, 1, 1, 1000, 10, 1e-3, betas) == 0
 
 
 def test_one_rank_a_node_makes_flat_and_levels_equal_and_the_first_is_taken():
-    assert by_level.cheapest_bcast(4, 2, 1, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 0
-    assert by_level.cheapest_bcast(4, 2, 2, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 1
-    assert by_level.cheapest_bcast(4, 2, 2, 1 << 24, 256, 5e-5, 4e-8, 8e-9, 1e-9) == 2
+    assert textbook.cheapest_bcast(4, 2, 1, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 0
+    assert textbook.cheapest_bcast(4, 2, 2, 64, 8, 5e-5, 4e-8, 8e-9, 1e-9) == 1
+    assert textbook.cheapest_bcast(4, 2, 2, 1 << 24, 256, 5e-5, 4e-8, 8e-9, 1e-9) == 2
 
 
 def test_the_wanted_crossings_are_the_least_and_the_most_of_all_orders():
     """Of all 2520 ways to put eight ranks on four hosts of two slots."""
-    slots = sorted(2 * list(by_level.HOSTS))
-    found = {by_level.order_crossings(hosts, 0) for hosts in set(itertools.permutations(slots))}
+    slots = sorted(2 * list(textbook.HOSTS))
+    found = {textbook.order_crossings(hosts, 0) for hosts in set(itertools.permutations(slots))}
     assert min(groups for _, groups in found) == 1
     assert min(nodes for nodes, _ in found) == 3
     assert max(found) == (7, 7)
@@ -90,14 +90,14 @@ def test_the_wanted_crossings_are_the_least_and_the_most_of_all_orders():
 
 
 def test_an_order_is_right_from_its_root_only():
-    seq = [name for name in by_level.HOSTS for _ in range(2)]
-    assert by_level.order_complaint(seq, 0, by_level.BEST) == ""
-    assert by_level.order_complaint(seq, 3, by_level.BEST) == (
+    seq = [name for name in textbook.HOSTS for _ in range(2)]
+    assert textbook.order_complaint(seq, 0, textbook.BEST) == ""
+    assert textbook.order_complaint(seq, 3, textbook.BEST) == (
         "from rank 3, 7 of 7 messages go between nodes and 5 between groups; 3 and 1 is what there "
         "can be"
     )
-    assert by_level.order_complaint(seq[-3:] + seq[:-3], 3, by_level.BEST) == ""
-    assert "7 and 7 is what there can be" in by_level.order_complaint(seq, 0, by_level.WORST)
+    assert textbook.order_complaint(seq[-3:] + seq[:-3], 3, textbook.BEST) == ""
+    assert "7 and 7 is what there can be" in textbook.order_complaint(seq, 0, textbook.WORST)
 
 
 @pytest.mark.parametrize(
@@ -112,4 +112,4 @@ def test_an_order_is_right_from_its_root_only():
 )
 def test_what_is_no_order_of_the_cluster_is_refused(hosts, why):
     with pytest.raises(InputError, match=why):
-        by_level.order_complaint(hosts, 0, by_level.BEST)
+        textbook.order_complaint(hosts, 0, textbook.BEST)

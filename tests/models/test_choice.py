@@ -5,14 +5,7 @@ import pytest
 from sweeps_made_up import SIZES, models, sweep
 
 from mpilab.errors import InputError
-from mpilab.models import (
-    Hockney,
-    choose,
-    cost,
-    fit_per_algorithm,
-    regret,
-    regret_left_out,
-)
+from mpilab.models import Hockney, choose, cost, fit_per_algorithm, regret, regret_left_out
 from mpilab.models.costs import FORMULAS
 
 MODEL = Hockney(1e-6, 1e-9)

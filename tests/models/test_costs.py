@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from mpilab.algorithms import schedule_of
+from mpilab.algorithms.catalogue import algorithms, tunables
 from mpilab.errors import InputError
 from mpilab.models import Hockney, best_segment, coefficients, cost, predict_schedule
+from mpilab.models.choice import one_by_one
 from mpilab.models.costs import FORMULAS, OPENMPI_FORMULAS
-from mpilab.models.gamma import one_by_one
-from mpilab.schedules import schedule_of
-from mpilab.schedules.catalogue import algorithms, tunables
 
 MODEL = Hockney(alpha=1e-6, beta=3e-9)
 ALL = [(collective, name) for collective in FORMULAS for name in FORMULAS[collective]]

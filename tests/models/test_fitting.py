@@ -5,9 +5,9 @@ import pytest
 from sweeps_made_up import models, sweep
 
 from mpilab.errors import InputError
+from mpilab.measure.sweep_table import ROW
 from mpilab.models import fit_per_algorithm
 from mpilab.models.costs import FORMULAS, OPENMPI_FORMULAS
-from mpilab.sweeps.table import ROW
 
 
 def assert_alike(fitted, truth, rel):

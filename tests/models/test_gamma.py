@@ -6,7 +6,7 @@ from sweeps_made_up import sweep
 
 from mpilab.errors import InputError
 from mpilab.models import Gamma, Hockney, fit_gamma
-from mpilab.models.gamma import one_by_one
+from mpilab.models.choice import one_by_one
 
 LINEAR = {("ours", "linear"): Hockney(2e-6, 1e-9)}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.models.line import alpha_beta
+from mpilab.models.textbook import alpha_beta
 
 
 def test_two_points_give_the_line_through_both_and_more_the_fitted_one():

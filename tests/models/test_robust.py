@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mpilab.models.robust import huber
+from mpilab.models.hockney import huber
 
 X = np.column_stack([np.ones(40), np.arange(40.0)])
 TRUTH = np.array([3.0, 0.5])

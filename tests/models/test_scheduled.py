@@ -5,10 +5,10 @@ from math import ceil, log2
 import numpy as np
 import pytest
 
+from mpilab.algorithms import allgather, schedule_of
+from mpilab.algorithms.allgather import ALGORITHMS
 from mpilab.errors import InputError
 from mpilab.models import Hockney, predict, predict_schedule
-from mpilab.schedules import allgather, schedule_of
-from mpilab.schedules.allgather import ALGORITHMS
 
 MODEL = Hockney(alpha=3e-6, beta=5e-10)
 

@@ -2,7 +2,7 @@
 
 from sweeps_made_up import models, sweep
 
-from mpilab.openmpi_rules.vocabulary import algorithm_number
+from mpilab.tuning.rules import algorithm_number
 
 ALGORITHMS = ("basic_linear", "chain", "binomial", "scatter_allgather")
 

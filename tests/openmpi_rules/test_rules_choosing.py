@@ -7,10 +7,18 @@ from sweeps_made_up import models, sweep
 
 from mpilab.errors import InputError
 from mpilab.models import Hockney
-from mpilab.openmpi_rules import Rules
-from mpilab.openmpi_rules.choosing import choose, expected, roundest
-from mpilab.openmpi_rules.points import Points, fitted, from_models, from_table, joined
-from mpilab.openmpi_rules.predicting import seconds
+from mpilab.tuning import Rules
+from mpilab.tuning.choosing import (
+    Points,
+    choose,
+    expected,
+    fitted,
+    from_models,
+    from_table,
+    joined,
+    roundest,
+    seconds,
+)
 
 
 def points_of(collective, times):

@@ -4,8 +4,8 @@ import pytest
 from rules_made_up import made_up
 
 from mpilab.cli import main
-from mpilab.openmpi_rules import read
-from mpilab.sweeps.table import HEADER, text_of
+from mpilab.measure.sweep_table import HEADER, text_of
+from mpilab.tuning import read
 
 
 @pytest.fixture

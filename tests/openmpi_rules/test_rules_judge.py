@@ -3,10 +3,10 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.functions import judge_function, trusted
+from mpilab.judging.judge import judge_function, trusted
+from mpilab.judging.rubric import PYTHON, Exercise, Item
 from mpilab.models import Hockney, cost
-from mpilab.openmpi_rules import complaint, parse, predicted
-from mpilab.rubric import PYTHON, Exercise, Item
+from mpilab.tuning import complaint, parse, predicted
 
 ALPHA, BETA = 20e-6, 1e-9
 POINTS = "bcast 64 1K, bcast 64 1M, bcast 1024 64K"
@@ -77,7 +77,7 @@ def test_points_that_make_no_sense_are_told(points):
 
 def test_a_rubric_may_use_it():
     arguments = (POINTS, ALPHA, BETA)
-    item = Item("rules", "Rules", 4, (), (), (arguments,), "", "mpilab.openmpi_rules:complaint")
+    item = Item("rules", "Rules", 4, (), (), (arguments,), "", "mpilab.tuning:complaint")
     exercise = Exercise("rules", "Rules", PYTHON, (item,), "", "my_rules", (), "")
     assert trusted(item.complaint) is complaint
     for text, outcome in ((GOOD, "pass"), ("0\n", "fail")):

@@ -4,15 +4,9 @@ import pytest
 from rules_runs import sent
 
 from mpilab.errors import InputError
-from mpilab.openmpi_rules import parse
-from mpilab.openmpi_rules.vocabulary import (
-    ALL_BLOCKS,
-    COLLECTIVES,
-    TWO_RANKS,
-    shape_of,
-    substitute,
-)
-from mpilab.sweeps.openmpi_traffic import PATTERNS, Shape, expected
+from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected
+from mpilab.tuning import parse
+from mpilab.tuning.rules import ALL_BLOCKS, COLLECTIVES, TWO_RANKS, shape_of, substitute
 
 BCASTS = [("bcast", 4, 63), ("bcast", 4, 64), ("bcast", 4, 950)]
 # scatter_allgather (8) and pipeline (3) send what Open MPI never sends for such messages.

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mpilab import openmpi
 from mpilab.cli import main
-from mpilab.emulated import EmulatedHosts
 from mpilab.errors import InputError
-from mpilab.openmpi_rules import comparison, parse, proof, read, trials
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.kernels import openmpi
+from mpilab.tuning import comparison, parse, proof, read
 
 TEXT = """\
 4
@@ -116,8 +116,8 @@ def test_what_is_the_same_without_the_file_proves_nothing(tmp_path, patient):
 
 def test_every_rule_is_tried_near_its_beginning_and_inside():
     rules = parse(TEXT)
-    points = trials.points_of(rules, [4])
-    assert trials.ranks_to_try(rules) == (2, 6)
+    points = proof.points_of(rules, [4])
+    assert proof.ranks_to_try(rules) == (2, 6)
     assert [size for name, _, size in points if name == "bcast"] == [1, 63, 64, 256, 1000, 4000]
     # Blocks of 10 bytes on 4 ranks are 40; ints of a reduce are 4 bytes each.
     assert [size for name, _, size in points if name == "allgather"] == [1, 9, 10, 64]

@@ -5,9 +5,8 @@ from itertools import product
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.openmpi_rules import Rule, as_text, explain, parse
-from mpilab.openmpi_rules.model import FAILS, MISREAD, NOTE
-from mpilab.openmpi_rules.reading import read
+from mpilab.tuning import Rule, as_text, explain, parse
+from mpilab.tuning.rules import FAILS, MISREAD, NOTE, read
 
 RULES = [
     Rule("bcast", 1, 0, 0), Rule("bcast", 8, 0, 6), Rule("bcast", 8, 65536, 3, 0, 8192),

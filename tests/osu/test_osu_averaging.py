@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.osu import both_ways
+from mpilab.measure.osu import both_ways
 
 
 def test_both_are_computed_from_the_spans_of_every_rank():
@@ -30,9 +30,9 @@ def test_the_span_is_never_below_the_mean():
 
 
 def test_it_takes_what_the_harness_gives(tmp_path):
-    from mpilab.build import KERNELS, need
-    from mpilab.harness import Case
-    from mpilab.launch import run_cases
+    from mpilab.cases.case import Case
+    from mpilab.kernels.build import KERNELS, need
+    from mpilab.runners.mpirun import run_cases
 
     case = Case("allgather", 2, 4, "int", record=False, dump=False, repetitions=5)
     (result,) = run_cases(need(KERNELS), "allgather_ring", [case])

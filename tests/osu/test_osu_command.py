@@ -10,10 +10,11 @@ import termios
 
 import pytest
 
-from mpilab.build import ROOT
 from mpilab.cli import main
-from mpilab.commands import osu as command
-from mpilab.osu import parse, runs
+from mpilab.cli import measure as command
+from mpilab.measure import osu
+from mpilab.measure.osu import parse
+from mpilab.util.kit import ROOT
 
 
 def test_the_table_is_printed_and_nothing_else(capfd):
@@ -31,7 +32,7 @@ def test_how_far_it_is_shows_on_a_terminal_and_leaves_the_table_alone():
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
     said = subprocess.run(
-        [sys.executable, "-m", "mpilab.cli", *"bench osu_bcast --ranks 2 -i 2 -m 4 --own".split()],
+        [sys.executable, "-m", "mpilab", *"bench osu_bcast --ranks 2 -i 2 -m 4 --own".split()],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal, text=True, cwd=ROOT,
         timeout=300)  # fmt: skip
     os.close(terminal)
@@ -45,7 +46,7 @@ def test_how_far_it_is_shows_on_a_terminal_and_leaves_the_table_alone():
 
 def test_a_wrong_result_is_exit_status_1(monkeypatch, capsys):
     table = parse("# Size  Avg Latency(us)  Validation\n1  2.0  Fail\n")
-    monkeypatch.setattr(runs, "run", lambda *words, **more: table)
+    monkeypatch.setattr(osu, "run", lambda *words, **more: table)
     assert main(["bench", "osu_bcast", "-c"]) == 1
     assert "a result was wrong; see the column Validation" in capsys.readouterr().err
 
@@ -57,7 +58,7 @@ def test_options_go_to_the_run(monkeypatch):
         asked.update(more, name=name)
         return type("Table", (), {"all_valid": None})
 
-    monkeypatch.setattr(runs, "run", run)
+    monkeypatch.setattr(osu, "run", run)
     assert main("bench osu_bw -i 5 -x 1 -m 4:8 -u 0 -W 8 --cpu-list 0,1 --mca btl self,sm "
                 "--mca pml ob1 --own".split()) == 0  # fmt: skip
     del asked["on_line"]

@@ -5,9 +5,7 @@ import os
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.osu.benchmarks import BENCHMARKS
-from mpilab.osu.options import Options, placement
-from mpilab.osu.parameters import mca_arguments
+from mpilab.measure.osu import BENCHMARKS, Options, mca_arguments, placement
 
 
 def options(name="osu_bcast", **more):

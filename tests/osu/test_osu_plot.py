@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.osu import parse
+from mpilab.measure.osu import parse
 from mpilab.plots import style
-from mpilab.plots.osu import side_by_side
+from mpilab.plots.distances import side_by_side
 
 FULL = parse(
     "# OSU MPI Broadcast Latency Test v7.3\n"

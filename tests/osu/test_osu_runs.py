@@ -7,14 +7,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mpilab import build, openmpi, osu
-from mpilab.build import ROOT
 from mpilab.errors import InputError, MpilabError, SetupError
-from mpilab.osu import program
-from mpilab.osu.benchmarks import BENCHMARKS
-from mpilab.osu.options import Options
-from mpilab.osu.program import Program
-from mpilab.osu.runs import launch
+from mpilab.kernels import build, openmpi
+from mpilab.measure import osu
+from mpilab.measure.osu import BENCHMARKS, Options, Program, launch
+from mpilab.util.kit import ROOT
 
 FEW = {"iterations": 3, "warmup": 1, "before_each": 1}
 COLLECTIVES = [b.name for b in BENCHMARKS.values() if b.kind == "collective"]
@@ -207,7 +204,7 @@ def test_an_unknown_benchmark_is_refused_with_those_there_are():
 def test_before_the_build_it_is_said_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr(build, "OSU_PROGRAM", tmp_path / "mpilab-osu")
     with pytest.raises(SetupError, match="mpilab-osu.*make build"):
-        program.program_of("osu_bcast", own=True)
+        osu.program_of("osu_bcast", own=True)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.osu import parse
+from mpilab.measure.osu import parse
 
 # Open MPI users' list, May 2016.
 BARRIER_5_3 = """# OSU MPI Barrier Latency Test v5.3

@@ -6,7 +6,7 @@ from IPython.utils.capture import capture_output
 from panel_samples import DEADLOCKED, NASTY
 
 from mpilab.diagnosis.model import COMPILE_ERROR, Diagnosis
-from mpilab.panel import notebook
+from mpilab.notebook import panel
 from mpilab.plots import style
 
 
@@ -27,7 +27,7 @@ def shown(monkeypatch):
 
 
 def test_the_panel_is_one_output_with_html_and_text(shown):
-    notebook.show(DEADLOCKED, title="allgather_ring with 4 ranks")
+    panel.show(DEADLOCKED, title="allgather_ring with 4 ranks")
     (bundle,) = shown
     assert set(bundle) == {"text/html", "text/plain"}
     assert bundle["text/plain"].startswith("allgather_ring with 4 ranks\n✗ Deadlock: ")
@@ -36,13 +36,13 @@ def test_the_panel_is_one_output_with_html_and_text(shown):
 
 def test_figures_follow_the_panel(shown):
     figure = style.finish(go.Figure(), "A picture.")
-    notebook.show(DEADLOCKED, [figure])
+    panel.show(DEADLOCKED, [figure])
     assert "text/html" in shown[0]
     assert "application/vnd.plotly.v1+json" in shown[1]
 
 
 def test_what_does_not_fit_is_kept_whole_in_a_file_that_the_panel_links(shown, folder):
-    notebook.show(NASTY)
+    panel.show(NASTY)
     assert 'href="mpilab-logs/0001-crash.txt"' in shown[0]["text/html"]
     assert shown[0]["text/plain"].endswith("The whole log: mpilab-logs/0001-crash.txt")
     kept = (folder / "mpilab-logs" / "0001-crash.txt").read_text()
@@ -50,18 +50,18 @@ def test_what_does_not_fit_is_kept_whole_in_a_file_that_the_panel_links(shown, f
 
 
 def test_a_failure_without_a_log_leaves_no_file(shown, folder):
-    notebook.show(DEADLOCKED)
+    panel.show(DEADLOCKED)
     assert list(folder.iterdir()) == []
 
 
 def test_what_the_compiler_said_is_shown_whole_and_needs_no_file(shown, folder):
     said = Diagnosis(COMPILE_ERROR, "line 3: 'x' is not declared", log="cell:3:1: error: 'x' ...")
-    notebook.show(said)
+    panel.show(said)
     assert "What the compiler said" in shown[0]["text/html"]
     assert list(folder.iterdir()) == []
 
 
 def test_outside_of_a_notebook_the_text_is_printed(capsys):
     with capture_output() as captured:
-        notebook.show(DEADLOCKED)
+        panel.show(DEADLOCKED)
     assert "✗ Deadlock" in captured.stdout

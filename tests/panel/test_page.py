@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import pytest
 from panel_samples import DEADLOCKED, NASTY, OF_EVERY_KIND
 
+from mpilab.diagnosis import render
 from mpilab.diagnosis.model import COMPILE_WARNING, CRASH, LEAK, Diagnosis, Table
-from mpilab.panel import page, words
-from mpilab.panel.page import fragment
+from mpilab.diagnosis.render import fragment
 
 VOID = {"br", "img", "hr", "input", "meta", "link"}
 
@@ -60,7 +60,7 @@ def test_every_kind_has_a_symbol_a_name_and_the_role_that_fits_it(diagnosis):
     role = "status" if diagnosis.kind in (LEAK, COMPILE_WARNING) else "alert"
     head = html.one(role=role)
     title = html.one(id=head["aria-labelledby"])
-    symbol, name = words.title(diagnosis.kind)
+    symbol, name = render.title_of(diagnosis.kind)
     assert title["text"] == f"{symbol}\ufe0e {name} head-to-head receives"
     assert symbol in html.one(**{"aria-hidden": "true", "text": f"{symbol}\ufe0e "})["text"]
     assert html.one(tag="section")["aria-labelledby"] == title["id"]
@@ -145,7 +145,7 @@ def test_a_diagnosis_of_a_headline_alone_has_no_empty_parts():
     assert tags == ["style", "section", "div", "div", "span", "span", "span", "p"]
 
 
-@pytest.mark.parametrize("colours", [page.ALARM, page.MILD])
+@pytest.mark.parametrize("colours", [render.ALARM, render.MILD_CLASSES])
 def test_the_badge_is_legible_by_its_own_colours(colours):
     assert contrast(*colours) >= 4.5
 
@@ -156,6 +156,6 @@ def test_two_panels_of_one_page_have_titles_of_their_own():
 
 
 def test_the_style_sheet_concerns_the_panel_only():
-    css = (page.Path(page.__file__).with_name("panel.css")).read_text()
+    css = (render.Path(render.__file__).with_name("panel.css")).read_text()
     selectors = [s.strip() for block in re.findall(r"([^{}]+)\{", css) for s in block.split(",")]
     assert selectors and all(s.startswith(".mpilab-") for s in selectors)

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from panel_samples import DEADLOCKED, NASTY, OF_EVERY_KIND
 
+from mpilab.diagnosis import render
 from mpilab.diagnosis.model import COMPILE_ERROR, CRASH, DEADLOCK, Diagnosis, Place, Table
-from mpilab.panel import words
-from mpilab.panel.text import text
+from mpilab.diagnosis.render import text
 
 
 def test_a_deadlock_reads_from_headline_to_hint_to_source_to_tables():
@@ -37,7 +37,7 @@ def test_a_deadlock_reads_from_headline_to_hint_to_source_to_tables():
 
 @pytest.mark.parametrize("diagnosis", OF_EVERY_KIND, ids=lambda d: d.kind)
 def test_every_kind_begins_with_a_symbol_and_its_name(diagnosis):
-    symbol, name = words.title(diagnosis.kind)
+    symbol, name = render.title_of(diagnosis.kind)
     assert text(diagnosis).startswith(f"{symbol} {name}: ")
     assert symbol in "✗⏱⚠" and name[0].isupper()
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from mpilab.cases.distribution import distribution
 from mpilab.errors import InputError
-from mpilab.fileaccess import REQUEST
-from mpilab.matrices.distribution import distribution
-from mpilab.plots import access_map, matrix_access, readers, style
-from mpilab.readers import Account, Reader
+from mpilab.mpiio.readers import Account, Reader
+from mpilab.plots import file_access, style
+from mpilab.trace.file_access import REQUEST
 
 
 def requests_of(*rows):
@@ -30,7 +30,7 @@ TWO = requests_of(
 
 
 def test_each_request_is_a_bar_from_its_first_to_its_last_byte_and_moment():
-    figure = access_map.access_map(TWO, ranks=3, file_bytes=1000, level=access_map.SYSTEM_LEVEL)
+    figure = file_access.access_map(TWO, ranks=3, file_bytes=1000, level=file_access.SYSTEM_LEVEL)
     zero, one, two = figure.data
     assert [trace.name for trace in figure.data] == ["rank 0", "rank 1", "rank 2"]
     assert list(zero.y - zero.width / 2) == [8, 108] and list(zero.y + zero.width / 2) == [108, 158]
@@ -43,7 +43,9 @@ def test_each_request_is_a_bar_from_its_first_to_its_last_byte_and_moment():
 
 
 def test_the_text_alternative_tells_counts_sizes_and_places():
-    text = style.alt(access_map.access_map(TWO, ranks=3, level=access_map.SYSTEM_LEVEL, title="T"))
+    text = style.alt(
+        file_access.access_map(TWO, ranks=3, level=file_access.SYSTEM_LEVEL, title="T")
+    )
     lines = text.splitlines()
     assert lines[0] == (
         "T: requests to the operating system: 3 requests of 3 ranks, 192 B in all, in 5 ms."
@@ -56,31 +58,31 @@ def test_the_text_alternative_tells_counts_sizes_and_places():
 
 def test_what_cannot_be_drawn_as_it_is_is_said():
     many = requests_of(*((n % 2, 8 * n, 8, 1000 * n, 1000 * n + 500) for n in range(10_000)))
-    figure = access_map.access_map(many, level=access_map.SYSTEM_LEVEL)
-    assert sum(len(trace.x) for trace in figure.data) <= access_map.MOST_REQUESTS + 2
+    figure = file_access.access_map(many, level=file_access.SYSTEM_LEVEL)
+    assert sum(len(trace.x) for trace in figure.data) <= file_access.MOST_REQUESTS + 2
     assert "Of 10,000 requests every third of each rank is drawn." in figure.layout.title.text
     assert "10,000 requests of 2 ranks, 78.12 KiB in all" in style.alt(figure)
     unknown = requests_of((0, -1, 8, 1, 2))
-    assert "1 request at an unknown place" in style.alt(access_map.access_map(unknown))
-    partly = style.alt(access_map.access_map(requests_of((0, -1, 16, 1, 2), (0, 40, 8, 3, 4))))
+    assert "1 request at an unknown place" in style.alt(file_access.access_map(unknown))
+    partly = style.alt(file_access.access_map(requests_of((0, -1, 16, 1, 2), (0, 40, 8, 3, 4))))
     assert "Rank 0: 2 requests, 24 B, the smallest 8 B, the largest 16 B, from byte 40 to 48." in (
         partly
     )
     assert "  At bytes 40 (+8)." in partly and "-1" not in partly
-    above = access_map.access_map(TWO, level=access_map.MPI_LEVEL)
+    above = file_access.access_map(TWO, level=file_access.MPI_LEVEL)
     assert "through a view asks for need not lie together" in style.alt(above)
-    assert "There are no requests." in style.alt(access_map.access_map(TWO[:0], ranks=2))
+    assert "There are no requests." in style.alt(file_access.access_map(TWO[:0], ranks=2))
     with pytest.raises(InputError, match="requests of rank 2: there are 2 ranks"):
-        access_map.access_map(TWO, ranks=2)
+        file_access.access_map(TWO, ranks=2)
 
 
 def test_a_matrix_shows_how_often_each_of_its_elements_is_asked_for():
     """Rank 0 reads rows 0 and 1 of 4x4, rank 1 all of it and the last half of an element again."""
     about = distribution("4x4", 2)
     requests = requests_of((0, 8, 64, 0, 1), (1, 0, 136, 0, 1), (1, 132, 4, 2, 3))
-    own = matrix_access.times_read(requests[requests["rank"] == 1], about)
+    own = file_access.times_read(requests[requests["rank"] == 1], about)
     assert own[3, 3] == 1.5 and (own.ravel()[:-1] == 1).all()
-    figure = matrix_access.matrix_access(requests, about)
+    figure = file_access.matrix_access(requests, about)
     together, zero, one = (np.nan_to_num(trace.z) for trace in figure.data)
     assert (zero[:2] == 1).all() and (zero[2:] == 0).all() and (one >= 1).all()
     assert (together == zero + one).all()
@@ -90,7 +92,7 @@ def test_a_matrix_shows_how_often_each_of_its_elements_is_asked_for():
 def test_a_large_matrix_is_shown_in_equal_parts_and_averages():
     about = distribution("100x480", 4)
     requests = requests_of((0, 8 + 50 * 480 * 8, 50 * 480 * 8, 0, 1))
-    cells = matrix_access.times_read(requests, about)
+    cells = file_access.times_read(requests, about)
     assert cells.shape == (48, 48)
     assert cells.mean() == pytest.approx(0.5, abs=0.01)
     assert (cells[:23] == 0).all() and (cells[25:] == 1).all()
@@ -111,18 +113,18 @@ def test_a_map_is_the_mean_of_its_bytes_and_needs_no_room_for_each_element():
     rows, columns = ([n * length // 48 for n in range(49)] for length in (61, 103))
     expected = [[mean[top:bottom, left:right].mean() for left, right in pairwise(columns)]
                 for top, bottom in pairwise(rows)]  # fmt: skip
-    np.testing.assert_allclose(matrix_access.times_read(requests, about), expected, rtol=1e-12)
+    np.testing.assert_allclose(file_access.times_read(requests, about), expected, rtol=1e-12)
     tracemalloc.start()
-    cells = matrix_access.times_read(TWO, distribution("4096x4096", 16))
+    cells = file_access.times_read(TWO, distribution("4096x4096", 16))
     assert cells.sum() > 0 and tracemalloc.get_traced_memory()[1] < 16 << 20
     tracemalloc.stop()
 
 
 def test_matrices_that_cannot_be_mapped_are_refused():
     with pytest.raises(InputError, match="17 ranks: maps of at most 16"):
-        matrix_access.matrix_access(TWO, distribution("8x8 on 17x1", 17))
+        file_access.matrix_access(TWO, distribution("8x8 on 17x1", 17))
     with pytest.raises(InputError, match="no elements"):
-        matrix_access.matrix_access(TWO, distribution("0x8", 4))
+        file_access.matrix_access(TWO, distribution("0x8", 4))
 
 
 def account(reader, **more):
@@ -133,7 +135,7 @@ def account(reader, **more):
 
 def test_readers_stand_side_by_side_with_a_panel_for_each_quantity():
     found = [account(Reader("strided"), requests=4096), account(Reader("view_all", "romio"))]
-    figure = readers.readers(found)
+    figure = file_access.readers(found)
     requests, *_, memory = figure.data
     assert list(requests.y) == ["strided", "view_all (ROMIO)"] and list(requests.x) == [4096, 8]
     assert list(memory.text) == ["1 MiB", "1 MiB"] and len(figure.data) == 4
@@ -143,7 +145,7 @@ def test_readers_stand_side_by_side_with_a_panel_for_each_quantity():
 
 def test_memory_that_nobody_knows_has_no_bar():
     half = [account(Reader("strided"), memory=None), account(Reader("sieving"))]
-    assert "most memory of a rank: strided unknown" in style.alt(readers.readers(half))
-    assert len(readers.readers([account(Reader("strided"), memory=None)]).data) == 3
+    assert "most memory of a rank: strided unknown" in style.alt(file_access.readers(half))
+    assert len(file_access.readers([account(Reader("strided"), memory=None)]).data) == 3
     with pytest.raises(InputError, match="no accounts to draw"):
-        readers.readers([])
+        file_access.readers([])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from distances_made_up import TRUTH, table_of
 
-from mpilab.distances import fit_distances
 from mpilab.errors import InputError
+from mpilab.measure.distances import fit_distances
 from mpilab.models import Hockney
 from mpilab.plots import distances, style
 

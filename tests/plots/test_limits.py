@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.plots.limits import against_limits
+from mpilab.plots.models import against_limits
 from mpilab.plots.style import alt
 
 MEASURED = {"ring, rr": [0.030, 0.010, 0.020], "ring, seq": [0.004]}

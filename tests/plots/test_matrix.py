@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from timeline_recordings import rank_of
 
+from mpilab.algorithms import counts
+from mpilab.algorithms.allgather import schedule
 from mpilab.errors import InputError
 from mpilab.plots import matrix, style
-from mpilab.recording import Recording
-from mpilab.schedules import counts
-from mpilab.schedules.allgather import schedule
+from mpilab.trace.recording import Recording
 
 
 @pytest.fixture

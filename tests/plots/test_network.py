@@ -7,20 +7,19 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mpilab import links
-from mpilab.build import KERNELS
-from mpilab.descriptions import Description, Link
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
-from mpilab.launch import run_cases
-from mpilab.links import GROUP, NODE, loads
-from mpilab.places import Levels, Place
+from mpilab.hosts import links
+from mpilab.hosts.description import Description, Link
+from mpilab.hosts.links import GROUP, NODE, loads
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels.build import KERNELS
+from mpilab.models.declared import counts
+from mpilab.notebook.session import KernelRun
 from mpilab.plots import style
-from mpilab.plots.network import before_after, by_round, network
-from mpilab.plots.network_layout import COLUMN, Layout
-from mpilab.plots.talk import talk
-from mpilab.quantities import counts
+from mpilab.plots.matrix import talk
+from mpilab.plots.network import COLUMN, Layout, before_after, by_round, network
+from mpilab.runners.mpirun import run_cases
 
 SLOW_CORE = Description("d", "", (), host_link=Link(1e9), group_link=Link(2e8))
 NAMES, LANES, HEADS, NUMBERS, STARS, RANKS = 1, 2, 3, 4, 5, 6

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mpilab.algorithms import COLLECTIVES, algorithms, schedule_in_segments
 from mpilab.plots import style
-from mpilab.plots.pipeline import pipeline
-from mpilab.schedules import COLLECTIVES, algorithms, schedule_in_segments
+from mpilab.plots.schedule import pipeline
 
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]
 RECEIVES, SENDS = 0, 1

@@ -3,9 +3,9 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.hosts import parse
+from mpilab.hosts.hostfile import parse
 from mpilab.plots import style
-from mpilab.plots.placement import placement
+from mpilab.plots.network import placement
 
 TWO = parse("# group: left\nn1 slots=3\n# group: right\nn2 slots=2\n", "two.txt")
 

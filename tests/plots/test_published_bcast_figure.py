@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
+from mpilab.measure.published import published_bcast
 from mpilab.plots import style
-from mpilab.plots.published_bcast import bcast_against_published
-from mpilab.published_bcast import published_bcast
+from mpilab.plots.sweep import bcast_against_published
 
 ROW = np.dtype(
     [("collective", "U20"), ("library", "U20"), ("algorithm", "U40"), ("number", "i4"),

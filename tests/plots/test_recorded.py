@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 from timeline_recordings import START, exchange, rank_of, receive, send, wait
 
-from mpilab.build import KERNELS
-from mpilab.contents import held
+from mpilab.algorithms import holdings
+from mpilab.algorithms.allgather import schedule
+from mpilab.cases.case import Case
+from mpilab.cases.expected import GUARD_BYTES
 from mpilab.errors import InputError
-from mpilab.expected import GUARD_BYTES
-from mpilab.harness import Case
-from mpilab.launch import run_cases
+from mpilab.kernels.build import KERNELS
 from mpilab.plots import style
-from mpilab.plots.recorded import buffer_states, recorded
-from mpilab.recording import NONBLOCKING, Recording
-from mpilab.schedules import holdings
-from mpilab.schedules.allgather import schedule
-from mpilab.snapshots import AT_FINISH, AT_START, UNKNOWN, UNTOUCHED, Snapshots
+from mpilab.plots.recording import buffer_states, recorded
+from mpilab.runners.mpirun import run_cases
+from mpilab.trace.recording import NONBLOCKING, Recording
+from mpilab.trace.snapshots import AT_FINISH, AT_START, UNKNOWN, UNTOUCHED, Snapshots, held
 
 KINDS = tuple(style.SLOT_COLOURS)
 

@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.models.choice import REGRET_ROW
-from mpilab.plots import regret, style
+from mpilab.plots import models, style
 
 TABLE = np.array(
     [
@@ -18,7 +18,7 @@ TABLE = np.array(
 
 
 def heat():
-    return regret.heat_map(TABLE).data[0]
+    return models.heat_map(TABLE).data[0]
 
 
 def test_a_cell_stands_at_its_ranks_and_size_and_is_coloured_by_its_regret():
@@ -42,16 +42,16 @@ def test_a_long_name_is_broken_at_its_underscores():
 
 
 def test_the_axes_say_what_their_numbers_are():
-    layout = regret.heat_map(TABLE).layout
+    layout = models.heat_map(TABLE).layout
     assert layout.xaxis.title.text == "bytes of the message"
     assert layout.yaxis.title.text == "ranks"
     blocks = TABLE.copy()
     blocks["collective"] = "gather"
-    assert regret.heat_map(blocks).layout.xaxis.title.text == "bytes of a rank's block"
+    assert models.heat_map(blocks).layout.xaxis.title.text == "bytes of a rank's block"
 
 
 def test_the_text_alternative_sums_up_and_lists_every_point():
-    lines = style.alt(regret.heat_map(TABLE)).splitlines()
+    lines = style.alt(models.heat_map(TABLE)).splitlines()
     assert "at 3 points the best algorithm is chosen 1 times" in lines[0]
     assert "largest 200 %" in lines[0]
     assert lines[3] == (
@@ -63,6 +63,6 @@ def test_one_collective_is_drawn_at_a_time():
     two = np.concatenate([TABLE, TABLE])
     two["collective"][3:] = "reduce"
     with pytest.raises(InputError, match="bcast, reduce"):
-        regret.heat_map(two)
+        models.heat_map(two)
     with pytest.raises(InputError, match="empty"):
-        regret.heat_map(TABLE[:0])
+        models.heat_map(TABLE[:0])

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from mpilab.plots import rounds as plot
+from mpilab.algorithms import Transfer
+from mpilab.algorithms.allgather import ALGORITHMS, schedule
+from mpilab.plots import schedule as plot
 from mpilab.plots import steps, style
-from mpilab.schedules import Transfer
-from mpilab.schedules.allgather import ALGORITHMS, schedule
 
 EVERY = [(name, ranks) for name in ALGORITHMS for ranks in (1, 2, 5, 8, 16)]
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mpilab import measured_cannon
+from mpilab.datasets import cannon
+from mpilab.datasets.cannon import ROW, WAYS, speed_up
 from mpilab.errors import InputError
-from mpilab.measured_cannon import ROW, WAYS, speed_up
 from mpilab.plots import style
-from mpilab.plots.cannon_runs import speed_ups
+from mpilab.plots.cannon import speed_ups
 
 BASE, THIRD = WAYS[0], WAYS[-1]
 
@@ -42,7 +42,7 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says():
 
 
 def test_the_interval_is_the_same_every_time():
-    rows = measured_cannon.read()
+    rows = cannon.read()
     rows = rows[(rows["n"] == rows["n"][0]) & (rows["phase"] == "write")]
     assert speed_up(rows, THIRD) == speed_up(rows, THIRD)
 
@@ -59,7 +59,7 @@ def test_rows_of_two_phases_or_sizes_are_refused():
 
 
 def test_the_figure_has_a_line_for_each_way_but_the_base_case_and_tells_its_numbers():
-    rows = measured_cannon.read()
+    rows = cannon.read()
     n = int(rows["n"].max())
     figure = speed_ups(rows, n)
     assert len(figure.data) == 2 * (len(WAYS) - 1)
@@ -72,4 +72,4 @@ def test_the_figure_has_a_line_for_each_way_but_the_base_case_and_tells_its_numb
 
 def test_a_size_that_was_not_measured_is_refused():
     with pytest.raises(InputError, match="n=3: no row of that size was measured"):
-        speed_ups(measured_cannon.read(), 3)
+        speed_ups(cannon.read(), 3)

@@ -5,8 +5,9 @@ import json
 import plotly.graph_objects as go
 import pytest
 
+from mpilab.algorithms import COLLECTIVES, algorithms
 from mpilab.plots import style
-from mpilab.schedules import COLLECTIVES, algorithms
+from mpilab.util import units
 
 LIGHT, DARK = "#ffffff", "#111111"
 
@@ -74,12 +75,12 @@ def test_a_students_own_algorithm_keeps_its_colour_from_figure_to_figure():
     "size, text", [(0, "0 B"), (512, "512 B"), (4096, "4 KiB"), (1 << 20, "1 MiB")]
 )
 def test_sizes_are_written_in_powers_of_1024(size, text):
-    assert style.byte_size(size) == text
+    assert units.byte_size(size) == text
 
 
 @pytest.mark.parametrize("seconds, text", [(1.34e-9, "1.34 ns"), (3.2e-6, "3.2 µs"), (2, "2 s")])
 def test_times_are_written_with_a_prefix(seconds, text):
-    assert style.duration(seconds) == text
+    assert units.duration(seconds) == text
 
 
 @pytest.fixture

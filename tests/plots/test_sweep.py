@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from mpilab.algorithms import schedule_of
 from mpilab.errors import InputError
+from mpilab.measure.published import published_allgather
+from mpilab.measure.sweep_table import ROW
 from mpilab.models import Hockney, cost, predict, predict_schedule
 from mpilab.plots import style, sweep
-from mpilab.published import published_allgather
-from mpilab.schedules import schedule_of
-from mpilab.sweeps.table import ROW
 
 MODEL = Hockney(2e-6, 2e-10)
 FACTORS = (0.5, 0.8, 1.0, 1.5, 4.0)

@@ -18,9 +18,10 @@ from timeline_recordings import (
 )
 
 from mpilab.errors import InputError
-from mpilab.plots import calls, shares, style
-from mpilab.plots.timeline import MOST_BESIDE, MOST_CALLS, timeline, timelines
-from mpilab.recording import ANY, CANCELLED, NONBLOCKING, NONE, POLLS, Recording
+from mpilab.plots import style
+from mpilab.plots import timeline as calls
+from mpilab.plots.timeline import MOST_BESIDE, MOST_CALLS, busy, timeline, timelines
+from mpilab.trace.recording import ANY, CANCELLED, NONBLOCKING, NONE, POLLS, Recording
 
 
 def named(figure, name):
@@ -242,7 +243,7 @@ def test_the_time_of_calls_is_shared_out_among_the_steps():
         rank_of(0, 1, [barrier(0, 150), wait(150, 200), barrier(350, 400, sequence=1)])
     ])  # fmt: skip
     edges = START + np.array([0, 100, 200, 300, 400])
-    spent = shares.busy(found, found["end_ns"], 1, edges)
+    spent = busy(found, found["end_ns"], 1, edges)
     kinds = calls.KINDS
     assert list(spent[0, kinds.index("collective")]) == [100, 50, 0, 50]
     assert list(spent[0, kinds.index("wait/test/probe")]) == [0, 50, 0, 0]
@@ -252,7 +253,7 @@ def test_the_time_of_calls_is_shared_out_among_the_steps():
 def test_polls_at_two_places_that_interleave_do_not_count_twice():
     polls = [call("MPI_Test", POLLS, begin, end, count=5) for begin, end in ((0, 90), (5, 100))]
     found = calls.calls_of([rank_of(0, 1, polls)])
-    assert shares.busy(found, found["end_ns"], 1, [START, START + 200]).sum() == 100
+    assert busy(found, found["end_ns"], 1, [START, START + 200]).sum() == 100
 
 
 def test_64_ranks_with_20000_records_each_stay_a_small_figure():

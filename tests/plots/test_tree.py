@@ -4,11 +4,10 @@ import json
 
 import pytest
 
+from mpilab.algorithms import COLLECTIVES, algorithms, allgather, schedule_in_segments
 from mpilab.errors import InputError
-from mpilab.plots import layouts, style
-from mpilab.plots.rounds import rounds
-from mpilab.plots.tree import ROLES, drawing, tree
-from mpilab.schedules import COLLECTIVES, algorithms, allgather, schedule_in_segments
+from mpilab.plots import style
+from mpilab.plots.schedule import ROLES, drawing, place, rounds, tree
 
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]
 FAINT, ARROWS, LABELS, NODES, GRID = range(5)
@@ -43,7 +42,7 @@ def ways(trace, layout):
 def test_each_step_draws_exactly_the_messages_of_its_round(collective, name):
     for ranks in (1, 2, 5, 8):
         schedule = schedule_in_segments(collective, name, ranks, 2)
-        layout = layouts.place(schedule)
+        layout = place(schedule)
         overview, start, *frames = drawing(schedule).frames
         assert [frame.name for frame in frames] == [str(i + 2) for i in range(len(frames))]
         everything = {(t.source, t.dest) for t in schedule.transfers()}
@@ -57,13 +56,13 @@ def test_each_step_draws_exactly_the_messages_of_its_round(collective, name):
 
 @pytest.mark.parametrize("collective, name", NAMES)
 def test_a_tree_is_drawn_as_one_and_everything_else_on_a_circle(collective, name):
-    layout = layouts.place(schedule_in_segments(collective, name, 8))
+    layout = place(schedule_in_segments(collective, name, 8))
     assert (layout.kind != "circle") == ((collective, name) in TREES)
     assert len(set(zip(layout.x, layout.y, strict=True))) == 8
 
 
 def test_a_parent_stands_over_the_middle_of_its_children():
-    layout = layouts.place(schedule_in_segments("bcast", "binomial", 8, root=3))
+    layout = place(schedule_in_segments("bcast", "binomial", 8, root=3))
     assert layout.kind == "tree" and layout.levels == 4
     children = {}
     for child, parent in layout.parent.items():
@@ -74,18 +73,18 @@ def test_a_parent_stands_over_the_middle_of_its_children():
 
 
 def test_the_root_of_a_gather_is_on_top_although_the_messages_go_up():
-    layout = layouts.place(schedule_in_segments("gather", "binomial", 7, root=2))
+    layout = place(schedule_in_segments("gather", "binomial", 7, root=2))
     assert max(range(7), key=lambda rank: layout.y[rank]) == 2
 
 
 def test_a_long_chain_lies_on_its_side():
-    layout = layouts.place(schedule_in_segments("bcast", "pipeline", 16))
+    layout = place(schedule_in_segments("bcast", "pipeline", 16))
     assert layout.kind == "sideways"
     assert layout.x == tuple(range(16)) and set(layout.y) == {0}
 
 
 def test_ranks_of_a_level_talk_round_those_between_them():
-    layout = layouts.place(schedule_in_segments("bcast", "split_binary", 7))
+    layout = place(schedule_in_segments("bcast", "split_binary", 7))
     assert layout.is_bowed(3, 4) and not layout.is_bowed(1, 3)
     assert layout.along(3, 4, 0.5)[1] < layout.y[3]
     assert layout.along(3, 4, 1) == (layout.x[4], layout.y[4])
@@ -100,7 +99,7 @@ def test_it_opens_with_all_arrows_numbered_by_round():
 
 def test_arrows_between_the_same_ranks_are_told_apart():
     figure = tree("barrier", "tree", 4)
-    ends = ways(figure.data[ARROWS], layouts.place(schedule_in_segments("barrier", "tree", 4)))
+    ends = ways(figure.data[ARROWS], place(schedule_in_segments("barrier", "tree", 4)))
     said = dict(zip(ends, figure.data[LABELS].text, strict=True))
     assert (said[1, 0], said[0, 1]) == ("↑ 1", "↓ 4")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mpilab.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, RankState
 from mpilab.plots import style
 from mpilab.plots.waiting import waiting
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, RankState
 
 
 def blocked(rank, peer):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilab.recording import (
+from mpilab.trace.recording import (
     COLLECTIVE,
     HEADER,
     NONBLOCKING,

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from mpilab.build import KERNELS
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.result import DONE
-from mpilab.schedules import COLLECTIVES, ROOTED, algorithms, message_bytes, schedule_of, tunables
+from mpilab.algorithms import COLLECTIVES, ROOTED, algorithms, message_bytes, schedule_of, tunables
+from mpilab.cases.case import Case
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 RANKS = range(1, 10)
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]

@@ -5,9 +5,9 @@ from math import ceil, log2
 import numpy as np
 import pytest
 
+from mpilab.algorithms import Transfer, counts, holdings
+from mpilab.algorithms.allgather import ALGORITHMS, schedule
 from mpilab.errors import InputError
-from mpilab.schedules import Transfer, counts, holdings
-from mpilab.schedules.allgather import ALGORITHMS, schedule
 
 RANKS = range(1, 18)
 EVERY = [(name, ranks) for name in ALGORITHMS for ranks in RANKS]

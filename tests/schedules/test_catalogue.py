@@ -4,18 +4,13 @@ import re
 
 import pytest
 
-from mpilab.build import ROOT
-from mpilab.errors import InputError
-from mpilab.formula import cost_of
-from mpilab.harness import Case
-from mpilab.schedules import (
+from mpilab.algorithms import (
     COLLECTIVES,
     ROOTED,
     algorithms,
     allgather,
     costs_of,
     counts,
-    cutting,
     holdings,
     message_bytes,
     parts,
@@ -23,6 +18,11 @@ from mpilab.schedules import (
     schedule_of,
     tunables,
 )
+from mpilab.algorithms.formula import cost_of
+from mpilab.algorithms.schedule import blocks, pieces
+from mpilab.cases.case import Case
+from mpilab.errors import InputError
+from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import ELSEWHERE
 
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]
@@ -152,10 +152,10 @@ def test_what_cannot_be_is_refused_with_the_remedy(arguments, options, words):
 def test_segments_are_whole_elements_and_only_the_last_is_shorter(
     count, element_bytes, segment, cut
 ):
-    assert cutting.pieces(count, element_bytes, segment) == cut
+    assert pieces(count, element_bytes, segment) == cut
 
 
 def test_blocks_are_as_equal_as_can_be():
-    assert cutting.blocks(10, 4) == (2, 3, 2, 3)
-    assert cutting.blocks(2, 4) == (0, 1, 0, 1)
-    assert cutting.blocks(0, 3) == (0, 0, 0)
+    assert blocks(10, 4) == (2, 3, 2, 3)
+    assert blocks(2, 4) == (0, 1, 0, 1)
+    assert blocks(0, 3) == (0, 0, 0)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mpilab.schedules import (
+from mpilab.algorithms import (
     COLLECTIVES,
     ROOTED,
     algorithms,
@@ -16,7 +16,7 @@ from mpilab.schedules import (
     parts,
     schedule_of,
 )
-from mpilab.schedules.steps import Call
+from mpilab.algorithms.schedule import Call
 
 RANKS = (*range(1, 10), 16, 17)
 TUNINGS = ({}, {"count": 13, "segment": 3, "fanout": 3, "radix": 3})

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mpilab.counting import kary_depth, knomial_depth
+from mpilab.algorithms import trees
+from mpilab.algorithms.formula import kary_depth, knomial_depth
 from mpilab.errors import InputError
-from mpilab.schedules import trees
 
 RANKS = range(1, 34)
 SHAPES = {

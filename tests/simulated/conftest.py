@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mpilab.simulated import build
+from mpilab.kernels import simgrid as build
 
 
 @pytest.fixture(autouse=True)

@@ -6,11 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab import measured_scale, scale_page, tables_in_pages
+from mpilab.datasets import scale
+from mpilab.datasets.scale import KERNELS, RANKS, ROW, as_text, growth, main, read
 from mpilab.errors import InputError
-from mpilab.measured_scale import KERNELS, RANKS, ROW, as_text, growth, main, read
-from mpilab.simulated.memory import Memory
-from mpilab.simulated.scaling import scaling
+from mpilab.notebook.simulated import scaling
+from mpilab.runners.simgrid.run import Memory
+from mpilab.util.kit import ROOT
+from mpilab.util.text import filled, put
 
 TWO = ("bcast_binomial", "alltoallv_leaders")
 
@@ -39,10 +41,10 @@ def test_rows_come_into_the_file_one_by_one_and_others_stay(tmp_path, capsys):
 
 
 def test_a_simulation_that_takes_too_much_memory_or_time_is_ended_and_its_row_says_so():
-    (hungry,) = measured_scale.measure([256], ["allreduce_ring"], memory=1 << 20)
+    (hungry,) = scale.measure([256], ["allreduce_ring"], memory=1 << 20)
     assert hungry["why"].startswith("ended at ")
     assert hungry["why"].endswith("of memory, 1 MiB were there for it")
-    (slow,) = measured_scale.measure([256], ["allreduce_ring"], limit=0.01)
+    (slow,) = scale.measure([256], ["allreduce_ring"], limit=0.01)
     assert slow["why"] == "ended after 0.01 s"
     assert (slow["simulated_ns"], slow["peak_bytes"]) == (-1, -1)
     assert np.isnan(slow["wall_s"])
@@ -68,7 +70,7 @@ def test_memory_is_that_of_a_process_and_all_below_it():
     ([made_up(16), made_up(64, why="ended after 60 s")], 256, "too much on 64 ranks already"),
 ])  # fmt: skip
 def test_what_would_take_too_much_by_its_growth_is_not_begun(before, ranks, why):
-    (row,) = measured_scale.measure([ranks], ["bcast_binomial"], memory=1 << 30, before=before)
+    (row,) = scale.measure([ranks], ["bcast_binomial"], memory=1 << 30, before=before)
     assert why in row["why"]
     assert row["messages"] == ranks - 1
 
@@ -91,7 +93,7 @@ def test_growth_is_the_power_of_the_ranks_and_unknown_beside_a_gap():
 ])  # fmt: skip
 def test_what_is_not_measured_is_told(ranks, names, told):
     with pytest.raises(InputError, match=told):
-        measured_scale.measure(ranks, names)
+        scale.measure(ranks, names)
 
 
 def test_our_figures_have_a_row_or_a_reason_for_each_kernel_and_number_of_ranks():
@@ -103,10 +105,10 @@ def test_our_figures_have_a_row_or_a_reason_for_each_kernel_and_number_of_ranks(
 
 
 def test_the_page_shows_the_files_of_data():
-    page = scale_page.PAGE.read_text(encoding="utf-8")
-    assert tables_in_pages.filled(page, scale_page.tables()) == page
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert filled(page, scale.tables()) == page
 
 
 def test_a_page_without_marks_is_told():
     with pytest.raises(InputError, match="the marks <!-- scale: begin --> and .* put them into"):
-        tables_in_pages.put("no marks", "scale", "a table")
+        put("no marks", "scale", "a table")

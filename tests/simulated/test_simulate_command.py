@@ -54,3 +54,11 @@ def test_a_kernel_of_ones_own_that_hangs_is_explained(capsys):
 def test_a_kernel_that_the_kit_does_not_have_is_told(capsys):
     assert main(["simulate", "bcast_by_magic"]) == 1
     assert "the kit has none of that name; it has bcast_" in capsys.readouterr().err
+
+
+def test_without_simgrid_the_command_says_what_brings_it(capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["simulate", "bcast_binomial", "--platform", "flat-1x4"]) == 1
+    told = capsys.readouterr().err
+    assert "smpirun: not on PATH, so nothing can be simulated. SimGrid brings it: " in told
+    assert "libsimgrid-dev" in told or "simgrid" in told.rpartition("brings it")[2]

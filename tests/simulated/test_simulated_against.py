@@ -5,20 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from mpilab import measured_by_level, measured_distances
 from mpilab.cli import main
+from mpilab.datasets import by_level
+from mpilab.datasets import distances as measured_distances
+from mpilab.datasets.against import ROW, against, agreement, as_text, read, spearman, write
 from mpilab.errors import InputError
-from mpilab.plots.against import simulated_against_measured
+from mpilab.plots.distances import simulated_against_measured
 from mpilab.plots.style import alt
-from mpilab.simulated.against import (
-    ROW,
-    against,
-    agreement,
-    as_text,
-    read,
-    spearman,
-    write,
-)
 
 AGAIN = "make data/simulated-four-groups.csv anew, as data/README.md says"
 
@@ -98,11 +91,11 @@ class TestAgreement:
 
 class TestCommand:
     def test_measured_kernels_are_simulated_compared_drawn_and_written(self, tmp_path, capsys):
-        measured = measured_by_level.read()
+        measured = by_level.read()
         chosen = measured["kernel"] == "bcast_openmpi"
         for kernel in ("bcast_binomial", "bcast_node_group"):
             chosen |= (measured["kernel"] == kernel) & (measured["bytes"] < 1 << 20)
-        measured_by_level.write(measured[chosen], tmp_path / "measured.csv")
+        by_level.write(measured[chosen], tmp_path / "measured.csv")
         measured_distances.write(distances(), tmp_path / "distances.csv")
         said = []
         for name in ("one.csv", "two.csv"):
@@ -122,7 +115,7 @@ class TestCommand:
 
     def test_two_clusters_are_not_compared(self):
         with pytest.raises(InputError, match="of four-groups, two-hosts: they have to be of one"):
-            against(measured_by_level.read(), distances("two-hosts"))
+            against(by_level.read(), distances("two-hosts"))
 
     @pytest.mark.parametrize(("words", "told"), [
         ([], "simulate: what? Name a kernel"),
@@ -135,8 +128,8 @@ class TestCommand:
 
 def test_our_figures_are_those_of_the_files_that_they_come_from():
     """Some of them simulated again: the same to the nanosecond."""
-    stored, measured = read(), measured_by_level.read()
-    ours = [one for one in measured_by_level.timed_of(measured) if not one.is_openmpis]
+    stored, measured = read(), by_level.read()
+    ours = [one for one in by_level.timed_of(measured) if not one.is_openmpis]
     at = {(row["kernel"], row["order"], row["bytes"]): row for row in stored}
     assert len(at) == len(stored) == len(ours)
     for one in ours:

@@ -2,15 +2,15 @@
 
 import pytest
 
-from mpilab import descriptions
-from mpilab.descriptions import Link
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.harness import Case
-from mpilab.places import Place
-from mpilab.simulated import calibrated, platform, simulate
-from mpilab.simulated.build import kernels
-from mpilab.simulated.platforms import HEADER_BYTES, of_places
-from mpilab.simulated.scaling import seconds_of
+from mpilab.hosts import description
+from mpilab.hosts.description import Link
+from mpilab.hosts.places import Place
+from mpilab.hosts.platforms import HEADER_BYTES, of_places
+from mpilab.kernels.simgrid import kernels
+from mpilab.runners.simgrid import calibrated, platform, simulate
+from mpilab.runners.simgrid.run import seconds_of
 
 
 def one_message(where, names, byte_count):
@@ -42,7 +42,7 @@ class TestNames:
             platform(name)
 
     def test_a_description_keeps_its_links_and_others_get_usual_ones(self):
-        described = descriptions.read("four-groups")
+        described = description.read("four-groups")
         found = platform(described)
         assert (found.host_link, found.group_link) == (described.host_link, described.group_link)
         assert platform("groups-2x2x2").host_link.rate == 100e9

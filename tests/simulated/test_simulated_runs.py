@@ -7,15 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mpilab import orders
-from mpilab.build import KERNELS, need
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
 from mpilab.errors import InputError, SetupError
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.result import DONE, ERROR, TIME_OUT, Result
-from mpilab.simulated import run, simulate
-from mpilab.simulated.build import kernels
-from mpilab.simulated.scaling import seconds_of
+from mpilab.hosts import orders
+from mpilab.kernels.build import KERNELS, need
+from mpilab.kernels.simgrid import kernels
+from mpilab.notebook.simulated import run
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE, ERROR, TIME_OUT, Result
+from mpilab.runners.simgrid import simulate
+from mpilab.runners.simgrid.run import seconds_of
 
 COMPARED = {
     "bcast": ("binomial", "pipeline", "scatter_allgather", "node_group", "rank_order", "multilane"),
@@ -158,7 +160,7 @@ def test_what_cannot_be_simulated_is_told(case, platform, told):
 
 
 class TooSlowUnlessRecorded:
-    """Stands for mpilab.simulated.follow.Run."""
+    """Stands for mpilab.runners.simgrid.run.Run."""
 
     def __init__(self, library, function, cases, *_):
         self.cases = cases

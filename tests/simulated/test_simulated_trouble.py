@@ -2,9 +2,9 @@
 
 import pytest
 
-from mpilab.harness import Case
-from mpilab.kernelrun import KernelRun
-from mpilab.simulated import simulate
+from mpilab.cases.case import Case
+from mpilab.notebook.session import KernelRun
+from mpilab.runners.simgrid import simulate
 
 
 def show(broken, name, **more):

@@ -6,23 +6,24 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab import decisions, measured_distances
-from mpilab.simulated import calibrated
+from mpilab.datasets import distances
+from mpilab.runners.simgrid import calibrated
+from mpilab.tuning import decisions
 
 pytestmark = [pytest.mark.slow, pytest.mark.privileged]
 
 
 def test_a_platform_is_calibrated_from_the_nodes_of_a_job(slurm, tmp_path):
-    command = f"{sys.executable} -m mpilab.measured_distances some.csv --cluster slurm"
+    command = f"{sys.executable} -m mpilab.datasets.distances some.csv --cluster slurm"
     job = slurm.submit("-N2", "--ntasks-per-node=2", "-o", "%j.out", "--wrap",
                        f"{command} --repetitions 2", cwd=tmp_path)  # fmt: skip
     states = slurm.wait(job)
     assert set(states.values()) == {"COMPLETED"}, (tmp_path / f"{job}.out").read_text()
-    rows = measured_distances.read(tmp_path / "some.csv")
+    rows = distances.read(tmp_path / "some.csv")
     # The two nodes are at two switches.
     assert np.unique(rows["distance"]).tolist() == ["node", "world"]
-    assert len(rows) == 2 * 4 * len(measured_distances.SIZES) * 2
-    costs, _ = measured_distances.costs(rows)
+    assert len(rows) == 2 * 4 * len(distances.SIZES) * 2
+    costs, _ = distances.costs(rows)
     platform = calibrated("groups-2x1x2", {"node": costs["node"], "group": costs["world"]})
     assert platform.memory.rate == pytest.approx(8 / costs["node"][1])
 

@@ -11,8 +11,8 @@ import nbformat
 import pytest
 from real_slurm import LOOK_S, traces
 
-from mpilab.build import KERNELS, need
-from mpilab.sweeps import read as read_sweep
+from mpilab.kernels.build import KERNELS, need
+from mpilab.measure.sweep_table import read as read_sweep
 
 pytestmark = [pytest.mark.slow, pytest.mark.privileged]
 
@@ -87,8 +87,9 @@ def test_a_sweep_that_runs_out_of_time_is_requeued_and_goes_on_where_it_was(slur
     await_that(lambda: "the rest goes into the queue" in log.read_text(), "the script's word")
     await_that(lambda: slurm.states(job) == {job: "PENDING"}, "the job in the queue again")
     first = table.read_bytes()
-    # A requeued job is not to begin at once, lest a broken node takes it again and again.
-    slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
+    # A requeued job waits for minutes, lest a broken node takes it again. A node refuses it in the
+    # second in which its first run was ended: credentials are compared in whole seconds.
+    slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now+2")
     said = ends_well(slurm, job, tmp_path)
     assert said.count(f"job {job}: 2 nodes (n[1-2])") == 2
     rows = read_sweep(table)

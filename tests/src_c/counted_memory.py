@@ -1,6 +1,7 @@
 """All memory that a kernel takes, counted: its files are compiled with a malloc of ours."""
 
-from mpilab.build import ROOT, compile_object, link
+from mpilab.kernels.build import compile_object, link
+from mpilab.util.kit import ROOT
 
 _COUNTED = """
 #include <stddef.h>

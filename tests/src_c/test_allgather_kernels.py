@@ -6,13 +6,14 @@ from itertools import product
 
 import pytest
 
-from mpilab.build import KERNELS
-from mpilab.datatypes import DATATYPES
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.result import DONE
-from mpilab.schedules.allgather import ALGORITHMS, schedule
+from mpilab.algorithms.allgather import ALGORITHMS, schedule
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import DATATYPES
+from mpilab.cases.expected import compare
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
 COUNTS = (0, 1, 7)

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from mpilab.build import KERNELS, ROOT
-from mpilab.datatypes import DATATYPES
-from mpilab.formula import cost_of, names_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.result import DONE
+from mpilab.algorithms.formula import cost_of, names_of
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import DATATYPES
+from mpilab.cases.expected import compare
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 from tests.src_c.counted_memory import build_counted
 from tests.src_c.test_topology_kernels import PLACES, REGULAR, placed
 

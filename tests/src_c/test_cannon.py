@@ -10,12 +10,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from mpilab import build, openmpi
 from mpilab.errors import InputError
-from mpilab.matrices import cannon, files
-from mpilab.matrices.making import elements, make
-from mpilab.matrices.products import error_bound, product
-from mpilab.published_csv import DATA
+from mpilab.kernels import build, openmpi
+from mpilab.measure.published import DATA
+from mpilab.mpiio import cannon, files
+from mpilab.mpiio.files import elements, error_bound, make, product
 
 A, B, C = (DATA / "matrices" / f"{name}-16x16.bin" for name in "abc")
 GRIDS = (1, 4, 9, 16)

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab import build, openmpi
 from mpilab.errors import InputError, MpilabError
-from mpilab.matrices import cannon, files
-from mpilab.matrices.making import elements
-from mpilab.published_csv import DATA
+from mpilab.kernels import build, openmpi
+from mpilab.measure.published import DATA
+from mpilab.mpiio import cannon, files
+from mpilab.mpiio.files import elements
+from mpilab.util import kit
 
 A, B, C = (DATA / "matrices" / f"{name}-16x16.bin" for name in "abc")
 WHOLE = A.read_bytes()
@@ -92,11 +93,11 @@ def test_a_disk_without_room_is_found_before_anything_is_computed(tmp_path, stag
     files.write(tmp_path / "tall", elements(0, 200, 1).reshape(200, 1))
     files.write(tmp_path / "wide", elements(0, 200, 2).reshape(1, 200))
     (tmp_path / "disk").mkdir()
-    command = [sys.executable, "-m", "mpilab.cli", "cannon", str(stage), "tall", "wide", "-o",
+    command = [sys.executable, "-m", "mpilab", "cannon", str(stage), "tall", "wide", "-o",
                "disk/c"]  # fmt: skip
     said = subprocess.run(
         ["unshare", "-rm", "sh", "-c", script, "disk", *command], cwd=tmp_path, text=True,
-        env=os.environ | {"PYTHONPATH": str(build.ROOT)}, capture_output=True, timeout=300,
+        env=os.environ | {"PYTHONPATH": str(kit.ROOT)}, capture_output=True, timeout=300,
     )  # fmt: skip
     assert "disk/c: no room for 320008 bytes: No space left on device; free some" in said.stderr
     assert said.stdout == "status 1\n"

@@ -8,12 +8,13 @@ import re
 
 import pytest
 
-from mpilab.build import KERNELS, ROOT
-from mpilab.expected import COLLECTIVES, REDUCIBLE
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.result import DONE
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, REDUCIBLE, compare
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
 ALGORITHMS = {

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from mpilab.build import ROOT
+from mpilab.util.kit import ROOT
 
 SRC_C = ROOT / "src_c"
 

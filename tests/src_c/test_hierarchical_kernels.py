@@ -11,13 +11,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mpilab.build import KERNELS
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.places import Place
-from mpilab.recording import operations
-from mpilab.result import DONE
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
+from mpilab.hosts.places import Place
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.trace.recording import operations
 
 GATHERS = ("node", "group", "node_group", "rank_order", "pipelined")
 NAMES = [f"gather_{name}" for name in GATHERS] + [

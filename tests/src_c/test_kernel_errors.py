@@ -4,10 +4,11 @@ under way is left to memory that is freed.
 
 import pytest
 
-from mpilab.build import ROOT, build
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.result import DONE
+from mpilab.cases.case import Case
+from mpilab.kernels.build import build
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 
 HUGE = """
 MPILAB_ALLTOALLV(huge)
@@ -81,3 +82,74 @@ def test_what_is_under_way_after_an_error_is_cancelled_or_told_to_be_unfinished(
     assert result.outcome == DONE, result.hang or result.detail
     assert [output.returned for output in result.outputs] == [0, 0]
     assert [len(rank.leaked) for rank in result.recording.ranks] == [0, 0]
+
+
+# In each of these one step of a kernel fails on some ranks, while receives into memory of the
+# kernel's own are pending. Ranks that would wait for the failed ones do not take part.
+FAILING = {
+    "gather/binomial.c": """
+static int copy_fails(const void *from, int fromcount, MPI_Datatype fromtype, void *to,
+                      int tocount, MPI_Datatype totype)
+{
+    (void)from, (void)fromcount, (void)fromtype, (void)to, (void)tocount, (void)totype;
+    return MPI_ERR_OTHER;
+}
+#define copy_local copy_fails
+#include "%s/gather/binomial.c"
+
+MPILAB_GATHER(failing)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    if (rank != 2)
+        return MPI_SUCCESS;
+    const int err = gather_binomial(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+                                    root, comm);
+    return err == MPI_ERR_OTHER ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+""",
+    "reduce/linear.c": """
+#define MPI_Reduce_local(...) MPI_ERR_OTHER
+#include "%s/reduce/linear.c"
+
+MPILAB_REDUCE(failing)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 1)
+        return MPI_SUCCESS;
+    const int err = reduce_linear(sendbuf, recvbuf, count, datatype, op, root, comm);
+    return err == (rank == root ? MPI_ERR_OTHER : MPI_SUCCESS) ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+""",
+    "allreduce/segmented_ring.c": """
+#define MPI_Reduce_local(...) MPI_ERR_OTHER
+#define allreduce_recursive_doubling(...) MPI_ERR_INTERN
+#include "%s/allreduce/segmented_ring.c"
+
+MPILAB_ALLREDUCE(failing)
+{
+    const int err = allreduce_segmented_ring(sendbuf, recvbuf, count, datatype, op, comm);
+    return err == MPI_ERR_OTHER ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "case"),
+    [
+        ("gather/binomial.c", Case("gather", 4, 3)),
+        ("reduce/linear.c", Case("reduce", 4, 3)),
+        ("allreduce/segmented_ring.c", Case("allreduce", 2, 8, segment=4, in_place=True)),
+    ],
+)
+def test_a_kernel_that_fails_halfway_leaves_no_request_pending(kernel, case, tmp_path):
+    src = ROOT / "src_c"
+    helpers = [src / "tree/blocks.c", src / "tree/bcast_along.c"]
+    text = "".join(f'#include "{path}"\n' for path in helpers) + FAILING[kernel] % src
+    built = build(text, tmp_path)
+    (result,) = run_cases(built.library, f"{case.collective}_failing", [case])
+    assert result.outcome == DONE, result.hang or result.detail
+    assert [output.returned for output in result.outputs] == [0] * case.ranks
+    assert [len(rank.leaked) for rank in result.recording.ranks] == [0] * case.ranks

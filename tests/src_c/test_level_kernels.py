@@ -7,13 +7,14 @@ import subprocess
 
 import pytest
 
-from mpilab.build import KERNELS, ROOT
-from mpilab.expected import COLLECTIVES
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.places import Place
-from mpilab.result import DONE
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, compare
+from mpilab.hosts.places import Place
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 
 AHEAD = 4  # MPILAB_AHEAD
 

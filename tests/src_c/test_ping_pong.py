@@ -5,11 +5,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from mpilab import openmpi
-from mpilab.bench import FIGURES
-from mpilab.build import ping_pong
-from mpilab.figures import recorder_overhead_ns
-from mpilab.recording import RankRecording, operations
+from mpilab.bench import FIGURES, recorder_overhead_ns
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import ping_pong
+from mpilab.trace.recording import RankRecording, operations
 
 
 def call(ranks, *arguments):
@@ -46,11 +45,11 @@ def test_the_figure_is_a_time_for_each_pair_of_blocks():
 
 
 def test_without_a_compiler_it_is_said_what_to_do(monkeypatch, tmp_path):
-    from mpilab import build
     from mpilab.errors import SetupError
+    from mpilab.kernels import build
 
     monkeypatch.setattr(build, "BUILD", tmp_path)
-    monkeypatch.setattr(build.openmpi, "tool", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(openmpi, "tool", lambda name: str(tmp_path / name))
     with pytest.raises(SetupError, match=r"ping-pong: cannot be made; run 'make build'"):
         build.ping_pong()
     with pytest.raises(SetupError, match=r"sudo apt-get install gcc"):

@@ -8,16 +8,17 @@ All kernels of one number of ranks run in one mpirun.
 import numpy as np
 import pytest
 
-from mpilab import readers
-from mpilab.build import KERNELS, ROOT
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.matrices.costs import read_cost_of
-from mpilab.matrices.distribution import HEADER_BYTES, squarest
-from mpilab.matrices.patterns import requests_of
-from mpilab.openmpi import MPI_IO
-from mpilab.quantities import counts
-from mpilab.result import DONE
+from mpilab.algorithms.requests import requests_of
+from mpilab.cases.case import Case
+from mpilab.cases.distribution import HEADER_BYTES, squarest
+from mpilab.cases.expected import compare
+from mpilab.kernels.build import KERNELS
+from mpilab.kernels.openmpi import MPI_IO
+from mpilab.models.declared import counts, read_cost_of
+from mpilab.mpiio import readers
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 
 READERS = ("scatter", "strided", "view", "sieving", "two_phase", "two_phase_alltoallv", "view_all")
 RANKS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 16)
@@ -26,7 +27,7 @@ BUFFERED = ("scatter", "sieving", "two_phase", "two_phase_alltoallv")
 USUAL = {"scatter": 4 << 20, "sieving": 4 << 20, "two_phase": 512 << 10,
          "two_phase_alltoallv": 512 << 10}  # fmt: skip
 READ_ONCE = ("scatter", "two_phase", "two_phase_alltoallv")
-# What mpilab.matrices.patterns calls it; views leave it to MPI what a request is.
+# What mpilab.algorithms.requests calls it; views leave it to MPI what a request is.
 METHODS = {"scatter": "rank 0", "strided": "strided", "sieving": "sieving",
            "two_phase": "two-phase", "two_phase_alltoallv": "two-phase"}  # fmt: skip
 

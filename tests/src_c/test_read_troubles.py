@@ -4,11 +4,11 @@ they return where a file ends too early, a rank has no memory or a part is too l
 
 import pytest
 
-from mpilab.harness import MOST_BUFFER, Case
-from mpilab.launch import run_cases
-from mpilab.matrices.distribution import distribution
-from mpilab.openmpi import MPI_IO
-from mpilab.result import DONE
+from mpilab.cases.case import MOST_BUFFER, Case
+from mpilab.cases.distribution import distribution
+from mpilab.kernels.openmpi import MPI_IO
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 from tests.src_c.counted_memory import build_counted
 from tests.src_c.test_read_kernels import BUFFERED, READERS, check_parts
 

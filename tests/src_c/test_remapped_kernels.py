@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from mpilab import openmpi, remapping
-from mpilab.build import KERNELS
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.places import Levels, Place
-from mpilab.recording import Recording
+from mpilab import remapping
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS
 from mpilab.remapping import RR, SEQ, placement
-from mpilab.result import DONE
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.trace.recording import Recording
 from tests.src_c import remap_on_parts
 from tests.src_c.test_topology_kernels import PLACES, cases, placed
 

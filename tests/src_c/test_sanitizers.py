@@ -8,15 +8,15 @@ import subprocess
 import pytest
 from c_kernels import build_kernels
 
-from mpilab import build, openmpi
-from mpilab.build import BUILD, ROOT
-from mpilab.exchange import PATTERNS
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.mpirun import Mpirun
-from mpilab.places import Place
-from mpilab.result import CRASH, DONE
-from mpilab.schedules.allgather import ALGORITHMS
+from mpilab.algorithms.allgather import ALGORITHMS
+from mpilab.cases.case import Case
+from mpilab.cases.counts import PATTERNS
+from mpilab.cases.expected import compare
+from mpilab.hosts.places import Place
+from mpilab.kernels import build, openmpi
+from mpilab.runners.mpirun import Mpirun, run_cases
+from mpilab.runners.result import CRASH, DONE
+from mpilab.util.kit import BUILD, ROOT
 
 pytestmark = pytest.mark.slow
 

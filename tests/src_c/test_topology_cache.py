@@ -2,11 +2,12 @@
 
 import pytest
 
-from mpilab.build import ROOT
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.orders import places_of
-from mpilab.result import DONE
+from mpilab.cases.case import Case
+from mpilab.cases.expected import compare
+from mpilab.hosts.orders import places_of
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 from tests.src_c.counted_memory import build_counted
 
 # The bcasts make trees for two roots; the leaders of groups get a communicator. All of it is kept,

@@ -5,13 +5,14 @@ and groups among them.
 
 import pytest
 
-from mpilab.build import KERNELS, ROOT
-from mpilab.expected import COLLECTIVES
-from mpilab.formula import cost_of
-from mpilab.harness import Case, compare
-from mpilab.launch import run_cases
-from mpilab.places import Place
-from mpilab.result import DONE
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, compare
+from mpilab.hosts.places import Place
+from mpilab.kernels.build import KERNELS
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import TOPOLOGY_AWARE
 
 NAMES = [f"{collective}_{name}" for collective in TOPOLOGY_AWARE

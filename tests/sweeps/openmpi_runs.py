@@ -2,11 +2,11 @@
 
 import tempfile
 
-from mpilab import build, openmpi
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.result import DONE
-from mpilab.sweeps import counted
+from mpilab.cases.case import Case
+from mpilab.kernels import build, openmpi
+from mpilab.measure import openmpi_traffic
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
 
 
 def monitored(asked, settings=None):
@@ -27,4 +27,4 @@ def monitored(asked, settings=None):
                             settings=(settings or openmpi.CHOOSING) | patient)  # fmt: skip
         for result in results:
             assert result.outcome == DONE, (result.case, result.detail, result.log)
-        return [counted.read(kept, place, case.ranks) for place, case in enumerate(cases)]
+        return [openmpi_traffic.read(kept, place, case.ranks) for place, case in enumerate(cases)]

@@ -3,11 +3,20 @@
 import pytest
 from openmpi_runs import monitored
 
-from mpilab import openmpi
 from mpilab.errors import InputError
-from mpilab.sweeps.counted import Counted, from_messages, read
-from mpilab.sweeps.openmpi_traffic import PATTERNS, Shape, expected, matching, trees
-from mpilab.sweeps.openmpi_traffic.shape import cut, spread
+from mpilab.kernels import openmpi
+from mpilab.measure import openmpi_traffic
+from mpilab.measure.openmpi_traffic import (
+    PATTERNS,
+    Counted,
+    Shape,
+    cut,
+    expected,
+    from_messages,
+    matching,
+    read,
+    spread,
+)
 
 ROOTED = ("bcast", "gather", "scatter", "reduce")
 SUMS = ("reduce", "allreduce")
@@ -82,20 +91,34 @@ def test_so_does_every_algorithm_on_more_ranks(ranks):
 
 @pytest.mark.parametrize("ranks", range(1, 34))
 def test_every_tree_reaches_every_rank_once(ranks):
-    built = [trees.chain(ranks, 1), trees.chain(ranks, 4), trees.pipeline(ranks),
-             trees.binary(ranks), trees.binomial(ranks), trees.in_order_binomial(ranks),
-             trees.knomial(ranks, 3)]  # fmt: skip
+    built = [
+        openmpi_traffic.chain(ranks, 1),
+        openmpi_traffic.chain(ranks, 4),
+        openmpi_traffic.pipeline(ranks),
+        openmpi_traffic.binary(ranks),
+        openmpi_traffic.binomial(ranks),
+        openmpi_traffic.in_order_binomial(ranks),
+        openmpi_traffic.knomial(ranks, 3),
+    ]
     for edges in built:
         assert sorted(child for _, child in edges) == list(range(1, ranks))
         assert all(parent < child for parent, child in edges)
-    edges = trees.in_order_binary(ranks)
+    edges = openmpi_traffic.in_order_binary(ranks)
     assert sorted(child for _, child in edges) == list(range(ranks - 1))
 
 
 def test_trees_look_as_open_mpi_draws_them():
-    assert set(trees.binary(7)) == {(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6)}
-    assert set(trees.binomial(8)) == {(0, 1), (0, 2), (1, 3), (0, 4), (1, 5), (2, 6), (3, 7)}
-    assert set(trees.in_order_binary(9)) == {
+    assert set(openmpi_traffic.binary(7)) == {(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6)}
+    assert set(openmpi_traffic.binomial(8)) == {
+        (0, 1),
+        (0, 2),
+        (1, 3),
+        (0, 4),
+        (1, 5),
+        (2, 6),
+        (3, 7),
+    }
+    assert set(openmpi_traffic.in_order_binary(9)) == {
         (8, 7), (8, 3), (7, 6), (7, 5), (5, 4), (3, 2), (3, 1), (1, 0),
     }  # fmt: skip
 

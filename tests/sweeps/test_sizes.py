@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.sweeps.sizes import bytes_of, ranks_of, sizes_of
+from mpilab.util.units import bytes_of, ranks_of, sizes_of
 
 
 def test_k_and_m_are_powers_of_1024():

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mpilab import openmpi
 from mpilab.errors import InputError
-from mpilab.sweeps.algorithms import choose, known
-from mpilab.sweeps.openmpi_traffic import PATTERNS
-from mpilab.sweeps.plan import Plan, times_of
+from mpilab.kernels import openmpi
+from mpilab.measure.guard import choose, known
+from mpilab.measure.openmpi_traffic import PATTERNS
+from mpilab.measure.sweep import Plan, times_of
 
 
 def names(algorithms):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mpilab.cli import main
-from mpilab.sweeps.table import read
+from mpilab.measure.sweep_table import read
 
 
 def run(capsys, *arguments):

@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from mpilab import openmpi, sweeps
-from mpilab.sweeps import guard
-from mpilab.sweeps.algorithms import Algorithm, choose
-from mpilab.sweeps.counted import from_messages
-from mpilab.sweeps.openmpi_traffic import PATTERNS, Shape, expected
+from mpilab.kernels import openmpi
+from mpilab.measure import guard, sweep
+from mpilab.measure.guard import Algorithm, choose
+from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected, from_messages
 
 SETTINGS = dict(repetitions=2, warmup=1, progress=False)
 
@@ -24,8 +23,8 @@ def algorithm(collective, number):
 
 def refused(collective, words, **options):
     """(rows, sentences) of a sweep."""
-    report = sweeps.Report()
-    table = sweeps.sweep(collective, algorithms=words, report=report, **SETTINGS, **options)
+    report = sweep.Report()
+    table = sweep.sweep(collective, algorithms=words, report=report, **SETTINGS, **options)
     return table, report.warnings()
 
 

@@ -11,13 +11,14 @@ import psutil
 import pytest
 from c_kernels import build_kernels
 
-from mpilab import build, sweeps
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES
 from mpilab.errors import InputError
-from mpilab.expected import COLLECTIVES
-from mpilab.harness import Case
-from mpilab.launch import run_cases
-from mpilab.sweeps import run as sweep_run
-from mpilab.sweeps.table import read
+from mpilab.kernels import build, openmpi
+from mpilab.measure import sweep
+from mpilab.measure import sweep as sweep_run
+from mpilab.measure.sweep_table import read
+from mpilab.runners.mpirun import run_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = dict(repetitions=3, warmup=1, progress=False)
@@ -34,8 +35,8 @@ def points(table):
 @pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "reduce", "allgather",
                                         "allreduce", "barrier"])  # fmt: skip
 def test_every_algorithm_of_every_collective_is_timed(collective):
-    report = sweeps.Report()
-    table = sweeps.sweep(collective, ranks=[4], sizes="256", segment=64, report=report, **QUICK)
+    report = sweep.Report()
+    table = sweep.sweep(collective, ranks=[4], sizes="256", segment=64, report=report, **QUICK)
     assert report.warnings() == []
     known = [a for a in sweep_run.Plan.make(collective, [4], "256", "ours,openmpi").algorithms
              if a.name != "two_proc"]  # fmt: skip
@@ -57,9 +58,9 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
         return run_cases(library, function, cases, **options)
 
     monkeypatch.setattr(sweep_run, "run_cases", note)
-    monkeypatch.setattr(sweep_run.openmpi, "version", lambda: "mpirun (Open MPI) 5.0.5")
-    report = sweeps.Report()
-    table = sweeps.sweep(
+    monkeypatch.setattr(openmpi, "version", lambda: "mpirun (Open MPI) 5.0.5")
+    report = sweep.Report()
+    table = sweep.sweep(
         "bcast", ranks=[4], sizes="256", segment=64, report=report,
         algorithms="ours:chain,openmpi:1,openmpi:3,openmpi:9", **QUICK,
     )  # fmt: skip
@@ -75,8 +76,8 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
 
 def test_the_guard_also_refuses_what_the_settings_of_an_mpirun_did_not_bring_about(monkeypatch):
     monkeypatch.setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "false")
-    report = sweeps.Report()
-    table = sweeps.sweep("bcast", ranks=[4], sizes="256", choose="mca", report=report,
+    report = sweep.Report()
+    table = sweep.sweep("bcast", ranks=[4], sizes="256", choose="mca", report=report,
                          algorithms="openmpi:1,openmpi:9", **QUICK)  # fmt: skip
     assert len(table) == 0
     assert "did not heed the choice" in " ".join(report.warnings())
@@ -90,7 +91,7 @@ def test_ours_and_open_mpis_run_in_one_job_in_turn(monkeypatch):
         return run_cases(library, function, cases, **options)
 
     monkeypatch.setattr(sweep_run, "run_cases", note)
-    sweeps.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear,openmpi:1", **QUICK)
+    sweep.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear,openmpi:1", **QUICK)
     (timed,) = [run for run in runs if run]
     assert [(case.function, case.count) for case in timed] == [
         ("bcast_linear", 8), ("bcast_openmpi", 8), ("bcast_linear", 16), ("bcast_openmpi", 16),
@@ -110,7 +111,7 @@ def test_a_wrong_result_is_never_timed(monkeypatch):
     monkeypatch.setitem(COLLECTIVES, "bcast", replace(bcast, after=spoilt))
     with pytest.warns(UserWarning, match="ours:linear with 2 ranks and 16 bytes is left out: its "
                       "result is wrong: rank 1: block 0 is wrong"):  # fmt: skip
-        table = sweeps.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear", **QUICK)
+        table = sweep.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear", **QUICK)
     assert points(table) == [("ours", "linear", 2, 8)]
 
 
@@ -127,8 +128,8 @@ BODIES = {
 
 def test_what_crashes_or_returns_an_error_is_left_out_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "KERNELS", build_kernels(tmp_path, BODIES))
-    report = sweeps.Report()
-    table = sweeps.sweep("allgather", ranks=[2], sizes="1,2,4", report=report, **QUICK,
+    report = sweep.Report()
+    table = sweep.sweep("allgather", ranks=[2], sizes="1,2,4", report=report, **QUICK,
                          algorithms="ours:pairwise,ours:ring,ours:bruck")  # fmt: skip
     assert [(name, size) for _, name, _, size in points(table)] == [
         ("pairwise", 1), ("ring", 1), ("bruck", 1), ("pairwise", 2), ("pairwise", 4), ("ring", 4),
@@ -142,8 +143,8 @@ def test_what_crashes_or_returns_an_error_is_left_out_with_the_reason(tmp_path, 
 
 
 def test_alone_a_rank_has_no_choice_of_algorithms():
-    report = sweeps.Report()
-    table = sweeps.sweep("bcast", ranks=[1], sizes="8", report=report, **QUICK,
+    report = sweep.Report()
+    table = sweep.sweep("bcast", ranks=[1], sizes="8", report=report, **QUICK,
                          algorithms="ours:linear,openmpi:default,openmpi:1")  # fmt: skip
     assert points(table) == [("ours", "linear", 1, 8), ("openmpi", "default", 1, 8)]
     assert len(report.left_out) == 1
@@ -152,23 +153,23 @@ def test_alone_a_rank_has_no_choice_of_algorithms():
 def test_what_is_done_is_not_done_again_and_more_can_be_added(tmp_path, monkeypatch):
     out = tmp_path / "sweep.csv"
     options = dict(out=out, algorithms="ours:linear,openmpi:1", ranks=[2], **QUICK)
-    first = sweeps.sweep("bcast", sizes="8,16", **options)
+    first = sweep.sweep("bcast", sizes="8,16", **options)
     before = out.read_text()
     monkeypatch.setattr(sweep_run, "run_cases", lambda *a, **o: pytest.fail("nothing is missing"))
-    assert (sweeps.sweep("bcast", sizes="8,16", **options) == first).all()
-    assert points(sweeps.sweep("bcast", sizes="16", **options)) == points(first)[2:]
+    assert (sweep.sweep("bcast", sizes="8,16", **options) == first).all()
+    assert points(sweep.sweep("bcast", sizes="16", **options)) == points(first)[2:]
     monkeypatch.undo()
-    more = sweeps.sweep("bcast", sizes="8,16,32", **options)
+    more = sweep.sweep("bcast", sizes="8,16,32", **options)
     assert out.read_text().startswith(before)
     assert points(more) == points(first) + [("ours", "linear", 2, 32),
                                             ("openmpi", "basic_linear", 2, 32)]  # fmt: skip
     with pytest.raises(InputError, match="segment 0, not 4"):
-        sweeps.sweep("bcast", sizes="8", segment=4, **options)
+        sweep.sweep("bcast", sizes="8", segment=4, **options)
 
 
 def test_a_sweep_that_was_killed_goes_on_where_it_was_and_leaves_nothing_behind(tmp_path):
     out = tmp_path / "sweep.csv"
-    command = [sys.executable, "-m", "mpilab.cli", "sweep", "barrier", "--ranks", "2",
+    command = [sys.executable, "-m", "mpilab", "sweep", "barrier", "--ranks", "2",
                "--algorithms", "ours,openmpi", "--repetitions", "500", "--warmup", "1",
                "-o", str(out), "--no-progress"]  # fmt: skip
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
@@ -214,4 +215,4 @@ def test_one_mpirun_runs_several_functions():
 
 def test_an_unknown_way_to_choose_is_refused():
     with pytest.raises(InputError, match="choose='magic': write 'mpi_t' or 'mca'"):
-        sweeps.sweep("bcast", ranks=[2], sizes="8", choose="magic", **QUICK)
+        sweep.sweep("bcast", ranks=[2], sizes="8", choose="magic", **QUICK)

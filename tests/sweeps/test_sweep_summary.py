@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.sweeps import summary
-from mpilab.sweeps.summary import interval_ranks, median_interval, summarise
-from mpilab.sweeps.table import ROW
+from mpilab.measure import sweep_table
+from mpilab.measure.sweep_table import ROW, interval_ranks, median_interval, summarise
 
 
 @pytest.mark.parametrize(
@@ -71,9 +70,9 @@ def test_a_summary_has_one_row_for_each_point():
 
 
 def test_a_printed_summary_tells_library_number_and_interval():
-    said = summary.text(summarise(table()))
+    said = sweep_table.text(summarise(table()))
     assert "openmpi:ring (4)" in said and "ours:ring " in said
     assert said.splitlines()[1].split()[1:] == ["4", "8", "10.50", "6.00", "15.00", "20"]
-    few = summary.text(summarise(table()[:3]))
+    few = sweep_table.text(summarise(table()[:3]))
     assert few.splitlines()[1].split()[-3:] == ["–", "–", "3"]
-    assert "nothing was measured" in summary.text(summarise(table()[:0]))
+    assert "nothing was measured" in sweep_table.text(summarise(table()[:0]))

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from mpilab.cases.case import Output
 from mpilab.errors import InputError
-from mpilab.harness import Output
-from mpilab.sweeps.plan import Plan, Point
-from mpilab.sweeps.table import HEADER, ROW, Store, read, rows_of, text_of
+from mpilab.measure.sweep import Plan, Point
+from mpilab.measure.sweep_table import HEADER, ROW, Store, read, rows_of, text_of
 
 OPTIONS = {"collective": "bcast", "segment": 0, "repetitions": None, "machine": "here"}
 

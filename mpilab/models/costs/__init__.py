@@ -1,13 +1,13 @@
-"""What each algorithm costs, in closed form: T = a(P, m, segment) α + b(P, m, segment) β.
+"""Cost of each algorithm, in closed form: T = a(P, m, segment) α + b(P, m, segment) β.
 
-One module for each collective, one function for each algorithm, named as the kernel. m is the
-contract's: bytes of a block in allgather, gather and scatter; of the whole message in bcast, reduce
-and allreduce; nothing in a barrier.
+One module for each collective, one function for each algorithm, named after the kernel. m is in
+bytes: of a block in allgather, gather and scatter; of the whole message in bcast, reduce and
+allreduce; unused in a barrier.
 
-A rank has one port that sends and one that receives, at the same time. Where it serves several
-children at once, that costs γ(P) instead of one by one (mpilab.models.gamma). Times of rounds add
-up only where a rank really waits: a rank that has its message goes on at once. For γ = None and
-where that makes no difference, the costs are those of `mpilab.models.predict_schedule`.
+A rank has one port that sends and one that receives, at the same time. Serving several children at
+the same time costs γ(P) instead of one by one (mpilab.models.choice). Times of rounds add up only
+if a rank really waits: a rank that has its message continues at once. For γ = None, and if that
+makes no difference, the costs are those of `mpilab.models.predict_schedule`.
 
 Open MPI's algorithms have the same formulas under Open MPI's names (`library="openmpi"`), but there
 a segment of 0 bytes means no segments.
@@ -45,12 +45,12 @@ _MODULES = {
 }
 _NOT_OURS = ("two_proc", "basic_linear")
 
-# {collective: {algorithm: formula}}, in the names of our kernels.
+# {collective: {algorithm: formula}}, under the names of our kernels.
 FORMULAS = {name: _functions(module, _NOT_OURS) for name, module in _MODULES.items()}
 
-# The same in the names of Open MPI 5 (`ompi_info --param coll tuned -l 9`). Not there, because they
-# have no formula of their own: "ignore" or "default" (a choice among the others), and allreduce
-# "nonoverlapping" (whatever reduce and bcast choose).
+# The same under the names of Open MPI 5 (`ompi_info --param coll tuned -l 9`). Left out, because
+# they have no formula of their own: "ignore" or "default" (a choice among the others), and
+# allreduce "nonoverlapping" (whatever reduce and bcast choose).
 OPENMPI_FORMULAS = {
     "allgather": {
         "linear": allgather.nonblocking_gather_bcast,
@@ -59,7 +59,7 @@ OPENMPI_FORMULAS = {
         "ring": allgather.ring,
         "neighbor": allgather.neighbor_exchange,
         "two_proc": allgather.two_proc,
-        # As few rounds, and bytes, as Bruck's. Source: Loch, Koslovski, "Sparbit: a new logarithmic
+        # As many rounds and bytes as Bruck's. Source: Loch, Koslovski, "Sparbit: a new logarithmic
         # and data locality-aware MPI Allgather algorithm", CCGrid 2021.
         "sparbit": allgather.bruck,
     },
@@ -128,9 +128,10 @@ _CUT = {
 
 
 def formula_of(collective, algorithm, library="ours"):
-    """The function of `algorithm`; InputError, with the names that there are, where there is none.
+    """The formula of `algorithm`; InputError, listing the known names, if there is none.
 
-    In `library` "openmpi" Open MPI's names are looked up, in "ours" ours first, then Open MPI's.
+    For `library` "openmpi", Open MPI's names are looked up; for "ours", ours first, then Open
+    MPI's.
     """
     if collective not in FORMULAS:
         raise InputError(
@@ -153,14 +154,14 @@ def coefficients(collective, algorithm, ranks, bytes, *, segment=0, fanout=0, ra
     """(a, b): T = a α + b β, a in messages, b in bytes.
 
     collective, algorithm   names of our kernels, or of Open MPI's algorithms.
-    ranks     P, 1 or more; one rank alone sends nothing: (0, 0).
+    ranks     P, 1 or more; a single rank sends nothing: (0, 0).
     bytes     m, a number or an array of them (then a and b are arrays).
     segment, fanout, radix   as in struct mpilab_tuning; 0: the algorithm's default.
-    gamma     γ: a function of the number of ranks, e.g. a Gamma. None: messages leave a rank one
-              by one, γ(P) = P - 1.
+    gamma     γ: a function of the number of ranks, e.g. a Gamma. None: messages leave a rank one by
+              one, γ(P) = P - 1.
     library   "ours" or "openmpi": whose names and default segments these are.
 
-    Raises InputError for an unknown name and for numbers that make no sense.
+    Raises InputError for an unknown name and for invalid numbers.
     """
     formula = formula_of(collective, algorithm, library)
     m = np.asarray(bytes, dtype=float)
@@ -177,7 +178,8 @@ def cost(collective, algorithm, ranks, bytes, model, *, segment=0, fanout=0, rad
          library="ours"):  # fmt: skip
     """Seconds that the algorithm takes, a α + b β, with the `coefficients` of these arguments.
 
-    model   what has an `alpha` (seconds) and a `beta` (seconds a byte): a Hockney or a LogGP.
+    model   anything with an `alpha` (seconds) and a `beta` (seconds per byte): a Hockney or a
+            LogGP.
     """
     a, b = coefficients(collective, algorithm, ranks, bytes, segment=segment, fanout=fanout,
                         radix=radix, gamma=gamma, library=library)  # fmt: skip
@@ -185,18 +187,18 @@ def cost(collective, algorithm, ranks, bytes, model, *, segment=0, fanout=0, rad
 
 
 def best_segment(collective, algorithm, ranks, bytes, model, *, fanout=0, radix=0, gamma=None):
-    """Bytes of the segments with which the cost of our algorithm is least.
+    """The segment size in bytes that minimizes the cost of our algorithm.
 
-    With S segments of the n bytes that are cut, T = const + y α S + x β n / S (mpilab.models.costs.
-    trees), which is least for S = √(x n β / (y α)), of which the better one of the two whole
-    numbers around it is taken. For the pipeline, x = P - 2 and y = 1: S = √((P-2) m β / α). Where
-    segments only cost (x = 0), the answer is one segment: all n bytes.
+    With S segments of the n bytes that are cut, T = const + y α S + x β n / S (see
+    mpilab.models.costs.trees), which is minimal for S = √(x n β / (y α)), rounded down or up,
+    whichever is better. For the pipeline, x = P - 2 and y = 1: S = √((P-2) m β / α). If segments
+    only add cost (x = 0), the answer is one segment: all n bytes.
 
-    Source: Thakur, Rabenseifner, Gropp (2005) have no pipeline; for it, Pjesivac-Grbovic et al.
-    (2007), section 3; Chan, Heimlich, Purkayastha, van de Geijn, "Collective communication:
+    Source: Pjesivac-Grbovic et al. (2007), section 3, for the pipeline, which Thakur, Rabenseifner,
+    Gropp (2005) do not have; Chan, Heimlich, Purkayastha, van de Geijn, "Collective communication:
     theory, practice, and experience", 2007.
 
-    Raises InputError for an algorithm that has no segments, and where m, α or β is not positive.
+    Raises InputError for an algorithm that has no segments, and if m, α or β is not positive.
     """
     if (collective, algorithm) not in _CUT:
         known = ", ".join(f"{one} {two}" for one, two in _CUT)

@@ -1,21 +1,23 @@
-"""Costs of our allgathers of blocks of m bytes: see mpilab.models.costs for what a and b are.
+"""Costs of our allgathers of blocks of m bytes; mpilab.models.costs defines a and b.
 
-Source where nothing else is said: Thakur, Rabenseifner, Gropp (2005), section 4.1.
+Source unless stated otherwise: Thakur, Rabenseifner, Gropp (2005), section 4.1.
 """
 
-from mpilab.counting import ceil_log2, floor_log2
+from mpilab.algorithms.formula import ceil_log2, floor_log2
 
 
 def nonblocking_gather_bcast(call):
-    """(P-1)(α + mβ) to gather, γ(P) (α + P mβ) to send everything to everybody."""
+    """(P-1)(α + mβ) to gather, γ(P) (α + P mβ) to send everything to every rank."""
     ranks = call.ranks
     served = call.at_once(ranks - 1)
     return ranks - 1 + served, (ranks - 1 + served * ranks) * call.bytes
 
 
 def nonblocking_all(call):
-    """γ(P) (α + mβ): each rank sends its block to all others at once. Source: as linear broadcast;
-    that all ranks do it at the same time is not in γ, which is measured with one sender."""
+    """γ(P) (α + mβ): each rank sends its block to all others at the same time.
+
+    Source: as linear broadcast; γ, measured with one sender, does not include that all ranks send.
+    """
     served = call.at_once(call.ranks - 1)
     return served, served * call.bytes
 
@@ -38,9 +40,9 @@ def ring(call):
 def recursive_doubling(call):
     """log2 P α + (P-1) mβ for a power of two.
 
-    Otherwise C is the largest one below P, and R = P - C ranks fold: α + mβ before, and α + P mβ at
-    the end. The first ranks then have the blocks of those that folded as well: in the round at
-    distance d, d + min(d, R) blocks. Source: folding as in section 4.5 of the paper.
+    Otherwise C is the largest power of two below P, and R = P - C ranks fold: α + mβ before, and α
+    + P mβ at the end. The first ranks then also have the blocks of those that folded: in the round
+    at distance d, d + min(d, R) blocks. Source: folding as in section 4.5 of the paper.
     """
     steps = floor_log2(call.ranks)
     rest = call.ranks - (1 << steps)
@@ -61,5 +63,5 @@ def neighbor_exchange(call):
 
 
 def two_proc(call):
-    """α + mβ: two ranks swap blocks; there is none for others. Source: Open MPI 5, coll/base."""
+    """α + mβ: two ranks exchange blocks; for P = 2 only. Source: Open MPI 5, coll/base."""
     return 1, call.bytes

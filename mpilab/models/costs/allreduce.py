@@ -1,9 +1,9 @@
-"""Costs of our allreduces of m bytes: see mpilab.models.costs for what a and b are.
+"""Costs of our allreduces of m bytes; mpilab.models.costs defines a and b.
 
 As in a reduction, the time to reduce a byte is in the β that is fitted to runs of the algorithm.
 """
 
-from mpilab.counting import floor_log2
+from mpilab.algorithms.formula import floor_log2
 from mpilab.models.costs import bcast, reduce
 
 RING_SEGMENT = 65536  # src_c/allreduce/segmented_ring.c
@@ -20,16 +20,19 @@ def recursive_doubling(call):
 
 
 def ring(call):
-    """2 (P-1) (α + m/P β). Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for
-    clusters of workstations", JPDC 69(2), 2009."""
+    """2 (P-1) (α + m/P β).
+
+    Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+    JPDC 69(2), 2009.
+    """
     rounds = 2 * (call.ranks - 1)
     return rounds, rounds / call.ranks * call.bytes
 
 
 def segmented_ring(call):
-    """(P-1)(S + 1) α + 2 (P-1)/P mβ with S segments a block.
+    """(P-1)(S + 1) α + 2 (P-1)/P mβ with S segments per block.
 
-    α and β are all this model knows, so segments only cost here; what they hide is the reducing.
+    This model has only α and β, so segments only add cost; what they hide is the time to reduce.
     Source: Open MPI 5, coll/base, "ring_segmented".
     """
     others, block = call.ranks - 1, call.bytes / call.ranks

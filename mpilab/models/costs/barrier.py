@@ -1,14 +1,14 @@
-"""Costs of our barriers: see mpilab.models.costs for what a is; b is 0, as messages are empty.
+"""Costs of our barriers; mpilab.models.costs defines a; b is 0, as messages are empty.
 
 Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", International Journal
 of Parallel Programming 17(1), 1988; Open MPI 5, coll/base.
 """
 
-from mpilab.counting import ceil_log2, floor_log2
+from mpilab.algorithms.formula import ceil_log2, floor_log2
 
 
 def linear(call):
-    """(P-1) α for the reports, γ(P) α for the word to go."""
+    """(P-1) α for the reports, γ(P) α for the release."""
     others = call.ranks - 1
     return others + call.at_once(others), 0.0
 
@@ -30,10 +30,10 @@ def dissemination(call):
 
 
 def tree(call):
-    """2 ⌈log2 P⌉ α: what rank 0 takes in, and what it sends."""
+    """2 ⌈log2 P⌉ α: what rank 0 receives, and what it sends."""
     return 2 * ceil_log2(call.ranks), 0.0
 
 
 def two_proc(call):
-    """α: two ranks swap a message; there is none for others. Source: Open MPI 5, coll/base."""
+    """α: two ranks exchange a message; for P = 2 only. Source: Open MPI 5, coll/base."""
     return 1, 0.0

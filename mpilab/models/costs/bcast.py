@@ -1,11 +1,11 @@
-"""Costs of our broadcasts of m bytes: see mpilab.models.costs for what a and b are.
+"""Costs of our broadcasts of m bytes; mpilab.models.costs defines a and b.
 
 Sources: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI broadcast
 algorithms for multi-core clusters", JPDC 165, 2022; Thakur, Rabenseifner, Gropp, "Optimization of
 Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.
 """
 
-from mpilab.counting import ceil_log2, floor_log2
+from mpilab.algorithms.formula import ceil_log2, floor_log2
 from mpilab.models.costs import trees
 
 PIPELINE_SEGMENT = 8192  # src_c/bcast/pipeline.c
@@ -33,26 +33,26 @@ def binary(call):
 
 
 def binomial(call):
-    """⌈log2 P⌉ (Sα + mβ); with γ, γ(⌈log2 P⌉ + 1)(Sα + mβ) and the way down after it."""
+    """⌈log2 P⌉ (Sα + mβ); with γ, γ(⌈log2 P⌉ + 1)(Sα + mβ), and the time further down the tree."""
     return trees.knomial_down(call, 2)
 
 
 def knomial(call):
-    """As binomial, with radix K: (K-1) log_K P children, and log_K P levels."""
+    """As binomial, with radix K: (K-1) log_K P children and log_K P levels."""
     return trees.knomial_down(call, call.radix or trees.RADIX)
 
 
 def split_binary(call):
     """γ(3) ((D-1)(α + sβ) + Sα + m/2 β) down two trees of depth D, then α + m/2 β to swap halves.
 
-    Each half is cut into S segments. On an even number of ranks one rank is a leaf in both trees:
-    it takes two segments in at once, and has nobody to swap with. Source: Nuriyev et al. (2022),
+    Each half is cut into S segments. If P is even, one rank is a leaf in both trees: it receives
+    two segments at the same time, and has no partner to swap with. Source: Nuriyev et al. (2022),
     "split-binary tree".
     """
     half = call.bytes / 2
     members, both = call.ranks // 2, call.at_once(2)
     depth = 1 + floor_log2(members)
-    # As in a binary tree: the ranks above the deepest level may have one child only.
+    # As in a binary tree, the ranks above the deepest level may have only one child.
     last = 2 if call.ranks % 2 == 0 else trees.last_level(members, 2) if depth > 1 else 0
     filling = (depth - 2) * both + call.at_once(last) if depth > 1 else 0
     a, b = trees.pipelined(filling, both, *call.cut(half), half)

@@ -1,4 +1,4 @@
-"""What the formulas are given: one call of a collective."""
+"""The argument of the cost formulas: one call of a collective."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Call:
     bytes     m, an array of floats: of a block, or of the whole message (see mpilab.models.costs).
     segment, fanout, radix   0: the algorithm's default.
     gamma     γ(P), or None: messages leave a rank one by one.
-    own_defaults   segment 0 means our kernel's default; otherwise it means no segments, as in
-              Open MPI.
+    own_defaults   segment 0 means our kernel's default; otherwise it means no segments, as in Open
+                   MPI.
     """
 
     ranks: int
@@ -27,12 +27,14 @@ class Call:
     own_defaults: bool = True
 
     def at_once(self, receivers):
-        """What serving so many receivers at once costs, in units of serving one: γ(receivers + 1),
-        or as many where messages leave one by one."""
+        """Cost of serving `receivers` receivers at the same time, in units of serving one.
+
+        It is γ(receivers + 1), or their number if messages leave one by one.
+        """
         return float(receivers) if self.gamma is None else float(self.gamma(receivers + 1))
 
     def cut(self, length, default=0):
-        """(S, bytes of a full segment) for `length` bytes that are cut into segments."""
+        """(S, bytes of a full segment) if `length` bytes are cut into segments."""
         segment = self.segment or (default if self.own_defaults else 0)
         if not segment:
             return np.ones_like(length), length

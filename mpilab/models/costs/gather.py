@@ -1,19 +1,21 @@
-"""Costs of our gathers of blocks of m bytes: see mpilab.models.costs for what a and b are.
+"""Costs of our gathers of blocks of m bytes; mpilab.models.costs defines a and b.
 
-γ(P), which is measured on a sender, does not enter: the root takes messages in one by one.
+γ(P), which is measured on a sender, plays no role: the root receives messages one by one.
 """
 
 import numpy as np
 
-from mpilab.counting import ceil_log2
+from mpilab.algorithms.formula import ceil_log2
 
 FIRST_PART = 1024  # src_c/gather/linear_sync.c
 GO_AHEAD = 8
 
 
 def linear(call):
-    """(P-1)(α + mβ) at the root's port. Source: Nuriyev, Rico-Gallego, Lastovetsky (2022), whose
-    experiments end with this gather."""
+    """(P-1)(α + mβ) at the root's port.
+
+    Source: Nuriyev, Rico-Gallego, Lastovetsky (2022), whose experiments end with this gather.
+    """
     others = call.ranks - 1
     return others, others * call.bytes
 
@@ -24,10 +26,10 @@ def binomial(call):
 
 
 def linear_sync(call):
-    """(P-1)(2α + (m + 8) β) where a block is one part: a go-ahead of 8 bytes, and the block.
+    """(P-1)(2α + (m + 8) β) for blocks in one part: a go-ahead of 8 bytes, and the block.
 
-    Where it is two, the rest of a block comes while the next rank is told to go ahead; the last
-    rank's rest costs a message more. Source: Open MPI 5, coll/base, "linear_sync"; cost: ours.
+    With two parts, the rest of a block arrives while the next rank gets its go-ahead; the last
+    rank's rest costs one more message. Source: Open MPI 5, coll/base, "linear_sync"; cost: ours.
     """
     others, size = call.ranks - 1, call.bytes
     parts, first = call.cut(size, FIRST_PART)

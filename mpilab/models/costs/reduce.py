@@ -1,14 +1,14 @@
-"""Costs of our reductions of m bytes to rank 0: see mpilab.models.costs for what a and b are.
+"""Costs of our reductions of m bytes to rank 0; mpilab.models.costs defines a and b.
 
-A rank takes its children's messages in one by one (at most two receives are open), so that γ(P)
-does not enter. The time to reduce a byte is not apart: it is in the β that is fitted to runs of
-the algorithm.
+A rank receives its children's messages one by one (at most two receives are open), so γ(P) plays no
+role. The time to reduce a byte is not separate: it is in the β that is fitted to runs of the
+algorithm.
 
-Source where nothing else is said: Thakur, Rabenseifner, Gropp (2005), section 4.4, and the mirror
+Source unless stated otherwise: Thakur, Rabenseifner, Gropp (2005), section 4.4, and the mirror
 image of the broadcast's formula.
 """
 
-from mpilab.counting import ceil_log2, floor_log2
+from mpilab.algorithms.formula import ceil_log2, floor_log2
 from mpilab.models.costs import trees
 
 PIPELINE_SEGMENT = 8192  # src_c/reduce/pipeline.c
@@ -33,19 +33,19 @@ def pipeline(call):
 def binary(call):
     """K ((D-1)(α + sβ) + Sα + mβ) on a complete tree of depth D.
 
-    On an incomplete one this is too much: messages from leaves that are less deep come earlier.
+    On an incomplete tree, this is too much: messages from shallower leaves arrive earlier.
     """
     return trees.kary(call, float)
 
 
 def binomial(call):
-    """⌈log2 P⌉ (Sα + mβ): the root takes as many messages in for each segment."""
+    """⌈log2 P⌉ (Sα + mβ): the root receives ⌈log2 P⌉ messages for each segment."""
     steps = ceil_log2(call.ranks)
     return trees.pipelined(0, steps, *call.cut(call.bytes), call.bytes)
 
 
 def in_order_binary(call):
-    """2 ((D-2)(α + sβ) + Sα + mβ) + α + sβ, D = ⌈log2 P⌉, to rank 0, which has one child only."""
+    """2 ((D-2)(α + sβ) + Sα + mβ) + α + sβ, D = ⌈log2 P⌉, to rank 0, which has only one child."""
     children = min(2, call.ranks - 2)
     segments, piece = call.cut(call.bytes)
     if children == 0:

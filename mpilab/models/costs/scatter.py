@@ -1,6 +1,6 @@
-"""Costs of our scatters of blocks of m bytes: see mpilab.models.costs for what a and b are."""
+"""Costs of our scatters of blocks of m bytes; mpilab.models.costs defines a and b."""
 
-from mpilab.counting import ceil_log2
+from mpilab.algorithms.formula import ceil_log2
 
 
 def linear(call):
@@ -15,6 +15,6 @@ def binomial(call):
 
 
 def linear_nb(call):
-    """γ(P) (α + mβ): all sends at once, as in the linear broadcast that γ is measured with."""
+    """γ(P) (α + mβ): all sends at the same time, as in the linear broadcast that measures γ."""
     served = call.at_once(call.ranks - 1)
     return served, served * call.bytes

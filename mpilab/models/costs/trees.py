@@ -1,18 +1,18 @@
-"""Cost of a message that goes along a tree in segments, down or up.
+"""Cost of a message sent along a tree in segments, down or up.
 
 With S segments of s bytes, of a message of m bytes, every formula here is
 
     a = x + y S        b = x s + y m
 
-where y is what the busiest rank does for each segment, and x what the first (or last) segment
-meets on the rest of its way: the pipe has to be filled once. b is exact for a shorter last segment,
-and grows with m where the textbook's (x + y S) (m / S) falls back at each new segment.
+where y is what the busiest rank does for each segment, and x what the first (or last) segment costs
+on the rest of its way: the pipeline has to be filled once. b is exact for a shorter last segment,
+and grows with m, whereas the textbook's (x + y S) (m / S) drops at each new segment.
 
-Source: Nuriyev, Rico-Gallego, Lastovetsky (2022), section 4, from whose formulas these differ where
-our kernels differ from Open MPI's; Pjesivac-Grbovic et al. (2007), section 3.
+Source: Nuriyev, Rico-Gallego, Lastovetsky (2022), section 4, with different formulas where our
+kernels differ from Open MPI's; Pjesivac-Grbovic et al. (2007), section 3.
 """
 
-from mpilab.counting import ceil_div, ceil_log, kary_depth, knomial_depth
+from mpilab.algorithms.formula import ceil_div, ceil_log, kary_depth, knomial_depth
 
 CHAINS, FANOUT, RADIX = 4, 2, 4  # the kernels' defaults
 
@@ -23,7 +23,7 @@ def pipelined(x, y, segments, piece, length):
 
 
 def chain_down(call, chains, default_segment=0):
-    """x = ⌈(P-1)/K⌉ - 1, y = γ(K+1): the root serves K chains, all others one rank.
+    """x = ⌈(P-1)/K⌉ - 1, y = γ(K+1): the root serves K chains, every other rank serves one rank.
 
     With K = 1, the pipeline: (P - 2 + S)(α + (m/S) β). Source: Nuriyev et al. (2022), "K-chain";
     Watts, van de Geijn, "A pipelined broadcast for multidimensional meshes", Parallel Processing
@@ -39,8 +39,10 @@ def chain_down(call, chains, default_segment=0):
 
 
 def chain_up(call, chains, default_segment=0):
-    """x = ⌊(P-1)/K⌋ - 1, y = K: the root takes in one message after the other, from when the
-    shortest chain has reached it."""
+    """x = ⌊(P-1)/K⌋ - 1, y = K.
+
+    The root receives one message after the other, once the shortest chain has reached it.
+    """
     chains = min(chains, call.ranks - 1)
     return pipelined(
         (call.ranks - 1) // chains - 1,
@@ -76,7 +78,7 @@ def last_level(ranks, fanout):
 
 
 def knomial_children(ranks, radix):
-    """Children of the root of a k-nomial tree: nobody has more."""
+    """Children of the root of a k-nomial tree; no rank has more."""
     children, weight = 0, 1
     while weight < ranks:
         children += min(radix - 1, (ranks - 1) // weight)
@@ -85,14 +87,14 @@ def knomial_children(ranks, radix):
 
 
 def knomial_down(call, radix):
-    """With c children of the root, each rank serving all its children at once:
+    """The cost if the root has c children, and each rank serves all its children at the same time.
 
     one by one   x = 0, y = c: while the root serves the next child, the first one serves its own;
                  ⌈log2 P⌉ (α + mβ) for one segment in a binomial tree. Source: Thakur, Rabenseifner,
                  Gropp (2005), section 4.3.
-    with γ       x = Σ γ((D-j)(K-1) + 1) for j = 1 … depth-1, y = γ(c + 1), D = ⌈log_K P⌉: the
-                 children of a rank have the message all at the same time, and the largest of them
-                 has K-1 children less. Source: Nuriyev et al. (2022), "binomial tree", for K = 2.
+    with γ       x = Σ γ((D-j)(K-1) + 1) for j = 1 … depth-1, y = γ(c + 1), D = ⌈log_K P⌉: all
+                 children of a rank get the message at the same time, and the largest of them has
+                 K-1 children fewer. Source: Nuriyev et al. (2022), "binomial tree", for K = 2.
     """
     children = knomial_children(call.ranks, radix)
     digits = ceil_log(call.ranks, radix)

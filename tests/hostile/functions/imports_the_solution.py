@@ -7,7 +7,7 @@ import sys
 
 sys.path[:0] = ["@ROOT@", "/work/main"]
 sys.modules.pop("mpilab", None)
-from mpilab.hosts import place_ranks  # noqa: E402
+from mpilab.hosts.hostfile import place_ranks  # noqa: E402
 
 
 def placement(hostfile, ranks, policy):

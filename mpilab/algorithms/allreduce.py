@@ -1,0 +1,118 @@
+"""Schedules of the allreduce algorithms, named after the C kernels `allreduce_<name>`.
+
+P ranks, a message of m bytes, log to base 2, p2 the largest power of two <= P, rest = P - p2;
+segmented_ring cuts each of P blocks into S segments:
+
+    algorithm           rounds                          messages               bytes
+    recursive_doubling  log p2 (+2 if rest)             p2 log p2 + 2 rest     m per message
+    ring                2 (P-1)                         2 P (P-1)              2 (P-1) m
+    segmented_ring      ceil((P-1) S / 2) + P-1, S > 1  P (P-1) (S+1)          2 (P-1) m
+    rabenseifner        2 log p2 (+2 if rest)           2 p2 log p2 + 2 rest   2 (P-1) m
+
+The operation is commutative; for one that is not, all kernels fall back to recursive_doubling. A
+single rank sends nothing.
+"""
+
+from mpilab.algorithms import schedule, trees
+from mpilab.algorithms.formula import segments as count_segments
+from mpilab.algorithms.schedule import Plan, Transfer
+
+RING_SEGMENT = 65536  # SEGMENT_BYTES of src_c/allreduce/segmented_ring.c
+
+
+def recursive_doubling(call):
+    """Partners at distance 1, 2, 4 … exchange all they have, and both reduce it.
+
+    If P is not a power of two, each odd rank of the first 2 (P - p2) sends its data to its left
+    neighbor before, and gets the result from it after.
+    """
+    core = trees.largest_power_of_two(call.ranks)
+    folded = call.ranks - core
+
+    def rank(number):
+        return 2 * number if number < folded else number + folded
+
+    folding = [(2 * number + 1, 2 * number) for number in range(folded)]
+    steps = [
+        [Transfer(odd, even, (0,)) for odd, even in folding],
+        *(
+            [Transfer(rank(number), rank(number ^ distance), (0,)) for number in range(core)]
+            for distance in trees.powers_of_two(core)
+        ),
+        [Transfer(even, odd, (0,)) for odd, even in folding],
+    ]
+    return Plan(steps, call.sizes((call.count,)))
+
+
+def ring(call):
+    """Each of P blocks circulates and is reduced on its way; then the result's blocks circulate."""
+    steps = [_round(call.ranks, number, 1) for number in range(1, 2 * call.ranks - 1)]
+    return Plan(steps, call.sizes(schedule.blocks(call.count, call.ranks)))
+
+
+def segmented_ring(call):
+    """The ring with each block in S segments, two of which are in flight at any time.
+
+    Blocks circulate in segments until they are reduced; the blocks of the result circulate whole.
+    Segment s of block b is block b S + s. Source: src_c/allreduce/segmented_ring.c.
+    """
+    ranks = call.ranks
+    longest = -(-call.count // ranks)
+    number = count_segments(longest, call.element_bytes, call.segment or RING_SEGMENT)
+    exchanges = [
+        [
+            Transfer(rank, (rank + 1) % ranks, ((rank - lap + 1) % ranks * number + segment,))
+            for rank in range(ranks)
+        ]
+        for lap in range(1, ranks)
+        for segment in range(number)
+    ]
+    at_once = 1 if number == 1 else 2
+    steps = [
+        sum(exchanges[begin : begin + at_once], []) for begin in range(0, len(exchanges), at_once)
+    ]
+    steps += [_round(ranks, lap, number) for lap in range(ranks, 2 * ranks - 1)]
+    elements = [
+        piece
+        for block in schedule.blocks(call.count, ranks)
+        for piece in schedule.blocks(block, number)
+    ]
+    return Plan(steps, call.sizes(elements))
+
+
+def rabenseifner(call):
+    """Reduce-scatter by recursive halving, then allgather by recursive doubling.
+
+    If P is not a power of two, the surplus ranks send their data before and get the result after.
+    """
+    core = trees.largest_power_of_two(call.ranks)
+    steps = [
+        *trees.fold(call, core),
+        *trees.halve(call, core),
+        *trees.double(call, core),
+        *trees.unfold(call, core),
+    ]
+    return Plan(steps, call.sizes(schedule.blocks(call.count, core)))
+
+
+def _round(ranks, number, segments):
+    """The Transfers of round `number` of a ring: each rank passes on the block it received last.
+
+    All segments of the block go together. In round 1, it is the rank's own block; in round P, the
+    one that is complete by then.
+    """
+    passed = [(rank - number + 1) % ranks for rank in range(ranks)]
+    return [
+        Transfer(
+            rank,
+            (rank + 1) % ranks,
+            tuple(range(passed[rank] * segments, (passed[rank] + 1) * segments)),
+        )
+        for rank in range(ranks)
+    ]
+
+
+ALGORITHMS = {
+    algorithm.__name__: algorithm
+    for algorithm in (recursive_doubling, ring, segmented_ring, rabenseifner)
+}

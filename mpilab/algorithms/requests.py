@@ -1,0 +1,186 @@
+"""The file requests of each way of reading, computed without reading.
+
+They serve pictures and models of matrices that would take long to read, and of file systems that
+are not available here.
+"""
+
+import numpy as np
+
+from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, distribution
+from mpilab.errors import InputError
+from mpilab.trace.recording import REQUEST
+
+# The names in formulas for the requests of read kernels (mpilab.algorithms.formula), computed from
+# the numpy arrays of mpilab.cases.distribution alone, not from what a kernel reports.
+
+
+def names(about, aggregators):
+    """The values of the names in a formula for a matrix with this Distribution.
+
+    aggregators   ranks that read in a two-phase read; 0, or more than there are, means all.
+
+    owners counts the ranks with any elements; spans are the bytes from the first to the last of
+    each rank's part, in rank order; shares are those of each aggregator's domain.
+    """
+    number = min(aggregators or about.ranks, about.ranks)
+    return {
+        **{name: getattr(about, name) for name in about.__dataclass_fields__},
+        "N": about.bytes, "A": number,
+        "owners": sum(about.elements_of(rank) > 0 for rank in range(about.ranks)),
+        "part_rows": len(about.rows_of(0)), "part_columns": len(about.columns_of(0)),
+        "spans": tuple(_span(about, rank) for rank in range(about.ranks)),
+        "shares": _shares(about.rows * about.columns, number),
+    }  # fmt: skip
+
+
+def whole_elements(buffer):
+    """F, for a buffer of `buffer` bytes: what fits into it in whole elements, at least one."""
+    return max(1, buffer // ELEMENT_BYTES) * ELEMENT_BYTES
+
+
+def _span(about, rank):
+    rows, columns = about.rows_of(rank), about.columns_of(rank)
+    if not len(rows) or not len(columns):
+        return 0
+    first = int(rows[0]) * about.columns + int(columns[0])
+    last = int(rows[-1]) * about.columns + int(columns[-1])
+    return (last - first + 1) * ELEMENT_BYTES
+
+
+def _shares(elements, aggregators):
+    """Bytes of each domain when `elements` elements are divided as evenly as possible."""
+    least, left = divmod(elements, aggregators)
+    return tuple((least + (number < left)) * ELEMENT_BYTES for number in range(aggregators))
+
+
+METHODS = ("rank 0", "strided", "sieving", "two-phase")
+STEP_NS = 1_000_000
+
+
+def requests_of(method, spread, buffer=4 << 20, aggregators=0):
+    """The requests of one of METHODS on the matrix `spread` (mpilab.cases.distribution).
+
+    They are mpilab.trace.recording.REQUEST records, by rank; each takes one step of a millisecond.
+
+    buffer        most bytes of one request, in whole elements, but at least one; a strided read has
+                  none.
+    aggregators   of a two-phase read; 0, or more than there are ranks, means all ranks. They are
+                  spread evenly over the ranks, as in src_c/read/two_phase.c.
+
+    Raises InputError for another method.
+    """
+    if method not in METHODS:
+        raise InputError(f"method {method!r}: unknown; write one of {', '.join(METHODS)}")
+    fits = max(1, buffer // ELEMENT_BYTES)
+    found = []
+    for rank, begins, ends in _stretches(method, spread, aggregators):
+        if method != "strided":
+            begins, ends = _cut(begins, ends, fits)
+        requests = np.zeros(len(begins), REQUEST)
+        requests["rank"] = rank
+        requests["offset"] = HEADER_BYTES + begins * ELEMENT_BYTES
+        requests["bytes"] = requests["got_bytes"] = (ends - begins) * ELEMENT_BYTES
+        requests["begin_ns"] = STEP_NS * np.arange(len(begins))
+        requests["end_ns"] = requests["begin_ns"] + STEP_NS
+        found.append(requests)
+    return np.concatenate(found) if found else np.zeros(0, REQUEST)
+
+
+def _stretches(method, spread, aggregators):
+    """(rank, begins, ends) of the stretches of elements that each rank reads: int64 arrays."""
+    total = spread.rows * spread.columns
+    if method == "rank 0":
+        yield 0, np.array([0]), np.array([total])
+    elif method == "two-phase":
+        domains = aggregators if 0 < aggregators < spread.ranks else spread.ranks
+        share, left = divmod(total, domains)
+        edges = [share * domain + min(domain, left) for domain in range(domains + 1)]
+        for domain in range(domains):
+            rank = domain * spread.ranks // domains
+            yield rank, np.array([edges[domain]]), np.array([edges[domain + 1]])
+    else:
+        for rank in range(spread.ranks):
+            rows, columns = spread.rows_of(rank), spread.columns_of(rank)
+            if not len(rows) or not len(columns):
+                continue
+            if method == "sieving":
+                first = rows[0] * spread.columns + columns[0]
+                last = rows[-1] * spread.columns + columns[-1]
+                yield rank, np.array([first]), np.array([last + 1])
+            else:
+                yield rank, *_runs(spread, rows, columns)
+
+
+def _runs(spread, rows, columns):
+    """Begins and ends of the rows of each block; a run never extends into the next block."""
+    at_begin = np.ones(len(columns), bool)
+    at_begin[1:] = columns[1:] // spread.block_columns != columns[:-1] // spread.block_columns
+    begins = np.flatnonzero(at_begin)
+    ends = np.append(begins[1:], len(columns)) - 1
+    lines = (rows * spread.columns)[:, None]
+    return (lines + columns[begins]).reshape(-1), (lines + columns[ends] + 1).reshape(-1)
+
+
+def _cut(begins, ends, fits):
+    """Stretches cut into pieces of `fits` elements; the last piece of each may be shorter."""
+    pieces = [np.arange(begin, end, fits) for begin, end in zip(begins, ends, strict=True)]
+    limits = [np.minimum(piece + fits, end) for piece, end in zip(pieces, ends, strict=True)]
+    return np.concatenate(pieces), np.concatenate(limits)
+
+
+# Reference answers to the Python exercises of lab 05, found by counting, not by formulas.
+
+ANSWERED_METHODS = ("rank 0", "strided", "view", "sieving", "two-phase")
+
+
+def file_requests(method, N, R, C, buffer, A):  # noqa: N803 (the names of the lab)
+    """[requests of the busiest rank, requests of all ranks, bytes requested by all].
+
+    method   one of ANSWERED_METHODS, for N x N doubles in plain blocks on a grid of R x C ranks.
+    buffer   most bytes of one request, in methods with a buffer: whole elements of 8 bytes, but at
+             least one.
+    A        aggregators of "two-phase", whose domains are as equal as possible.
+
+    Raises InputError for another method.
+    """
+    fits = max(1, buffer // ELEMENT_BYTES)
+    spread = distribution(f"{N}x{N} on {R}x{C}", R * C)
+    # For each rank that reads, the elements of each of its requests.
+    asked = [list(requests) for requests in _asked(method, spread, fits, A)]
+    each = [len(requests) for requests in asked]
+    return [max(each, default=0), sum(each), ELEMENT_BYTES * sum(map(sum, asked))]
+
+
+def _asked(method, spread, fits, aggregators):
+    total = spread.rows * spread.columns
+    parts = [spread.indices_of(rank) for rank in range(spread.ranks)]
+    if method == "rank 0":
+        yield _pieces(total, fits)
+    elif method == "two-phase":
+        for domain in np.array_split(np.arange(total), aggregators):
+            yield _pieces(len(domain), fits)
+    elif method == "sieving":
+        for part in parts:
+            yield _pieces(int(part[-1] - part[0]) + 1 if len(part) else 0, fits)
+    elif method == "strided":
+        for part in parts:
+            rows, elements = np.unique(part // max(1, spread.columns), return_counts=True)
+            yield elements.tolist() if len(rows) else []
+    elif method == "view":
+        for part in parts:
+            yield [len(part)] if len(part) else []
+    else:
+        raise InputError(f"method {method!r}: unknown; write one of {', '.join(ANSWERED_METHODS)}")
+
+
+def _pieces(elements, fits):
+    """Sizes of the pieces of `elements` elements, at most `fits` each."""
+    return [min(fits, elements - begin) for begin in range(0, elements, fits)]
+
+
+def unnamed_readers():
+    """The requests of the three readers that question 2 asks to identify: {letter: REQUEST}."""
+    spread = distribution("12x12", 4)
+    readers = {"X": ("two-phase", 384, 2), "Y": ("sieving", 384, 0), "Z": ("strided", 0, 0)}
+    return {letter: requests_of(method, spread, buffer, aggregators)
+            for letter, (method, buffer, aggregators) in readers.items()}  # fmt: skip

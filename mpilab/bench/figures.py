@@ -1,0 +1,391 @@
+"""The figures on collectives, file reads, simulation and grading; see mpilab.bench."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import numpy as np
+
+from mpilab.bench import figure
+from mpilab.course.nbgrader import OWN, environment_of
+from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.measure import sweep, sweep_table
+from mpilab.util.kit import ROOT
+
+# Our topology-aware collectives against flat ones and Open MPI's, on emulated hosts: 4 groups of 2
+# hosts with 2 ranks each, 1 Gbit/s within a group, 200 Mbit/s between groups.
+
+BY_LEVEL = ("bcast", "reduce", "gather")
+ORDERS = ("seq", "rr", "shuffled")
+BY_LEVEL_SIZES = {"16KB": 16 * 1024, "256KB": 256 * 1024, "2MB": 2 * 1024 * 1024}
+FLAT = "_binomial"
+
+
+@cache
+def measured(collective):
+    """All Timed of a collective on the cluster four-groups, measured in one run."""
+    from mpilab.datasets.by_level import measure
+
+    return measure((collective,), sizes={collective: tuple(BY_LEVEL_SIZES.values())}, orders=ORDERS)
+
+
+def _speed_ups(collective, order, size, other):
+    from mpilab.measure.timing import speed_ups
+
+    chosen = [
+        t for t in measured(collective) if (t.order, t.bytes) == (order, BY_LEVEL_SIZES[size])
+    ]
+    return speed_ups(chosen, other)
+
+
+def _register_by_level(collective, order, size):
+    def flat():
+        return _speed_ups(collective, order, size, lambda one: one.kernel.endswith(FLAT))
+
+    def openmpi():
+        return _speed_ups(collective, order, size, lambda one: one.is_openmpis)
+
+    large = size != "16KB"
+    flat.__name__ = f"{collective}_{order}_{size}_vs_flat"
+    openmpi.__name__ = f"{collective}_{order}_{size}_vs_openmpi"
+    figure("×", "≥ 3" if order == "rr" and large else "", f"{collective}{FLAT}, in one run")(flat)
+    figure("×", "≥ 1.5" if order != "seq" and large else "≥ 0.9",
+           "the better of Open MPI with coll/han and without, in one run")(openmpi)  # fmt: skip
+
+
+for _collective_by_level in BY_LEVEL:
+    for _order in ORDERS:
+        for _size in BY_LEVEL_SIZES:
+            _register_by_level(_collective_by_level, _order, _size)
+
+
+@cache
+def _exchanged():
+    """{order: speedups of alltoallv_leaders over alltoallv_linear} with 16 bytes per pair."""
+    from mpilab.hosts.description import read
+    from mpilab.hosts.emulated import EmulatedHosts
+    from mpilab.measure.timing import time_on
+
+    described = read("four-groups")
+    hosts = tuple(replace(host, slots=4) for host in described.hosts)
+    with EmulatedHosts(replace(described, hosts=hosts)) as up:
+        found = time_on(up, "alltoallv", names=["alltoallv_linear", "alltoallv_leaders"],
+                        sizes=(16,), orders=("seq", "rr"), repetitions=200, warmup=5,
+                        progress=False)  # fmt: skip
+    seconds = {(one.order, one.kernel): one.seconds for one in found}
+    return {
+        order: [a / b for a, b in zip(seconds[order, "alltoallv_linear"],
+                                      seconds[order, "alltoallv_leaders"], strict=True)]
+        for order in ("seq", "rr")
+    }  # fmt: skip
+
+
+_DIRECT = "alltoallv_linear, on 4 groups of 2 hosts of 4 ranks, in one run"
+
+
+@figure("×", "≥ 3", _DIRECT)
+def alltoallv_16B_vs_direct():  # noqa: N802 (the name of the figure)
+    """The speedup of an exchange through leaders over direct messages, 16 bytes per pair, SEQ."""
+    return _exchanged()["seq"]
+
+
+@figure("×", "≥ 3", _DIRECT)
+def alltoallv_16B_rr_vs_direct():  # noqa: N802 (the name of the figure)
+    """The same speedup in rank order RR, in which direct messages are faster."""
+    return _exchanged()["rr"]
+
+
+# Our two-phase read against MPI_File_read_all.
+
+MATRIX, READ_RANKS = "2048x2048", 4
+
+
+@figure("×", "≥ 2", "the better MPI_File_read_all of OMPIO and ROMIO, in turn, in one run")
+def two_phase_vs_read_all(repetitions=15):
+    """The time of MPI_File_read_all over that of read_two_phase.
+
+    Both read 2048 x 2048 doubles on 4 ranks from the page cache.
+    """
+    from mpilab.mpiio import readers
+
+    # Check that the results are correct, too.
+    readers.count(MATRIX, READ_RANKS, readers.RIVALS)
+    seconds, _ = readers.time(MATRIX, READ_RANKS, readers.RIVALS, repetitions=repetitions)
+    return readers.speed_ups(seconds)
+
+
+# The cost of a simulation: wall time of one run under SimGrid.
+
+BYTES = 64 * 1024
+
+
+def _simulated_seconds(platform, ranks, repetitions):
+    """Wall seconds of complete simulated runs of bcast_binomial, one value per repetition."""
+    from mpilab.cases.case import Case
+    from mpilab.runners.result import DONE
+    from mpilab.runners.simgrid import kernels, simulate
+
+    library = kernels()  # built before the clock runs
+    case = Case("bcast", ranks, BYTES // 4, record=False, dump=False)
+    found = []
+    for _ in range(repetitions):
+        begin = time.monotonic()
+        (result,) = simulate(library, "bcast_binomial", [case], platform)
+        found.append(time.monotonic() - begin)
+        if result.outcome != DONE:
+            raise MpilabError(f"bcast_binomial on {platform} did not end well: {result.outcome}")
+    return found
+
+
+@figure("s", "≤ 0.15", "wall time of one smpirun: 64 KB by bcast_binomial on 2 hosts of 8 ranks")
+def simulate_bcast_16_seconds():
+    """The wall time to simulate a broadcast on 16 ranks."""
+    return _simulated_seconds("fat-tree-2x8", 16, 15)
+
+
+@figure("s", "≤ 15", "wall time of one smpirun: 64 KB by bcast_binomial on 128 hosts of 8 ranks")
+def simulate_bcast_1024_seconds():
+    """The wall time to simulate a broadcast on 1,024 ranks."""
+    return _simulated_seconds("fat-tree-128x8", 1024, 5)
+
+
+# Our kernels against Open MPI's own algorithms, and the choice of the fitted models.
+
+RANKS = (2, 4)
+SIZES = "4,64,1K,8K,64K,512K"
+SEGMENT = 8192
+SWEEPS = 5
+COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "barrier")
+# {Open MPI's name: our name} of algorithms with different names.
+OURS = {
+    "basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary",
+    "in-order_binary": "in_order_binary", "neighbor": "neighbor_exchange",
+    "bruck": {"barrier": "dissemination", "allgather": "bruck"},
+}  # fmt: skip
+
+
+def same_algorithm(collective, name):
+    """Our name for Open MPI's algorithm `name`, whether or not we implement it."""
+    ours = OURS.get(name, name)
+    return ours.get(collective, name) if isinstance(ours, dict) else ours
+
+
+@cache
+def _medians(collective, number):
+    """{(library, algorithm, ranks, bytes): median seconds} of sweep `number`."""
+    report = sweep.Report()
+    table = sweep.sweep(collective, ranks=RANKS, sizes=SIZES, segment=SEGMENT, report=report,
+                         progress=False)  # fmt: skip
+    if not len(table):
+        raise InputError(f"{collective}: nothing was measured: {'; '.join(report.warnings())}")
+    return {
+        tuple(row[name].item() for name in ("library", "algorithm", "ranks", "bytes")): float(
+            row["median_s"]
+        )
+        for row in sweep_table.summarise(table)
+    }
+
+
+def same_algorithm_ratios(collective):
+    """The times of our kernels over Open MPI's same algorithms, for each common one, size and P."""
+    medians = _medians(collective, 0)
+    return [
+        medians[ours] / seconds
+        for (library, name, ranks, size), seconds in medians.items()
+        if library == "openmpi"
+        and (ours := ("ours", same_algorithm(collective, name), ranks, size)) in medians
+    ]
+
+
+def best_ratios(collective):
+    """The best time of ours over the best of Open MPI's, a value for each of SWEEPS sweeps.
+
+    They are from the size and P with the largest median. The largest single ratio would be noise:
+    if ranks share cores, a point can take twice the time in one of several sweeps.
+    """
+    sweeps_of_points = [_best_of(_medians(collective, number)) for number in range(SWEEPS)]
+    points = set.intersection(*(set(ratios) for ratios in sweeps_of_points))
+    by_point = [[ratios[point] for ratios in sweeps_of_points] for point in points]
+    return max(by_point, key=np.median)
+
+
+def _best_of(medians):
+    """{(ranks, bytes): best time of ours / best of Open MPI's} of one sweep."""
+    best = {}
+    for (library, _, *point), seconds in medians.items():
+        at = best.setdefault(tuple(point), {})
+        at[library] = min(seconds, at.get(library, seconds))
+    return {point: at["ours"] / at["openmpi"] for point, at in best.items() if len(at) == 2}
+
+
+def _register(collective):
+    def same(name=collective):
+        return same_algorithm_ratios(name)
+
+    def best(name=collective):
+        return best_ratios(name)
+
+    same.__name__ = f"{collective}_same_algorithm_ratio"
+    best.__name__ = f"{collective}_best_ratio"
+    figure("", "≤ 1.1", "the same algorithm of Open MPI, in turn, in one run")(same)
+    figure("", "≤ 1.0", "the best of Open MPI's, at the worst size, in turn, in one run")(best)
+
+
+for _collective in COLLECTIVES:
+    _register(_collective)
+
+
+@figure("", "", "the fastest that was measured; sizes that the model was not fitted to")
+def bcast_regret():
+    """The regret of the bcast that the fitted models choose, for each P and size."""
+    from mpilab.models import regret_left_out
+
+    table = sweep.sweep("bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False,
+                         algorithms="ours")  # fmt: skip
+    found = [regret_left_out(table[table["ranks"] == ranks])["regret"] for ranks in RANKS]
+    return np.concatenate(found)
+
+
+# Grading the sample class: wall time per submission, and throughput against what an instructor
+# would use without mpilab, on the same notebooks in one run.
+
+LAB = "02-allgather"
+CLASS = ROOT / "grading" / "sample-class"
+BEST = "ada"  # answers everything
+KERNEL = "mpilab-bench"
+# No cell of the sample class takes this long; nbgrader's default limit is 30 s.
+CELL_SECONDS = 600
+CONFIG = f"""c = get_config()
+c.ExecutePreprocessor.timeout = {CELL_SECONDS}
+c.NbGraderAPI.timestamp = "2026-01-01 00:00:00 UTC"
+"""
+
+
+@figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
+def grade_seconds_per_submission(repeats=2):
+    """Wall seconds per submission of the sample class."""
+    from mpilab.grading.grade import grade
+
+    seconds = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            report = grade(CLASS, LAB, folder, progress=False)
+            seconds.append(report.seconds / len(report.verdicts))
+    return seconds
+
+
+@figure("×", "≥ 1.5", "`nbgrader autograde` of the same notebooks, in one run")
+def grade_throughput_vs_nbgrader():
+    """Submissions per second of `mpilab grade`, over those of nbgrader."""
+    return [_nbgrader() / _ours()]
+
+
+@figure("×", "≥ 1.5", "`papermill` over the same notebooks, one after the other, in one run")
+def grade_throughput_vs_papermill():
+    """Submissions per second of `mpilab grade`, over those of papermill."""
+    return [_papermill() / _ours()]
+
+
+@cache
+def _notebooks():
+    """{student: notebook} of the submissions in the sample class that are valid notebooks."""
+    found = {}
+    for path in sorted(CLASS.glob(f"*/{LAB}.ipynb")):
+        try:
+            found[path.parent.name] = nbformat.read(path, as_version=4)
+        except ValueError:  # one of them is invalid on purpose
+            continue
+    return found
+
+
+@contextmanager
+def _submitted(*, kernel=None, deeper=""):
+    """Context manager for a folder with the notebooks, submitted/STUDENT/[deeper/]LAB.ipynb.
+
+    kernel   name of the kernel to put into them, if not their own
+    """
+    with tempfile.TemporaryDirectory(prefix="mpilab-bench-") as folder:
+        for student, notebook in _notebooks().items():
+            path = Path(folder) / "submitted" / student / deeper / f"{LAB}.ipynb"
+            _write(notebook, path, kernel)
+        yield Path(folder)
+
+
+def _write(notebook, path, kernel):
+    notebook = deepcopy(notebook)
+    if kernel is not None:
+        notebook.metadata["kernelspec"] = {
+            "name": kernel, "display_name": kernel, "language": "python"}  # fmt: skip
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+
+
+def _check_executed(path):
+    """Raise MpilabError unless the notebook ran to its end: otherwise nothing was measured."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        failed = [out for out in cell.get("outputs", ()) if out.output_type == "error"]
+        if failed or (cell.cell_type == "code" and cell.source and not cell.execution_count):
+            raise MpilabError(f"{path}: not executed: {failed or cell.source[:200]}")
+
+
+@cache
+def _ours():
+    """Wall seconds of `mpilab grade`."""
+    with _submitted() as folder:
+        return _seconds([sys.executable, "-m", "mpilab", "grade", folder / "submitted",
+                         "--lab", LAB, "--out", folder / "out"])  # fmt: skip
+
+
+@cache
+def _papermill():
+    """Wall seconds of papermill."""
+    with _submitted() as folder:
+        # papermill stops at an answer that raises; that is less work and counts in its favor.
+        seconds = sum(
+            _seconds([sys.executable, "-m", "papermill", path, path.with_suffix(".out.ipynb"),
+                      "--no-progress-bar"], may_fail=True)
+            for path in sorted(folder.glob(f"submitted/*/{LAB}.ipynb"))
+        )  # fmt: skip
+        _check_executed(folder / "submitted" / BEST / f"{LAB}.out.ipynb")
+        return seconds
+
+
+@cache
+def _nbgrader():
+    """Wall seconds of `nbgrader autograde`; SetupError if nbgrader is not installed."""
+    if not OWN.exists():
+        raise SetupError(f"{OWN}: no nbgrader; run 'python3 tools/nbgrader_venv.py'")
+    with _submitted(kernel=KERNEL, deeper=LAB) as folder:
+        source = folder / "source" / LAB / f"{LAB}.ipynb"
+        # nbgrader copies this notebook's kernel name into the students' notebooks.
+        _write(nbformat.read(ROOT / "labs" / f"{LAB}.ipynb", as_version=4), source, KERNEL)
+        (folder / "nbgrader_config.py").write_text(CONFIG)
+        spec = folder / "jupyter" / "kernels" / KERNEL / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        launch = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec.write_text(json.dumps({"argv": launch, "display_name": KERNEL, "language": "python"}))
+        env = {**environment_of(OWN), "JUPYTER_PATH": str(folder / "jupyter")}
+        nbgrader = [OWN, "-m", "nbgrader"]
+        _seconds([*nbgrader, "generate_assignment", LAB, "--create"], cwd=folder, env=env)
+        seconds = _seconds([*nbgrader, "autograde", LAB, "--create"], cwd=folder, env=env)
+        _check_executed(folder / "autograded" / BEST / LAB / f"{LAB}.ipynb")
+        return seconds
+
+
+def _seconds(command, *, may_fail=False, **options):
+    """Wall seconds of a command; MpilabError, with its last lines of output, if it fails."""
+    began = time.perf_counter()
+    ran = subprocess.run(command, capture_output=True, text=True, **options)
+    seconds = time.perf_counter() - began
+    if ran.returncode and not may_fail:
+        said = "\n".join(ran.stderr.strip().splitlines()[-5:])
+        raise MpilabError(f"{' '.join(map(str, command))}: exit status {ran.returncode}:\n{said}")
+    return seconds

@@ -1,0 +1,93 @@
+"""Counts and displacements of an alltoallv: how much each rank sends to each, and where it lies.
+
+src_c/harness/alltoallv.c computes the same arguments for the kernel; this code is independent of it
+on purpose. A case's `pattern` determines how much:
+
+    even    every pair exchanges `count` elements, and block j begins at element j * count.
+    ragged  i sends j (i + 2j + 1) mod 5 halves of `count` elements: from none to 2 * count.
+    sparse  every third rank sends `count` elements to itself and to the two ranks after it.
+
+Except for "even", blocks are neither in rank order nor contiguous: first comes that of the rank
+before, then that of the rank before it, and so on down, with a gap of two elements in front of each
+and after the last. MPI_IN_PLACE requires that i sends as much to j as j to i (MPI 4.1, section
+6.8): then each pair counts as if the lower rank were the sender.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from mpilab.cases.datatypes import datatype
+from mpilab.errors import InputError
+
+EVEN, RAGGED, SPARSE = "even", "ragged", "sparse"
+PATTERNS = (EVEN, RAGGED, SPARSE)
+GAP = 2  # elements
+_EACH, _NEXT, _RESIDUES = 3, 2, 5
+
+
+class Side(NamedTuple):
+    """One buffer of one rank, in elements of the receive datatype.
+
+    These are the elements of the block of each peer, the element at which each begins, and the
+    elements for which the buffer has room.
+    """
+
+    counts: np.ndarray
+    begins: np.ndarray
+    room: int
+
+
+def check(pattern):
+    """Raise InputError for an unknown pattern."""
+    if pattern not in PATTERNS:
+        raise InputError(f"pattern {pattern!r} is unknown; write one of {', '.join(PATTERNS)}")
+
+
+def elements(case):
+    """Elements that rank i sends to rank j: int64 [P, P], read-only."""
+    return _elements(case.pattern, case.ranks, case.count, case.in_place)
+
+
+def sent(case, rank):
+    """The Side of a rank's send buffer; in place, of what it sends from its receive buffer."""
+    return _side(case, rank, elements(case)[rank])
+
+
+def received(case, rank):
+    """The Side of a rank's receive buffer."""
+    return _side(case, rank, elements(case)[:, rank])
+
+
+def volumes(case, levels):
+    """{name: bytes} between different ranks (V), nodes (VM) and groups (VG)."""
+    volume = elements(case) * datatype(case.datatype)[1].size
+    between = {"V": ~np.eye(case.ranks, dtype=bool), "VM": levels.between_nodes(),
+               "VG": levels.between_groups()}  # fmt: skip
+    return {name: int(volume[pairs].sum()) for name, pairs in between.items()}
+
+
+@lru_cache(maxsize=16)
+def _elements(pattern, ranks, count, in_place):
+    one, other = np.indices((ranks, ranks), np.int64)
+    source, dest = (np.minimum(one, other), np.maximum(one, other)) if in_place else (one, other)
+    if pattern == EVEN:
+        found = np.full((ranks, ranks), count, np.int64)
+    elif pattern == RAGGED:
+        found = (source + 2 * dest + 1) % _RESIDUES * count // 2
+    else:
+        exchanges = (source % _EACH == 0) & ((dest - source) % ranks <= _NEXT)
+        found = np.where(exchanges, count, 0)
+    found.flags.writeable = False
+    return found
+
+
+def _side(case, rank, counts):
+    if case.pattern == EVEN:
+        return Side(counts, np.arange(case.ranks) * case.count, case.ranks * case.count)
+    order = (rank - 1 - np.arange(case.ranks)) % case.ranks
+    begins = np.empty(case.ranks, np.int64)
+    ends = np.cumsum(counts[order] + GAP)
+    begins[order] = ends - counts[order]
+    return Side(counts, begins, int(ends[-1]) + GAP)

@@ -1,0 +1,281 @@
+"""The commands `mpilab hosts`, `hostfile`, `kernelspec` and `new`."""
+
+import argparse
+import os
+from pathlib import Path
+
+from mpilab.util.arguments import seconds
+
+# `mpilab hostfile four-groups --order shuffled`: write a hostfile for `mpirun --map-by seq`.
+
+HOSTFILE_DESCRIPTION = """\
+Write a hostfile with a line for each rank, for 'mpirun --hostfile FILE --map-by seq'.
+"""
+
+
+def add_hostfile(commands):
+    """Add the command to `commands`, argparse's subparsers."""
+    parser = commands.add_parser(
+        "hostfile", help="write a hostfile in an order of yours", description=HOSTFILE_DESCRIPTION
+    )  # fmt: skip
+    parser.add_argument("cluster", help="a cluster description: four-groups, campus, my.toml")
+    parser.add_argument("--order", default="seq", metavar="NAME",
+                        help="seq (default), rr, rr-groups, shuffled or random")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=1, metavar="N",
+                        help="of shuffled and random; default: 1")  # fmt: skip
+    parser.add_argument("--ranks", type=int, metavar="P", help="default: all slots")
+    parser.add_argument("--ppn", type=int, metavar="N", help="ranks a host, at most")
+    parser.add_argument("--hosts", type=int, metavar="N",
+                        help="how many, taken from each group in turn")  # fmt: skip
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: print it")
+    parser.set_defaults(call=call_hostfile)
+
+
+def call_hostfile(options):
+    """Write the hostfile to a file, or print it."""
+    from mpilab.hosts import description, orders
+
+    cluster = description.read(options.cluster)
+    names = orders.order(cluster, options.order, ranks=options.ranks, ppn=options.ppn,
+                         hosts=options.hosts, seed=options.seed)  # fmt: skip
+    if options.out is None:
+        print(orders.hostfile_text(names, cluster), end="")
+        return
+    orders.write_hostfile(options.out, names, cluster)
+    print(f"{len(names)} ranks on {len(set(names))} hosts: {options.out}")
+
+
+# `mpilab kernelspec install`: register the kit's kernel with a Jupyter in another environment.
+
+
+def add_kernelspec(commands):
+    """Add the command to `commands`, argparse's subparsers."""
+    parser = commands.add_parser(
+        "kernelspec", help="make the kernel 'mpilab (Python)' known to Jupyter"
+    )
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    install = actions.add_parser("install", help="install the kernel for all users of this machine")
+    where = install.add_mutually_exclusive_group()
+    where.add_argument("--user", action="store_true", help="for this user only")
+    where.add_argument(
+        "--prefix",
+        type=Path,
+        metavar="DIR",
+        help="into DIR/share/jupyter, e.g. the environment of a JupyterHub",
+    )
+    install.set_defaults(call=_install)
+
+
+def _install(options):
+    from mpilab.notebook import kernelspec
+
+    print(f"kernel: {kernelspec.install(user=options.user, prefix=options.prefix)}")
+
+
+# `mpilab new DIR`: create a course folder when the kit is installed or belongs to another user.
+
+NEW_DESCRIPTION = """\
+Lay out a course folder: the notebooks of all labs, hostfiles, scripts for Slurm, data and docs. DIR
+must be new or empty. Kernels are compiled when they are first used, into your cache folder
+($XDG_CACHE_HOME/mpilab, or ~/.cache/mpilab).
+"""
+
+
+def add_new(commands):
+    """Add the command to `commands`, argparse's subparsers."""
+    parser = commands.add_parser(
+        "new", help="lay out a course folder with the labs", description=NEW_DESCRIPTION
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="a new or empty folder")
+    parser.set_defaults(call=call_new)
+
+
+def call_new(options):
+    """Create the folder and print the next steps."""
+    import shlex
+
+    from mpilab.course.handout import course_folder
+
+    folder = course_folder(options.folder)
+    labs = list((folder / "labs").glob("[0-9]*.ipynb"))
+    print(f"{folder}: {len(labs)} notebooks in labs/, with hostfiles/, slurm/, data/ and docs/")
+    print("\nNext:")
+    print("  mpilab doctor    # check this machine")
+    print(f"  cd {shlex.quote(str(folder))}")
+    print("  jupyter lab labs/START.ipynb    # open the page that leads to the labs")
+
+
+# `mpilab hosts up|run|list|down`: emulated hosts that stay up.
+
+HOSTS_DESCRIPTION = """\
+Emulate the hosts of a cluster on this machine: each with its own name, network and shared memory,
+and links as fast and as late as the description says.
+"""
+HOSTS_EXAMPLES = """\
+mpilab hosts up two-groups
+mpilab hosts run -- mpirun -n 8 ./program
+mpilab hosts run --host n2 -- ip addr
+mpilab hosts down
+"""
+
+
+def add_hosts(commands):
+    """Add the command and its verbs to `commands`, argparse's subparsers."""
+    hosts = commands.add_parser(
+        "hosts",
+        help="emulate the hosts of a cluster on this machine",
+        description=HOSTS_DESCRIPTION,
+        epilog=HOSTS_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = hosts.add_subparsers(metavar="VERB", required=True)
+
+    up = verbs.add_parser("up", help="bring hosts up; they stay until 'down'")
+    up.add_argument("description", help="FILE.toml, or a name of hostfiles/: two-groups")
+    up.add_argument("--name", help="of the cluster, where there are several (default: the file's)")
+    up.set_defaults(call=_up)
+
+    run = verbs.add_parser(
+        "run", help="run a command there", description="Run a command on a host. Its environment "
+        "is set so that a plain mpirun uses all hosts, by their slots.")  # fmt: skip
+    run.add_argument("--host", metavar="NAME", help="where the command starts (default: the first)")
+    run.add_argument("--name", metavar="CLUSTER", help="which cluster, where several are up")
+    run.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="SECONDS",
+        help="end the command after that long, with exit status 124",
+    )
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
+    run.set_defaults(call=_run)
+
+    verbs.add_parser("list", help="what is up").set_defaults(call=_list)
+
+    down = verbs.add_parser("down", help="take hosts down, with all that runs on them")
+    down.add_argument("names", nargs="*", metavar="CLUSTER",
+                      help="name or directory (default: the only one)")  # fmt: skip
+    down.add_argument("--all", action="store_true", help="every one that 'up' brought up")
+    down.set_defaults(call=_down)
+
+
+def _up(options):
+    from mpilab.errors import InputError
+    from mpilab.hosts.emulated import EmulatedHosts, running
+
+    hosts = EmulatedHosts(options.description, name=options.name)
+    same = [one for one in running() if one.name == hosts.name]
+    if same:
+        # Replacing them would take the hosts away from the notebook or program that uses them.
+        owners = [str(one.owner) for one in same if one.owner]
+        what = f", of process {' and '.join(owners)}. Give" if owners else (
+            f". Take it down with 'mpilab hosts down {hosts.name}', or give")  # fmt: skip
+        raise InputError(
+            f"hosts {hosts.name!r}: a cluster of that name is up{what} this one another name: "
+            f"--name {hosts.name}-2"
+        )
+    hosts.up(stay=True)
+    print(overview(hosts))
+    which = "" if len(running()) == 1 else f" --name {hosts.name}"
+    print(f"\nmpilab hosts run{which} -- mpirun -n {hosts.description.slots} PROGRAM   runs on them"
+          f"\nmpilab hosts down {hosts.name}   takes them down")  # fmt: skip
+
+
+def _run(options):
+    from mpilab.cluster.followed import follow
+    from mpilab.errors import InputError
+    from mpilab.kernels import openmpi
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise InputError("hosts run: what? Write the command behind '--', "
+                         "e.g. mpilab hosts run -- mpirun -n 8 ./program")  # fmt: skip
+    hosts = _chosen(options.name)
+    line = hosts.command(command, options.host)
+    environment = hosts.environment(hosts.description.slots)
+    beside = os.path.dirname(openmpi.tool("mpirun"))
+    environment["PATH"] = f"{beside}{os.pathsep}{environment.get('PATH', os.defpath)}"
+    return follow(line, environment, timeout=options.timeout)
+
+
+def _list(options):
+    from mpilab.hosts.emulated import running, sweep
+
+    for directory in sweep():
+        print(f"removed {directory}: its hosts are gone, their keeper was killed")
+    clusters = running()
+    if not clusters:
+        print("no emulated hosts are up; mpilab hosts up two-groups")
+    for hosts in clusters:
+        until = f", until process {hosts.owner} ends" if hosts.owner else ""
+        print(f"{overview(hosts)}\n  directory {hosts.directory}{until}")
+
+
+def _down(options):
+    from mpilab.errors import InputError
+    from mpilab.hosts.emulated import attach, running, sweep
+
+    if options.names and options.all:
+        raise InputError("hosts down: names, or --all; not both")
+    if options.all:
+        # Hosts owned by a notebook or a running program end with their owner.
+        chosen = [hosts for hosts in running() if not hosts.owner]
+    else:
+        chosen = [attach(name) for name in options.names] or [_chosen(None, staying=True)]
+    for hosts in chosen:
+        hosts.down()
+        print(f"{hosts.name} is down")
+    sweep()
+
+
+def _chosen(name, staying=False):
+    """The running cluster called `name`; without a name, the only one that `up` started.
+
+    If `up` started none, and not `staying`, the only one that another program owns.
+    """
+    from mpilab.errors import InputError
+    from mpilab.hosts.emulated import attach, running
+
+    if name is not None:
+        return attach(name)
+    everyone = running()
+    clusters = [hosts for hosts in everyone if not hosts.owner]
+    if not clusters and not staying:
+        clusters = everyone
+    if not clusters and everyone:
+        names = ", ".join(f"{hosts.name} with process {hosts.owner}" for hosts in everyone)
+        raise InputError(
+            f"no emulated hosts are up that 'mpilab hosts up' brought up; others go with what "
+            f"they belong to: {names}"
+        )
+    if len(clusters) == 1:
+        return clusters[0]
+    if not clusters:
+        raise InputError("no emulated hosts are up; bring some up, e.g. mpilab hosts up two-groups")
+    names = ", ".join(hosts.name for hosts in clusters)
+    raise InputError(f"several clusters of emulated hosts are up: {names}; say which one")
+
+
+def overview(hosts):
+    """A cluster's groups, hosts and slots, and the rate and latency of its links, as text."""
+    description = hosts.description
+    count = len(description.hosts)
+    lines = [f"{hosts.name}: {count} host{'s' * (count != 1)}, {description.slots} slots"]
+    for group, members in description.groups.items():
+        named = " ".join(f"{host.name}:{host.slots}" for host in members)
+        lines.append(f"  {group or 'one group'}: {named}")
+    lines.append(f"  host links: {_shape(description.host_link, hosts.latency_by)}")
+    if len(description.groups) > 1:
+        lines.append(f"  group links: {_shape(description.group_link, hosts.latency_by)}")
+    return "\n".join(lines)
+
+
+def _shape(link, latency_by):
+    """A link as text: '1gbit (tbf), latency 500us (relay)'."""
+    from mpilab.util import units
+
+    rate = "as fast as the machine goes"
+    if link.rate is not None:
+        rate = f"{units.as_text(link.rate, units.RATE)} (tbf)"
+    if not link.latency:
+        return rate
+    return f"{rate}, latency {units.as_text(link.latency, units.TIME)} ({latency_by})"

@@ -1,0 +1,1 @@
+"""The instructor's tools besides grading: collect, report, export, manual marks, similarity."""

@@ -1,0 +1,508 @@
+"""Collect the submissions in a platform's download into the folders that `mpilab grade` reads.
+
+collect() writes STUDENT/LAB.ipynb for each student, and submissions.csv with students and times.
+"""
+
+import io
+import os
+import re
+import stat
+from collections import defaultdict
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
+from zoneinfo import ZoneInfo
+
+from mpilab.course.marks import csv_text, read_rows, safe_cell
+from mpilab.errors import InputError, Ungradable
+from mpilab.grading.submission import limited, member_of, member_path, open_archive, student_name
+from mpilab.util.files import write_whole
+
+# Reading a download, a folder or a zip. Nothing is unpacked to disk, and no link is followed.
+
+_JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of the download.
+
+    parts   its path below the source
+    time    when it was last changed, an aware datetime; None if unknown
+    read    a function that returns its bytes; raises Ungradable if it is too large or damaged
+    """
+
+    parts: tuple
+    time: datetime | None
+    read: object
+
+    @property
+    def name(self):
+        """The file name without its folder."""
+        return self.parts[-1]
+
+    @property
+    def path(self):
+        """The path below the source as text, for messages."""
+        return "/".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The contents of a download.
+
+    name      name of the folder or zip, without the suffix
+    files     list of Found, sorted by path
+    refused   messages about links and other entries that are not regular files
+    folders   paths of all folders as tuples, including the ignored ones
+    """
+
+    name: str
+    files: list
+    refused: list
+    folders: set
+
+
+@contextmanager
+def opened(source):
+    """Context manager for the Files of a folder or zip, which are readable until it exits."""
+    source = Path(source)
+    if source.is_dir():
+        yield _folder(source)
+    elif source.is_file():
+        with open(source, "rb") as file, open_archive(file, source) as archive:
+            yield _archive(archive, source)
+    else:
+        raise InputError(f"{source}: no such folder or zip; name what you have downloaded")
+
+
+def notebooks_within(found):
+    """The notebooks in a student's own zip, as a list of Found; [] for any other file.
+
+    Raises InputError or Ungradable for a suspicious zip.
+    """
+    if not found.name.lower().endswith(".zip"):
+        return []
+    data = io.BytesIO(found.read())
+    with open_archive(data, found.path) as archive:
+        inner = _archive(archive, found.path)
+        # Read now: the zip is closed on return.
+        return [
+            Found((*found.parts, *each.parts), found.time, partial(bytes, each.read()))
+            for each in inner.files
+            if each.name.endswith(".ipynb")
+        ]
+
+
+def _folder(source):
+    files, refused, folders = [], [], set()
+    for where, names, leaves in os.walk(source, followlinks=False):
+        here = Path(where).relative_to(source).parts
+        for name in [*names]:
+            if name in _JUNK:
+                names.remove(name)
+                folders.add((*here, name))
+            elif os.path.islink(os.path.join(where, name)):
+                names.remove(name)
+                refused.append(f"{'/'.join((*here, name))}: a link, not followed")
+            else:
+                folders.add((*here, name))
+        for leaf in leaves:
+            path, parts = os.path.join(where, leaf), (*here, leaf)
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode):
+                time = datetime.fromtimestamp(int(status.st_mtime)).astimezone()
+                files.append(Found(parts, time, partial(_read, path)))
+            elif not _hidden(leaf):
+                kind = "a link, not followed" if stat.S_ISLNK(status.st_mode) else "not a file"
+                refused.append(f"{'/'.join(parts)}: {kind}")
+    return Files(source.resolve().name, _visible(files), sorted(refused), folders)
+
+
+def _archive(archive, name):
+    files, folders = [], set()
+    for member in archive.infolist():
+        parts = member_path(member).parts
+        folders.update(parts[:end] for end in range(1, len(parts)))
+        if parts and not member.is_dir():
+            read = partial(member_of, archive, [member], PurePosixPath(str(name)).name)
+            files.append(Found(parts, _zip_time(member), read))
+    return Files(PurePosixPath(str(name)).stem, _visible(files), [], folders)
+
+
+def _visible(files):
+    kept = [each for each in files if not any(part in _JUNK for part in each.parts)]
+    return sorted((each for each in kept if not _hidden(each.name)), key=lambda each: each.parts)
+
+
+def _hidden(name):
+    return name.startswith(".")
+
+
+def _read(path):
+    # Since the listing, the file may have been replaced by a link or by a pipe that blocks forever.
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Ungradable(f"{path} is not a file")
+        return limited(file, os.path.basename(path))
+
+
+def _zip_time(member):
+    """The time of a zip member, stored in the local time of the machine that created the zip.
+
+    None for 1980-01-01, the earliest date that a zip can store.
+    """
+    if member.date_time[:3] == (1980, 1, 1):
+        return None
+    try:
+        return datetime(*member.date_time).astimezone()
+    except ValueError:
+        return None
+
+
+# Layouts of the platforms' downloads, which tell which student submitted a file.
+#
+# Moodle      Anna Schmidt_12345_assignsubmission_file_/lab.ipynb, or with the file name after the
+#             last underscore instead of in the folder (mod/assign/locallib.php,
+#             download_submissions)
+# Canvas      schmidtanna_LATE_12345_67890_lab-1.ipynb: user, submission, number of resubmissions
+# GitHub      assignment-username/..., as 'gh classroom clone student-repos' creates it
+# nbgrader    submitted/STUDENT/LAB/LAB.ipynb, with timestamp.txt next to it
+
+MOODLE, CANVAS, GITHUB, NBGRADER = "moodle", "canvas", "github-classroom", "nbgrader"
+
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_file_(?P<file>.*)")
+_CANVAS = re.compile(
+    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_(?P<file>.+)"
+)
+_AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A file that a student submitted.
+
+    student, id   the platform's name and number of the student; the id is '' if there is none
+    file          the student's own name for the file
+    found         the Found that holds it
+    time          when it was submitted, an aware datetime; None if the download does not tell
+    late          True or False according to the platform; None if it does not tell
+    attempt       how many times the file had been submitted before
+    """
+
+    student: str
+    id: str
+    file: str
+    found: Found
+    time: datetime | None
+    late: bool | None = None
+    attempt: int = 0
+
+
+def moodle(files, lab, prefix=""):
+    """(pieces, files that belong to no student) of Moodle's 'download all submissions'."""
+    return _each(files, _moodle)
+
+
+def canvas(files, lab, prefix=""):
+    """(pieces, other files) of Canvas's 'download submissions'."""
+    return _each(files, _canvas)
+
+
+def nbgrader(files, lab, prefix=""):
+    """(pieces, other files) of an nbgrader course, or of its folder 'submitted'."""
+    stamps = {each.parts[:-1]: each for each in files.files if each.name == "timestamp.txt"}
+    pieces, others = [], []
+    for found in files.files:
+        parts = found.parts
+        if "submitted" in parts:
+            parts = parts[parts.index("submitted") + 1 :]
+        elif any(part == "submitted" for folder in files.folders for part in folder):
+            continue  # the course's own files: source, release, autograded …
+        if found.name == "timestamp.txt":
+            continue
+        if len(parts) < 3 or parts[1] != lab:
+            others.append(found)
+            continue
+        depth = len(found.parts) - len(parts) + 2
+        stamp = stamps.get(found.parts[:depth])
+        pieces.append(Piece(parts[0], "", "/".join(parts[2:]), found, _stamp(stamp)))
+    return pieces, others
+
+
+def github(files, lab, prefix=""):
+    """(pieces, other files) of a GitHub Classroom's repositories, whose names begin with `prefix`.
+
+    No time is known: files carry the time of the clone.
+    """
+    tops, within, around = _folders(files, 0), (), files.name
+    if len(tops) == 1 and tops[0].endswith("-submissions"):
+        within, around, tops = (tops[0],), tops[0], _folders(files, 1)
+    if not prefix:
+        # gh puts all repositories into ASSIGNMENT-submissions.
+        starts = [around.removesuffix("-submissions"), lab, lab.partition("-")[2]]
+        fits = (f"{start}-" for start in starts if start and tops
+                and all(top.startswith(f"{start}-") for top in tops))  # fmt: skip
+        prefix = next(fits, "")
+    if not prefix:
+        shared = os.path.commonprefix(tops).rpartition("-")[0]
+        raise InputError(
+            "github-classroom: where does the user's name begin in folders such as "
+            f"{', '.join(tops[:3]) or '(there are none)'}? Say what stands before it: "
+            f"--prefix {shared or 'assignment'}-"
+        )
+    pieces, others = [], []
+    for found in files.files:
+        parts = found.parts[len(within) :]
+        user = parts[0].removeprefix(prefix) if len(parts) > 1 else ""
+        if user and parts[0].startswith(prefix):
+            pieces.append(Piece(user, "", "/".join(parts[1:]), found, None))
+        else:
+            others.append(found)
+    return pieces, others
+
+
+def _folders(files, depth):
+    """The sorted names of the folders at a depth."""
+    return sorted({parts[depth] for parts in files.folders if len(parts) > depth} - {".git"})
+
+
+LAYOUTS = {MOODLE: moodle, CANVAS: canvas, GITHUB: github, NBGRADER: nbgrader}
+
+
+def layout_of(files, lab):
+    """The name of a download's layout; InputError if it has none of LAYOUTS."""
+    names = [part for found in files.files for part in found.parts]
+    if any(_MOODLE.fullmatch(name) for name in names):
+        return MOODLE
+    if any(_CANVAS.fullmatch(found.name) for found in files.files):
+        return CANVAS
+    submitted = any("submitted" in found.parts[:-1] for found in files.files)
+    if submitted or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
+        return NBGRADER
+    if any(folder[-1] == ".git" and len(folder) in (2, 3) for folder in files.folders):
+        return GITHUB
+    shown = ", ".join(found.path for found in files.files[:3]) or "nothing at all"
+    raise InputError(
+        f"not the layout of a platform that we know; it holds {shown}. Say which with --from "
+        f"{', '.join(LAYOUTS)}; folders STUDENT/{lab}.ipynb need no collecting"
+    )
+
+
+def _each(files, read):
+    pieces, others = [], []
+    for found in files.files:
+        piece = read(found)
+        if piece is None:
+            others.append(found)
+        else:
+            pieces.append(piece)
+    return pieces, others
+
+
+def _moodle(found):
+    for depth, part in enumerate(found.parts):
+        if match := _MOODLE.fullmatch(part):
+            below = "/".join(found.parts[depth + 1 :])
+            file = below or match["file"]
+            return Piece(match["name"], match["id"], file, found, found.time) if file else None
+    return None
+
+
+def _canvas(found):
+    match = _CANVAS.fullmatch(found.name)
+    if match is None:
+        return None
+    again = _AGAIN.search(match["file"])
+    return Piece(match["name"], match["id"], match["file"], found, found.time,
+                 bool(match["late"]), int(again[1]) if again else 0)  # fmt: skip
+
+
+def _stamp(found):
+    """The time in nbgrader's timestamp.txt; None if there is none or it cannot be parsed.
+
+    Example: '2026-11-20 22:10:05.123456 UTC'; instead of UTC, another zone's name or its offset.
+    """
+    if found is None:
+        return None
+    try:
+        day, clock, *zone = found.read().decode("utf-8").split()
+        time = datetime.fromisoformat(f"{day} {clock}")
+        if time.tzinfo is None:
+            name = zone[0] if zone else "UTC"
+            numeric = re.fullmatch(r"[+-]\d{4}", name)
+            time = (datetime.fromisoformat(f"{time.isoformat()}{name}") if numeric
+                    else time.replace(tzinfo=UTC if name == "UTC" else ZoneInfo(name)))  # fmt: skip
+        return time
+    except (ValueError, KeyError, OSError, Ungradable):
+        return None
+
+
+# Writing STUDENT/LAB.ipynb and the table of submissions.
+
+TABLE = "submissions.csv"
+COLUMNS = ("student", "time", "late", "id", "source")
+# What browsers, platforms and people append to the name of a second copy.
+_COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]\d+|[-_ ]copy\d*)$", re.IGNORECASE)
+_AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """The result of `collect`.
+
+    layout    a key of LAYOUTS
+    students  {student: the Piece that was collected}
+    changed   students whose notebook is new or differs from the previous one
+    notes     a line for each choice that the instructor may want to check
+    left      a line for each file or student that was not collected
+    """
+
+    layout: str
+    students: dict
+    changed: list
+    notes: list
+    left: list
+
+
+def collect(source, dest, lab, *, layout=_AUTO, prefix="", with_ids=False):
+    """Write DEST/STUDENT/LAB.ipynb and DEST/submissions.csv from a download; Collected.
+
+    If a student submitted several files, the newest counts. `prefix` precedes the user in the names
+    of GitHub Classroom's repositories; `with_ids` appends the platform's number to each name.
+    Raises InputError, before writing anything, if two students would get the same name.
+    """
+    dest = Path(dest)
+    if Path(source).is_dir() and dest.resolve().is_relative_to(Path(source).resolve()):
+        raise InputError(f"{dest}: lies in {source}, so it would be collected next time; name "
+                         "another folder")  # fmt: skip
+    with opened(source) as files:
+        layout = layout_of(files, lab) if layout == _AUTO else layout
+        pieces, others = LAYOUTS[layout](files, lab, prefix)
+        left = [*files.refused, *(f"{each.path}: nobody's" for each in others)]
+        groups = _by_student(pieces, with_ids, left)
+        chosen, notes = {}, []
+        for student, own in groups.items():
+            try:
+                chosen[student] = _newest(student, own, lab, notes, left)
+            except (InputError, Ungradable) as error:
+                left.append(f"{student}: {error}")
+        chosen = {student: piece for student, piece in chosen.items() if piece is not None}
+        if not chosen:
+            listed = "\n  ".join(["", *left[:10]])
+            raise InputError(f"{source}: no submission of {lab} found as {layout}{listed}")
+        contents = {}
+        for student, piece in list(chosen.items()):
+            try:
+                contents[student] = piece.found.read()
+            except (InputError, Ungradable, OSError) as error:
+                left.append(f"{student}: {error}")
+                del chosen[student]
+    changed = _write(dest, lab, chosen, contents)
+    return Collected(layout, chosen, changed, notes, left)
+
+
+def _by_student(pieces, with_ids, left):
+    """{student's name: pieces}; InputError if two students would get the same name."""
+    groups = defaultdict(list)
+    for piece in pieces:
+        groups[piece.student, piece.id].append(piece)
+    named, folded = {}, {}
+    for (name, number), own in sorted(groups.items()):
+        try:
+            student = student_name(f"{name}_{number}" if with_ids and number else name)
+        except InputError as error:
+            left.append(f"{own[0].found.path}: {error}")
+            continue
+        # Not every file system is case-sensitive.
+        other = folded.setdefault(student.casefold(), (name, number))
+        if other != (name, number):
+            told = " and ".join(filter(None, [" ".join(other), f"{name} {number}".strip()]))
+            remedy = "tell them apart with --with-ids" if number else "rename one of them"
+            raise InputError(f"two students would both be called {student!r}: {told}; {remedy}")
+        named[student] = own
+    return named
+
+
+def _newest(student, pieces, lab, notes, left):
+    """The piece that counts; None if there is none, with the reason added to `left`."""
+    notebooks = []
+    for piece in pieces:
+        if piece.file.endswith(".ipynb"):
+            notebooks.append(piece)
+        for inner in notebooks_within(piece.found):
+            notebooks.append(replace(piece, file=inner.name, found=inner))
+    called = [piece for piece in notebooks if _stem(piece.file, lab) == lab.casefold()]
+    if not called and len(notebooks) == 1:
+        notes.append(f"{student}: {notebooks[0].found.path}: taken, though it is not called "
+                     f"{lab}.ipynb")  # fmt: skip
+        called = notebooks
+    if not called:
+        there = ", ".join(sorted(piece.found.path for piece in notebooks or pieces)[:5])
+        several = "several notebooks, none of them" if notebooks else "no notebook"
+        left.append(f"{student}: {several} called {lab}.ipynb: {there}")
+        return None
+    never = datetime.min.replace(tzinfo=UTC)
+    rank = {piece: (piece.time or never, piece.attempt, -len(piece.found.parts))
+            for piece in called}  # fmt: skip
+    best = max(called, key=rank.get)
+    equals = [piece for piece in called if rank[piece] == rank[best]]
+    if len(equals) > 1:
+        left.append(f"{student}: which is the newest? "
+                    + ", ".join(piece.found.path for piece in equals))  # fmt: skip
+        return None
+    if len(called) > 1:
+        notes.append(f"{student}: {best.found.path}: the newest of {len(called)}")
+    return best
+
+
+def _stem(file, lab):
+    """The file name without its folder, its suffix, and anything appended to a copy."""
+    stem = file.rpartition("/")[2].removesuffix(".ipynb").casefold()
+    while stem != lab.casefold() and _COPY.search(stem):
+        stem = _COPY.sub("", stem)
+    return stem
+
+
+def _write(dest, lab, chosen, contents):
+    """Write the notebooks that have changed, and return their students. Checks all paths first.
+
+    Students from an earlier collection who are not in this one stay, with their rows.
+    """
+    rows = {row[0].removeprefix("'"): row for row in _rows(dest)}
+    for student in chosen:
+        path = dest / student / f"{lab}.ipynb"
+        if path.parent.is_symlink() or path.is_symlink():
+            raise InputError(f"{path}: is a link, or lies behind one; remove it")
+        if path.exists() and student not in rows and path.read_bytes() != contents[student]:
+            raise InputError(f"{path}: is there already, and not from collecting; move it away")
+    changed = []
+    for student, piece in chosen.items():
+        path = dest / student / f"{lab}.ipynb"
+        if not path.exists() or path.read_bytes() != contents[student]:
+            write_whole(path, contents[student])
+            changed.append(student)
+        if piece.time is not None:
+            os.utime(path, (piece.time.timestamp(),) * 2)
+        rows[student] = _row(student, piece)
+    write_whole(dest / TABLE, csv_text([COLUMNS, *(rows[student] for student in sorted(rows))]))
+    return changed
+
+
+def _rows(dest):
+    """The rows that an earlier collection wrote."""
+    if not (dest / TABLE).exists():
+        return []
+    header, *rows = read_rows(dest / TABLE)
+    if tuple(header) != COLUMNS:
+        raise InputError(f"{dest / TABLE}: not made by 'mpilab collect'; move it away")
+    return rows
+
+
+def _row(student, piece):
+    time = piece.time.isoformat(timespec="seconds") if piece.time else ""
+    late = {True: "yes", False: "no", None: ""}[piece.late]
+    return [safe_cell(student), time, late, piece.id, safe_cell(piece.found.path)]

@@ -1,0 +1,375 @@
+"""Export marks to Gradescope, Moodle, Canvas, and CSV for spreadsheets.
+
+For nbgrader see mpilab.course.nbgrader.
+"""
+
+import json
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mpilab.course.marks import csv_text, read_rows, require_final, safe_cell
+from mpilab.errors import InputError
+from mpilab.grading.marks import points
+from mpilab.util.files import write_whole
+from mpilab.util.text import plain
+
+# Gradescope: a results.json for each student, as an autograder writes it. Format:
+# https://gradescope-autograders.readthedocs.io/en/latest/specs/#output-format
+
+VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
+
+
+def gradescope(marks, folder, *, visibility="after_published", partial=False):
+    """Write FOLDER/STUDENT/results.json for each student with a final mark; a list of them.
+
+    Removes what an earlier export wrote for a student who no longer has a final mark.
+    """
+    if visibility not in VISIBILITIES:
+        raise InputError(f"visibility {visibility!r}: write one of {', '.join(VISIBILITIES)}")
+    open_ones = require_final(marks, partial)
+    for student in open_ones:
+        if (Path(folder) / student / "results.json").exists():
+            shutil.rmtree(Path(folder) / student)
+    written = []
+    for each in marks.students:
+        if each.student not in open_ones:
+            text = json.dumps(results(each, visibility), indent=2, ensure_ascii=False)
+            write_whole(Path(folder) / each.student / "results.json", text + "\n")
+            written.append(each.student)
+    return written
+
+
+def results(student, visibility):
+    """The content of results.json for an Effective with a final mark, as a dict."""
+    tests = []
+    for number, exercise in enumerate(student.exercises, start=1):
+        if exercise.decision is not None:
+            words = f"Set by hand: {plain(exercise.decision.reason)}"
+            tests.append(_test(f"{number}", exercise.title, exercise, words, visibility))
+            continue
+        for place, item in enumerate(exercise.items, start=1):
+            name = f"{exercise.title}: {item.title or item.item}"
+            words = [plain(item.reason), plain(item.comment), _try(item)]
+            words = "\n".join(filter(None, words))
+            tests.append(_test(f"{number}.{place}", name, item, words, visibility))
+    return {
+        # Gradescope uses this score, if given, instead of the sum of the tests.
+        "score": _number(student.total),
+        "output": _about(student),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": visibility,
+        "stdout_visibility": "hidden",
+        "tests": tests,
+        "extra_data": {"lab": student.lab, "out_of": _number(student.points)},
+    }
+
+
+def _test(number, name, part, words, visibility):
+    """An entry of 'tests' for an exercise or item.
+
+    It has no score if the part was not judged and only the total was set manually.
+    """
+    entry = {
+        "number": number,
+        "name": plain(name),
+        "max_score": _number(part.points),
+        "output": words,
+        "output_format": "text",
+        "visibility": visibility,
+    }
+    if part.awarded is not None:
+        entry["score"] = _number(part.awarded)
+        entry["status"] = "passed" if part.awarded >= part.points else "failed"
+    return entry
+
+
+def _about(student):
+    lines = [f"{points(student.total)} of {points(student.points)} points."]
+    if student.penalty:
+        lines.append(f"Handed in late: {points(student.penalty)} points less.")
+    if student.decision is not None:
+        lines.append(f"The total was set by hand: {plain(student.decision.reason)}")
+    return "\n".join(lines)
+
+
+def _try(item):
+    line = item.evidence.get("reproduce")
+    return f"Try it in the lab: {plain(line)}" if line and item.awarded == 0 else ""
+
+
+def _number(value):
+    return round(float(value), 4)
+
+
+# Matching the rows of a platform's CSV with our students.
+
+# Names have many spellings ('Schmidt, Anna', 'schmidtanna'); any other identifier must match
+# exactly.
+NAMES = ("Student", "Full name")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of students in a CSV; `keys` are the columns that identify a student."""
+
+    header: list
+    body: list
+    keys: tuple
+    path: object
+
+    def column(self, name):
+        """The index of a column, whose name is not case-sensitive; None if there is none."""
+        names = [each.strip().casefold() for each in self.header]
+        return names.index(name.casefold()) if name.casefold() in names else None
+
+
+def find(students, rows, roster=None, match=""):
+    """{index of the row: Effective} for all students for whom a row is found.
+
+    Searches every identifying column for the student's name, and for the roster's value in the
+    column of the same name ('id' also in 'Identifier'); `match` names the only column to search.
+    Raises InputError if a row matches several students, or a student several rows.
+    """
+    keys = [name for name in rows.keys if rows.column(name) is not None]
+    if match:
+        if rows.column(match) is None:
+            raise InputError(f"{rows.path}: no column {match!r}; it has {', '.join(rows.header)}")
+        keys = [match]
+    index = defaultdict(set)  # (column, text) -> places of rows
+    for key in keys:
+        for place, row in enumerate(rows.body):
+            text = _canonical(key, row[rows.column(key)] if rows.column(key) < len(row) else "")
+            if text:
+                index[key.casefold(), text].add(place)
+    found = {}
+    for each in students:
+        places = _places(each.student, keys, index, (roster or {}).get(each.student, {}))
+        if len(places) > 1:
+            raise InputError(
+                f"{rows.path}: {len(places)} rows fit the student {each.student!r}; say in which "
+                "column to look with --match, or who is who with --roster"
+            )
+        for place in places:
+            if place in found:
+                other = found[place].student
+                raise InputError(
+                    f"{rows.path}: the row of {rows.body[place][0]!r} fits both {other!r} and "
+                    f"{each.student!r}; say which column to look in with --match"
+                )
+            found[place] = each
+    return found
+
+
+def _places(student, keys, index, entry):
+    """The rows of a student: found by identifiers in the roster, otherwise by name."""
+    places = set()
+    for key in keys:
+        known = entry.get(key.casefold()) or (entry.get("id") if key == "Identifier" else "")
+        if known:
+            places |= index.get((key.casefold(), _canonical(key, known)), set())
+    if not places:
+        for key in keys:
+            places |= index.get((key.casefold(), _canonical(key, student)), set())
+    return places
+
+
+def _canonical(key, text):
+    text = text.strip().removeprefix("'")
+    if key in NAMES:
+        return "".join(sign for sign in text.casefold() if sign.isalnum())
+    return text.removeprefix("Participant ") if key == "Identifier" else text
+
+
+# CSV: for a spreadsheet, for Moodle's grade import, or filled into a platform's own file.
+#
+# A student without a final mark gets an empty cell, never a zero. Text that a spreadsheet would run
+# as a formula is prefixed with '; identifiers in a platform's own file stay unchanged.
+
+# The columns that identify a student in Canvas; all others of its gradebook hold marks.
+CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account",
+                  "Section")  # fmt: skip
+MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email address")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A CSV as text, and what was not matched.
+
+    without   our students without a row or an identifier
+    unmarked  first cells of the rows in the platform's file that match none of our students
+    """
+
+    text: str
+    without: list = field(default_factory=list)
+    unmarked: list = field(default_factory=list)
+
+
+def plain_csv(marks, partial=False):
+    """All marks: points of each exercise, totals before and after the penalty, and the status."""
+    open_ones = require_final(marks, partial)
+    header = ["student", "lab", *marks.exercises, "before penalty", "penalty", "total", "out of",
+              "status"]  # fmt: skip
+    rows = [header]
+    for each in marks.students:
+        awarded = {exercise.exercise: exercise.awarded for exercise in each.exercises}
+        final = each.student not in open_ones
+        rows.append([
+            safe_cell(each.student),
+            each.lab,
+            *(points(awarded.get(exercise)) for exercise in marks.exercises),
+            *((points(each.raw_total), points(each.penalty), points(each.total)) if final
+              else ("", "", "")),
+            points(each.points),
+            each.status,
+        ])  # fmt: skip
+    return Exported(csv_text(rows))
+
+
+def moodle(marks, *, column="", identifier="username", roster=None, partial=False):
+    """A CSV for Moodle's grade import: a column that identifies the student, and one of points.
+
+    `identifier` is the header of the first column. Its values come from the column of that name in
+    `roster` ({student: {column: value}}); without a roster they are our names of the students.
+    """
+    open_ones = require_final(marks, partial)
+    rows, without = [[identifier, column or marks.title]], []
+    for each in marks.students:
+        if roster is None:
+            known = each.student
+        else:
+            known = roster.get(each.student, {}).get(identifier.casefold(), "")
+        if not known:
+            without.append(each.student)
+            continue
+        total = "" if each.student in open_ones else points(each.total)
+        rows.append([safe_cell(known), total])
+    _refuse_twice([row[0] for row in rows[1:]], identifier)
+    return Exported(csv_text(rows), without)
+
+
+def moodle_worksheet(marks, template, *, roster=None, match="", partial=False, scale=False):
+    """Fill points into the grading worksheet (a CSV) of a Moodle assignment."""
+    open_ones = require_final(marks, partial)
+    header, *body = read_rows(template)
+    grade = _column(header, "Grade", template)
+    rows = Rows(header, body, MOODLE_COLUMNS, template)
+    found = find(marks.students, rows, roster, match)
+    most = header.index("Maximum Grade") if "Maximum Grade" in header else None
+    filled = [header]
+    for place, row in enumerate(body):
+        each = found.get(place)
+        if each is not None:
+            row = [*row, *[""] * (len(header) - len(row))]
+            possible = row[most] if most is not None else ""
+            row[grade] = (
+                "" if each.student in open_ones else _scaled(each, possible, scale, template)
+            )
+            filled.append(row)
+    return _matched(filled, marks, found, body)
+
+
+def canvas(marks, template, column, *, roster=None, match="", partial=False, scale=False):
+    """Fill one assignment's column of a gradebook exported by Canvas; a CSV for its import.
+
+    Keeps only the columns that identify students and the one called `column` (its number in
+    parentheses is optional), so that no other marks are touched.
+    """
+    open_ones = require_final(marks, partial)
+    header, *body = read_rows(template)
+    place_of = _assignment(header, column, template)
+    kept = [place for place, name in enumerate(header) if name.strip() in CANVAS_COLUMNS]
+    if "ID" not in (header[place].strip() for place in kept):
+        raise InputError(f"{template}: no column 'ID'; export the gradebook from Canvas again")
+    special = [row for row in body if not _cell(row, header.index("ID")).strip()]
+    students = [row for row in body if _cell(row, header.index("ID")).strip()]
+    possible = next(
+        (_cell(row, place_of) for row in special if "Points Possible" in _cell(row, 0)), ""
+    )
+    rows = Rows(header, students, CANVAS_COLUMNS, template)
+    found = find(marks.students, rows, roster, match)
+    cut = [[*(_cell(row, place) for place in kept), _cell(row, place_of)]
+           for row in [header, *special]]  # fmt: skip
+    for place, row in enumerate(students):
+        each = found.get(place)
+        if each is not None:
+            total = "" if each.student in open_ones else _scaled(each, possible, scale, template)
+            cut.append([*(_cell(row, place) for place in kept), total])
+    return _matched(cut, marks, found, students)
+
+
+def read_roster(path):
+    """{student: {lowercase column: value}} of a CSV with a column 'student'.
+
+    For example, the submissions.csv of 'mpilab collect'.
+    """
+    header, *body = read_rows(path)
+    names = [name.strip().casefold() for name in header]
+    if "student" not in names:
+        raise InputError(f"{path}: no column 'student'; it has {', '.join(header)}")
+    roster = {}
+    for row in body:
+        entry = {name: _cell(row, place).strip() for place, name in enumerate(names)}
+        student = entry["student"].removeprefix("'")
+        if student in roster:
+            raise InputError(f"{path}: {student!r} is there twice; keep one row")
+        roster[student] = entry
+    return roster
+
+
+def _matched(rows, marks, found, body):
+    names = {each.student for each in found.values()}
+    without = [each.student for each in marks.students if each.student not in names]
+    unmarked = [_cell(row, 0) for place, row in enumerate(body) if place not in found]
+    return Exported(csv_text(rows), without, unmarked)
+
+
+def _scaled(student, possible, scale, template):
+    """The points of an Effective for a platform on which the assignment gives `possible` points."""
+    try:
+        most = float(possible.replace(",", "."))
+    except ValueError:
+        return points(student.total)
+    if most == student.points or not student.points:
+        return points(student.total)
+    if not scale:
+        raise InputError(
+            f"{template}: gives {points(most)} points for this, and {student.lab} is worth "
+            f"{points(student.points)}; change it there, or scale the marks with --scale"
+        )
+    return points(round(student.total * most / student.points, 2))
+
+
+def _assignment(header, wanted, template):
+    """The index of the column called `wanted`, with or without the number that Canvas appends."""
+    bare = [name.strip().rpartition(" (")[0] or name.strip() for name in header]
+    places = [place for place, name in enumerate(header) if name.strip() == wanted]
+    places = places or [place for place, name in enumerate(bare) if name == wanted]
+    if len(places) == 1 and header[places[0]].strip() not in CANVAS_COLUMNS:
+        return places[0]
+    known = [name for name in header if name.strip() not in CANVAS_COLUMNS]
+    several = "there are several" if len(places) > 1 else "there is none"
+    raise InputError(
+        f"{template}: column {wanted!r}: {several}; write one of {', '.join(known)} with --column"
+    )
+
+
+def _column(header, name, template):
+    if name not in header:
+        raise InputError(f"{template}: no column {name!r}; it has {', '.join(header)}")
+    return header.index(name)
+
+
+def _refuse_twice(values, column):
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise InputError(
+            f"{column} {', '.join(twice[:5])}: several students have it; mend the roster"
+        )
+
+
+def _cell(row, place):
+    return row[place] if place < len(row) else ""

@@ -1,0 +1,511 @@
+"""Manual marks: lateness, and points for free text, given in a spreadsheet or in a browser."""
+
+import contextlib
+import csv
+import io
+import json
+import math
+import re
+import secrets
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+
+from mpilab.errors import InputError
+from mpilab.grading.decisions import (
+    LATE,
+    POINTS,
+    Decision,
+    about_of,
+    effective,
+    manual,
+    newest,
+    run_of,
+)
+from mpilab.grading.submission import student_name
+from mpilab.judging.verdict import MANUAL
+from mpilab.util import faults
+from mpilab.util.text import plain
+
+# Lateness. A decision records the submission time, the rule, and the share of the points deducted,
+# so that it can be explained years later, or recomputed with another rule.
+
+DAY = 86_400
+_UNITS = {"m": 60, "h": 3600, "d": DAY}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The penalty for late submissions.
+
+    due         the deadline, an aware datetime.
+    per_day     share of the points (0 to 1) deducted for each day, or part of one, after it.
+    most        largest share that is deducted.
+    grace       seconds of lateness that cost nothing.
+    extensions  {student: additional seconds}.
+    """
+
+    due: datetime
+    per_day: float
+    most: float = 1.0
+    grace: int = 0
+    extensions: dict = field(default_factory=dict)
+
+    def details(self, submitted, extension):
+        """The details that a Decision records for a submission at the time `submitted`."""
+        late = (submitted - self.due).total_seconds() - extension
+        days = 0 if late <= self.grace else math.ceil(late / DAY)
+        return {
+            "submitted": _utc(submitted), "due": _utc(self.due), "extension": extension,
+            "grace": self.grace, "per_day": self.per_day, "most": self.most, "days": days,
+            "share": round(min(days * self.per_day, self.most), 9),
+        }  # fmt: skip
+
+
+def decide(book, lab, times, rule):
+    """New Decisions on lateness for {student: submission time}; unchanged ones are left out.
+
+    An extension stays in force until another one is granted.
+    """
+    runs = {run.verdict.student: run for run in book.newest(lab)}
+    standing = newest(book.decisions(lab))
+    for student in (*times, *rule.extensions):
+        if student not in runs:
+            raise InputError(f"student {student!r}: no verdict on {lab} in {book.path}; check the "
+                             "name, or grade first")  # fmt: skip
+    decisions = []
+    for student, submitted in sorted(times.items()):
+        before = standing.get((student, LATE, "", ""))
+        granted = before.details.get("extension", 0) if before else 0
+        details = rule.details(submitted, rule.extensions.get(student, granted))
+        about = about_of(runs[student])
+        if before is None or (before.details, before.about) != (details, about):
+            decisions.append(Decision(lab, student, "", "", LATE, None, words(details), about,
+                                      details))  # fmt: skip
+    return decisions
+
+
+def withdraw(book, lab, reason):
+    """Decisions that withdraw all lateness decisions of a lab."""
+    standing = newest(book.decisions(lab)).values()
+    return [Decision(lab, each.student, "", "", LATE, None, reason, each.about)
+            for each in standing if each.kind == LATE and not each.withdrawn]  # fmt: skip
+
+
+def words(details):
+    """The decision as a sentence for the student."""
+    times = f"Handed in {_local(details['submitted'])}, due {_local(details['due'])}"
+    if details["extension"]:
+        times += f" with {_length(details['extension'])} more"
+    if not details["days"]:
+        return f"{times}: in time."
+    capped = details["days"] * details["per_day"] > details["most"]
+    share, per_day, most = (f"{100 * details[name]:.4g} %" for name in ("share", "per_day", "most"))
+    return (
+        f"{times}: {details['days']} day{'s' * (details['days'] > 1)} late, {share} of the points "
+        f"({per_day} a day{f', at most {most}' * capped})."
+    )
+
+
+def times_of_csv(path):
+    """{student: time} of a CSV with the columns student and time; InputError with file:line.
+
+    Students without a time (not submitted, or unknown when) are left out.
+    """
+    path = Path(path)
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if not {"student", "time"} <= set(reader.fieldnames or ()):
+                raise InputError(f"{path}:1: no columns student and time; write 'student,time', "
+                                 "then e.g. 'anna,2026-11-20T22:10'")  # fmt: skip
+            times = {}
+            for row in reader:
+                where = f"{path}:{reader.line_num}"
+                student = (row["student"] or "").strip()
+                if student in times:
+                    raise InputError(f"{where}: {student} stands in two lines; keep the last time")
+                time = (row["time"] or "").strip()
+                times[student] = moment(time, where) if time else None
+            return {student: time for student, time in times.items() if time}
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
+        ) from None
+
+
+def times_of_files(path, lab):
+    """{student: time when the file was last changed} of the submissions below `path`.
+
+    Copying files may change their times. A zip stores them with a resolution of two seconds, in the
+    local time of the machine that created it.
+    """
+    path, times = Path(path), {}
+
+    def found(name, time):
+        # find_submissions already reports an invalid name as ungradable.
+        with contextlib.suppress(InputError):
+            times[student_name(name)] = time
+
+    if path.is_dir():
+        for entry in sorted(path.iterdir()):
+            file = entry / f"{lab}.ipynb" if entry.is_dir() else entry
+            name = entry.name if entry.is_dir() else entry.stem
+            if not name.startswith(".") and file.is_file() and file.suffix in (".ipynb", ".zip"):
+                changed = datetime.fromtimestamp(file.lstat().st_mtime, UTC)
+                found(name, changed.replace(microsecond=0))
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                parts = PurePosixPath(member.filename).parts
+                if len(parts) > 1 and parts[-1] == f"{lab}.ipynb":
+                    found(parts[-2], datetime(*member.date_time).astimezone())
+    if not times:
+        raise InputError(f"{path}: no submission of {lab}; name what was graded, or give --times")
+    return times
+
+
+def moment(text, where):
+    """An ISO 8601 time as an aware datetime; local time if it names no zone."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise InputError(f"{where}: {text!r} is no time; write e.g. 2026-11-20T23:59, or "
+                         "2026-11-20T23:59+01:00") from None  # fmt: skip
+
+
+def share(text, where):
+    """'10%' or '0.1' -> 0.1; InputError outside of 0 to 100 %."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    value = float(match[1]) / (100 if match[2] else 1) if match else -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"{where} {text!r}: no share of the points; write e.g. 10%")
+    return round(value, 9)
+
+
+def length(text, where):
+    """'15m', '2h', '3d' or '0' -> seconds."""
+    match = re.fullmatch(r"(\d+)\s*([mhd])", text.strip())
+    if not match and text.strip() != "0":
+        raise InputError(f"{where} {text!r}: no length of time; write e.g. 15m, 2h or 3d")
+    return int(match[1]) * _UNITS[match[2]] if match else 0
+
+
+def _length(seconds):
+    unit = next(unit for unit in ("d", "h", "m") if seconds % _UNITS[unit] == 0)
+    name = {"d": "day", "h": "hour", "m": "minute"}[unit]
+    count = seconds // _UNITS[unit]
+    return f"{count} {name}{'s' * (count != 1)}"
+
+
+def _utc(time):
+    return time.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _local(text):
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+# Points for free text in a spreadsheet: `export` writes a CSV, `read` reads it back with points. A
+# row identifies its text (text_id), so that points cannot be given to a text that nobody has read.
+
+COLUMNS = ("student", "exercise", "item", "most", "text", "before", "points", "comment", "text_id")
+NEEDED = ("student", "exercise", "item", "points", "comment", "text_id")
+# A spreadsheet would run a cell that begins with one of these as a formula.
+FORMULA = ("=", "+", "-", "@", "\t")
+
+
+def export(book, lab, path, everything=False):
+    """Write a row for each item to be graded manually, by exercise, then by student; their number.
+
+    everything   also write the items that have points, for review.
+    """
+    runs = {run.verdict.student: run for run in book.newest(lab)}
+    text, count = io.StringIO(), 0
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for where, each, exercise, item in readable(effective(book, lab)):
+        if item.awarded is not None and not everything:
+            continue
+        given = item.decision
+        before = "" if item.proposal is None else f"{item.proposal:g} for another text"
+        row = [each.student, *where, f"{item.points:g}", plain(exercise.answer or ""), before,
+               f"{given.points:g}" if given else "", given.reason if given else ""]  # fmt: skip
+        about = about_of(runs[each.student], exercise)[:16]
+        writer.writerow([*map(_guarded, row), about])
+        count += 1
+    # The byte order mark tells spreadsheets that the file is UTF-8.
+    Path(path).write_text(text.getvalue(), encoding="utf-8-sig", newline="")
+    return count
+
+
+def readable(verdicts):
+    """The items that are graded manually, by exercise, without those that an override decides.
+
+    A list of ((exercise, item), Effective, EffectiveExercise, EffectiveItem).
+    """
+    found = {}
+    for each in verdicts:
+        for exercise in each.exercises:
+            for item in exercise.items:
+                hand = exercise.decision or item.decision
+                if item.outcome == MANUAL and (hand is None or hand.kind == POINTS):
+                    where = (exercise.exercise, item.item)
+                    found.setdefault(where, []).append((where, each, exercise, item))
+    return [row for rows in found.values() for row in rows]
+
+
+def read(book, lab, path):
+    """The Decisions in a CSV that `export` wrote and a person filled in.
+
+    Rows without points, and those that change nothing, are left out. Raises InputError with
+    file:line of every wrong row; then nothing of the file may be used.
+    """
+    path = Path(path)
+    runs = {run.verdict.student: run for run in book.newest(lab)}
+    students = {_guarded(student): student for student in runs}
+    waiting = {
+        (each.student, *where): item for where, each, _, item in readable(effective(book, lab))
+    }
+    decisions, wrong, seen = [], [], {}
+    for line, row in _rows(path):
+        try:
+            if not row["points"].strip():
+                if row["comment"].strip():
+                    raise InputError("a comment without points; fill in points too")
+                continue
+            decision = _decision(row, runs, students)
+            if (first := seen.setdefault(decision.on, line)) != line:
+                raise InputError(f"the same item as in line {first}; keep one of them")
+            item = waiting.get((decision.student, decision.exercise, decision.item))
+            if item is None:
+                raise InputError("an override stands for it; take that back first")
+            now = item.decision
+            if now is None or (now.points, now.reason) != (decision.points, decision.reason):
+                decisions.append(decision)
+        except InputError as error:
+            wrong.append(f"{path}:{line}: {error}")
+    if wrong:
+        more = f"\n… and {len(wrong) - 20} more" if len(wrong) > 20 else ""
+        raise InputError("nothing was taken:\n" + "\n".join(wrong[:20]) + more)
+    return decisions
+
+
+def _decision(row, runs, students):
+    if row["student"] not in students:
+        raise InputError(f"student {row['student']!r}: not in the gradebook; don't change names")
+    run = runs[students[row["student"]]]
+    number = row["points"].strip()
+    if not re.fullmatch(r"\d+([.,]\d+)?", number):
+        raise InputError(f"points {number!r}: not a number; write e.g. 7 or 7.5")
+    points, comment = float(number.replace(",", ".")), row["comment"]
+    if comment[1:].startswith(FORMULA):
+        comment = comment.removeprefix("'")
+    decision = manual(run, row["exercise"], row["item"], points, comment)
+    if row["text_id"].strip() != decision.about[:16]:
+        raise InputError("the text has changed since the export; export again, and read it anew")
+    return decision
+
+
+def _rows(path):
+    """Yield (line, {column: text}) of each row; `line` is where it begins."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
+        ) from None
+    head = text.partition("\n")[0]
+    # In locales with a decimal comma, spreadsheets separate columns by semicolons.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in head else ",")
+    columns = next(reader, [])
+    if missing := [name for name in NEEDED if name not in columns]:
+        raise InputError(f"{path}:1: no column {', '.join(missing)}; keep the first line as it "
+                         f"was exported: {','.join(COLUMNS)}")  # fmt: skip
+    line = reader.line_num + 1
+    for cells in reader:
+        if any(map(str.strip, cells)):
+            yield line, {**dict.fromkeys(columns, ""), **dict(zip(columns, cells, strict=False))}
+        line = reader.line_num + 1
+
+
+def _guarded(text):
+    return "'" * text.startswith(FORMULA) + text
+
+
+# A local web page for reading free text side by side and giving points with the keyboard.
+#
+# It is served on 127.0.0.1 only, below a secret path; requests with another host name or from
+# another page are rejected. Students' texts are sent as JSON and displayed as plain text.
+
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+          "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
+_FILES = {
+    "": ("marking.html", "text/html; charset=utf-8"),
+    "marking.js": ("marking.js", "text/javascript; charset=utf-8"),
+    "marking.css": ("marking.css", "text/css; charset=utf-8"),
+}
+MOST_BYTES = 100_000
+
+
+class MarkingServer(ThreadingHTTPServer):
+    """Serves the page for one lab of an open Gradebook at `url`.
+
+    `given` counts the marks saved. Use serve_forever and server_close.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, book, lab, port=0):
+        try:
+            super().__init__(("127.0.0.1", port), _Handler)
+        except OSError as error:
+            raise InputError(f"port {port}: {error.strerror}; name another one, or none") from None
+        self.book, self.lab, self.given = book, lab, 0
+        self.token = secrets.token_urlsafe(24)
+        self.url = f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request, client_address):
+        """Report an error outside a response; ignore broken connections.
+
+        The terminal in which the server runs is for its own messages.
+        """
+        error = sys.exception()
+        if not isinstance(error, ConnectionError):
+            print(f"mpilab: {faults.report(error, 'mpilab marks page')}", file=sys.stderr)
+
+    def answers(self):
+        """All texts to read: {"lab", "exercises": [{"id", "title", "answers": […]}]}."""
+        runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
+        exercises = {}
+        for _, each, exercise, item in readable(effective(self.book, self.lab)):
+            shown = exercises.setdefault(exercise.exercise, {
+                "id": exercise.exercise, "title": exercise.title, "answers": {}
+            })["answers"].setdefault(each.student, {
+                "student": each.student, "text": plain(exercise.answer or ""),
+                "known": exercise.answer is not None,
+                "about": about_of(runs[each.student], exercise), "items": [],
+            })  # fmt: skip
+            shown["items"].append({
+                "id": item.item, "title": item.title, "most": item.points,
+                "points": item.decision.points if item.decision else None,
+                "comment": item.comment, "proposal": item.proposal,
+            })  # fmt: skip
+        listed = [{**each, "answers": list(each["answers"].values())}
+                  for each in exercises.values()]  # fmt: skip
+        return {"lab": self.lab, "exercises": listed}
+
+    def give(self, said):
+        """Save the points that the page sent, a dict; return the item's points and comment.
+
+        Raises InputError, also if the text has changed since the page was loaded.
+        """
+        kinds = {"student": str, "exercise": str, "item": str, "about": str, "comment": str}
+        if not isinstance(said, dict) or any(
+            not isinstance(said.get(name), kind) for name, kind in kinds.items()
+        ):
+            raise InputError(f"expected {', '.join(kinds)} and points")
+        points = said.get("points")
+        if points is not None and (
+            isinstance(points, bool) or not isinstance(points, (int, float))
+        ):
+            raise InputError(f"points {points!r}: not a number")
+        run = run_of(self.book, self.lab, said["student"])
+        decision = manual(run, said["exercise"], said["item"], points, said["comment"])
+        if decision.about != said["about"]:
+            raise InputError(f"{said['student']}: the text has changed since the page was opened; "
+                             "load it again")  # fmt: skip
+        (kept,) = self.book.decide([decision])
+        self.given += 1
+        return {"points": kept.points, "comment": kept.reason}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "mpilab", ""
+    timeout = 60
+
+    def do_GET(self):
+        self._guarded(self._get)
+
+    def do_POST(self):
+        self._guarded(self._post)
+
+    def _guarded(self, answer):
+        """Handle a request: log an unexpected error and report it to the page in three parts."""
+        try:
+            answer()
+        except ConnectionError:
+            self.close_connection = True  # the page was closed meanwhile
+        except Exception as error:
+            self.close_connection = True
+            told = faults.report(error, f"mpilab marks page, {self.command}")
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+
+    def _get(self):
+        name = self._name()
+        if name in _FILES:
+            file, kind = _FILES[name]
+            self._send(HTTPStatus.OK, (files("mpilab.course") / file).read_bytes(), kind)
+        elif name == "answers":
+            self._json(HTTPStatus.OK, self.server.answers())
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "no such page; use the address that was printed")
+
+    def _post(self):
+        length = self.headers.get("Content-Length", "")
+        # The connection cannot be reused unless the body is read.
+        self.close_connection = True
+        own = f"http://{self.headers.get('Host')}"
+        if self._name() != "points":
+            self._refuse(HTTPStatus.NOT_FOUND, "no such page; use the address that was printed")
+        elif (
+            self.headers.get("Origin") != own
+            or self.headers.get_content_type() != "application/json"
+        ):
+            self._refuse(HTTPStatus.FORBIDDEN, "only this page itself may give points")
+        elif not length.isdigit() or int(length) > MOST_BYTES:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
+        else:
+            try:
+                said = json.loads(self.rfile.read(int(length)))
+                self._json(HTTPStatus.OK, self.server.give(said))
+            except (InputError, json.JSONDecodeError, UnicodeDecodeError) as error:
+                self._refuse(HTTPStatus.CONFLICT, str(error))
+
+    def _name(self):
+        """The path below the token; None if the token or the host is wrong."""
+        hosts = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}
+        first, _, name = self.path.removeprefix("/").partition("/")
+        known = secrets.compare_digest(first.encode(), self.server.token.encode())
+        # A foreign host name means DNS rebinding: another site's page was directed here.
+        return name if known and self.headers.get("Host") in hosts else None
+
+    def _refuse(self, status, message):
+        self._json(status, {"error": message})
+
+    def _json(self, status, content):
+        self._send(status, json.dumps(content).encode(), "application/json")
+
+    def _send(self, status, body, kind):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Print nothing: the addresses of requests contain the token."""

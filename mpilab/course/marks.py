@@ -1,0 +1,349 @@
+"""The marks of a class in effect, its most common failures, and statistics for reports."""
+
+import csv
+import io
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from mpilab.errors import InputError
+from mpilab.grading.decisions import effective
+from mpilab.grading.marks import unconfirmed_exercises
+from mpilab.grading.pages import opened
+from mpilab.judging import rubric
+from mpilab.judging.verdict import FAIL, UNGRADABLE
+from mpilab.util.kit import ROOT
+from mpilab.util.text import plain
+
+LISTED = 10  # students in an error message
+
+
+@dataclass(frozen=True)
+class ClassMarks:
+    """All marks of a lab.
+
+    title     the lab's title; its id if the lab is not in this copy of mpilab
+    students  a list of Effective, sorted by student
+    seconds   {student: wall seconds that grading took}, where known
+    """
+
+    lab: str
+    title: str
+    students: list
+    seconds: dict
+
+    @property
+    def points(self):
+        """The points possible: the maximum over students, as a missing submission may have none."""
+        return max(each.points for each in self.students)
+
+    @property
+    def exercises(self):
+        """{exercise id: (title, points)} in the lab's order."""
+        return {
+            each.exercise: (each.title or each.exercise, each.points)
+            for student in self.students
+            for each in student.exercises
+        }
+
+    @property
+    def unfinished(self):
+        """The students without a final mark, ungradable ones first."""
+        waiting = [each for each in self.students if each.status != "graded"]
+        return sorted(waiting, key=lambda each: (each.status != "ungradable", each.student))
+
+
+def class_marks(out, lab):
+    """The ClassMarks of a lab from the folder `out` that `mpilab grade` has filled.
+
+    Raises InputError if there is no gradebook, or no verdict on this lab in it.
+    """
+    with opened(out, lab) as book:
+        students = effective(book, lab)
+        runs = book.newest(lab)
+    if not students:
+        raise InputError(f"{out}: no verdict on lab {lab!r}; check --lab, or grade it first")
+    seconds = {run.verdict.student: run.seconds for run in runs if run.seconds is not None}
+    return ClassMarks(lab, _title(lab), students, seconds)
+
+
+def require_final(marks, partial):
+    """The set of students without a final mark, which must not be exported, and never as zero.
+
+    If there are any, raises InputError with a list of them unless `partial`.
+    """
+    waiting = marks.unfinished
+    if waiting and not partial:
+        listed = [f"  {plain(each.student)}: {why_unfinished(each)}" for each in waiting[:LISTED]]
+        if len(waiting) > LISTED:
+            listed.append(f"  and {len(waiting) - LISTED} more")
+        raise InputError(
+            f"{len(waiting)} of {len(marks.students)} students have no final mark in {marks.lab}; "
+            "finish them (mpilab marks), or leave their cells empty with --partial:\n"
+            + "\n".join(listed)
+        )
+    return {each.student for each in waiting}
+
+
+def why_unfinished(student):
+    """Why an Effective has no final mark, in one line."""
+    if student.status == "ungradable":
+        return "ungradable: " + "; ".join(ungradable_reasons(student))
+    items = [f"{each.exercise}" for each in student.exercises if each.awarded is None]
+    return f"a person has to read {', '.join(items)}"
+
+
+def ungradable_reasons(student):
+    """Why an Effective is ungradable: its own reason, or one for each ungradable exercise."""
+    if student.reason:
+        return [one_line(student.reason)]
+    return [
+        f"{exercise.exercise}: {one_line(reasons[0]) or 'no reason given'}"
+        for exercise in student.exercises
+        if (reasons := [item.reason for item in exercise.items
+                        if item.outcome == UNGRADABLE and item.awarded is None])
+    ]  # fmt: skip
+
+
+def one_line(text):
+    """The first line of a text, or the last line of a traceback, cut to 300 characters."""
+    lines = [line.strip() for line in plain(text).split("\n") if line.strip()] or [""]
+    line, trace, _ = lines[0].partition("Traceback (most recent call last):")
+    line += lines[-1] * bool(trace)
+    return line if len(line) <= 300 else line[:299] + "…"
+
+
+def safe_cell(text):
+    """A text as a cell of a CSV, prefixed with ' if a spreadsheet would run it as a formula."""
+    return "'" * str(text).startswith(("=", "+", "-", "@", "\t", "\r")) + str(text)
+
+
+def csv_text(rows):
+    """Rows of cells as the text of a CSV file; the cells are written unchanged."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def read_rows(path):
+    """The nonempty rows of a CSV file as lists of strings; comma, semicolon or tab separated.
+
+    Raises InputError if it cannot be read.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8; save it as CSV UTF-8"
+        ) from error
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
+    if not rows:
+        raise InputError(f"{path}: is empty; a CSV with a header is needed")
+    return rows
+
+
+def _title(lab):
+    path = ROOT / "grading" / lab / "rubric.toml"
+    return rubric.load(path).title if path.is_file() else lab
+
+
+# The most common failures of a class: reasons that differ only in numbers and names are grouped.
+
+_CASE = re.compile(r"^With [^:]*: ")
+_QUOTED = re.compile(r"'[^']*'|‘[^’]*’|“[^”]*”|\"[^\"]*\"")
+_NUMBER = re.compile(
+    r"(?<![\w#])[+-]?(?:0x[0-9a-f]+|\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)", re.IGNORECASE
+)
+_LIST = re.compile(r"#(?:(?:, | and | to |, and )#)+")
+_CHAIN = re.compile(r"((?: [a-z]+)+ #)\1+")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Students who lost the same items of an exercise for the same kind of reason.
+
+    items     pairs (item id, title)
+    students  their names, sorted
+    example   (student, reason) of one of them
+    """
+
+    exercise: str
+    items: tuple
+    students: tuple
+    example: tuple
+
+
+def kind_of(reason):
+    """A reason without its case, numbers and quoted names: equal for reasons of the same kind."""
+    text = _CASE.sub("", one_line(reason))
+    text = _NUMBER.sub("#", _QUOTED.sub("'…'", text))
+    text = _LIST.sub("#", text)
+    # The length of a circular wait depends on the case.
+    return _CHAIN.sub(r"\1", text)
+
+
+def failures(students):
+    """The Failures in a list of Effective, those with most students first."""
+    groups = defaultdict(dict)  # (exercise, kind) -> item -> {student: reason}
+    titles = {}
+    for student in students:
+        for exercise in student.exercises:
+            for item in exercise.items:
+                if item.outcome == FAIL:
+                    group = groups[exercise.exercise, kind_of(item.reason)]
+                    group.setdefault(item.item, {})[student.student] = item.reason
+                    titles[exercise.exercise, item.item] = item.title or item.item
+    found = []
+    for (exercise, _), items in groups.items():
+        # One mistake often loses several items: report items lost by the same students once.
+        together = defaultdict(list)
+        for item, reasons in items.items():
+            together[tuple(sorted(reasons))].append(item)
+        for who, names in together.items():
+            example = (who[0], one_line(items[names[0]][who[0]]))
+            pairs = tuple((name, titles[exercise, name]) for name in names)
+            found.append(Failure(exercise, pairs, who, example))
+    order = list(dict.fromkeys(each.exercise for student in students for each in student.exercises))
+    found.sort(key=lambda each: (-len(each.students), order.index(each.exercise), each.example))
+    return found
+
+
+def without_name(text, student):
+    """A text with the student's name replaced by STUDENT."""
+    if not student.strip():
+        return text
+    return re.sub(rf"(?<!\w){re.escape(student)}(?!\w)", "STUDENT", text, flags=re.IGNORECASE)
+
+
+# Statistics of a class: distribution of marks, lost items, grading time.
+
+NONE, LESS, HALF, FULL, OPEN = "no points", "less than half", "half or more", "all points", "open"
+BANDS = (NONE, LESS, HALF, FULL, OPEN)
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Lost:
+    """How many students lost points on an item, of how many judged."""
+
+    exercise: str
+    item: str
+    title: str
+    points: float
+    students: int
+    judged: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The contents of a report.
+
+    statuses     {status: number of students}
+    totals       final totals, sorted
+    bins         (from, to, number of students) of the totals; the last one includes its end
+    bands        {exercise: {one of BANDS: number of students}}
+    lost         a Lost for each item on which anyone lost points, most students first
+    failures     list of Failure
+    ungradable   (reason, students), most students first
+    waiting      {exercise: number of students whose text awaits manual grading}
+    unconfirmed  {exercise: number of students whose points no simulation has confirmed}
+    seconds      known wall seconds of the submissions, sorted
+    """
+
+    marks: object
+    statuses: dict
+    totals: list
+    bins: list
+    bands: dict
+    lost: list
+    failures: list
+    ungradable: list
+    waiting: dict
+    unconfirmed: dict
+    seconds: list
+
+    @property
+    def middle(self):
+        """(mean, median) of the totals; None if there are none."""
+        return (mean(self.totals), median(self.totals)) if self.totals else None
+
+
+def summary(marks):
+    """The Summary of ClassMarks."""
+    totals = sorted(each.total for each in marks.students if each.status == "graded")
+    return Summary(
+        marks,
+        dict(Counter(each.status for each in marks.students)),
+        totals,
+        _bins(totals, marks.points),
+        _bands(marks),
+        _lost(marks.students),
+        failures(marks.students),
+        _ungradable(marks.students),
+        _waiting(marks.students),
+        dict(Counter(name for each in marks.students for name in unconfirmed_exercises(each))),
+        sorted(marks.seconds.values()),
+    )
+
+
+def _bins(totals, most):
+    """A histogram of the totals with ten equal bins from 0 to `most`."""
+    edges = [most * number / BINS for number in range(BINS + 1)]
+    counts = [0] * BINS
+    for total in totals:
+        counts[min(int(BINS * total / most), BINS - 1) if most else 0] += 1
+    return list(zip(edges, edges[1:], counts, strict=False))
+
+
+def _bands(marks):
+    bands = {exercise: dict.fromkeys(BANDS, 0) for exercise in marks.exercises}
+    for student in marks.students:
+        for exercise in student.exercises:
+            bands[exercise.exercise][_band(exercise)] += 1
+    return bands
+
+
+def _band(exercise):
+    if exercise.awarded is None:
+        return OPEN
+    if exercise.awarded >= exercise.points:
+        return FULL
+    if exercise.awarded <= 0:
+        return NONE
+    return HALF if exercise.awarded * 2 >= exercise.points else LESS
+
+
+def _lost(students):
+    lost, judged, known = Counter(), Counter(), {}
+    for student in students:
+        for exercise in student.exercises:
+            for item in exercise.items:
+                name = (exercise.exercise, item.item)
+                known.setdefault(name, (item.title or item.item, item.points))
+                judged[name] += item.awarded is not None
+                lost[name] += item.awarded is not None and item.awarded < item.points
+    found = [Lost(*name, *known[name], lost[name], judged[name]) for name in known if lost[name]]
+    return sorted(found, key=lambda each: -each.students)
+
+
+def _ungradable(students):
+    groups = defaultdict(list)
+    for student in students:
+        if student.status == "ungradable":
+            for reason in ungradable_reasons(student):
+                reason = without_name(reason, student.student)
+                groups[kind_of(reason)].append((student.student, reason))
+    found = [(group[0][1], [name for name, _ in group]) for group in groups.values()]
+    return sorted(found, key=lambda each: -len(each[1]))
+
+
+def _waiting(students):
+    waiting = Counter(each.exercise for s in students for each in s.exercises if each.waiting)
+    return dict(waiting)

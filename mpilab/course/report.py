@@ -1,0 +1,284 @@
+"""The report on a class: an HTML page with figures, and the same as text for the terminal."""
+
+from statistics import median
+
+import plotly.graph_objects as go
+
+from mpilab.course import page
+from mpilab.course.marks import BANDS, FULL, HALF, LESS, NONE, OPEN, without_name
+from mpilab.grading.marks import UNCONFIRMED, points
+from mpilab.grading.referee import LOG
+from mpilab.plots import style
+from mpilab.util.text import plain
+
+# Figures: totals, exercises, and lost items.
+
+ITEMS = 25  # bars that fit on a page
+# From bad to good, and gray for open. The bars have patterns as well.
+_COLOURS = {NONE: "#d4553e", LESS: "#b8740c", HALF: "#3b7dd8", FULL: "#2f9150", OPEN: "#7a7e85"}
+_PATTERNS = {NONE: "x", LESS: "/", HALF: ".", FULL: "", OPEN: "-"}
+
+
+def totals(summary):
+    """Figure: a histogram of the totals."""
+    labels = [f"{points(low)} to {points(high)}" for low, high, _ in summary.bins]
+    counts = [count for _, _, count in summary.bins]
+    figure = go.Figure(
+        go.Bar(
+            x=labels,
+            y=counts,
+            marker_color="#3b7dd8",
+            text=[count or "" for count in counts],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{x} points: %{y}<extra></extra>",
+        )
+    )
+    figure.update_layout(title="Totals of the students with a final mark", height=360, bargap=0.1)
+    figure.update_xaxes(title="points", automargin=True)
+    figure.update_yaxes(title="students", rangemode="tozero", **_whole(max(counts)))
+    lines = [f"Totals: {style.plural(len(summary.totals), 'final mark')}."]
+    if summary.middle:
+        mean, median = summary.middle
+        lines.append(
+            f"From {points(summary.totals[0])} to {points(summary.totals[-1])} points of "
+            f"{points(summary.marks.points)}; mean {mean:.1f}, median {points(median)}."
+        )
+    lines += [f"{label} points: {count}" for label, count in zip(labels, counts, strict=True)]
+    return style.finish(figure, "\n".join(lines))
+
+
+def exercises(summary):
+    """Figure: how many students have all, some, or none of the points of each exercise."""
+    names = list(summary.bands)
+    figure = go.Figure(
+        [
+            go.Bar(
+                orientation="h",
+                y=names,
+                x=[summary.bands[name][band] for name in names],
+                name=band,
+                marker=dict(color=_COLOURS[band], pattern=dict(
+                    shape=_PATTERNS[band], fgcolor="rgba(255, 255, 255, 0.45)", fillmode="overlay",
+                    size=8, solidity=0.2)),
+                text=[summary.bands[name][band] or "" for name in names],
+                textposition="inside",
+                insidetextfont=dict(color="#ffffff"),
+                textangle=0,
+                hovertemplate="%{y}: %{x} with " + band + "<extra></extra>",
+            )
+            for band in BANDS
+        ]
+    )  # fmt: skip
+    figure.update_layout(
+        title="Points of each exercise",
+        barmode="stack",
+        height=170 + 42 * len(names),
+        legend=dict(orientation="h", y=1, yanchor="bottom", x=0, traceorder="normal"),
+        margin=dict(t=90, l=150),
+    )
+    figure.update_xaxes(title="students", **_whole(len(summary.marks.students)))
+    figure.update_yaxes(autorange="reversed")
+    lines = ["Each exercise: students by their share of its points."]
+    for name in names:
+        told = ", ".join(f"{count} {band}" for band, count in summary.bands[name].items() if count)
+        lines.append(f"{name}: {told}")
+    return style.finish(figure, "\n".join(lines))
+
+
+def lost(summary):
+    """Figure: the items on which most students lost points; None if nobody lost any."""
+    worst = summary.lost[:ITEMS]
+    if not worst:
+        return None
+    names = [f"{each.exercise}: {each.item}" for each in worst]
+    figure = go.Figure(
+        go.Bar(
+            orientation="h",
+            y=names,
+            x=[each.students for each in worst],
+            marker_color="#d4553e",
+            text=[f"{each.students} of {each.judged}" for each in worst],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=[each.title for each in worst],
+            hovertemplate="%{customdata}: lost by %{x}<extra></extra>",
+        )
+    )
+    figure.update_layout(title="Items by how many lost them", height=140 + 26 * len(names),
+                         margin=dict(l=250, r=60))  # fmt: skip
+    figure.update_xaxes(title="students", rangemode="tozero", **_whole(worst[0].students))
+    figure.update_yaxes(autorange="reversed")
+    lines = [f"Items by how many students lost points on them: {len(summary.lost)} were lost."]
+    lines += [f"{each.exercise}, {each.title}: {each.students} of {each.judged}" for each in worst]
+    return style.finish(figure, "\n".join(lines))
+
+
+def _whole(most):
+    """Axis settings for ticks at whole numbers of students only."""
+    return {"dtick": 1} if most <= 10 else {"tickformat": "d"}
+
+
+# The report as HTML and as text.
+
+ROWS = 60  # kinds of failure listed on the page
+LINES = 12  # and in the terminal
+HOW_TO_CONFIRM = "install SimGrid ('mpilab doctor' says how) and run 'mpilab grade' again"
+BAR = 40  # characters of the longest bar
+
+
+def html(summary, names=False):
+    """The report as an HTML page; it names students only if `names` is true."""
+    marks = summary.marks
+    figures = [totals(summary)] if summary.totals else []
+    figures += [exercises(summary), lost(summary)]
+    return page.render(
+        "course/report.html.j2",
+        figures=[
+            # The first figure includes plotly.js for all.
+            style.fragment(figure, plotlyjs=number == 0)
+            for number, figure in enumerate(filter(None, figures))
+        ],
+        title=marks.title,
+        how_to_confirm=HOW_TO_CONFIRM,
+        students=style.plural(len(marks.students), "student"),
+        names=names,
+        numbers=_numbers(summary),
+        ungradable=[
+            {"count": len(who), "reason": reason, "names": _named(who, names)}
+            for reason, who in summary.ungradable
+        ],
+        waiting=list(summary.waiting.items()),
+        unconfirmed=list(summary.unconfirmed.items()),
+        failures=[_failure(each, names) for each in summary.failures[:ROWS]],
+        more=max(0, len(summary.failures) - ROWS),
+        marks=_marks(marks) if names else [],
+        exercises=list(marks.exercises),
+        notes=_notes(marks) if names else [],
+        time=_time(summary),
+    )
+
+
+def text(summary, names=False):
+    """The report as text; it names students only if `names` is true."""
+    lines = [f"{summary.marks.title}: {style.plural(len(summary.marks.students), 'student')}"]
+    lines += [f"  {name}: {value}" for name, value in _numbers(summary)]
+    if summary.ungradable:
+        lines += ["", "could not be judged (look at them first):"]
+        for reason, who in summary.ungradable:
+            lines += [f"  {len(who):4}  {reason}", *_under(_named(who, names))]
+    if summary.waiting:
+        lines += ["", "waiting for a person:"]
+        lines += [f"  {count:4}  {exercise}" for exercise, count in summary.waiting.items()]
+    if summary.unconfirmed:
+        lines += ["", f"{UNCONFIRMED} ({HOW_TO_CONFIRM}):"]
+        lines += [f"  {count:4}  {exercise}" for exercise, count in summary.unconfirmed.items()]
+    if summary.totals:
+        lines += ["", "totals:"]
+        rows = [(f"{points(low)} to {points(high)}", count) for low, high, count in summary.bins]
+        lines += _bars(rows)
+    lines += ["", "points of each exercise:"]
+    width = max(map(len, summary.bands))
+    for exercise, bands in summary.bands.items():
+        told = ", ".join(f"{count} {band}" for band, count in bands.items() if count)
+        lines.append(f"  {exercise:{width}}  {told}")
+    if summary.lost:
+        lines += ["", "items by how many lost them:"]
+        lines += _bars([(f"{each.exercise}: {each.item}", each.students)
+                        for each in summary.lost[:LINES]])  # fmt: skip
+    if summary.failures:
+        lines += ["", "common failures:"]
+        for each in summary.failures[:LINES]:
+            told = _failure(each, names)
+            lines += [
+                f"  {told['count']:4}  {told['exercise']} ({told['items']}): {told['reason']}",
+                *_under(told["names"]),
+            ]
+        if len(summary.failures) > LINES:
+            lines.append(f"        and {len(summary.failures) - LINES} rarer ones")
+    if names:
+        lines += _notes(summary.marks)
+    if time := _time(summary):
+        lines += ["", time]
+    return "\n".join(plain(line) for line in lines)
+
+
+def _numbers(summary):
+    """Pairs (name, value) for the top of the report."""
+    status = summary.statuses
+    numbers = [("final", str(status.get("graded", 0)))]
+    for name, words in (("awaiting-manual", "waiting for a person"), ("ungradable", "ungradable")):
+        if name in status:
+            numbers.append((words, str(status[name])))
+    if summary.middle:
+        mean, middle = summary.middle
+        low, high = points(summary.totals[0]), points(summary.totals[-1])
+        numbers.append(("mean", f"{mean:.1f} of {points(summary.marks.points)}"))
+        numbers += [("median", points(middle)), ("range", f"{low} to {high}")]
+    return numbers
+
+
+def _failure(failure, names):
+    student, reason = failure.example
+    return {
+        "count": len(failure.students),
+        "exercise": failure.exercise,
+        "items": ", ".join(item for item, _ in failure.items),
+        "reason": reason if names else without_name(reason, student),
+        "names": _named(failure.students, names),
+    }
+
+
+def _marks(marks):
+    rows = []
+    for each in [*marks.unfinished, *(s for s in marks.students if s.status == "graded")]:
+        awarded = {exercise.exercise: exercise.awarded for exercise in each.exercises}
+        rows.append({
+            "student": each.student,
+            "points": [points(awarded.get(exercise)) or "–" for exercise in marks.exercises],
+            "total": points(each.total) or "–",
+            "status": each.status,
+        })  # fmt: skip
+    return rows
+
+
+def _notes(marks):
+    """Notes for the instructor, with names: on decisions, and on logs of grader failures."""
+    notes = [note for each in marks.students for note in each.notes]
+    for each in marks.students:
+        for exercise in each.exercises:
+            logs = {item.evidence[LOG] for item in exercise.items if LOG in item.evidence}
+            notes += [
+                f"{each.student}, {exercise.exercise}: the grader failed, see {log}"
+                for log in sorted(logs)
+            ]
+    return notes
+
+
+def _named(students, names):
+    return ", ".join(students) if names else ""
+
+
+def _under(words):
+    return [f"        {words}"] if words else []
+
+
+def _bars(rows):
+    most = max(count for _, count in rows) or 1
+    width = max(len(name) for name, _ in rows)
+    return [
+        f"  {name:>{width}}  {'█' * round(BAR * count / most)} {count}".rstrip()
+        for name, count in rows
+    ]
+
+
+def _time(summary):
+    """How long grading took, in a sentence; '' if no time is known."""
+    if not summary.seconds:
+        return ""
+    return (
+        f"Grading took {style.duration(median(summary.seconds))} for the submission in the middle, "
+        f"{style.duration(summary.seconds[-1])} for the longest and "
+        f"{style.duration(sum(summary.seconds))} for all "
+        f"{len(summary.seconds)}, one after the other."
+    )

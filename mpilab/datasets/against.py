@@ -1,0 +1,193 @@
+"""Compare simulated with measured collectives, on a platform calibrated by two-rank messages.
+
+Times on a cluster (rows of mpilab.datasets.by_level) are compared with those on a simulated
+platform with its α and β (mpilab.datasets.distances). Three numbers describe the agreement: whether
+both put the kernels in the same order (rank correlation), simulated over measured time (median
+ratio), and the time lost by using the kernel that is fastest in the simulation (loss).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.cases.expected import collective_of
+from mpilab.datasets import by_level
+from mpilab.datasets import distances as measured_distances
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import description
+from mpilab.hosts.platforms import calibrated
+from mpilab.kernels.simgrid import kernels
+from mpilab.measure import published
+from mpilab.runners.result import DONE
+from mpilab.runners.simgrid.run import seconds_of, simulate
+
+COMPARED_CSV = published.DATA / "simulated-four-groups.csv"
+# simulated_ns: exact; spread: longest over shortest repetition; measured_s: median repetition.
+ROW = np.dtype([
+    ("cluster", "U40"), ("collective", "U16"), ("kernel", "U40"), ("order", "U12"),
+    ("ranks", "i4"), ("bytes", "i8"), ("simulated_ns", "i8"), ("spread", "f8"),
+    ("measured_s", "f8"),
+])  # fmt: skip
+_EXAMPLE = "four-groups,bcast,bcast_node,rr,16,16384,2845120,1.25,3.021e-03"
+_GROUP = ["collective", "order", "bytes"]
+
+
+def against(measured, distances, *, progress=False):
+    """Simulate what was measured, on the platform of the measured distances; array of ROW.
+
+    measured    rows of mpilab.datasets.by_level, of one cluster. Open MPI's own collectives are
+                left out: SMPI does not have its algorithms.
+    distances   rows of mpilab.datasets.distances, of the same cluster.
+
+    Raises InputError for rows of two clusters, MpilabError if a kernel fails.
+    """
+    from tqdm.auto import tqdm
+
+    names = {*measured["cluster"].tolist(), *distances["cluster"].tolist()}
+    if len(names) != 1:
+        raise InputError(
+            f"measured times and distances of {', '.join(sorted(names)) or 'nowhere'}: they have "
+            "to be of one and the same cluster"
+        )
+    (cluster,) = names
+    described = description.read(cluster).part(ppn=int(measured["ppn"].max()))
+    costs, overhead = measured_distances.costs(distances)
+    platform = calibrated(described, costs, overhead=overhead)
+    timed = [one for one in by_level.timed_of(measured) if not one.is_openmpis]
+    rows = []
+    with tqdm(total=len(timed), desc=f"simulated {cluster}", disable=not progress) as bar:
+        for order in dict.fromkeys(one.order for one in timed):
+            here = [one for one in timed if one.order == order]
+            results = simulate(kernels(), "", list(map(_case, here)), platform, order=order,
+                               on_result=lambda _: bar.update())  # fmt: skip
+            rows += [_row(cluster, *pair) for pair in zip(here, results, strict=True)]
+    return np.array(rows, ROW)
+
+
+def _case(one):
+    """The case that was measured (mpilab.measure.timing): timed after one untimed call."""
+    element = 4 if collective_of(one.collective).reduces else 1
+    return Case(
+        one.collective, len(one.levels.places), one.bytes // element,
+        "int" if element == 4 else "byte", record=False, dump=False, warmup=1, function=one.kernel,
+    )  # fmt: skip
+
+
+def _row(cluster, one, result):
+    if result.outcome != DONE:
+        raise MpilabError(
+            f"{one.kernel} with {result.case.describe()} in a simulation: {result.outcome}: "
+            f"{result.hang.describe() if result.hang else result.detail}"
+        )
+    nanoseconds = round(seconds_of(result) * 1e9)
+    return (cluster, one.collective, one.kernel, one.order, result.case.ranks, one.bytes,
+            nanoseconds, round(max(one.seconds) / min(one.seconds), 2), one.median)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well the simulated and measured times of some rows agree.
+
+    points   number of rows.
+    rho      Spearman's rank correlation: 1 if both give the same order; nan if undefined.
+    ratio    median of simulated over measured time.
+    loss     how much longer, in measured time, the kernel that is fastest in the simulation takes
+             than the fastest one: 0 if they are the same. For several calls: the median.
+    spread   variation of the measured times: longest over shortest repetition, median over the
+             points.
+    """
+
+    points: int
+    rho: float
+    ratio: float
+    loss: float
+    spread: float
+
+
+def agreement(rows):
+    """The Agreement of rows of ROW; InputError if there are none."""
+    if len(rows) == 0:
+        raise InputError("no rows to compare; simulate what was measured first")
+    simulated, measured = rows["simulated_ns"] / 1e9, rows["measured_s"]
+    losses = []
+    for call in calls(rows).values():
+        chosen = call["measured_s"][call["simulated_ns"].argmin()]
+        losses.append(chosen / call["measured_s"].min() - 1)
+    return Agreement(len(rows), spearman(simulated, measured),
+                     float(np.median(simulated / measured)), float(np.median(losses)),
+                     float(np.median(rows["spread"])))  # fmt: skip
+
+
+def calls(rows):
+    """{(collective, order, bytes): its rows, one per kernel}, in the order of the rows."""
+    return {
+        key: rows[rows[_GROUP] == np.array(key, rows[_GROUP].dtype)]
+        for key in dict.fromkeys(rows[_GROUP].tolist())
+    }
+
+
+def spearman(a, b):
+    """Spearman's rank correlation of two arrays of the same length: Pearson's of their ranks, where
+    equal values share the mean of their ranks. nan for fewer than two points or all-equal values.
+
+    Source: Spearman (1904), "The proof and measurement of association between two things".
+    """
+    if len(a) != len(b):
+        raise InputError(f"rank correlation of {len(a)} and {len(b)} values; give as many of each")
+    a, b = (_ranks(values) - (len(values) + 1) / 2 for values in (a, b))
+    scale = np.sqrt((a**2).sum() * (b**2).sum())
+    return float((a * b).sum() / scale) if scale else float("nan")
+
+
+def _ranks(values):
+    """Ranks of values, 1 for the smallest; equal values get the mean of their ranks."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+
+
+def as_text(rows):
+    """The Agreement of each collective and size, of each collective, and of all rows; as Markdown.
+
+    The correlation of a size is the median over its orders: each is within one call, so it does
+    not benefit from the fact that more bytes take longer.
+    """
+    lines = ["| collective | bytes | points | ρ | simulated / measured | loss | spread |",
+             "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for collective in dict.fromkeys(rows["collective"].tolist()):
+        here = rows[rows["collective"] == collective]
+        for size in dict.fromkeys(here["bytes"].tolist()):
+            some = here[here["bytes"] == size]
+            within = [spearman(call["simulated_ns"], call["measured_s"])
+                      for call in calls(some).values()]  # fmt: skip
+            lines.append(_line(collective, f"{size:,}", agreement(some), float(np.median(within))))
+        found = agreement(here)
+        lines.append(_line(collective, "all", found, found.rho))
+    found = agreement(rows)
+    return "\n".join([*lines, _line("all", "all", found, found.rho)])
+
+
+def by_call(rows):
+    """The Agreement of each call (collective, order and size), as Markdown."""
+    lines = ["| collective | order | bytes | kernels | ρ | simulated / measured | loss | spread |",
+             "|---|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    for (collective, order, size), call in calls(rows).items():
+        found = agreement(call)
+        lines.append(_line(f"{collective} | {order}", f"{size:,}", found, found.rho))
+    return "\n".join(lines)
+
+
+def _line(name, size, found, rho):
+    rho = "-" if np.isnan(rho) else f"{rho:.2f}"
+    return (f"| {name} | {size} | {found.points} | {rho} | {found.ratio:.2f} "
+            f"| {found.loss:.0%} | {found.spread:.2f} |")  # fmt: skip
+
+
+def read(path=COMPARED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=COMPARED_CSV):
+    """Write rows of ROW as CSV; InputError if that fails."""
+    published.write(rows, path)

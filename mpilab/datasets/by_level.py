@@ -1,0 +1,184 @@
+"""Time collectives by level, flat ones and Open MPI's on emulated hosts: a table for lab 04.
+
+    python -m mpilab.datasets.by_level data/by-level-four-groups.csv     measure, write the file
+
+Lab 04 shows the file where hosts cannot be emulated. Ranks run in three orders on the cluster
+four-groups: real Open MPI and real TCP over shaped links. Each row is one repetition, from the
+first rank's entry to the last rank's exit.
+"""
+
+import sys
+from collections import defaultdict
+from datetime import UTC, datetime
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.cases.expected import collective_of
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import description
+from mpilab.hosts.links import lower_bound
+from mpilab.hosts.orders import order
+from mpilab.hosts.places import Levels
+from mpilab.kernels.build import KERNELS as KERNELS_LIBRARY
+from mpilab.kernels.build import need
+from mpilab.measure import published
+from mpilab.measure.timing import HAN, HOSTS_LIMIT_S, NO_HAN, Timed, time_on
+from mpilab.models import declared
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util import door
+
+CLUSTER = "four-groups"
+MEASURED_CSV = published.DATA / "by-level-four-groups.csv"
+ORDERS = ("seq", "rr", "shuffled")
+RECORDING_LIMIT_S = 60.0
+KERNELS = {
+    "bcast": ("binomial", "node", "group", "node_group", "rank_order", "pipelined", "multilane",
+              "circulant"),
+    "reduce": ("binomial", "node", "group", "node_group", "rank_order", "pipelined"),
+    "gather": ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined"),
+    "alltoallv": ("linear", "leaders", "gathervs", "multilane"),
+}  # fmt: skip
+# Bytes of the message in a bcast and reduce, otherwise of a block.
+_LONG = (16 << 10, 256 << 10, 2 << 20)
+SIZES = {"bcast": _LONG, "reduce": _LONG, "gather": _LONG, "alltoallv": (16, 1 << 10, 16 << 10)}
+# ppn: ranks on the fullest host.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("cluster", "U40"), ("collective", "U16"),
+    ("kernel", "U40"), ("order", "U12"), ("groups", "i4"), ("nodes", "i4"), ("ppn", "i4"),
+    ("ranks", "i4"), ("bytes", "i8"), ("repetition", "i4"), ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "2026-11-21,a machine,four-groups,bcast,bcast_node,rr,4,8,2,16,16384,1,0.003"
+
+
+def names(collective):
+    """The kernels compared for a collective: ours, then Open MPI's with and without coll/han."""
+    return [f"{collective}_{name}" for name in (*KERNELS[collective], HAN, NO_HAN)]
+
+
+def measure(collectives=tuple(KERNELS), sizes=None, orders=ORDERS, repetitions=7, own=None,
+            progress=False, limit=HOSTS_LIMIT_S):  # fmt: skip
+    """Time `names` of the collectives on the hosts of CLUSTER; list of Timed. All take minutes.
+
+    sizes   {collective: bytes}; default: SIZES.
+    own     {kernel: shared object} of further kernels to time that are not the kit's.
+    limit   seconds for all repetitions of a kernel at one size.
+
+    Raises SetupError if hosts cannot be emulated, MpilabError if a kernel fails.
+    """
+    from mpilab.hosts.emulated import EmulatedHosts
+
+    sizes = SIZES if sizes is None else sizes
+    with EmulatedHosts(CLUSTER) as hosts:
+        return [
+            one
+            for collective, library, kernels in _runs(collectives, own or {})
+            for one in time_on(
+                hosts, collective, names=kernels, sizes=sizes[collective], orders=orders,
+                repetitions=repetitions, library=library, progress=progress, limit=limit)
+        ]  # fmt: skip
+
+
+def _runs(collectives, own):
+    """Yield (collective, shared object or None for the kit's, kernels)."""
+    for collective in collectives:
+        yield collective, None, names(collective)
+        for kernel, library in own.items():
+            if kernel.startswith(f"{collective}_"):
+                yield collective, library, [kernel]
+
+
+def rows_of(timed, cluster=CLUSTER):
+    """Timed objects measured today on this machine, as an array of ROW."""
+    from mpilab.measure.distances import machine
+
+    about = datetime.now(UTC).date().isoformat(), machine(), cluster
+    return np.array(
+        [
+            (*about, one.collective, one.kernel, one.order, one.levels.groups, one.levels.nodes,
+             one.levels.most_on_a_node, len(one.levels.places), one.bytes, number, seconds)
+            for one in timed
+            for number, seconds in enumerate(one.seconds, start=1)
+        ],
+        dtype=ROW,
+    )  # fmt: skip
+
+
+def timed_of(rows):
+    """Rows as a list of Timed; shuffled orders have seed 1.
+
+    Raises InputError if a row's cluster is unknown or does not have the row's ranks or hosts.
+    """
+    seconds = defaultdict(list)
+    for row in rows:
+        at = tuple(row[list(ROW.names[2:-2])].tolist())
+        seconds[at].append(float(row["seconds"]))
+    found, levels = [], {}
+    for (cluster, collective, kernel, ordered, *shape, size), taken in seconds.items():
+        where = (cluster, ordered, *shape)
+        if where not in levels:
+            levels[where] = _levels(*where)
+        found.append(Timed(collective, kernel, ordered, levels[where], size, tuple(taken)))
+    return found
+
+
+def _levels(cluster, ordered, groups, nodes, ppn, ranks):
+    described = description.read(cluster).part(ppn=ppn)
+    levels = Levels(described.places(order(described, ordered, ranks=ranks)))
+    if (levels.groups, levels.nodes) != (groups, nodes):
+        raise InputError(
+            f"{ranks} ranks on {cluster} in order {ordered} are on {levels.describe()}, not on "
+            f"{nodes} nodes in {groups} groups; was its description changed? Measure again"
+        )
+    return levels
+
+
+def bounds(timed):
+    """Lower bounds from the links of CLUSTER: {(kernel, order, bytes): seconds}.
+
+    A bound is the time that the busiest link needs for the bytes that it carries in a recording of
+    the kernel, with ranks only assigned to these places. Open MPI's own kernels, whose messages are
+    not recorded, and kernels that are not the kit's have no bound.
+
+    Raises MpilabError if a kernel does not complete or its recording is incomplete.
+    """
+    cases = {}
+    for one in timed:
+        if one.kernel in declared.kernels_of(one.collective):
+            element = 4 if collective_of(one.collective).reduces else 1
+            cases[one.kernel, one.order, one.bytes] = Case(
+                one.collective, len(one.levels.places), one.bytes // element,
+                "int" if element == 4 else "byte", dump=False, places=one.levels.places,
+                function=one.kernel)  # fmt: skip
+    described = description.read(CLUSTER)
+    found = {}
+    results = run_cases(need(KERNELS_LIBRARY), "", list(cases.values()), limit=RECORDING_LIMIT_S)
+    for point, result in zip(cases, results, strict=True):
+        if result.outcome != DONE or not result.recording.complete:
+            said = result.hang or result.detail or "its recording is not whole"
+            raise MpilabError(
+                f"{point[0]} with {result.case.describe()}: {result.outcome}: {said}; run it again "
+                "when this machine has less to do"
+            )
+        found[point] = lower_bound(described, result.levels, result.recording.matrix()).seconds
+    return found
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError if that fails."""
+    published.write(rows, path)
+
+
+if __name__ == "__main__":
+    sys.exit(
+        door.run(
+            "mpilab.datasets.by_level",
+            lambda: write(rows_of(measure(progress=True)), *sys.argv[1:2]),
+        )
+    )

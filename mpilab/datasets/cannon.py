@@ -1,0 +1,164 @@
+"""Time the stages of Cannon's algorithm over sizes and ranks: the table shown in lab 05.
+
+    python -m mpilab.datasets.cannon [data/cannon-scaling.csv [REPETITIONS]]   measure, write it
+    python -m mpilab.datasets.cannon mine.csv 3 --sizes 2048,4096 --ranks 4,9,16
+
+Each row is one phase of one run (mpilab.mpiio.cannon). The files have just been written and are in
+the page cache, so this measures the program, not a disk.
+"""
+
+import argparse
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from mpilab.errors import InputError, MpilabError
+from mpilab.measure import published
+from mpilab.mpiio import cannon
+from mpilab.mpiio.files import make
+from mpilab.util import door
+
+MEASURED_CSV = published.DATA / "cannon-scaling.csv"
+LARGE_CSV = published.DATA / "cannon-large.csv"  # sizes like the worksheet's, fewer repetitions
+TEXT, BINARY = "text", "binary"
+# (stage, kind of input files); first the worksheet's base case. Views need binary files.
+WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))
+RANKS = (1, 4, 9, 16)
+SIZES = (256, 512)
+REPETITIONS = 30
+DRAWS, SEED_SLOW, SEED_FAST = 2000, 1, 2  # of the bootstrap
+# in_mpi_s: seconds of the phase spent in MPI, mean over the ranks.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("stage", "i4"), ("files", "U8"), ("ranks", "i4"),
+    ("n", "i4"), ("repetition", "i4"), ("phase", "U8"), ("in_mpi_s", "f8"), ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "2026-11-21,a machine,3,binary,4,1024,1,read,0.0123,2.5e-02"
+
+
+def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1,
+            progress=False):  # fmt: skip
+    """Run each of `ways` on each number of ranks with n x n matrices of each size; array of ROW.
+
+    All combinations run once, then again, so that changes on the machine affect all of them alike.
+    All of SIZES and RANKS thirty times takes about five minutes.
+
+    Raises InputError for what cannot be run, MpilabError for a run that fails, or whose C is not
+    bitwise identical to that of the first run with matrices of this size.
+    """
+    from mpilab.measure.distances import machine
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    about = datetime.now(UTC).date().isoformat(), machine()
+    rows, first = [], {}
+    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
+        operands = {(n, kind): _operands(Path(folder), n, kind, seed)
+                    for n in sizes for kind in {kind for _, kind in ways}}  # fmt: skip
+        todo = [(n, size, *way, number) for number in range(1, repetitions + 1)
+                for n in sizes for size in ranks for way in ways]  # fmt: skip
+        for n, size, stage, kind, number in tqdm(todo, disable=not progress, unit="run"):
+            done = cannon.run(stage, size, *operands[n, kind])
+            mine = f"stage {stage} with {kind} files on {size} ranks", done.digest
+            _check_same(n, first.setdefault(n, mine), mine)
+            in_mpi = done.mpi_seconds.mean(axis=0).round(7).tolist()
+            for (phase, seconds), spent in zip(done.seconds.items(), in_mpi, strict=True):
+                rows.append((*about, stage, kind, size, n, number, phase, spent, seconds))
+    return np.array(rows, ROW)
+
+
+def _operands(folder, n, kind, seed):
+    files = [folder / f"{name}-{n}.{kind}" for name in "ab"]
+    for number, file in enumerate(files):
+        make(file, n, n, seed=seed + number, text=kind == TEXT)
+    return files
+
+
+def _check_same(n, first, second):
+    """Raise MpilabError if two runs, each (what was run, digest of C), differ in C."""
+    if first[1] != second[1]:
+        told = [f"{words}: {digest[:16]}…" for words, digest in (first, second)]
+        raise MpilabError(
+            f"Cannon, {n} x {n}: C differs, by its SHA-256: {'; '.join(told)}. All stages on all "
+            "grids have to write the same file: run tests/src_c/test_cannon.py"
+        )
+
+
+def io_share(rows):
+    """The share of these rows' time in MPI that is spent reading and writing; NaN if no time was
+    spent in MPI."""
+    spent = rows["in_mpi_s"]
+    total = spent.sum()
+    return float(spent[rows["phase"] != "compute"].sum() / total) if total else float("nan")
+
+
+def speed_up(rows, way, base=WAYS[0]):
+    """Speed-up of `way` over `base` (both of WAYS) in the phase of `rows`, on the same ranks:
+    {ranks: (lower, ratio of the medians, upper)}.
+
+    rows   of one phase and one size. Raises InputError for rows of several.
+
+    The bounds are a 95 % confidence interval, the percentiles of DRAWS bootstrap samples (Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3), identical on every call.
+    """
+    if len(np.unique(rows[["n", "phase"]])) != 1:
+        raise InputError("speed_up: rows of several phases or sizes; choose one of each")
+    found = {}
+    for ranks in np.unique(rows["ranks"]).tolist():
+        slow, fast = (_seconds(rows, one, ranks) for one in (base, way))
+        if len(slow) and len(fast):
+            ratios = _medians(slow, SEED_SLOW) / _medians(fast, SEED_FAST)
+            lower, upper = np.percentile(ratios, [2.5, 97.5])
+            ratio = np.median(slow) / np.median(fast)
+            found[ranks] = float(lower), float(ratio), float(upper)
+    return found
+
+
+def _seconds(rows, way, ranks):
+    stage, kind = way
+    return rows["seconds"][(rows["stage"] == stage) & (rows["files"] == kind)
+                           & (rows["ranks"] == ranks)]  # fmt: skip
+
+
+def _medians(seconds, seed):
+    """Medians of DRAWS samples of `seconds`, with replacement."""
+    drawn = np.random.default_rng(seed).integers(len(seconds), size=(DRAWS, len(seconds)))
+    return np.median(seconds[drawn], axis=1)
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError if that fails."""
+    published.write(rows, path)
+
+
+def main(arguments=None):
+    """Measure all sizes and numbers of ranks and write the file."""
+    from mpilab.util.arguments import positive
+
+    def numbers(text):
+        return tuple(positive(word) for word in text.split(","))
+
+    sizes, ranks = (",".join(map(str, usual)) for usual in (SIZES, RANKS))
+    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.cannon")
+    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS,
+                        help=f"default: {REPETITIONS}")  # fmt: skip
+    parser.add_argument("--sizes", type=numbers, default=sizes, metavar="N,N",
+                        help=f"rows of the matrices (default: {sizes})")  # fmt: skip
+    parser.add_argument("--ranks", type=numbers, default=ranks, metavar="P,P",
+                        help=f"square numbers (default: {ranks})")  # fmt: skip
+    options = parser.parse_args(arguments)
+    rows = measure(options.sizes, options.ranks, repetitions=options.repetitions, progress=True)
+    write(rows, options.file)
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.datasets.cannon", main))

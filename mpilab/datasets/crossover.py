@@ -1,0 +1,173 @@
+"""Simulate where one broadcast overtakes another on 4 to 4,096 ranks: a table for lab 06.
+
+    python -m mpilab.datasets.crossover [data/crossover.csv]      simulate, write the file
+
+Lab 06 shows the file beside its own simulations. SimGrid's times depend on the messages alone, so
+every run produces the same file. There are two kinds of clusters (KINDS): in one, a message costs
+the same between any two ranks, as the α-β model assumes; in the other, groups of hosts share their
+uplinks, and the ranks are assigned to the hosts round robin.
+"""
+
+import argparse
+import sys
+from math import exp, log
+
+import numpy as np
+from tqdm import tqdm
+
+from mpilab import models
+from mpilab.cases.case import Case
+from mpilab.errors import InputError, MpilabError
+from mpilab.measure import published
+from mpilab.util import door
+
+MEASURED_CSV = published.DATA / "crossover.csv"
+FLAT, GROUPS = "flat", "groups"
+# kind -> (platform for P ranks, rank order, divisor of P, maximum P)
+KINDS = {FLAT: ("flat-{0}x1", "seq", 1, 4096), GROUPS: ("groups-4x{1}x8", "rr", 32, 1024)}
+TREE = "binomial"
+OTHERS = ("scatter_allgather", "scatter_allgather_ring", "pipeline")
+RANKS = (4, 16, 64, 256, 1024, 4096)
+SIZES = tuple(1 << power for power in range(8, 21))
+# The number of a ring's messages grows with the square of the ranks: 4,096 would take an hour.
+MOST_RING_RANKS = 256
+# Shorter segments mean thousands of messages at a time, which take long to simulate.
+LEAST_SEGMENT = 4096
+# Of all ranks' buffers together.
+MOST_BYTES = 512 << 20
+# What a message costs on a flat cluster: the kit's default links (mpilab.hosts.platforms).
+LINK = models.Hockney(alpha=1.4e-6, beta=8e-11)
+ROW = np.dtype([
+    ("kind", "U8"), ("ranks", "i4"), ("algorithm", "U32"), ("bytes", "i8"), ("segment", "i8"),
+    ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "flat,64,binomial,1024,0,1.234e-05"
+
+
+def simulate(ranks=RANKS, sizes=SIZES, kinds=tuple(KINDS), algorithms=(TREE, *OTHERS),
+             most_bytes=MOST_BYTES, progress=False, on_rows=None):  # fmt: skip
+    """Simulate broadcasts; array of ROW.
+
+    ranks        numbers of ranks; left out for a kind of cluster that does not support them.
+    sizes        bytes of the message; left out if all ranks' buffers together exceed `most_bytes`.
+    algorithms   of our broadcasts. A pipeline has the segments that are cheapest in the model.
+    on_rows      called with all rows so far after each cluster.
+
+    The defaults take about ten minutes and 2 GiB of memory. Raises SetupError without SimGrid,
+    InputError for an unknown kind, MpilabError if a kernel does not complete.
+    """
+    from mpilab.runners import simgrid
+    from mpilab.runners.simgrid.run import seconds_of
+
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InputError(f"kind {kind!r}: take one of {', '.join(KINDS)}")
+    jobs = [(kind, size) for size in ranks for kind in kinds if _is_there(kind, size)]
+    rows = []
+    for kind, size in tqdm(jobs, disable=not progress, unit="cluster"):
+        platform, order, *_ = KINDS[kind]
+        todo = [
+            (algorithm, count, segment_of(algorithm, size, count))
+            for algorithm in algorithms
+            if algorithm != "scatter_allgather_ring" or size <= MOST_RING_RANKS
+            for count in sizes
+            if size * count <= most_bytes
+        ]
+        cases = [
+            Case("bcast", size, count, "byte", segment=segment, record=False, dump=False,
+                 function=f"bcast_{algorithm}")
+            for algorithm, count, segment in todo
+        ]  # fmt: skip
+        results = simgrid.simulate(simgrid.kernels(), "", cases,
+                                     platform.format(size, size // 32), order=order,
+                                     limit=3600.0)  # fmt: skip
+        for (algorithm, count, segment), result in zip(todo, results, strict=True):
+            if result.outcome != "done":
+                raise MpilabError(f"bcast_{algorithm} on {size} ranks: {result.outcome}")
+            rows.append((kind, size, algorithm, count, segment, seconds_of(result)))
+        if on_rows:
+            on_rows(np.array(rows, ROW))
+    return np.array(rows, ROW)
+
+
+def _is_there(kind, ranks):
+    *_, unit, most = KINDS[kind]
+    return ranks % unit == 0 and ranks <= most
+
+
+def segment_of(algorithm, ranks, size):
+    """Bytes of a segment: for a pipeline the cheapest in the model, in multiples of 4 KiB; for
+    others 0."""
+    if algorithm != "pipeline" or ranks < 3:
+        return 0
+    return max(
+        LEAST_SEGMENT, int(models.best_segment("bcast", algorithm, ranks, size, LINK)) >> 12 << 12
+    )
+
+
+def crossings(rows, kind, algorithm, tree=TREE):
+    """{ranks: bytes from which `algorithm` stays faster than `tree`}, from rows of ROW.
+
+    Between two sizes, times are interpolated linearly on logarithmic axes. nan if the tree is
+    faster at the largest size, 0 if it never is.
+    """
+    found = {}
+    chosen = rows[rows["kind"] == kind]
+    for ranks in np.unique(chosen["ranks"]).tolist():
+        here = chosen[chosen["ranks"] == ranks]
+        first, second = (
+            dict(here[here["algorithm"] == name][["bytes", "seconds"]].tolist())
+            for name in (tree, algorithm)
+        )
+        sizes = sorted(first.keys() & second.keys())
+        if sizes:
+            found[ranks] = _crossing(sizes, [log(second[one] / first[one]) for one in sizes])
+    return found
+
+
+def _crossing(sizes, lost):
+    """The size from which `lost`, the log of the second's time over the first's, is below 0."""
+    slower = [place for place, one in enumerate(lost) if one >= 0]
+    if not slower:
+        return 0.0
+    last = slower[-1]
+    if last == len(sizes) - 1:
+        return float("nan")
+    share = lost[last] / (lost[last] - lost[last + 1])
+    return exp((1 - share) * log(sizes[last]) + share * log(sizes[last + 1]))
+
+
+def as_sweep(rows):
+    """Rows of one kind of cluster as sweep rows (mpilab.measure.sweep_table.ROW), for figures."""
+    from mpilab.measure.sweep_table import ROW as SWEPT
+
+    table = np.zeros(len(rows), SWEPT)
+    table["collective"], table["library"], table["number"] = "bcast", "ours", -1
+    for name in ("algorithm", "ranks", "bytes"):
+        table[name] = rows[name]
+    # Without segments: a pipeline is one line, although its segments differ by size.
+    for name in ("span_s", "mean_s", "max_s", "min_s"):
+        table[name] = rows["seconds"]
+    return table
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError if that fails."""
+    published.write(rows, path)
+
+
+def main(arguments=None):
+    """Simulate all of RANKS and SIZES on both kinds of cluster; write the file after each one."""
+    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.crossover")
+    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    file = parser.parse_args(arguments).file
+    simulate(progress=True, on_rows=lambda rows: write(rows, file))
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.datasets.crossover", main))

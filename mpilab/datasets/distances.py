@@ -1,0 +1,165 @@
+"""Measure what a message costs within a host, within a group and between groups.
+
+    python -m mpilab.datasets.distances data/distances-four-groups.csv     measure, write the file
+    python -m mpilab.datasets.distances my-cluster.csv --cluster slurm     in a job
+
+The table, measured on emulated hosts or the nodes of a Slurm job, calibrates a simulated platform.
+It holds ping-pongs, overheads and gaps of two ranks (src_c/bench/distance.c), over the same shaped
+links and with the same Open MPI settings as the collectives of mpilab.datasets.by_level: there, 16
+ranks share the cores of this machine, so waiting ranks sleep briefly, and so do these two. It takes
+about a minute.
+"""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+
+import numpy as np
+from tqdm import tqdm
+
+from mpilab.cluster.location import hosts_of, placed
+from mpilab.errors import InputError, MpilabError
+from mpilab.kernels import build
+from mpilab.measure import published
+from mpilab.measure.distances import parse
+from mpilab.util import door, processes
+
+CLUSTER = "four-groups"
+MEASURED_CSV = published.DATA / "distances-four-groups.csv"
+LEVELS = ("node", "group", "world")
+SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
+SHORT_BYTES = 256  # up to this size, the cost of the bytes is negligible
+REPETITIONS = 20
+LIMIT_S = 120.0
+# distance: one of LEVELS; quantity as in mpilab.measure.distances.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("cluster", "U40"), ("distance", "U16"),
+    ("quantity", "U18"), ("bytes", "i8"), ("repetition", "i4"), ("seconds", "f8"),
+])  # fmt: skip
+_EXAMPLE = "2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05"
+
+
+def measure(cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=False,
+            limit=LIMIT_S):  # fmt: skip
+    """Measure two ranks at each of LEVELS that `cluster` has; array of ROW.
+
+    cluster      a Description or the name of one; "slurm": the nodes of the current job.
+    sizes        bytes; repetitions of each number, as in mpilab.measure.distances.
+    limit        seconds for each level.
+
+    Raises SetupError if hosts cannot be emulated, or outside a job; MpilabError for a run that
+    fails or takes longer than `limit`.
+    """
+    from mpilab.measure.distances import machine
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    about = datetime.now(UTC).date().isoformat(), machine()
+    rows = []
+    with hosts_of(cluster) as hosts:
+        for level, pair in tqdm(pairs(hosts.description).items(), disable=not progress):
+            said = _run(hosts, pair, [str(repetitions), *map(str, sizes)], level, limit)
+            rows += [(*about, hosts.description.name, level, *row) for row in parse(said)]
+    return np.array(rows, ROW)
+
+
+def pairs(description):
+    """{level: hosts of two ranks that far apart}, for those of LEVELS that exist."""
+    hosts = description.hosts
+    first = hosts[0]
+    found = {
+        "node": [first] if first.slots > 1 else [],
+        "group": [host for host in hosts[1:] if host.group == first.group],
+        "world": [host for host in hosts if host.group != first.group],
+    }
+    return {level: (first.name, others[0].name) for level, others in found.items() if others}
+
+
+def _run(hosts, pair, arguments, level, limit):
+    where = placed(hosts, pair)
+    program = [str(build.need(build.DISTANCE_PROGRAM)), *arguments]
+    said = processes.run(where.command([*where.mpirun(2), *program]), limit,
+                        environment=where.environment(hosts.description.slots))  # fmt: skip
+    if said.code is None:
+        raise MpilabError(
+            f"distance {level!r} on {hosts.name}: no end after {limit:g} s; take fewer sizes or "
+            "repetitions, or try again when this machine has less to do"
+        )
+    if said.code != 0:
+        raise MpilabError(f"distance {level!r} on {hosts.name}: {processes.trouble(said)}")
+    return said.stdout
+
+
+def costs(rows):
+    """Arguments of mpilab.hosts.platforms.calibrated: ({level: (α, β)}, overhead), in seconds and,
+    for β, seconds per byte.
+
+    α   median one-way time of messages of up to SHORT_BYTES.
+    β   (T - α) / n, where T is the median one-way time of the longest messages, of n bytes; T - α
+        is taken as at least T / 2, because α comes from other messages. A line through all sizes
+        would be too fast: a shaped link lets some kilobytes through before it limits the rate.
+    overhead   mean of the median times that MPI_Isend and MPI_Recv of short messages between hosts
+        keep a rank busy.
+
+    Raises InputError for rows of two clusters, and for a level that lacks a required quantity.
+    """
+    if len(names := np.unique(rows["cluster"])) != 1:
+        raise InputError(f"distances of {len(names)} clusters; give those of one")
+    short = rows["bytes"] <= SHORT_BYTES
+    longest = rows["bytes"].max()
+    found = {}
+    for level in dict.fromkeys(rows["distance"].tolist()):
+        here = rows["distance"] == level
+        alpha = _median(rows[here & short], "one_way", level)
+        taken = _median(rows[here & (rows["bytes"] == longest)], "one_way", level)
+        found[level] = (alpha, float(max(taken - alpha, taken / 2) / longest))
+    between = rows[short & (rows["distance"] != "node")]
+    busy = [_median(between, f"{who}_overhead", "group, world") for who in ("send", "receive")]
+    return found, sum(busy) / 2
+
+
+def _median(rows, quantity, level):
+    seconds = rows["seconds"][rows["quantity"] == quantity]
+    if len(seconds) == 0:
+        raise InputError(f"distance {level!r}: no rows of {quantity}; measure it")
+    return float(np.median(seconds))
+
+
+def as_text(rows):
+    """The result of `costs` as a Markdown table."""
+    words = {"node": "two ranks of a host", "group": "two hosts of a group", "world": "two groups"}
+    found, overhead = costs(rows)
+    lines = ["| between | α | 1/β | a rank is busy |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {words[level]} | {alpha * 1e6:.0f} µs | {8e-6 / beta:.0f} Mbit/s "
+        f"| {overhead * 1e6:.1f} µs |"
+        for level, (alpha, beta) in found.items()
+    ]
+    return "\n".join(lines)
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError if that fails."""
+    published.write(rows, path)
+
+
+def main(arguments=None):
+    """Measure and write the file."""
+    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.distances")
+    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser.add_argument("--cluster", default=CLUSTER,
+                        help="a description, to be emulated, or 'slurm' in a job (default: "
+                        f"{CLUSTER})")  # fmt: skip
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS, metavar="N",
+                        help=f"default: {REPETITIONS}")  # fmt: skip
+    options = parser.parse_args(arguments)
+    write(measure(options.cluster, repetitions=options.repetitions, progress=True), options.file)
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.datasets.distances", main))

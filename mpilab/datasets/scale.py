@@ -1,0 +1,315 @@
+"""Measure the cost of simulation against the number of ranks: the table of docs/scale.md.
+
+    python -m mpilab.datasets.scale data/scale.csv [--ranks 16,64] [--kernels bcast_binomial] …
+
+Each row is one smpirun of a kernel on a fat tree with 8 ranks per host: an untimed call, which
+builds topologies, and a timed one, not recorded. Each row is written as soon as it is measured and
+replaces the old one for the same kernel and ranks; other rows stay.
+
+A run is skipped if the growth of the kernel's rows so far predicts too much time or memory, and
+stopped if it exceeds a limit. Its row says why.
+"""
+
+import argparse
+import resource
+import sys
+import tempfile
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import log
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import psutil
+from tqdm import tqdm
+
+from mpilab.algorithms.formula import cost_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import collective_of
+from mpilab.datasets import against
+from mpilab.datasets import distances as measured_distances
+from mpilab.errors import InputError
+from mpilab.hosts import orders
+from mpilab.hosts.platforms import platform
+from mpilab.kernels.simgrid import kernels
+from mpilab.measure import published as published_csv
+from mpilab.runners.result import DONE, TIME_OUT
+from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Run, seconds_of
+from mpilab.util import door
+from mpilab.util.text import update
+from mpilab.util.units import byte_size
+
+MEASURED_CSV = published_csv.DATA / "scale.csv"
+RANKS = (16, 64, 256, 1024, 4096)
+RANKS_OF_A_HOST = 8
+# Bytes of the message of a bcast, reduce or allreduce, otherwise of a block.
+KERNELS = {
+    "barrier_dissemination": 0,
+    "gather_binomial": 64,
+    "reduce_binomial": 64 << 10,
+    "bcast_binomial": 64 << 10,
+    "bcast_node_group": 64 << 10,
+    "bcast_pipelined": 64 << 10,
+    "allgather_bruck": 64,
+    "bcast_scatter_allgather_ring": 64 << 10,
+    "allreduce_ring": 64 << 10,
+    "alltoallv_leaders": 16,
+}
+LIMIT_S = 60.0
+# Share of the initially free memory that simulations may use: the machine may be shared.
+SHARE_OF_MEMORY = 0.7
+UNKNOWN = -1
+# messages: of one call, as declared in the kernel's header; peak_bytes (resident) and cpu_s
+# (processor time): of all smpirun processes; why: the reason if not measured, when numbers are
+# UNKNOWN and times nan.
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("kernel", "U40"), ("platform", "U40"), ("ranks", "i4"),
+    ("bytes", "i8"), ("messages", "i8"), ("simulated_ns", "i8"), ("peak_bytes", "i8"),
+    ("why", "U200"), ("cpu_s", "f8"), ("wall_s", "f8"),
+])  # fmt: skip
+_EXAMPLE = (
+    "2026-11-21,a machine,bcast_binomial,fat-tree-2x8,16,65536,15,27310,41943040,,0.05,5.2e-02"
+)
+
+
+def measure(ranks=RANKS, names=tuple(KERNELS), *, limit=LIMIT_S, memory=None, before=(),
+            on_row=None, progress=False):  # fmt: skip
+    """Simulate kernels on each number of `ranks`, in ascending order; array of ROW.
+
+    names     of KERNELS.
+    limit     seconds of wall time for one simulation.
+    memory    bytes for one simulation; default: SHARE_OF_MEMORY of what is free.
+    before    rows measured earlier, which also count for the growth.
+    on_row    called with each row, a tuple, as soon as it is measured.
+
+    Raises InputError for other names, and for ranks that do not fill hosts or are too many to
+    simulate.
+    """
+    _check(ranks, names)
+    from mpilab.measure.distances import machine
+
+    if memory is None:
+        memory = int(SHARE_OF_MEMORY * psutil.virtual_memory().available)
+    about = datetime.now(UTC).date().isoformat(), machine()
+    kernels()  # build before timing
+    known = list(map(tuple, before))
+    rows = []
+    todo = [(number, name) for number in sorted(ranks) for name in names]
+    with tqdm(todo, disable=not progress, unit="run") as bar:
+        for number, name in bar:
+            bar.set_postfix_str(f"{name} on {number} ranks")
+            row = (*about, *_measured(name, number, known, limit, memory))
+            known = [one for one in known if _of(one) != _of(row)] + [row]
+            rows.append(row)
+            if on_row:
+                on_row(row)
+    return np.array(rows, ROW)
+
+
+def _check(ranks, names):
+    for name in names:
+        if name not in KERNELS:
+            raise InputError(f"kernel {name!r}: take some of {', '.join(KERNELS)}")
+    for number in ranks:
+        if not RANKS_OF_A_HOST <= number <= MOST_RANKS or number % RANKS_OF_A_HOST:
+            raise InputError(
+                f"ranks={number}: hosts have {RANKS_OF_A_HOST} ranks; take a multiple of that, at "
+                f"most {MOST_RANKS}"
+            )
+
+
+def _of(row):
+    return row[ROW.names.index("kernel")], row[ROW.names.index("ranks")]
+
+
+def _measured(name, ranks, known, limit, memory):
+    """A row without its date and machine."""
+    where = platform(f"fat-tree-{ranks // RANKS_OF_A_HOST}x{RANKS_OF_A_HOST}")
+    hosts = tuple(orders.order(where.description, "seq", ranks=ranks))
+    case = _case(name, ranks)
+    placed = replace(case, places=where.description.places(hosts))
+    begins = name, where.name, ranks, KERNELS[name], cost_of(name).at(placed)[1]
+    why = _too_much(np.array(known, ROW), name, ranks, limit, memory)
+    if why:
+        return (*begins, UNKNOWN, UNKNOWN, why, np.nan, np.nan)
+    spent = _processor_seconds()
+    with tempfile.TemporaryDirectory(prefix="mpilab-scale-") as scratch:
+        began = monotonic()
+        run = Run(kernels(), name, {0: case}, where, hosts, scratch, None)
+        with Memory(run.process.pid, memory) as used:
+            with closing(run.results(limit=limit, standstill=limit)) as came:
+                _, result = next(came)
+        taken = monotonic() - began
+    if used.exceeded:
+        why = f"ended at {byte_size(used.peak)} of memory, {byte_size(memory)} were there for it"
+    elif result.outcome == TIME_OUT:
+        why = f"ended after {limit:g} s"
+    elif result.outcome != DONE:
+        why = f"{result.outcome}: {' '.join(result.detail.split())}"[:200]
+    if why:
+        return (*begins, UNKNOWN, UNKNOWN, why, np.nan, np.nan)
+    spent = round(_processor_seconds() - spent, 3)
+    return (*begins, round(seconds_of(result) * 1e9), used.peak, "", spent, taken)
+
+
+def _processor_seconds():
+    """Processor time of all descendants of this process that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _case(name, ranks):
+    collective = name.partition("_")[0]
+    element = 4 if collective_of(collective).reduces else 1
+    return Case(collective, ranks, KERNELS[name] // element, "int" if element == 4 else "byte",
+                record=False, dump=False, warmup=1)  # fmt: skip
+
+
+def _too_much(known, name, ranks, limit, memory):
+    """Why to skip a simulation, by the growth between the kernel's last two rows; "" to run it.
+
+    Growth is taken as at least linear and at most P^2.5: the first rows are too short to tell.
+    Processor time counts because it depends less on other load than wall time does.
+    """
+    of_it = known[known["kernel"] == name]
+    of_it = np.sort(of_it[of_it["ranks"] < ranks], order="ranks")
+    if len(of_it) and of_it["why"][-1]:
+        return f"too much on {of_it['ranks'][-1]} ranks already"
+    if len(of_it) < 2:
+        return ""
+    last, factor = of_it[-1], ranks / of_it["ranks"][-1]
+    for field, most, say in (("cpu_s", limit, lambda value: f"{value:.3g} s"),
+                             ("peak_bytes", memory, byte_size)):  # fmt: skip
+        power = min(max(growth(of_it, field)[-1], 1.0), 2.5)
+        expected = float(last[field]) * factor**power
+        if expected > most:
+            return f"about {say(expected)} are to be expected, {say(most)} were allowed"
+    return ""
+
+
+def growth(rows, field):
+    """Exponents: the power of the ranks by which `field` grows from each number of ranks to the
+    next; nan where one was not measured. `rows` are of one kernel, in ascending order of ranks."""
+    found = []
+    for one, two in zip(rows, rows[1:], strict=False):
+        unknown = field != "messages" and (one["why"] or two["why"])
+        if unknown or min(one[field], two[field]) <= 0:
+            found.append(float("nan"))
+        else:
+            found.append(log(two[field] / one[field]) / log(two["ranks"] / one["ranks"]))
+    return found
+
+
+def as_text(rows):
+    """Markdown tables of wall and processor time, memory, messages and simulated time by kernel and
+    ranks, with the reasons for what was not measured. Each value has its growth since the previous
+    number of ranks, as a power of the ranks, except wall time, which depends on other load."""
+    tables = [_table(rows, *one) for one in (
+        ("Wall time", "wall_s", _seconds),
+        ("Processor time", "cpu_s", _seconds),
+        ("Memory", "peak_bytes", _memory),
+        ("Messages", "messages", "{:,}".format),
+        ("Simulated time", "simulated_ns", lambda value: f"{value / 1000:,.1f} µs"),
+    )]  # fmt: skip
+    why = [f"- `{row['kernel']}` on {row['ranks']:,} ranks: {row['why']}"
+           for row in rows if row["why"]]  # fmt: skip
+    return "\n\n".join([*tables, *(["Not measured:", "\n".join(why)] if why else [])])
+
+
+def _seconds(value):
+    return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
+
+
+def _memory(value):
+    return f"{value / 2**20:.0f} MiB" if value < 1 << 30 else f"{value / 2**30:.1f} GiB"
+
+
+def _table(rows, title, field, say):
+    ranks = sorted(set(rows["ranks"].tolist()))
+    lines = [f"| {title} | bytes | {' | '.join(f'P = {number:,}' for number in ranks)} |",
+             f"|---|---:|{'---:|' * len(ranks)}"]  # fmt: skip
+    for name in (name for name in KERNELS if name in rows["kernel"]):
+        mine = np.sort(rows[rows["kernel"] == name], order="ranks")
+        powers = [float("nan"), *growth(mine, field)]
+        cells = dict.fromkeys(ranks, "-")
+        for row, power in zip(mine, powers, strict=True):
+            if not row["why"] or field == "messages":
+                grown = "" if np.isnan(power) or field == "wall_s" else f" (P^{power:.1f})"
+                cells[int(row["ranks"])] = f"{say(row[field])}{grown}"
+        lines.append(f"| `{name}` | {mine['bytes'][0]:,} | {' | '.join(cells.values())} |")
+    return "\n".join(lines)
+
+
+def read(path=MEASURED_CSV):
+    """The rows of a file written by `write`; InputError if it cannot be read."""
+    return published_csv.read(path, ROW, _EXAMPLE)
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV, by kernel and ranks; InputError if that fails."""
+    place = list(KERNELS)
+    rows = sorted(map(tuple, rows), key=lambda row: (place.index(_of(row)[0]), _of(row)[1]))
+    published_csv.write(np.array(rows, ROW), path)
+
+
+def main(arguments=None):
+    """Measure, write each row at once, and print the tables."""
+    from mpilab.util.arguments import size
+    from mpilab.util.units import ranks_of
+
+    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.scale")
+    parser.add_argument("file", nargs="?", type=Path, default=MEASURED_CSV,
+                        help=f"default: {MEASURED_CSV}")  # fmt: skip
+    parser.add_argument("--ranks", default=",".join(map(str, RANKS)), metavar="P,P",
+                        help="default: 16,64,256,1024,4096")  # fmt: skip
+    parser.add_argument("--kernels", default=",".join(KERNELS), metavar="NAMES",
+                        help="default: all")  # fmt: skip
+    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
+                        help=f"of one simulation (default: {LIMIT_S:g})")  # fmt: skip
+    parser.add_argument("--memory", type=size, metavar="BYTES",
+                        help="that one simulation may take, e.g. 8192M (default: "
+                        f"{SHARE_OF_MEMORY:.0%}% of what is free)")  # fmt: skip
+    parser.add_argument("--page", type=Path, metavar="FILE.md",
+                        help="measure nothing, but put the tables of data/ into this page, "
+                        "docs/scale.md")  # fmt: skip
+    options = parser.parse_args(arguments)
+    if options.page:
+        update(options.page, tables())
+        return
+    rows = {}
+    if options.file.exists():
+        rows = {_of(row): row for row in read(options.file).tolist()}
+
+    def keep(row):
+        rows[_of(row)] = row
+        write(rows.values(), options.file)
+
+    names = options.kernels.split(",")
+    numbers = ranks_of(options.ranks)
+    redone = {(name, number) for name in names for number in numbers}
+    before = [row for at, row in rows.items() if at not in redone]
+    measure(numbers, names, limit=options.limit, memory=options.memory, before=before,
+            on_row=keep, progress=True)  # fmt: skip
+    print(as_text(np.array(list(rows.values()), ROW)))
+
+
+def tables():
+    """{name: Markdown} for docs/scale.md, made from data/; InputError if a file cannot be read."""
+    scale, distances = read(), measured_distances.read()
+    return {
+        "scale": f"{_about(scale)}\n\n{as_text(scale)}",
+        "distances": f"{_about(distances)}\n\n{measured_distances.as_text(distances)}",
+        "against": against.as_text(against.read()),
+    }
+
+
+def _about(rows):
+    """When and where rows were measured."""
+    found = sorted(set(rows[["date", "machine"]].tolist()))
+    return "Measured " + "; ".join(f"{date} on {machine}" for date, machine in found) + "."
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.datasets.scale", main))

@@ -1,0 +1,644 @@
+"""What wrong receive memory holds instead, and which mistakes that points to.
+
+The harness fills every buffer with data of its own, so a wrong element can often be identified: as
+what was there before, as another rank's, or as another element of the same message.
+mpilab.diagnosis.single does the same for reductions, with the same Parts.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from mpilab.cases.datatypes import datatype
+from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.diagnosis import evidence as wanted
+from mpilab.diagnosis import model
+from mpilab.trace.recording import ANY, COLLECTIVE, RECEIVES, SENDS
+
+# What calls show about missing data: which ranks have sent and received.
+
+
+def sends(evidence, rank):
+    """[Call]: one send to another rank for each line of `rank` that sends."""
+    recorded = evidence.ranks[rank]
+    if recorded is None:
+        return []
+    records = recorded.records
+    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
+    _, first = np.unique(records["site"][chosen], return_index=True)
+    return evidence.calls(rank, np.flatnonzero(chosen)[first].tolist())
+
+
+def of_one_line(evidence, ranks):
+    """(' (line 17)', Places) of the sends of these ranks; ('', ()) if several lines send."""
+    calls = [call for rank in sorted(ranks)[:64] for call in sends(evidence, rank)]
+    if len({evidence.spot(call.site) for call in calls}) != 1:
+        return "", ()  # it is unknown which of several lines it was
+    return evidence.at(calls[0]), evidence.places(calls, "send it here")
+
+
+def arrived(evidence, rank):
+    """'Rank 2 has received no message …', 'Rank 2 has received 1 message …', or '' if unknown."""
+    if not _knows(evidence, rank):
+        return ""
+    got = wanted.received(evidence, rank)
+    if got == 0:
+        sent = sum(wanted.sends(evidence, other, rank) for other in range(evidence.size))
+        if not sent:
+            return f"Rank {rank} has received no message, and nobody has sent one to it."
+        were = "was" if sent == 1 else "were"
+        return f"Rank {rank} has received no message; {sent} to it {were} sent."
+    records = evidence.ranks[rank].records
+    taken = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    taken &= (records["got_peer"] >= 0) & (records["got_peer"] != rank)
+    total = int(records["got_bytes"][taken].sum())
+    return (
+        f"Rank {rank} has received {model.number(got, 'message')} with "
+        f"{model.number(total, 'byte')} in all."
+    )
+
+
+def sent_by(evidence, rank):
+    """'Rank 3 has sent no message.', 'Rank 3 has sent 1 message, to rank 2.', or '' if unknown."""
+    if not _knows(evidence, rank):
+        return ""
+    records = evidence.ranks[rank].records
+    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
+    peers = set(records["peer"][chosen & (records["peer"] != rank)].tolist())
+    if not peers:
+        return f"Rank {rank} has sent no message."
+    number = wanted.sends(evidence, rank)
+    return f"Rank {rank} has sent {model.number(number, 'message')}, to {model.ranks(peers)}."
+
+
+def _knows(evidence, rank):
+    """Whether the recording is complete and has no collectives, which could also move data."""
+    recorded = evidence.ranks[rank]
+    if recorded is None or recorded.header["dropped"] or not recorded.finished:
+        return False
+    return not (recorded.records["flags"] & COLLECTIVE != 0).any()
+
+
+# Wrong blocks with the initial contents of a buffer. The harness fills every buffer with data of
+# its own, so what was sent or moved before the right data arrived is recognized anywhere.
+
+LOOKED_AT_FILLS, BEGINNING = 4096, 16
+LEAST_FILL_BYTES = 4  # fewer may match by chance
+TOO_EARLY, WRONG_BLOCK, OWN_BLOCK = (
+    "a block sent too early", "the wrong block sent", "own block missing")  # fmt: skip
+
+
+class Fill(NamedTuple):
+    """Block `block` of `rank` holds what was in block `slot` of rank `source` before the call."""
+
+    rank: int
+    block: int
+    source: int
+    slot: int
+
+    @property
+    def pattern(self):
+        """The likely mistake."""
+        if self.block == self.source != self.rank:
+            return OWN_BLOCK if self.slot == self.source else WRONG_BLOCK
+        return TOO_EARLY
+
+
+def fills(case, outputs, wrong):
+    """[Fill] of those blocks in `wrong`, (rank, block), that hold a buffer's initial contents."""
+    if case.block_bytes < LEAST_FILL_BYTES or not wrong:
+        return []
+    held = {}  # the beginning of a block is enough to find it, and needs less memory
+    for rank, block in wrong[:LOOKED_AT_FILLS]:
+        memory, places = outputs[rank].received, block_places(case, block, rank)
+        if len(places) >= LEAST_FILL_BYTES and places[-1] < memory.size:
+            held.setdefault(memory[places[:BEGINNING]].tobytes(), []).append((rank, block))
+    found = []
+    for source in range(case.ranks):
+        before = case.regions(source)[1]
+        for slot in range(COLLECTIVES[case.collective].blocks(case, source).received):
+            if case.in_place and slot == source:
+                continue
+            data = before[block_places(case, slot, source)]
+            for rank, block in held.get(data[:BEGINNING].tobytes(), ()):
+                whole = outputs[rank].received[block_places(case, block, rank)]
+                if (rank, block) != (source, slot) and np.array_equal(whole, data):
+                    found.append(Fill(rank, block, source, slot))
+    return sorted(found)
+
+
+def explain_fill(evidence, found):
+    """(pattern, hint, Places) of the most common pattern among the Fills `found`."""
+    pattern = Counter(fill.pattern for fill in found).most_common(1)[0][0]
+    fill = next(fill for fill in found if fill.pattern == pattern)
+    whose = "its own" if fill.source == fill.rank else f"rank {fill.source}'s"
+    hint = (
+        f"Rank {fill.rank}'s block {fill.block} holds what was in {whose} block {fill.slot} "
+        "before anything had been put there: "
+    )
+    calls = sends(evidence, fill.source)
+    lines = {evidence.spot(call.site) for call in calls}
+    at = evidence.at(calls[0]) if len(lines) == 1 else ""
+    if pattern == OWN_BLOCK:
+        hint += (
+            f"rank {fill.source} sent its own block{at} before it was put into the receive "
+            "buffer: place_own_block in mpilab.h does that."
+        )
+    elif pattern == WRONG_BLOCK:
+        hint += (
+            f"rank {fill.source} sent block {fill.slot}{at} instead of its own one: "
+            "block(recvbuf, rank, recvcount, recvtype)."
+        )
+    elif fill.source == fill.rank:
+        hint += "it was moved before the data had come."
+    else:
+        hint += (
+            f"it was sent on{at} before it had come there, or the wrong blocks were "
+            "sent. Wait for a block before you send it on."
+        )
+    senders = {fill.source for fill in found if fill.source != fill.rank}
+    places = [call for source in sorted(senders)[:64] for call in sends(evidence, source)]
+    if fill.source == fill.rank or len({evidence.spot(call.site) for call in places}) > 1:
+        return pattern, hint, ()  # it is unknown which of several lines it was
+    return pattern, hint, evidence.places(places, "send it here")
+
+
+# Misplaced blocks: receives from any rank, and all receives into one block.
+
+TRUNCATED = "message truncated"
+
+
+def received(evidence, rank, from_any=False):
+    """[Call]: receives of `rank` that got another rank's data; `from_any`: MPI_ANY_SOURCE only."""
+    recorded = evidence.ranks[rank]
+    if recorded is None:
+        return []
+    records = recorded.records
+    chosen = (records["flags"] & RECEIVES != 0) & (records["got_bytes"] > 0)
+    chosen &= (records["done_ns"] != 0) & (records["got_peer"] >= 0)
+    chosen &= records["got_peer"] != rank
+    if from_any:
+        chosen &= records["peer"] == ANY
+    return evidence.calls(rank, np.flatnonzero(chosen).tolist())
+
+
+def into_one_place(evidence, codes, untouched):
+    """(hint, Places) if every rank with wrong blocks received two or more messages into one block,
+    its own or one with the same number everywhere; else None.
+
+    codes   [ranks, blocks], those of mpilab.diagnosis.pictures.grid.
+    """
+    ranks = np.flatnonzero((codes != 0).any(axis=1)).tolist()
+    calls = {rank: received(evidence, rank) for rank in ranks}
+    written = {
+        rank: [b for b in np.flatnonzero(codes[rank] != untouched).tolist() if b != rank]
+        for rank in ranks
+    }
+    if any(len(calls[rank]) < 2 or len(written[rank]) > 1 for rank in ranks):
+        return None
+    same = {block for blocks in written.values() for block in blocks}
+    if len(same) > 1 or any(not written[rank] and same - {rank} for rank in ranks):
+        return None
+    place = min(same, default="own")
+    if not any(codes[rank, rank if place == "own" else place] for rank in ranks):
+        return None  # this block is right: the others went elsewhere
+    calls = [call for of_rank in calls.values() for call in of_rank]
+    what = "the place of the rank's own block" if place == "own" else f"the place of block {place}"
+    lines = {evidence.spot(call.site) for call in calls}
+    where = f" in {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
+    hint = (
+        f"Every block was received into {what}, one over the other: look at the index of the "
+        f"block{where}. A block belongs into the place of the rank that it comes from."
+    )
+    return hint, evidence.places(calls, "receive it here")
+
+
+def from_any_rank(evidence, displaced):
+    """(hint, Places) if ranks in `displaced`, which hold misplaced blocks, received messages of two
+    or more senders with MPI_ANY_SOURCE; else None."""
+    calls = _of_any(evidence, displaced)
+    if not calls:
+        return None
+    hint = (
+        f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE), and messages come in any "
+        "order: store the block at the place of status.MPI_SOURCE, or name the source."
+    )
+    return hint, evidence.places(calls, "receive from any rank here")
+
+
+def note(evidence, ranks):
+    """A sentence on the MPI_ANY_SOURCE receives of `ranks`, whatever is wrong there, or ''."""
+    calls = _of_any(evidence, ranks)
+    told = calls and f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE)"
+    return f"{told}: a message of a later step may come first. Name the source." if told else ""
+
+
+def _of_any(evidence, ranks):
+    """The MPI_ANY_SOURCE receives of those `ranks` where they matched several senders."""
+    calls = []
+    for rank in ranks:
+        mine = received(evidence, rank, from_any=True)
+        if len({call.got_peer for call in mine}) > 1:
+            calls += mine
+    return calls
+
+
+def _lines(evidence, calls):
+    """'Line 3 receives', 'Lines 3 and 5 receive'."""
+    lines = sorted({evidence.line(call) for call in calls} - {0})
+    if not lines:
+        return f"{calls[0].name} receives"
+    return (
+        f"Line{'s' * (len(lines) > 1)} {model.listing(lines[:4])} receive{'s' * (len(lines) < 2)}"
+    )
+
+
+def sharpened(evidence, found):
+    """The Diagnosis `found`, with a better hint if a truncated message was received with
+    MPI_ANY_SOURCE."""
+    if found.pattern != TRUNCATED:
+        return found
+    for rank in found.ranks:
+        for call in received(evidence, rank, from_any=True):
+            if call.error and call.got_bytes > call.bytes and call.got_peer < evidence.size:
+                hint = (
+                    f"{call.name}{evidence.at(call)} receives from any rank (MPI_ANY_SOURCE), and "
+                    f"has taken rank {call.got_peer}'s message, which was meant for another "
+                    "receive, maybe of a later step. Name the source."
+                )  # fmt: skip
+                return replace(found, hint=hint)
+    return found
+
+
+# What the elements of a rank's single block are, in a bcast or a scatter.
+
+LEAST_BYTES = 4  # fewer may match by chance
+LOOKED_AT = 1 << 16  # longest message, in elements, that is searched for displaced data
+MOST_BYTES = 1 << 27  # limit for comparing all ranks' buffers with each rank's
+RIGHT, WRONG, UNTOUCHED, OLD, BLOCK, MOVED, COMBINED = (
+    "right", "wrong", "untouched", "old", "block", "moved", "combined")  # fmt: skip
+
+
+class Held(NamedTuple):
+    """What elements hold.
+
+    RIGHT, WRONG (unidentified) or UNTOUCHED (as before the call);
+    OLD       what was in the receive buffer of `rank` before the call;
+    BLOCK     the same elements of the block of `rank` (scatter);
+    MOVED     what is `shift` elements further on in the message, or in the root's send buffer, in
+              which the right block begins at element `begin` (scatter);
+    COMBINED  contributions: that of rank i `counts[i]` times, in this `order` if known (an
+              operation that does not commute); with `rank`, also what was in its receive buffer
+              before the call.
+    """
+
+    kind: str
+    rank: int = -1
+    shift: int = 0
+    begin: int = -1
+    counts: tuple = ()
+    order: tuple = ()
+
+
+class Part(NamedTuple):
+    """The elements `begin` to `end` - 1 of a block, all of the same kind."""
+
+    begin: int
+    end: int
+    held: Held
+
+    @property
+    def elements(self):
+        """Number of elements."""
+        return self.end - self.begin
+
+
+def is_single(case):
+    """Whether every receive buffer is a single block, not divided by ranks."""
+    return case.collective in ("bcast", "scatter", "reduce", "allreduce")
+
+
+def elements(case, memory, block=0):
+    """The data of a block as uint8 [count, bytes of an element]; `memory` has guard zones."""
+    size = datatype(case.datatype)[1].size
+    return memory[block_places(case, block)].reshape(case.count, size)
+
+
+def parts(case, rank, received, right):
+    """[Part] of the block that `rank` received in a bcast or scatter.
+
+    received, right   its memory, and the expected one: uint8, guard zones included.
+    """
+    got, wanted = elements(case, received), elements(case, right)
+    before = elements(case, case.regions(rank)[1])
+    labels = np.full(case.count, -1)
+    known = [Held(WRONG), Held(RIGHT), Held(UNTOUCHED)]
+    is_right, is_before = _same(got, wanted), _same(got, before)
+    labels[is_before], labels[is_right] = 2, 1
+    labels[is_right & is_before] = -2
+    for held, matches in _candidates(case, rank, got, labels == -1):
+        labels[(labels == -1) & matches] = len(known)
+        known.append(held)
+    return runs(case, _without_doubt(labels), known)
+
+
+def runs(case, labels, known):
+    """[Part] of elements with these `labels`, indices into `known`; known[0] is Held(WRONG)."""
+    labels = np.where(labels < 0, 0, labels)
+    size = datatype(case.datatype)[1].size
+    borders = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), len(labels)]
+    found = []
+    for begin, end in zip(borders[:-1], borders[1:], strict=True):
+        held = known[labels[begin]] if end > begin else None
+        if held is None:
+            continue
+        if held.kind in (OLD, BLOCK, MOVED) and (end - begin) * size < LEAST_BYTES:
+            held = known[0]
+        if found and found[-1].held == held:
+            begin = found.pop().begin
+        found.append(Part(begin, end, held))
+    return found
+
+
+def _same(one, other):
+    return (one == other).all(axis=1)
+
+
+def _without_doubt(labels):
+    """Elements labeled -2, right before and now, count as untouched if their predecessors do."""
+    doubtful = labels == -2
+    sure = np.flatnonzero(~doubtful)
+    if not doubtful.any() or not sure.size:
+        return np.where(doubtful, 1, labels)
+    nearest = np.searchsorted(sure, np.arange(len(labels)), side="right") - 1
+    beside = labels[sure[np.maximum(nearest, 0)]]
+    return np.where(doubtful, np.where(beside == 2, 2, 1), labels)
+
+
+def _candidates(case, rank, got, unknown):
+    """(Held, bool [count]) of what the `unknown` elements may be, the best matches first."""
+    if not unknown.any():
+        return
+    is_scatter = case.collective == "scatter"
+    others = [other for other in range(case.ranks) if other != rank]
+    is_too_much = case.ranks**2 * case.block_bytes > MOST_BYTES
+    source = sent_blocks(case) if is_scatter else elements(case, case.expected()[case.root])[None]
+    found = [(Held(BLOCK, other), _same(got, source[other]) & unknown)
+             for other in others if is_scatter]  # fmt: skip
+    # What was in a bcast's root before the call is the message.
+    found += [(Held(OLD, other), _same(got, elements(case, case.regions(other)[1])) & unknown)
+              for other in others
+              if not is_too_much and (is_scatter or other != case.root)]  # fmt: skip
+    found = [one for one in found if one[1].any()]
+    yield from sorted(found, key=lambda one: -int(one[1].sum()))
+    left = unknown & ~np.logical_or.reduce([matches for _, matches in found] or [~unknown])
+    own = rank * case.count if is_scatter else -1
+    yield from _moved(source.reshape(-1, got.shape[1]), got, own, left)
+
+
+def _moved(source, got, own, unknown):
+    """(Held, matches) for elements whose data is elsewhere in `source`; `own` is where the block
+    begins in it, -1 for the beginning of a message."""
+    if got.shape[1] < LEAST_BYTES or len(source) > LOOKED_AT:
+        return
+    place = {element.tobytes(): at for at, element in enumerate(source)}
+    shifts = np.zeros(len(got), np.int64)
+    for at in np.flatnonzero(unknown).tolist():
+        found = place.get(got[at].tobytes())
+        shifts[at] = 0 if found is None else found - max(own, 0) - at
+    for shift in np.unique(shifts[shifts != 0]).tolist():
+        yield Held(MOVED, shift=shift, begin=own), shifts == shift
+
+
+@lru_cache(maxsize=1)
+def sent_blocks(case):
+    """The blocks of a scatter's root, as their receivers should get them: [P, count, bytes]."""
+    right = replace(case, in_place=False).expected()
+    return np.stack([elements(case, memory) for memory in right])
+
+
+# Parts of a message in words: 'elements 4 to 7 were never written'.
+
+TIMES = {2: "twice", 3: "three times", 4: "four times"}
+
+
+def clause(part, count):
+    """What is wrong with a Part of a block of `count` elements, to follow 'on rank 2, '."""
+    where = _where(part, count)
+    kind = part.held.kind
+    if kind == UNTOUCHED:
+        return _untouched(part, count)
+    if kind == COMBINED:
+        return _result(part, where)
+    return f"{_subject(where)} {_holds(part, where)}"
+
+
+def whereabouts(part, count):
+    """'all', '4', '4 to 7': the elements of a Part, for a table."""
+    if part.elements == count:
+        return "all"
+    return str(part.begin) if part.elements == 1 else f"{part.begin} to {part.end - 1}"
+
+
+def content(part, count):
+    """What a Part holds, for a table: 'nothing was written', 'the block of rank 2'."""
+    kind = part.held.kind
+    if kind == UNTOUCHED:
+        return "nothing was written"
+    if kind == COMBINED:
+        return counted(part.held)
+    return {OLD: _old(part.held), BLOCK: f"the block of rank {part.held.rank}",
+            MOVED: moved(part)}.get(kind, "wrong data")  # fmt: skip
+
+
+def counted(held):
+    """'ranks 0 to 2, rank 3 twice': the contributions in a result."""
+    if held.order:
+        said = " ∘ ".join(map(str, held.order))
+        return f"{model.ranks(held.order)}, in the order {said}" if len(held.order) > 1 else (
+            f"rank {held.order[0]} alone")  # fmt: skip
+    said = []
+    for times in sorted(set(held.counts) - {0}):
+        who = [rank for rank, count in enumerate(held.counts) if count == times]
+        said.append(model.ranks(who) + (f" {_times(times)}" if times > 1 else ""))
+    if len(said) == 1 and sum(held.counts) == 1 and held.rank < 0:
+        return f"{said[0]} alone"
+    if held.rank >= 0:
+        said.append(_old(held))
+    return ", ".join(said)
+
+
+def missing(held):
+    """The ranks whose contributions are missing."""
+    return [rank for rank, count in enumerate(held.counts) if count == 0]
+
+
+def repeated(held):
+    """The ranks whose contributions are included more than once."""
+    return [rank for rank, count in enumerate(held.counts) if count > 1]
+
+
+def moved(part):
+    """Where the data of a MOVED part belongs, or where it is at the root."""
+    first = part.begin + part.held.shift
+    if part.held.begin >= 0:
+        return f"what begins at element {part.held.begin + first} of the root's send buffer"
+    last = first + part.elements - 1
+    where = f"element {first}" if first == last else f"elements {first} to {last}"
+    return f"what belongs to {where}"
+
+
+def _where(part, count):
+    if part.elements == count:
+        return ""
+    if part.elements == 1:
+        return f"element {part.begin}"
+    return f"elements {part.begin} to {part.end - 1}"
+
+
+def _subject(where):
+    return where or "the buffer"
+
+
+def _untouched(part, count):
+    if part.elements == count:
+        return "nothing was written"
+    if part.end == count:
+        return f"from element {part.begin} on nothing was written"
+    if part.begin == 0 and part.elements > 1:
+        return f"the first {part.elements} elements were never written"
+    were = "was" if part.elements == 1 else "were"
+    return f"{_where(part, count)} {were} never written"
+
+
+def _holds(part, where):
+    held, many = part.held, where.startswith("elements")
+    holds = "hold" if many else "holds"
+    if held.kind == OLD:
+        return f"{holds} {_old(held)}"
+    if held.kind == BLOCK:
+        return f"{holds} {'part of ' if where else ''}the block of rank {held.rank}"
+    if held.kind == MOVED:
+        return f"{holds} {moved(part)}"
+    return f"{'are' if many else 'is'} wrong"
+
+
+def _old(held):
+    return f"what was in rank {held.rank}'s receive buffer before the call"
+
+
+def _result(part, where):
+    held, of = part.held, f" of {where}" if where else ""
+    if held.rank < 0 and sum(held.counts) == 1:
+        return f"the result{of} is the contribution of rank {held.counts.index(1)} alone"
+    said = []
+    if missing(held):
+        said.append(f"lacks {_of_ranks(missing(held))}")
+    for times in sorted({count for count in held.counts if count > 1}):
+        who = [rank for rank, count in enumerate(held.counts) if count == times]
+        said.append(f"counts {model.ranks(who)} {_times(times)}")
+    if held.rank >= 0:
+        said.append(f"has {_old(held)} in it")
+    if held.order and list(held.order) != sorted(held.order):
+        said.append(f"takes ranks in the order {', '.join(map(str, held.order))}")
+    return f"the result{of} {model.listing(said)}"
+
+
+def _of_ranks(ranks):
+    return f"the contribution{'s' * (len(ranks) > 1)} of {model.ranks(ranks)}"
+
+
+def _times(times):
+    return TIMES.get(times, f"{times} times")
+
+
+# Mistakes that the memory alone proves, whatever the calls were: writes where none are allowed.
+
+OUTSIDE = "memory outside of the receive buffer was overwritten"
+SEND_CHANGED = "the send buffer was changed"
+HOLES = "the holes between the elements of the datatype were overwritten"
+BEYOND, CHANGED, EXTENT, OWN_MISSING = (
+    "out of the receive buffer", "send buffer changed", "extent ignored", "own block missing",
+)  # fmt: skip
+# Every other pattern may have its cause in the calls.
+PATTERNS = (BEYOND, EXTENT, CHANGED, OWN_MISSING)
+
+# What a kernel may write, for each collective.
+SIZES = {
+    "allgather": "a receive buffer of recvcount elements for each rank",
+    "gather": "a receive buffer of recvcount elements for each rank, and only at the root",
+    "scatter": "a receive buffer of recvcount elements, one block, on every rank",
+    "bcast": "one buffer, of count elements",
+    "reduce": "a receive buffer of count elements, and only at the root",
+    "allreduce": "a receive buffer of count elements",
+    "alltoallv": "recvcounts[i] elements from element rdispls[i] on, for each rank i",
+    "read": "room for the rows of this rank's part by its columns",
+    "barrier": "no buffer at all",
+}
+_EXTENT_HINT = (
+    "From one element to the next it is MPI_Type_get_extent bytes, holes included, not "
+    "MPI_Type_size; and a block has to be copied with its datatype, not with memcpy. block() and "
+    "copy_local() in mpilab.h do both."
+)
+
+
+def explain_certain(case, outputs, differences):
+    """(pattern, hint) of `differences` (mpilab.cases.expected.compare) if the memory alone proves
+    the mistake; else ('', '')."""
+    notes = {note for difference in differences for note in difference.notes}
+    if OUTSIDE in notes:
+        return BEYOND, (
+            "The kernel writes before or behind what it was given: "
+            f"{SIZES[case.collective]}. Look at the last index, and at how a block's address is "
+            "computed."
+        )
+    wrong = [(d.rank, block) for d in differences for block in d.blocks]
+    if HOLES in notes or _is_packed(case, outputs, wrong):
+        return EXTENT, _EXTENT_HINT
+    if SEND_CHANGED in notes:
+        return CHANGED, (
+            "The send buffer belongs to the caller: it may be read, never written. Take the "
+            "receive buffer, or memory of your own, for what is under way."
+        )
+    return "", ""
+
+
+def _is_packed(case, outputs, wrong):
+    """Whether a block, or an element of it, is where it would be if extents were sizes."""
+    layout = datatype(case.datatype)[1]
+    if layout.extent == layout.size or case.count == 0:
+        return False
+    expected = case.expected()
+    places = _packed_elements(case, layout) if is_single(case) else _packed_blocks(case, layout)
+    for rank, block in wrong:
+        for right, packed in places(rank, block):
+            memory = outputs[rank].received
+            here = expected[rank][right]
+            if packed[-1] < memory.size and (memory[packed] == here).all():
+                return True
+    return False
+
+
+def _packed_blocks(case, layout):
+    def places(rank, block):
+        right = block_places(case, block, rank)
+        elements = len(right) // layout.size
+        first = (int(right[0]) - GUARD_BYTES) // layout.extent if elements else 0
+        if first:
+            yield right, GUARD_BYTES + first * layout.size + layout.offsets(elements)
+
+    return places
+
+
+def _packed_elements(case, layout):
+    one = layout.offsets(1)
+
+    def places(_rank, _block):
+        for element in range(1, case.count):
+            begin = GUARD_BYTES + element * layout.size
+            yield GUARD_BYTES + element * layout.extent + one, begin + one
+
+    return places

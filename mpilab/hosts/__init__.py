@@ -1,0 +1,1 @@
+"""Hosts of ranks: hostfiles, cluster descriptions, rank orders, links, Slurm, emulated hosts."""

@@ -1,0 +1,25 @@
+"""Emulated hosts: a cluster of Linux namespaces on one machine, with links of a given speed.
+
+    with EmulatedHosts("two-groups") as hosts:
+        command = hosts.command(["mpirun", "-n", "8", "./program"])
+        subprocess.run(command, env=os.environ | hosts.environment(8))
+
+Every host has its own name, network interface, /dev/shm and temporary files; all share the
+machine's files and processors. Real Open MPI runs on them, over real TCP.
+
+The parts:
+
+    description ──links──▶ lines for ip and tc
+    owner (hosts.py) ──starts──▶ keeper ──▶ fabric, process 1 of the cluster ──▶ one process a host
+                                                       └─▶ the relay, if links have latency
+    any process of the same user ──enter.py──▶ a command inside of a host
+
+The keeper waits until the owner ends (or for `mpilab hosts down`), kills the fabric and removes the
+directory. When the fabric ends, so do all hosts, everything that runs on them, and their networks
+and mounts. See docs/emulated-hosts.md.
+"""
+
+from mpilab.hosts.emulated.capabilities import Capabilities, probe
+from mpilab.hosts.emulated.hosts import EmulatedHosts, attach, running, sweep
+
+__all__ = ["Capabilities", "EmulatedHosts", "attach", "probe", "running", "sweep"]

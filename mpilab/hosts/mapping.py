@@ -1,0 +1,155 @@
+"""mpirun as in a terminal, where its ranks are, and where it would place them.
+
+    print(mpirun("-n 4 --hostfile localhost.txt python -m mpilab.hosts.mapping"))
+    mapped("two-groups.txt", 8, "node")
+
+The module is also a program: under mpirun, each rank prints where it is.
+"""
+
+import ctypes
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from mpilab.errors import ClusterError, InputError
+from mpilab.hosts.hostfile import POLICIES, find
+from mpilab.kernels import openmpi
+from mpilab.util import door
+from mpilab.util.processes import end_family
+
+# Settings of the kit's own runs, absent in a user's terminal: they allow more ranks than slots and
+# disable binding.
+_OF_THE_KIT = ("PRTE_MCA_rmaps_default_mapping_policy", "PRTE_MCA_hwloc_default_binding_policy")
+_NODE = re.compile(r"Data for node: (\S+)")
+_RANK = re.compile(r"Data for proc: \[[^]]*,(\d+)\]")
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a process is: its rank (None outside mpirun), its host, and the cores it may run on.
+
+    core   the current core at the time of the query; None if the system does not tell.
+    """
+
+    rank: int | None
+    ranks: int | None
+    host: str
+    cores: tuple
+    core: int | None
+
+    def __str__(self):
+        who = "no rank" if self.rank is None else f"rank {self.rank} of {self.ranks}"
+        bound = f"core{'s' * (len(self.cores) != 1)} {_ranges(self.cores)}"
+        now = "" if self.core is None else f", now on {self.core}"
+        return f"{who}: host {self.host}, may use {bound}{now}"
+
+
+def here():
+    """Where this process is (Here), with Linux core numbers."""
+    rank, ranks = (os.environ.get(f"OMPI_COMM_WORLD_{what}") for what in ("RANK", "SIZE"))
+    allowed = getattr(os, "sched_getaffinity", None)
+    current = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    return Here(
+        None if rank is None else int(rank),
+        None if ranks is None else int(ranks),
+        socket.gethostname(),
+        tuple(sorted(allowed(0)) if allowed else range(os.cpu_count() or 1)),
+        None if current is None else current(),
+    )
+
+
+def mpirun(line, *, timeout=30.0):
+    """What `mpirun LINE` prints in a terminal: text, with the exit status unless it is 0.
+
+    line      options and program as typed, e.g. "-n 2 --bind-to core hostname"; a program called
+              python is this Python, and the kit's hostfiles can be given by bare name.
+    timeout   seconds, after which ClusterError is raised.
+
+    Not for timing: the settings of the kit's own runs, such as room for more ranks than slots, do
+    not apply.
+    """
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise InputError(f"mpirun {line}: {error}; close the quotation marks") from None
+    for place, word in enumerate(words[:-1]):
+        if word in ("--hostfile", "--machinefile"):
+            words[place + 1] = str(find(words[place + 1]))
+    said = _said(words, timeout)
+    text = said.stdout.replace("\0", "").rstrip()
+    if said.returncode == 0:
+        return text
+    return f"{text}\n(exit status {said.returncode})".lstrip()
+
+
+def mapped(hostfile, ranks, policy="slot", *, timeout=30.0):
+    """The host of each rank according to Open MPI: list of names. Nothing is started.
+
+    hostfile   path of a hostfile, or bare name of one of the kit's; its hosts need not exist.
+    policy     "slot", "node" or "seq", as in mpilab.hosts.hostfile.
+
+    Open MPI strips domains and uses the local machine's own name, also for "localhost". Raises
+    InputError with Open MPI's message if it refuses.
+    """
+    if policy not in POLICIES:
+        raise InputError(f"policy={policy!r}: take one of {', '.join(POLICIES)}")
+    hostfile = find(hostfile)
+    if not hostfile.is_file():
+        raise InputError(f"{hostfile}: no such hostfile; is the path right?")
+    words = ["--hostfile", str(hostfile), "-n", str(ranks), "--map-by", policy,
+             "--display", "map", "--do-not-launch", "hostname"]  # fmt: skip
+    said = _said(words, timeout)
+    host, found = None, {}
+    for at in said.stdout.splitlines():
+        if named := _NODE.search(at):
+            host = named[1]
+        elif ranked := _RANK.search(at):
+            found[int(ranked[1])] = host
+    if sorted(found) != list(range(ranks)):
+        raise InputError(
+            f"{hostfile}: Open MPI refuses {ranks} ranks with --map-by {policy}; it says:\n"
+            f"{said.stdout.strip()[:1500] or 'nothing'}"
+        )
+    return [found[rank] for rank in range(ranks)]
+
+
+def _said(words, timeout):
+    """The CompletedProcess of mpirun, with all its output in `stdout`."""
+    words = [sys.executable if word == "python" else word for word in words]
+    environment = {**openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **os.environ}
+    for name in _OF_THE_KIT:
+        environment.pop(name, None)
+    command = [openmpi.tool("mpirun"), *words]
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+        start_new_session=True)  # fmt: skip
+    try:
+        stdout, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        end_family(process.pid)  # the ranks have their own process groups and would go on printing
+        stdout, _ = process.communicate()
+        raise ClusterError(
+            f"mpirun {shlex.join(words)}: no end after {timeout:g} s. Does the program wait for "
+            f"something? It has printed: {stdout.strip()[-500:] or 'nothing'}"
+        ) from None
+    return subprocess.CompletedProcess(command, process.returncode, stdout)
+
+
+def _ranges(numbers):
+    """'0-3,8' for 0, 1, 2, 3, 8."""
+    runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.hosts.mapping", lambda: print(here())))

@@ -1,1 +1,0 @@
-"""Marks for other programs: learning platforms, Gradescope, nbgrader, spreadsheets."""

@@ -1,0 +1,1 @@
+"""Judge answers: rubrics, and verdicts on the results of their cases."""

@@ -1,0 +1,352 @@
+"""Judge the items of an exercise by the results of their cases or calls.
+
+`check` in the notebook and the referee use it: they differ in the cases, and in where those ran,
+but not in how they are judged.
+"""
+
+import importlib
+import json
+import math
+from dataclasses import replace
+
+from mpilab.algorithms.formula import evaluate, names_of
+from mpilab.cases.expected import COLLECTIVES
+from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.model import LEAK
+from mpilab.errors import InputError, Ungradable
+from mpilab.hosts.orders import text_of
+from mpilab.judging.rubric import MOST
+from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
+from mpilab.models.declared import counts
+from mpilab.runners.result import ERROR, SKIPPED, Result
+from mpilab.util import faults
+
+# Python answers: compare what they returned (mpilab/judging/calls.py) with a trusted function.
+
+
+def calls(exercise):
+    """All argument tuples with which an exercise's items call the function, each once."""
+    return list(dict.fromkeys(arguments for item in exercise.items for arguments in item.arguments))
+
+
+def trusted(name):
+    """The function that `module:function` names; InputError if there is none."""
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"expected = {name!r}: {error}; write 'module:function'") from None
+
+
+def judge_function(exercise, returned):
+    """The ExerciseVerdict from {arguments: result of `call`}; a missing entry is ungradable."""
+    items = tuple(_judge_item(exercise, item, returned) for item in exercise.items)
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def _judge_item(exercise, item, returned):
+    judge = trusted(item.complaint or item.expected)
+    if not item.arguments:
+        return _verdict(item, UNGRADABLE, "the rubric calls it with nothing")
+    for arguments in item.arguments:
+        shown = f"{exercise.function}({', '.join(map(repr, arguments))})"
+        came = returned.get(arguments)
+        if came is None:
+            return _verdict(item, UNGRADABLE, f"{shown} was not called")
+        if not isinstance(came, dict) or not came.keys() & {"error", "value"}:
+            # The process of the answer wrote it, so the answer may have forged it.
+            return _verdict(item, UNGRADABLE, f"what came of {shown} is not what a call leaves")
+        if "error" in came:
+            return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
+        value = came["value"]
+        if item.complaint:
+            wrong = _complaint(judge, value, arguments)
+        elif same(value, json.loads(json.dumps(judge(*arguments)))):
+            wrong = ""
+        else:
+            wrong = f"{shown} returned {_short(value)}, which is not right."
+        if wrong:
+            return _verdict(
+                item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)  # fmt: skip
+    return _verdict(item, PASS, "")
+
+
+def _complaint(judge, value, arguments):
+    """What is wrong with a value according to a trusted function; "" if nothing is."""
+    try:
+        return judge(value, *arguments)
+    except InputError as error:
+        return str(error)
+
+
+def _verdict(item, outcome, reason, **evidence):
+    return ItemVerdict(item.id, item.title, item.points, outcome, reason, evidence)
+
+
+def same(value, expected):
+    """True for equal numbers (to a relative 1e-9), or lists of such of the same length."""
+    if isinstance(expected, list):
+        return (
+            isinstance(value, list)
+            and len(value) == len(expected)
+            and all(map(same, value, expected))
+        )
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isclose(value, expected, rel_tol=1e-9)
+    except OverflowError:  # an integer beyond all floating-point numbers
+        return value == expected
+
+
+def _short(value):
+    text = json.dumps(value)
+    return text if len(text) <= 200 else text[:200] + " …"
+
+
+# Kernels: judge the Results of their cases.
+
+# With more ranks, the line that reproduces a failure simulates it.
+MOST_ON_A_LAPTOP = 16
+
+# quantity -> (its unit, where it was counted, its name in the evidence)
+_WORDS = {
+    "rounds": ("round", "", "rounds counted"),
+    "messages": ("message", "", "messages counted"),
+    "bytes": ("byte", " in messages", "bytes counted"),
+    "busiest_messages": ("message", " from one rank", "most messages from one rank"),
+    "busiest_bytes": ("byte", " from one rank", "most bytes from one rank"),
+    "busiest_received": ("message", " to one rank", "most messages to one rank"),
+    "node_messages": ("message", " between nodes", "messages between nodes"),
+    "node_bytes": ("byte", " between nodes", "bytes between nodes"),
+    "node_received_bytes": ("byte", " from other nodes to one rank",
+                            "most bytes from other nodes to one rank"),
+    "group_messages": ("message", " between groups", "messages between groups"),
+    "group_bytes": ("byte", " between groups", "bytes between groups"),
+    "group_received_bytes": ("byte", " from other groups to one rank",
+                             "most bytes from other groups to one rank"),
+    "reads": ("read request", "", "read requests counted"),
+    "busiest_reads": ("read request", " of one rank", "most read requests of one rank"),
+    "read_bytes": ("byte", " read", "bytes read"),
+    "busiest_read_bytes": ("byte", " read by one rank", "most bytes read by one rank"),
+    "largest_read": ("byte", " in one read request", "most bytes in one read request"),
+    "reading_ranks": ("rank", " that read", "ranks that read"),
+    "collective_reads": ("collective read request", "", "collective read requests counted"),
+    "unexchanged_bytes": ("byte", " read by one rank without an exchange in between",
+                          "most bytes read without an exchange in between"),
+    "views_left": ("rank", " that left a view of its own on a file", "ranks that left a view"),
+    "leaks": ("thing", " made and never freed", "things made and never freed"),
+}  # fmt: skip
+
+
+def plan(exercise, most_ranks=None):
+    """All cases of a kernel exercise, each once, and for each the items that contain it.
+
+    With `most_ranks`, cases with more ranks are left out.
+    """
+    return each_once(
+        (case, item.id)
+        for item in exercise.items
+        for case in item.cases
+        if most_ranks is None or case.ranks <= most_ranks
+    )
+
+
+def each_once(pairs):
+    """(cases, for each the items that contain it), from pairs of a case and an item's id."""
+    groups = {}
+    for case, item in pairs:
+        groups.setdefault(case, []).append(item)
+    return list(groups), [tuple(items) for items in groups.values()]
+
+
+def judge_exercise(exercise, results, most_ranks=None):
+    """The ExerciseVerdict on a kernel from the Results of its planned cases (see `plan`)."""
+    items = tuple(
+        judge_item(exercise, item, of_item(item, results, most_ranks)) for item in exercise.items
+    )
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def of_item(item, results, most_ranks=None):
+    """The Results of an item's cases, in order; an ERROR for a case without a Result."""
+    by_case = {result.case: result for result in results}
+    wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
+    return [by_case.get(case) or Result(case, ERROR, detail="nothing came of it")
+            for case in wanted]  # fmt: skip
+
+
+def fail_all(exercise, reason, evidence=None):
+    """The verdict on an answer that is not run: every item fails for the same reason."""
+    return _all(exercise, FAIL, reason, evidence)
+
+
+def ungradable(exercise, reason, evidence=None):
+    """The verdict on an answer that cannot be judged."""
+    return _all(exercise, UNGRADABLE, reason, evidence)
+
+
+def _all(exercise, outcome, reason, evidence):
+    # The evidence is the same for all items, so it is shown once.
+    items = tuple(
+        ItemVerdict(item.id, item.title, item.points, outcome, reason,
+                    (evidence or {}) if number == 0 else {})
+        for number, item in enumerate(exercise.items))  # fmt: skip
+    return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def judge_item(exercise, item, results):
+    """The ItemVerdict on a kernel's item: the first case that is proved wrong decides."""
+    if not results:
+        return ItemVerdict(
+            item.id,
+            item.title,
+            item.points,
+            UNGRADABLE,
+            "none of its cases was run: the cluster has too few ranks",
+        )
+    doubts = []
+    wrong = first_wrong(item, results, doubts)
+    if wrong:
+        return failed(exercise, item, *wrong)
+    if not doubts and any(result.outcome == SKIPPED for result in results):
+        doubts.append("a case was skipped, although none before it failed")
+    if doubts:
+        return ItemVerdict(item.id, item.title, item.points, UNGRADABLE, doubts[0])
+    return ItemVerdict(item.id, item.title, item.points, PASS)
+
+
+def failed(exercise, item, result, reason, evidence):
+    """The verdict on an item that a Result proves wrong, for a reason, with evidence."""
+    evidence = {**_about(exercise, result.case), **evidence, **_picture(result)}
+    return ItemVerdict(item.id, item.title, item.points, FAIL,
+                       f"With {result.case.describe()}: {reason}", evidence)  # fmt: skip
+
+
+def _picture(result):
+    """A picture of the run and its text alternative as evidence, or why there is no picture."""
+    from mpilab.plots.space_time import still  # imports plotly
+
+    try:
+        svg, words = still(result.ranks)
+    except Exception:  # a recording may contain anything, and the picture is optional
+        return {}
+    if not svg:
+        return {"svg_alt": words} if words else {}
+    return {"svg": svg, "svg_alt": f"What the ranks called. {words}"}
+
+
+def first_wrong(item, results, doubts=None):
+    """(Result, reason, evidence) of the first case that is proved wrong, or None.
+
+    Appends to the list `doubts` why other cases could not be judged.
+    """
+    for result in results:
+        if result.outcome == SKIPPED:
+            continue
+        try:
+            trouble = _trouble(item, result)
+        except Ungradable as error:
+            if doubts is not None:
+                doubts.append(f"With {result.case.describe()}: {error.public}")
+            continue
+        if trouble:
+            return result, *trouble
+    return None
+
+
+def _about(exercise, case):
+    """The case as evidence, with the call that reproduces it."""
+    about, collective = {"ranks": case.ranks}, COLLECTIVES[case.collective]
+    if collective.has_blocks and not collective.reads:  # the matrix describes a read completely
+        about |= {"count": case.count, "datatype": case.datatype}
+    options = [f"{name}={value!r}" for name, value in about.items() if value != "int"]
+    for name, usual in (("root", 0), ("op", "sum"), ("segment", 0), ("fanout", 0), ("radix", 0),
+                        ("budget", 0), ("pattern", "even"), ("matrix", ""), ("buffer", 0),
+                        ("aggregators", 0)):  # fmt: skip
+        if (value := getattr(case, name)) != usual:
+            about[name] = value
+            options.append(f"{name}={value!r}")
+    if case.places:
+        about["places"] = text_of(case.places)
+        options.append(f"places={about['places']!r}")
+    flags = ("in_place", "reversed", "strict")
+    options += [f"{name}=True" for name in flags if getattr(case, name)]
+    run = "mpilab.run"
+    if case.platform or case.ranks > MOST_ON_A_LAPTOP:
+        run = "mpilab.simulated.run"
+    if case.platform:
+        about["platform"] = case.platform
+        options.append(f"platform={case.platform!r}")
+    options = ", ".join(options).replace("'", '"')
+    return {**about, "reproduce": f'{run}("{exercise.function}", {options})'}
+
+
+def _trouble(item, result):
+    """(reason, evidence) if this case went wrong, else None."""
+    if result.outcome == ERROR:
+        raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
+    if result.crashed and result.crashed[1] == "SIGBUS":
+        # A memory-mapped file got no space: the disk or /dev/shm is full.
+        raise Ungradable("a rank was ended by SIGBUS: the disk or the shared memory was full")
+    # The Result's own diagnosis was made where the answer ran: it explains but does not decide.
+    try:
+        found = diagnose(replace(result, diagnosis=None))
+    except Exception as error:  # whatever a recording contains, the grader continues
+        faults.record(error, f"judging {result.case.describe()}")
+        raise Ungradable("what it left behind could not be read") from error
+    if found is None or found.kind == LEAK:
+        if result.case.collective == "barrier":
+            _need_recording(result)  # nothing else shows whether it was a barrier
+        return _wrong_counts(item, result)
+    told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found
+    return f"{told.headline.rstrip('.')}.", evidence_of(told)
+
+
+def evidence_of(diagnosis):
+    """A diagnosis as the evidence of an item: what the feedback page shows beside the reason."""
+    evidence = {"hint": diagnosis.hint} if diagnosis.hint else {}
+    if diagnosis.cycle:
+        circle = (*diagnosis.cycle, diagnosis.cycle[0])
+        evidence["cycle"] = " waits for ".join(map(str, circle))
+    if diagnosis.lines:
+        evidence |= {"line": diagnosis.lines[0], "lines": sorted(set(diagnosis.lines))}
+    for place in diagnosis.places:
+        if place.label and not place.file:
+            evidence[f"in line {place.line}"] = place.label
+    for table in diagnosis.tables:
+        evidence[table.title] = [dict(zip(table.columns, row, strict=False)) for row in table.rows]
+    if diagnosis.notes:
+        evidence["note"] = "\n".join(diagnosis.notes)
+    for rank, text in diagnosis.printed:
+        evidence[f"rank {rank} printed"] = text
+    return evidence
+
+
+def _need_recording(result):
+    recording = result.recording
+    if recording is None or len(recording.ranks) != result.case.ranks or not recording.complete:
+        raise Ungradable("the recording of the run is not complete")
+    return recording
+
+
+def _wrong_counts(item, result):
+    if not item.counted:
+        return None
+    recording = _need_recording(result)
+    got, names, wrong = counts(recording, result.case.levels), names_of(result.case), []
+    for what, formula in item.counted:
+        quantity = what.removeprefix(MOST)
+        expected, found = evaluate(formula, **names), got[quantity]
+        if found > expected or (found < expected and what == quantity):
+            unit, where, _ = _WORDS[quantity]
+            most = "" if what == quantity else "at most "
+            said = f"{found} {unit}{'s' * (found != 1)}{where}"
+            wrong.append(f"{said} where the algorithm has {most}{expected}")
+    if not wrong:
+        return None
+    quantities = [what.removeprefix(MOST) for what, _ in item.counted]
+    return (
+        f"the result is right, but by another algorithm: {', '.join(wrong)}.",
+        {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
+    )

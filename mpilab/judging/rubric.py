@@ -1,0 +1,482 @@
+"""Rubrics: what a lab asks for, as exercises, items and cases, read from a TOML file.
+
+labs/checks/LAB.toml, with which students try their answers, and grading/LAB/rubric.toml, by which
+the referee decides, have the same format:
+
+    lab = "02-allgather"
+    title = "Allgather"
+    leave_out = ["bcast/auto.c"]        # rubric only: files below src_c that are not handed out,
+                                        # besides the references: they need one, or reveal too much
+
+    [parameters]                        # rubric only: for the notebook's `parameters` cell
+    RANKS = 4
+
+    [[exercise]]
+    id = "pairwise"                     # the answer cell's grade_id
+    title = "Pairwise exchange"
+    kind = "kernel"                     # or "python", "text"
+    collective = "allgather"            # kernel: the prototype
+    function = "allgather_pairwise"     # kernel, python: what the answer must define
+    allowed = ["point-to-point"]        # kernel: groups of MPI calls, see
+                                        # mpilab/kernels/symbols.py
+    reference = "allgather/pairwise.c"  # kernel: our own answer, below src_c
+
+    [[exercise.item]]
+    id = "any-size"
+    title = "Right for every number of ranks"
+    points = 6
+    ranks = [3, 5, 6, 7]                # all combinations of these are tried
+    counts = [1, 7]                     # not for a barrier or a read
+    datatypes = ["int"]
+    in_place = [false]
+    reversed = [false]
+    roots = [0, -1]                     # a negative one counts from the last rank
+    ops = ["sum", "compose"]
+    segments = [0, 64]                  # mpilab_tuning: bytes; 0 is the algorithm's own default
+    fanouts = [0, 3]
+    radixes = [0]
+    budgets = [0, 65536]                # bytes of others' data that a rank may hold; 0 as above
+    patterns = ["even", "ragged"]       # of an alltoallv (mpilab/cases/counts.py)
+    matrices = ["12x10 by 4x2 on 2x3"]  # of a read (mpilab/cases/distribution.py)
+    buffers = [0, 4096]                 # bytes of one request to a file; 0 as above
+    aggregators = [0, 2]                # ranks that read for all
+    strict = false
+    places = ["2x2x2 rr", "a/n1*2 b/n2"]    # instead of ranks: where they pretend to be, in the
+                                        # notation of mpilab/hosts/orders.py
+    simulated_ranks = [17, 64]          # ranks and places that are only simulated, and all slots
+    simulated_places = ["4x4x8 rr"]     # of a platform, in the notation of
+    platforms = ["groups-4x4x8 rr"]     # mpilab/hosts/platforms.py
+    simulated_counts = [2, 33]          # more counts for ranks and places, only simulated
+    than = "bcast_binomial"             # in simulated time: `faster` times as fast as this kernel
+    faster = 2.0                        # of ours, in each simulated case; then no ranks or places
+    messages = "P * ceil_log2(P)"       # what the recording must show (names:
+                                        # mpilab/algorithms/formula.py)
+    rounds = "ceil_log2(P)"
+    bytes = "P * (P - 1) * m"
+    busiest_messages = "ceil_log2(P)"   # sent by the rank that sends most
+    busiest_received = "ceil_log2(P)"   # received by the rank that receives most
+    most_busiest_bytes = "(P - 1) * m"  # with most_: at most that
+    node_messages = "M - 1"             # traffic between nodes, and between groups
+    node_bytes = "(M - 1) * m"
+    node_received_bytes = "m"           # by the rank that receives most from other nodes
+    group_messages = "G - 1"
+    group_bytes = "(G - 1) * m"
+    group_received_bytes = "m"
+    reads = "A"                         # all requests to a file that ask for some bytes, and
+    busiest_reads = "ceil_div(N, F)"    # those of the rank with most; their bytes likewise
+    read_bytes = "N"
+    busiest_read_bytes = "N"
+    most_largest_read = "F"             # bytes of a single request
+    reading_ranks = "A"
+    collective_reads = "0"              # requests made by collective calls
+    most_unexchanged_bytes = "F"        # read by one rank without an exchange in between
+    views_left = "0"                    # ranks that left their own view on the file
+    leaks = "0"                         # things that calls created and nobody freed
+
+    arguments = [["ring", 4]]           # python: what the function is called with, each time
+    expected = "mpilab.algorithms:costs" # and the trusted function that returns the right values;
+    # or, instead, one that gets what was returned and the arguments, and says what is wrong
+    # ("" if nothing is); if it raises InputError, that counts as its answer
+    complaint = "mpilab.remapping.orders:is_no_hostfile"
+
+With places, formulas may use M (nodes), G (groups), Q (ranks of the fullest node), R (ranks on the
+root's node) and U (ranks in the root's group); without, all ranks are on one node. The rounds and
+messages of an algorithm often hold only on regular places, GROUPSxNODESxRANKS; for others, write a
+separate item that counts the traffic between nodes or groups.
+
+If students may choose among algorithms, an exercise of kind "kernel" has variants instead of
+function, reference and items. `%%kernel NAME` in the answer cell chooses one, and all are worth the
+same:
+
+    [[exercise.variant]]
+    function = "bcast_chain"
+    collective = "bcast"                # this and `allowed` may also stand in the exercise, for
+                                        # all
+    reference = "bcast/chain.c"
+
+    [[exercise.variant.item]]
+    id = "any-size"
+"""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from pathlib import Path
+
+from mpilab.algorithms.formula import evaluate, names_of
+from mpilab.cases.case import Case
+from mpilab.cases.expected import collective_of
+from mpilab.errors import InputError
+from mpilab.hosts import platforms
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import as_text
+
+# The cases of an item: every combination of what it varies.
+
+# key of an item -> (field of a Case, what is tried if the key is left out)
+VARIED = {
+    "counts": ("count", [0]), "datatypes": ("datatype", ["int"]),
+    "in_place": ("in_place", [False]), "reversed": ("reversed", [False]), "roots": ("root", [0]),
+    "ops": ("op", ["sum"]), "segments": ("segment", [0]), "fanouts": ("fanout", [0]),
+    "radixes": ("radix", [0]), "budgets": ("budget", [0]), "patterns": ("pattern", ["even"]),
+    "matrices": ("matrix", [""]), "buffers": ("buffer", [0]), "aggregators": ("aggregators", [0]),
+}  # fmt: skip
+# How many ranks, and where: run on Open MPI and simulated, or only simulated.
+REAL = ("ranks", "places")
+SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
+
+
+def cases_of(collective, entry, seed, jobs):
+    """Every combination of what an item varies, each once, fewest ranks first.
+
+    jobs   list of (ranks, {field of Case that says where they are: value}).
+    """
+    if collective_of(collective).reads:
+        # The matrices describe a read.
+        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
+    elif collective_of(collective).has_blocks and "counts" not in entry:
+        raise KeyError("counts")
+    values = {key: entry.get(key, default) for key, (_, default) in VARIED.items()}
+    for key, (_, default) in VARIED.items():
+        check_list(key, values[key], default[0])
+    varied = [field for field, _ in VARIED.values()]
+    strict = entry.get("strict", False)
+    found = {}
+    for ranks, where in sorted(jobs, key=lambda job: job[0]):
+        for combination in product(*(values[key] for key in VARIED)):
+            named = dict(zip(varied, combination, strict=True))
+            if named["root"] < 0:
+                # On one rank, the first and the last root are the same: one case, not two.
+                named["root"] += ranks
+            case = Case(collective, ranks, **named, strict=strict, **where)
+            found[_case(case, seed)] = None
+    return found
+
+
+def real_jobs(entry):
+    """The `jobs` of an item for `cases_of`: numbers of ranks, and where they are."""
+    if "ranks" in entry and "places" in entry:
+        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
+    if not any(key in entry for key in (*REAL, *SIMULATED)):
+        raise KeyError("ranks")
+    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
+
+
+def simulated_jobs(entry):
+    """As `real_jobs`, for what is only simulated."""
+    check_list("platforms", entry.get("platforms", []), "")
+    return [
+        *_of_ranks(entry, "simulated_ranks"),
+        *_of_places(entry, "simulated_places"),
+        *((len(platforms.places(text)), {"platform": text}) for text in entry.get("platforms", [])),
+    ]
+
+
+def _of_ranks(entry, key):
+    check_list(key, entry.get(key, []), 0)
+    return [(ranks, {}) for ranks in entry.get(key, [])]
+
+
+def _of_places(entry, key):
+    check_list(key, entry.get(key, []), "")
+    return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
+
+
+def check_list(key, given, like):
+    """Raise InputError unless `given` is a list of values of the type of `like`."""
+    if not isinstance(given, list):
+        raise InputError(f"{key} = {given!r}: not a list; write [{given!r}]")
+    for value in given:
+        if type(value) is not type(like):
+            raise InputError(f"{key}: {value!r} is of the wrong type; write e.g. {like!r}")
+
+
+def _case(case, seed):
+    """The case with a seed derived from its fields, so that it is the same case in two items."""
+    # Default values are left out, so that a new field of Case changes no seed.
+    said = {f.name: getattr(case, f.name) for f in fields(case)
+            if getattr(case, f.name) != f.default}  # fmt: skip
+    text = repr((seed, sorted(said.items()))).encode()
+    return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
+
+
+KERNEL, PYTHON, TEXT = "kernel", "python", "text"
+
+# Quantities in a recording: of all ranks together, or of the rank that sends or receives most.
+# Nodes and groups: the traffic between them, and the most that one rank receives from others.
+# File reads: requests and bytes of all ranks, or of the rank with the most; the largest request;
+# the number of ranks that read; collective requests; bytes read without an exchange in between.
+# Leftovers: ranks with their own view of a file, and things that were created but never freed.
+QUANTITIES = ("rounds", "messages", "bytes", "busiest_messages", "busiest_bytes",
+              "busiest_received", "node_messages", "node_bytes", "node_received_bytes",
+              "group_messages", "group_bytes", "group_received_bytes",
+              "reads", "busiest_reads", "read_bytes", "busiest_read_bytes", "largest_read",
+              "reading_ranks", "collective_reads", "unexchanged_bytes", "views_left",
+              "leaks")  # fmt: skip
+MOST = "most_"  # before a quantity: an upper bound
+COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
+
+
+@dataclass(frozen=True)
+class Item:
+    """The smallest part of an exercise that carries points.
+
+    cases      for a kernel: the cases it is run on.
+    simulated  for a kernel: additional cases that are only simulated.
+    than, faster   for a kernel: in each of `simulated`, its simulated time times `faster` must be
+               at most that of our kernel `than`; "" if time does not count.
+    counted    for a kernel: pairs (one of COUNTED, formula) that recordings must match.
+    arguments  for a Python function: the argument lists it is called with.
+    expected   for a Python function: name of the trusted function that returns the right value.
+    complaint  instead of `expected`: name of a trusted function that says what is wrong with a
+               value.
+    """
+
+    id: str
+    title: str
+    points: float
+    cases: tuple = ()
+    counted: tuple = ()
+    arguments: tuple = ()
+    expected: str = ""
+    complaint: str = ""
+    simulated: tuple = ()
+    than: str = ""
+    faster: float = 1.0
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One answer that the lab asks for.
+
+    variants  if the answer may be one of several kernels: an Exercise for each, with the same id
+              and the same number of points. The exercise itself then has no function, and one item
+              that stands for those of the chosen variant.
+    """
+
+    id: str
+    title: str
+    kind: str
+    items: tuple
+    collective: str = ""
+    function: str = ""
+    allowed: tuple = ()
+    reference: str = ""
+    variants: tuple = ()
+
+    @property
+    def points(self):
+        """The maximum points."""
+        return sum(item.points for item in self.items)
+
+    @property
+    def functions(self):
+        """The names that the function of an answer may have."""
+        return tuple(each.function for each in self.variants or (self,) if each.function)
+
+    @property
+    def references(self):
+        """Our own answers, below src_c: one, or one per variant."""
+        return tuple(each.reference for each in self.variants or (self,) if each.reference)
+
+    @property
+    def needs_simulation(self):
+        """True if some item, of any variant, has cases that are only simulated."""
+        return any(item.simulated for each in self.variants or (self,) for item in each.items)
+
+    def variant(self, function):
+        """The exercise that judges an answer that defines `function`.
+
+        Without variants, it is this one, whatever the answer defines; None if no variant has a
+        function of this name.
+        """
+        if not self.variants:
+            return self
+        return next((each for each in self.variants if each.function == function), None)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """All exercises of a lab.
+
+    digest_text  decides whether the rubric has changed.
+    parameters   what papermill sets when it runs a submission.
+    leave_out    files below src_c besides the references that are not handed out.
+    """
+
+    lab: str
+    title: str
+    exercises: tuple
+    digest_text: str
+    parameters: dict = field(default_factory=dict)
+    leave_out: tuple = ()
+
+    def exercise(self, name):
+        """The exercise with this id; InputError, with the known ones, if there is none."""
+        for exercise in self.exercises:
+            if exercise.id == name:
+                return exercise
+        known = ", ".join(exercise.id for exercise in self.exercises)
+        raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {known}")
+
+    @property
+    def references(self):
+        """The files below src_c that must not be handed out: our own answers, and `leave_out`."""
+        answers = (name for exercise in self.exercises for name in exercise.references)
+        return (*answers, *self.leave_out)
+
+
+# Read a rubric from its TOML file.
+
+_KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
+_EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
+_MORE_COUNTS = "simulated_counts"
+_ITEM_KEYS = {"id", "title", "points", *REAL, *SIMULATED, _MORE_COUNTS, "than", "faster",
+              *VARIED, "strict", "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
+
+
+def load(path, seed=1):
+    """Read a rubric; `seed` determines what the buffers of its cases contain.
+
+    Raises InputError that names the file, the place and the value.
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; is the name of the lab right?") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    try:
+        exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
+        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises,
+                        _digest_text(text, exercises), table.get("parameters", {}),
+                        tuple(table.get("leave_out", ())))  # fmt: skip
+    except KeyError as error:
+        raise InputError(f"{path}: the key {error} is missing") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    _refuse_twins([exercise.id for exercise in exercises], f"{path}: two exercises")
+    return rubric
+
+
+def _digest_text(text, exercises):
+    """The text, and the places that it names, because a cluster's description may change."""
+    each = (variant for exercise in exercises for variant in exercise.variants or (exercise,))
+    cases = (case for exercise in each for item in exercise.items
+             for case in (*item.cases, *item.simulated))  # fmt: skip
+    return "\n".join([text, *dict.fromkeys(as_text(case.levels.places) for case in cases
+                                           if case.places or case.platform)])  # fmt: skip
+
+
+def _exercise(entry, seed, variant=""):
+    where = f"exercise {entry['id']!r}{variant}"
+    _refuse_unknown(entry, _EXERCISE_KEYS, where)
+    kind = entry["kind"]
+    if kind not in (KERNEL, PYTHON, TEXT):
+        raise InputError(f"{where}: kind {kind!r} is unknown; write kernel, python or text")
+    if "variant" in entry:
+        return _with_variants(entry, seed, where)
+    items = tuple(_item(item, entry, seed, where) for item in entry["item"])
+    _refuse_twins([item.id for item in items], f"{where}: two items")
+    return Exercise(entry["id"], entry["title"], kind, items, entry.get("collective", ""),
+                    entry.get("function", ""), tuple(entry.get("allowed", ())),
+                    entry.get("reference", ""))  # fmt: skip
+
+
+def _with_variants(entry, seed, where):
+    """An exercise whose answer may be one of several kernels."""
+    if entry["kind"] != KERNEL:
+        raise InputError(f"{where}: kind {entry['kind']!r} has no variants; only kernels do")
+    for key in ("function", "reference", "item"):
+        if key in entry:
+            raise InputError(f"{where}: {key!r} beside variants; move it into each of them")
+    common = {key: value for key, value in entry.items() if key != "variant"}
+    variants = []
+    for own in entry["variant"]:
+        place = f", variant {own['function']!r}"
+        _refuse_unknown(own, _KERNEL_KEYS, where + place)
+        read = _exercise({**common, **own}, seed, place)
+        # Check, feedback and gradebook show the title, so it tells which variant was judged.
+        variants.append(replace(read, title=f"{read.title}: {read.function}"))
+    _refuse_twins([variant.function for variant in variants], f"{where}: two variants")
+    worth = {variant.function: variant.points for variant in variants}
+    if len(set(worth.values())) != 1:
+        told = ", ".join(f"{function} {points:g}" for function, points in worth.items())
+        raise InputError(f"{where}: its variants are worth {told} points; make them worth the same")
+    names = ", ".join(worth)
+    choice = Item("choice", f"One of {names}", variants[0].points)
+    return Exercise(entry["id"], entry["title"], KERNEL, (choice,), variants=tuple(variants))
+
+
+def _item(entry, exercise, seed, where):
+    where = f"{where}, item {entry['id']!r}"
+    _refuse_unknown(entry, _ITEM_KEYS, where)
+    if not entry["points"] >= 0:
+        raise InputError(f"{where}: points = {entry['points']}: has to be 0 or more")
+    cases, simulated = (), ()
+    if exercise["kind"] == KERNEL:
+        _refuse_real_times(entry, where)
+        try:
+            cases = tuple(cases_of(exercise["collective"], entry, seed, real_jobs(entry)))
+            simulated = cases_of(exercise["collective"], entry, seed, simulated_jobs(entry))
+            if _MORE_COUNTS in entry:
+                check_list(_MORE_COUNTS, entry[_MORE_COUNTS], 0)
+                more = {**entry, "counts": entry[_MORE_COUNTS]}
+                simulated |= cases_of(exercise["collective"], more, seed, real_jobs(entry))
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        if not cases and not simulated:
+            raise InputError(
+                f"{where}: no case in it; name at least one of ranks, or places, and of counts"
+            )
+    if "complaint" in entry and "expected" in entry:
+        raise InputError(f"{where}: complaint beside expected; leave one of them out")
+    judged_by = "complaint" if "complaint" in entry else "expected"
+    if exercise["kind"] == PYTHON and not (entry["arguments"] and entry[judged_by]):
+        raise InputError(
+            f"{where}: nothing to call or to compare with; fill in arguments and expected"
+        )
+    counted = tuple((what, entry[what]) for what in COUNTED if what in entry)
+    for case in (*cases, *simulated):
+        for what, formula in counted:
+            _evaluate(formula, case, f"{where}, {what}")
+    arguments = tuple(map(tuple, entry.get("arguments", ())))
+    return Item(entry["id"], entry["title"], entry["points"], cases, counted, arguments,
+                entry.get("expected", ""), entry.get("complaint", ""),
+                tuple(case for case in simulated if case not in cases),
+                entry.get("than", ""), float(entry.get("faster", 1.0)))  # fmt: skip
+
+
+def _refuse_real_times(entry, where):
+    """Raise InputError unless `than` and `faster` make sense: only simulated time is judged."""
+    if "than" not in entry:
+        if "faster" in entry:
+            raise InputError(f"{where}: faster without than; name the kernel that is compared with")
+        return
+    for key in REAL:
+        if key in entry:
+            raise InputError(f"{where}: than beside {key}; write simulated_{key}")
+    if not isinstance(entry.get("faster", 1.0), int | float) or not entry.get("faster", 1.0) > 0:
+        raise InputError(f"{where}: faster = {entry['faster']!r}: has to be a number above 0")
+
+
+def _evaluate(formula, case, where):
+    try:
+        evaluate(formula, **names_of(case))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _refuse_twins(names, what):
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{what} are called {name!r}; rename one")
+
+
+def _refuse_unknown(entry, known, where):
+    for key in entry:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")

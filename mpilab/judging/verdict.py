@@ -1,0 +1,102 @@
+"""The referee's verdict on a submission: points and a reason for every item.
+
+An *item* is the smallest part that carries points; an *exercise* is a list of items; a submission
+has one verdict for each exercise of the lab.
+"""
+
+from dataclasses import dataclass, field
+
+PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
+NO_SIMGRID = "none"
+
+
+def simulated_by(simgrid):
+    """A nonempty `simgrid` of a SubmissionVerdict in words: with which SimGrid it was judged."""
+    return "without SimGrid" if simgrid == NO_SIMGRID else f"with SimGrid {simgrid}"
+
+
+@dataclass(frozen=True)
+class ItemVerdict:
+    """One item: what it asks, what it is worth, and its outcome.
+
+    outcome      PASS, FAIL, UNGRADABLE (no fault is proved) or MANUAL (graded manually).
+    reason       a sentence for the student; empty for a plain pass.
+    evidence     the failing case: ranks, count, datatype, call, line …, whatever is known.
+    unconfirmed  judged by runs on Open MPI alone, although simulation was wanted as well.
+    """
+
+    item: str
+    title: str
+    points: float
+    outcome: str
+    reason: str = ""
+    evidence: dict = field(default_factory=dict)
+    unconfirmed: bool = False
+
+    @property
+    def awarded(self):
+        """Points given; None while they are undecided."""
+        return {PASS: self.points, FAIL: 0.0}.get(self.outcome)
+
+
+@dataclass(frozen=True)
+class ExerciseVerdict:
+    """All items of one exercise.
+
+    answer  the text that was judged; None if it could not be identified.
+    rubric  a hash of what it was judged by (see Assignment.parts); empty if unknown.
+    """
+
+    exercise: str
+    title: str
+    items: tuple
+    answer: str | None = None
+    rubric: str = ""
+
+    @property
+    def points(self):
+        """The maximum points."""
+        return sum(item.points for item in self.items)
+
+    @property
+    def awarded(self):
+        """Points given; None if an item is ungradable or awaits manual grading."""
+        given = [item.awarded for item in self.items]
+        return None if None in given else sum(given)
+
+    def outcomes(self):
+        """The set of the items' outcomes."""
+        return {item.outcome for item in self.items}
+
+
+@dataclass(frozen=True)
+class SubmissionVerdict:
+    """One student's submission for one lab.
+
+    reason   why the whole submission is ungradable; empty if its exercises could be judged.
+    sandbox  what the student's code was sandboxed with, in words, for the gradebook.
+    simgrid  the version of SimGrid, or NO_SIMGRID; '' if the lab simulates nothing or an older
+             mpilab did not record it.
+    """
+
+    student: str
+    lab: str
+    exercises: tuple
+    reason: str = ""
+    sandbox: str = ""
+    simgrid: str = ""
+
+    @property
+    def status(self):
+        """The most urgent that applies: 'ungradable', then 'awaiting-manual', then 'graded'."""
+        outcomes = set().union(*(exercise.outcomes() for exercise in self.exercises))
+        if self.reason or UNGRADABLE in outcomes:
+            return "ungradable"
+        return "awaiting-manual" if MANUAL in outcomes else "graded"
+
+    @property
+    def total(self):
+        """The points of all exercises judged so far; None if it is ungradable."""
+        if self.status == "ungradable":
+            return None
+        return sum(exercise.awarded or 0.0 for exercise in self.exercises)

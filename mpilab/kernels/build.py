@@ -1,0 +1,438 @@
+"""Compile a kernel from C source to a shared object that can be loaded and recorded.
+
+The source keeps its line numbers: compiler messages refer to the cell and its lines.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpilab.errors import BuildError, BuildTimeOut, InputError, SetupError
+from mpilab.kernels import openmpi
+from mpilab.util import door, kit
+from mpilab.util.kit import BUILD, ROOT
+
+# The first line of a C answer: `%%kernel [--sanitize] FUNCTION`.
+
+MAGIC, SANITIZE = "%%kernel", "--sanitize"
+
+
+def split(source):
+    """(the %%kernel line or "", the C text) of an answer cell.
+
+    The line becomes an empty one, so that the others keep their numbers. As in a notebook, empty
+    lines may precede it.
+    """
+    lines = source.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    if not lines[first].lstrip().startswith("%%"):
+        return "", source
+    return lines[first].strip(), "\n".join(["" for _ in lines[: first + 1]] + lines[first + 1 :])
+
+
+def parse(options):
+    """(function, True if --sanitize is given) from a %%kernel line; InputError if no function."""
+    words = options.split()
+    names = [word for word in words if word != SANITIZE]
+    if len(names) != 1 or not names[0].isidentifier():
+        raise InputError(f"%%kernel {options!r}: name the function, e.g. %%kernel allgather_ring")
+    return names[0], SANITIZE in words
+
+
+def function_of(source):
+    """The function that the %%kernel line of an answer cell names; "" if there is none."""
+    line, _ = split(source)
+    if not line.startswith(MAGIC):
+        return ""
+    try:
+        return parse(line.removeprefix(MAGIC))[0]
+    except InputError:
+        return ""
+
+
+# AddressSanitizer and UndefinedBehaviorSanitizer: settings and reports.
+
+# Open MPI keeps memory until the process ends and later, so leaks are not the kernel's.
+_COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
+_LOG = "sanitizer"
+
+
+def settings(directory):
+    """Environment variables that make ranks write their reports to `directory`.
+
+    Raises SetupError if the sanitizers cannot parse its path.
+    """
+    path = str(Path(directory) / _LOG)
+    quote = next((quote for quote in "\"'" if quote not in path), None)
+    if quote is None:
+        raise SetupError(
+            f"{directory}: the sanitizers take no path that holds both kinds of quotes; set TMPDIR "
+            "to another folder, e.g. TMPDIR=/tmp"
+        )
+    log = f"log_path={quote}{path}{quote}:{_COMMON}"
+    return {
+        "ASAN_OPTIONS": f"{log}:detect_leaks=0:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": f"{log}:print_stacktrace=1:halt_on_error=1",
+    }
+
+
+def reports(directory, ranks):
+    """{rank: report} for the ranks (RankRecording or None) that left a report in `directory`."""
+    by_process = {int(rank.header["pid"]): rank.rank for rank in ranks if rank is not None}
+    found = {}
+    for path in sorted(Path(directory).glob(f"{_LOG}.*")):
+        process = path.suffix.removeprefix(".")
+        rank = by_process.get(int(process)) if process.isdigit() else None
+        if rank is not None:
+            found[rank] = path.read_text(encoding="utf-8", errors="replace")
+    return found
+
+
+INCLUDE = ROOT / "src_c" / "include"
+RECORDER = BUILD / "librecorder.a"
+HARNESS = BUILD / "libmpilab_harness.so"
+HARNESS_PROGRAM = BUILD / "mpilab-harness"
+OSU_PROGRAM = BUILD / "mpilab-osu"
+DISTANCE_PROGRAM = BUILD / "distance"
+CANNON_PROGRAM = BUILD / "mpilab-cannon"
+HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
+KERNELS = BUILD / "libmpilab_kernels.so"
+TIDIES_S = 2.0  # time for make to remove unfinished files
+# Address space of each build process. A kernel takes a tenth of it; a macro that doubles itself
+# would exhaust the machine's memory before the time limit.
+MEMORY_LIMIT = 4 << 30
+
+# Tail calls would hide the kernel's line of an MPI call; with DWARF 5 from gcc 12, addr2line 2.40
+# reports the wrong file.
+FLAGS = ("-std=c11", "-fPIC", "-O2", "-gdwarf-4", "-fno-omit-frame-pointer",
+         "-fno-optimize-sibling-calls")  # fmt: skip
+# An undeclared function is an error at its line, as newer compilers have it by default.
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
+# AddressSanitizer and UndefinedBehaviorSanitizer. With built-in malloc and free, the compiler would
+# optimize away the very mistakes that they should find.
+SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
+              "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc",
+              "-fno-builtin-free")  # fmt: skip
+# A tab counts as one column, as in the source line shown.
+SAYING = ("-fdiagnostics-color=never", "-ftabstop=1")
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
+)
+# The linker gives the line if there is debugging information, otherwise the section.
+_UNDEFINED = re.compile(
+    r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?:warning: )?(?P<text>undefined reference to .*)$"
+)
+# A stricter limit, as in the grader's sandbox, remains in force.
+_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
+# gcc, clang, and the C++ library of either.
+_OUT_OF_MEMORY = re.compile(r"out of memory|memory exhausted|bad_alloc", re.IGNORECASE)
+# The program that loads the kernel provides the sanitizers' runtime.
+_OF_RUNTIME = re.compile(r"undefined reference to `__(asan|ubsan|sanitizer)_\w+'")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler, at `line` and `column` (from 1) of the source."""
+
+    severity: str
+    line: int
+    column: int
+    text: str
+    source: str = ""
+
+    @property
+    def is_error(self):
+        """True if it prevents the kernel from being built."""
+        return "error" in self.severity
+
+    def __str__(self):
+        pointer = ""
+        if self.source:
+            pointer = f"\n    {self.source}\n    {' ' * max(self.column - 1, 0)}^"
+        return f"line {self.line}: {self.severity}: {self.text}{pointer}"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A shared object with a kernel, and the warnings that came with it."""
+
+    library: Path
+    object: Path
+    warnings: tuple = ()
+    sanitized: bool = False  # can only be loaded into `sanitized_harness()`
+    source: str = ""
+
+
+def need(path):
+    """`path` in the C build; in the user's cache, compiled on first use.
+
+    Raises SetupError with the remedy if that fails or if `path` does not exist.
+    """
+    if not path.exists():
+        if kit.is_cached() and path.is_relative_to(BUILD) and not BUILD.exists():
+            _build_in_cache()
+        if not path.exists():
+            remedy = f"Delete {BUILD}, then run the same command again."
+            if not kit.is_cached() or not path.is_relative_to(BUILD):
+                remedy = f"Run 'make build' in {ROOT}."
+            raise SetupError(f"{path}: not built yet. {remedy}")
+    return path
+
+
+def make(*targets, timeout=600.0, smpicc=""):
+    """Run make with targets of src_c/Makefile in BUILD; CompletedProcess.
+
+    Holds a lock, since two notebooks may build at once. Raises SetupError if there is no make or
+    BUILD is not writable.
+    """
+    if kit.is_cached() and not BUILD.exists():
+        _build_in_cache()
+    try:
+        with kit.locked(BUILD / ".lock"):
+            return _make(BUILD, targets, timeout, smpicc)
+    except OSError as error:
+        raise SetupError(
+            f"{BUILD}: {error.strerror}, so {', '.join(targets)} cannot be compiled there. Give "
+            "yourself the right to write to this folder and all in it, or delete it if it is yours"
+        ) from None
+
+
+def _build_in_cache(timeout=600.0):
+    """Compile the kit's C code into BUILD, a folder in the user's cache that does not exist yet.
+
+    Copies what the kit's owner has compiled. The folder appears only when all is done, so that a
+    process killed meanwhile leaves nothing that looks complete.
+    """
+    scratch = BUILD.with_name(f"{BUILD.name}.part")
+    try:
+        with kit.locked(BUILD.with_name(f"{BUILD.name}.lock")):
+            if BUILD.exists():  # another process built it first
+                return
+            shutil.rmtree(scratch, ignore_errors=True)
+            if not _copied_from_owner(scratch):
+                print(f"mpilab: compiling the kit's C code into {BUILD}, once", file=sys.stderr)
+            sources = scratch / "src_c"
+            sources.mkdir(parents=True)
+            for entry in (ROOT / "src_c").iterdir():
+                (sources / entry.name).symlink_to(entry)
+            said = _make(scratch, ("all",), timeout)
+            if said.returncode == 0:
+                scratch.rename(BUILD)
+    except OSError as error:
+        raise SetupError(
+            f"{error.filename or BUILD}: {error.strerror}, so the kit's C code cannot be compiled. "
+            "Set XDG_CACHE_HOME to a folder that you can write to, with 20 MB free"
+        ) from None
+    if said.returncode != 0:
+        raise SetupError(
+            f"{BUILD}: the kit's C code cannot be compiled. 'mpilab doctor' tells what this "
+            f"machine lacks. The compiler said:\n{last_lines(said.stderr)}"
+        )
+
+
+def _copied_from_owner(folder):
+    """Copy the kit's own build folder; True if there was one that we may read."""
+    leave_out = shutil.ignore_patterns("nbgrader", "sanitize", "src_c", ".lock", "*.part")
+    try:
+        if (ROOT / "build" / KERNELS.name).exists():
+            shutil.copytree(ROOT / "build", folder, ignore=leave_out)
+            return True
+    except (shutil.Error, PermissionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    return False
+
+
+def _make(place, targets, timeout, smpicc=""):
+    """Run make for the build folder `place`."""
+    # make splits names at blanks. So file paths are relative, without any part of the user's, and
+    # program paths are passed in the environment and expanded by the shell.
+    sources = place / "src_c" if place != ROOT / "build" else ROOT / "src_c"
+    command = [
+        "make",
+        "-s",
+        "-C",
+        str(sources),
+        f"BUILD={os.path.relpath(place, sources)}",
+        'MPICC="$$MPILAB_MPICC"',
+        f"-j{os.cpu_count() or 1}",
+    ]
+    programs = {"MPILAB_MPICC": openmpi.tool("mpicc")}
+    if smpicc:
+        command.append('SMPICC="$$MPILAB_SMPICC"')
+        programs["MPILAB_SMPICC"] = smpicc
+    try:
+        return run([*command, *targets], timeout, programs)
+    except FileNotFoundError:
+        from_where = f"PATH={os.environ.get('PATH', '')}"
+        raise SetupError(
+            f"make: not found ({from_where}), for {', '.join(targets)}; sudo apt-get install make"
+        ) from None
+
+
+def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False):
+    """Compile C text into the object file `target`; return the warnings.
+
+    `name` is the source's name in diagnostics. Raises BuildError, with the diagnostics, if the
+    compiler rejects the source or takes longer than `timeout` seconds.
+    """
+    target = Path(target)
+    c_file = target.with_suffix(".c")
+    c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
+    command = [openmpi.tool("mpicc"), *FLAGS, *(SANITIZERS if sanitize else ()), *WARNINGS,
+               *SAYING, f"-I{INCLUDE}", "-c", str(c_file), "-o", str(target)]  # fmt: skip
+    said = run(command, timeout)
+    diagnostics = parse_diagnostics(said.stderr, source, name)
+    if said.returncode != 0:
+        errors = [d for d in diagnostics if d.is_error]
+        summary = "\n".join(map(str, errors)) or said.stderr.strip() or "no reason given"
+        raise BuildError(f"the compiler refused {name}:\n{summary}", diagnostics)
+    return diagnostics
+
+
+def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=False):
+    """Link objects and their own copy of the recorder into the shared object `library`.
+
+    Raises BuildError for an undefined function, at the line of `source` that calls it.
+    """
+    # With clang, the program provides the runtime: undefined symbols are warnings, checked below.
+    flags = (*SANITIZERS, "-Wl,--warn-unresolved-symbols") if sanitize else ()
+    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", *flags,
+               "-o", str(library), *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
+               "-Wl,--no-whole-archive", "-lm", "-ldl"]  # fmt: skip
+    said = run(command, timeout)
+    diagnostics = parse_diagnostics(said.stderr, source, name)
+    missing = [d for d in diagnostics if "undefined reference" in d.text]
+    if said.returncode != 0 or (sanitize and missing):
+        summary = "\n".join(map(str, diagnostics)) or said.stderr.strip() or "no reason given"
+        raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
+
+
+def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
+    """Compile and link C text into `directory`/`stem`.so; return Built.
+
+    With `sanitize`, the kernel runs under AddressSanitizer and UndefinedBehaviorSanitizer.
+    Raises BuildError; with `sanitize` also SetupError if the compiler has no sanitizers.
+    """
+    directory = Path(directory)
+    object_file, library = directory / f"{stem}.o", directory / f"{stem}.so"
+    if sanitize:
+        sanitized_harness()
+    warnings = compile_object(source, object_file, name=name, sanitize=sanitize)
+    link([object_file], library, source=source, name=name, sanitize=sanitize)
+    return Built(library, object_file, warnings, sanitize, source)
+
+
+def sanitized_harness(timeout=120.0):
+    """The harness program with the sanitizers' runtime, built on first use.
+
+    Raises SetupError, with the remedy, if the build fails.
+    """
+    said = make("sanitized-harness", timeout=timeout)
+    if said.returncode != 0:
+        raise SetupError(
+            f"{HARNESS_SANITIZED}: cannot be made, so there are no runs with sanitizers. Your "
+            "compiler has to bring AddressSanitizer: sudo apt-get install gcc (its libasan), or "
+            f"libclang-rt-dev for clang. The compiler said:\n{last_lines(said.stderr)}"
+        )
+    return HARNESS_SANITIZED
+
+
+def ping_pong(timeout=120.0):
+    """The program that measures the recorder's overhead, built on first use.
+
+    Raises SetupError if the build fails.
+    """
+    said = make("ping-pong", timeout=timeout)
+    if said.returncode != 0:
+        raise SetupError(
+            f"{BUILD / 'ping-pong'}: cannot be made; run 'make build' in {ROOT}. "
+            f"The compiler said:\n{last_lines(said.stderr)}"
+        )
+    return BUILD / "ping-pong"
+
+
+def last_lines(text, lines=6):
+    """The last lines of a program's output, for a message; 'nothing' if it is empty."""
+    return "\n".join(text.strip().splitlines()[-lines:]) or "nothing"
+
+
+def parse_diagnostics(text, source, name):
+    """The messages of gcc, clang and the linker about the source called `name`."""
+    lines = source.split("\n")
+    found = []
+    for line in text.splitlines():
+        match = _DIAGNOSTIC.match(line)
+        if match and match["file"] == name:
+            number = int(match["line"])
+            shown = lines[number - 1] if 0 < number <= len(lines) else ""
+            found.append(Diagnostic(match["severity"], number, int(match["column"] or 1),
+                                    match["text"], shown.expandtabs(1)))  # fmt: skip
+        elif (match := _UNDEFINED.match(line)) and not _OF_RUNTIME.search(line):
+            number = int(match["line"] or 0)
+            shown = lines[number - 1] if 0 < number <= len(lines) else ""
+            column = len(shown) - len(shown.lstrip()) + 1
+            found.append(Diagnostic("error", number, column, match["text"], shown.expandtabs(1)))
+    return tuple(found)
+
+
+def run(command, timeout, variables=None):
+    """Run a compiler, linker or make to its end; CompletedProcess, with its output in English.
+
+    `variables` are added to the environment. Raises BuildError after `timeout` seconds, or if the
+    program needs more than MEMORY_LIMIT. After a time-out or an interrupt, the whole session is
+    ended, so that it cannot disturb the next build.
+    """
+    if shutil.which(command[0]) is None:
+        raise FileNotFoundError(2, "not found", str(command[0]))
+    process = None
+    try:
+        with door.deferred():
+            process = subprocess.Popen(
+                ["sh", "-c", _LIMITED, str(MEMORY_LIMIT >> 10), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+                env={**os.environ, **(variables or {}), "LC_ALL": "C"},
+            )
+        stdout, stderr = process.communicate(timeout=timeout)
+    except BaseException as error:
+        if process is not None:
+            _end_session(process)
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        raise BuildTimeOut(
+            f"{Path(command[0]).name}: no end after {timeout:g} s; look for an #include or a macro "
+            "that expands without end"
+        ) from None
+    if process.returncode != 0 and _OUT_OF_MEMORY.search(stderr):
+        raise BuildError(
+            f"{Path(command[0]).name}: out of memory (its limit is {MEMORY_LIMIT >> 20} MiB); "
+            "look for an #include or a macro that expands without end"
+        )
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _end_session(process):
+    """End a process and its whole session: mpicc starts the compiler, which starts more programs.
+
+    make gets time to remove unfinished files.
+    """
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        try:
+            process.communicate(timeout=TIDIES_S)
+            return
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,0 +1,202 @@
+"""Check which functions a compiled answer uses, from its object file, before it is run.
+
+An answer that implements a collective must not call one. The check follows compilation, so that no
+macro and no spelling can hide a call.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+from mpilab.errors import BuildError, InputError
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import FLAGS, INCLUDE, RECORDER, need, run
+
+# Sections and assembler in an object file.
+#
+# A C compiler generates few kinds of sections, and puts only functions into code sections. Anything
+# else comes from an attribute, a pragma or assembler: executable bytes in which the compiler saw no
+# call, or code that the loader or the linker runs.
+
+_USUAL = re.compile(
+    r"\.text(\.(unlikely|startup|hot|exit))?|\.data(\.rel(\.ro)?(\.local)?)?|\.bss|\.t(data|bss)|"
+    r"\.rodata(\.(str\d|cst\d)[.\d]*)?|\.(debug_\w+|comment|eh_frame|llvm_addrsig)|"
+    r"\.note\.(GNU-stack|gnu\.property)"
+)
+# Also followed by a priority: .init_array.00101
+_RUN_BY_LOADER = re.compile(
+    r"\.(init_array|preinit_array|fini_array|ctors|dtors|init|fini)(\.\w+)?"
+)
+# objdump, wide: number, name, size, two addresses, offset, alignment, flags.
+_SECTION = re.compile(r"^ +\d+ (\S+) +(?:[0-9a-f]+ +){4}2\*\*\d+ +(.*)$", re.MULTILINE)
+# Value, seven columns of flags (the last is O for data), section.
+_DATA = re.compile(r"^[0-9a-f]+ .{6}O (\S+)\t[0-9a-f]+ (?:\.\w+ )?(.*)$", re.MULTILINE)
+COMPILE_SECONDS = 60.0
+
+
+def oddities(object_file, say):
+    """Parts of an object file that a compiler does not generate from plain C: list of sentences.
+
+    `say` runs a command and returns its output.
+    """
+    said = say(["objdump", "--wide", "--section-headers", "--syms", str(object_file)])
+    sections = {name: set(flags.split(", ")) for name, flags in _SECTION.findall(said)}
+    reasons = [_strange(name) for name in sorted(sections) if not _USUAL.fullmatch(name)]
+    if "CODE" in sections.get(".note.GNU-stack", ()):
+        reasons.append("it needs a stack that can be run: a function within a function")
+    code = {name for name, flags in sections.items() if "CODE" in flags}
+    reasons += [f"it has data among its code ({name})" for section, name in _DATA.findall(said)
+                if section in code]  # fmt: skip
+    return reasons
+
+
+def _strange(section):
+    if _RUN_BY_LOADER.fullmatch(section):
+        return f"it has code that runs outside of the kernel (section {section})"
+    return f"it puts something into the section {section}"
+
+
+def has_assembler(c_file, simulated=False):
+    """True if C source contains assembler after macro expansion.
+
+    `simulated`: expand as for a simulation, where other macros are defined. Raises BuildError if
+    the source is missing or the compiler rejects it.
+    """
+    if not c_file.exists():
+        raise BuildError(f"{c_file}: not there, so that nobody can tell what was compiled")
+    options = [flag for flag in FLAGS if not flag.startswith("-g")]
+    if simulated:
+        from mpilab.kernels.simgrid import DIFFERENCES, tool
+
+        options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(DIFFERENCES)]
+        compiler = tool("smpicc")
+    else:
+        compiler = openmpi.tool("mpicc")
+    said = run([compiler, *options, "-w", f"-I{INCLUDE}", "-S", "-o", "-", str(c_file)],
+               COMPILE_SECONDS)  # fmt: skip
+    if said.returncode != 0:
+        raise BuildError(f"{c_file}: {said.stderr.strip()}")
+    # The compiler marks inline assembler; a newline inside a string appears as \n.
+    return re.search(r"^\s*#APP\b", said.stdout, re.MULTILINE) is not None
+
+
+# MPI calls that every kernel may make: they move no data between ranks.
+ALWAYS = (
+    r"Comm_(rank|size|get_attr|set_attr|compare|group)|Comm_(create|free)_keyval|Comm_delete_attr|"
+    r"Group_\w+|Type_\w+|Get_(count|elements|elements_x|address|processor_name)|Aint_(add|diff)|"
+    r"COMM_WORLD|"  # a variable in SMPI
+    r"Pack|Unpack|Pack_size|Op_(commutative)|Reduce_local|Error_(string|class)|Wtime|Wtick"
+)
+COMPLETION = r"Wait|Waitall|Waitany|Waitsome|Test|Testall|Testany|Testsome|Request_free"
+GROUPS = {
+    "point-to-point": (
+        r"Send|[BSR]send|I[bsr]?send|Recv|Irecv|Sendrecv|Sendrecv_replace|Probe|Iprobe|Mprobe|"
+        r"Improbe|Mrecv|Imrecv|Send_init|Ssend_init|Recv_init|Start|Startall|"
+        r"Cancel|Test_cancelled|" + COMPLETION
+    ),
+    "sendrecv": r"Sendrecv|Sendrecv_replace",
+    "communicators": r"Comm_(dup|split|split_type|create|create_group|free)",
+    "alltoall": r"Alltoall[vw]?",
+    # Reading a file that the kernel is given. No group contains calls that open, write or delete
+    # files, or use shared file pointers.
+    "file-reads": (
+        r"File_(i?read|i?read_at|seek|get_(position|size|group|amode|type_extent))|" + COMPLETION
+    ),
+    "file-views": r"File_(set_view|get_view|get_byte_offset)",
+    "collective-file-reads": (r"File_(i?read(_at)?_all|read(_at)?_all_(begin|end))|" + COMPLETION),
+    "info": r"Info_(create|dup|set|get|get_string|free)|File_get_info",
+}
+# C library: memory, printing, arithmetic. No files, no processes, no loading.
+LIBRARY = (
+    r"malloc|calloc|realloc|free|mem(cpy|set|move|cmp)|str(len|cmp|cpy|ncpy)|abs|labs|qsort|"
+    r"printf|puts|putchar|fputs|fputc|fprintf|fwrite|fflush|snprintf|stdout|stderr|"
+    r"(log2|log|exp|pow|sqrt|floor|ceil|fmod|round|lround|ilogb|exp2)f?|"
+    r"__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__ubsan_\w+|"
+    # What gcc makes of some of them with -D_FORTIFY_SOURCE, except for reading (__fread_chk).
+    r"__(mem(cpy|set|move)|strn?cpy|(f|sn)?printf)_chk|"
+    r"__(popcount|parity|ffs|clz|ctz|bswap)[sdt]i2"  # what gcc makes of __builtin_popcount
+)
+# Predefined handles as mpi.h names them: in Open MPI, MPI_INT is the address of an object. Listed
+# one by one, since functions such as ompi_mpi_abort have names of the same form.
+_TYPES = (
+    r"2?(cplex|dblcplex|dblprec|int|integer|real)|(integer|real|complex|logical)\d*|aint|byte|count|"
+    r"offset|packed|lb|ub|c_(bool|\w+_complex)|cxx_\w+|(signed_|unsigned_)?char|character|wchar|"
+    r"(float|double|short|long|longdbl)(_int)?|(unsigned_)?long_long|long_long_int|long_double|"
+    r"unsigned(_short|_long)?|u?int\d+_t"
+)
+_HANDLES = (
+    r"ompi_request_null|ompi_message_(null|no_proc)|ompi_mpi_(comm_(world|self|null)|op_\w+|"
+    r"group_(null|empty)|info_(null|env)|errors_(return|abort|are_fatal)|"
+    rf"(file|win|datatype|errhandler|instance)_null|{_TYPES})|"
+    r"OMPI_C_MPI_(COMM|TYPE)_(NULL_COPY|NULL_DELETE|DUP)_FN|"  # for attributes
+    r"smpi_MPI_\w+|smpi_process_comm_self"  # SMPI
+)
+_OURS = "mpilab_(tuning|place)"  # the kernel's tuning parameters, and where it runs
+
+
+def forbidden(object_file, function, allowed, simulated=False):
+    """Why this object file must not be run as an answer: list of sentences, empty if it may.
+
+    `function` is the kernel that it must define, `allowed` the groups of MPI calls that the
+    exercise permits; `simulated`: built by mpilab.kernels.simgrid. The C source must be beside the
+    object file, as the builds leave it: an object file does not show assembler. Raises InputError
+    for an unknown group, BuildError for a file that cannot be read.
+    """
+    for name in allowed:
+        if name not in GROUPS:
+            raise InputError(f"allowed = {name!r}: no such group; known are {', '.join(GROUPS)}")
+    mpi = re.compile("MPI_(" + "|".join([ALWAYS, *(GROUPS[name] for name in allowed)]) + ")")
+    other = re.compile(f"{LIBRARY}|{_HANDLES}|{_OURS}")
+    defined, used, resolvers = _symbols(object_file)
+
+    reasons = []
+    if function not in defined:
+        reasons.append(f"it does not define the function {function}")
+    for name in sorted(used):
+        if re.fullmatch("P?MPI_.*", name) and not mpi.fullmatch(name):
+            reasons.append(f"it calls {name}, which this exercise does not allow")
+        elif not name.startswith(("MPI_", "PMPI_")) and not other.fullmatch(name):
+            reasons.append(f"it uses {name}, which an answer may not")
+    # The recorder is linked to the answer, which must not replace the functions that it calls.
+    _, called_by_recorder, _ = _symbols(need(RECORDER))
+    for name in sorted(defined):
+        if re.match(r"P?MPI_|mpilab_|ompi_|opal_", name) or name in called_by_recorder:
+            reasons.append(f"it defines {name}, a name of the system's")
+    for name in sorted(resolvers):
+        reasons.append(f"it has code that runs outside of the kernel (ifunc {name})")
+    reasons += oddities(object_file, _say)
+    if has_assembler(Path(object_file).with_suffix(".c"), simulated):
+        reasons.append("it holds assembler (__asm__), which an answer may not")
+    return reasons
+
+
+def defined(object_file):
+    """Names of the functions and variables that the object file exports: set of str."""
+    return _symbols(object_file)[0]
+
+
+def used(object_file):
+    """Names that the object file imports: set of str."""
+    return _symbols(object_file)[1]
+
+
+def _symbols(file):
+    """(defined, used, run when loaded): names in an object file or in a whole archive."""
+    defined, used, resolvers = set(), set(), set()
+    for line in _say(["nm", "--format=posix", str(file)]).splitlines():
+        name, *rest = line.split()
+        kind = rest[0] if rest else ""  # an archive member's own line has only a name
+        if kind in ("U", "w", "v"):
+            used.add(name)
+        elif kind == "i":
+            resolvers.add(name)
+        elif kind == "u" or (kind.isupper() and kind != "N"):
+            defined.add(name)
+    return defined, used, resolvers
+
+
+def _say(command):
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    if said.returncode != 0:
+        raise BuildError(f"{command[0]}: {said.stderr.strip()}")
+    return said.stdout

@@ -1,1 +1,0 @@
-"""Matrices in files: their formats, how they are spread over ranks, and Cannon's product."""

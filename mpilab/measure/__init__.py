@@ -1,0 +1,1 @@
+"""Times, traffic and distances on this machine: sweeps, OSU benchmarks, ping-pongs."""

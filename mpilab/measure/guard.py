@@ -1,0 +1,187 @@
+"""The guard: determine from the counted messages which of Open MPI's algorithms ran.
+
+Open MPI silently ignores a setting if dynamic rules are off (coll_tuned_use_dynamic_rules), another
+component takes precedence over coll/tuned, or an algorithm does not support this number of ranks or
+elements. So a row gets an algorithm's name only
+
+ - if the messages and bytes between every two ranks are what the algorithm must send, and
+ - if in the same job two *witnesses*, different algorithms of the same collective and shape, each
+   sent what they must: Open MPI's own choice cannot have been both.
+
+The second condition is needed where algorithms send the same messages, as many do on 2 ranks.
+"""
+
+from dataclasses import dataclass, replace
+
+from mpilab import algorithms as schedules
+from mpilab.errors import InputError
+from mpilab.kernels import openmpi
+from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected, matching
+from mpilab.models.declared import kernels_of
+
+# The algorithms of a sweep: ours by their kernels' names, Open MPI's by name or number.
+
+OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm: library is "ours" or "openmpi"; number is Open MPI's, -1 for one of ours."""
+
+    library: str
+    name: str
+    number: int = -1
+
+    def __str__(self):
+        return f"{self.library}:{self.name}"
+
+    @property
+    def is_chosen(self):
+        """Must Open MPI be told to use it?"""
+        return self.number > DEFAULT
+
+    def function(self, collective):
+        """The kernel that runs it."""
+        return f"{collective}_{OPENMPI if self.library == OPENMPI else self.name}"
+
+
+def known(collective):
+    """All algorithms of a collective, ours first; InputError for an unknown collective.
+
+    A handout lacks the kernels that students have to write.
+    """
+    there = kernels_of(collective)
+    ours = [
+        Algorithm(OURS, name)
+        for name in schedules.algorithms(collective)
+        if f"{collective}_{name}" in there
+    ]
+    theirs = openmpi.algorithms().get(collective, {})
+    return ours + [Algorithm(OPENMPI, name, number) for number, name in sorted(theirs.items())]
+
+
+def choose(collective, words):
+    """The algorithms named by `words`, each once, in order.
+
+    words  'ours,openmpi:3', or a list of such words: a group ("ours", "openmpi"), or one member by
+           name or (Open MPI's) number: "ours:pipeline", "openmpi:3", "openmpi:default".
+
+    Returns (algorithms, those named individually). Raises InputError, listing the known ones, for a
+    word that names none.
+    """
+    words = words.split(",") if isinstance(words, str) else list(words)
+    algorithms = known(collective)
+    chosen, named = {}, set()
+    for word in (str(word).strip() for word in words):
+        library, colon, which = word.partition(":")
+        found = [
+            algorithm
+            for algorithm in algorithms
+            if algorithm.library == library
+            and (not colon or which in (algorithm.name, str(algorithm.number)))
+        ]
+        if not found or which == "-1":
+            raise InputError(_unknown(collective, word, library, algorithms))
+        chosen |= dict.fromkeys(found)
+        named |= set(found) if colon else set()
+    if not chosen:
+        raise InputError("no algorithms: write e.g. ours,openmpi, or ours:ring,openmpi:4")
+    return tuple(chosen), frozenset(named)
+
+
+def _unknown(collective, word, library, algorithms):
+    names = [
+        f"{algorithm.name} ({algorithm.number})" if algorithm.number >= 0 else algorithm.name
+        for algorithm in algorithms
+        if algorithm.library == library
+    ]
+    if not names:
+        return f"algorithms {word!r}: write 'ours', 'openmpi', or one of them, e.g. openmpi:default"
+    return f"algorithms {word!r}: there is no such {collective}; {library} has {', '.join(names)}"
+
+
+HINT = (
+    "Open MPI did not heed the choice: coll_tuned_use_dynamic_rules has to be true and coll/tuned "
+    "the component in charge (OMPI_MCA_coll=^han); look for OMPI_MCA_coll* in the environment and "
+    "for coll settings in ~/.openmpi/mca-params.conf"
+)
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """Two algorithms of a collective that send different messages for this Shape."""
+
+    collective: str
+    algorithms: tuple
+    shape: Shape
+
+    def refuse(self, counted):
+        """Why the settings of this job cannot be trusted; "" if they can.
+
+        counted   what each of the two sent, in order: Counted, or None if it did not run.
+        """
+        for algorithm, sent in zip(self.algorithms, counted, strict=True):
+            if sent is None:
+                return f"Open MPI's {self.collective} {algorithm.name} could not be run as a test"
+            wrong = refuse(self.collective, algorithm, sent, self.shape)
+            if wrong:
+                return f"{HINT}. As a test, {self.collective} was {wrong}"
+        return ""
+
+
+def witnesses(collective, ranks):
+    """The Witnesses of a collective on `ranks` ranks; those of bcast if it has none.
+
+    It has none if no two algorithms differ, as for scatter on 2 or 3 ranks: bcast then shows that
+    settings take effect at all.
+    """
+    count = 8 * ranks  # enough for every algorithm to segment it
+    shape = Shape(ranks, 0 if collective == "barrier" else count, _element(collective), segment=8)
+    offered = [
+        Algorithm(OPENMPI, name, number)
+        for number, name in openmpi.algorithms().get(collective, {}).items()
+        if name in PATTERNS[collective]
+    ]
+    patterns = {algorithm: expected(collective, algorithm.name, shape) for algorithm in offered}
+    for first in offered:
+        for second in offered:
+            both = patterns[first], patterns[second]
+            if all(both) and not any(one == other for one in both[0] for other in both[1]):
+                return Witnesses(collective, (first, second), shape)
+    return witnesses("bcast", ranks)
+
+
+def _element(collective):
+    return 4 if collective in ("reduce", "allreduce") else 1
+
+
+def refuse(collective, algorithm, counted, shape):
+    """Why a row must not get this algorithm's name; "" if it may.
+
+    Example: 'asked for recursive_doubling (3), ran like bruck (2)'.
+    """
+    if any(counted == pattern for pattern in expected(collective, algorithm.name, shape)):
+        return ""
+    like = likeness(collective, counted, shape)
+    ran = f"ran like {like}" if like else f"ran like none that is known ({counted.describe()})"
+    return f"asked for {algorithm.name} ({algorithm.number}), {ran}"
+
+
+def _named(collective, names):
+    numbers = {name: number for number, name in openmpi.algorithms()[collective].items()}
+    words = [f"{name} ({numbers[name]})" if name in numbers else name for name in names]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def likeness(collective, counted, shape):
+    """Name and number of the algorithms that send what was counted, 'ring (4)'; "" for none.
+
+    Several, 'ring (4) or neighbor (5)', if they send the same for this shape. Open MPI's own choice
+    uses no tuning, so if nothing matches, the shape without tuning is tried too.
+    """
+    names = matching(collective, counted, shape)
+    if names:
+        return _named(collective, names)
+    plain = replace(shape, segment=0, fanout=0, radix=0)
+    names = matching(collective, counted, plain) if plain != shape else []
+    return f"{_named(collective, names)} without any tuning" if names else ""

@@ -1,0 +1,794 @@
+"""The traffic matrices that each of Open MPI's own algorithms must produce, to check runs against.
+
+`expected(collective, name, shape)` returns them, for the names that Open MPI lists itself
+(`mpilab.kernels.openmpi.algorithms`). Algorithms that send the same messages cannot be told apart:
+scatter's linear and linear_nb never can, and on 2 ranks many cannot.
+
+Messages are lists of (source, destination, elements). The function of an algorithm takes a Shape
+and returns its messages, or None where Open MPI would run another algorithm instead.
+
+Source: the algorithms as documented in Open MPI 5.0 (ompi/mca/coll/base, one file for each
+collective, and coll_base_topo.c for the trees); tests/sweeps/test_openmpi_traffic.py compares them
+with what 5.0.11 sends.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from mpilab.algorithms import schedule_of, trees
+from mpilab.algorithms.trees import largest_power_of_two as core_of
+from mpilab.algorithms.trees import subtree
+from mpilab.errors import InputError
+
+# Matrices of messages and bytes between ranks, as counted or as expected.
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """messages[s, d] and bytes[s, d], int64 matrices [P, P]: from rank s to rank d."""
+
+    messages: np.ndarray
+    bytes: np.ndarray
+
+    def __eq__(self, other):
+        if not isinstance(other, Counted):
+            return NotImplemented
+        return np.array_equal(self.messages, other.messages) and np.array_equal(
+            self.bytes, other.bytes
+        )
+
+    __hash__ = None
+
+    def __add__(self, other):
+        return Counted(self.messages + other.messages, self.bytes + other.bytes)
+
+    def describe(self):
+        """'6 messages, 6000 bytes: 1→2 4×, 0→1 2×' (pairs of ranks with most messages first)."""
+        pairs = sorted(
+            zip(*np.nonzero(self.messages), strict=True), key=lambda pair: -self.messages[pair]
+        )
+        shown = ", ".join(f"{s}→{d} {self.messages[s, d]}×" for s, d in pairs[:6])
+        if len(pairs) > 6:
+            shown += f" and {len(pairs) - 6} pairs more"
+        return f"{self.messages.sum()} messages, {self.bytes.sum()} bytes" + (
+            f": {shown}" if shown else ""
+        )
+
+
+def from_messages(ranks, messages, element_bytes):
+    """The Counted of `messages`: an iterable of (source, destination, elements)."""
+    counted = Counted(np.zeros((ranks, ranks), np.int64), np.zeros((ranks, ranks), np.int64))
+    for source, destination, elements in messages:
+        counted.messages[source, destination] += 1
+        counted.bytes[source, destination] += elements * element_bytes
+    return counted
+
+
+def read(directory, number, ranks):
+    """The Counted of monitored case `number`, kept by
+    `mpilab.runners.mpirun.run_cases(keep=directory)`.
+
+    Raises InputError if a rank's file is missing or incomplete.
+    """
+    counted = from_messages(ranks, (), 1)
+    for rank in range(ranks):
+        path = Path(directory) / f"{number}.{rank}.mon"
+        data = path.read_bytes() if path.exists() else b""
+        words = np.frombuffer(data[: len(data) // 8 * 8], np.int64)
+        if data[:8] != b"MPILABM1" or len(words) != 4 + 2 * ranks or words[1] != rank:
+            raise InputError(f"{path}: not a whole count of messages; run the case again")
+        counted.messages[rank] = words[4 : 4 + ranks]
+        counted.bytes[rank] = words[4 + ranks :]
+    return counted
+
+
+# Messages split into one block per rank: scatter and allgather, halving and gather.
+
+
+def _blocks(shape):
+    """Elements of each rank's block: ceil(count / ranks) each until none are left."""
+    size = -(-shape.count // shape.ranks)
+    return [max(0, min(size, shape.count - v * size)) for v in range(shape.ranks)]
+
+
+def scatter_blocks(shape):
+    """Down an in-order binomial tree; a rank with only empty blocks below it gets no message."""
+    blocks, messages = _blocks(shape), []
+    for child in range(1, shape.ranks):
+        lowest = child & -child
+        elements = sum(blocks[child : child + lowest])
+        if elements:
+            messages.append((shape.rank(child - lowest), shape.rank(child), elements))
+    return messages
+
+
+def ring_allgather(shape):
+    """In each of P - 1 steps, each rank forwards the block that it received last."""
+    blocks = _blocks(shape)
+    return [
+        (shape.rank(v), shape.rank(v + 1), blocks[(v - step) % shape.ranks])
+        for step in range(shape.ranks - 1)
+        for v in range(shape.ranks)
+    ]
+
+
+def doubling_allgather(shape):
+    """Partners at distance 1, 2, 4 … exchange all that they have.
+
+    A rank whose partner does not exist gets that partner's data from a rank of its own group, by
+    halving the group.
+    """
+    ranks, blocks, messages = shape.ranks, _blocks(shape), []
+
+    def group(first, size):
+        return sum(blocks[first : first + size])
+
+    distance = 1
+    while distance < ranks:
+        for v in range(ranks):
+            mine, partner = v - v % distance, v ^ distance
+            if partner < ranks:
+                messages.append((shape.rank(v), shape.rank(partner), group(mine, distance)))
+            theirs = mine ^ distance
+            served = ranks - mine - distance  # of my group, these have a partner
+            if theirs + distance <= ranks:
+                continue
+            step = distance >> 1
+            while step:
+                other, first = v ^ step, v - v % (2 * step)
+                if v < other and v < first + served <= other:
+                    messages.append((shape.rank(v), shape.rank(other), group(theirs, distance)))
+                step >>= 1
+        distance <<= 1
+    return messages
+
+
+def fold(shape):
+    """The first ranks reduce halves in pairs, so that a power of two ranks remains."""
+    lower = shape.count // 2
+    upper = shape.count - lower
+    messages = []
+    for even in range(0, 2 * (shape.ranks - core_of(shape.ranks)), 2):
+        messages += [(even, even + 1, upper), (even + 1, even, lower), (even + 1, even, upper)]
+    return messages
+
+
+def left_rank(shape, new):
+    """The rank with the number `new` among those that remain after folding."""
+    rest = shape.ranks - core_of(shape.ranks)
+    return 2 * new if new < rest else new + rest
+
+
+def windows(shape):
+    """(what each remaining rank keeps, what it sends) in each step of the halving, in elements.
+
+    Two lists [step][new number]. In step i the partner is at distance 2^i; the rank with the lower
+    number keeps the first half.
+    """
+    core = core_of(shape.ranks)
+    size, kept, given = [shape.count] * core, [], []
+    for step in range(core.bit_length() - 1):
+        upper = [bool(new >> step & 1) for new in range(core)]
+        first = [whole // 2 for whole in size]
+        given.append([f if up else w - f for w, f, up in zip(size, first, upper, strict=True)])
+        size = [whole - gone for whole, gone in zip(size, given[-1], strict=True)]
+        kept.append(size)
+    return kept, given
+
+
+def halving(shape):
+    """Folding, then ranks exchange halves of what they have, at distance 1, 2, 4 …"""
+    _, given = windows(shape)
+    return fold(shape) + [
+        (left_rank(shape, new), left_rank(shape, new ^ 1 << step), elements)
+        for step, row in enumerate(given)
+        for new, elements in enumerate(row)
+    ]
+
+
+def gather_halves(shape):
+    """After halving, gather the blocks up a binomial tree to the root.
+
+    A folded root takes the place of rank 0 and gets that rank's block from it.
+    """
+    kept, _ = windows(shape)
+    core, messages = core_of(shape.ranks), []
+    rest = shape.ranks - core
+    is_folded = shape.root < 2 * rest and shape.root % 2 == 1
+    if is_folded:
+        top = 0
+        messages.append((0, shape.root, kept[-1][0]))
+    else:
+        top = shape.root // 2 if shape.root < 2 * rest else shape.root - rest
+
+    def rank(new):
+        return shape.root if is_folded and new == 0 else left_rank(shape, new)
+
+    for new in range(core):
+        for step in reversed(range(core.bit_length() - 1)):
+            partner = new ^ 1 << step
+            if partner >> step == top >> step:  # the root is in the partner's half
+                messages.append((rank(new), rank(partner), kept[step][new]))
+                break
+    return messages
+
+
+# The arguments of Open MPI's collectives, and how these segment a message.
+
+# Open MPI 5.0: defaults of coll_tuned_*_algorithm_chain_fanout and
+# coll_tuned_bcast_algorithm_knomial_radix, and the most children in a tree (MAXTREEFANOUT).
+CHAIN_FANOUT, RADIX, MOST_CHILDREN = 4, 4, 32
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One call: `count` elements of `element_bytes` bytes on `ranks` ranks.
+
+    count is that of a block for allgather, gather and scatter, otherwise of the whole message.
+    segment is in bytes; for segment, fanout and radix, 0 is Open MPI's default: no segments, 4, 4.
+    """
+
+    ranks: int
+    count: int = 0
+    element_bytes: int = 1
+    root: int = 0
+    segment: int = 0
+    fanout: int = 0
+    radix: int = 0
+
+    def rank(self, virtual):
+        """The rank with the virtual number `virtual`, counted from the root."""
+        return (virtual + self.root) % self.ranks
+
+    def piece(self):
+        """Elements of a segment: the number nearest to the segment size, or the whole message.
+
+        A segment size below one element, or not below the message, has no effect.
+        """
+        if not self.element_bytes <= self.segment < self.element_bytes * self.count:
+            return self.count
+        whole, rest = divmod(self.segment, self.element_bytes)
+        return whole + (rest > self.element_bytes // 2)
+
+    def pieces(self):
+        """Elements of every segment of the message, in order."""
+        return cut(self.count, self.piece())
+
+
+def cut(count, piece):
+    """Sizes of the pieces when cutting `count` elements by `piece`; the last may be smaller."""
+    return [min(piece, count - at) for at in range(0, count, piece)] if piece else []
+
+
+def spread(count, parts):
+    """Sizes of `parts` blocks of `count` elements, the first ones larger by one: list of int."""
+    least, larger = divmod(count, parts)
+    return [least + (part < larger) for part in range(parts)]
+
+
+# The trees of Open MPI's collectives: lists of (parent, child), counted from the root. Some differ
+# from ours (src_c/tree): in the binomial tree of bcast, the parent lacks the child's *highest* bit;
+# the binary tree has odd ranks under 1 and even ranks under 2.
+
+
+def _edges(tree):
+    return [(parent, v) for v, parent in enumerate(tree.parent) if parent is not None]
+
+
+def chain(ranks, fanout):
+    """`fanout` chains of almost equal length, like ours; at most 32."""
+    return _edges(trees.chain(ranks, fanout=min(fanout, MOST_CHILDREN)))
+
+
+def pipeline(ranks):
+    """One chain."""
+    return chain(ranks, 1)
+
+
+def binary(ranks):
+    """Rank v, on a level with 2^l ranks, is the parent of v + 2^l and v + 2^(l+1)."""
+    edges = []
+    for v in range(ranks):
+        width = 1 << ((v + 1).bit_length() - 1)
+        edges += [(v, child) for child in (v + width, v + 2 * width) if child < ranks]
+    return edges
+
+
+def binomial(ranks):
+    """The tree of bcast: a rank's parent lacks its highest bit."""
+    return [(v - (1 << (v.bit_length() - 1)), v) for v in range(1, ranks)]
+
+
+def in_order_binomial(ranks):
+    """Like ours, a rank's parent lacks its lowest bit: a rank's descendants follow it."""
+    return knomial(ranks, 2)
+
+
+def knomial(ranks, radix):
+    """Like ours, a rank's parent lacks its lowest nonzero digit in base `radix`."""
+    return _edges(trees.knomial(ranks, radix=radix))
+
+
+def in_order_binary(ranks):
+    """An in-order binary tree under the *last* rank; its ranks are not counted from the root."""
+    edges = []
+
+    def build(first, size):
+        top = first + size - 1
+        if size == 2:
+            edges.append((top, first))
+        elif size > 2:
+            half = size // 2
+            edges.extend([(top, top - 1), (top, first + half - 1)])
+            build(first + half, size - half - 1)
+            build(first, half)
+
+    build(0, ranks)
+    return edges
+
+
+# The algorithms of bcast, reduce, gather and scatter, under Open MPI's names.
+
+
+def _down(shape, edges):
+    """Send every segment along every edge, from parent to child."""
+    return [
+        (shape.rank(parent), shape.rank(child), piece)
+        for parent, child in edges
+        for piece in shape.pieces()
+    ]
+
+
+def _up(messages):
+    return [(child, parent, elements) for parent, child, elements in messages]
+
+
+# --- bcast
+
+
+def bcast_linear(shape):
+    """The root sends the whole message to every other rank."""
+    return [(shape.root, shape.rank(v), shape.count) for v in range(1, shape.ranks)]
+
+
+def bcast_chain(shape):
+    """Down several chains, in segments."""
+    return _down(shape, chain(shape.ranks, shape.fanout or CHAIN_FANOUT))
+
+
+def bcast_pipeline(shape):
+    """Down one chain, in segments."""
+    return _down(shape, pipeline(shape.ranks))
+
+
+def bcast_binary(shape):
+    """Down a binary tree, in segments."""
+    return _down(shape, binary(shape.ranks))
+
+
+def bcast_split_binary(shape):
+    """One half down the odd ranks' tree, the other down the even ranks'; then pairs exchange them.
+
+    None if a half is smaller than a segment, or empty.
+    """
+    halves = (shape.count - shape.count // 2, shape.count // 2)
+    size = shape.element_bytes
+    if halves[1] == 0 or shape.segment > halves[1] * size:
+        return None
+    piece = max(shape.segment, size) // size if shape.segment else shape.count
+    messages = []
+    for parent, child in binary(shape.ranks):
+        half = (child + 1) % 2
+        messages += [
+            (shape.rank(parent), shape.rank(child), elements)
+            for elements in cut(halves[half], piece)
+        ]
+    last = shape.ranks - 1
+    for odd in range(1, last, 2):
+        messages.append((shape.rank(odd), shape.rank(odd + 1), halves[0]))
+        messages.append((shape.rank(odd + 1), shape.rank(odd), halves[1]))
+    if shape.ranks % 2 == 0:  # the last rank has no partner: the root sends it the other half
+        messages.append((shape.root, shape.rank(last), halves[1]))
+    return messages
+
+
+def bcast_binomial(shape):
+    """Down a binomial tree, in segments."""
+    return _down(shape, binomial(shape.ranks))
+
+
+def bcast_knomial(shape):
+    """Down a k-nomial tree, in segments."""
+    return _down(shape, knomial(shape.ranks, shape.radix or RADIX))
+
+
+def bcast_scatter_allgather(shape):
+    """Scatter, then recursive doubling; None with fewer elements than ranks."""
+    if shape.count < shape.ranks:
+        return None
+    return scatter_blocks(shape) + doubling_allgather(shape)
+
+
+def bcast_scatter_allgather_ring(shape):
+    """Scatter, then a ring; None with fewer elements than ranks."""
+    if shape.count < shape.ranks:
+        return None
+    return scatter_blocks(shape) + ring_allgather(shape)
+
+
+# --- reduce
+
+
+def reduce_linear(shape):
+    """Every rank sends its data to the root."""
+    return _up(bcast_linear(shape))
+
+
+def reduce_chain(shape):
+    """Up several chains, in segments."""
+    return _up(bcast_chain(shape))
+
+
+def reduce_pipeline(shape):
+    """Up one chain, in segments."""
+    return _up(bcast_pipeline(shape))
+
+
+def reduce_binary(shape):
+    """Up a binary tree, in segments."""
+    return _up(bcast_binary(shape))
+
+
+def reduce_binomial(shape):
+    """Up an in-order binomial tree, in segments."""
+    return _up(_down(shape, in_order_binomial(shape.ranks)))
+
+
+def reduce_in_order_binary(shape):
+    """Up a binary tree to the last rank, which sends the result to the root."""
+    messages = [
+        (child, parent, piece)
+        for parent, child in in_order_binary(shape.ranks)
+        for piece in shape.pieces()
+    ]
+    last = shape.ranks - 1
+    return messages + [(last, shape.root, shape.count)] * (shape.root != last)
+
+
+def reduce_rabenseifner(shape):
+    """Recursive halving, then a binomial gather; None with fewer elements than ranks that halve."""
+    if shape.ranks < 2 or shape.count < core_of(shape.ranks):
+        return None
+    return halving(shape) + gather_halves(shape)
+
+
+# --- gather and scatter
+
+
+def gather_linear(shape):
+    """Every rank sends its block to the root."""
+    return _up(bcast_linear(shape))
+
+
+def gather_binomial(shape):
+    """Up an in-order binomial tree, all blocks under a rank in one message."""
+    return _up(scatter_binomial(shape))
+
+
+def gather_linear_sync(shape):
+    """The root asks one rank after the other, which sends a first segment and the rest."""
+    first, messages = shape.piece(), []
+    for v in range(1, shape.ranks):
+        messages += [
+            (shape.root, shape.rank(v), 0),
+            (shape.rank(v), shape.root, first),
+            (shape.rank(v), shape.root, shape.count - first),
+        ]
+    return messages
+
+
+def scatter_linear(shape):
+    """The root sends every rank its block (non-blocking in linear_nb: the same messages)."""
+    return bcast_linear(shape)
+
+
+def scatter_binomial(shape):
+    """Down an in-order binomial tree, all blocks under a rank in one message."""
+    return [
+        (shape.rank(parent), shape.rank(child), len(subtree(child, shape.ranks)) * shape.count)
+        for parent, child in in_order_binomial(shape.ranks)
+    ]
+
+
+# The algorithms of barrier, allgather and allreduce. Schedules that equal those of our kernels come
+# from mpilab.algorithms.
+
+
+def _as_ours(collective, algorithm, shape):
+    """The messages of our kernel, each with the elements of its blocks."""
+    plan = schedule_of(collective, algorithm, shape.ranks)
+    return [
+        (transfer.source, transfer.dest, len(transfer.blocks) * shape.count)
+        for transfer in plan.transfers()
+    ]
+
+
+# --- barrier: the count is 0
+
+
+def barrier_linear(shape):
+    """Same as ours."""
+    return _as_ours("barrier", "linear", shape)
+
+
+def barrier_double_ring(shape):
+    """Same as ours."""
+    return _as_ours("barrier", "double_ring", shape)
+
+
+def barrier_recursive_doubling(shape):
+    """Same as ours."""
+    return _as_ours("barrier", "recursive_doubling", shape)
+
+
+def barrier_bruck(shape):
+    """Same as our dissemination barrier."""
+    return _as_ours("barrier", "dissemination", shape)
+
+
+def barrier_two_proc(shape):
+    """Two ranks exchange messages; None for any other number of ranks."""
+    return [(0, 1, 0), (1, 0, 0)] if shape.ranks == 2 else None
+
+
+def barrier_tree(shape):
+    """Same as ours."""
+    return _as_ours("barrier", "tree", shape)
+
+
+# --- allgather
+
+
+def allgather_bruck(shape):
+    """Same as ours."""
+    return _as_ours("allgather", "bruck", shape)
+
+
+def allgather_recursive_doubling(shape):
+    """Same as ours; None unless P is a power of two (otherwise Open MPI runs bruck)."""
+    if core_of(shape.ranks) != shape.ranks:
+        return None
+    return _as_ours("allgather", "recursive_doubling", shape)
+
+
+def allgather_ring(shape):
+    """Same as ours."""
+    return _as_ours("allgather", "ring", shape)
+
+
+def allgather_neighbor(shape):
+    """Same as ours; None for an odd number of ranks (Open MPI then runs the ring)."""
+    return _as_ours("allgather", "neighbor_exchange", shape) if shape.ranks % 2 == 0 else None
+
+
+def allgather_two_proc(shape):
+    """Two ranks exchange their blocks; None for any other number of ranks."""
+    return [(0, 1, shape.count), (1, 0, shape.count)] if shape.ranks == 2 else None
+
+
+def allgather_sparbit(shape):
+    """As many blocks as in Bruck's algorithm, one by one, at distances from the largest to 1.
+
+    Source: Loch, Koslovski, "Sparbit: a new logarithmic-cost and data locality-aware MPI Allgather
+    algorithm", SBAC-PAD 2021.
+    """
+    ranks, held, messages = shape.ranks, 1, []
+    for step in reversed(range((ranks - 1).bit_length())):
+        distance = 1 << step
+        # A rank holds every (2 distance)-th block. One of them would arrive twice, unless the
+        # blocks at this distance complete the ring of ranks.
+        sent = -(-ranks // distance) - held
+        messages += [(v, (v + distance) % ranks, shape.count) for v in range(ranks)] * sent
+        held += sent
+    return messages
+
+
+def allgather_linear(shape):
+    """A gather to rank 0, then a bcast, each as Open MPI decides: all possible combinations."""
+    gathered = _known(shape, gather_linear, gather_binomial, gather_linear_sync)
+    whole = _with_count(shape, shape.count * shape.ranks)
+    return _pairs(gathered, _known(whole, *_BCASTS))
+
+
+# --- allreduce
+
+_BCASTS = (
+    bcast_linear, bcast_chain, bcast_pipeline, bcast_split_binary,
+    bcast_binary, bcast_binomial, bcast_knomial,
+    bcast_scatter_allgather, bcast_scatter_allgather_ring,
+)  # fmt: skip
+_REDUCES = (
+    reduce_linear, reduce_chain, reduce_pipeline, reduce_binary,
+    reduce_binomial, reduce_in_order_binary, reduce_rabenseifner,
+)  # fmt: skip
+
+
+def _with_count(shape, count):
+    return shape.__class__(shape.ranks, count, shape.element_bytes)
+
+
+def _known(shape, *algorithms):
+    plain = _with_count(shape, shape.count)
+    return [messages for algorithm in algorithms if (messages := algorithm(plain)) is not None]
+
+
+def _pairs(firsts, seconds):
+    return [first + second for first in firsts for second in seconds]
+
+
+def allreduce_linear(shape):
+    """A linear reduce to rank 0, then a linear bcast from there."""
+    to_0 = [(v, 0, shape.count) for v in range(1, shape.ranks)]
+    return to_0 + [(0, v, shape.count) for v in range(1, shape.ranks)]
+
+
+def allreduce_nonoverlapping(shape):
+    """A reduce, then a bcast, each as Open MPI decides: all possible combinations."""
+    return _pairs(_known(shape, *_REDUCES), _known(shape, *_BCASTS))
+
+
+def allreduce_recursive_doubling(shape):
+    """Some even ranks send all to odd ones; then partners at distance 1, 2, 4 … exchange all."""
+    core, messages = core_of(shape.ranks), []
+    rest = shape.ranks - core
+    for even in range(0, 2 * rest, 2):
+        messages += [(even, even + 1, shape.count), (even + 1, even, shape.count)]
+
+    def rank(new):
+        return 2 * new + 1 if new < rest else new + rest
+
+    for step in range(core.bit_length() - 1):
+        messages += [(rank(new), rank(new ^ 1 << step), shape.count) for new in range(core)]
+    return messages
+
+
+def allreduce_ring(shape):
+    """Twice P - 1 steps around the ring; None with fewer elements than ranks."""
+    return _ring(shape, 1) if shape.count >= shape.ranks else None
+
+
+def allreduce_segmented_ring(shape):
+    """The ring, but with every block sent in segments in the first pass.
+
+    None if the message is smaller than one segment for each rank (then it is the ring).
+    """
+    ranks, count, round_trip = shape.ranks, shape.count, shape.ranks * shape.piece()
+    if count < round_trip:
+        return None
+    phases, rest = divmod(count, round_trip)
+    return _ring(shape, phases + (rest >= ranks and rest > round_trip // 2))
+
+
+def _ring(shape, phases):
+    ranks, blocks, messages = shape.ranks, spread(shape.count, shape.ranks), []
+    for v in range(ranks):
+        right = (v + 1) % ranks
+        for step in range(ranks - 1):
+            messages += [(v, right, part) for part in spread(blocks[(v - step) % ranks], phases)]
+            messages.append((v, right, blocks[(v + 1 - step) % ranks]))
+    return messages
+
+
+def allreduce_rabenseifner(shape):
+    """Recursive halving and doubling; folded ranks get the result at the end.
+
+    None with fewer elements than ranks that halve.
+    """
+    if shape.count < core_of(shape.ranks):
+        return None
+    kept, _ = windows(shape)
+    messages = halving(shape)
+    for step, row in enumerate(kept):
+        messages += [
+            (left_rank(shape, new), left_rank(shape, new ^ 1 << step), elements)
+            for new, elements in enumerate(row)
+        ]
+    folded = len(fold(shape)) // 3
+    return messages + [(2 * pair, 2 * pair + 1, shape.count) for pair in range(folded)]
+
+
+PATTERNS = {
+    "bcast": {
+        "basic_linear": bcast_linear,
+        "chain": bcast_chain,
+        "pipeline": bcast_pipeline,
+        "split_binary_tree": bcast_split_binary,
+        "binary_tree": bcast_binary,
+        "binomial": bcast_binomial,
+        "knomial": bcast_knomial,
+        "scatter_allgather": bcast_scatter_allgather,
+        "scatter_allgather_ring": bcast_scatter_allgather_ring,
+    },
+    "reduce": {
+        "linear": reduce_linear,
+        "chain": reduce_chain,
+        "pipeline": reduce_pipeline,
+        "binary": reduce_binary,
+        "binomial": reduce_binomial,
+        "in-order_binary": reduce_in_order_binary,
+        "rabenseifner": reduce_rabenseifner,
+    },
+    "gather": {
+        "basic_linear": gather_linear,
+        "binomial": gather_binomial,
+        "linear_sync": gather_linear_sync,
+    },
+    "scatter": {
+        "basic_linear": scatter_linear,
+        "binomial": scatter_binomial,
+        "linear_nb": scatter_linear,
+    },
+    "barrier": {
+        "linear": barrier_linear,
+        "double_ring": barrier_double_ring,
+        "recursive_doubling": barrier_recursive_doubling,
+        "bruck": barrier_bruck,
+        "two_proc": barrier_two_proc,
+        "tree": barrier_tree,
+    },
+    "allgather": {
+        "linear": allgather_linear,
+        "bruck": allgather_bruck,
+        "recursive_doubling": allgather_recursive_doubling,
+        "ring": allgather_ring,
+        "neighbor": allgather_neighbor,
+        "two_proc": allgather_two_proc,
+        "sparbit": allgather_sparbit,
+    },
+    "allreduce": {
+        "basic_linear": allreduce_linear,
+        "nonoverlapping": allreduce_nonoverlapping,
+        "recursive_doubling": allreduce_recursive_doubling,
+        "ring": allreduce_ring,
+        "segmented_ring": allreduce_segmented_ring,
+        "rabenseifner": allreduce_rabenseifner,
+    },
+}
+# These call two other collectives whose algorithms Open MPI chooses: they return all possibilities.
+_COMPOSED = (allgather_linear, allreduce_nonoverlapping)
+
+
+@cache
+def expected(collective, name, shape):
+    """All that algorithm `name` of `collective` may send for this Shape: tuple of Counted.
+
+    Usually one; several for an algorithm that calls other collectives and lets Open MPI choose
+    theirs; () if it is not defined for this shape and Open MPI runs another one instead. A single
+    rank sends nothing. Raises InputError for an algorithm whose messages are not known here.
+    """
+    try:
+        algorithm = PATTERNS[collective][name]
+    except KeyError:
+        raise InputError(
+            f"Open MPI's {collective} algorithm {name!r}: what it sends is not known here, so it "
+            f"cannot be told from others; known are {', '.join(PATTERNS.get(collective, ()))}"
+        ) from None
+    if shape.ranks == 1:
+        return (from_messages(1, (), 1),)
+    found = algorithm(shape)
+    if found is None:
+        return ()
+    lists = found if algorithm in _COMPOSED else [found]
+    return tuple(from_messages(shape.ranks, messages, shape.element_bytes) for messages in lists)
+
+
+def matching(collective, counted, shape):
+    """Names of all algorithms of `collective` that may have sent the counted messages."""
+    return [
+        name
+        for name in PATTERNS[collective]
+        if any(counted == pattern for pattern in expected(collective, name, shape))
+    ]

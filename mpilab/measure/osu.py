@@ -1,0 +1,632 @@
+"""Run the OSU micro-benchmarks (OMB), or our own equivalents, and read their tables.
+
+table = osu.run("osu_bcast", ranks=4, full=True, sizes="1:65536")
+table.rows["size"], table.rows["avg_us"]
+osu.parse(Path("bcast.log").read_text())
+"""
+
+import difflib
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+
+import numpy as np
+
+from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.kernels import build, openmpi
+from mpilab.util.processes import end_family, trouble
+
+# OMB's averages beside the true time of an operation.
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """One measurement, averaged in both ways; in microseconds.
+
+    avg_us, min_us, max_us   OMB's: mean, minimum and maximum over the ranks of each rank's own mean
+                             over the repetitions (by MPI_Reduce).
+    span_us                  mean over the repetitions of last exit − first entry.
+    """
+
+    avg_us: float
+    min_us: float
+    max_us: float
+    span_us: float
+
+    @property
+    def ratio(self):
+        """The time of the operation over OMB's mean."""
+        return self.span_us / self.avg_us
+
+
+def both_ways(spans_ns):
+    """OMB's averages and the true span of one collective, as Averaged.
+
+    spans_ns   array [ranks, repetitions, 2] of nanoseconds on one clock: each rank's entry and
+               exit; for a list of harness outputs np.stack([o.spans_ns for o in outputs]).
+
+    Raises InputError for an array of another shape or an empty one.
+    """
+    spans = np.asarray(spans_ns)
+    if spans.ndim != 3 or spans.shape[2] != 2 or 0 in spans.shape:
+        raise InputError(f"spans_ns: an array {spans.shape}; give [ranks, repetitions, 2], the "
+                         "entry and the exit of each call in nanoseconds")  # fmt: skip
+    entry, leave = spans[:, :, 0], spans[:, :, 1]
+    means = (leave - entry).mean(axis=1) / 1e3
+    span = (leave.max(axis=0) - entry.min(axis=0)).mean() / 1e3
+    return Averaged(float(means.mean()), float(means.min()), float(means.max()), float(span))
+
+
+# The benchmarks.
+
+COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark of OMB; `title` is printed in its table between '# OSU MPI ' and ' Test'."""
+
+    name: str
+    title: str
+    kind: str = COLLECTIVE
+
+    @property
+    def is_between_two(self):
+        """Does it take exactly two ranks?"""
+        return self.kind in (LATENCY, BANDWIDTH)
+
+    @property
+    def largest(self):
+        """The default largest message, in bytes."""
+        return 4 * _MEBIBYTE if self.is_between_two else _MEBIBYTE
+
+
+BENCHMARKS = {
+    benchmark.name: benchmark
+    for benchmark in (
+        Benchmark("osu_latency", "Latency", LATENCY),
+        Benchmark("osu_bw", "Bandwidth", BANDWIDTH),
+        Benchmark("osu_allgather", "Allgather Latency"),
+        Benchmark("osu_allreduce", "Allreduce Latency"),
+        Benchmark("osu_alltoallv", "All-to-Allv Personalized Exchange Latency"),
+        Benchmark("osu_barrier", "Barrier Latency", BARRIER),
+        Benchmark("osu_bcast", "Broadcast Latency"),
+        Benchmark("osu_gather", "Gather Latency"),
+        Benchmark("osu_reduce", "Reduce Latency"),
+        Benchmark("osu_scatter", "Scatter Latency"),
+    )
+}
+
+
+def benchmark_of(name):
+    """The Benchmark called `name`; InputError, with all names, if there is none."""
+    if name not in BENCHMARKS:
+        raise InputError(f"benchmark {name!r}: there is none; take one of {', '.join(BENCHMARKS)}")
+    return BENCHMARKS[name]
+
+
+# The options of a benchmark, checked and converted to its program's arguments.
+
+LARGEST = 2**31 - 1  # MPI counts in int
+WITH_MESSAGES = (COLLECTIVE, LATENCY, BANDWIDTH)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one run; None keeps the program's own default, which is OMB's.
+
+    Raises InputError for what the benchmark does not support, naming the option as typed.
+    """
+
+    benchmark: Benchmark
+    ranks: int | None = None
+    iterations: int | None = None
+    warmup: int | None = None
+    sizes: str | tuple | None = None
+    full: bool = False
+    validate: bool = False
+    before_each: int | None = None
+    window: int | None = None
+    memory: int | None = None
+    smallest: int = field(init=False, default=1)
+    largest: int = field(init=False, default=0)
+
+    def __post_init__(self):
+        name, kind = self.benchmark.name, self.benchmark.kind
+        set_ = object.__setattr__  # frozen: set once, here
+        if self.ranks is None:
+            set_(self, "ranks", 2 if self.benchmark.is_between_two else 4)
+        self._check_ranks()
+        for option, value, least in (("-i (iterations)", self.iterations, 1),
+                                     ("-x (warm-up)", self.warmup, 0),
+                                     ("-u (calls before each timed one)", self.before_each, 0),
+                                     ("-W (window)", self.window, 1),
+                                     ("-M (memory)", self.memory, 1)):  # fmt: skip
+            if value is not None and not least <= value <= LARGEST:
+                raise InputError(f"{option} {value}: has to be from {least} to {LARGEST:,}")
+        for option, is_set, kinds, why in (
+            ("-f", self.full, (COLLECTIVE, BARRIER),
+             "only one rank has the clock: there is no least and largest"),
+            ("-c", self.validate, WITH_MESSAGES, "a barrier moves no data"),
+            ("-m", self.sizes is not None, WITH_MESSAGES,
+             "a barrier moves no data"),
+            ("-u", self.before_each is not None, WITH_MESSAGES,
+             "use -x for the barriers that are not timed"),
+            ("-W", self.window is not None, (BANDWIDTH,), "only osu_bw sends a window of messages"),
+            ("-M", self.memory is not None, (COLLECTIVE,),
+             "only collectives have buffers that grow with the ranks"),
+        ):  # fmt: skip
+            if is_set and kind not in kinds:
+                raise InputError(f"{name} does not have {option}: {why}. Leave it out.")
+        smallest, largest = _sizes(self.sizes)
+        set_(self, "smallest", smallest or 1)
+        set_(self, "largest", largest or max(self.benchmark.largest, self.smallest))
+
+    def _check_ranks(self):
+        if self.benchmark.is_between_two and self.ranks != 2:
+            raise InputError(f"{self.benchmark.name} runs between two ranks, not {self.ranks}: "
+                             "--ranks 2, or leave it out")  # fmt: skip
+        if self.ranks < 2:
+            raise InputError(f"--ranks {self.ranks}: {self.benchmark.name} needs 2 ranks or more")
+
+    @property
+    def row_count(self):
+        """Number of rows that the table will have."""
+        if self.benchmark.kind == BARRIER:
+            return 1
+        return (self.largest // self.smallest).bit_length()
+
+    @property
+    def arguments(self):
+        """The options as arguments of OMB and of our own program."""
+        words = ["-f"] * self.full + ["-c"] * self.validate
+        sizes = None if self.sizes is None else f"{self.smallest}:{self.largest}"
+        letters = {
+            "-i": self.iterations,
+            "-x": self.warmup,
+            "-m": sizes,
+            "-u": self.before_each,
+            "-W": self.window,
+            "-M": self.memory,
+        }
+        for letter, value in letters.items():
+            if value is not None:
+                words += [letter, str(value)]
+        return words
+
+
+def _sizes(sizes):
+    """(smallest, largest) of 'MAX', 'MIN:MAX', 'MIN:', ':MAX' or a pair; None if open."""
+    if sizes is None:
+        return None, None
+    text = ":".join(map(str, sizes)) if isinstance(sizes, tuple | list) else str(sizes)
+    before, colon, after = text.partition(":")
+    words = (before, after) if colon else ("", before)
+    found = [int(word) if word.isascii() and word.isdigit() else None for word in words]
+    bad = any(word and number is None for word, number in zip(words, found, strict=True))
+    smallest, largest = found
+    if bad or found == [None, None] or 0 in found or max(n or 0 for n in found) > LARGEST:
+        raise InputError(f"-m {text}: no message sizes; write MAX, MIN:MAX, MIN: or :MAX in bytes, "
+                         "from 1 on, e.g. -m 1:65536")  # fmt: skip
+    if smallest and largest and smallest > largest:
+        raise InputError(f"-m {text}: the smallest size is above the largest; swap them")
+    return smallest, largest
+
+
+def placement(ranks, cpu_list=None, map_by=None):
+    """The arguments of mpirun that place the ranks; InputError for an invalid list.
+
+    cpu_list   CPUs by number, '0,1' or a sequence: rank r runs on the r-th of them (Open MPI 4's
+               --cpu-list, which is --map-by pe-list=0,1:ordered --bind-to core in Open MPI 5).
+    map_by     passed on unchanged, e.g. 'core', 'socket'.
+    """
+    if cpu_list is not None and map_by is not None:
+        raise InputError("--cpu-list and --map-by both say where ranks run; give one of them")
+    if map_by is not None:
+        return ["--map-by", map_by]
+    if cpu_list is None:
+        return []
+    words = cpu_list.split(",") if isinstance(cpu_list, str) else [str(cpu) for cpu in cpu_list]
+    words = [word.strip() for word in words]
+    if not words or not all(word.isascii() and word.isdigit() for word in words):
+        raise InputError(f"--cpu-list {','.join(words)}: write numbers of CPUs, e.g. 0,1")
+    cpus = [int(word) for word in words]
+    known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    if missing := [cpu for cpu in cpus if known is not None and cpu not in known]:
+        raise InputError(f"--cpu-list {','.join(words)}: this process may not run on CPU "
+                         f"{missing[0]}; it may on {_ranges(known)}")  # fmt: skip
+    if len(set(cpus)) < ranks or len(cpus) != ranks:
+        raise InputError(f"--cpu-list {','.join(words)}: {ranks} ranks need {ranks} different CPUs,"
+                         " one each")  # fmt: skip
+    return ["--map-by", f"pe-list={','.join(map(str, cpus))}:ordered", "--bind-to", "core"]
+
+
+def _ranges(numbers):
+    """'0-3, 8' for 0, 1, 2, 3, 8."""
+    runs = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+# MCA parameters for mpirun. Open MPI silently ignores unknown ones; we reject them.
+
+_PARAMETER = re.compile(r"^mca:[^:]*:[^:]*:param:([^:]+):(.*)$")
+_ENUMERATOR = re.compile(r"enumerator:value:([^:]*):(.*)")
+_FORCED = re.compile(r"coll_tuned_\w+_algorithm(_segmentsize|_tree_fanout|_chain_fanout)?$")
+DYNAMIC_RULES = "coll_tuned_use_dynamic_rules"
+# Prefixes shared with the launcher's own parameters, which no tool lists.
+SHARED = {"hwloc", "if", "mca", "pmix"}
+_ON = ("1", "true", "t", "yes", "y", "enabled")
+
+
+def mca_arguments(pairs):
+    """The arguments of mpirun for `pairs` of MCA names and values (a mapping, or a list of pairs).
+
+    Raises InputError for a name or value that Open MPI would silently ignore: an unknown parameter,
+    an unknown algorithm number, an algorithm of coll/tuned without coll_tuned_use_dynamic_rules.
+    """
+    pairs = [(str(name), str(value)) for name, value in dict(pairs).items()]
+    known = _known() if pairs else {}
+    frameworks = {name.partition("_")[0] for name in known} - SHARED
+    for name, value in pairs:
+        if name not in known and name.partition("_")[0] in frameworks:
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"do you mean {near[0]}?" if near else "see ompi_info --all --level 9"
+            raise InputError(f"--mca {name} {value}: Open MPI has no such parameter, and would say "
+                             f"nothing; {remedy}")  # fmt: skip
+        choices = known.get(name)
+        if choices and name.endswith("_algorithm") and not _is_among(value, choices):
+            raise InputError(f"--mca {name} {value}: no such choice, and Open MPI would say "
+                             f"nothing; take one of {_listed(choices)}")  # fmt: skip
+    forced = [name for name, _ in pairs if _FORCED.match(name)]
+    rules = dict(pairs).get(DYNAMIC_RULES, os.environ.get(f"OMPI_MCA_{DYNAMIC_RULES}", ""))
+    if forced and rules.lower() not in _ON:
+        raise InputError(f"--mca {forced[0]}: has no effect without {DYNAMIC_RULES}; add "
+                         f"--mca {DYNAMIC_RULES} 1")  # fmt: skip
+    return [word for name, value in pairs for word in ("--mca", name, value)]
+
+
+def _is_among(value, choices):
+    return any(value.lower() in (number.lower(), name.lower()) for number, name in choices)
+
+
+def _listed(choices):
+    return ", ".join(f"{number} {name}" for number, name in choices)
+
+
+@cache
+def _known():
+    """{parameter: [(number, name) of each allowed value], [] if any is allowed}; {} if unknown."""
+    try:
+        command = [openmpi.tool("ompi_info"), "--parsable", "--all", "--level", "9"]
+    except SetupError:
+        return {}  # some packages of Open MPI lack ompi_info: then nothing can be checked
+    said = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    known = {}
+    for line in said.stdout.splitlines():
+        if match := _PARAMETER.match(line):
+            choices = known.setdefault(match[1], [])
+            if (found := _ENUMERATOR.match(match[2])) and found.groups() not in choices:
+                choices.append(found.groups())
+    return known
+
+
+# The program that measures: OMB's own if it is on PATH, otherwise ours (src_c/osu).
+
+
+@dataclass(frozen=True)
+class Program:
+    """What mpirun starts: `command`, followed by the options of the benchmark."""
+
+    command: tuple
+    is_own: bool
+
+
+def program_of(name, own=False):
+    """The Program for the benchmark `name`; with `own`, the kit's even if OMB's is on PATH.
+
+    Raises SetupError if the kit's is needed and has not been built.
+    """
+    found = None if own else shutil.which(name)
+    if found is not None:
+        return Program((found,), is_own=False)
+    return Program((str(build.need(build.OSU_PROGRAM)), name), is_own=True)
+
+
+# Parsing the output of OMB 5 to 7, or of our own program.
+
+# OMB's column names and ours. 'Latency (us)' of two ranks became 'Avg Latency(us)' in 7.4.
+FIELDS = {
+    "Size": "size",
+    "Latency (us)": "avg_us",
+    "Latency(us)": "avg_us",
+    "Avg Latency(us)": "avg_us",
+    "Avg Latency (us)": "avg_us",
+    "Min Latency(us)": "min_us",
+    "Max Latency(us)": "max_us",
+    "Iterations": "iterations",
+    "Validation": "valid",
+    "Bandwidth (MB/s)": "mb_per_s",
+    "MB/s": "mb_per_s",
+    "Messages/s": "messages_per_s",
+    "P50 Tail Lat(us)": "p50_us",
+    "P90 Tail Lat(us)": "p90_us",
+    "P99 Tail Lat(us)": "p99_us",
+    "Transmit Size": "transmit_size",
+}
+_TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
+_VALID = {"pass": True, "fail": False}
+
+_PROGRAM = re.compile(r"^#\s*program:\s*(.+?)\s*$")
+_TITLE = re.compile(r"^#?\s*OSU (MPI\S*) (.+?) Test(?: v(\S+))?\s*$")
+_DATATYPE = re.compile(r"^#?\s*Datatype:\s*(\w+)")
+# A size, or none (osu_barrier), followed by a column with a unit.
+_COLUMNS = re.compile(r"^#?\s*(?:Size\s.*(?:\(us\)|/s\b)|(?:Avg )?Latency ?\(us\)|Overall\(us\))")
+# A known name, even if the blanks around it were lost; otherwise words one blank apart.
+_COLUMN = re.compile(
+    "|".join(map(re.escape, sorted(FIELDS, key=len, reverse=True))) + r"|\S+(?: \S+)*"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OsuTable:
+    """A table of an OSU micro-benchmark.
+
+    benchmark  'osu_bcast'; for a benchmark that the kit does not run, its printed title.
+    version    of OMB, as printed ('7.3'); '' if not printed.
+    datatype   'MPI_CHAR'; '' if not printed (before OMB 7.1, and osu_barrier).
+    columns    OMB's column names.
+    rows       structured array, one row per message size, with those of these fields that the table
+               has: size (bytes), avg_us, min_us, max_us (microseconds), iterations, mb_per_s (10^6
+               bytes per second), valid, ...
+    program    the program that measured, from a line '# program: ...'; otherwise ''.
+    text       the complete output.
+    """
+
+    benchmark: str
+    version: str
+    datatype: str
+    columns: tuple
+    rows: np.ndarray
+    program: str = ""
+    text: str = ""
+
+    @property
+    def all_valid(self):
+        """Was every result correct? None if none was validated (no -c)."""
+        return bool(self.rows["valid"].all()) if "valid" in self.rows.dtype.names else None
+
+    def __repr__(self):
+        return self.text.strip("\n") or f"OsuTable({self.benchmark!r}, {len(self.rows)} rows)"
+
+
+def parse(text):
+    """The OsuTable in `text`: the output of one run of a benchmark, with any text around it.
+
+    Raises InputError, with the line number, for a text without a table or with several, for a row
+    that does not fit its columns or contains a non-number, and for a table without rows.
+    """
+    found = _Reader()
+    for number, line in enumerate(text.splitlines(), start=1):
+        found.read(number, line.strip())
+    return found.table(text)
+
+
+class _Reader:
+    def __init__(self):
+        self.title = self.version = self.datatype = self.program = ""
+        self.columns, self.columns_at, self.rows = (), 0, []
+
+    def read(self, number, line):
+        if match := _PROGRAM.match(line):
+            self.program = match[1]
+        elif match := _TITLE.match(line):
+            self._once(number, line, self.title)
+            self.title, self.version = match[2], match[3] or ""
+        elif match := _DATATYPE.match(line):
+            self._once(number, line, self.rows)
+            self.datatype = match[1]
+        elif _COLUMNS.match(line):
+            self._once(number, line, self.columns)
+            self.columns = tuple(_COLUMN.findall(line.lstrip("# ")))
+            self.columns_at = number
+        elif self.columns and line[:1].isdigit():
+            self.rows.append(self._row(number, line))
+
+    @staticmethod
+    def _once(number, line, seen):
+        if seen:
+            raise InputError(f"line {number}: {line!r} begins a second table; give one "
+                             "table at a time")  # fmt: skip
+
+    def _row(self, number, line):
+        words = line.split()
+        if len(words) != len(self.columns):
+            raise InputError(f"line {number}: {line!r} is no row of the columns "
+                             f"{', '.join(self.columns)} (line {self.columns_at}); was the output "
+                             "cut off?")  # fmt: skip
+        row = []
+        for column, word in zip(self.columns, words, strict=True):
+            kind = _TYPES.get(_field(column), "f8")
+            try:
+                row.append({"?": lambda w: _VALID[w.lower()], "i8": int, "f8": float}[kind](word))
+            except (KeyError, ValueError):
+                wanted = {"?": "Pass or Fail", "i8": "a whole number", "f8": "a number"}[kind]
+                raise InputError(f"line {number}: {word!r} in the column {column} is not "
+                                 f"{wanted}") from None  # fmt: skip
+        return tuple(row)
+
+    def table(self, text):
+        if not self.columns:
+            first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+            raise InputError("no line names the columns of an OSU table ('# Size  Avg Latency(us)')"
+                             f"; the text begins with {first[:80]!r}")  # fmt: skip
+        if not self.rows:
+            raise InputError(
+                f"line {self.columns_at}: no row follows the columns {', '.join(self.columns)}; "
+                "did the benchmark end early?"
+            )
+        known = {benchmark.title: name for name, benchmark in BENCHMARKS.items()}
+        fields = [(_field(column), _TYPES.get(_field(column), "f8")) for column in self.columns]
+        return OsuTable(known.get(self.title, self.title), self.version, self.datatype,
+                        self.columns, np.array(self.rows, fields), self.program, text)  # fmt: skip
+
+
+def _field(column):
+    """Our name for a column; for an unknown one, its own in lower case."""
+    return FIELDS.get(column) or re.sub(r"\W+", "_", column.lower()).strip("_")
+
+
+# Running a benchmark under mpirun, reading its table line by line.
+
+# A row of the largest messages takes seconds, or a minute if many ranks share a core.
+LIMIT_S = 600.0
+CHUNK = 1 << 16
+
+
+def run(benchmark, *, ranks=None, iterations=None, warmup=None, sizes=None, full=False,
+        validate=False, before_each=None, window=None, memory=None, mca=(), cpu_list=None,
+        map_by=None, own=False, on_line=None, limit=LIMIT_S):  # fmt: skip
+    """Run an OSU micro-benchmark and return its OsuTable.
+
+    benchmark   'osu_bcast', ... (mpilab.measure.osu.BENCHMARKS).
+    ranks       default: 2 for osu_latency and osu_bw (which take no other number), otherwise 4.
+    iterations, warmup   -i and -x: timed calls of a size, and untimed calls before them.
+    sizes       -m: 'MAX', 'MIN:MAX', ... or a pair (MIN, MAX), in bytes.
+    full        -f: also the smallest and largest mean of a rank, and the iterations (collectives).
+    validate    -c: check each result; the run ends at a size that fails (see `table.all_valid`).
+    before_each, window, memory   -u, -W and -M.
+    mca         MCA parameters for mpirun, a mapping or pairs.
+    cpu_list    '0,1': rank r on the r-th of these CPUs. map_by: mpirun's --map-by.
+    own         use the kit's program even if OMB's is on PATH.
+    on_line     called with each line as it is printed.
+    limit       maximum seconds without a line.
+
+    Other options have OMB's defaults. OMB's program of that name is used if it is on PATH,
+    otherwise the kit's own; the table's `program` says which. Raises InputError for invalid
+    options, SetupError if the kit's program cannot be built, MpilabError if the run fails.
+    """
+    options = Options(benchmark_of(benchmark), ranks, iterations, warmup, sizes, full, validate,
+                      before_each, window, memory)  # fmt: skip
+    where = [*mca_arguments(mca), *placement(options.ranks, cpu_list, map_by)]
+    return launch(options, program_of(benchmark, own), where, on_line, limit)
+
+
+def launch(options, program, where=(), on_line=None, limit=LIMIT_S):
+    """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable."""
+    command = [openmpi.tool("mpirun"), "-n", str(options.ranks), *where, *program.command,
+               *options.arguments]  # fmt: skip
+    said, got = _Said(), []
+    # Our own program prints this line itself.
+    first = [] if program.is_own else [f"# program: {program.command[0]}"]
+    with (
+        tempfile.TemporaryDirectory(prefix="mpilab-osu-") as scratch,
+        closing(_lines(command, options, scratch, said, limit)) as lines,
+    ):
+        for line in chain(first, lines):
+            got.append(line)
+            if on_line:
+                on_line(line)
+    text = "\n".join(got)
+    if said.code != 0 and "DATA VALIDATION ERROR" not in text:
+        raise MpilabError(_account(program, options, said))
+    return parse(text)
+
+
+@dataclass
+class _Said:
+    """How mpirun ended, as an argument of `mpilab.util.processes.trouble`."""
+
+    code: int | None = None
+    stderr: str = ""
+    stdout: str = ""
+
+
+def _lines(command, options, scratch, said, limit):
+    """Yield each line that `command` prints; then fill in `said`."""
+    environment = openmpi.environment(options.ranks) | {"TMPDIR": scratch}
+    if os.access("/dev/shm", os.W_OK):
+        segments = tempfile.TemporaryDirectory(prefix="mpilab-osu-", dir="/dev/shm")
+        # Segments of killed ranks would otherwise stay in /dev/shm forever.
+        environment["OMPI_MCA_btl_sm_backing_directory"] = segments.name
+    else:
+        segments = tempfile.TemporaryDirectory(prefix="mpilab-osu-")
+    with segments, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            yield from _read(process.stdout, limit)
+            said.code = process.wait(limit)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            raise MpilabError(
+                f"{options.benchmark.name}: no line for {limit:g} s; the run was ended. Try fewer "
+                "iterations (-i), smaller messages (-m) or fewer ranks"
+            ) from None
+        finally:
+            if process.poll() is None:
+                end_family(process.pid)
+                process.wait()
+            process.stdout.close()
+        errors.seek(0)
+        said.stderr = errors.read().decode(errors="replace")
+
+
+def _read(pipe, limit):
+    """Yield the lines of a pipe as they arrive; TimeoutError after `limit` seconds without one."""
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        until = time.monotonic() + limit
+        while True:
+            if not selector.select(max(until - time.monotonic(), 0)):
+                raise TimeoutError
+            chunk = os.read(pipe.fileno(), CHUNK)
+            if not chunk:
+                break
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                until = time.monotonic() + limit
+                yield line.decode(errors="replace")
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+def _account(program, options, said):
+    """Why a run failed, and what to do."""
+    name = options.benchmark.name
+    words = _own_words(said.stderr) or trouble(said)
+    if program.is_own:
+        return words if words.startswith(name) else f"{name}: {words}"
+    account = f"{program.command[0]}: {words}"
+    if any(words in said.stderr for words in ("at least two proc", "exactly two proc")):
+        return (
+            f"{account}. It was started on {options.ranks} ranks: it may be made for another MPI "
+            f"than {openmpi.tool('mpirun')}. Leave it off PATH, or run the kit's: --own"
+        )
+    return f"{account}. To run the kit's own {name} instead: --own"
+
+
+def _own_words(stderr, lines=3):
+    """The benchmark's own messages, each line once: mpirun prints its own between dashed lines."""
+    outside = "\n".join(re.split(r"^-{20,}$", stderr, flags=re.MULTILINE)[::2])
+    said = dict.fromkeys(line.strip() for line in outside.splitlines() if line.strip())
+    return " / ".join(list(said)[-lines:])

@@ -1,0 +1,493 @@
+"""Run sweeps: time our kernels and Open MPI's own algorithms over ranks and message sizes.
+
+`sweep(...)` returns a table; `summarise` in sweep_table.py computes its medians with confidence
+intervals. A row of Open MPI's gets an algorithm's name only if its messages confirm it (guard.py).
+"""
+
+import os
+import tempfile
+import warnings
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.cases.expected import collective_of, compare
+from mpilab.errors import InputError
+from mpilab.hosts import slurm
+from mpilab.kernels import build, openmpi
+from mpilab.measure import guard, openmpi_traffic
+from mpilab.measure.distances import machine
+from mpilab.measure.guard import OPENMPI, OURS
+from mpilab.measure.openmpi_traffic import Shape, matching
+from mpilab.measure.sweep_table import ROW, Store, key_of, rows_of
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util import units
+
+# What a sweep reports besides its table: what was left out, and what Open MPI chose.
+
+
+@dataclass
+class Report:
+    """left_out: {(algorithm, ranks, reason): sizes}; defaults: {(likeness, ranks): sizes} of
+    openmpi:default; notes: other remarks."""
+
+    left_out: dict = field(default_factory=dict)
+    defaults: dict = field(default_factory=dict)
+    notes: list = field(default_factory=list)
+
+    def leave_out(self, point, reason):
+        """Note that a point has no rows, and why."""
+        self.left_out.setdefault((str(point.algorithm), point.ranks, reason), []).append(
+            point.bytes
+        )
+
+    def note_default(self, point, likeness):
+        """Note which algorithms openmpi:default ran like: '' if none is known."""
+        self.defaults.setdefault((likeness, point.ranks), []).append(point.bytes)
+
+    def lines(self):
+        """Everything as sentences, what was left out first."""
+        return self.warnings() + self._of_defaults() + self.notes
+
+    def warnings(self):
+        """One sentence on what was left out for each algorithm, number of ranks and reason."""
+        return [
+            f"{algorithm} with {_ranks(ranks)}{_sizes(sizes)} is left out: {reason}"
+            for (algorithm, ranks, reason), sizes in self.left_out.items()
+        ]
+
+    def _of_defaults(self):
+        return [
+            f"openmpi:default with {_ranks(ranks)}{_sizes(sizes)} ran like "
+            f"{likeness or 'none that is known'}"
+            for (likeness, ranks), sizes in self.defaults.items()
+        ]
+
+
+def _ranks(number):
+    return f"{number} rank{'s' * (number != 1)}"
+
+
+def _sizes(sizes):
+    if sizes == [0]:
+        return ""
+    if len(sizes) == 1:
+        return f" and {sizes[0]} bytes"
+    listed = [str(size) for size in sorted(sizes)]
+    return f", {', '.join(listed[:-1])} and {listed[-1]} bytes"
+
+
+# Running a sweep: check every point once, then time all of them, and keep what passes the guard.
+
+# Seconds for one run of a point, and for all its repetitions, before it counts as hanging.
+CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
+MPI_T, MCA = "mpi_t", "mca"
+
+
+def sweep(collective, *, ranks=(2, 4), sizes="1:64K", algorithms=("ours", "openmpi"), segment=0,
+          fanout=0, radix=0, root=0, repetitions=None, warmup=None, out=None, progress=True,
+          report=None, choose=None):  # fmt: skip
+    """Time algorithms of a collective with mpirun on this machine, or on the nodes of a Slurm job
+    if MPILAB_HOSTS says so; table of mpilab.measure.sweep_table.ROW rows.
+
+    ranks       numbers of ranks, e.g. [2, 4, 8].
+    sizes       bytes: of a block (allgather, gather, scatter) or of the whole message; a list, or
+                "1:1M" for powers of two. A barrier has none.
+    algorithms  "ours", "openmpi" (all of them), or single ones: "ours:pipeline", "openmpi:3",
+                "openmpi:binomial", "openmpi:default" (Open MPI's own choice).
+    segment     bytes; fanout, radix: further tuning; 0 is each algorithm's own default. Open MPI's
+                do not segment a message by default.
+    repetitions, warmup   timed calls, and untimed calls before them. Default: a quarter of OMB's
+                (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that share a
+                core, but at least 20 and 3.
+    out         a CSV file, written point by point. If it exists, with the same options, only the
+                missing points run. More ranks, sizes and algorithms may be added.
+    choose      how Open MPI's algorithms are selected: "mpi_t", in a running program (since Open
+                MPI 5.0.6), or "mca", by settings, with an mpirun for each. Default: "mpi_t" if
+                available.
+    report      a Report that collects what was left out and what openmpi:default ran like; without
+                one, what was left out causes a warning.
+
+    All points with the same number of ranks run in one mpirun (not with "mca"), the algorithms in
+    turn, so that their ratios are meaningful. Each point first runs once, untimed: those that are
+    wrong, hang or crash are left out. Rows of Open MPI's algorithms have the name of the algorithm
+    that really ran (mpilab.measure.guard), or are left out.
+
+    Raises InputError for invalid options, and for a file of another sweep.
+    """
+    if choose is None:
+        choose = MPI_T if openmpi.chooses_at_run_time() else MCA
+    if choose not in (MPI_T, MCA):
+        raise InputError(f"choose={choose!r}: write {MPI_T!r} or {MCA!r}")
+    plan = Plan.make(collective, ranks, sizes, algorithms, segment=segment, fanout=fanout,
+                     radix=radix, root=root, repetitions=repetitions, warmup=warmup)  # fmt: skip
+    told = Report() if report is None else report
+    told.notes += plan.remarks()
+    store = None
+    if out is not None:
+        store = Store(out, _options(plan), lambda p, m: plan.times(Point(None, p, m))[0])
+    table = _fill(plan, store, told, progress, choose)
+    if report is None:
+        for sentence in told.warnings():
+            warnings.warn(sentence, stacklevel=2)
+    return table
+
+
+def _options(plan):
+    """The options that must be the same for all rows of one file."""
+    asked = asdict(plan)
+    names = ("collective", "root", "segment", "fanout", "radix", "repetitions", "warmup")
+    options = {name: asked[name] for name in names} | {
+        "machine": machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "open_mpi": openmpi.version(),
+    }
+    hosts = slurm.wished()
+    if hosts is not None:
+        options["slots"] = [host.slots for host in hosts.description.hosts]
+    return options
+
+
+def _fill(plan, store, report, progress, choose):
+    """Run the missing points; return the rows of all points of the plan."""
+    from tqdm.auto import tqdm
+
+    points = plan.points()
+    done = store.done if store else set()
+    missing = [point for point in points if point.key not in done]
+    fresh = []
+
+    def keep(rows):
+        fresh.append(rows)
+        if store:
+            store.add(rows)
+
+    with tqdm(total=len(points), initial=len(points) - len(missing), desc=plan.collective,
+              unit="point", disable=not progress) as bar:  # fmt: skip
+        for ranks in plan.ranks:
+            chosen = [point for point in missing if point.ranks == ranks]
+            _Job(plan, chosen, report, keep, bar, choose).run()
+    if store is None:
+        return np.concatenate([np.empty(0, ROW), *fresh])
+    asked = {point.key for point in points}
+    chosen = [i for i, row in enumerate(store.rows) if key_of(row) in asked]
+    return store.rows[chosen]
+
+
+class _Job:
+    """All missing points with the same number of ranks."""
+
+    def __init__(self, plan, points, report, keep, bar, choose):
+        self.plan, self.points, self.report, self.keep, self.bar = plan, points, report, keep, bar
+        self.choose = choose
+        self.ranks = points[0].ranks if points else 0
+        self.library = build.need(build.KERNELS)
+        self.memory = (None, [])  # size being checked, (sent, received) of each rank
+
+    def run(self):
+        """Check all points, then time the correct ones."""
+        points = [point for point in self.points if self._exists(point)]
+        right = self._check(points) if points else []
+        if right:
+            self._time(right)
+
+    def _exists(self, point):
+        if self.ranks > 1 or not point.algorithm.is_chosen:
+            return True
+        self._leave_out(point, "alone, a rank sends nothing, and Open MPI has no choice")
+        return False
+
+    def _leave_out(self, point, reason):
+        self.report.leave_out(point, reason)
+        self.bar.update()
+
+    def _run(self, cases, groups, on_result, limit):
+        """Call `on_result(index, result, sent)` for each case as soon as it is done; `sent` is what
+        a monitored one sent (Counted), or None."""
+        for numbers, settings in self._mpiruns(cases):
+            # Only one of them selects the algorithm: the case, or the settings of the mpirun.
+            chosen = [
+                cases[i] if self.choose == MPI_T else replace(cases[i], openmpi=-1) for i in numbers
+            ]
+            places = {id(case): place for place, case in enumerate(chosen)}
+            with tempfile.TemporaryDirectory(prefix="mpilab-sweep-") as kept:
+
+                def came(result, numbers=numbers, places=places, kept=kept):
+                    place, sent = places[id(result.case)], None
+                    if result.outcome == DONE and result.case.monitor:
+                        sent = openmpi_traffic.read(kept, place, self.ranks)
+                    on_result(numbers[place], result, sent)
+                    result.outputs = []  # the buffers of all points together would be large
+
+                run_cases(
+                    self.library, chosen[0].function, chosen, groups=[groups[i] for i in numbers],
+                    limit=limit, on_result=came, keep=kept, guarded=[kept],
+                    settings=openmpi.CHOOSING | settings,
+                )  # fmt: skip
+
+    def _mpiruns(self, cases):
+        """[(indices of the cases of one mpirun, its settings)]."""
+        if self.choose == MPI_T:
+            return [(list(range(len(cases))), {})]
+        jobs = {}
+        for place, case in enumerate(cases):
+            settings = {}
+            if case.openmpi >= 0:
+                settings = openmpi.chosen(case.collective, case.openmpi, segment=case.segment,
+                                          fanout=case.fanout, radix=case.radix)  # fmt: skip
+            jobs.setdefault(tuple(settings.items()), []).append(place)
+        return [(places, dict(settings)) for settings, places in jobs.items()]
+
+    def _check(self, points):
+        """Run each point once, check its result, and return the correct points."""
+        troubles = {}
+        # Only the messages show whether it was a barrier; those inside MPI are not recorded.
+        is_barrier = self.plan.collective == "barrier"
+        cases = [
+            self.plan.case(point, dump=True, record=is_barrier and point.algorithm.library == OURS)
+            for point in points
+        ]
+        groups = [(point.algorithm,) for point in points]
+
+        def look(index, result, _):
+            troubles[index] = self._trouble(points[index], result)
+
+        self._run(cases, groups, look, CHECK_LIMIT_S)
+        self.memory = (None, [])
+        for index, point in enumerate(points):
+            # Skipped points have no entry.
+            trouble = troubles.get(index, "it had failed before, and was not tried again")
+            if trouble:
+                self._leave_out(point, trouble)
+        return [point for index, point in enumerate(points) if troubles.get(index) == ""]
+
+    def _trouble(self, point, result):
+        if result.outcome != DONE:
+            return _ended(result)
+        if failed := _failed(result):
+            return failed
+        if result.recording is not None and not result.recording.heard().all():
+            return "it is no barrier: a rank leaves before all have come"
+        if self.memory[0] != point.bytes:  # the same for all algorithms
+            after = result.case.expected()
+            sent = [result.case.regions(rank)[0] for rank in range(self.ranks)]
+            self.memory = (point.bytes, list(zip(sent, after, strict=True)))
+        if all(
+            np.array_equal(output.sent, sent) and np.array_equal(output.received, received)
+            for output, (sent, received) in zip(result.outputs, self.memory[1], strict=True)
+        ):
+            return ""
+        differences = compare(result.case, result.outputs)
+        return f"its result is wrong: {differences[0].describe()}"
+
+    def _time(self, points):
+        """Time the points, and keep the rows that pass the guard."""
+        chosen = any(point.algorithm.is_chosen for point in points)
+        witnesses = guard.witnesses(self.plan.collective, self.ranks) if chosen else None
+        cases = _witness_cases(witnesses) if witnesses else []
+        ahead = len(cases)
+        for point in points:
+            repetitions, warmup = self.plan.times(point)
+            cases.append(self.plan.case(point, repetitions=repetitions, warmup=warmup,
+                                        monitor=point.algorithm.library == OPENMPI))  # fmt: skip
+        groups = [("witness",)] * ahead + [(point.algorithm,) for point in points]
+        testimony, came = [None] * ahead, set()
+
+        def take(index, result, sent):
+            if index < ahead:
+                testimony[index] = sent
+                return
+            came.add(index)
+            point = points[index - ahead]
+            distrust = witnesses.refuse(testimony) if witnesses else ""
+            reason = self._refuse(point, result, sent, distrust)
+            if reason:
+                self._leave_out(point, reason)
+                return
+            self.keep(rows_of(self.plan, point, result.outputs))
+            self.bar.update()
+
+        self._prepare_guard(points)
+        self._run(cases, groups, take, TIMED_LIMIT_S)
+        for index, point in enumerate(points, start=ahead):
+            if index not in came:
+                self._leave_out(point, "it had failed before, and was not tried again")
+
+    def _prepare_guard(self, points):
+        """Compute, and so cache, what must be sent, before anything is timed."""
+        for point in points:
+            if point.algorithm.library == OPENMPI:
+                matching(self.plan.collective, None, self.plan.shape(point))
+
+    def _refuse(self, point, result, sent, distrust):
+        if result.outcome != DONE:
+            return _ended(result)
+        if failed := _failed(result):
+            return failed
+        if sent is None:
+            return ""
+        shape = self.plan.shape(point)
+        if not point.algorithm.is_chosen and self.ranks == 1:
+            return ""
+        if not point.algorithm.is_chosen:
+            self.report.note_default(point, guard.likeness(self.plan.collective, sent, shape))
+            return ""
+        return distrust or guard.refuse(self.plan.collective, point.algorithm, sent, shape)
+
+
+def _witness_cases(witnesses):
+    shape = witnesses.shape
+    plan = Plan(witnesses.collective, (shape.ranks,), (), (), segment=shape.segment)
+    return [
+        plan.case(Point(algorithm, shape.ranks, shape.count * shape.element_bytes), monitor=True)
+        for algorithm in witnesses.algorithms
+    ]
+
+
+def _failed(result):
+    """The error that a rank's call returned, in words; "" if there is none."""
+    codes = {output.returned for output in result.outputs} - {0}
+    return f"it returned the MPI error {min(codes)}" if codes else ""
+
+
+def _ended(result):
+    """Why there is no result, in words."""
+    if result.hang is not None:
+        return f"{result.outcome}: {result.hang.describe()}"
+    if result.crashed is not None:
+        rank, how = result.crashed
+        return f"crash: {f'rank {rank}' if rank is not None else 'a rank'} ended with {how}"
+    return f"{result.outcome}: {result.detail or 'no reason given'}"
+
+
+# The plan of a sweep: its options, its points, and how often each one is timed.
+
+# OMB 7's defaults for collectives: (iterations, warm-up) up to 8 KiB, and above.
+OMB_SHORT, OMB_LONG, LONG_BYTES = (1000, 100), (100, 10), 8192
+# OMB computes a mean; a median and its confidence interval need fewer repetitions.
+FRACTION, LEAST_REPETITIONS, LEAST_WARMUP = 4, 20, 3
+
+
+def times_of(bytes, ranks, cores=None):
+    """Default (repetitions, warm-up) for a message of `bytes` bytes.
+
+    A quarter of OMB's (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that
+    share a core, but at least 20 and 3.
+    """
+    cores = cores or len(os.sched_getaffinity(0))
+    divisor = FRACTION * -(-ranks // cores)
+    repetitions, warmup = OMB_LONG if bytes > LONG_BYTES else OMB_SHORT
+    return max(LEAST_REPETITIONS, repetitions // divisor), max(LEAST_WARMUP, warmup // divisor)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One algorithm with one number of ranks and one message size."""
+
+    algorithm: guard.Algorithm
+    ranks: int
+    bytes: int
+
+    @property
+    def key(self):
+        """The key of a point in a table."""
+        return (self.algorithm.library, self.algorithm.name, self.ranks, self.bytes)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options of a sweep (see `sweep`); `named` are the algorithms named individually."""
+
+    collective: str
+    ranks: tuple
+    sizes: tuple
+    algorithms: tuple
+    named: frozenset = frozenset()
+    segment: int = 0
+    fanout: int = 0
+    radix: int = 0
+    root: int = 0
+    repetitions: int | None = None
+    warmup: int | None = None
+
+    @classmethod
+    def make(cls, collective, ranks, given_sizes, words, **options):
+        """The Plan of these options, checked together; InputError for what cannot be run."""
+        kind = collective_of(collective)
+        chosen, named = guard.choose(collective, words)
+        if kind.has_blocks:
+            swept, is_range = units.sizes_of(given_sizes)
+            element = _element(kind)[1]
+            odd = [size for size in swept if size % element]
+            if odd and (not is_range or len(odd) == len(swept)):
+                raise InputError(f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
+                                 f"of {element} bytes; write multiples of {element}")  # fmt: skip
+            swept = tuple(size for size in swept if size % element == 0)
+        else:
+            swept = (0,)
+        plan = cls(collective, units.ranks_of(ranks), swept, chosen, named, **options)
+        plan._check(kind)
+        return plan
+
+    def _check(self, kind):
+        for name, least in (("repetitions", 1), ("warmup", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name}={value}: has to be {least} or more")
+        for ranks in self.ranks:
+            self.case(Point(self.algorithms[0], ranks, self.sizes[0]))
+        two = [a for a in self.named if a.name == "two_proc"]
+        if two and any(ranks != 2 for ranks in self.ranks):
+            raise InputError(f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
+                             f"leave it out, or write --ranks 2")  # fmt: skip
+        if self.radix == 1:
+            raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
+
+    def points(self):
+        """All points by ranks, then sizes, then algorithms, so that what is compared runs close
+        together."""
+        return [
+            Point(algorithm, ranks, size)
+            for ranks in self.ranks
+            for size in self.sizes
+            for algorithm in self.algorithms
+            if algorithm.name != "two_proc" or ranks == 2
+        ]
+
+    def remarks(self):
+        """Remarks on these options for the user: sentences."""
+        uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
+        return [f"{a}: without segments the message goes in one piece, and nothing is pipelined"
+                for a in uncut]  # fmt: skip
+
+    def times(self, point):
+        """(repetitions, warm-up) of a point."""
+        repetitions, warmup = times_of(point.bytes, point.ranks)
+        return (
+            repetitions if self.repetitions is None else self.repetitions,
+            warmup if self.warmup is None else self.warmup,
+        )
+
+    def case(self, point, **more):
+        """The Case of a point; `more` are further arguments of Case."""
+        datatype, element = _element(collective_of(self.collective))
+        settings = {"record": False, "dump": False, **more}
+        return Case(
+            self.collective, point.ranks, point.bytes // element, datatype,
+            root=self.root, segment=self.segment, fanout=self.fanout, radix=self.radix,
+            function=point.algorithm.function(self.collective), openmpi=point.algorithm.number,
+            **settings,
+        )  # fmt: skip
+
+    def shape(self, point):
+        """The Shape of a point, for what Open MPI must send."""
+        _, element = _element(collective_of(self.collective))
+        return Shape(point.ranks, point.bytes // element, element, self.root, self.segment,
+                     self.fanout, self.radix)  # fmt: skip
+
+
+def _element(kind):
+    """(datatype, bytes of an element): ints for reductions, bytes for everything else."""
+    return ("int", 4) if kind.reduces else ("byte", 1)

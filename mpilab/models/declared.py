@@ -1,0 +1,282 @@
+"""The costs declared in the headers of our kernels, compared with what recordings show.
+
+Most kernels declare rounds, messages and bytes; the kernels of a read declare requests to the file,
+requests of the busiest rank, and bytes read.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mpilab.algorithms.formula import cost_of, evaluate, header_of, names_of
+from mpilab.algorithms.requests import whole_elements
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, collective_of
+from mpilab.errors import InputError, did_you_mean
+from mpilab.kernels.build import KERNELS, need
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.trace.recording import COLLECTIVE, READS_FILE, RECEIVES, SENDS, WRITES_FILE, operations
+from mpilab.util.kit import ROOT
+
+
+def counts(recording, levels):
+    """The value of each of mpilab.judging.rubric.QUANTITIES in a recording of ranks on `levels`."""
+    messages, volume = recording.matrix()
+    found = {
+        "rounds": recording.rounds,
+        "messages": int(messages.sum()),
+        "bytes": int(volume.sum()),
+        "busiest_messages": int(messages.sum(axis=1).max(initial=0)),
+        "busiest_bytes": int(volume.sum(axis=1).max(initial=0)),
+        "busiest_received": int(messages.sum(axis=0).max(initial=0)),
+    }
+    for level, crosses in (("node", levels.between_nodes()), ("group", levels.between_groups())):
+        across = np.where(crosses, volume, 0)
+        found |= {
+            f"{level}_messages": int(messages[crosses].sum()),
+            f"{level}_bytes": int(across.sum()),
+            f"{level}_received_bytes": int(across.sum(axis=0).max(initial=0)),
+        }
+    return found | _reads(recording) | _left_behind(recording)
+
+
+def _reads(recording):
+    """The values of the quantities about files in a recording.
+
+    A request for no bytes, made by a rank without a share to take part in a collective read, does
+    not reach the disk and is not counted.
+    """
+    requests = recording.requests
+    reads = requests[~requests["is_write"] & (requests["bytes"] > 0)]
+    size = len(recording.ranks)
+    by_rank = np.bincount(reads["rank"], minlength=size)
+    volume = np.zeros(size, np.int64)
+    np.add.at(volume, reads["rank"], reads["bytes"])
+    return {
+        "reads": len(reads),
+        "busiest_reads": int(by_rank.max(initial=0)),
+        "read_bytes": int(volume.sum()),
+        "busiest_read_bytes": int(volume.max(initial=0)),
+        "largest_read": int(reads["bytes"].max(initial=0)),
+        "reading_ranks": int(np.count_nonzero(by_rank)),
+        "collective_reads": int(np.count_nonzero(reads["collective"])),
+        "unexchanged_bytes": max(map(_unexchanged, recording.ranks), default=0),
+    }
+
+
+def _unexchanged(rank):
+    """The most bytes that a rank read between two calls that exchange data with other ranks."""
+    flags = rank.records["flags"].astype(int)
+    of_file = flags & (READS_FILE | WRITES_FILE) != 0
+    exchanges = ~of_file & (flags & (SENDS | RECEIVES | COLLECTIVE) != 0)
+    between = np.cumsum(exchanges)
+    read = np.where(flags & READS_FILE != 0, rank.records["bytes"], 0)
+    return int(np.bincount(between, read).max(initial=0))
+
+
+def _left_behind(recording):
+    """File views other than the default (all of the file, in bytes), and what was not freed.
+
+    A recording shows where a view begins and how many bytes its filetype has. A view of single
+    bytes with holes in between looks like the default one, but nobody leaves that by mistake.
+    """
+    set_view = next(code for code, name in operations().items() if name == "MPI_File_set_view")
+    with_view = 0
+    for rank in recording.ranks:
+        views = rank.records[rank.records["operation"] == set_view]
+        latest = {view["file"]: (view["offset"], view["bytes"]) for view in views}
+        with_view += any(view != (0, 1) for view in latest.values())
+    return {
+        "views_left": with_view,
+        "leaks": sum(len(rank.leaked) for rank in recording.ranks),
+    }
+
+
+# The declared costs of read kernels: requests to the file, and bytes.
+#
+#     Requests: pieces(shares, F)        of all ranks
+#     Busiest:  ceil_div(N, F)           of the rank with the most
+#     Read:     N                        bytes of all ranks
+#
+# Requests for no bytes do not count. If a case leaves F open, the line "Tunables" of the header
+# gives the default: "buffer_bytes (F; default 4 MiB)".
+
+_LINE = re.compile(r"^ \* (Requests|Busiest|Read): +(.+)$", re.MULTILINE)
+_BUFFER = re.compile(r"buffer_bytes \(F; default (\d+) (KiB|MiB)\)")
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+
+@dataclass(frozen=True)
+class ReadCost:
+    """The cost declared in the header of a read kernel, as formulas.
+
+    buffer   default bytes of F; 0 for readers without a buffer.
+    """
+
+    requests: str
+    busiest: str
+    read: str
+    buffer: int = 0
+
+    def at(self, case):
+        """(requests, requests of the busiest rank, bytes) of one call as in `case`."""
+        names = names_of(case)
+        if self.buffer:
+            names["F"] = whole_elements(case.buffer or self.buffer)
+        formulas = (self.requests, self.busiest, self.read)
+        return tuple(evaluate(formula, **names) for formula in formulas)
+
+
+def read_cost_of(kernel):
+    """The ReadCost in the header of one of our read kernels, e.g. read_cost_of("read_sieving").
+
+    Raises InputError for an unknown kernel, or a header without the three lines.
+    """
+    path, header = header_of(kernel)
+    found = dict(_LINE.findall(header))
+    for name in ("Requests", "Busiest", "Read"):
+        if name not in found:
+            raise InputError(f"{path}: no line '{name}:' in its header")
+    told = _BUFFER.search(header)
+    buffer = int(told[1]) * _UNITS[told[2]] if told else 0
+    return ReadCost(found["Requests"], found["Busiest"], found["Read"], buffer)
+
+
+LIMIT_S = 60.0
+
+
+class Promise(NamedTuple):
+    """The declared and the recorded cost of one kernel on `ranks` ranks.
+
+    Both are (rounds, messages, bytes); for a read, (requests, requests of the busiest rank, bytes
+    read).
+    """
+
+    kernel: str
+    ranks: int
+    promised: tuple
+    recorded: tuple
+
+    @property
+    def kept(self):
+        """Do both agree?"""
+        return self.promised == self.recorded
+
+
+def kernels_of(collective):
+    """Names of our kernels of a collective, in alphabetical order: ["bcast_binary", …].
+
+    COLLECTIVE_auto, which only chooses one of them, is not included.
+    """
+    collective_of(collective)
+    folder = ROOT / "src_c" / collective
+    return sorted(f"{collective}_{file.stem}" for file in folder.glob("*.c") if file.stem != "auto")
+
+
+def unknown_kernel(name, known, otherwise):
+    """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
+    return InputError(
+        f"kernel {name!r}: the kit has none of that name; it has {', '.join(known)}. "
+        + (nearest_kernel(name) or otherwise)
+    )
+
+
+def nearest_kernel(name, more=()):
+    """did_you_mean for an unknown kernel name, from the kit's kernels and `more`."""
+    ours = [kernel for one in COLLECTIVES for kernel in (*kernels_of(one), f"{one}_openmpi")]
+    return did_you_mean(name, [*ours, *more])
+
+
+def promises(collective, *, ranks=(2, 4, 8), count=1000, segment=0, fanout=0, radix=0, root=0,
+             matrix="64x64", buffer=0, aggregators=0):  # fmt: skip
+    """Run each kernel of a collective once for each number of `ranks`; list of Promise.
+
+    count    ints of a block, or of the message of a bcast, reduce or allreduce.
+    segment, fanout, radix   see mpilab.cases.case.Case.
+    root     of a collective that has one; -1 is the last rank.
+    matrix, buffer, aggregators   of a read, see mpilab.cases.case.Case.
+
+    All kernels with the same number of ranks run in one mpirun. Raises InputError if a kernel does
+    not finish.
+    """
+    about = collective_of(collective)
+    tuned = {"segment": segment, "fanout": fanout, "radix": radix}
+    made = []
+    for number in ranks:
+        if about.reads:
+            shape = {"count": 1, "datatype": "double", "matrix": matrix, "buffer": buffer,
+                     "aggregators": aggregators}  # fmt: skip
+        else:
+            shape = {"count": count if about.has_blocks else 0, **tuned,
+                     "root": root % number if about.is_rooted else 0}  # fmt: skip
+        made += [
+            Case(collective, number, function=kernel, **shape) for kernel in kernels_of(collective)
+        ]
+    found = []
+    for case, recorded in counted(made):
+        cost = read_cost_of(case.function) if about.reads else cost_of(case.function)
+        numbers = tuple(recorded[name] for name in quantities(collective))
+        found.append(Promise(case.function, case.ranks, cost.at(case), numbers))
+    return found
+
+
+def counted(cases):
+    """Run cases that name their kernels; list of (Case, {quantity: recorded int}).
+
+    Raises InputError if a kernel does not finish.
+    """
+    found = []
+    for result in run_cases(need(KERNELS), "", cases, limit=LIMIT_S):
+        case, recording = result.case, result.recording
+        if result.outcome != DONE or not recording.complete:
+            raise InputError(
+                f"{case.function} with {case.describe()}: {result.outcome}; "
+                f"'mpilab run {case.function} --ranks {case.ranks}' says more"
+            )
+        found.append((case, counts(recording, case.levels)))
+    return found
+
+
+def quantities(collective):
+    """The declared quantities of a collective, as named in mpilab.judging.rubric.QUANTITIES."""
+    if collective_of(collective).reads:
+        return "reads", "busiest_reads", "read_bytes"
+    return "rounds", "messages", "bytes"
+
+
+def as_text(rows):
+    """The rows as a text table: formula and recording side by side, and whether they agree.
+
+    Reads have a table of their own, after the others.
+    """
+    reads = [row for row in rows if row.kernel.startswith("read_")]
+    others = [row for row in rows if not row.kernel.startswith("read_")]
+    tables = [
+        _table(part, words)
+        for part, words in (
+            (others, ("rounds", "messages", "bytes")),
+            (reads, ("requests", "busiest", "bytes read")),
+        )
+        if part
+    ]
+    return "\n\n".join(tables)
+
+
+def _table(rows, words):
+    first, second, third = words
+    lines = [
+        f"{'':<28}{'':>5}  {first:^13}  {second:^15}  {third:^23}",
+        f"{'kernel':<28}{'P':>5}  {'header':>6} {'run':>6}  {'header':>7} {'run':>7}  "
+        f"{'header':>11} {'run':>11}",
+    ]
+    for row in rows:
+        columns = [
+            f"{a:>{width}} {b:>{width}}"
+            for a, b, width in zip(row.promised, row.recorded, (6, 7, 11), strict=True)
+        ]
+        mark = "=" if row.kept else "DIFFERENT"
+        lines.append(f"{row.kernel:<28}{row.ranks:>5}  {'  '.join(columns)}  {mark}")
+    return "\n".join(lines)

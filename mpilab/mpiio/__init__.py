@@ -1,0 +1,1 @@
+"""Matrices in files, the kernels that read them, and Cannon's product."""

@@ -1,0 +1,223 @@
+"""Compare ways of reading a matrix: their requests to the operating system, and their times.
+
+A *reader* is one of the kit's read kernels; those that leave the work to MPI-IO count twice, once
+with OMPIO and once with ROMIO (mpilab.kernels.openmpi.mpi_io). Which of them an MPI program uses is
+fixed when it starts, so each has an mpirun of its own.
+"""
+
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.cases.expected import GUARD_BYTES, compare
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts.slurm import shared_folder
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import KERNELS, need
+from mpilab.models.file_access import STORAGE, modelled
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.trace.recording import NONE
+
+OMPIO, ROMIO = "ompio", "romio"
+# Algorithms of src_c/read, in the order in which they are shown, and the MPI-IO that each uses.
+ALGORITHMS = {
+    "scatter": (OMPIO,),
+    "strided": (OMPIO,),
+    "view": (OMPIO, ROMIO),
+    "sieving": (OMPIO,),
+    "view_all": (OMPIO, ROMIO),
+    "two_phase": (OMPIO,),
+    "two_phase_alltoallv": (OMPIO,),
+}
+# Seconds that one case may take, including the time to make its file.
+LIMIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One way of reading: an algorithm (a kernel read_ALGORITHM), and the MPI-IO that it uses."""
+
+    algorithm: str
+    mpi_io: str = OMPIO
+
+    @property
+    def name(self):
+        """Name in tables: 'two_phase', 'view_all (ROMIO)'."""
+        with_both = len(ALGORITHMS.get(self.algorithm, ())) > 1
+        return f"{self.algorithm} ({self.mpi_io.upper()})" if with_both else self.algorithm
+
+
+READERS = tuple(Reader(name, one) for name, both in ALGORITHMS.items() for one in both)
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one call of a reader requested from the operating system, all ranks together.
+
+    requests, bytes   their number, and their bytes; `largest` is the largest request.
+    most_requests     of the busiest rank; `asking` is the number of ranks with any requests.
+    read_calls        the system's own count (syscr of /proc/self/io): at least the requests, and a
+                      few for pipes and sockets; None if not available.
+    memory            bytes by which the memory of the rank that needs most grew; None if not
+                      available. Linux is accurate to some hundred KiB.
+    modelled          {name of STORAGE: seconds} that these requests would take there.
+    seconds           of timed calls (`time`), from the first rank's entry to the last one's exit.
+    """
+
+    reader: Reader
+    requests: int
+    bytes: int
+    largest: int
+    most_requests: int
+    asking: int
+    read_calls: int | None
+    memory: int | None
+    modelled: dict
+    seconds: tuple = ()
+
+
+def chosen(words):
+    """The Readers of 'all', or of comma-separated algorithms; InputError for another name."""
+    names = list(ALGORITHMS) if words == "all" else [name.strip() for name in words.split(",")]
+    for name in names:
+        if name not in ALGORITHMS:
+            raise InputError(f"reader {name!r}: unknown; write all, or of {', '.join(ALGORITHMS)}")
+    return [reader for reader in READERS if reader.algorithm in names]
+
+
+def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
+    """Run each reader once, compare what it read, and count its requests: list of Account.
+
+    matrix   in the notation of mpilab.cases.distribution; buffer (bytes of a request) and
+             aggregators as in Case.
+
+    Raises MpilabError if a reader does not finish or reads something else, and if its requests
+    cannot be observed.
+    """
+    found, parts = {}, None
+    for mpi_io in (OMPIO, ROMIO):
+        mine = [reader for reader in readers if reader.mpi_io == mpi_io]
+        cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=True, requests=True)
+                 for reader in mine]  # fmt: skip
+        for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
+            parts = parts_of(result.case) if parts is None else parts
+            check(reader, result, parts)
+            found[reader] = _account(reader, result.access)
+    return [found[reader] for reader in readers]
+
+
+def time(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0, cold=False, repetitions=7,
+         progress=False):  # fmt: skip
+    """Time readers in turn: ({Reader: seconds of each repetition}, share).
+
+    `share` is the largest share of the file that was in the page cache before a call, None if the
+    system does not tell; without `cold`, it is 1. A repetition is an mpirun for each MPI-IO, in
+    which each of its readers reads a file of its own, once to warm up and once timed; with `cold`,
+    the file is evicted from the page cache before both. Time is from the first rank's entry to the
+    last one's exit. Nothing is recorded.
+
+    Raises InputError for fewer than 1 repetition, MpilabError if a reader does not finish.
+    """
+    from tqdm.auto import tqdm
+
+    if repetitions < 1:
+        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+    seconds = {reader: [] for reader in readers}
+    shares = []
+    for _ in tqdm(range(repetitions), desc=f"{matrix} on {ranks}", disable=not progress):
+        for mpi_io in (OMPIO, ROMIO):
+            mine = [reader for reader in readers if reader.mpi_io == mpi_io]
+            cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=False, cold=cold,
+                           record=False, warmup=1) for reader in mine]  # fmt: skip
+            for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
+                spans = np.stack([output.spans_ns[-1] for output in result.outputs])
+                seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
+                if cold:
+                    shares.append(result.access.resident_share())
+    share = 1.0 if not cold else None if None in shares else max(shares)
+    return {reader: tuple(values) for reader, values in seconds.items()}, share
+
+
+def speed_ups(seconds):
+    """How many times faster read_two_phase is than the better MPI_File_read_all, per repetition.
+
+    seconds   {Reader: seconds}, as from `time` with `RIVALS`.
+
+    Each MPI-IO is compared with the two-phase read of its own mpirun; the smaller ratio counts.
+    """
+    ratios = [
+        np.array(seconds[Reader("view_all", mpi_io)]) / seconds[Reader("two_phase", mpi_io)]
+        for mpi_io in (OMPIO, ROMIO)
+    ]
+    return np.minimum(*ratios).tolist()
+
+
+RIVALS = tuple(Reader(name, mpi_io) for mpi_io in (OMPIO, ROMIO)
+               for name in ("two_phase", "view_all"))  # fmt: skip
+
+
+def _case(reader, matrix, ranks, buffer, aggregators, **more):
+    return Case("read", ranks, 1, datatype="double", matrix=matrix, buffer=buffer,
+                aggregators=aggregators, function=f"read_{reader.algorithm}", **more)  # fmt: skip
+
+
+def _run(cases, mpi_io):
+    """Results of cases that all have the same number of aggregators."""
+    if not cases:
+        return []
+    aggregators = cases[0].aggregators
+    with tempfile.TemporaryDirectory(prefix="mpilab-hints-", dir=shared_folder()) as folder:
+        settings = openmpi.mpi_io(mpi_io)
+        if mpi_io == ROMIO and aggregators:  # it ignores those that read_view_all passes
+            settings |= openmpi.romio_hints(f"{folder}/hints", aggregators=aggregators)
+        results = run_cases(need(KERNELS), "", cases, settings=settings, limit=LIMIT_S)
+    for result in results:
+        if result.outcome != DONE or any(output.returned for output in result.outputs):
+            said = result.hang or result.detail or "it returned an error"
+            raise MpilabError(
+                f"{result.case.function} with {result.case.describe()}: {result.outcome}: {said}"
+            )
+        if (result.case.requests or result.case.cold) and result.access is None:
+            raise MpilabError(f"{result.case.function}: its evidence of file access is missing")
+    return results
+
+
+def parts_of(case):
+    """The part of each rank that a case should read, as bits: list of uint64 [rows, columns]."""
+    about = case.distribution
+    elements = case.elements().reshape(about.rows, about.columns)
+    return [elements[np.ix_(about.rows_of(rank), about.columns_of(rank))]
+            for rank in range(case.ranks)]  # fmt: skip
+
+
+def check(reader, result, parts):
+    """Raise MpilabError if a rank does not have its part, of `parts_of` the case.
+
+    `compare` checks every single byte, which is slow for so many: it is called only to tell what is
+    wrong.
+    """
+    for output, part in zip(result.outputs, parts, strict=True):
+        data = output.received[GUARD_BYTES:-GUARD_BYTES].view(np.uint64)
+        if not np.array_equal(data, part.reshape(-1)):
+            (wrong, *_) = compare(result.case, result.outputs)
+            raise MpilabError(f"{reader.name} of {result.case.matrix}: {wrong.describe()}")
+
+
+def _account(reader, access):
+    requests, volume, largest = access.counts()
+    read_calls = access.calls[:, -1]["syscr"]
+    memory = access.memory()
+    return Account(
+        reader,
+        requests=int(requests.sum()),
+        bytes=int(volume.sum()),
+        largest=int(largest.max()),
+        most_requests=int(requests.max()),
+        asking=int((requests > 0).sum()),
+        read_calls=None if (read_calls == NONE).any() else int(read_calls.sum()),
+        memory=None if memory is None else int(memory.max()),
+        modelled={name: modelled(access.requests, name) for name in STORAGE},
+    )

@@ -1,0 +1,420 @@
+"""The public checks of a lab, mpilab.Lab("02-allgather").check("ring"), and mpilab.progress()."""
+
+import html
+import inspect
+import json
+import os
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+
+import nbformat
+
+from mpilab.cluster.engines import active_cluster
+from mpilab.diagnosis.model import NUMBERS
+from mpilab.errors import InputError
+from mpilab.grading.answers import answer_cells, is_blank
+from mpilab.judging import agreement, judge, rubric
+from mpilab.judging.calls import call
+from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict
+from mpilab.kernels.symbols import forbidden
+from mpilab.notebook import panel, session
+from mpilab.notebook.session import KernelRun
+from mpilab.util.files import write_whole
+from mpilab.util.kit import ROOT
+
+# The last result of `lab.check` for each answer, in .mpilab-checks/LAB.json next to the notebook.
+#
+# It is saved only in interactive notebooks, for which JupyterLab sets JPY_SESSION_NAME; a grader's
+# run leaves no files. The text of the answer is saved as well, because a result does not apply to
+# an answer that has changed since.
+
+DIRECTORY = ".mpilab-checks"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The last check of an answer: its text then, and whether all public checks passed."""
+
+    answer: str
+    passed: bool
+
+
+def note(lab: str, exercise: str, answer: str, passed: bool) -> None:
+    """Save the result of a check in an interactive notebook, if the file can be written."""
+    if "JPY_SESSION_NAME" not in os.environ:
+        return
+    path = _file(panel.home(), lab)
+    known = {**checks_found(panel.home(), lab), exercise: Found(answer, passed)}
+    try:
+        content = {name: vars(each) for name, each in known.items()}
+        write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    except OSError:
+        return
+
+
+def checks_found(folder: Path, lab: str) -> dict[str, Found]:
+    """The last results of the checks of `lab` in `folder`, by exercise."""
+    try:
+        content = json.loads(_file(folder, lab).read_text(encoding="utf-8"))
+        return {
+            name: Found(str(each["answer"]), each["passed"] is True)
+            for name, each in content.items()
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}  # missing or edited by hand: nothing is known
+
+
+def _file(folder, lab):
+    return Path(folder) / DIRECTORY / f"{lab}.json"
+
+
+LIMIT_S, WORK_S, STANDSTILL_S = 60.0, 1.0, 0.5
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of `check`, displayed as a line per item and `telling`.
+
+    telling  the first run that failed, or a correct one with leftover MPI state
+    answer   the text of the answer that was tried
+    """
+
+    verdict: ExerciseVerdict
+    telling: KernelRun | None = None
+    answer: str = ""
+
+    @property
+    def passed(self):
+        """Whether every item that can be tried on this machine passed."""
+        outcomes = {item.outcome for item in self.verdict.items if not _is_left_out(item)}
+        return outcomes == {PASS}
+
+    def _state(self):
+        return "all public checks pass" if self.passed else "not yet"
+
+    def _list(self):
+        lines = [f"{self.verdict.title}: {self._state()}"]
+        for item in self.verdict.items:
+            lines.append(f"  {_mark(item)} {item.title}")
+            if said := _said(item):
+                lines.append(f"      {said}")
+        return "\n".join(lines)
+
+    def __repr__(self):
+        return self._list() if self.telling is None else f"{self._list()}\n{self.telling!r}"
+
+    def _html(self):
+        rows = "".join(
+            f"<li>{_mark(item)} {html.escape(item.title)}"
+            + (f"<br><small>{html.escape(said)}</small>" if (said := _said(item)) else "")
+            + "</li>"
+            for item in self.verdict.items
+        )
+        return (
+            f'<div role="status"><b>{html.escape(self.verdict.title)}: {self._state()}</b>'
+            f'<ul style="list-style:none">{rows}</ul></div>'
+        )
+
+    def _ipython_display_(self):
+        from IPython.display import display
+
+        display({"text/plain": self._list(), "text/html": self._html()}, raw=True)
+        if self.telling is not None:
+            display(self.telling)
+
+
+def _is_left_out(item):
+    """Whether the item was not tried because it needs SimGrid."""
+    return item.reason == agreement.NO_SIMULATION_HERE
+
+
+def _said(item):
+    """The remark on an item below its title."""
+    return item.reason or agreement.UNCONFIRMED_HERE * item.unconfirmed
+
+
+def _mark(item):
+    return "–" if _is_left_out(item) else "✓" if item.outcome == PASS else "✗"
+
+
+class Lab:
+    """A lab and its public checks."""
+
+    def __init__(self, name):
+        self.name = name
+        self.rubric = rubric.load(ROOT / "labs" / "checks" / f"{name}.toml")
+
+    def __repr__(self):
+        lines = [f"Lab {self.name}: lab.check(...) tries an answer with its public checks."]
+        for one in self.rubric.exercises:
+            more = f", {one.function}" if one.kind == rubric.PYTHON else ""
+            lines.append(f'  lab.check("{one.id}"{more})  {one.title}')
+        return "\n".join(lines)
+
+    def check(self, exercise_id, answer=None, *, strict=False):
+        """Try an answer with the public checks; Checked.
+
+        A kernel is taken from the notebook's %%kernel cells (if several qualify, the one defined
+        last); a Python function is passed as `answer`. With `strict`, all runs use strict mode, so
+        that an answer that relies on buffering hangs visibly.
+        """
+        exercise = self.rubric.exercise(exercise_id)
+        if exercise.kind == rubric.KERNEL:
+            found = _check_kernel(exercise, strict)
+        elif exercise.kind == rubric.PYTHON:
+            found = Checked(_check_function(exercise, answer), answer=_source(answer))
+        else:
+            raise InputError(f"exercise {exercise_id!r} is a text: a person reads it")
+        if found.answer:
+            note(self.name, exercise_id, found.answer, found.passed)
+        return found
+
+
+def strictly(exercise):
+    """The exercise with every case of every item in strict mode."""
+
+    def of(item):
+        cases, simulated = (tuple(replace(case, strict=True) for case in some)
+                            for some in (item.cases, item.simulated))  # fmt: skip
+        return replace(item, cases=cases, simulated=simulated)
+
+    return replace(exercise, items=tuple(map(of, exercise.items)))
+
+
+def _check_kernel(exercise, strict):
+    wanted = exercise.functions
+    # The one defined last: the exercise may accept several kernels.
+    function = next((name for name in reversed(session.kernels) if name in wanted), None)
+    if function is None:
+        one_of = "one of " * (len(wanted) > 1)
+        reason = f"no %%kernel cell has defined {one_of}{', '.join(wanted)} yet"
+        return Checked(judge.fail_all(exercise, reason))
+    exercise = exercise.variant(function)
+    source = session.kernels[function].source
+    if strict:
+        exercise = strictly(exercise)
+    reasons = forbidden(session.kernels[function].object, function, exercise.allowed)
+    if reasons:
+        return Checked(judge.fail_all(exercise, "; ".join(reasons)), answer=source)
+    most = active_cluster().n
+    cases, groups = judge.plan(exercise, most_ranks=most)
+    results = session.run_cases(function, cases, groups=groups, limit=LIMIT_S, work=WORK_S,
+                                standstill=STANDSTILL_S)  # fmt: skip
+    verdict = agreement.check_exercise(exercise, results, _simulated(exercise), most)
+    return Checked(verdict, _telling(exercise, verdict, results, most), source)
+
+
+def _simulated(exercise):
+    """The Results of the cases that are only simulated; None without SimGrid."""
+    if not exercise.needs_simulation:
+        return ()
+    from mpilab.kernels.simgrid import available
+    from mpilab.runners.simgrid import simulate
+
+    if not available():
+        return None
+    cases, groups = agreement.to_simulate(exercise, alone=True)
+    library = session.simulated_library(exercise.function)
+    return simulate(library, exercise.function, cases, groups=groups)
+
+
+def _telling(exercise, verdict, results, most):
+    """The KernelRun to show with the verdict (see Checked.telling), or None."""
+    for item, judged in zip(exercise.items, verdict.items, strict=True):
+        if judged.outcome == FAIL:
+            wrong = judge.first_wrong(item, judge.of_item(item, results, most))
+            if wrong is None:  # wrong or slow only in simulation: the reason says so
+                return None
+            run = KernelRun(exercise.function, wrong[0])
+            return None if run.diagnosis is None or _is_stub(run.result) else run
+    runs = (KernelRun(exercise.function, result) for result in results)
+    return next((run for run in runs if run.diagnosis is not None), None)
+
+
+def _is_stub(result):
+    """Whether the kernel looks like a blank answer: MPI_ERR_OTHER and no message."""
+    returned = {output.returned for output in result.outputs}
+    silent = result.recording is not None and not len(result.recording.messages)
+    return returned == {NUMBERS["MPI_ERR_OTHER"]} and silent
+
+
+def _source(function):
+    """The source of a notebook's function; "" if Python does not know it."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
+
+
+def _check_function(exercise, answer):
+    if not callable(answer):
+        raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
+    returned = {arguments: call(answer, arguments) for arguments in judge.calls(exercise)}
+    return judge.judge_function(exercise, returned)
+
+
+# Progress: compares the answer cells of saved notebooks with blank ones (labs/checks/answers.json,
+# written by `mpilab release`) and reads the last results of the public checks. It runs nothing, and
+# predicts no marks: grading uses other cases than the checks.
+
+BLANK, WRITTEN, FAILED, CHANGED, PASSED = "blank", "written", "failed", "changed", "passed"
+# {state: (mark, description, whether the answer counts as done)}
+_STATES = {
+    BLANK: ("○", "not begun", False),
+    WRITTEN: ("●", "answered", True),
+    FAILED: ("✗", "not all public checks pass yet", False),
+    CHANGED: ("◐", "changed since the last check: check it again", False),
+    PASSED: ("✓", "all public checks pass", True),
+}
+_UNCHECKED = ("◐", "answered, not checked yet", False)
+_CELL = 'style="text-align:left; vertical-align:top"'
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of a lab: its grade_id, title and state; `checkable` if lab.check can try it."""
+
+    id: str
+    title: str
+    state: str
+    checkable: bool
+
+    def _shown(self):
+        return _UNCHECKED if self.state == WRITTEN and self.checkable else _STATES[self.state]
+
+    @property
+    def mark(self) -> str:
+        """One character for the state."""
+        return self._shown()[0]
+
+    @property
+    def words(self) -> str:
+        """The state in words."""
+        return self._shown()[1]
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do, as far as this can be told without grading."""
+        return self._shown()[2]
+
+
+@dataclass(frozen=True)
+class LabProgress:
+    """The answers of one lab, or why its notebook cannot be evaluated (`trouble`)."""
+
+    lab: str
+    answers: tuple[Answer, ...] = ()
+    trouble: str = ""
+
+    @property
+    def done(self) -> int:
+        """The number of answers that are done."""
+        return sum(answer.done for answer in self.answers)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress in the labs of a folder, displayed as a table."""
+
+    labs: tuple[LabProgress, ...]
+
+    def __repr__(self):
+        lines = []
+        for lab in self.labs:
+            lines.append(f"{lab.lab}: {lab.trouble or f'{lab.done} of {len(lab.answers)} done'}")
+            lines += [f"  {each.mark} {each.title}: {each.words}" for each in lab.answers]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(map(_row, self.labs))
+        head = "".join(
+            f'<th scope="col" {_CELL}>{word}</th>' for word in ("lab", "done", "answers")
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{_legend()}"
+
+
+def progress(folder: str | Path | None = None) -> Progress:
+    """The Progress in the saved notebooks of `folder`, by default the folder of this notebook.
+
+    Raises InputError if the kit's list of answers is missing.
+    """
+    folder = panel.home() if folder is None else Path(folder)
+    path = ROOT / "labs" / "checks" / "answers.json"
+    try:
+        labs = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the list of the labs' answers cannot be read: {error}\n  where:  {path}\n"
+            "  remedy: 'mpilab release' makes it anew"
+        ) from error
+    return Progress(tuple(_of_lab(folder, lab, wanted) for lab, wanted in labs.items()))
+
+
+def _of_lab(folder, lab, wanted):
+    path = folder / f"{lab}.ipynb"
+    if not path.is_file():
+        return LabProgress(lab, trouble="its notebook is not in this folder")
+    try:
+        cells = answer_cells(nbformat.read(path, as_version=4))
+    except InputError as error:
+        return LabProgress(lab, trouble=str(error))
+    except Exception:  # nbformat passes on whatever json and jsonschema raise
+        return LabProgress(lab, trouble="its notebook cannot be read: get a fresh copy of it")
+    found = checks_found(folder, lab)
+    return LabProgress(
+        lab,
+        tuple(
+            Answer(
+                name,
+                about["title"],
+                _state(cells.get(name, ""), about, found.get(name)),
+                about["checkable"],
+            )
+            for name, about in wanted.items()
+        ),
+    )
+
+
+def _state(source, about, found):
+    if is_blank(source, about["stub"]):
+        return BLANK
+    if found is None:
+        return WRITTEN
+    if _bare(found.answer) not in _bare(source):
+        return CHANGED
+    return PASSED if found.passed else FAILED
+
+
+def _bare(text):
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def _row(lab):
+    name = f'<a href="{escape(lab.lab)}.ipynb">{escape(lab.lab)}</a>'
+    if lab.trouble:
+        return (
+            f'<tr><th scope="row" {_CELL}>{escape(lab.lab)}</th>'
+            f"<td {_CELL}>–</td><td {_CELL}>{escape(lab.trouble)}</td></tr>"
+        )
+    count = f"{lab.done}&nbsp;of&nbsp;{len(lab.answers)}"
+    answers = "".join(
+        f'<div><span title="{escape(each.words)}">{each.mark}</span> {escape(each.title)}'
+        f"{_remark(each)}</div>"
+        for each in lab.answers
+    )
+    return (
+        f'<tr><th scope="row" {_CELL}>{name}</th><td {_CELL}>{count}</td>'
+        f"<td {_CELL}>{answers}</td></tr>"
+    )
+
+
+def _remark(answer):
+    """The state in words, unless the mark is clear by itself."""
+    told = answer.state in (BLANK, PASSED)
+    return "" if told else f" <small>({escape(answer.words)})</small>"
+
+
+def _legend():
+    shown = [*(_STATES[state] for state in (BLANK, WRITTEN, FAILED, PASSED)), _UNCHECKED]
+    return f"<p><small>{' &nbsp; '.join(f'{mark} {words}' for mark, words, _ in shown)}</small></p>"

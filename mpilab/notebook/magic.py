@@ -1,0 +1,92 @@
+"""The cell magic %%kernel, which compiles a notebook cell in C into a kernel.
+
+    %%kernel allgather_pairwise
+    #include "mpilab.h"
+    int allgather_pairwise(...)
+
+Compiler messages refer to the lines of the cell. `%%kernel --sanitize NAME` compiles with
+AddressSanitizer and UndefinedBehaviorSanitizer: slower, but reports every out-of-bounds access.
+"""
+
+import html
+import tempfile
+import weakref
+from pathlib import Path
+
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.display import display
+
+from mpilab.diagnosis import compiler
+from mpilab.diagnosis.collectives import diagnose_world
+from mpilab.diagnosis.compiler.causes import missing_function
+from mpilab.errors import BuildError
+from mpilab.hosts.slurm import shared_folder
+from mpilab.kernels import build
+from mpilab.kernels.build import parse
+from mpilab.kernels.symbols import defined
+from mpilab.notebook import panel, session
+from mpilab.util import faults
+
+
+class Message:
+    """A message as text, for the terminal and for papermill's feedback, and HTML for JupyterLab."""
+
+    def __init__(self, text, fragment):
+        self.text, self.fragment = text, fragment
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        return self.fragment
+
+
+@magics_class
+class KernelMagics(Magics):
+    """Registers %%kernel. Its shared objects exist as long as the notebook's process."""
+
+    def __init__(self, shell):
+        super().__init__(shell)
+        folder = tempfile.TemporaryDirectory(prefix="mpilab-kernels-", dir=shared_folder())
+        self.folder = Path(folder.name)
+        self._finalizer = weakref.finalize(self, folder.cleanup)
+        self.built = 0
+
+    @cell_magic
+    def kernel(self, line, cell):
+        """%%kernel [--sanitize] FUNCTION: compile the cell; FUNCTION can then be run."""
+        function, sanitize = parse(line)
+        self.built += 1
+        session.kernels.pop(function, None)
+        # An empty line replaces the magic's, so that line numbers stay the same. The name is new
+        # each time, because a library is never loaded twice under the same name.
+        source, stem = f"\n{cell}", f"{function}-{self.built}"
+        try:
+            built = build.build(source, self.folder, stem=stem, sanitize=sanitize)
+        except BuildError as error:
+            panel.show(compiler.diagnose_build(error, source))
+            return
+        names = defined(built.object)
+        if function not in names:
+            panel.show(missing_function(function, names))
+            return
+        session.kernels[function] = built
+        display(_compiled(function, sanitize))
+        warned = compiler.diagnose_warnings(built.warnings, source)
+        if warned is not None:
+            panel.show(warned)
+        world = diagnose_world(source, built.object)
+        if world is not None:
+            panel.show(world)
+
+
+def _compiled(function, sanitize):
+    state = "is compiled" + (" with sanitizers; its runs take longer" if sanitize else "")
+    fragment = f'<div role="status"><code>{html.escape(function)}</code> {state}.</div>'
+    return Message(f"{function} {state}.", fragment)
+
+
+def load_ipython_extension(shell):
+    """Register the magic on `%load_ext mpilab.notebook.magic`."""
+    faults.install(shell)
+    shell.register_magics(KernelMagics)

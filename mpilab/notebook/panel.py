@@ -1,0 +1,114 @@
+"""Display a diagnosis in the notebook as a panel (HTML and text) with figures, and keep its log."""
+
+import os
+import re
+from pathlib import Path
+
+from mpilab.diagnosis import render
+from mpilab.diagnosis.render import fragment, text
+from mpilab.util.text import plain
+
+# Logs of failures, kept next to the notebook so that the panel can link to them.
+
+DIRECTORY = "mpilab-logs"
+KEPT = 20
+MOST_BYTES = 4 << 20
+
+_NAME = re.compile(r"(\d{4,})-[a-z-]+\.txt")
+
+
+def keep(text, directory=None, *, kind="failure"):
+    """Write `text` to a new file in ./mpilab-logs (or in `directory`); its path, or None.
+
+    The file name has a counter and the `kind` of the failure, e.g. 0007-deadlock.txt; the 20 newest
+    files are kept. The path is relative to the notebook's folder, so that JupyterLab can open it
+    from a link; outside a notebook, to the current folder. If the log cannot be written, None is
+    returned and no error is raised.
+    """
+    try:
+        folder = Path(DIRECTORY if directory is None else directory).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        path = _write(folder, kind, _bounded(text))
+        _prune(folder)
+        return Path(os.path.relpath(path, home()))
+    except (OSError, ValueError):
+        return None
+
+
+def whole(diagnosis):
+    """The complete output and log as text for the file, without terminal colors."""
+    parts = [f"Printed by rank {rank}:\n{text}" for rank, text in diagnosis.printed]
+    if diagnosis.log:
+        parts.append(f"What {render.speaker(diagnosis.kind)} said:\n{diagnosis.log}")
+    symbol, kind = render.title_of(diagnosis.kind)
+    return plain("\n\n".join([f"{symbol} {kind}: {diagnosis.headline}", *parts])) + "\n"
+
+
+def home():
+    """The notebook's folder, if the Jupyter server has set it; otherwise the current folder."""
+    session = Path(os.environ.get("JPY_SESSION_NAME", ""))
+    return session.parent if session.is_absolute() and session.parent.is_dir() else Path.cwd()
+
+
+def _bounded(text):
+    data = text.encode("utf-8", errors="replace")
+    return data if len(data) <= MOST_BYTES else b"[cut here]\n" + data[-MOST_BYTES:]
+
+
+def _write(folder, kind, data):
+    kind = re.sub(r"[^a-z-]+", "-", kind.lower()).strip("-") or "failure"
+    number = max(_numbers(folder), default=0)
+    while True:
+        number += 1
+        path = folder / f"{number:04}-{kind}.txt"
+        try:
+            # Another notebook in this folder may have created the file in the meantime.
+            with open(path, "xb") as file:
+                file.write(data)
+            return path
+        except FileExistsError:
+            continue
+
+
+def _numbers(folder):
+    return {int(m[1]): entry for entry in folder.iterdir() if (m := _NAME.fullmatch(entry.name))}
+
+
+def _prune(folder):
+    for _, old in sorted(_numbers(folder).items())[:-KEPT]:
+        old.unlink(missing_ok=True)
+
+
+def show(diagnosis, figures=(), *, title=""):
+    """Display the diagnosis as one output (HTML and text), then the plotly `figures`.
+
+    title  what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
+    """
+    from IPython.display import display
+
+    kept = None
+    if _is_worth_keeping(diagnosis):
+        kept = keep(whole(diagnosis), kind=diagnosis.kind)
+    link = "" if kept is None else kept.as_posix()
+    plain = text(diagnosis)
+    if title:
+        plain = f"{render.sentence(title)}\n{plain}"
+    if link:
+        plain += f"\n\n  The whole log: {link}"
+    bundle = {"text/html": fragment(diagnosis, link, title=title), "text/plain": plain}
+    display(bundle, raw=True)
+    if figures:
+        from mpilab.plots import style
+
+        for figure in figures:
+            style.show(figure)
+
+
+def _is_worth_keeping(diagnosis):
+    """Whether the log holds more than the panel shows, or messages worth keeping for later."""
+    shown, omitted = render.printed(diagnosis)
+    if omitted or any(left_out for _, _, left_out in shown):
+        return True
+    if render.speaker(diagnosis.kind) == "the compiler":
+        return render.last_lines(diagnosis.log, render.LOG_LINES)[1] > 0
+    return bool(diagnosis.log)

@@ -1,0 +1,428 @@
+"""Run kernels on the active cluster and show the results: mpilab.run.
+
+import mpilab
+cluster = mpilab.Cluster(4).start()
+mpilab.run("allgather_ring", ranks=4, count=2)
+
+or, to see the inter-node traffic of a cluster,
+
+cluster = mpilab.Cluster(hosts="two-groups", order="rr").start()
+mpilab.run("bcast_node_group")
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.cases.expected import COLLECTIVES, block_places, collective_of
+from mpilab.cluster.engines import active_cluster
+from mpilab.diagnosis import diagnose
+from mpilab.diagnosis.causes import smallest
+from mpilab.diagnosis.model import LEAK, WRONG_RESULT
+from mpilab.errors import ClusterError, InputError, MpilabError
+from mpilab.hosts.orders import places_of
+from mpilab.kernels.build import KERNELS, need
+from mpilab.models.declared import counts, nearest_kernel
+from mpilab.runners import engines, mpirun
+from mpilab.runners.result import DONE, Result
+from mpilab.trace.snapshots import contents_of
+from mpilab.util.kit import ROOT
+
+# One run of a kernel, as shown in a notebook and on the command line.
+
+VIEWS = ("timeline", "matrix", "rounds", "network", "access")
+# Most ranks or rounds for which figures show each one, and most ranks for which hosts are listed.
+PICTURED = 64
+
+
+# The default matrix of a read kernel.
+USUAL_MATRIX = "12x12"
+
+
+def usual(collective, count=None, datatype=None, matrix=""):
+    """(count, datatype, matrix) of a run, with defaults for those not given.
+
+    A read has a count of 1, doubles, and USUAL_MATRIX. Other collectives have blocks of 4 ints, and
+    a barrier has a count of 0.
+    """
+    about = collective_of(collective)
+    if about.reads:
+        return 1 if count is None else count, datatype or "double", matrix or USUAL_MATRIX
+    if count is None:
+        count = 4 if about.has_blocks else 0
+    return count, datatype or "int", matrix
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """One run of a kernel: its results, messages and diagnosis.
+
+    smallest   the smallest failing case, if one was searched for
+    tried      how many cases the search tried
+    """
+
+    function: str
+    result: Result
+    smallest: Case | None = None
+    tried: int = 0
+
+    @property
+    def blocks(self):
+        """The receive buffers: int32 [rank, block, element], for datatype int only.
+
+        A bcast, scatter, reduce or allreduce has one block per rank. If ranks have different
+        numbers of blocks (in a gather or reduce only the root has any), or blocks of different
+        lengths (in an alltoallv), the array is masked (numpy.ma) where a rank has no data.
+        """
+        self._need_done()
+        case = self.result.case
+        if not collective_of(case.collective).has_blocks:
+            raise InputError(f"{self.function}: a {case.collective} moves no data; see messages")
+        if case.datatype != "int":
+            raise InputError(f"datatype {case.datatype!r}: blocks are shown for 'int' only")
+        about = collective_of(case.collective)
+        rows = [
+            [output.received[block_places(case, block, rank)].view(np.int32)
+             for block in range(about.blocks(case, rank).received)]
+            for rank, output in enumerate(self.result.outputs)
+        ]  # fmt: skip
+        most = max(map(len, rows))
+        lengths = {len(block) for row in rows for block in row}
+        if {len(row) for row in rows} == {most} and len(lengths) == 1:
+            return np.array(rows, np.int32).reshape(case.ranks, most, *lengths)
+        found = np.ma.masked_all((case.ranks, most, max(lengths)), np.int32)
+        for rank, row in enumerate(rows):
+            for number, block in enumerate(row):
+                found[rank, number, : len(block)] = block
+        return found
+
+    @property
+    def messages(self):
+        """The messages of the run (mpilab.trace.recording.MESSAGE records)."""
+        return self._recording().messages
+
+    @property
+    def rounds(self):
+        """The number of rounds."""
+        return self._recording().rounds
+
+    @property
+    def levels(self):
+        """The nodes and groups of the ranks (mpilab.hosts.places.Levels), real or assigned."""
+        return self.result.levels
+
+    def matrix(self):
+        """(messages, bytes): two traffic matrices, [sender, receiver]."""
+        return self._recording().matrix()
+
+    @cached_property
+    def diagnosis(self):
+        """The mpilab.diagnosis.model.Diagnosis of this run; None if nothing is wrong."""
+        found = diagnose(self.result)
+        barrier = self._is_mpis_own and self.result.case.collective == "barrier"
+        if barrier and found is not None and found.kind == WRONG_RESULT:
+            return None  # its messages are not recorded, so nothing proves that it waits for all
+        if found is None or found.kind != WRONG_RESULT or self.smallest is None:
+            return found
+        case = self.smallest
+        words = (
+            "No smaller case goes wrong"
+            if case == self.result.case
+            else f"The smallest case that goes wrong as well: {case.describe()}"
+        )
+        return replace(found, notes=(*found.notes, f"{words} ({self.tried} tried)."))
+
+    @property
+    def right(self):
+        """Whether every rank ended with the correct bytes and no call failed."""
+        return self.result.outcome == DONE and (
+            self.diagnosis is None or self.diagnosis.kind == LEAK
+        )
+
+    @property
+    def trouble(self):
+        """What went wrong, in a sentence; '' if the result is correct."""
+        return "" if self.right else self.diagnosis.headline
+
+    def show(self, view="timeline"):
+        """Display a view of this run in the notebook: one of VIEWS, see `figure`."""
+        from mpilab.plots import style
+
+        style.show(self.figure(view))
+
+    def figure(self, view="timeline"):
+        """The plotly figure of a view of the recording.
+
+        view   'timeline', 'matrix' or 'rounds'; 'network', the links that messages use (InputError
+               if all ranks share a node); 'access', the file requests of a read: those below MPI if
+               known, otherwise those to MPI.
+        """
+        from mpilab.plots import file_access, matrix, timeline
+        from mpilab.plots import recording as recorded
+
+        if view not in VIEWS:
+            raise InputError(f"view {view!r}: unknown; write one of {', '.join(VIEWS)}")
+        if view == "timeline":
+            return timeline.timeline(self.result.ranks, title=self._title())
+        if view == "access":
+            return file_access.of_result(self.result)
+        recording = self._recording()
+        if view == "matrix":
+            hosts = matrix.hosts(recording)
+            return matrix.messages(*recording.matrix(), hosts=hosts, title=self._title())
+        if view == "network":
+            return self._network(recording)
+        contents_of(self.result.case)  # raises InputError if the collective has no such figure
+        if not self.result.snapshots:
+            raise InputError(
+                f"{self.function}: the buffers of this run are too large to be drawn round by "
+                "round; run it with a smaller count"
+            )
+        states = recorded.buffer_states(recording, self.result.case, self.result.snapshots)
+        return recorded.recorded(recording, states, title=self._title(), case=self.result.case)
+
+    def _network(self, recording):
+        from mpilab.plots import network
+
+        if self._is_mpis_own:
+            raise InputError(f"{self.function}: the messages of MPI's own are not recorded")
+        if self.levels.nodes == 1:
+            raise InputError(
+                f"{self.function}: all ranks were on one node, so no message went over a network; "
+                "run it on several hosts, or as a Case with places"
+            )
+        if self.result.case.ranks <= PICTURED and 1 < recording.rounds <= PICTURED:
+            return network.by_round(recording.messages, self.levels, title=self._title())
+        return network.network(recording.matrix(), self.levels, title=self._title())
+
+    def figures(self):
+        """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
+        from mpilab.diagnosis.pictures import picture
+        from mpilab.plots import blocks, waiting
+
+        case, found = self.result.case, self.diagnosis
+        if found is None or case.ranks > PICTURED:
+            return []
+        if self.result.hang is not None and any(s.waits_for for s in self.result.states):
+            return [waiting.waiting(self.result.states, found.cycle)]
+        if found.kind == WRONG_RESULT and collective_of(case.collective).has_blocks:
+            return [blocks.blocks(*picture(case, self.result.outputs))]
+        return []
+
+    @property
+    def _is_mpis_own(self):
+        """Whether it is MPI's own collective (src_c/openmpi), whose messages are not recorded."""
+        return self.function == f"{self.result.case.collective}_openmpi"
+
+    def _title(self):
+        return f"{self.function}, {self.result.case.describe()}"
+
+    def _recording(self):
+        if self.result.recording is None:
+            raise MpilabError(f"{self.function}: this run left no recording; run it again")
+        return self.result.recording
+
+    def _need_done(self):
+        if self.result.outcome != DONE:
+            raise MpilabError(f"{self.function} did not come to its end: {self.trouble}")
+
+    def _lines(self):
+        yield f"{self.function} with {self.result.case.describe()}"
+        if self.levels.nodes > 1 and self.result.case.ranks <= PICTURED:
+            yield f"  hosts:    {self._hosts()}"
+        if self.right:
+            yield "  result:   right on every rank"
+        if self.result.recording is not None and self.result.outcome == DONE:
+            spans = [output.spans_ns for output in self.result.outputs]
+            last = max(span[-1, 1] for span in spans) - min(span[-1, 0] for span in spans)
+            yield from self._traffic()
+            yield f"  time:     {last / 1000:.1f} µs from the first rank's start to the last's end"
+        for rank, text in sorted(self.result.printed.items()) if self.right else ():
+            yield f"  rank {rank} printed:"
+            yield from (f"    {line}" for line in text.splitlines())
+
+    def _traffic(self):
+        if self._is_mpis_own:
+            yield "  messages: MPI's own, not recorded"
+            return
+        total = int(self.messages["bytes"].sum())
+        yield f"  messages: {len(self.messages)} in {self.rounds} rounds, {total} bytes in all"
+        yield from self._busiest()
+        if collective_of(self.result.case.collective).reads:
+            yield f"  requests: {self._requests()}"
+        if self.levels.nodes > 1:
+            yield f"  crossing: {self._crossing()}"
+
+    def _hosts(self):
+        """The ranks on each host: 'left: n1 (0 1), n2 (2 3); right: n3 (4 5)'."""
+        ranks = {}
+        for rank, place in enumerate(self.levels.places):
+            ranks.setdefault(place.group, {}).setdefault(place.node, []).append(str(rank))
+        hosts = {
+            group: ", ".join(f"{node} ({' '.join(on)})" for node, on in nodes.items())
+            for group, nodes in ranks.items()
+        }
+        if len(hosts) == 1:
+            return next(iter(hosts.values()))
+        return "; ".join(f"{group}: {names}" for group, names in hosts.items())
+
+    def _requests(self):
+        """'24 to MPI, 1152 bytes in all; of one rank at most 6, of at most 48 bytes each'."""
+        found = counts(self._recording(), self.levels)
+        return (
+            f"{found['reads']} to MPI, {found['read_bytes']} bytes in all; of one rank at most "
+            f"{found['busiest_reads']}, of at most {found['largest_read']} bytes each"
+        )
+
+    def _crossing(self):
+        """'3 messages, 48 bytes between nodes; 1 message, 16 bytes between groups'."""
+        found = counts(self._recording(), self.levels)
+        return "; ".join(
+            f"{found[f'{level}_messages']} message{'s' * (found[f'{level}_messages'] != 1)}, "
+            f"{found[f'{level}_bytes']} bytes between {level}s"
+            for level, parts in (("node", self.levels.nodes), ("group", self.levels.groups))
+            if parts > 1
+        )
+
+    def _busiest(self):
+        """Yield which rank sends most, unless all send the same: its port limits the run."""
+        messages, volume = (sent.sum(axis=1) for sent in self.matrix())
+        if len(set(messages)) == len(set(volume)) == 1:
+            return
+        most = np.flatnonzero(messages == messages.max())
+        rank = most[volume[most].argmax()]
+        said = f"rank {rank} sends {messages[rank]} message{'s' * int(messages[rank] != 1)}"
+        if volume[rank]:
+            said += f", {volume[rank]} bytes"
+        if volume[rank] < volume.max():
+            said += f"; rank {volume.argmax()} sends {volume.max()} bytes"
+        yield f"  busiest:  {said}"
+
+    def __repr__(self):
+        from mpilab.diagnosis.render import text
+
+        lines = list(self._lines())
+        return "\n".join(lines if self.diagnosis is None else [*lines, text(self.diagnosis)])
+
+    def _ipython_display_(self):
+        from mpilab.notebook import panel
+
+        summary = "\n".join(self._lines())
+        if self.diagnosis is None:
+            print(summary)
+            return
+        if self.right:
+            print(summary)  # a leak: the result is correct nevertheless
+        panel.show(self.diagnosis, self.figures(), title=summary.splitlines()[0])
+
+
+# {function: Built} of this notebook's %%kernel cells, the one defined last at the end.
+kernels = {}
+
+
+def library_of(function):
+    """The shared object with this kernel: the notebook's own if defined, otherwise the kit's."""
+    if function in kernels:
+        return kernels[function].library
+    collective, _, algorithm = function.partition("_")
+    # Open MPI's own collectives are called COLLECTIVE_openmpi and share one file.
+    own = algorithm == "openmpi" and collective in COLLECTIVES
+    if own or (ROOT / "src_c" / collective / f"{algorithm}.c").is_file():
+        return need(KERNELS)
+    remedy = nearest_kernel(function, kernels) or "Run the cell that does, and check the spelling."
+    raise InputError(
+        f"kernel {function!r}: neither a %%kernel cell of this notebook nor the kit defines it. "
+        f"{remedy}"
+    )
+
+
+@cache
+def _simulated(built):
+    from mpilab.kernels.simgrid import build
+
+    return build(built.source, built.library.parent, stem=f"{built.library.stem}-simulated").library
+
+
+def simulated_library(function):
+    """The SimGrid program of a kernel from a %%kernel cell; None if no cell defines it.
+
+    It is built on first use. Raises BuildError, and SetupError without SimGrid.
+    """
+    return _simulated(kernels[function]) if function in kernels else None
+
+
+def is_sanitized(function):
+    """Whether this kernel was compiled with `%%kernel --sanitize`."""
+    return function in kernels and kernels[function].sanitized
+
+
+def run_cases(function, cases, **options):
+    """Run cases of a kernel; list of Result (options: see mpilab.runners.engines.run_cases).
+
+    They run on the active cluster. A kernel compiled with sanitizers runs in a separate mpirun on
+    the same hosts, because sanitizers must be loaded when a process starts.
+    """
+    library = library_of(function)
+    if is_sanitized(function):
+        return mpirun.run_cases(library, function, cases, sanitize=True, **_hosts(), **options)
+    return engines.run_cases(active_cluster(), library, function, cases, **options)
+
+
+def _hosts():
+    """The active cluster's hosts as options for mpilab.runners.mpirun; {} if there are none."""
+    try:
+        cluster = active_cluster()
+    except ClusterError:
+        return {}
+    return {"hosts": cluster.hosts, "names": cluster.names} if cluster.hosts else {}
+
+
+def run(function, *, ranks=None, count=None, datatype=None, in_place=False, reversed=False,
+        strict=False, seed=1, root=0, op="sum", segment=0, fanout=0, radix=0, places=(),
+        budget=0, pattern="even", matrix="", buffer=0, aggregators=0, shrink=True):  # fmt: skip
+    """Run a kernel once on the active cluster, and record it; KernelRun.
+
+    ranks          number of ranks; default: all ranks of the cluster, or one per place.
+    count          elements per block (of the whole message in a bcast, reduce or allreduce);
+                   default: 4; none in a barrier.
+    datatype       byte, int (the default), contiguous, vector, struct, shifted or mixed; for a read
+                   only double.
+    strict         strict mode: sends are synchronous, so a kernel that relies on buffering hangs.
+    root           of a bcast, gather, scatter or reduce.
+    op             of a reduce or allreduce: "sum", or "compose", which does not commute.
+    segment, fanout, radix   tuning of the algorithm (segment in bytes); 0: its default.
+    places         hosts and groups assigned to the ranks: a text such as "2x2x2 rr" (see
+                   mpilab.hosts.orders), or the mpilab.hosts.places.Place of each rank.
+    budget         bytes of other ranks' data that a rank may hold; 0: the algorithm's default.
+    pattern        of an alltoallv: "even", "ragged" or "sparse", see mpilab.cases.counts.
+    matrix         of a read: "12x12", or "12x10 by 4x2 on 2x3", see mpilab.cases.distribution.
+    buffer, aggregators   of a read: maximum bytes of a request, and number of ranks that read for
+                   all; 0: the algorithm's default.
+    shrink         after a wrong result, search for the smallest failing case.
+    """
+    places = places_of(places) if isinstance(places, str) else tuple(places)
+    if ranks is None:
+        ranks = len(places) or active_cluster().n
+    collective = function.partition("_")[0]
+    count, datatype, matrix = usual(collective, count, datatype, matrix)
+    case = Case(collective, ranks, count, datatype, in_place, reversed, strict, seed,
+                snapshots=True, root=root, op=op, segment=segment, fanout=fanout,
+                radix=radix, places=places, budget=budget, pattern=pattern, matrix=matrix,
+                buffer=buffer, aggregators=aggregators)  # fmt: skip
+    done = _run(function, case)
+    if shrink and done.diagnosis is not None and done.diagnosis.kind == WRONG_RESULT:
+        least, tried = smallest(case, lambda smaller: _is_wrong(function, smaller))
+        done = KernelRun(function, done.result, least, tried)
+    return done
+
+
+def _run(function, case):
+    (result,) = run_cases(function, [case])
+    return KernelRun(function, result)
+
+
+def _is_wrong(function, case):
+    diagnosis = _run(function, case).diagnosis
+    return diagnosis is not None and diagnosis.kind == WRONG_RESULT

@@ -1,0 +1,189 @@
+"""Kernels on simulated clusters: `run` returns one KernelRun, `scaling` the times over sizes."""
+
+import csv
+from dataclasses import astuple, dataclass, fields
+
+from mpilab.cases.case import Case
+from mpilab.cases.datatypes import datatype
+from mpilab.cases.expected import collective_of, room
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts.orders import places_of
+from mpilab.hosts.platforms import Platform, calibrated, platform, words
+from mpilab.hosts.platforms import platform as platform_of
+from mpilab.kernels.simgrid import kernels
+from mpilab.models.declared import kernels_of, unknown_kernel
+from mpilab.notebook import session
+from mpilab.notebook.session import KernelRun, usual
+from mpilab.runners.simgrid.run import seconds_of, simulate
+from mpilab.trace.recording import SENDS
+from mpilab.util.kit import ROOT
+
+__all__ = ["Platform", "calibrated", "kernels", "platform", "run", "scaling", "simulate"]
+
+# Results are compared if the buffers of all ranks are no larger in total; otherwise only timed.
+COMPARED_BYTES = 256 << 20
+# Counting rounds loops over all messages in Python.
+MOST_FOR_ROUNDS = 200_000
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated run of a kernel.
+
+    bytes          size of a block (of the message in a bcast or reduce).
+    seconds        simulated time from the common start to the end of the last rank, with the
+                   topology known from an earlier call.
+    rounds, messages, moved   of one call, moved in bytes; -1 if unknown, because there are too many
+                   calls to record or too many messages to count rounds.
+    compared       whether the result was compared with numpy's.
+    """
+
+    kernel: str
+    platform: str
+    order: str
+    ranks: int
+    bytes: int
+    seconds: float
+    rounds: int
+    messages: int
+    moved: int
+    compared: bool
+
+
+class WrongRun(MpilabError):
+    """A simulated kernel failed; `run` is its KernelRun."""
+
+    def __init__(self, run):
+        super().__init__(f"{run.function} with {run.result.case.describe()}: {run.trouble}")
+        self.run = run
+
+
+def scaling(function, sizes, platform, *, ranks=None, order="seq", seed=1, root=0, segment=0,
+            library=None, limit=600.0):  # fmt: skip
+    """Simulate a kernel with blocks of each of `sizes` bytes; list of Simulated.
+
+    platform, order, seed   as in mpilab.runners.simgrid.simulate.
+    ranks             default: all slots of the platform.
+    library           a program with the kernel (mpilab.kernels.simgrid); default: the kit's.
+    limit             seconds of real time for one size.
+
+    Each size is simulated twice in one smpirun: recorded and compared, then timed after an untimed
+    call.
+
+    Raises WrongRun if the kernel fails, and InputError for what cannot be simulated.
+    """
+    found = platform_of(platform)
+    ranks = found.description.slots if ranks is None else ranks
+    collective = function.partition("_")[0]
+    about = collective_of(collective)
+    element = "int" if about.reduces else "byte"
+    cases = []
+    for size in sizes if about.has_blocks else (0,):
+        count = -(-size // datatype(element)[1].size)
+        case = Case(collective, ranks, count, element, root=root, segment=segment)
+        compared = room(case, 0).received * datatype(element)[1].size * ranks <= COMPARED_BYTES
+        shared = (collective, ranks, count, element)
+        cases += [
+            Case(*shared, root=root, segment=segment, dump=compared),
+            Case(*shared, root=root, segment=segment, dump=False, record=False, warmup=1),
+        ]
+    results = simulate(library or kernels(), function, cases, found, order=order, seed=seed,
+                       limit=limit, groups=[("all",)] * len(cases))  # fmt: skip
+    for result in results:
+        run = KernelRun(function, result)
+        if result.outcome != "done" or (result.case.dump and not run.right):
+            raise WrongRun(run)
+    return [
+        _row(function, found.name, order, recorded, timed)
+        for recorded, timed in zip(results[::2], results[1::2], strict=True)
+    ]
+
+
+def _row(function, platform, order, recorded, timed):
+    rounds, messages, moved = _counts(recorded.recording, function.endswith("_openmpi"))
+    return Simulated(function, platform, order, recorded.case.ranks, recorded.case.block_bytes,
+                     seconds_of(timed), rounds, messages, moved, recorded.case.dump)  # fmt: skip
+
+
+def _counts(recording, is_mpis_own):
+    """(rounds, messages, bytes) of a recording; -1 for unknown numbers."""
+    if is_mpis_own or recording is None or not recording.complete:
+        return -1, -1, -1
+    messages = moved = 0
+    for rank in recording.ranks:
+        records = rank.records
+        sent = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
+        sent &= records["peer"] != rank.rank
+        messages += int(sent.sum())
+        moved += int(records["bytes"][sent].sum())
+    return recording.rounds if messages <= MOST_FOR_ROUNDS else -1, messages, moved
+
+
+def as_text(rows):
+    """The rows as a text table."""
+    heads = ("bytes", "simulated µs", "rounds", "messages", "bytes sent", "compared")
+    lines = [heads]
+    for row in rows:
+        known = ("-" if number < 0 else str(number)
+                 for number in (row.rounds, row.messages, row.moved))  # fmt: skip
+        lines.append((str(row.bytes), f"{row.seconds * 1e6:.3f}", *known,
+                      "right" if row.compared else "-"))  # fmt: skip
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    return "\n".join(
+        "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True))
+        for line in lines
+    )
+
+
+def write(rows, path):
+    """Write the rows as CSV; InputError if the file cannot be written."""
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(field.name for field in fields(Simulated))
+            writer.writerows(map(astuple, rows))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}; name another file"
+        ) from None
+
+
+def run(function, *, platform=None, ranks=None, count=None, datatype=None, order="seq", seed=1,
+        library=None, places=(), **more):  # fmt: skip
+    """Simulate a kernel once and return its KernelRun, with simulated times.
+
+    function   name of the kernel: from a %%kernel cell of this notebook, from the kit, or from
+               `library` (mpilab.kernels.simgrid.build).
+    platform   a name such as "fat-tree-16x8", optionally with an order ("fat-tree-16x8 rr", see
+               mpilab.hosts.platforms), a Platform or a Description; default: one host.
+    ranks      default: all slots of the platform, one per place, or 4. It may exceed the slots if
+               all hosts get the same number of ranks.
+    places     instead of a platform: as in mpilab.run.
+    count, …   as in mpilab.Case; `order` and `seed` as in mpilab.runners.simgrid.simulate.
+    """
+    collective = function.partition("_")[0]
+    if library is None:
+        library = session.simulated_library(function)
+    if library is None:
+        check_kernel(function)
+        library = kernels()
+    places = places_of(places) if isinstance(places, str) else tuple(places)
+    if isinstance(platform, str) and " " in platform.strip():
+        platform, order, seed = words(platform)
+    if ranks is None:
+        slots = len(order) if not isinstance(order, str) else len(places) or 4
+        ranks = slots if platform is None else platform_of(platform).description.slots
+    count, datatype, _ = usual(collective, count, datatype)
+    case = Case(collective, ranks, count, datatype, places=places, **more)
+    (result,) = simulate(library, function, [case], platform, order=order, seed=seed)
+    return KernelRun(function, result)
+
+
+def check_kernel(function):
+    """Raise InputError, with the known names, unless `function` is a kernel of the kit."""
+    collective = function.partition("_")[0]
+    auto = [f"{collective}_auto"] if (ROOT / "src_c" / collective / "auto.c").exists() else []
+    known = [*kernels_of(collective), *auto, f"{collective}_openmpi"]
+    if function not in known:
+        otherwise = "Your own has to be in a file or library that you name"
+        raise unknown_kernel(function, known, otherwise)

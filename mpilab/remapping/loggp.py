@@ -1,0 +1,287 @@
+"""What remapping saves: measured on emulated hosts, and as bytes in the published slide's table.
+
+Run as a program, the module measures and writes a file:
+
+    python -m mpilab.remapping.loggp data/remapping-two-hosts.csv
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from mpilab.algorithms.formula import SOURCES, evaluate
+from mpilab.cases.case import Case
+from mpilab.errors import InputError
+from mpilab.hosts import description
+from mpilab.hosts.orders import order
+from mpilab.kernels.build import KERNELS, need
+from mpilab.measure import published as tables
+from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
+from mpilab.models import declared
+from mpilab.remapping.orders import RR, SEQ, placement
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.util import door
+
+# Measurements on emulated hosts, made here or read from those of the kit: eight ranks on the two
+# hosts of hostfiles/two-hosts.toml, with links limited to 1 Gbit/s, real Open MPI and real TCP.
+# Each row is one repetition, from the first rank's entry to the last one's exit.
+
+CLUSTER = "two-hosts"
+MEASURED_CSV = tables.DATA / "remapping-two-hosts.csv"
+SIZES = (1024, 32768, 262144)
+ROW = np.dtype([
+    ("date", "U10"), ("machine", "U160"), ("kernel", "U40"), ("order", "U12"), ("bytes", "i8"),
+    ("repetition", "i4"), ("seconds", "f8"),
+])  # fmt: skip
+ALLGATHERS = tuple(
+    f"allgather_{name}{remapped}"
+    for name in ("recursive_doubling", "ring")
+    for remapped in ("", "_remapped")
+)
+BCASTS = ("bcast_binomial", "bcast_binomial_remapped")
+SLOWEST = "slowest"
+
+
+def orders_of_bcast(slowest=None):
+    """{name: the host of each rank}: seq, rr, and slowest, in which every message changes hosts.
+
+    slowest   the index of each rank's host; default: the order measured for the kit.
+    """
+    cluster = description.read(CLUSTER)
+    names = [host.name for host in cluster.hosts]
+    if slowest is None:
+        slowest = [rank.bit_count() % 2 for rank in range(cluster.slots)]
+    found = {name: order(cluster, name) for name in ("seq", "rr")}
+    return found | {SLOWEST: [names[number] for number in slowest]}
+
+
+def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS_LIMIT_S):
+    """Time allgathers and broadcasts, plain and remapped; array of ROW. It takes about 15 s.
+
+    sizes          bytes: of a block in an allgather, of the message in a broadcast.
+    bcast_orders   {name: the host of each rank}; default: orders_of_bcast().
+    own            {kernel: shared object} of kernels that are not the kit's.
+    limit          seconds that a kernel may take for a size, with all its repetitions.
+
+    Kernels that are neither in the kit (students get it without those they are to write) nor in
+    `own` are left out. Raises SetupError if hosts cannot be emulated, MpilabError if a kernel
+    fails.
+    """
+    from mpilab.hosts.emulated import EmulatedHosts
+    from mpilab.measure.distances import machine
+
+    orders = {"allgather": ("seq", "rr"), "bcast": bcast_orders or orders_of_bcast()}
+    with EmulatedHosts(CLUSTER) as hosts:
+        timed = [
+            one
+            for collective, library, names in _runs(own or {})
+            for one in time_on(
+                hosts, collective, names=names, sizes=sizes, orders=orders[collective],
+                repetitions=repetitions, library=library, progress=False, limit=limit)
+        ]  # fmt: skip
+    about = datetime.now(UTC).date().isoformat(), machine()
+    return np.array(
+        [
+            (*about, one.kernel, one.order, one.bytes, number, seconds)
+            for one in timed
+            for number, seconds in enumerate(one.seconds, start=1)
+        ],
+        dtype=ROW,
+    )
+
+
+def _runs(own):
+    """(collective, shared object or None for the kit's, its kernels)."""
+    for collective, kernels in (("allgather", ALLGATHERS), ("bcast", BCASTS)):
+        kits = declared.kernels_of(collective)
+        yield collective, None, [name for name in kernels if name in kits and name not in own]
+        yield from ((collective, own[name], [name]) for name in kernels if name in own)
+
+
+def read(path=MEASURED_CSV):
+    """The rows that `write` has written; InputError if they cannot be read."""
+    return tables.read(path, ROW, "2026-11-21,a machine,allgather_ring,rr,1024,1,0.003")
+
+
+def write(rows, path=MEASURED_CSV):
+    """Write rows of ROW as CSV; InputError if that is not possible."""
+    tables.write(rows, path)
+
+
+def seconds(rows, kernel, order_name, size):
+    """The times of one kernel in one order with one size, in seconds: array, maybe empty."""
+    chosen = (rows["kernel"] == kernel) & (rows["order"] == order_name) & (rows["bytes"] == size)
+    return rows["seconds"][chosen]
+
+
+# The slide's table of what recursive doubling costs, next to what our kernels send.
+
+PUBLISHED_CSV = tables.DATA / "loggp-rank-remapping-2017.csv"
+LIMIT_S = 60.0  # for one case of the table; it takes milliseconds
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: an allgather on processes in an order, and what its kernel sends.
+
+    order      "SEQ" or "RR".
+    remap      0 for the plain kernel; 1 (SEQ to RR) or 2 (RR to SEQ) for the remapped one.
+    intra, inter   formulas: bytes that the process with the most bytes from other nodes gets within
+                   its node, and from other nodes.
+    total      formula: bytes between nodes of all processes.
+    """
+
+    name: str
+    algorithm: str
+    order: str
+    remap: int
+    intra: str
+    inter: str
+    total: str
+
+    @property
+    def function(self):
+        """Name of the kernel."""
+        return f"allgather_{self.algorithm}" + "_remapped" * bool(self.remap)
+
+    @property
+    def is_handed_out(self):
+        """Does the kernel's source exist? Students who are to write it do not get it."""
+        _, _, algorithm = self.function.partition("_")
+        return (SOURCES / "allgather" / f"{algorithm}.c").is_file()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A Line on `nodes` nodes of `each` processes with blocks of `bytes` bytes.
+
+    formula, counted   (intra, inter, total) in bytes: by the formulas, and from a recording.
+    """
+
+    line: Line
+    nodes: int
+    each: int
+    bytes: int
+    formula: tuple
+    counted: tuple
+
+    @property
+    def holds(self):
+        """Do the formulas match the counts?"""
+        return self.formula == self.counted
+
+    def seconds(self, near_G, far_G):
+        """LogGP time of long messages, as on the slide: intra G0 + inter G1; G in s/byte."""
+        intra, inter, _ = self.formula
+        return intra * near_G + inter * far_G
+
+
+def published(path=PUBLISHED_CSV):
+    """The slide's table, in bytes: {"RDA SEQ": (intra, inter), …}.
+
+    They are formulas of mpilab.algorithms.formula: "(Q-1) m G0" is "(Q - 1) * m" here. Raises
+    InputError if the file cannot be read.
+    """
+    row = np.dtype([("row", "U16"), ("intra_node", "U40"), ("inter_node", "U40")])
+    return {
+        str(name): (_formula(str(intra)), _formula(str(inter)))
+        for name, intra, inter in tables.read(path, row, "RDA*,(Q-1) M m G0,M m G1")
+    }
+
+
+def _formula(printed):
+    factors = re.sub(r" G[01]$", "", printed).split(" ")
+    return " * ".join(factors).replace("-", " - ")
+
+
+def lines():
+    """The Lines of the table: the slide's, and the same for the ring.
+
+    The slide gives what one process gets; the totals, and the ring, are ours. They hold if M and Q
+    are powers of two from 2 up; those of the ring for any Q, and any M from 2 up.
+    """
+    rda = published()
+    most = "(P - 1) * m"
+    return (
+        Line("RDA SEQ", "recursive_doubling", SEQ, 0, *rda["RDA SEQ"], "P * (M - 1) * Q * m"),
+        Line("RDA RR", "recursive_doubling", RR, 0, *rda["RDA RR"], "P * (M - 1) * m"),
+        # In phase 1, Q of the processes get their block from their own node.
+        Line("RDA*", "recursive_doubling", SEQ, 1, *rda["RDA*"], "(P * M - Q) * m"),
+        Line("ring SEQ", "ring", SEQ, 0, "0", most, "M * (P - 1) * m"),
+        Line("ring RR", "ring", RR, 0, "0", most, "P * (P - 1) * m"),
+        Line("ring*", "ring", RR, 2, "0", most, "M * (P - 1) * m"),
+    )
+
+
+def table(shapes=((2, 2), (2, 4), (4, 2), (4, 4)), count=256):
+    """The Rows of all Lines whose kernels exist, on each of `shapes`.
+
+    shapes   pairs (M nodes, Q processes on each).
+    count    ints of a block.
+
+    All lines with the same number of processes run in one mpirun, on assumed nodes. Raises
+    InputError if a kernel does not finish.
+    """
+    there = [line for line in lines() if line.is_handed_out]
+    wanted = [(line, nodes, each) for nodes, each in shapes for line in there]
+    cases = [
+        Case("allgather", nodes * each, count, remap=line.remap, function=line.function,
+             places=placement(line.order, nodes, each).places)
+        for line, nodes, each in wanted
+    ]  # fmt: skip
+    rows = []
+    for (line, nodes, each), result in zip(
+        wanted, run_cases(need(KERNELS), "", cases, limit=LIMIT_S), strict=True
+    ):
+        case = result.case
+        if result.outcome != DONE or not result.recording.complete:
+            said = result.hang or result.detail or "its recording is not whole"
+            raise InputError(f"{line.function} with {case.describe()}: {result.outcome}: {said}")
+        names = {"P": case.ranks, "M": nodes, "Q": each, "m": case.block_bytes}
+        formula = tuple(evaluate(text, **names) for text in (line.intra, line.inter, line.total))
+        counted = _received(result.recording, case.levels)
+        rows.append(Row(line, nodes, each, case.block_bytes, formula, counted))
+    return rows
+
+
+def _received(recording, levels):
+    """(intra, inter, total) in bytes.
+
+    intra and inter are what the process with the most bytes from other nodes gets within its node,
+    and from other nodes; total is what all processes send between nodes.
+    """
+    _, volume = recording.matrix()
+    inter = (volume * levels.between_nodes()).sum(axis=0)
+    busiest = int(inter.argmax())
+    intra = int(volume[:, busiest].sum() - inter[busiest])
+    return intra, int(inter[busiest]), int(inter.sum())
+
+
+def as_text(rows):
+    """The rows as a text table, in blocks of m bytes: formula and count side by side."""
+    lines_of_text = [
+        f"{'':<9} {'':>3} {'':>3}  {'within a node':^15}  {'from other nodes':^16}  "
+        f"{'between nodes, all':^18}",
+        f"{'':<9} {'M':>3} {'Q':>3}  {'formula':>7} {'counted':>7}  {'formula':>8} {'counted':>7}  "
+        f"{'formula':>9} {'counted':>8}",
+    ]
+    for row in rows:
+        blocks = [
+            f"{formula / row.bytes:>{wide}g} {counted / row.bytes:>{narrow}g}"
+            for formula, counted, (wide, narrow) in zip(
+                row.formula, row.counted, ((7, 7), (8, 7), (9, 8)), strict=True
+            )
+        ]
+        lines_of_text.append(
+            f"{row.line.name:<9} {row.nodes:>3} {row.each:>3}  {'  '.join(blocks)}  "
+            f"{'=' if row.holds else 'DIFFERENT'}"
+        )
+    return "\n".join(lines_of_text)
+
+
+if __name__ == "__main__":
+    sys.exit(door.run("mpilab.remapping.loggp", lambda: write(measure(), *sys.argv[1:2])))

@@ -1,0 +1,5 @@
+"""Run a case to its end: with mpirun, on the engines of a cluster, or in SimGrid.
+
+In: a compiled kernel and a `Case`. Out: a `result.Result`, the same for every runner. `hang`
+distinguishes a deadlock from a long computation.
+"""

@@ -1,0 +1,398 @@
+"""Detect hangs, and distinguish deadlocks from time-outs, using the recordings.
+
+A run hangs if no recording has grown for a while. It is a *deadlock* if every rank that is still
+in the kernel is inside a blocking call (or polls in vain), and no message or collective that they
+wait for can still come. It is a *time-out* if a rank is outside of MPI: it computes.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from mpilab.trace.callsites import lines_of
+from mpilab.trace.recording import (
+    ANY,
+    COLLECTIVE,
+    HEADER,
+    NOBODY,
+    NONE,
+    POLLS,
+    PROBES,
+    RankRecording,
+    call_of,
+    operations,
+    peek,
+)
+from mpilab.trace.traffic import EXCHANGES, Traffic
+from mpilab.util import processes
+
+# Samples of the call sites at which ranks compute.
+#
+# On a real-time signal, the recorder notes the current location in the kernel's shared object
+# (src_c/recorder/failures.c). The signal would kill any other process, so it is sent only to a
+# process that has mapped the recording.
+
+SIGNAL = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else None  # MPILAB_SAMPLE_SIGNAL
+LOOKS = 8
+KEPT = HEADER["sample_sites"].shape[0]
+ANSWER_S = 0.25  # a rank on a busy machine may have to wait for its time slice
+TICK_S = 0.005
+
+
+def sample(paths, looks=LOOKS):
+    """Sample, `looks` times, the ranks whose recordings are `paths` ({rank: path}).
+
+    Returns {rank: [call sites]}, offsets into the kernel's library as in a record, 0 for a sample
+    outside of it. A rank that has ended or does not answer is omitted.
+    """
+    found = {}
+    if SIGNAL is None:  # macOS
+        return found
+    for rank, path in paths.items():
+        sites, process = [], process_of(path)
+        for _ in range(min(looks, KEPT)):
+            header = peek(path)
+            if header is None or not _ask(process):
+                break
+            answered = _answer(path, int(header["samples"]))
+            if answered is None:
+                break
+            last = (int(answered["samples"]) - 1) % KEPT
+            sites.append(int(answered["sample_sites"][last]))
+        if sites:
+            found[rank] = sites
+    return found
+
+
+def process_of(path):
+    """The number, here, of the process that writes the recording at `path`; None if it has ended.
+
+    The number in the header is the process's own, which differs on emulated hosts.
+    """
+    header = peek(path)
+    return None if header is None else processes.writer(path, int(header["pid"]))
+
+
+def _ask(process):
+    """Send a process (None: it has ended) the signal, but never to a group, init or ourselves."""
+    if process is None or process <= 1 or process == os.getpid():
+        return False
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(process, SIGNAL)
+        return True
+    return False
+
+
+def _answer(path, before):
+    """The header once it holds more samples than `before`; None if the rank does not answer."""
+    deadline = time.monotonic() + ANSWER_S
+    while time.monotonic() < deadline:
+        header = peek(path)
+        if header is not None and int(header["samples"]) > before:
+            return header
+        time.sleep(TICK_S)  # the answer is a word in shared memory, so we must poll
+    return None
+
+
+STANDSTILL_S = 1.0
+# A rank that has not polled for this long is computing.
+POLL_FRESH_S = 0.5
+FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
+    "finished", "blocked", "polling", "computing", "not begun")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RankState:
+    """The state of one rank, and its current (or last) call."""
+
+    rank: int
+    state: str
+    call: str = ""
+    peer: int | None = None
+    tag: int | None = None
+    bytes: int | None = None
+    line: int = 0
+    since_s: float = 0.0
+    waits_for: tuple = ()
+    sends: bool = False
+
+    def describe(self):
+        """'rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12'."""
+        if self.state == NOT_BEGUN:
+            return f"rank {self.rank} never began"
+        if self.state == FINISHED:
+            return f"rank {self.rank} had returned from the kernel"
+        place = f", line {self.line}" if self.line else ""
+        if self.state == COMPUTING:
+            after = f" after {self.call}{place}" if self.call else ", without any MPI call"
+            return f"rank {self.rank} was computing{after}"
+        verb = "polls in" if self.state == POLLING else "is blocked in"
+        return f"rank {self.rank} {verb} {self.call}{self._partner()}{place}"
+
+    def _partner(self):
+        if self.peer is None and self.waits_for:
+            missing = ", ".join(map(str, self.waits_for))
+            ranks = f"ranks {missing} have" if len(self.waits_for) > 1 else f"rank {missing} has"
+            return f" ({ranks} not called it)"
+        if self.peer is None:
+            return ""
+        whom = "any rank" if self.peer == ANY else f"rank {self.peer}"
+        details = [
+            f"tag {self.tag}" if self.tag not in (None, ANY) else "",
+            f"{self.bytes} bytes" if self.bytes is not None else "",
+        ]
+        inside = ", ".join(filter(None, details))
+        return f" {'to' if self.sends else 'from'} {whom}" + (f" ({inside})" if inside else "")
+
+    def row(self):
+        """The state as a table row."""
+        peer = "" if self.peer is None else "any" if self.peer == ANY else self.peer
+        return {
+            "rank": self.rank, "state": self.state, "call": self.call, "peer": peer,
+            "tag": "" if self.tag in (None, NONE) else self.tag,
+            "bytes": "" if self.bytes is None else self.bytes, "line": self.line or "",
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A hang: kind is 'deadlock' or 'time-out'; states has one RankState per rank."""
+
+    kind: str
+    states: tuple
+
+    def describe(self):
+        """All unfinished ranks in one sentence, with the circular wait if there is one."""
+        stuck = [state for state in self.states if state.state != FINISHED]
+        if self.kind == "time-out":
+            stuck = [s for s in stuck if s.state == COMPUTING] or stuck
+        if not stuck:
+            return (
+                "every rank had returned from the kernel, but MPI did not get on: "
+                "a message or a request was left over"
+            )
+        words = "; ".join(state.describe() for state in stuck[:6])
+        if len(stuck) > 6:
+            words += f"; and {len(stuck) - 6} more"
+        cycle = self.cycle()
+        if cycle:
+            words += f". Cycle: {' waits for '.join(map(str, (*cycle, cycle[0])))}"
+        return words
+
+    def cycle(self):
+        """The ranks of a circular wait, or ()."""
+        waits = {s.rank: s.waits_for for s in self.states if s.state in (BLOCKED, POLLING)}
+        for start in waits:
+            paths, seen = [(start,)], set()
+            while paths:
+                path = paths.pop(0)
+                for peer in waits.get(path[-1], ()):
+                    if peer == start:
+                        return path
+                    if peer not in seen:
+                        seen.add(peer)
+                        paths.append((*path, peer))
+        return ()
+
+    def table(self):
+        """One row (dict) per rank."""
+        return [state.row() for state in self.states]
+
+
+def read_states(ranks, now_ns=None):
+    """The RankState of each RankRecording (None for a rank that has not begun)."""
+    now_ns = now_ns or time.monotonic_ns()
+    traffic = Traffic(ranks)
+    return tuple(_state(number, rank, traffic, now_ns) for number, rank in enumerate(ranks))
+
+
+def _state(number, rank, traffic, now_ns):
+    if rank is None:
+        return RankState(number, NOT_BEGUN)
+    if rank.finished:
+        return RankState(number, FINISHED)
+    index = rank.current
+    last = len(rank.records) - 1
+    polling = (
+        index is None
+        and last >= 0
+        and rank.records["flags"][last] & POLLS
+        and now_ns - rank.records["end_ns"][last] < POLL_FRESH_S * 1e9
+    )
+    state = BLOCKED if index is not None else POLLING if polling else COMPUTING
+    index = last if index is None else index
+    if index < 0:
+        return RankState(number, state)
+    inside = call_of(rank, number, index)
+    # Show the first request of a wait for which no message is under way.
+    wants = traffic.lacking.get(number) or traffic.wants.get(number, ())
+    wants = [w for w in wants if w.waiting == inside]
+    shown = next((w.call for w in wants if w.call != inside and w.call.name != inside.name), inside)
+    if inside.name in EXCHANGES and len(wants) == 1:
+        shown = wants[0].call
+    name = inside.name if shown.name == inside.name else f"{inside.name} for {shown.name}"
+    library = rank.header["object"].decode(errors="replace")
+    has_peer = (shown.sends or shown.receives) and shown.peer != NOBODY
+    return RankState(
+        number, state, name,
+        peer=shown.peer if has_peer else None,
+        tag=shown.tag if has_peer else None,
+        bytes=shown.bytes if has_peer and shown.name not in PROBES else None,
+        line=lines_of(library, (inside.site,))[0][2],
+        sends=shown.sends,
+        since_s=(now_ns - inside.begin_ns) / 1e9,
+        waits_for=_waits_for(inside, [w.call for w in wants] or [inside], state, traffic.ranks),
+    )  # fmt: skip
+
+
+def _waits_for(inside, calls, state, ranks):
+    if state == BLOCKED and inside.collective:
+        return _missing(ranks[inside.rank].records[inside.index], ranks)
+    return tuple(c.peer for c in calls if (c.sends or c.receives) and c.peer >= 0)
+
+
+# Collectives to which every rank must contribute the same number of bytes; in those of
+# ROOT_DIFFERS, where the root may pass MPI_IN_PLACE, the root's number is meaningless.
+ALIKE = {f"MPI_{i}{name.lower() if i else name}"
+         for i in ("", "I")
+         for name in ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
+                      "Reduce_scatter_block", "Scan", "Exscan")}  # fmt: skip
+ROOT_DIFFERS = {"MPI_Gather", "MPI_Scatter", "MPI_Igather", "MPI_Iscatter"}
+
+
+def meeting(record):
+    """What all ranks of a communicator must agree on in a collective: (communicator, sequence,
+    operation, root)."""
+    return tuple(int(record[name]) for name in ("communicator", "sequence", "operation", "peer"))
+
+
+def brought(record, rank):
+    """Bytes that `rank` contributes to a collective, if all must contribute the same, or None."""
+    name = operations().get(int(record["operation"]))
+    if name not in ALIKE or (name in ROOT_DIFFERS and record["peer"] == rank):
+        return None
+    return int(record["bytes"])
+
+
+def calls_of(meeting_of, rank):
+    """Indices of the records with which `rank` entered the collective of this record."""
+    records = rank.records
+    return np.flatnonzero(
+        (records["flags"] & COLLECTIVE != 0)
+        & (records["communicator"] == meeting_of["communicator"])
+        & (records["sequence"] == meeting_of["sequence"])
+    ).tolist()
+
+
+def _came(record, ranks):
+    """{rank: its record} of the ranks that have entered the same collective as `record`."""
+    found = {}
+    for number, rank in enumerate(ranks):
+        for index in () if rank is None else calls_of(record, rank):
+            if meeting(rank.records[index]) == meeting(record):
+                found[number] = rank.records[index]
+    return found
+
+
+def _missing(record, ranks):
+    """Ranks that have not called this collective; () if it does not involve all ranks."""
+    if record["members"] != len(ranks):
+        return ()
+    came = _came(record, ranks)
+    return tuple(number for number in range(len(ranks)) if number not in came)
+
+
+def can_progress(ranks):
+    """True if anything that these ranks wait for can still come.
+
+    That is, a receive has a matching send and some rank waits for one of the two, or a collective
+    for which some rank waits has been entered by all its ranks, with the same number of bytes. In
+    doubt it returns True: a deadlock is only reported when it is certain.
+    """
+    traffic = Traffic(ranks)
+    return traffic.may_move(lambda call: _is_complete(call, traffic.ranks))
+
+
+def _is_complete(call, ranks):
+    """True if all ranks have entered the collective of this Call, and it is not over."""
+    if call.done_ns:
+        return False
+    came = _came(ranks[call.rank].records[call.index], ranks)
+    amounts = {brought(record, rank) for rank, record in came.items()} - {None}
+    return len(came) >= call.members and len(amounts) <= 1
+
+
+def never_began(states):
+    """True if no rank reached the kernel, so that the kernel is not what hangs."""
+    return all(state.state == NOT_BEGUN for state in states)
+
+
+class Watch:
+    """Watches the recordings of one case while it runs.
+
+    `poll()` returns None while the case may still end, otherwise a Hang. `standstill` is the time
+    without progress, in seconds, after which the ranks are examined; `limit` is the time for the
+    whole case. With `work`, a case without progress is a time-out as soon as its computing ranks
+    together have used that many seconds of processor time: unlike `limit`, that does not depend on
+    how busy the machine is.
+    """
+
+    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0,
+                 work=None):  # fmt: skip
+        self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
+        self.standstill, self.limit, self.work = standstill, limit, work
+        self.worked = None
+        self.processes = [None] * ranks
+        self.begun = self.moved = time.monotonic()
+        self.seen = None
+        self.over = False  # every rank has left the kernel, and there has been no progress since
+
+    def poll(self):
+        now = time.monotonic()
+        headers = [peek(path) for path in self.paths]
+        seen = [h is not None and (int(h["progress"]), bool(h["closed_ns"])) for h in headers]
+        if seen != self.seen:
+            self.seen, self.moved = seen, now
+        finished = all(has_begun and has_begun[1] for has_begun in seen)
+        self.over = finished and now - self.moved >= self.standstill
+        if not finished and now - self.moved >= self.standstill and False not in seen:
+            ranks = self.read()
+            states = read_states(ranks)
+            stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
+            if stuck and not can_progress(ranks):
+                return Hang("deadlock", states)
+            if not stuck and self.work is not None and self._has_worked(states):
+                return Hang("time-out", states)
+        if now - self.begun >= self.limit:
+            return Hang("time-out", read_states(self.read()))
+        return None
+
+    def _has_worked(self, states):
+        """True if the computing ranks have used `work` seconds of processor time since the last
+        progress.
+
+        Ranks that wait in MPI do not count: with a core for each, they use much time, too.
+        """
+        if None in self.processes:
+            self.processes = [process_of(path) for path in self.paths]
+        try:
+            used = {rank: sum(psutil.Process(pid).cpu_times()[:2])
+                    for rank, pid in enumerate(self.processes) if pid}  # fmt: skip
+        except psutil.NoSuchProcess:
+            return False  # a rank has just ended, as the process that started it will notice
+        if self.worked is None or self.worked[0] != self.moved:
+            self.worked = (self.moved, {})
+        before = self.worked[1]
+        spent = {rank: now - before.setdefault(rank, now) for rank, now in used.items()}
+        computing = [state.rank for state in states if state.state == COMPUTING]
+        return sum(spent.get(rank, 0.0) for rank in computing) >= self.work
+
+    def read(self):
+        """The current recordings; None for a rank that has not begun."""
+        return [RankRecording(path) if peek(path) is not None else None for path in self.paths]

@@ -1,0 +1,263 @@
+"""The result of one case: its outcome and the files that it left, the same for every runner."""
+
+import os
+import re
+import shutil
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.errors import InputError
+from mpilab.hosts.places import Levels
+from mpilab.runners.hang import Hang
+from mpilab.trace import file_access
+from mpilab.trace.recording import (
+    CANCELLED,
+    LEAKED,
+    NONBLOCKING,
+    RECEIVES,
+    SENDS,
+    RankRecording,
+    Recording,
+    joined,
+    operations,
+)
+
+# Leftover MPI state that could affect the next run.
+#
+# Open MPI reuses the number of a freed communicator for the next one: an unreceived message could
+# be matched in the next run, and an active request writes to memory that has been freed.
+
+
+def remains(result):
+    """True if a recorded run left messages, requests or incomplete collectives."""
+    from mpilab.diagnosis.evidence import Evidence, conflicts, incomplete
+
+    ranks = [rank for rank in result.ranks if rank is not None]
+    records, places = joined(ranks)
+    if (records["flags"] & (LEAKED | NONBLOCKING) == LEAKED | NONBLOCKING).any():
+        return True
+    numbers = np.array([rank.rank for rank in ranks], np.int64)[places]
+    if not np.array_equal(_sent(records, numbers), _received(records, numbers)):
+        return True
+    evidence = Evidence(result)
+    return any(True for _ in incomplete(evidence)) or any(True for _ in conflicts(evidence))
+
+
+def _sent(records, ranks):
+    """The sent messages: sorted rows of communicator, sender and receiver."""
+    chosen = (records["flags"] & (SENDS | CANCELLED) == SENDS) & (records["error"] == 0)
+    return _sorted(_rows(records, ranks, "peer", chosen))
+
+
+def _received(records, ranks):
+    # A receive with a buffer that was too small has consumed its message, too.
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    return _sorted(_rows(records, ranks, "got_peer", chosen)[:, [0, 2, 1]])
+
+
+def _rows(records, ranks, peer, chosen):
+    """Rows of communicator, rank and partner, for all chosen calls."""
+    chosen = chosen & (records[peer] >= 0)
+    columns = (records["communicator"][chosen], ranks[chosen], records[peer][chosen])
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _sorted(rows):
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+if TYPE_CHECKING:  # mpilab.diagnosis imports this module
+    from mpilab.diagnosis.model import Diagnosis
+
+DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
+    "done", "deadlock", "time-out", "crash", "error", "skipped")  # fmt: skip
+# A kernel may print endlessly; the end of its output is the most informative.
+PRINTED_BYTES = 1 << 16
+# Open MPI's crash messages begin with host and process: '[host:123] *** Process ...'.
+_NOISE = re.compile(r"\[[^\]\s]+:\d+\] ")
+
+
+@dataclass
+class Result:
+    """The result of one case.
+
+    outcome    DONE, DEADLOCK, TIME_OUT, CRASH, ERROR (it could not be run at all) or SKIPPED.
+    hang       for a deadlock or time-out: the state of every rank, and what it waits for.
+    crashed    for a crash: (rank, signal or 'exit status N'); rank is None if it is unknown.
+    detail     further information, in words.
+    outputs    one Output per rank if DONE.
+    recording  of all ranks, if it was requested and every rank has one.
+    ranks      RankRecording of each rank, None for one that never began.
+    library, function   what was run.
+    printed    rank -> the end of the kernel's output (rank of the kernel's communicator).
+    log        Open MPI's output, unabridged.
+    sanitizer  rank -> the report of AddressSanitizer or UndefinedBehaviorSanitizer.
+    samples    rank -> call sites (offsets into `library`) at which it was found computing.
+    snapshots  of each rank's receive buffer (mpilab.trace.snapshots), if the case requested them.
+    places     where the ranks of the kernel's communicator really were (mpilab.hosts.places.Place);
+               () if unknown, which counts as one node.
+    access     the requests for the file of a read that reached the operating system
+               (mpilab.trace.file_access), if the case requested them; None if a rank left none.
+    diagnosis  made where the case ran, if that was elsewhere (the referee's sandbox).
+    """
+
+    case: Case
+    outcome: str
+    hang: Hang | None = None
+    crashed: tuple | None = None
+    detail: str = ""
+    outputs: list = field(default_factory=list)
+    recording: Recording | None = None
+    states: tuple = ()
+    ranks: list = field(default_factory=list)
+    library: str = ""
+    function: str = ""
+    printed: dict = field(default_factory=dict)
+    log: str = ""
+    sanitizer: dict = field(default_factory=dict)
+    samples: dict = field(default_factory=dict)
+    snapshots: list = field(default_factory=list)
+    places: tuple = ()
+    access: file_access.FileAccess | None = None
+    diagnosis: "Diagnosis | None" = None
+
+    @property
+    def last_call_ns(self) -> int:
+        """Nanoseconds of the last call, from the first rank's start to the last one's end."""
+        spans = [output.spans_ns[-1] for output in self.outputs]
+        return int(max(span[1] for span in spans) - min(span[0] for span in spans))
+
+    @property
+    def levels(self):
+        """The mpilab.hosts.places.Levels of the ranks: the case's pretended ones, otherwise the
+        real ones."""
+        return Levels(self.places) if self.places and not self.case.places else self.case.levels
+
+
+def gather(directory, number, case, outcome, **more):
+    """The Result of case `number`, with all files in `directory`; `more` are further fields."""
+    from mpilab.diagnosis.sanitizer import separate  # mpilab.diagnosis imports this module
+
+    ranks = read_ranks(directory, number, case)
+    printed, noise = read_printed(directory, number, case)
+    sanitizer = more.pop("sanitizer", {})
+    for rank, text in printed.items():
+        # gcc's UndefinedBehaviorSanitizer cannot write its report to a file.
+        printed[rank], report = separate(text)
+        if report:
+            sanitizer.setdefault(rank, report)
+    log = "\n".join(filter(None, (more.pop("log", ""), *noise.values())))
+    return Result(
+        case,
+        outcome,
+        recording=Recording(ranks) if ranks and None not in ranks else None,
+        ranks=ranks,
+        printed={rank: text for rank, text in printed.items() if text},
+        sanitizer=sanitizer,
+        snapshots=read_snapshots(directory, number, case),
+        access=file_access.load(directory, number, case),
+        log=log,
+        **more,
+    )
+
+
+def read_ranks(directory, number, case):
+    """The current RankRecording of each rank; None for a rank that has not begun the case.
+
+    A recording that contradicts itself (a kernel may write anywhere) counts as none. [] for a case
+    that is not recorded.
+    """
+    if not case.record:
+        return []
+    return [_read(path) for path in paths_of(directory, number, case, "rec")]
+
+
+def paths_of(directory, number, case, kind):
+    """The files of one kind that a case leaves: one path per rank."""
+    return [f"{directory}/{number}.{rank}.{kind}" for rank in range(case.ranks)]
+
+
+def put_away(paths, keep):
+    """Move files that have been read to the directory `keep`, or remove them if it is None: many
+    cases leave many files."""
+    for path in paths:
+        if keep is None:
+            os.unlink(path)
+        else:
+            shutil.move(path, f"{keep}/{os.path.basename(path)}")
+
+
+def _read(path):
+    try:
+        return RankRecording(path)
+    except (InputError, FileNotFoundError):
+        return None
+
+
+def read_printed(directory, number, case):
+    """What each rank printed, two dicts by rank: the kernel's output, and Open MPI's.
+
+    Long output is cut to its end; a rank that printed nothing is omitted.
+    """
+    printed, noise = {}, {}
+    for rank, path in enumerate(paths_of(directory, number, case, "txt")):
+        lines = _tail(path).splitlines(keepends=True) if os.path.exists(path) else []
+        for kept, is_noise in ((printed, False), (noise, True)):
+            text = "".join(line for line in lines if bool(_NOISE.match(line)) == is_noise)
+            if text:
+                kept[rank] = text
+    return printed, noise
+
+
+def read_snapshots(directory, number, case):
+    """Snapshots of each rank's receive buffer; [] if there are none."""
+    paths = paths_of(directory, number, case, "mem")
+    if not all(map(os.path.exists, paths)):
+        return []
+    from mpilab.trace import snapshots
+
+    try:
+        return [snapshots.read(path) for path in paths]
+    except InputError:
+        return []
+
+
+def _tail(path):
+    with open(path, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - PRINTED_BYTES))
+        text = file.read().decode(errors="replace")
+    return text if size <= PRINTED_BYTES else "… " + text.partition("\n")[2]
+
+
+def blame(ranks):
+    """(rank, what ended it) according to the recordings, or None if they do not show it.
+
+    `ranks` lists a RankRecording or None for each rank. A signal takes precedence over an exit, and
+    that over MPI_Abort: the last two often end other ranks, too. On a tie, the lowest rank is
+    returned: which rank failed first differs from run to run.
+    """
+    begun = [rank for rank in ranks if rank is not None and not rank.finished]
+    for rank in begun:
+        if rank.header["signal"]:
+            return rank.rank, signal_name(int(rank.header["signal"]))
+    for rank in begun:
+        if rank.header["exited"]:
+            return rank.rank, f"exit status {int(rank.header['exit_status'])}"
+    for rank in begun:
+        last = rank.records[-1] if len(rank.records) else None
+        if last is not None and operations().get(int(last["operation"])) == "MPI_Abort":
+            return rank.rank, f"MPI_Abort({int(last['count'])})"
+    return None
+
+
+def signal_name(number):
+    """SIGSEGV for 11."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

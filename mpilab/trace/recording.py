@@ -1,0 +1,373 @@
+"""Read recordings: calls, messages, rounds and file requests.
+
+Each rank has a file; a recording is the list of a run's files, in rank order. The layout is that of
+src_c/recorder/record.h.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from signal import SIGBUS, SIGSEGV
+from typing import NamedTuple
+
+import numpy as np
+
+from mpilab.errors import InputError
+from mpilab.trace import snapshots
+from mpilab.util.kit import ROOT
+
+(SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED,
+ READS_FILE, WRITES_FILE) = (1 << bit for bit in range(11))  # fmt: skip
+MAGIC = b"MPILABR3"
+ANY, NOBODY, NONE = -1, -2, -1
+UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/recorder/failures.c
+ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
+
+RECORD = np.dtype([
+    ("operation", "u2"), ("flags", "u2"), ("communicator", "u4"), ("peer", "i4"), ("tag", "i4"),
+    ("bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"), ("done_ns", "i8"), ("site", "u8"),
+    ("got_bytes", "i8"), ("got_peer", "i4"), ("got_tag", "i4"), ("waiter", "i4"), ("count", "i4"),
+    ("error", "i4"), ("sequence", "i4"), ("members", "i4"), ("file", "i4"),
+    ("offset", "i8"),
+])  # fmt: skip
+HEADER = np.dtype([
+    ("magic", "S8"), ("header_bytes", "u4"), ("record_bytes", "u4"), ("rank", "i4"),
+    ("size", "i4"), ("capacity", "i8"), ("count", "i8"), ("dropped", "i8"), ("current", "i8"),
+    ("progress", "i8"), ("opened_ns", "i8"), ("closed_ns", "i8"), ("pid", "i8"), ("strict", "i4"),
+    ("signal", "i4"), ("object", "S1024"), ("host", "S128"), ("ended_ns", "i8"),
+    ("crash_site", "u8"), ("crash_address", "u8"), ("exit_status", "i4"), ("exited", "i4"),
+    ("samples", "i8"), ("sample_sites", "u8", (16,)), ("unknown_call", "S40"),
+])  # fmt: skip
+
+MESSAGE = np.dtype([
+    ("source", "i4"), ("dest", "i4"), ("tag", "i4"), ("communicator", "u4"), ("bytes", "i8"),
+    ("round", "i4"), ("sent_ns", "i8"), ("received_ns", "i8"), ("send_record", "i4"),
+    ("receive_record", "i4"),
+])  # fmt: skip
+
+# One read or write call on a file.
+REQUEST = np.dtype([
+    ("rank", "i4"), ("record", "i4"), ("operation", "u2"), ("is_write", "?"), ("collective", "?"),
+    ("file", "i4"), ("offset", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("begin_ns", "i8"),
+    ("end_ns", "i8"),
+])  # fmt: skip
+
+_RECORD_H = ROOT / "src_c" / "recorder" / "record.h"
+
+
+@cache
+def operations():
+    """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}."""
+    text = _RECORD_H.read_text(encoding="utf-8")
+    listing = text.split("MPILAB_OPERATIONS(X)", 1)[1].split("enum mpilab_operation", 1)[0]
+    names = re.findall(r"\bX\((\w+)\)", listing)
+    return {number: f"MPI_{name}" for number, name in enumerate(names, start=1)}
+
+
+class RankRecording:
+    """The file of one rank, a header and records, read at one point in time.
+
+    data   the content of the file, if it has already been read.
+    """
+
+    def __init__(self, path, data=None):
+        if data is None:
+            with open(path, "rb") as file:
+                data = file.read()
+        header = np.frombuffer(data, HEADER, 1)[0] if len(data) >= HEADER.itemsize else None
+        if header is None or header["magic"] != MAGIC:
+            raise InputError(f"{path}: not a recording, or one that was not begun; run it again")
+        if (header["header_bytes"], header["record_bytes"]) != (HEADER.itemsize, RECORD.itemsize):
+            raise InputError(f"{path}: written by another version of the recorder; build again")
+        room = (len(data) - HEADER.itemsize) // RECORD.itemsize
+        count = int(header["count"])
+        if not 0 <= count <= room:
+            raise InputError(f"{path}: says {count} records, has room for {room}; run it again")
+        self.path = path
+        self.header = header
+        self.records = np.frombuffer(data, RECORD, count, HEADER.itemsize)
+
+    @property
+    def rank(self):
+        """Rank in the base communicator."""
+        return int(self.header["rank"])
+
+    @property
+    def finished(self):
+        """Has the rank left the kernel?"""
+        return self.header["closed_ns"] != 0
+
+    @property
+    def current(self):
+        """Index of the record of the call that the rank is in, or None."""
+        index = int(self.header["current"])
+        return index if 0 <= index < len(self.records) else None
+
+    @property
+    def errors(self):
+        """Indices of the records whose call, or the operation that it started, failed."""
+        return np.flatnonzero(self.records["error"])
+
+    @property
+    def leaked(self):
+        """Indices of the records that created objects that were never freed.
+
+        These are requests, communicators, datatypes and open files.
+        """
+        return np.flatnonzero(self.records["flags"] & LEAKED)
+
+    @property
+    def crash(self):
+        """(signal number, call site, address accessed), or None.
+
+        The address is None if the signal has none, or if no pointer can have it.
+        """
+        if not self.header["signal"]:
+            return None
+        address = int(self.header["crash_address"])
+        known = int(self.header["signal"]) in (SIGSEGV, SIGBUS) and address != UNKNOWN_ADDRESS
+        return (
+            int(self.header["signal"]),
+            int(self.header["crash_site"]),
+            address if known else None,
+        )
+
+    @property
+    def exited(self):
+        """(status, call site) if the kernel called exit(), else None."""
+        if not self.header["exited"]:
+            return None
+        return int(self.header["exit_status"]), int(self.header["crash_site"])
+
+    def is_finished_request(self, index):
+        """Is the operation of this record known to be complete on this rank?"""
+        return self.records["done_ns"][index] != 0
+
+
+def joined(ranks):
+    """(records, places) of all ranks, concatenated: `places` is each record's index in `ranks`.
+
+    None in `ranks` has no records.
+    """
+    lists = [rank.records if rank is not None else np.zeros(0, RECORD) for rank in ranks]
+    # np.concatenate would compare the fields of every pair.
+    records = np.frombuffer(b"".join(map(np.ndarray.tobytes, lists)), RECORD)
+    return records, np.repeat(np.arange(len(lists)), list(map(len, lists)))
+
+
+def peek(path):
+    """The header of a recording that is being written, or None if its rank has not begun it."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(HEADER.itemsize)
+    except FileNotFoundError:
+        return None
+    # The recorder writes the magic last.
+    if len(data) < HEADER.itemsize or data[:8] != MAGIC:
+        return None
+    return np.frombuffer(data, HEADER, 1)[0]
+
+
+@dataclass
+class Recording:
+    """All ranks of one run."""
+
+    ranks: list
+
+    @classmethod
+    def load(cls, directory, number, size):
+        """The recording of case `number` on `size` ranks; InputError if a file is missing."""
+        paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(size)]
+        missing = [str(path) for path in paths if not path.exists()]
+        if missing:
+            raise InputError(f"{missing[0]}: no such recording; its rank never began the case")
+        return cls([RankRecording(path) for path in paths])
+
+    @property
+    def complete(self):
+        """Did all calls fit into the files, and did all ranks leave the kernel?"""
+        return all(rank.header["dropped"] == 0 and rank.finished for rank in self.ranks)
+
+    @cached_property
+    def messages(self):
+        """All point-to-point messages between different ranks, as MESSAGE records.
+
+        A send is matched with the receive that got it: same communicator, source, destination and
+        tag, in the order of posting (MPI 4.1, section 3.5: messages do not overtake).
+        received_ns and receive_record are -1 for a message that was never received. Sorted by
+        source, then by order of sending.
+        """
+        waiting = {}
+        for rank in self.ranks:
+            for index in _receives(rank.records):
+                record = rank.records[index]
+                key = (
+                    int(record["communicator"]),
+                    int(record["got_peer"]),
+                    rank.rank,
+                    int(record["got_tag"]),
+                )
+                waiting.setdefault(key, []).append(index)
+        rows = []
+        for rank in self.ranks:
+            for index in _sends(rank.records, rank.rank):
+                record = rank.records[index]
+                key = (
+                    int(record["communicator"]),
+                    rank.rank,
+                    int(record["peer"]),
+                    int(record["tag"]),
+                )
+                receivers = waiting.get(key)
+                receive = receivers.pop(0) if receivers else NONE
+                done = -1 if receive == NONE else self.ranks[key[2]].records[receive]["done_ns"]
+                rows.append(
+                    (
+                        rank.rank,
+                        record["peer"],
+                        record["tag"],
+                        record["communicator"],
+                        record["bytes"],
+                        0,
+                        record["begin_ns"],
+                        done,
+                        index,
+                        receive,
+                    )
+                )
+        messages = np.array(rows, MESSAGE)
+        messages["round"] = snapshots.rounds(self.ranks, messages)
+        return messages
+
+    @cached_property
+    def requests(self):
+        """All reads and writes of files that did not fail, as REQUEST records.
+
+        One call is one request, even if a view or collective I/O turns it into others. offset is
+        the byte of the file at which the request begins, NONE if unknown (shared file pointers); a
+        view may have holes, so the bytes need not be contiguous. bytes is the amount requested,
+        got_bytes the amount transferred. end_ns is when the request was known to be complete, NONE
+        if it never was. file numbers the open files of a rank, from 1. Sorted by rank, then by
+        order of calling.
+        """
+        found = []
+        for number, rank in enumerate(self.ranks):
+            chosen = np.flatnonzero(
+                (rank.records["flags"] & (READS_FILE | WRITES_FILE) != 0)
+                & (rank.records["error"] == 0)
+            )
+            records = rank.records[chosen]
+            requests = np.zeros(len(chosen), REQUEST)
+            requests["rank"], requests["record"] = number, chosen
+            requests["is_write"] = records["flags"] & WRITES_FILE != 0
+            requests["collective"] = records["flags"] & COLLECTIVE != 0
+            for name in ("operation", "file", "offset", "bytes", "got_bytes", "begin_ns"):
+                requests[name] = records[name]
+            requests["end_ns"] = np.where(records["done_ns"] != 0, records["done_ns"], NONE)
+            found.append(requests)
+        return np.concatenate(found) if found else np.zeros(0, REQUEST)
+
+    def heard(self):
+        """bool [P, P]: does rank i know at its end that rank j has begun (see snapshots.heard)?"""
+        return snapshots.heard(self.ranks, self.messages)
+
+    @property
+    def rounds(self):
+        """Depth of the happens-before graph of the messages; 0 without messages."""
+        return int(self.messages["round"].max(initial=0))
+
+    def matrix(self):
+        """(messages, bytes) from each rank to each other: two [P, P] int64 arrays."""
+        size = len(self.ranks)
+        count, volume = np.zeros((size, size), np.int64), np.zeros((size, size), np.int64)
+        np.add.at(count, (self.messages["source"], self.messages["dest"]), 1)
+        np.add.at(volume, (self.messages["source"], self.messages["dest"]), self.messages["bytes"])
+        return count, volume
+
+
+def _sends(records, rank):
+    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
+    return np.flatnonzero(chosen & _took_place(records))
+
+
+def _receives(records):
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    whole = _took_place(records) & (records["flags"] & CANCELLED == 0)
+    return np.flatnonzero(chosen & (records["got_peer"] >= 0) & whole)
+
+
+def _took_place(records):
+    """bool [n]: neither refused nor failed. A message truncated by its receive took place."""
+    return (records["error"] == 0) | (records["error"] == ERR_TRUNCATE)
+
+
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+
+
+class Call(NamedTuple):
+    """One record, in Python's own types; fields as in RECORD."""
+
+    rank: int
+    index: int
+    name: str
+    flags: int
+    communicator: int
+    peer: int
+    tag: int
+    bytes: int
+    begin_ns: int
+    end_ns: int
+    done_ns: int
+    site: int
+    got_bytes: int
+    got_peer: int
+    got_tag: int
+    waiter: int
+    count: int
+    error: int
+    sequence: int
+    members: int
+    file: int
+    offset: int
+
+    @property
+    def sends(self):
+        """Does a message leave this rank?"""
+        return bool(self.flags & SENDS)
+
+    @property
+    def receives(self):
+        """Does it receive a message, or probe for one?"""
+        return bool(self.flags & RECEIVES) or self.name in PROBES
+
+    @property
+    def collective(self):
+        """Must all ranks of the communicator call it?"""
+        return bool(self.flags & COLLECTIVE)
+
+    @property
+    def moves_file(self):
+        """Does it read or write data of a file?"""
+        return bool(self.flags & (READS_FILE | WRITES_FILE))
+
+    @property
+    def asks_disk(self):
+        """Is it a file call that is not collective? It may be slow, but waits for no other rank."""
+        return self.name.startswith("MPI_File_") and not self.collective
+
+    def takes(self, sent):
+        """Can this receive (or probe) match the send `sent`?"""
+        return (
+            sent.peer == self.rank
+            and sent.communicator == self.communicator
+            and self.peer in (ANY, sent.rank)
+            and self.tag in (ANY, sent.tag)
+        )
+
+
+def call_of(rank, number, index):
+    """Record `index` of the RankRecording `rank`, whose number is `number`, as a Call."""
+    operation, *rest = rank.records[index].tolist()
+    name = operations().get(operation, "an unknown call")
+    return Call(number, int(index), name, *rest)

@@ -1,0 +1,229 @@
+"""Compare Open MPI's own choice, the rules', and each of its algorithms, timed in one mpirun.
+
+At each size, all candidates run in turn for several rounds, so that disturbances of the machine
+affect all of them; a time is the median of all repetitions.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.errors import InputError
+from mpilab.kernels import build, openmpi
+from mpilab.measure import openmpi_traffic
+from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, expected
+from mpilab.measure.sweep import times_of
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE
+from mpilab.tuning.rules import (
+    CHAINS,
+    CUT,
+    TWO_RANKS,
+    WITHOUT_SIZE,
+    Rule,
+    choice_words,
+    element_bytes,
+    shape_of,
+)
+
+# Running Open MPI's collectives with and without a rules file in one mpirun.
+
+# Settings of the user that may take precedence over the file.
+_DECIDERS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_use_dynamic_rules")
+
+
+def settings(path):
+    """Settings of an mpirun that uses the rules file `path` and counts messages.
+
+    Raises InputError if the user has set another file, which would take precedence.
+    """
+    path = Path(path).resolve()
+    wished = os.environ.get(openmpi.RULES_FILE)
+    if wished and Path(wished).resolve() != path:
+        raise InputError(f"{openmpi.RULES_FILE}={wished} is set, and comes before {path}; unset it")
+    return openmpi.CHOOSING | {openmpi.RULES_FILE: str(path)}
+
+
+def environment_lines(path):
+    """Shell commands that make Open MPI use a rules file: list of lines."""
+    return [
+        f"export {openmpi.RULES_FILE}={Path(path).resolve()}",
+        "export OMPI_MCA_coll_tuned_use_dynamic_rules=true",
+        "export OMPI_MCA_coll=^han    # across hosts, coll/han comes before coll/tuned",
+    ]
+
+
+def case_of_rule(collective, ranks, size, **more):
+    """The Case of Open MPI's collective with `size` bytes of a block, or of the whole message.
+
+    By default no algorithm is set (openmpi=-1), so that the file decides as in any program.
+    """
+    element = element_bytes(collective)
+    usual = {"record": False, "dump": False, "function": f"{collective}_openmpi"}
+    return Case(collective, ranks, size // element, "int" if element == 4 else "byte",
+                **usual | more)  # fmt: skip
+
+
+def deciders(collective):
+    """The user's settings that may take precedence over a rules file: 'NAME=value' each."""
+    names = (*_DECIDERS, f"OMPI_MCA_coll_tuned_{collective}_algorithm")
+    return [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
+
+
+# In seconds; best is the fastest of all, including the default and the rules. gain = default_s /
+# rules_s, regret = rules_s / best_s - 1; nan if the rules' call did not complete. proved: the calls
+# by the rules completed and sent what the chosen algorithm, if any, must send.
+COMPARED = np.dtype(
+    [
+        ("collective", "U24"), ("ranks", "i4"), ("bytes", "i8"), ("rules", "U80"),
+        ("best", "U80"), ("default_s", "f8"), ("rules_s", "f8"), ("best_s", "f8"),
+        ("gain", "f8"), ("regret", "f8"), ("proved", "?"),
+    ]
+)  # fmt: skip
+ROUNDS, LIMIT_S = 3, 60.0
+BY_ITSELF, BY_RULES = "default", "rules"
+
+
+def compare(rules, path, *, ranks, sizes, collectives=None, repetitions=None, rounds=ROUNDS,
+            hosts=None):  # fmt: skip
+    """A table of COMPARED: one row for each collective of the file, number of ranks and size.
+
+    rules        the content of the file `path` (mpilab.tuning.read)
+    ranks        numbers of ranks
+    sizes        bytes of a block (allgather, gather, scatter), or of the whole message
+    collectives  only these of the file
+    repetitions  timed calls per candidate and round; default: a sweep's / `rounds`, at least 7
+    hosts        as in mpilab.runners.mpirun.run_cases
+
+    The candidates for the best are all algorithms of Open MPI; those that segment messages, with
+    each segment size of the file and without. Raises InputError for a collective without rules.
+    """
+    if rounds < 1 or (repetitions is not None and repetitions < 1):
+        raise InputError(f"rounds={rounds}, repetitions={repetitions}: have to be 1 or more")
+    chosen = list(collectives or rules.collectives)
+    for collective in chosen:
+        if collective not in rules.collectives:
+            raise InputError(f"{collective}: {rules.name} has no rules for it, only for "
+                             f"{', '.join(rules.collectives) or 'nothing'}")  # fmt: skip
+        if collective not in PATTERNS:
+            raise InputError(f"{collective}: cannot be measured here; name some of "
+                             f"{', '.join(PATTERNS)}")  # fmt: skip
+    rows = []
+    for number in ranks:
+        points = [(one, number, size) for one in chosen for size in _sizes_of(one, sizes)]
+        rows += _measured(rules, path, points, repetitions, rounds, hosts)
+    return np.array(rows, COMPARED)
+
+
+def _sizes_of(collective, sizes):
+    if collective in WITHOUT_SIZE:
+        return [0]
+    element = element_bytes(collective)
+    return sorted({max(element, size // element * element) for size in sizes})
+
+
+def _measured(rules, path, points, repetitions, rounds, hosts):
+    """Rows of COMPARED for points with the same number of ranks, timed in one mpirun."""
+    plan = []  # (point, candidate, its case)
+    for point in points:
+        timed, warmup = times_of(point[2], point[1])
+        timed = max(7, timed // rounds) if repetitions is None else repetitions
+        candidates = _candidates(rules, *point)
+        for turn in range(rounds):
+            # Another candidate runs first in each round.
+            first = turn % len(candidates)
+            for name, how in candidates[first:] + candidates[:first]:
+                case = case_of_rule(*point, repetitions=timed, warmup=warmup, **how)
+                plan.append((point, name, case))
+    spans, proved = {}, {point: True for point in points}
+    with tempfile.TemporaryDirectory(prefix="mpilab-rules-") as kept:
+        results = run_cases(
+            build.need(build.KERNELS), "bcast_openmpi", [case for *_, case in plan], limit=LIMIT_S,
+            groups=[((point, str(name)),) for point, name, _ in plan], keep=kept,
+            settings=settings(path), hosts=hosts,
+        )  # fmt: skip
+        for place, ((point, name, _), result) in enumerate(zip(plan, results, strict=True)):
+            done = result.outcome == DONE and not any(one.returned for one in result.outputs)
+            if done:
+                spans.setdefault(point, {}).setdefault(name, []).append(_spans(result.outputs))
+            if name == BY_RULES:
+                proved[point] &= done and _is_right(rules, point, kept, place)
+    return [_row(rules, point, spans.get(point, {}), proved[point]) for point in points]
+
+
+def _candidates(rules, collective, ranks, size):
+    """[(name, arguments of its Case)]: BY_ITSELF, BY_RULES, and a Rule for each algorithm."""
+    found = [(BY_ITSELF, {"openmpi": 0, "rules": False}),
+             (BY_RULES, {"openmpi": 0, "monitor": True})]  # fmt: skip
+    segments = sorted({0, *(rule.segment for rule in rules.rules if rule.collective == collective)})
+    for number, name in sorted(openmpi.algorithms()[collective].items()):
+        if not number or (name == TWO_RANKS and ranks != 2):
+            continue
+        fanout = CHAIN_FANOUT if name in CHAINS.get(collective, ()) else 0
+        for segment in segments if name in CUT.get(collective, ()) else (0,):
+            if segment <= size:
+                rule = Rule(collective, ranks, 0, number, fanout, segment)
+                found.append((rule, {"openmpi": number, "segment": segment, "fanout": fanout}))
+    return found
+
+
+def _is_right(rules, point, kept, place):
+    """Did the call at `place` send what the rule's algorithm must send?"""
+    rule = rules.deciding(*point)
+    if rule is None or rule.is_left:
+        return True
+    shape = shape_of(*point, rule.segment, rule.fanout)
+    return openmpi_traffic.read(kept, place, point[1]) in expected(point[0], rule.algorithm, shape)
+
+
+def _spans(outputs):
+    """Seconds of each repetition, from the first entry to the last exit."""
+    spans = np.stack([output.spans_ns for output in outputs])
+    return (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
+
+
+def _row(rules, point, spans, proved):
+    medians = {name: float(np.median(np.concatenate(each))) for name, each in spans.items()}
+    if not medians:
+        raise InputError(f"{point[0]} on {point[1]} ranks: nothing came to its end; look at "
+                         "'mpilab rules check' first")  # fmt: skip
+    default, ruled = (medians.get(name, np.nan) for name in (BY_ITSELF, BY_RULES))
+    best = min(medians, key=medians.get)
+    rule = rules.deciding(*point)
+    return (*point, "no rule" if rule is None else choice_words(rule),
+            best if isinstance(best, str) else choice_words(best), default, ruled, medians[best],
+            default / ruled, ruled / medians[best] - 1, proved)  # fmt: skip
+
+
+def as_text(table):
+    """A table of COMPARED as text, in microseconds, with the medians of the ratios below it."""
+    head = ["collective", "ranks", "bytes", "default µs", "rules µs", "best µs", "default/rules",
+            "rules/best", "by the rules", "best"]  # fmt: skip
+    lines = [head] + [
+        [row["collective"], str(row["ranks"]), str(row["bytes"]),
+         *(_number(row[name] * 1e6, ".2f") for name in ("default_s", "rules_s", "best_s")),
+         _number(row["gain"], ".2f"), _number(row["regret"] + 1, ".2f"), row["rules"], row["best"]]
+        for row in table
+    ]  # fmt: skip
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    text = "\n".join(
+        "  ".join(word.ljust(width) if i in (0, 8, 9) else word.rjust(width)
+                  for i, (word, width) in enumerate(zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    )  # fmt: skip
+    for row in table[~table["proved"]]:
+        where = f"{row['collective']}, {row['ranks']} ranks, {row['bytes']} bytes"
+        text += (f"\n{where}: what ran by the rules is not what they say; 'mpilab rules check' "
+                 "tells more")  # fmt: skip
+    known = table[np.isfinite(table["gain"])]
+    if not len(known):
+        return f"{text}\nno call by the rules came to its end"
+    return (f"{text}\ndefault/rules {np.median(known['gain']):.2f}, rules/best "
+            f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})")  # fmt: skip
+
+
+def _number(value, form):
+    return "–" if not np.isfinite(value) else format(value, form)

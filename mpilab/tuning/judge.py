@@ -1,0 +1,234 @@
+"""Judge a rules file by its cost in the α-β model or in simulation, the same on every machine."""
+
+from functools import cache
+
+import numpy as np
+
+from mpilab.cases.case import Case
+from mpilab.errors import InputError, SetupError, Ungradable
+from mpilab.measure.openmpi_traffic import PATTERNS
+from mpilab.models.declared import kernels_of
+from mpilab.models.hockney import Hockney
+from mpilab.runners import simgrid
+from mpilab.runners.simgrid.run import seconds_of
+from mpilab.tuning.choosing import choices, seconds
+from mpilab.tuning.rules import (
+    CHAINS,
+    CUT,
+    FAILS,
+    MISREAD,
+    WITHOUT_SIZE,
+    algorithm_name,
+    choice_words,
+    parse,
+    shape_of,
+    substitute,
+)
+from mpilab.util.units import bytes_of
+
+# chosen: in words. Seconds are predicted; chosen_s is nan if nothing with a known cost is chosen.
+# ratio = chosen_s / best_s, 1 if best_s is 0.
+PREDICTED = np.dtype(
+    [
+        ("collective", "U24"), ("ranks", "i4"), ("bytes", "i8"), ("line", "i4"),
+        ("chosen", "U80"), ("chosen_s", "f8"), ("best_s", "f8"), ("ratio", "f8"),
+    ]
+)  # fmt: skip
+MOST_TEXT = 1 << 14  # characters of a file to judge
+
+
+def predicted(rules, points, alpha, beta, gamma=None):
+    """The cost of the rules' choices in the model, beside the cheapest choice: table of PREDICTED.
+
+    points   [(collective, ranks, bytes of a block or of the whole message)], or the same as text:
+             'bcast 64 8K, allgather 16 1024, barrier 64'
+    alpha, beta   seconds per message and per byte; gamma: see mpilab.models.costs
+
+    The cheapest choice is that of all algorithms with a cost, without segments and with segments of
+    512 bytes to 1 MiB, and with 2, 4 and 8 chains. If Open MPI substitutes another algorithm for
+    the chosen one, the substitute's cost counts. Raises InputError for invalid points.
+    """
+    model = Hockney(alpha, beta)
+    rows = []
+    for collective, ranks, size in points_of(points):
+        costs = [seconds(collective, ranks, size, choice, model, gamma)
+                 for choice in choices(collective)]  # fmt: skip
+        rule = rules.deciding(collective, ranks, size)
+        own = None
+        if rule is not None and not rule.is_fatal(ranks):
+            own = seconds(collective, ranks, size, rule.choice, model, gamma)
+        best = min(cost for cost in (*costs, own) if cost is not None)
+        rows.append(row(collective, ranks, size, rule, np.nan if own is None else own, best))
+    return np.array(rows, PREDICTED)
+
+
+def row(collective, ranks, size, rule, chosen_s, best_s):
+    """A row of PREDICTED; `rule` is None if no rule of the file decides."""
+    return (collective, ranks, size, 0 if rule is None else rule.line,
+            "no rule" if rule is None else choice_words(rule), chosen_s, best_s,
+            chosen_s / best_s if best_s else 1.0)  # fmt: skip
+
+
+def complaint(text, points, alpha, beta, most=1.1):
+    """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
+
+    Open MPI must read it as written, it must make no program fail, and at each of `points` it must
+    choose an algorithm that costs at most `most` times as much as the cheapest one (`predicted`). A
+    decision left to Open MPI is no choice.
+    """
+    rules, wrong = readable(text)
+    if wrong:
+        return wrong
+    return verdict(predicted(rules, points, alpha, beta), most, "by the model", "the model knows")
+
+
+def readable(text):
+    """(Rules, "") of a text to judge; (None, what is wrong with it) if Open MPI would not read it
+    as written, or a program would fail. InputError for what is not the text of a file."""
+    if not isinstance(text, str):
+        raise InputError(f"a rules file is text, this is {type(text).__name__}")
+    if len(text) > MOST_TEXT:
+        raise InputError(f"{len(text)} characters are too many for a rules file; write less rules")
+    try:
+        rules = parse(text, "your rules file")
+    except InputError as error:
+        return None, str(error)
+    for remark in rules.remarks:
+        if remark.kind in (FAILS, MISREAD):
+            return None, f"{rules.name}:{remark.line}: {remark.text}"
+    return rules, ""
+
+
+def verdict(rows, most, how, known):
+    """What is wrong with choices, from their costs in a table of PREDICTED; "" if nothing is.
+
+    how, known   in words: "by the model"; whose cost "the model knows"
+    """
+    unknown = rows[np.isnan(rows["chosen_s"])]
+    if len(unknown):
+        row = unknown[0]
+        return (f"{_where(row)} it says '{row['chosen']}': no algorithm is chosen whose cost "
+                f"{known}")  # fmt: skip
+    worst = rows[np.argmax(rows["ratio"])]
+    if worst["ratio"] <= most * (1 + 1e-9):
+        return ""
+    return (f"{_where(worst)} it chooses {worst['chosen']} (line {worst['line']}), which takes "
+            f"{worst['ratio']:.2f} times as long as the best choice {how}; at most {most:g} times "
+            "is asked for")  # fmt: skip
+
+
+def _where(row):
+    size = "" if row["collective"] in WITHOUT_SIZE else f", {row['bytes']} bytes"
+    return f"for {row['collective']} on {row['ranks']} ranks{size}"
+
+
+def points_of(given):
+    """[(collective, ranks, bytes)] of points as text, or as a list.
+
+    Raises InputError for an invalid point.
+    """
+    words = given.split(",") if isinstance(given, str) else given
+    return [_point(one.split() if isinstance(one, str) else list(one)) for one in words]
+
+
+def _point(words):
+    shown = " ".join(map(str, words))
+    if not words or words[0] not in PATTERNS or len(words) > 3:
+        raise InputError(f"point {shown!r}: write a collective ({', '.join(PATTERNS)}), ranks and "
+                         "bytes, e.g. 'bcast 64 8K'")  # fmt: skip
+    collective, ranks, size = (*words, 0)[:3] if words[0] in WITHOUT_SIZE else (*words, "", "")[:3]
+    if not str(ranks).isdigit() or int(ranks) < 2:
+        raise InputError(f"point {shown!r}: {str(ranks)!r} is no number of ranks from 2 on")
+    return collective, int(ranks), bytes_of(size)
+
+
+# Cost in simulated time: of our kernels of the same algorithms, on a simulated cluster with one
+# rank per host where a message costs α + mβ. The α-β model counts messages one after the other; in
+# a simulation, messages that leave a rank at the same time share its link.
+
+# {Open MPI's name of a broadcast: ours}, where they differ.
+OURS = {"basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary"}
+# Candidates for the cheapest choice; fewer than for the model, since each is a simulation.
+SEGMENTS = (0, 8192, 16384)
+FANOUTS = (4,)
+# A ring sends P² messages, and a linear broadcast all of its messages from one rank: they take
+# seconds to simulate and are never the cheapest.
+MOST_RANKS, NEVER_CHEAPEST = 256, ("basic_linear", "scatter_allgather_ring")
+# More would take minutes to simulate, and segments of a byte are useless.
+MOST_SEGMENTS = 1024
+
+
+def costs(rules, points, alpha, beta):
+    """The cost of a file's choices in simulated time, beside the cheapest one tried: table of
+    PREDICTED; arguments as for `predicted`.
+
+    Only broadcasts, on at most 256 ranks. Raises InputError for other points, SetupError without
+    SimGrid.
+    """
+    rows = []
+    for collective, ranks, size in points_of(points):
+        if collective != "bcast" or not 2 <= ranks <= MOST_RANKS:
+            raise InputError(f"{collective} on {ranks} ranks: what can be simulated here are "
+                             f"broadcasts on 2 to {MOST_RANKS} ranks")  # fmt: skip
+        tried = tuple(choice for choice in choices(collective, SEGMENTS, FANOUTS)
+                      if choice[2] < size
+                      and algorithm_name(collective, choice[0]) not in NEVER_CHEAPEST)  # fmt: skip
+        rule = rules.deciding(collective, ranks, size)
+        took = _seconds(ranks, size, tried, alpha, beta)
+        if rule is not None and not rule.is_left and not rule.is_fatal(ranks):
+            took = {**_seconds(ranks, size, (rule.choice,), alpha, beta), **took}
+        chosen_s = np.nan if rule is None else took.get(rule.choice, np.nan)
+        rows.append(row(collective, ranks, size, rule, chosen_s, min(took.values())))
+    return np.array(rows, PREDICTED)
+
+
+def simulated_complaint(text, points, alpha, beta, most=1.5):
+    """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
+
+    Like `complaint`, but in simulated time. Raises Ungradable without SimGrid.
+    """
+    rules, wrong = readable(text)
+    if wrong:
+        return wrong
+    try:
+        rows = costs(rules, points, alpha, beta)
+    except SetupError as error:
+        raise Ungradable(str(error)) from None
+    return verdict(rows, most, "in simulated time", "can be simulated")
+
+
+@cache
+def _seconds(ranks, size, tried, alpha, beta):
+    """{choice: simulated seconds} of broadcasts, without those for which we have no kernel."""
+    named = {choice: _case(ranks, size, choice) for choice in tried}
+    cases = {choice: case for choice, case in named.items() if case is not None}
+    # All of α is spent at a message's ends, so ranks are as busy as in the model.
+    cluster = simgrid.calibrated(f"flat-{ranks}x1", {"node": (alpha, beta),
+                                                       "group": (alpha, beta)},
+                                   overhead=alpha / 2)  # fmt: skip
+    distinct = list(dict.fromkeys(cases.values()))
+    results = simgrid.simulate(simgrid.kernels(), "", distinct, cluster, limit=600.0)
+    for result in results:
+        if result.outcome != "done":
+            raise Ungradable(f"{result.case.function} on {ranks} ranks: {result.outcome}")
+    took = dict(zip(distinct, map(seconds_of, results), strict=True))
+    return {choice: took[case] for choice, case in cases.items()}
+
+
+def _case(ranks, size, choice):
+    """The Case of our kernel that does what a choice makes Open MPI do; None if there is none, or
+    for too many segments."""
+    number, fanout, segment = choice
+    name = algorithm_name("bcast", number)
+    instead = substitute("bcast", name, shape_of("bcast", ranks, size, segment, fanout))
+    name = instead.name if instead else name
+    kernel = f"bcast_{OURS.get(name, name)}"
+    if kernel not in kernels_of("bcast"):
+        return None
+    cuts = segment if name in CUT["bcast"] else 0
+    if cuts and size / cuts > MOST_SEGMENTS:
+        return None
+    return Case("bcast", ranks, size, "byte", record=False, dump=False, function=kernel,
+                # Ours segments by default.
+                segment=cuts or (max(1, size) if name in CUT["bcast"] else 0),
+                fanout=max(1, fanout) if name in CHAINS["bcast"] else 0)  # fmt: skip

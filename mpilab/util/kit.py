@@ -1,0 +1,132 @@
+"""Locations of the kit's files: sources, compiled C code and the user's cache.
+
+In a clone all are in one folder. In an installation from a wheel, sources and labs are in
+`mpilab/kit/`. Compiled code goes to `build/` in a clone that the user may write to, otherwise to a
+folder in the user's cache: a kit may belong to another user, and many may use it at once.
+"""
+
+import fcntl
+import hashlib
+import os
+import site
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+from mpilab.errors import SetupError
+
+PACKAGES = Path(__file__).resolve().parents[2]
+
+# Tells the grader's sandbox, where HOME differs, where the compiled code is.
+BUILD_VARIABLE = "MPILAB_BUILD"
+
+
+def _root():
+    installed = PACKAGES / "mpilab" / "kit"
+    return installed if installed.is_dir() else PACKAGES
+
+
+# The folder of src_c, labs, grading, hostfiles, slurm, data and docs.
+ROOT = _root()
+
+
+def is_clone():
+    """True if this kit is a clone (or an unpacked archive of one), not installed from a wheel."""
+    return ROOT == PACKAGES
+
+
+def user_cache():
+    """Create, if needed, the user's folder for regenerable files; return its absolute path.
+
+    `$XDG_CACHE_HOME/mpilab` or `~/.cache/mpilab`; a private folder among the temporary files if
+    those are not writable. Raises SetupError if that one belongs to another user.
+    """
+    wished = os.environ.get("XDG_CACHE_HOME", "")
+    caches = [Path(wished)] if os.path.isabs(wished) else []
+    home = os.path.expanduser("~")
+    if os.path.isabs(home):
+        caches.append(Path(home) / ".cache")
+    for folder in (cache / "mpilab" for cache in caches):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    return _private(Path(tempfile.gettempdir()).absolute() / f"mpilab-{os.getuid()}")
+
+
+def _private(folder):
+    """Create `folder` for this user alone; SetupError if another user has put something there."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise SetupError(
+            f"{folder}: cannot be made: {error.strerror}. Neither your home folder nor the folder "
+            "for temporary files can be written to; set XDG_CACHE_HOME to one that can"
+        ) from None
+    if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise SetupError(
+            f"{folder}: belongs to somebody else, or others may write to it, so nothing of yours "
+            "can be kept there; set XDG_CACHE_HOME to a folder of your own"
+        )
+    return folder
+
+
+def _build():
+    given = os.environ.get(BUILD_VARIABLE, "")
+    if os.path.isabs(given):
+        return Path(given)
+    own = ROOT / "build"
+    if is_clone() and os.access(own if own.is_dir() else ROOT, os.W_OK | os.X_OK):
+        return own
+    return user_cache() / f"build-{_fingerprint()}"
+
+
+def _fingerprint():
+    """A hash that distinguishes the compiled C code of different kits and versions."""
+    digest = hashlib.sha256()
+    for word in (ROOT, sys.prefix, os.environ.get("OMPI_CC", "")):
+        digest.update(f"{word}\0".encode(errors="surrogateescape"))
+    for folder, folders, files in os.walk(ROOT / "src_c"):
+        folders.sort()
+        for name in sorted(files):
+            path = os.path.join(folder, name)
+            found = os.stat(path)
+            digest.update(
+                f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape")
+            )
+    return digest.hexdigest()[:16]
+
+
+# The folder of the compiled C code. mpilab.kernels.build.need compiles what is missing.
+BUILD = _build()
+
+
+def is_cached():
+    """True if the compiled C code is in the user's cache, not in the kit's own `build/`."""
+    return BUILD != ROOT / "build"
+
+
+def environment():
+    """Variables that let a Python with another HOME find this package and its compiled code."""
+    folders = dict.fromkeys((str(PACKAGES), *user_site()))
+    return {"PYTHONPATH": os.pathsep.join(folders), BUILD_VARIABLE: str(BUILD)}
+
+
+def user_site():
+    """[the folder for 'pip install --user'], or [] if none is in use."""
+    folder = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
+    return [folder] if folder in sys.path and os.path.isdir(folder) else []
+
+
+@contextmanager
+def locked(path):
+    """Hold the lock file `path`, created if missing: one process at a time runs the block."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

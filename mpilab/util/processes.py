@@ -1,0 +1,157 @@
+"""Child processes: run them, end them with all their descendants, and explain their failures."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import psutil
+
+from mpilab.util import door
+
+# PID namespaces: a process has one number inside its namespace and another outside.
+#
+# The number that a program on emulated hosts (or in a sandbox) reports for itself may belong to
+# another process out here. See pid_namespaces(7).
+
+
+def namespace(process):
+    """The ID of a process's PID namespace; None if it has ended or belongs to another user."""
+    try:
+        return os.stat(f"/proc/{process}/ns/pid").st_ino
+    except OSError:
+        return None
+
+
+def outside(inside, of):
+    """The number here of the process that is `inside` in the PID namespace `of`, or None."""
+    if of is None:  # `namespace` returns None for processes that ended or are not ours
+        return None
+    for process in _all():
+        if _innermost(process) == inside and namespace(process) == of:
+            return process
+    return None
+
+
+def writer(path, number):
+    """The process that has mapped the file `path` and calls itself `number`, or None.
+
+    Works across namespaces: the mapped file identifies the process. (macOS has neither namespaces
+    nor a way to ask.)
+    """
+    if not sys.platform.startswith("linux"):
+        return number
+    if _has_mapped(number, path) and _innermost(number) == number:
+        return number
+    for process in _all():
+        if process != number and _innermost(process) == number and _has_mapped(process, path):
+            return process
+    return None
+
+
+def _all():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _innermost(process):
+    """The number of a process in its own PID namespace; None if it has ended or is hidden
+    (/proc mounted with hidepid)."""
+    try:
+        with open(f"/proc/{process}/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"NSpid:"):
+                    return int(line.split()[-1])
+    except OSError:
+        return None
+    return process  # a kernel without PID namespaces
+
+
+def _has_mapped(process, path):
+    """True if the process has mapped this file; False if it ended or belongs to another user."""
+    wanted = os.fsencode(Path(path).resolve())
+    try:
+        with open(f"/proc/{process}/maps", "rb") as file:
+            return any(line.split(None, 5)[5:] == [wanted + b"\n"] for line in file)
+    except OSError:
+        return False
+
+
+POLITELY_S = 2.0  # time for mpirun, or a cluster's guardian, to clean up
+DIES_S = 5.0  # a killed process is gone at once, unless the machine is very busy
+
+# The output of a program; `code` is None if it was ended after its time limit.
+Said = namedtuple("Said", "code stdout stderr")
+
+
+def run(command, limit, *, environment=None, stdin=None, cwd=None):
+    """Run a program for at most `limit` seconds; return its output and exit code (Said).
+
+    After a time-out or an interrupt, it and all its descendants are ended.
+
+    stdin   input text; None: empty input.
+
+    Raises FileNotFoundError if there is no such program.
+    """
+    process = None
+    try:
+        with door.deferred():
+            process = subprocess.Popen(
+                [str(word) for word in command],
+                env=environment,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        stdout, stderr = process.communicate(stdin, timeout=limit)
+        return Said(process.returncode, stdout, stderr)
+    except BaseException as error:
+        if process is None:
+            raise
+        end_family(process.pid)
+        stdout, stderr = process.communicate()
+        if not isinstance(error, subprocess.TimeoutExpired):
+            raise
+        return Said(None, stdout, stderr)
+
+
+def end_family(pid, *, politely=True):
+    """End a process and all its descendants; `politely` gives them 2 seconds to clean up."""
+    try:
+        parent = psutil.Process(pid)
+        left = [*parent.children(recursive=True), parent]
+        if politely:
+            parent.terminate()
+    except psutil.NoSuchProcess:
+        return
+    if politely:
+        _, left = psutil.wait_procs(left, timeout=POLITELY_S)
+    for process in left:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue  # it has just ended by itself
+    psutil.wait_procs(left, timeout=DIES_S)
+
+
+def trouble(said, lines=2):
+    """Why a program failed, in one line, from its output (Said)."""
+    if said.code is None:
+        load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+        busy = f" (load {load:.1f} on {cores} cores: try again when less is running)"
+        return f"no end within its time limit{busy if load > cores else ''}"
+    for stream in said.stderr, said.stdout:
+        stream = "".join(c if c.isprintable() or c == "\n" else " " for c in stream)
+        # Open MPI prints the cause between two lines of dashes; "a rank has ended" says less.
+        boxes = [" ".join(box.split()) for box in re.split(r"^-{20,}$", stream, flags=re.M)[1::2]]
+        boxes = [box for box in boxes if box and not box.startswith(("prterun", "mpirun"))]
+        if boxes:
+            return boxes[0][:200]
+        if text := [line.strip() for line in stream.splitlines() if line.strip()]:
+            return " / ".join(text[-lines:])[:300]
+    return f"exit status {said.code}"

@@ -1,0 +1,62 @@
+"""Text for display: tables in docs/ pages, and program output without control characters."""
+
+import re
+from pathlib import Path
+
+from mpilab.errors import InputError
+from mpilab.util.files import write_whole
+
+# Tables in pages of docs/, between the marks <!-- NAME: begin --> and <!-- NAME: end -->.
+
+
+def put(text, name, table):
+    """`text` with `table` between the marks `name`; InputError if they are missing."""
+    begin, end = (f"<!-- {name}: {what} -->" for what in ("begin", "end"))
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise InputError(f"the marks {begin} and {end} are missing; put them into the page")
+    return f"{before}{begin}\n{table}\n{end}{after}"
+
+
+def filled(text, tables):
+    """The page `text` with `tables`, {name: Markdown}; InputError as for `put`."""
+    for name, table in tables.items():
+        text = put(text, name, table)
+    return text
+
+
+def update(path, tables):
+    """Put `tables`, {name: Markdown}, into the page at `path`, all or none; InputError, with the
+    path, if that fails."""
+    path = Path(path)
+    try:
+        write_whole(path, filled(path.read_text(encoding="utf-8"), tables))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read and written: {error.strerror}; give the page, one of docs/"
+        ) from None
+
+
+# Control sequences (colors), operating system commands (links), strings, two-letter escapes.
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?"
+    r"|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+# The last group changes the writing direction, so that code reads differently than it runs.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
+    r"\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def plain(text):
+    """`text` without colors and overwritten progress bars; control characters become �.
+
+    Lines end with \\n.
+    """
+    text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROL.sub("\ufffd", "\n".join(lines))

@@ -1,0 +1,106 @@
+"""Sizes, rates and times with units: "8K" is 8192 bytes, "200mbit" is 2e8 bits per second."""
+
+import re
+from decimal import Decimal
+
+from mpilab.errors import InputError
+
+# Message sizes and numbers of ranks: '64', '8K', '1:1M'.
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_BYTES = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
+
+
+def bytes_of(text):
+    """The number of bytes in '512', '8K' or '1MiB' (K is 1024); InputError for anything else."""
+    match = _BYTES.fullmatch(str(text).strip())
+    if match is None:
+        raise InputError(f"{str(text)!r} is no size; write bytes, e.g. 512, 8K or 1M")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def sizes_of(given):
+    """(ascending sizes in bytes, True if a range was given) from '1:1M', '1,100,8K' or a list.
+
+    A range holds the first size times all powers of two, up to the last. Sizes are 1 or more.
+    """
+    words = given.split(",") if isinstance(given, str) else list(given)
+    sizes, is_range = set(), False
+    for word in words:
+        first, colon, last = str(word).partition(":")
+        size = bytes_of(first)
+        if size < 1:
+            raise InputError(f"size {str(word)!r}: has to be 1 or more bytes")
+        if not colon:
+            sizes.add(size)
+            continue
+        is_range, end = True, bytes_of(last)
+        if end < size:
+            raise InputError(f"sizes {str(word)!r}: the first is above the last; swap them")
+        while size <= end:
+            sizes.add(size)
+            size *= 2
+    if not sizes:
+        raise InputError("no sizes: write e.g. 1:1M, or 1K,64K")
+    return tuple(sorted(sizes)), is_range
+
+
+def ranks_of(given):
+    """Numbers of ranks, ascending, from '2,4,8' or a list; InputError unless all are 1 or more."""
+    words = given.split(",") if isinstance(given, str) else list(given)
+    numbers = [str(word).strip() for word in words]
+    bad = [word for word in numbers if not (word.isascii() and word.isdigit() and int(word) > 0)]
+    if bad or not numbers:
+        raise InputError(
+            f"ranks {', '.join(bad) or 'missing'}: write numbers from 1 on, e.g. 2,4,8"
+        )
+    return tuple(sorted({int(word) for word in numbers}))
+
+
+# Decimal, so that "0.1us" is exactly 1e-07. Largest unit first.
+RATE = {"gbit": Decimal("1e9"), "mbit": Decimal("1e6"), "kbit": Decimal("1e3"), "bit": Decimal(1)}
+TIME = {"s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
+
+_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
+
+
+def read(text, units):
+    """ "200 Mbit" -> 2e8, "50us" -> 5e-05: in bits per second, or in seconds.
+
+    units   RATE or TIME. Raises InputError for anything but a number with one of these units.
+    """
+    found = _AMOUNT.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+    if found is None or found[2] not in units:
+        raise InputError(
+            f"{text!r} is not understood; write a number and one of {', '.join(units)}, e.g. "
+            f'"{"200mbit" if units is RATE else "50us"}"'
+        )
+    return float(Decimal(found[1]) * units[found[2]])
+
+
+def as_text(value, units):
+    """The text that `read` reads as `value`, in the largest unit that fits: 2e8 -> "200mbit"."""
+    exact = Decimal(repr(float(value)))
+    unit = next((unit for unit, size in units.items() if exact >= size), list(units)[-1])
+    return f"{(exact / units[unit]).normalize():f}{unit}"
+
+
+def byte_size(byte_count):
+    """'512 B', '4 KiB', '1 MiB': the format of sizes in every figure."""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if byte_count >= factor:
+            return f"{byte_count / factor:.4g} {unit}"
+    return f"{byte_count:.4g} B"
+
+
+def duration(seconds):
+    """'3.2 µs', '1.5 s': the format of times in every text alternative."""
+    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def plural(number, noun):
+    """'1 message', '2,000 messages'."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

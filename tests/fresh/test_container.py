@@ -1,0 +1,130 @@
+"""The image of the Dockerfile: built by buildah, entered as engines, Binder and hubs do."""
+
+import json
+import re
+from pathlib import Path
+
+import container
+import pytest
+from fresh_system import System
+
+from tests.conftest import skip
+
+ROOT = Path(__file__).resolve().parents[2]
+CLASS = ROOT / "grading" / "sample-class"
+KIT = "/opt/mpilab"
+START = f"{KIT}/deploy/container/start"
+GRADED = ("ada", "dan", "finn")
+
+privileged = [
+    pytest.mark.slow,
+    pytest.mark.privileged,
+    pytest.mark.timeout(2400),
+]
+
+
+@pytest.fixture(scope="module")
+def image(able):
+    """The name of the image, built from the clone."""
+    why = container.why_not()
+    if why:
+        skip(f"no image on this machine: {why}")
+    container.build(ROOT, "mpilab")
+    return "mpilab"
+
+
+@pytest.fixture(scope="module")
+def plain(image):
+    """A container as engines make them by default: its users cannot make user namespaces."""
+    with container.container(image) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def privileged_container(image):
+    """A container in which user namespaces can be made, as with `docker run --privileged`."""
+    path = dict(line.split("=", 1) for line in container.config(image)["Env"])["PATH"]
+    with container.container(image) as made, System("bookworm", [made.mounted]) as system:
+
+        def run(command, user="student", **options):
+            return system.run(command, user, downloads=False, PATH=path, **options)
+
+        yield run
+
+
+class TestTheImage:
+    pytestmark = privileged
+
+    def test_runs_as_a_user_who_cannot_change_the_kit(self, image, plain):
+        assert container.config(image)["User"] == "student"
+        done = plain.run("sh", "-c", f"id -u; find {KIT} -writable -not -type l | head -3")
+        assert done.stdout.split() == ["1000"], done.stdout
+
+    def test_is_smaller_than_a_gigabyte_and_has_no_tools_of_tests(self, image, plain):
+        assert container.megabytes(image) < 1000
+        done = plain.run("python3", "-m", "pip", "list", "--format=freeze")
+        packages = {line.split("==")[0].lower() for line in done.stdout.splitlines()}
+        assert "papermill" in packages
+        assert not packages & {"pytest", "playwright", "ruff", "clang-format"}
+
+    def test_runs_lab_00_in_papermill(self, plain):
+        command = [START, "papermill", "00-first-contact.ipynb", "/tmp/00-first-contact.ipynb"]
+        done = plain.run(*command)
+        assert done.returncode == 0, done.stdout
+
+    def test_refuses_to_grade_where_it_can_isolate_nothing_and_names_the_remedy(self, plain):
+        grade = [START, "mpilab", "grade", f"{KIT}/grading/sample-class", "--lab", "02-allgather"]
+        done = plain.run(*grade, "--out", "/tmp/grades")
+        assert done.returncode != 0
+        assert "bubblewrap" in done.stdout
+        assert "docker run" in done.stdout, done.stdout
+        assert "Traceback" not in done.stdout
+        assert plain.run("ls", "/tmp/grades/grades.csv").returncode != 0
+
+    def test_grades_as_a_laptop_does_where_user_namespaces_are_allowed(self, privileged_container):
+        names = " ".join(f"{KIT}/grading/sample-class/{name}" for name in GRADED)
+        done = privileged_container(
+            f"mkdir class && cp -r {names} class/ && {START} mpilab grade ~/class"
+            " --lab 02-allgather --out ~/grades && cat ~/grades/grades.csv"
+        )
+        assert done.returncode == 0, done.stdout
+        expected = (CLASS / "expected.csv").read_text(encoding="utf-8").splitlines()
+        rows = [row for row in expected if row.split(",")[0] in GRADED]
+        assert [line for line in done.stdout.splitlines() if line.split(",")[0] in GRADED] == rows
+
+
+class TestWhoStartsIt:
+    pytestmark = privileged
+
+    def test_binder_finds_jupyterlab_and_the_labs_under_its_own_user(self, image):
+        container.build(
+            ROOT, "mpilab-binder", "--build-arg", "NB_USER=jovyan", "--build-arg", "NB_UID=1234"
+        )
+        with container.container("mpilab-binder") as made:
+            done = made.run("sh", "-c", f"id -un; id -u; {START} ls; {START} pwd")
+            assert {
+                "jovyan",
+                "1234",
+                "00-first-contact.ipynb",
+                "START.ipynb",
+                "/home/jovyan/mpilab/labs",
+            } <= set(done.stdout.split())
+            # Binder looks for JupyterLab with the python3 that is on PATH.
+            found = made.run("python3", "-c", "import jupyterlab.labapp; print('found')")
+            assert found.stdout.strip() == "found"
+
+    def test_a_hub_of_the_same_version_can_start_its_server(self, image):
+        container.build(ROOT, "mpilab-hub", "--target", "hub")
+        assert container.config("mpilab-hub")["Cmd"] == ["jupyterhub-singleuser"]
+        with container.container("mpilab-hub") as made:
+            done = made.run("jupyterhub-singleuser", "--version")
+            assert re.search(r"^5\.\d+", done.stdout, re.M), done.stdout
+
+
+def test_the_dev_container_is_built_from_the_same_dockerfile_for_its_user():
+    text = (ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8")
+    settings = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.M))
+    dockerfile = ROOT / ".devcontainer" / settings["build"]["dockerfile"]
+    assert dockerfile.resolve() == ROOT / "Dockerfile"
+    user = re.search(r"^ARG NB_USER=(\w+)$", dockerfile.read_text(encoding="utf-8"), re.M)
+    assert settings["remoteUser"] == user.group(1)

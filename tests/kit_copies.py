@@ -1,0 +1,70 @@
+"""Copies of the kit in other places, and Python environments for them, made in a second or two."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from mpilab.kernels.simgrid import kernels
+from mpilab.util.kit import ROOT
+
+# What Git holds, and what 'make setup' compiles.
+KIT = (
+    "mpilab",
+    "src_c",
+    "labs",
+    "grading",
+    "hostfiles",
+    "slurm",
+    "data",
+    "docs",
+    "tools",
+    "Makefile",
+    "MANIFEST.in",
+    "README.md",
+    "LICENSE",
+    "pyproject.toml",
+    "constraints.txt",
+    "environment.yml",
+)
+
+
+def copy_of_kit(folder, *, compiled=True):
+    """Copy the kit to `folder`, a new one; with `compiled`, what is compiled for simulations is
+    there, too, but for the last step, which is left to the first who simulates."""
+    leave_out = shutil.ignore_patterns("__pycache__", "mpilab-logs", ".ipynb_checkpoints", ".lock")
+    for name in KIT:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=leave_out)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    if compiled:
+        kernels()
+        left = ("nbgrader", "python", "sanitize", ".lock")
+        last = ("mpilab_kernels.*", "mpilab-harness-sanitized")
+        leave_out = shutil.ignore_patterns(*left, *last)
+        shutil.copytree(ROOT / "build", folder / "build", ignore=leave_out)
+    return folder
+
+
+def python_in(folder):
+    """The interpreter of a copy of this Python's environment in `folder`/.venv, with all of its
+    packages and with Open MPI, but without mpilab. Files are linked, not copied, where they can."""
+    prefix = Path(sys.prefix)
+    venv = folder / ".venv"
+    shutil.copytree(
+        prefix,
+        venv,
+        symlinks=True,
+        copy_function=_link,
+        ignore=shutil.ignore_patterns("*mpilab*", "__pycache__"),
+    )
+    return venv / "bin" / Path(sys.executable).name
+
+
+def _link(source, target, **_):
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system
+        shutil.copy2(source, target, follow_symlinks=False)

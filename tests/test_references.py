@@ -1,0 +1,111 @@
+"""Every module, file and folder of the kit that a comment, a page or a program names is there.
+
+What moved leaves references behind that no compiler looks at.
+"""
+
+import ast
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import mpilab
+
+ROOT = Path(__file__).resolve().parents[1]
+READ = {".py", ".c", ".h", ".mk", ".md", ".toml", ".j2", ".js", ".html", ".sh", ".sbatch", ".txt"}
+TOP = "deploy|docs|grading|hostfiles|labs|mpilab|slurm|src_c|tests|tools"
+# A path in a sentence, not part of a longer one; what stands for a name is in capitals (LAB).
+PATH = re.compile(rf"(?<![\w/.-])(?:{TOP})/(?![\w./-]*[A-Z]{{3}})[\w./-]*\w")
+MODULE = re.compile(r"(?<![\w./-])mpilab(?:\.[A-Za-z_]\w*)+(?!\w*/)")
+# Made by the kit's verbs, or made up: a lab that an instructor writes, a student's own file.
+ABSENT = re.compile(
+    r"labs/help|mpilab/kit|mpilab\.(h|runn|__file__)|.*/90-example\b.*|labs/bcast_own\.c"
+)
+# tests/ names files and modules of kits that tests make up.
+LOOKED_AT = (
+    "mpilab/",
+    "src_c/",
+    "docs/",
+    "labs/source/",
+    "tools/",
+    "slurm/",
+    "deploy/",
+    "grading/",
+)
+
+
+def texts():
+    """Paths, from ROOT, of the kit's texts that git knows."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    names = listed.stdout.split("\0")
+    if listed.returncode != 0:
+        pytest.skip("NOT TESTED: git does not know this folder")
+    return [
+        name
+        for name in names
+        if Path(name).suffix in READ
+        and (name.startswith(LOOKED_AT) or "/" not in name)
+        and name != "CHANGELOG.md"
+        and not name.startswith("grading/sample-class/")
+    ]
+
+
+@cache
+def modules():
+    """{dotted name: file} of the package."""
+    found = {}
+    for path in (ROOT / "mpilab").rglob("*.py"):
+        dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[dotted.removesuffix(".__init__")] = path
+    return found
+
+
+@cache
+def names_in(module):
+    """Every name that is defined, imported or used in a module."""
+    tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
+    fields = ("name", "asname", "id", "attr", "arg")
+    found = {getattr(node, field, None) for node in ast.walk(tree) for field in fields}
+    return found | set(mpilab.__all__ if module == "mpilab" else ())
+
+
+def is_module_or_name(dotted):
+    """Is there a module of that name, or one with a name in it that the rest begins with?"""
+    parts = dotted.split(".")
+    if parts[1] in mpilab._MODULES:
+        parts = [*mpilab._MODULES[parts[1]].split("."), *parts[2:]]
+    known = max(n for n in range(1, len(parts) + 1) if ".".join(parts[:n]) in modules())
+    return known == len(parts) or parts[known] in names_in(".".join(parts[:known]))
+
+
+def is_path(name):
+    """Is there such a file or folder, or such files with any suffix (mpilab/osu)?"""
+    return (ROOT / name).exists() or (ROOT / f"{name}.py").exists()
+
+
+def test_every_file_and_module_that_is_named_is_there():
+    wrong = []
+    for name in texts():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        for pattern, is_there in ((PATH, is_path), (MODULE, is_module_or_name)):
+            for match in pattern.finditer(text):
+                if not ABSENT.fullmatch(match[0]) and not is_there(match[0]):
+                    wrong.append(f"{name}:{text[: match.start()].count(chr(10)) + 1}: {match[0]}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "name", ["src_c/allgather/ring.c", "mpilab.cases.case.Case", "docs/rubrics.md"]
+)
+def test_what_is_there_is_found(name):
+    assert (is_path if "/" in name else is_module_or_name)(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["src_c/allgather/rign.c", "mpilab.cases.case.Csae", "mpilab.harnes"]
+)
+def test_what_is_not_there_is_noticed(name):
+    assert (PATH if "/" in name else MODULE).fullmatch(name)
+    assert not (is_path if "/" in name else is_module_or_name)(name)

@@ -1,0 +1,46 @@
+"""A step of making a wheel, named in pyproject.toml: the kit's sources and labs go to mpilab/kit.
+
+They stay where they are in the repository. An editable installation uses them there.
+"""
+
+import shutil
+from pathlib import Path
+
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parents[1]
+KIT = "mpilab/kit"
+FOLDERS = ("src_c", "labs", "grading", "hostfiles", "slurm", "data", "docs", "tools")
+# What a handout for students begins with (mpilab/course/handout.py).
+FILES = ("Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml")
+MADE = ("__pycache__", ".ipynb_checkpoints", ".virtual_documents", "mpilab-logs", "build")
+
+
+class BuildWithKit(build_py):
+    """Builds the package with the kit's files beside its modules."""
+
+    def _files(self):
+        """{path in the wheel: path in the repository}."""
+        paths = [HERE / name for name in FILES]
+        for folder in FOLDERS:
+            paths += [path for path in (HERE / folder).rglob("*") if path.is_file()]
+        inside = {path.relative_to(HERE): path for path in sorted(paths)}
+        return {
+            str(Path(self.build_lib, KIT, name)): str(path)
+            for name, path in inside.items()
+            if not any(part in MADE or part.startswith(".") for part in name.parts)
+            and path.suffix not in (".pyc", ".o", ".so")
+        }
+
+    def run(self):
+        if not self.editable_mode:  # what an earlier build left there would go into the wheel
+            shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+        if not self.editable_mode:
+            for target, source in self._files().items():
+                self.mkpath(str(Path(target).parent))
+                self.copy_file(source, target)
+
+    def get_outputs(self, include_bytecode=True):
+        kit = [] if self.editable_mode else list(self._files())
+        return super().get_outputs(include_bytecode) + kit
