@@ -40,6 +40,7 @@ def line_of(source, marker):
 def run(library, name, *, ranks=2, count=4, limit=60.0, standstill=1.0, work=None, **case):
     """The Result of one case of allgather_NAME."""
     cases = [Case("allgather", ranks, count, **case)]
-    (result,) = run_cases(library, f"allgather_{name}", cases, limit=limit, standstill=standstill,
-                          work=work)  # fmt: skip
+    (result,) = run_cases(
+        library, f"allgather_{name}", cases, limit=limit, standstill=standstill, work=work
+    )
     return result

@@ -33,11 +33,18 @@ def verdict(student, text, any_size="pass", second="The table has no errors bars
 def unreadable(student):
     """A submission that nobody could read."""
     parts = tuple(
-        ExerciseVerdict(each.exercise, each.title, tuple(
-            ItemVerdict(i.item, i.title, i.points, "ungradable", "It could not be read.")
-            for i in each.items
-        ), None, each.rubric) for each in verdict(student, "").exercises
-    )  # fmt: skip
+        ExerciseVerdict(
+            each.exercise,
+            each.title,
+            tuple(
+                ItemVerdict(i.item, i.title, i.points, "ungradable", "It could not be read.")
+                for i in each.items
+            ),
+            None,
+            each.rubric,
+        )
+        for each in verdict(student, "").exercises
+    )
     return SubmissionVerdict(student, LAB, parts, "not valid JSON", "none")
 
 
@@ -49,8 +56,14 @@ def hand_in(out, given):
     page.write_text(render(given, answers=answers), encoding="utf-8")
     digest = key(given.student, given.reason, *answers.values())
     with Gradebook(out / "gradebook.sqlite") as book:
-        book.record(given, key(digest, "rubric"), feedback=f"feedback/{page.name}", seconds=1.0,
-                    assignment="rubric one", submission=digest)  # fmt: skip
+        book.record(
+            given,
+            key(digest, "rubric"),
+            feedback=f"feedback/{page.name}",
+            seconds=1.0,
+            assignment="rubric one",
+            submission=digest,
+        )
 
 
 def graded_class(out):

@@ -17,8 +17,19 @@ def models(collective, algorithms, seed=1, library="ours"):
     }
 
 
-def sweep(collective, truth, *, ranks=(2, 4, 8), sizes=SIZES, repetitions=5, noise=0.03, wild=0.0,
-          seed=2, gamma=None, segment=0):  # fmt: skip
+def sweep(
+    collective,
+    truth,
+    *,
+    ranks=(2, 4, 8),
+    sizes=SIZES,
+    repetitions=5,
+    noise=0.03,
+    wild=0.0,
+    seed=2,
+    gamma=None,
+    segment=0,
+):
     """A sweep whose times are those of the models `truth`, with some noise.
 
     wild   share of the points (not repetitions) that take five times as long.
@@ -28,11 +39,35 @@ def sweep(collective, truth, *, ranks=(2, 4, 8), sizes=SIZES, repetitions=5, noi
     for (library, algorithm), model in truth.items():
         for number in ranks:
             for size in sizes:
-                seconds = cost(collective, algorithm, number, size, model, gamma=gamma,
-                               segment=segment, library=library)  # fmt: skip
+                seconds = cost(
+                    collective,
+                    algorithm,
+                    number,
+                    size,
+                    model,
+                    gamma=gamma,
+                    segment=segment,
+                    library=library,
+                )
                 seconds *= 5 if random.random() < wild else 1
                 for repetition in range(repetitions):
                     span = (seconds or 1e-7) * random.lognormal(0, noise)
-                    rows.append((collective, library, algorithm, -1, number, size, segment, 0, 0,
-                                 repetition, span, span / 2, span, span / 3))  # fmt: skip
+                    rows.append(
+                        (
+                            collective,
+                            library,
+                            algorithm,
+                            -1,
+                            number,
+                            size,
+                            segment,
+                            0,
+                            0,
+                            repetition,
+                            span,
+                            span / 2,
+                            span,
+                            span / 3,
+                        )
+                    )
     return np.array(rows, ROW)

@@ -84,7 +84,10 @@ def test_ranks_of_a_job_stay_on_its_node_unless_they_are_sent_out(job):
     assert openmpi.environment(4)["PRTE_MCA_ras"] == "^slurm"
     sent = Allocation().environment(["c1", "c3"])
     assert (sent["PRTE_MCA_ras"], sent["PRTE_MCA_plm"], sent["SLURM_OVERLAP"]) == (
-        "slurm", "slurm", "1")  # fmt: skip
+        "slurm",
+        "slurm",
+        "1",
+    )
     assert sent["MPILAB_GROUPS"] == "c1=s0.s1,c2=s0.s1,login3=s0.s2"
     assert "SLURM_NTASKS_PER_NODE" not in sent
 
@@ -126,20 +129,47 @@ def test_rules_are_learned_on_the_job_s_nodes_and_their_switches(job, monkeypatc
         assert isinstance(hosts, Allocation)
         measured.extend(orders.items())
         return [
-            Timed(collective, f"{collective}_{kernel}", name,
-                  Levels(hosts.description.places(names)), size, (seconds,) * 2)
-            for name, names in orders.items() for size in sizes
+            Timed(
+                collective,
+                f"{collective}_{kernel}",
+                name,
+                Levels(hosts.description.places(names)),
+                size,
+                (seconds,) * 2,
+            )
+            for name, names in orders.items()
+            for size in sizes
             for kernel, seconds in (("node_group", 1e-3), ("binomial", 2e-3))
-        ]  # fmt: skip
+        ]
 
     monkeypatch.setattr(decisions, "time_on", timed)
     out = tmp_path / "my.rules"
-    assert main(["learn", "slurm", "--collectives", "bcast", "--sizes", "64", "--orders", "seq,rr",
-                 "--ppn", "1,2", "--no-progress", "-o", str(out)]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "learn",
+                "slurm",
+                "--collectives",
+                "bcast",
+                "--sizes",
+                "64",
+                "--orders",
+                "seq,rr",
+                "--ppn",
+                "1,2",
+                "--no-progress",
+                "-o",
+                str(out),
+            ]
+        )
+        == 0
+    )
     assert measured == [
-        ("seq", ["c1", "c2", "c3"]), ("rr", ["c1", "c2", "c3"]),
-        ("seq", ["c1", "c1", "c2", "c2", "c3"]), ("rr", ["c1", "c2", "c3", "c1", "c2"]),
-    ]  # fmt: skip
+        ("seq", ["c1", "c2", "c3"]),
+        ("rr", ["c1", "c2", "c3"]),
+        ("seq", ["c1", "c1", "c2", "c2", "c3"]),
+        ("rr", ["c1", "c2", "c3", "c1", "c2"]),
+    ]
     assert {rule.kernel for rule in decisions.read(out)} == {"bcast_node_group"}
     assert "the nodes of a Slurm job" in out.read_text()
     with pytest.raises(InputError, match="ppn=3: slurm job 17 has 2"):

@@ -179,9 +179,11 @@ def test_messages_about_other_files_are_left_out():
 
 
 def test_the_linkers_words_are_understood_with_and_without_a_line():
-    text = ("/usr/bin/ld: k.o: in function `f':\ncell:2: undefined reference to `g'\n"
-            "/usr/bin/ld: k.o:(.text+0x5): undefined reference to `h'\n"
-            "collect2: error: ld returned 1 exit status\n")  # fmt: skip
+    text = (
+        "/usr/bin/ld: k.o: in function `f':\ncell:2: undefined reference to `g'\n"
+        "/usr/bin/ld: k.o:(.text+0x5): undefined reference to `h'\n"
+        "collect2: error: ld returned 1 exit status\n"
+    )
     assert parse(text, "a\n  g();", "cell") == (
         Diagnostic("error", 2, 3, "undefined reference to `g'", "  g();"),
         Diagnostic("error", 0, 1, "undefined reference to `h'"),

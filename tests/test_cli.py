@@ -19,8 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def mpilab(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "mpilab", *map(str, arguments)],
-                          capture_output=True, text=True, cwd=ROOT, **options)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "mpilab", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        **options,
+    )
 
 
 def test_run_shows_result_messages_and_rounds():
@@ -31,8 +36,22 @@ def test_run_shows_result_messages_and_rounds():
 
 
 def test_run_takes_root_operation_and_tunables_and_says_them_again():
-    said = mpilab("run", "reduce_chain", "--ranks", 5, "--root", 2, "--op", "sum", "--count", "1K",
-                  "--segment", "1K", "--fanout", 2)  # fmt: skip
+    said = mpilab(
+        "run",
+        "reduce_chain",
+        "--ranks",
+        5,
+        "--root",
+        2,
+        "--op",
+        "sum",
+        "--count",
+        "1K",
+        "--segment",
+        "1K",
+        "--fanout",
+        2,
+    )
     assert said.returncode == 0, said.stderr
     assert said.stdout.startswith(
         "reduce_chain with 5 ranks, count 1024, datatype int, root 2, segments of 1024 bytes, "
@@ -163,14 +182,31 @@ class TestBench:
         out = tmp_path / "out" / "bench.json"
         bench.run_figures("all", out)
         (entry,) = json.loads(out.read_text(encoding="utf-8"))
-        assert entry == {"name": "_three_values", "value": 2.0, "unit": "s", "aim": "≤ 2",
-                         "against": "nothing", "spread": 0.5, "n": 3,
-                         "measured": str(date.today()), "machine": bench.machine()}  # fmt: skip
+        assert entry == {
+            "name": "_three_values",
+            "value": 2.0,
+            "unit": "s",
+            "aim": "≤ 2",
+            "against": "nothing",
+            "spread": 0.5,
+            "n": 3,
+            "measured": str(date.today()),
+            "machine": bench.machine(),
+        }
 
     def test_keeps_the_figures_that_were_measured_before(self, figures, tmp_path):
         out = tmp_path / "bench.json"
-        older = {"name": "older", "value": 1, "unit": "", "aim": "", "against": "", "spread": 0,
-                 "n": 1, "measured": "2001-02-03", "machine": "a machine of then"}  # fmt: skip
+        older = {
+            "name": "older",
+            "value": 1,
+            "unit": "",
+            "aim": "",
+            "against": "",
+            "spread": 0,
+            "n": 1,
+            "measured": "2001-02-03",
+            "machine": "a machine of then",
+        }
         out.write_text(json.dumps([older]))
         entries = bench.run_figures("_three_values", out)
         assert json.loads(out.read_text(encoding="utf-8")) == entries
@@ -178,8 +214,11 @@ class TestBench:
         page = tmp_path / "page.md"
         page.write_text("<!-- bench: begin --><!-- bench: end -->")
         bench.write_docs(entries, page)
-        then, _, now = page.read_text(encoding="utf-8").partition("Measured 20")[2].partition(
-            f"Measured {date.today()} on {bench.machine()}.")  # fmt: skip
+        then, _, now = (
+            page.read_text(encoding="utf-8")
+            .partition("Measured 20")[2]
+            .partition(f"Measured {date.today()} on {bench.machine()}.")
+        )
         assert then.startswith("01-02-03 on a machine of then.") and "| `older` |" in then
         assert "| `_three_values` |" in now and "older" not in now
 
@@ -226,8 +265,13 @@ def test_a_handout_is_a_kit_that_builds_and_checks_but_knows_no_answers(tmp_path
         f"assert mpilab.__file__.startswith({str(kit)!r}), mpilab.__file__\n"
         "print(mpilab.Lab('02-allgather').check('pairwise'))\n"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                          cwd=kit, env={**os.environ, "PYTHONPATH": str(kit)})  # fmt: skip
+    said = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=kit,
+        env={**os.environ, "PYTHONPATH": str(kit)},
+    )
     assert "no %%kernel cell has defined allgather_pairwise yet" in said.stdout, said.stderr
 
 

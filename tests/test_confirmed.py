@@ -91,14 +91,17 @@ def test_each_timed_case_is_simulated_twice(load):
     assert [case.ranks for case in cases] == [9, 8, 16, 8, 8]
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    (("platforms = [\"flat-4x2\"]", "ranks = [4]"), "than beside ranks; write simulated_ranks"),
-    (("than = \"barrier_linear\"", ""), "faster without than"),
-    (("faster = 3", "faster = 0"), "faster = 0: has to be a number above 0"),
-    (("flat-4x2", "flat-4x2 upwards"), "order 'upwards': unknown"),
-    (("flat-4x2", "ring-4"), "platform 'ring-4': no such shape"),
-    (("platforms = [\"flat-4x2\"]", "platforms = \"flat-4x2\""), "not a list"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('platforms = ["flat-4x2"]', "ranks = [4]"), "than beside ranks; write simulated_ranks"),
+        (('than = "barrier_linear"', ""), "faster without than"),
+        (("faster = 3", "faster = 0"), "faster = 0: has to be a number above 0"),
+        (("flat-4x2", "flat-4x2 upwards"), "order 'upwards': unknown"),
+        (("flat-4x2", "ring-4"), "platform 'ring-4': no such shape"),
+        (('platforms = ["flat-4x2"]', 'platforms = "flat-4x2"'), "not a list"),
+    ],
+)
 def test_a_wrong_rubric_is_told_with_its_item(load, change, words):
     with pytest.raises(InputError, match="exercise 'x', item 'fast'.*" + words):
         load(RUBRIC + TIMED.replace(*change))
@@ -109,9 +112,9 @@ def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):
     cases, _ = agreement.to_simulate(exercise)
     bad = cases[2]
     assert bad.ranks == 9
-    simulated = agreement.Simulated([
-        crashed(case) if case == bad else Result(case, SKIPPED) for case in cases
-    ])  # fmt: skip
+    simulated = agreement.Simulated(
+        [crashed(case) if case == bad else Result(case, SKIPPED) for case in cases]
+    )
     ran, groups = agreement.to_run(exercise, simulated)
     assert [case.ranks for case in ran] == [9, 4]
     assert groups == [("right",), ("placed",)]

@@ -13,8 +13,11 @@ from mpilab.measure.crossings import crossings as rows_of
 
 def shown(name):
     """The table between the marks of that name in docs/topology.md."""
-    return re.search(f"<!-- {name}: begin -->\n(.*)\n<!-- {name}: end -->",
-                     PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]  # fmt: skip
+    return re.search(
+        f"<!-- {name}: begin -->\n(.*)\n<!-- {name}: end -->",
+        PAGE.read_text(encoding="utf-8"),
+        re.DOTALL,
+    )[1]
 
 
 def test_the_command_shows_what_crosses_by_header_and_by_recording(capsys):

@@ -48,8 +48,9 @@ def cases(collective, function):
         last = len(places) - 1 if COLLECTIVES[collective].is_rooted else 0
         made += [
             Case(collective, len(places), count, root=root, places=places, function=function)
-            for count in (1, 24, 25, 999, 1000) for root in {0, last}
-        ]  # fmt: skip
+            for count in (1, 24, 25, 999, 1000)
+            for root in {0, last}
+        ]
     return made
 
 
@@ -87,8 +88,10 @@ def test_an_auto_kernel_does_what_the_chosen_kernel_does(collective, rules_file)
 def test_every_collective_with_rules_chooses_more_than_one_kernel():
     rules = parse(RULES)
     for collective in ("bcast", "gather", "allgather", "alltoallv"):
-        found = {choose(rules, collective, case.levels, case.block_bytes)
-                 for case in cases(collective, "")}  # fmt: skip
+        found = {
+            choose(rules, collective, case.levels, case.block_bytes)
+            for case in cases(collective, "")
+        }
         assert found == {rule.kernel for rule in rules if rule.collective == collective}
 
 
@@ -101,19 +104,24 @@ def test_without_rules_there_is_a_default(collective):
 
 @pytest.mark.parametrize(
     ("text", "returned"),
-    [("bcast bytes>>3 bcast_node", "MPI_ERR_FILE"), ("bcast", "MPI_ERR_FILE"),
-     ("bcast hosts>=3 bcast_node", "MPI_ERR_FILE"), ("bcast bcast_by_pigeon", "MPI_ERR_ARG"),
-     ("bcast bcast_node\nreduce bytes>=many reduce_node", "MPI_ERR_FILE"),
-     (None, "MPI_ERR_FILE")],
-)  # fmt: skip
+    [
+        ("bcast bytes>>3 bcast_node", "MPI_ERR_FILE"),
+        ("bcast", "MPI_ERR_FILE"),
+        ("bcast hosts>=3 bcast_node", "MPI_ERR_FILE"),
+        ("bcast bcast_by_pigeon", "MPI_ERR_ARG"),
+        ("bcast bcast_node\nreduce bytes>=many reduce_node", "MPI_ERR_FILE"),
+        (None, "MPI_ERR_FILE"),
+    ],
+)
 def test_rules_that_make_no_sense_are_an_error_on_every_rank(text, returned, tmp_path):
     from mpi4py import MPI
 
     path = tmp_path / "wrong.rules"
     if text is not None:
         path.write_text(text + "\n", encoding="utf-8")
-    (result,) = run_cases(KERNELS, "bcast_auto", [Case("bcast", 4, 5)],
-                          settings={"MPILAB_RULES": str(path)})  # fmt: skip
+    (result,) = run_cases(
+        KERNELS, "bcast_auto", [Case("bcast", 4, 5)], settings={"MPILAB_RULES": str(path)}
+    )
     codes = {output.returned for output in result.outputs}
     classes = {"MPI_ERR_FILE": MPI.ERR_FILE, "MPI_ERR_ARG": MPI.ERR_ARG}
     assert codes == {classes[returned]}
@@ -128,13 +136,15 @@ def test_rules_are_read_and_written_back():
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("bcast", "rules:2: a collective without a kernel"),
-     ("bcast ppn=2 bcast_node", "'ppn=2' is no condition"),
-     ("bcast cores>=2 bcast_node", "'cores>=2' is no condition"),
-     ("bcast ppn>=two bcast_node", "'ppn>=two' is no condition"),
-     ("bcast reduce_node", "'reduce_node' is no kernel of bcast"),
-     (f"bcast bcast_{'x' * 64}", "is no kernel of bcast")],
-)  # fmt: skip
+    [
+        ("bcast", "rules:2: a collective without a kernel"),
+        ("bcast ppn=2 bcast_node", "'ppn=2' is no condition"),
+        ("bcast cores>=2 bcast_node", "'cores>=2' is no condition"),
+        ("bcast ppn>=two bcast_node", "'ppn>=two' is no condition"),
+        ("bcast reduce_node", "'reduce_node' is no kernel of bcast"),
+        (f"bcast bcast_{'x' * 64}", "is no kernel of bcast"),
+    ],
+)
 def test_a_wrong_line_is_named(line, words):
     with pytest.raises(InputError, match=words.replace("'", ".")):
         parse(f"# a remark\n{line}\n")
@@ -187,11 +197,16 @@ def sweep(times):
 def test_learned_rules_choose_the_fastest_wherever_it_was_measured():
     rng = np.random.default_rng(7)
     kernels = ["bcast_node", "bcast_group", "bcast_binomial", "bcast_chain"]
-    measured = sweep({
-        ("bcast", f"{shape} {order}", size): dict(zip(kernels, rng.permutation(4) + 1, strict=True))
-        for shape in ("2x2x2", "4x2x2", "1x4x2", "2x4x4") for order in ("seq", "rr")
-        for size in (16, 1024, 65536)
-    })  # fmt: skip
+    measured = sweep(
+        {
+            ("bcast", f"{shape} {order}", size): dict(
+                zip(kernels, rng.permutation(4) + 1, strict=True)
+            )
+            for shape in ("2x2x2", "4x2x2", "1x4x2", "2x4x4")
+            for order in ("seq", "rr")
+            for size in (16, 1024, 65536)
+        }
+    )
     rules = learn(measured)
     assert parse(decisions.as_text(rules)) == rules
     lost = regret(rules, measured)
@@ -200,13 +215,21 @@ def test_learned_rules_choose_the_fastest_wherever_it_was_measured():
 
 
 def test_between_two_sizes_the_border_is_their_geometric_mean():
-    rules = learn(sweep({
-        ("bcast", "2x2x2 rr", 100): {"bcast_node": 1.0, "bcast_group": 2.0},
-        ("bcast", "2x2x2 rr", 10000): {"bcast_node": 2.0, "bcast_group": 1.0},
-    }))  # fmt: skip
+    rules = learn(
+        sweep(
+            {
+                ("bcast", "2x2x2 rr", 100): {"bcast_node": 1.0, "bcast_group": 2.0},
+                ("bcast", "2x2x2 rr", 10000): {"bcast_node": 2.0, "bcast_group": 1.0},
+            }
+        )
+    )
     at = Levels(RR)
     assert [choose(rules, "bcast", at, size) for size in (1, 999, 1000, 10**9)] == [
-        "bcast_node", "bcast_node", "bcast_group", "bcast_group"]  # fmt: skip
+        "bcast_node",
+        "bcast_node",
+        "bcast_group",
+        "bcast_group",
+    ]
     # Nothing else was measured, so it stands for every cluster.
     assert choose(rules, "bcast", Levels(THIN), 1) == "bcast_node"
 

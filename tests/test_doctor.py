@@ -39,8 +39,18 @@ from mpilab.hosts.emulated.capabilities import Capabilities
 from mpilab.kernels import build, openmpi
 from mpilab.util import kit as util_kit
 
-LABS_NEED = {"python", "packages", "jupyterlab", "compiler", "open-mpi", "mpirun", "shared-memory",
-             "disk", "c-build", "engines"}  # fmt: skip
+LABS_NEED = {
+    "python",
+    "packages",
+    "jupyterlab",
+    "compiler",
+    "open-mpi",
+    "mpirun",
+    "shared-memory",
+    "disk",
+    "c-build",
+    "engines",
+}
 
 
 def look(name):
@@ -140,15 +150,29 @@ class TestTable:
         Check("shared-memory", MISSING, "there is no /dev/shm", "mount it", "messages", True, 0.1),
         Check("cores", WARNING, "1 core", "use two", "taking turns", False, 0.1),
         Check("slurm", MISSING, "not installed", "install slurm", "labs as jobs", False, 0.1),
-    ]  # fmt: skip
+    ]
 
     def test_has_a_mark_for_each_status_and_names_aligned(self):
         lines = table(self.CHECKS).splitlines()
         marks = {line.split()[1]: line[0] for line in lines if line[:1] in "✓!✗–" and line.strip()}
-        assert marks == {"compiler": "✓", "engines": "✗", "shared-memory": "✗", "cores": "!",
-                         "slurm": "–"}  # fmt: skip
-        assert len({line.index(found) for line, found in zip(
-            [lines[0], lines[1]], ["gcc 12", "no cluster"], strict=True)}) == 1  # fmt: skip
+        assert marks == {
+            "compiler": "✓",
+            "engines": "✗",
+            "shared-memory": "✗",
+            "cores": "!",
+            "slurm": "–",
+        }
+        assert (
+            len(
+                {
+                    line.index(found)
+                    for line, found in zip(
+                        [lines[0], lines[1]], ["gcc 12", "no cluster"], strict=True
+                    )
+                }
+            )
+            == 1
+        )
 
     def test_says_what_it_is_for_and_the_remedy_under_what_is_not_well_only(self):
         text = table(self.CHECKS)
@@ -464,9 +488,14 @@ class TestMachine:
     def test_shared_memory_is_there_and_a_segment_can_be_made(self, around):
         assert machine.shared_memory(around).status == OK
 
-    @pytest.mark.parametrize(("free", "status", "words"), [
-        (16 << 20, FAILED, "too little for two ranks"), (64 << 20, WARNING, "enough for 4 ranks"),
-        (1 << 30, OK, "a rank takes up to 16 MiB")])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("free", "status", "words"),
+        [
+            (16 << 20, FAILED, "too little for two ranks"),
+            (64 << 20, WARNING, "enough for 4 ranks"),
+            (1 << 30, OK, "a rank takes up to 16 MiB"),
+        ],
+    )
     def test_shared_memory_is_counted_in_ranks(self, monkeypatch, around, free, status, words):
         self.usage(monkeypatch, free)
         finding = machine.shared_memory(around)
@@ -497,8 +526,9 @@ class TestMachine:
         check = look("cores")
         assert check.status == OK and "sleep for 20 µs" in check.found
 
-    @pytest.mark.parametrize(("free", "status"), [(1 << 20, FAILED), (500 << 20, WARNING),
-                                                  (1 << 40, OK)])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("free", "status"), [(1 << 20, FAILED), (500 << 20, WARNING), (1 << 40, OK)]
+    )
     def test_room_on_the_disk_is_told(self, monkeypatch, free, status):
         self.usage(monkeypatch, free)
         check = look("disk")
@@ -548,12 +578,16 @@ class TestGrading:
         assert (check.status, check.found) == (MISSING, "not found: tc")
         assert "iproute2" in check.remedy
 
-    @pytest.mark.parametrize(("found", "status", "words", "remedy"), [
-        (Capabilities("rootless", tbf=True, netem=True), OK, "latency by netem", ""),
-        (Capabilities("root", tbf=True, relay=True), OK, "latency by the relay", ""),
-        (Capabilities("root", tbf=True), WARNING, "no latency", "make build"),
-        (Capabilities("root", relay=True), WARNING, "no tbf", "modprobe sch_tbf"),
-        (Capabilities("none", "unshare: no"), FAILED, "unshare: no", "namespaces")])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("found", "status", "words", "remedy"),
+        [
+            (Capabilities("rootless", tbf=True, netem=True), OK, "latency by netem", ""),
+            (Capabilities("root", tbf=True, relay=True), OK, "latency by the relay", ""),
+            (Capabilities("root", tbf=True), WARNING, "no latency", "make build"),
+            (Capabilities("root", relay=True), WARNING, "no tbf", "modprobe sch_tbf"),
+            (Capabilities("none", "unshare: no"), FAILED, "unshare: no", "namespaces"),
+        ],
+    )
     def test_what_there_is_for_emulated_hosts_is_told(
         self, monkeypatch, found, status, words, remedy
     ):
@@ -586,11 +620,14 @@ class TestExtras:
         check = look("slurm")
         assert check.status == MISSING and check.found == "only slurmd"
 
-    @pytest.mark.parametrize(("sinfo", "status", "words"), [
-        ("echo 'lab* 3 idle'; echo 'big 1 down'", OK, "3 nodes in big, lab"),
-        ("echo 'lab* 2 down'", WARNING, "no node takes jobs: lab* 2 down"),
-        ("echo 'Unable to contact slurm controller' >&2; exit 1", FAILED, "Unable to contact"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("sinfo", "status", "words"),
+        [
+            ("echo 'lab* 3 idle'; echo 'big 1 down'", OK, "3 nodes in big, lab"),
+            ("echo 'lab* 2 down'", WARNING, "no node takes jobs: lab* 2 down"),
+            ("echo 'Unable to contact slurm controller' >&2; exit 1", FAILED, "Unable to contact"),
+        ],
+    )
     def test_slurm_is_asked_for_nodes_that_take_jobs(self, programs, sinfo, status, words):
         programs("sbatch", "exit 0")
         programs("sinfo", f'test "$1" = --version && echo "slurm 22.05.8" && exit 0\n{sinfo}')

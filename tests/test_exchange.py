@@ -39,7 +39,16 @@ def test_a_ragged_exchange_has_counts_from_nothing_to_twice_the_count():
 def test_in_a_sparse_exchange_most_pairs_have_nothing_to_say():
     counts = exchange.elements(case("sparse", ranks=8))
     assert np.argwhere(counts).tolist() == [
-        [0, 0], [0, 1], [0, 2], [3, 3], [3, 4], [3, 5], [6, 0], [6, 6], [6, 7]]  # fmt: skip
+        [0, 0],
+        [0, 1],
+        [0, 2],
+        [3, 3],
+        [3, 4],
+        [3, 5],
+        [6, 0],
+        [6, 6],
+        [6, 7],
+    ]
 
 
 @pytest.mark.parametrize("pattern", exchange.PATTERNS)

@@ -103,15 +103,15 @@ def test_more_counts_are_tried_in_simulation_on_the_ranks_of_the_item(rubric):
     text = KERNEL_EXERCISE + "simulated_ranks = [8]\nsimulated_counts = [7, 2]\n"
     (item,) = rubric(text).exercise("x").items
     assert {(case.ranks, case.count) for case in item.cases} == {(1, 1), (1, 7), (4, 1), (4, 7)}
-    assert {(case.ranks, case.count) for case in item.simulated} == {
-        (8, 1), (8, 7), (1, 2), (4, 2)}  # fmt: skip
+    assert {(case.ranks, case.count) for case in item.simulated} == {(8, 1), (8, 7), (1, 2), (4, 2)}
     with pytest.raises(InputError, match="item 'a': simulated_counts = 3: not a list"):
         rubric(KERNEL_EXERCISE + "simulated_counts = 3\n")
 
 
 def test_the_seed_decides_the_data_and_equal_cases_of_two_items_are_one(rubric):
-    text = KERNEL_EXERCISE + KERNEL_EXERCISE[KERNEL_EXERCISE.index("[[exercise.item]]"):].replace(
-        'id = "a"', 'id = "b"')  # fmt: skip
+    text = KERNEL_EXERCISE + KERNEL_EXERCISE[KERNEL_EXERCISE.index("[[exercise.item]]") :].replace(
+        'id = "a"', 'id = "b"'
+    )
     first, second = rubric(text).exercise("x").items
     assert first.cases == second.cases
     other = rubric(text, seed=2).exercise("x").items[0]
@@ -131,7 +131,13 @@ def cases(rubric, collective, extra):
 def test_a_negative_root_counts_from_the_last_rank_and_one_rank_is_tried_once(rubric):
     found = cases(rubric, "bcast", "roots = [0, -1]\n")
     assert [(case.ranks, case.count, case.root) for case in found] == [
-        (1, 1, 0), (1, 7, 0), (4, 1, 0), (4, 1, 3), (4, 7, 0), (4, 7, 3)]  # fmt: skip
+        (1, 1, 0),
+        (1, 7, 0),
+        (4, 1, 0),
+        (4, 1, 3),
+        (4, 7, 0),
+        (4, 7, 3),
+    ]
 
 
 def test_operations_and_tunables_are_varied_with_all_the_rest(rubric):
@@ -168,8 +174,15 @@ most_busiest_messages = "max(M // G, Q, U - R)"
 def test_places_tell_the_number_of_ranks_and_are_varied_with_all_the_rest(rubric):
     item = rubric(ON_PLACES).exercise("x").items[0]
     assert [(case.ranks, case.count, case.root) for case in item.cases] == [
-        (3, 1, 0), (3, 1, 2), (3, 7, 0), (3, 7, 2),
-        (8, 1, 0), (8, 1, 7), (8, 7, 0), (8, 7, 7)]  # fmt: skip
+        (3, 1, 0),
+        (3, 1, 2),
+        (3, 7, 0),
+        (3, 7, 2),
+        (8, 1, 0),
+        (8, 1, 7),
+        (8, 7, 0),
+        (8, 7, 7),
+    ]
     assert item.cases[0].places == (Place("n1", "a"), Place("n1", "a"), Place("n2", "b"))
     assert item.cases[-1].places == places_of("2x2x2 rr")
     assert len({case.seed for case in item.cases}) == 8
@@ -207,7 +220,7 @@ def test_a_rubric_has_changed_when_the_cluster_has_that_its_places_name(rubric, 
         ("roots = [0, -1]", "roots = [3]", "root=3 with 3 ranks"),
         ("(M - 1) * m", "(H - 1) * m", "item 'a', node_bytes: formula .*'H' is not understood"),
     ],
-)  # fmt: skip
+)
 def test_places_with_a_mistake_are_refused_with_their_place(rubric, old, new, words):
     assert old in ON_PLACES
     with pytest.raises(InputError, match=words):
@@ -219,8 +232,10 @@ def test_the_call_that_a_verdict_shows_makes_the_same_case(rubric, monkeypatch, 
     text = ON_PLACES.replace('["2x2x2 rr", "a/n1*2 b/n2"]', f'["{words}"]')
     exercise = rubric(text.split("node_bytes")[0] + "segments = [64]").exercise("x")
     case = exercise.items[0].cases[-1]
-    hung = [Result(case, TIME_OUT) if one == case else Result(one, SKIPPED)
-            for one in exercise.items[0].cases]  # fmt: skip
+    hung = [
+        Result(case, TIME_OUT) if one == case else Result(one, SKIPPED)
+        for one in exercise.items[0].cases
+    ]
     (said,) = judge_exercise(exercise, hung).items
     assert said.evidence["places"] in said.evidence["reproduce"]
 
@@ -236,7 +251,11 @@ def test_an_alltoallv_is_tried_with_patterns_and_budgets(rubric):
     extra = 'patterns = ["even", "ragged"]\nbudgets = [0, 4096]\nbytes = "V"\n'
     found = cases(rubric, "alltoallv", extra)
     assert {(case.pattern, case.budget) for case in found} == {
-        ("even", 0), ("even", 4096), ("ragged", 0), ("ragged", 4096)}  # fmt: skip
+        ("even", 0),
+        ("even", 4096),
+        ("ragged", 0),
+        ("ragged", 4096),
+    }
     with pytest.raises(InputError, match="pattern 'odd' is unknown"):
         cases(rubric, "alltoallv", 'patterns = ["odd"]\n')
     with pytest.raises(InputError, match="the blocks of bcast are all alike"):
@@ -278,7 +297,10 @@ def test_all_quantities_can_be_counted_exactly_or_bounded_from_above(rubric):
     extra = 'busiest_messages = "1"\nmost_busiest_bytes = "m"\nmost_rounds = "P"\n'
     item = rubric(KERNEL_EXERCISE + extra).exercise("x").items[0]
     assert dict(item.counted) == {
-        "busiest_messages": "1", "most_busiest_bytes": "m", "most_rounds": "P"}  # fmt: skip
+        "busiest_messages": "1",
+        "most_busiest_bytes": "m",
+        "most_rounds": "P",
+    }
 
 
 def test_an_answer_may_be_one_of_several_kernels_of_the_same_worth(rubric):
@@ -333,7 +355,7 @@ def test_an_exercise_without_variants_is_judged_as_it_is_whatever_the_answer_def
         ("counts = [1]", "counts = [1]\nroots = [2]", "variant 'bcast_binary', item 'a': root=2"),
         ('reference = "bcast', 'level = 3\nreference = "bcast', "variant 'bcast_binary': unknown"),
     ],
-)  # fmt: skip
+)
 def test_variants_with_a_mistake_are_refused_with_their_place(rubric, old, new, words):
     with pytest.raises(InputError, match=words):
         rubric(VARIANTS.replace(old, new, 1))
@@ -362,7 +384,7 @@ def test_variants_with_a_mistake_are_refused_with_their_place(rubric, old, new, 
         ("points = 2", 'points = 2\nbytes = "m // (P - 4)"', "bytes: .*has no value for P = 4"),
         ('lab = "99-test"', 'lab = "99-test', "rubric.toml: not TOML"),
     ],
-)  # fmt: skip
+)
 def test_a_rubric_with_a_mistake_is_refused_with_its_place(rubric, old, new, words):
     with pytest.raises(InputError, match=words) as refused:
         rubric(KERNEL_EXERCISE.replace(old, new))
@@ -372,7 +394,7 @@ def test_a_rubric_with_a_mistake_is_refused_with_its_place(rubric, old, new, wor
 def test_twins_are_refused(rubric):
     with pytest.raises(InputError, match="two exercises are called 'x'"):
         rubric(KERNEL_EXERCISE + KERNEL_EXERCISE.replace('lab = "99-test"', ""))
-    item = KERNEL_EXERCISE[KERNEL_EXERCISE.index("[[exercise.item]]"):]  # fmt: skip
+    item = KERNEL_EXERCISE[KERNEL_EXERCISE.index("[[exercise.item]]") :]
     with pytest.raises(InputError, match="exercise 'x': two items are called 'a'"):
         rubric(KERNEL_EXERCISE + item)
 

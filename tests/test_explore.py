@@ -139,9 +139,14 @@ def notebook(tmp_path):
     """A notebook that shows an explorer, as a file."""
     made = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell("import mpilab\nmpilab.explore.trees()")],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)",
-                                 "language": "python"}},
-    )  # fmt: skip
+        metadata={
+            "kernelspec": {
+                "name": "python3",
+                "display_name": "Python 3 (ipykernel)",
+                "language": "python",
+            }
+        },
+    )
     path = tmp_path / "work" / "trees.ipynb"
     path.parent.mkdir()
     nbformat.write(made, path)
@@ -154,8 +159,9 @@ def test_a_notebook_run_without_anybody_before_it_keeps_the_figure(tmp_path):
     NotebookClient(made, timeout=120).execute()
     kinds = [set(output["data"]) for output in made.cells[0]["outputs"]]
     assert [sorted(kinds[0] & {WIDGET, "text/plain"}), PLOTLY in kinds[1]] == [
-        [WIDGET, "text/plain"], True,
-    ]  # fmt: skip
+        [WIDGET, "text/plain"],
+        True,
+    ]
     figure = made.cells[0]["outputs"][1]["data"][PLOTLY]
     assert len(json.loads(json.dumps(figure))["frames"]) == 5
 

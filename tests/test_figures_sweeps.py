@@ -26,10 +26,13 @@ def test_each_algorithm_of_open_mpi_is_held_against_ours_of_the_same_kind(collec
 
 def test_the_ratio_of_the_same_algorithm_is_ours_over_theirs(monkeypatch):
     medians = {
-        ("ours", "linear", 4, 8): 2.0, ("openmpi", "basic_linear", 4, 8): 1.0,
-        ("ours", "chain", 4, 8): 3.0, ("openmpi", "chain", 4, 8): 4.0,
-        ("ours", "linear", 4, 64): 5.0, ("openmpi", "default", 4, 64): 10.0,
-    }  # fmt: skip
+        ("ours", "linear", 4, 8): 2.0,
+        ("openmpi", "basic_linear", 4, 8): 1.0,
+        ("ours", "chain", 4, 8): 3.0,
+        ("openmpi", "chain", 4, 8): 4.0,
+        ("ours", "linear", 4, 64): 5.0,
+        ("openmpi", "default", 4, 64): 10.0,
+    }
     monkeypatch.setattr(figures, "_medians", lambda collective, number: medians)
     assert figures.same_algorithm_ratios("bcast") == [2.0, 0.75]
     assert figures.best_ratios("bcast") == [2.0] * figures.SWEEPS
@@ -41,9 +44,11 @@ def test_the_best_ratio_is_that_of_the_size_that_is_worst_in_most_sweeps(monkeyp
     def medians(collective, number):
         outlier = 9.0 if number == 0 else 1.0
         return {
-            ("ours", "linear", 4, 8): 1.5, ("openmpi", "default", 4, 8): 1.0,
-            ("ours", "chain", 4, 64): outlier, ("openmpi", "chain", 4, 64): 1.0,
-        }  # fmt: skip
+            ("ours", "linear", 4, 8): 1.5,
+            ("openmpi", "default", 4, 8): 1.0,
+            ("ours", "chain", 4, 64): outlier,
+            ("openmpi", "chain", 4, 64): 1.0,
+        }
 
     monkeypatch.setattr(figures, "_medians", medians)
     assert figures.best_ratios("bcast") == [1.5] * figures.SWEEPS

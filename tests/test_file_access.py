@@ -90,8 +90,15 @@ BODIES = {
 
 
 def read(name, matrix, ranks=4, **more):
-    return Case("read", ranks, 1, datatype="double", matrix=matrix, function=f"read_{name}",
-                **{"requests": True, "record": False, "dump": False, **more})  # fmt: skip
+    return Case(
+        "read",
+        ranks,
+        1,
+        datatype="double",
+        matrix=matrix,
+        function=f"read_{name}",
+        **{"requests": True, "record": False, "dump": False, **more},
+    )
 
 
 def access_of(cases, library=None, **settings):
@@ -153,10 +160,16 @@ def test_requests_below_mpi_are_those_of_the_formula_and_what_the_system_counts(
 
 
 # Bytes of a request, with a buffer of 64 KiB; a strided one reads a row of a part at a time.
-@pytest.mark.parametrize("reader, each", [
-    ("scatter", 65536), ("strided", 8 * 256), ("sieving", 65536), ("two_phase", 65536),
-    ("two_phase_alltoallv", 65536),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "reader, each",
+    [
+        ("scatter", 65536),
+        ("strided", 8 * 256),
+        ("sieving", 65536),
+        ("two_phase", 65536),
+        ("two_phase_alltoallv", 65536),
+    ],
+)
 def test_the_system_counts_as_many_reads_as_there_are_requests(reader, each):
     """In /proc/self/io, which knows nothing of the library that notes requests."""
     (result,) = run_cases(
@@ -204,16 +217,16 @@ HINTS = [
 
 def test_hints_change_what_each_mpi_io_reads_where_openmpi_py_says_so(tmp_path):
     for component in ("ompio", "romio"):
-        for number, told in enumerate(({}, {"aggregators": 2}, {"aggregators": 4},
-                                       {"aggregators": 4, "buffer": 32768})):  # fmt: skip
+        for number, told in enumerate(
+            ({}, {"aggregators": 2}, {"aggregators": 4}, {"aggregators": 4, "buffer": 32768})
+        ):
             wanted = [row for row in HINTS if row[0] == component and row[3] == told]
             if not wanted:
                 continue
             settings = openmpi.mpi_io(component)
             if told:
                 settings |= openmpi.romio_hints(tmp_path / f"hints{number}", **told)
-            cases = [read("view_all", "256x256", buffer=b, aggregators=a)
-                     for _, b, a, *_ in wanted]  # fmt: skip
+            cases = [read("view_all", "256x256", buffer=b, aggregators=a) for _, b, a, *_ in wanted]
             for access, row in zip(access_of(cases, **settings), wanted, strict=True):
                 requests, volume, largest = access.counts()
                 assert requests.tolist() == row[4], row
@@ -323,9 +336,10 @@ def test_only_kernels_that_read_a_file_have_requests_below_mpi():
 
 def test_a_run_shows_what_reached_the_system_or_else_what_mpi_was_asked_for():
     below, above = run_cases(
-        need(KERNELS), "", [read("view", "16x16", record=True), read("view", "16x16", record=True,
-                                                                     requests=False)]
-    )  # fmt: skip
+        need(KERNELS),
+        "",
+        [read("view", "16x16", record=True), read("view", "16x16", record=True, requests=False)],
+    )
     titles = [
         style.alt(KernelRun("read_view", result).figure("access")).splitlines()[0]
         for result in (below, above)

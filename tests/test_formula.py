@@ -74,9 +74,11 @@ def test_runs_stand_in_the_order_of_the_kernels_with_the_roots_place_first():
     places = [Place(name, name[0]) for name in "b1 a1 a2 a1 c1 a1 b1 a2".split()]
     levels = Levels(tuple(places))
     assert {name: runs.trees for name, runs in runs_by_name(levels, 0).items()} == {
-        "node_ranks": ((2, 3, 2, 1),), "group_ranks": ((2, 5, 1),), "group_nodes": ((1, 2, 1),),
+        "node_ranks": ((2, 3, 2, 1),),
+        "group_ranks": ((2, 5, 1),),
+        "group_nodes": ((1, 2, 1),),
         "ranks_by_group": ((2,), (3, 2), (1,)),
-    }  # fmt: skip
+    }
     assert runs_by_name(levels, 7)["ranks_by_group"].trees == ((2, 3), (2,), (1,))
     case = Case("bcast", 8, 3, root=4, places=tuple(places))
     assert runs_by_name(levels, 4)["node_ranks"].trees == ((1, 2, 3, 2),)
@@ -127,11 +129,33 @@ def test_the_fewest_rounds_for_many_pieces_are_those_of_a_binomial_tree_and_one_
 @pytest.mark.parametrize(
     "text",
     [
-        "Q", "P.real", "P.__class__", "__import__('os')", "print(P)", "eval('1')", "[P]", "P[0]",
-        "'text'", "1.5", "P / 2", "P & 1", "lambda: P", "P and m", "(P := 3)", "[x for x in P]",
-        "1 < P < 9", "min(*P)", "max(P, key=m)", "f'{P}'", "None", "", "P +", "P; m", "min",
+        "Q",
+        "P.real",
+        "P.__class__",
+        "__import__('os')",
+        "print(P)",
+        "eval('1')",
+        "[P]",
+        "P[0]",
+        "'text'",
+        "1.5",
+        "P / 2",
+        "P & 1",
+        "lambda: P",
+        "P and m",
+        "(P := 3)",
+        "[x for x in P]",
+        "1 < P < 9",
+        "min(*P)",
+        "max(P, key=m)",
+        "f'{P}'",
+        "None",
+        "",
+        "P +",
+        "P; m",
+        "min",
     ],
-)  # fmt: skip
+)
 def test_anything_else_is_refused_with_the_formula(text):
     with pytest.raises(InputError) as refused:
         evaluate(text, P=7, m=40)
@@ -141,12 +165,20 @@ def test_anything_else_is_refused_with_the_formula(text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("9 ** 9 ** 9", "too large"), ("P ** 100000", "too large"), ("2 ** -1", "no integer"),
-        ("P // 0", "zero"), ("P % 0", "zero"), ("ceil_log2(0)", "logarithm of 0"),
-        ("floor_log2(-1)", "logarithm of -1"), ("ceil_log2(P, m)", "argument"), ("min()", "min"),
-        ("1" * 5000, "digits"), ("P\0", "null"), ("binomial_crossings(P)", "trees"),
+        ("9 ** 9 ** 9", "too large"),
+        ("P ** 100000", "too large"),
+        ("2 ** -1", "no integer"),
+        ("P // 0", "zero"),
+        ("P % 0", "zero"),
+        ("ceil_log2(0)", "logarithm of 0"),
+        ("floor_log2(-1)", "logarithm of -1"),
+        ("ceil_log2(P, m)", "argument"),
+        ("min()", "min"),
+        ("1" * 5000, "digits"),
+        ("P\0", "null"),
+        ("binomial_crossings(P)", "trees"),
     ],
-)  # fmt: skip
+)
 def test_a_formula_without_a_value_is_refused_at_once(text, words):
     begin = time.monotonic()
     with pytest.raises(InputError, match=words):

@@ -28,9 +28,13 @@ def test_each_list_of_arguments_is_called_once():
 
 @pytest.mark.parametrize(
     "function",
-    [lambda a, b: a + b, lambda a, b: float(a + b), lambda a, b: np.int64(a + b),
-     lambda a, b: a + b + 1e-12],
-)  # fmt: skip
+    [
+        lambda a, b: a + b,
+        lambda a, b: float(a + b),
+        lambda a, b: np.int64(a + b),
+        lambda a, b: a + b + 1e-12,
+    ],
+)
 def test_the_right_number_passes_in_any_form(function):
     assert verdict(function).outcome == PASS
 
@@ -49,7 +53,7 @@ def test_the_right_number_passes_in_any_form(function):
         (lambda a, b: [a + b], "add(1, 2) returned [3]"),
         (lambda a, b: str(a + b), 'add(1, 2) returned "3"'),
     ],
-)  # fmt: skip
+)
 def test_anything_else_fails_with_the_call_and_what_came(function, words):
     item = verdict(function)
     assert item.outcome == FAIL
@@ -66,9 +70,12 @@ def no_vowels(text, most):
 
 
 COMPLAINED = Exercise(
-    "name", "Name", "python",
+    "name",
+    "Name",
+    "python",
     (Item("a", "A", 3, arguments=((3,), (4,)), complaint=f"{__name__}:no_vowels"),),
-    function="name")  # fmt: skip
+    function="name",
+)
 
 
 @pytest.mark.parametrize(
@@ -110,12 +117,22 @@ def test_a_long_answer_is_cut_short():
 @pytest.mark.parametrize(
     ("value", "expected", "equal"),
     [
-        (3, 3, True), (3.0, 3, True), (3 + 1e-6, 3, False), (0, 0, True), (1e-300, 0, False),
-        ([1, 2], [1, 2], True), ([1, 2, 3], [1, 2], False), ([[1], 2], [[1], 2], True),
-        (3, [3], False), ([3], 3, False), (10**400, 10**400, True), (10**400, 1.0, False),
-        (math.inf, 3, False), (False, 0, False),
+        (3, 3, True),
+        (3.0, 3, True),
+        (3 + 1e-6, 3, False),
+        (0, 0, True),
+        (1e-300, 0, False),
+        ([1, 2], [1, 2], True),
+        ([1, 2, 3], [1, 2], False),
+        ([[1], 2], [[1], 2], True),
+        (3, [3], False),
+        ([3], 3, False),
+        (10**400, 10**400, True),
+        (10**400, 1.0, False),
+        (math.inf, 3, False),
+        (False, 0, False),
     ],
-)  # fmt: skip
+)
 def test_equality_is_of_numbers_and_sequences_of_numbers(value, expected, equal):
     assert same(value, expected) == equal
 

@@ -53,9 +53,9 @@ BODIES = {
     if (rank == 0) return MPI_SUCCESS;
     MPI_Recv(&value, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE);""",
     "no_barrier": "if (rank != 1) MPI_Barrier(comm); "
-                  "else MPI_Recv(recvbuf, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);",
+    "else MPI_Recv(recvbuf, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);",
     "other_collective": "if (rank) MPI_Barrier(comm); else "
-                        "MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);",
+    "MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);",
     "other_tag": """
     MPI_Request request;
     MPI_Irecv(recvbuf, 1, MPI_INT, 1 - rank, rank, comm, &request);
@@ -96,7 +96,7 @@ BODIES = {
     static int large[1 << 20];
     MPI_Request request;
     MPI_Issend(large, 1 << 20, MPI_INT, 1 - rank, 3, comm, &request);""",
-}  # fmt: skip
+}
 SOURCE = source_of(BODIES)
 
 
@@ -128,8 +128,15 @@ def test_two_receives_head_to_head_are_told_with_cycle_and_lines(hung):
         f"rank 1 is blocked in MPI_Recv from rank 0 (tag 8, 8 bytes), line {one}. "
         "Cycle: 0 waits for 1 waits for 0"
     )
-    assert hang.table()[1] == {"rank": 1, "state": BLOCKED, "call": "MPI_Recv", "peer": 0,
-                               "tag": 8, "bytes": 8, "line": one}  # fmt: skip
+    assert hang.table()[1] == {
+        "rank": 1,
+        "state": BLOCKED,
+        "call": "MPI_Recv",
+        "peer": 0,
+        "tag": 8,
+        "bytes": 8,
+        "line": one,
+    }
 
 
 def test_ranks_are_those_of_the_kernels_communicator(hung):
@@ -239,8 +246,17 @@ def records(*entries):
     made = []
     for call, flags, peer, tag, more in entries:
         record = np.zeros(1, RECORD)[0]
-        values = {"operation": numbers[call], "flags": flags, "communicator": 9, "peer": peer,
-                  "tag": tag, "waiter": -1, "got_peer": -1, "begin_ns": 1, **more}  # fmt: skip
+        values = {
+            "operation": numbers[call],
+            "flags": flags,
+            "communicator": 9,
+            "peer": peer,
+            "tag": tag,
+            "waiter": -1,
+            "got_peer": -1,
+            "begin_ns": 1,
+            **more,
+        }
         for name, value in values.items():
             record[name] = value
         made.append(record)
@@ -253,10 +269,17 @@ def ranks(tmp_path):
 
     def recorded(*of_ranks, inside=True):
         return [
-            RankRecording(written(tmp_path / f"0.{number}.rec", number, len(of_ranks), made,
-                                  current=len(made) - 1 if inside else -1))
+            RankRecording(
+                written(
+                    tmp_path / f"0.{number}.rec",
+                    number,
+                    len(of_ranks),
+                    made,
+                    current=len(made) - 1 if inside else -1,
+                )
+            )
             for number, made in enumerate(of_ranks)
-        ]  # fmt: skip
+        ]
 
     return recorded
 
@@ -289,7 +312,7 @@ def send(peer, tag=0, more=OPEN):
         ([("MPI_Iprobe", 0, 1, 1, OVER)], [send(0, 1, OVER)], False),
         ([("MPI_Irecv", RECEIVES, 1, 0, OPEN), send(1)], [send(0)], True),
     ],
-)  # fmt: skip
+)
 def test_what_may_still_come_about(ranks, zero, one, may):
     assert can_progress(ranks(records(*zero), records(*one))) == may
 
@@ -346,9 +369,14 @@ def state(rank, *waits_for):
 
 @pytest.mark.parametrize(
     ("waits", "cycle"),
-    [({0: (1,), 1: (0,)}, (0, 1)), ({0: (1,), 1: (2,), 2: (1,)}, (1, 2)),
-     ({0: (3, 1), 1: (2,), 2: (0,), 3: ()}, (0, 1, 2)), ({0: (1,), 1: ()}, ()), ({0: (0,)}, (0,))],
-)  # fmt: skip
+    [
+        ({0: (1,), 1: (0,)}, (0, 1)),
+        ({0: (1,), 1: (2,), 2: (1,)}, (1, 2)),
+        ({0: (3, 1), 1: (2,), 2: (0,), 3: ()}, (0, 1, 2)),
+        ({0: (1,), 1: ()}, ()),
+        ({0: (0,)}, (0,)),
+    ],
+)
 def test_the_cycle_is_found_whichever_request_closes_it(waits, cycle):
     states = tuple(state(rank, *peers) for rank, peers in waits.items())
     assert Hang("deadlock", states).cycle() == cycle
@@ -362,10 +390,15 @@ def test_many_ranks_are_summed_up():
 
 def requests(*calls, name="MPI_Waitall"):
     """Requests, and the wait for all of them that the rank is in."""
-    flags = {"MPI_Irecv": RECEIVES | NONBLOCKING, "MPI_Isend": SENDS | NONBLOCKING,
-             "MPI_Issend": SENDS | NONBLOCKING | SYNCHRONOUS}  # fmt: skip
-    begun = [(call, flags[call], peer, tag, {"end_ns": 2, "waiter": len(calls)})
-             for call, peer, tag in calls]  # fmt: skip
+    flags = {
+        "MPI_Irecv": RECEIVES | NONBLOCKING,
+        "MPI_Isend": SENDS | NONBLOCKING,
+        "MPI_Issend": SENDS | NONBLOCKING | SYNCHRONOUS,
+    }
+    begun = [
+        (call, flags[call], peer, tag, {"end_ns": 2, "waiter": len(calls)})
+        for call, peer, tag in calls
+    ]
     return records(*begun, (name, WAITS, -1, -1, OPEN))
 
 
@@ -374,24 +407,42 @@ def requests(*calls, name="MPI_Waitall"):
     [
         # All of a Waitall has to come about, one of a Waitany.
         (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5)), records(send(0)), True),
-        (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5)), records(send(0, more=OVER), recv(0)),
-         False),
-        (requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5), name="MPI_Waitany"),
-         records(send(0, more=OVER), recv(0)), True),
+        (
+            requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5)),
+            records(send(0, more=OVER), recv(0)),
+            False,
+        ),
+        (
+            requests(("MPI_Irecv", 1, 0), ("MPI_Irecv", 1, 5), name="MPI_Waitany"),
+            records(send(0, more=OVER), recv(0)),
+            True,
+        ),
         # A send that may be buffered may be over; a synchronous one is not.
-        (requests(("MPI_Irecv", 1, 0), ("MPI_Isend", 1, 5)), records(send(0, more=OVER), recv(0)),
-         True),
-        (requests(("MPI_Irecv", 1, 0), ("MPI_Issend", 1, 5)), records(send(0, more=OVER), recv(0)),
-         False),
+        (
+            requests(("MPI_Irecv", 1, 0), ("MPI_Isend", 1, 5)),
+            records(send(0, more=OVER), recv(0)),
+            True,
+        ),
+        (
+            requests(("MPI_Irecv", 1, 0), ("MPI_Issend", 1, 5)),
+            records(send(0, more=OVER), recv(0)),
+            False,
+        ),
         (requests(("MPI_Isend", 1, 5)), records(recv(0)), False),
         # What comes for a request that nobody waits for lets nobody go on.
-        (records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1, 7)),
-         records(send(0, more=OVER), recv(0)), False),
+        (
+            records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1, 7)),
+            records(send(0, more=OVER), recv(0)),
+            False,
+        ),
         # The first receive takes the message, the second one gets nothing.
-        (records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1)),
-         records(send(0, more=OVER), recv(0)), False),
+        (
+            records(("MPI_Irecv", RECEIVES, 1, 0, {"end_ns": 2}), recv(1)),
+            records(send(0, more=OVER), recv(0)),
+            False,
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_may_come_about_is_not_always_enough_to_go_on(ranks, zero, one, may):
     assert can_progress(ranks(zero, one)) == may
 

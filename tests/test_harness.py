@@ -31,9 +31,15 @@ def test_sizes_and_extents_are_those_of_the_c_harness():
     """src_c/harness/datatypes.c builds them; tests/src_c/test_allgather_kernels.py compares."""
     sizes = {name: (datatype(name)[1].size, datatype(name)[1].extent) for name in DATATYPES}
     assert sizes == {
-        "byte": (1, 1), "int": (4, 4), "contiguous": (12, 12), "vector": (24, 32),
-        "struct": (13, 24), "shifted": (4, 16), "mixed": (24, 32), "double": (8, 8),
-    }  # fmt: skip
+        "byte": (1, 1),
+        "int": (4, 4),
+        "contiguous": (12, 12),
+        "vector": (24, 32),
+        "struct": (13, 24),
+        "shifted": (4, 16),
+        "mixed": (24, 32),
+        "double": (8, 8),
+    }
 
 
 def test_buffers_differ_by_seed_rank_and_direction_and_repeat():
@@ -60,8 +66,9 @@ def test_what_is_expected_holds_every_ranks_block_and_leaves_the_rest(name, in_p
             places = GUARD_BYTES + source * 4 * layout.extent + layout.offsets(4)
             touched[places] = True
             sent, own = case.regions(source)
-            block = own[places] if in_place else (
-                sent[GUARD_BYTES + sent_layout.offsets(4 * factor)])  # fmt: skip
+            block = (
+                own[places] if in_place else (sent[GUARD_BYTES + sent_layout.offsets(4 * factor)])
+            )
             assert (after[places] == block).all()
         assert (after[~touched] == before[~touched]).all()
 
@@ -94,15 +101,21 @@ def test_an_output_of_another_size_is_different():
         (Difference(2, (3,)), "rank 2: block 3 is wrong"),
         (Difference(2, (3,), (3,)), "rank 2: block 3 is wrong (none of it was written)"),
         (Difference(2, (0, 3), (3,)), "rank 2: blocks 0, 3 are wrong (3 was never written)"),
-        (Difference(2, (0, 3, 4), (3, 4)),
-         "rank 2: blocks 0, 3, 4 are wrong (3, 4 were never written)"),
+        (
+            Difference(2, (0, 3, 4), (3, 4)),
+            "rank 2: blocks 0, 3, 4 are wrong (3, 4 were never written)",
+        ),
         (Difference(2, (0, 3), (0, 3)), "rank 2: blocks 0, 3 are wrong (none of them was written)"),
-        (Difference(1, notes=("the send buffer was changed",)),
-         "rank 1: the send buffer was changed"),
-        (Difference(0, tuple(range(12))),
-         "rank 0: blocks 0, 1, 2, 3, 4, 5, 6, 7, … (12 in all) are wrong"),
+        (
+            Difference(1, notes=("the send buffer was changed",)),
+            "rank 1: the send buffer was changed",
+        ),
+        (
+            Difference(0, tuple(range(12))),
+            "rank 0: blocks 0, 1, 2, 3, 4, 5, 6, 7, … (12 in all) are wrong",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_difference_is_told_in_words(difference, words):
     assert difference.describe() == words
 

@@ -35,12 +35,24 @@ def run_line(tmp_path):
 
     def run(line, ranks=4, directory=tmp_path):
         (tmp_path / "cases").write_text(line + "\n", encoding="ascii")
-        command = [openmpi.tool("mpirun"), "-n", ranks, need(HARNESS_PROGRAM), need(KERNELS),
-                   "read_sieving", tmp_path / "cases", directory]  # fmt: skip
+        command = [
+            openmpi.tool("mpirun"),
+            "-n",
+            ranks,
+            need(HARNESS_PROGRAM),
+            need(KERNELS),
+            "read_sieving",
+            tmp_path / "cases",
+            directory,
+        ]
         ended = subprocess.run(
-            [str(word) for word in command], env=openmpi.environment(ranks), text=True,
-            capture_output=True, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
+            [str(word) for word in command],
+            env=openmpi.environment(ranks),
+            text=True,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
         assert ended.returncode != 0
         return ended.stderr
 
@@ -67,11 +79,13 @@ def test_a_file_that_cannot_be_written_is_told(run_line, tmp_path):
         ("count=9223372036854775808", "count=9223372036854775808: too large a number"),
         ("seed=18446744073709551616", "seed=18446744073709551616: not a number from 0 to"),
         (f"function=read_{'x' * 123}", "longer than 127 characters"),
-        ("collective=read datatype=double count=1 grid_rows=1 grid_columns=1 rows=2147483647 "
-         "columns=2147483647 block_rows=2147483647 block_columns=2147483647",
-         "rank 0: more bytes in a buffer than 64 bits can count; take fewer elements"),
+        (
+            "collective=read datatype=double count=1 grid_rows=1 grid_columns=1 rows=2147483647 "
+            "columns=2147483647 block_rows=2147483647 block_columns=2147483647",
+            "rank 0: more bytes in a buffer than 64 bits can count; take fewer elements",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_into_a_case_is_refused_and_not_cut(words, told, run_line):
     assert told in run_line(f"id=0 {words}", ranks=1)
 

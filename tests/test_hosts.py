@@ -161,12 +161,17 @@ print(MPI.Get_processor_name(), place.node.decode(), place.group.decode() or "-"
 
 def place_in_c(**environment):
     """(host, node, group) as a kernel on this machine is told; the group is "-" without any."""
-    inherited = {name: value for name, value in os.environ.items()
-                 if name not in ("SLURM_TOPOLOGY_ADDR", "MPILAB_GROUPS")}  # fmt: skip
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("SLURM_TOPOLOGY_ADDR", "MPILAB_GROUPS")
+    }
     said = subprocess.run(
-        [sys.executable, "-c", ASK, str(need(KERNELS))], capture_output=True, text=True,
+        [sys.executable, "-c", ASK, str(need(KERNELS))],
+        capture_output=True,
+        text=True,
         env={**inherited, **openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **environment},
-    )  # fmt: skip
+    )
     assert said.returncode == 0, said.stderr
     return tuple(said.stdout.split())
 

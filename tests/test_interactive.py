@@ -121,13 +121,20 @@ def test_ranks_pretend_to_be_where_each_run_says_and_nowhere_afterwards(cluster,
         ("a/n1 b/n2 b/n2 a/n1", 1, 1),
         ("", 0, 0),
     ):
-        case = session.run("bcast_node_group", count=100, root=2, reversed=is_reversed,
-                           places=places_of(words) if words else ())  # fmt: skip
+        case = session.run(
+            "bcast_node_group",
+            count=100,
+            root=2,
+            reversed=is_reversed,
+            places=places_of(words) if words else (),
+        )
         assert case.right
         found = counts(case.result.recording, case.result.case.levels)
         assert found["messages"] == 3
         assert (found["node_bytes"], found["group_bytes"]) == (
-            400 * between_nodes, 400 * between_groups)  # fmt: skip
+            400 * between_nodes,
+            400 * between_groups,
+        )
 
 
 def test_places_tell_how_many_ranks_a_run_has(cluster):

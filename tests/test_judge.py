@@ -112,7 +112,7 @@ def test_a_right_kernel_passes_without_a_word(verdict, datatype, in_place):
         ("error", {}, r"the kernel returned error code 16 \(MPI_ERR_OTHER\) on rank 1\.$"),
         ("integer_division", {}, r"rank 1 crashed with SIGFPE in line \d+: it divided by zero\.$"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_fails_and_is_named(verdict, name, case, words):
     said = verdict(name, **case)
     assert said.outcome == FAIL
@@ -248,8 +248,9 @@ def test_an_answer_that_is_not_run_fails_or_stays_open_as_a_whole():
 
 
 def test_a_deadlock_is_told_with_its_table(library, tmp_path):
-    hung = build_kernels(tmp_path, {"hung": "MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, "
-                                            "MPI_STATUS_IGNORE);"})  # fmt: skip
+    hung = build_kernels(
+        tmp_path, {"hung": "MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE);"}
+    )
     result = run(hung, "hung")
     assert result.outcome == DEADLOCK
     item = Item("a", "A", 1, (result.case,))
@@ -260,7 +261,9 @@ def test_a_deadlock_is_told_with_its_table(library, tmp_path):
     assert "MPI_Sendrecv" in said.evidence["hint"]
     table = said.evidence["What each rank is doing"]
     assert [(row["rank"], row["call"], row["tag"]) for row in table] == [
-        (0, "MPI_Recv", 5), (1, "MPI_Recv", 5)]  # fmt: skip
+        (0, "MPI_Recv", 5),
+        (1, "MPI_Recv", 5),
+    ]
 
 
 def test_what_the_sandbox_says_of_a_run_explains_and_does_not_decide(library):

@@ -310,35 +310,66 @@ RIGHT = [
     ("gather", "gather_binomial", {}),
     ("reduce", "reduce_chain", {}),
     ("barrier", "barrier_dissemination", {}),
-    ("bcast", "bcast_linear", {
-        "tree": "7 messages from one rank where the algorithm has at most 3."}),
+    (
+        "bcast",
+        "bcast_linear",
+        {"tree": "7 messages from one rank where the algorithm has at most 3."},
+    ),
     ("bcast", "bcast_binary", {}),  # another tree, but within the bounds
     ("bcast", "bcast_chain", {"tree": "another algorithm: "}),
-    ("gather", "gather_linear", {
-        "tree": "84 bytes in messages where the algorithm has 144, 12 bytes from one rank where "
-                "the algorithm has 48."}),
+    (
+        "gather",
+        "gather_linear",
+        {
+            "tree": "84 bytes in messages where the algorithm has 144, 12 bytes from one rank "
+            "where the algorithm has 48."
+        },
+    ),
     ("reduce", "reduce_linear", {"chain": "1 round where the algorithm has 7."}),
     ("alltoallv", "alltoallv_leaders", {}),
-    ("alltoallv", "alltoallv_pairwise", {
-        "leaders": "48 messages between nodes where the algorithm has 12."}),
+    (
+        "alltoallv",
+        "alltoallv_pairwise",
+        {"leaders": "48 messages between nodes where the algorithm has 12."},
+    ),
     ("barrier", "barrier_linear", {"rounds": "2 rounds where the algorithm has 3, 4 messages"}),
-]  # fmt: skip
+]
 FAULTS = [
-    ("pipeline", "bcast_one_piece", {
-        "segments": "4 rounds where the algorithm has 16, 4 messages where the algorithm has 52, "
-                    "1 message from one rank where the algorithm has 13."}),
-    ("bcast", "bcast_from_zero", {
-        "roots": "count 4, datatype int, root 2: wrong result", "tree": "root 1: wrong result"}),
+    (
+        "pipeline",
+        "bcast_one_piece",
+        {
+            "segments": "4 rounds where the algorithm has 16, "
+            "4 messages where the algorithm has 52, "
+            "1 message from one rank where the algorithm has 13."
+        },
+    ),
+    (
+        "bcast",
+        "bcast_from_zero",
+        {"roots": "count 4, datatype int, root 2: wrong result", "tree": "root 1: wrong result"},
+    ),
     ("gather", "gather_only_to_zero", {"roots": "root 2: wrong result on rank 2", "tree": "bytes"}),
     ("reduce", "reduce_as_they_come", {"order": "op compose: wrong result on rank 0", "chain": ""}),
-    ("alltoallv", "alltoallv_side_by_side", {
-        "uneven": "ragged counts: wrong result on ranks 0 to 3", "leaders": "48 messages"}),
-    ("barrier", "barrier_none", {
-        "barrier": "With 2 ranks: no barrier: rank 0 can leave it before rank 1 has come.",
-        "rounds": "With 5 ranks: no barrier"}),
-    ("barrier", "barrier_neighbours", {
-        "barrier": "With 5 ranks: no barrier: rank 0 can leave it before", "rounds": ""}),
-]  # fmt: skip
+    (
+        "alltoallv",
+        "alltoallv_side_by_side",
+        {"uneven": "ragged counts: wrong result on ranks 0 to 3", "leaders": "48 messages"},
+    ),
+    (
+        "barrier",
+        "barrier_none",
+        {
+            "barrier": "With 2 ranks: no barrier: rank 0 can leave it before rank 1 has come.",
+            "rounds": "With 5 ranks: no barrier",
+        },
+    ),
+    (
+        "barrier",
+        "barrier_neighbours",
+        {"barrier": "With 5 ranks: no barrier: rank 0 can leave it before", "rounds": ""},
+    ),
+]
 
 
 @pytest.fixture(scope="module")

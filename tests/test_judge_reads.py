@@ -27,10 +27,17 @@ def judged(result, **counted):
 
 def test_right_numbers_pass(strided):
     verdict = judged(
-        strided, reads="12", busiest_reads="3", read_bytes="384", busiest_read_bytes="96",
-        largest_read="32", reading_ranks="4", collective_reads="0", messages="0",
+        strided,
+        reads="12",
+        busiest_reads="3",
+        read_bytes="384",
+        busiest_read_bytes="96",
+        largest_read="32",
+        reading_ranks="4",
+        collective_reads="0",
+        messages="0",
         most_reads="20",
-    )  # fmt: skip
+    )
     assert verdict.outcome == PASS, verdict.reason
 
 
@@ -38,19 +45,28 @@ def test_right_numbers_pass(strided):
     ("quantity", "formula", "words"),
     [
         ("reads", "4", "12 read requests where the algorithm has 4"),
-        ("most_busiest_reads", "1",
-         "3 read requests of one rank where the algorithm has at most 1"),
+        (
+            "most_busiest_reads",
+            "1",
+            "3 read requests of one rank where the algorithm has at most 1",
+        ),
         ("read_bytes", "6 * 8 * 8 + 8", "384 bytes read where the algorithm has 392"),
         ("busiest_read_bytes", "48", "96 bytes read by one rank where the algorithm has 48"),
-        ("most_largest_read", "16",
-         "32 bytes in one read request where the algorithm has at most 16"),
+        (
+            "most_largest_read",
+            "16",
+            "32 bytes in one read request where the algorithm has at most 16",
+        ),
         ("reading_ranks", "2", "4 ranks that read where the algorithm has 2"),
-        ("most_unexchanged_bytes", "32",
-         "96 bytes read by one rank without an exchange in between where the algorithm has at "
-         "most 32"),
+        (
+            "most_unexchanged_bytes",
+            "32",
+            "96 bytes read by one rank without an exchange in between where the algorithm has at "
+            "most 32",
+        ),
         ("collective_reads", "4", "0 collective read requests where the algorithm has 4"),
     ],
-)  # fmt: skip
+)
 def test_wrong_numbers_fail_with_both_of_them(strided, quantity, formula, words):
     verdict = judged(strided, **{quantity: formula})
     assert verdict.outcome == FAIL

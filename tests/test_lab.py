@@ -94,8 +94,10 @@ def cluster():
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
-    return {"bcast_flat": build(FLAT, folder, stem="flat"),
-            "bcast_line": build(LINE, folder, stem="line")}  # fmt: skip
+    return {
+        "bcast_flat": build(FLAT, folder, stem="flat"),
+        "bcast_line": build(LINE, folder, stem="line"),
+    }
 
 
 @pytest.fixture
@@ -193,12 +195,31 @@ def test_mpis_own_collectives_are_run_without_their_messages(cluster):
 
 
 def test_a_sweep_times_every_collective_and_rounds_the_sizes_of_reductions_up(cluster):
-    names = ["bcast_chain", "gather_linear", "scatter_linear", "reduce_chain", "allreduce_ring",
-             "allgather_ring", "barrier_tree", "bcast_openmpi"]  # fmt: skip
-    table = timing.sweep(names, sizes=[1, 64], ranks=[2, 3], repetitions=2, warmup=1, root=1,
-                         segment=32, fanout=2, progress=False)  # fmt: skip
-    sizes = {name: sorted(set(table["bytes"][table["collective"] == name].tolist()))
-             for name in set(table["collective"].tolist())}  # fmt: skip
+    names = [
+        "bcast_chain",
+        "gather_linear",
+        "scatter_linear",
+        "reduce_chain",
+        "allreduce_ring",
+        "allgather_ring",
+        "barrier_tree",
+        "bcast_openmpi",
+    ]
+    table = timing.sweep(
+        names,
+        sizes=[1, 64],
+        ranks=[2, 3],
+        repetitions=2,
+        warmup=1,
+        root=1,
+        segment=32,
+        fanout=2,
+        progress=False,
+    )
+    sizes = {
+        name: sorted(set(table["bytes"][table["collective"] == name].tolist()))
+        for name in set(table["collective"].tolist())
+    }
     assert sizes.pop("barrier") == [0]
     assert sizes.pop("reduce") == sizes.pop("allreduce") == [4, 64]
     assert all(bytes == [1, 64] for bytes in sizes.values())

@@ -29,8 +29,8 @@ BODIES = {
     return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
     "aborts": "if (rank == 1) abort();",
     "leaves": "if (rank == 1) _exit(7); MPI_Barrier(comm);",
-    "prints": "for (int i = 0; i < 20000; i++) write(1, \"0123456789\\n\", 11); raise(SIGSEGV);",
-}  # fmt: skip
+    "prints": 'for (int i = 0; i < 20000; i++) write(1, "0123456789\\n", 11); raise(SIGSEGV);',
+}
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +203,14 @@ def test_runs_do_not_depend_on_the_directory_that_they_are_started_in(
 
 
 def test_strict_mode_holds_for_a_run_that_is_not_recorded(tmp_path):
-    library = build_kernels(tmp_path, {"sends_first": """
+    library = build_kernels(
+        tmp_path,
+        {
+            "sends_first": """
         MPI_Send(recvbuf, 1, MPI_INT, 1 - rank, 5, comm);
-        MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE);"""})  # fmt: skip
+        MPI_Recv(recvbuf, 1, MPI_INT, 1 - rank, 5, comm, MPI_STATUS_IGNORE);"""
+        },
+    )
     timed = {"record": False, "dump": False, "repetitions": 3}
     assert run(library, "sends_first", **timed).outcome == DONE
     assert run(library, "sends_first", strict=True, limit=8.0, **timed).outcome == TIME_OUT

@@ -16,12 +16,14 @@ from mpilab.runners.result import DONE
 
 # Hosts 1 and 2 of groups a and b; two ranks on a1.
 LEVELS = Levels((Place("n1", "a"), Place("n3", "b"), Place("n1", "a"), Place("n2", "a")))
-VOLUME = np.array([
-    [0, 100, 7, 20],  # to n3 in b, to the same node, to n2 in a
-    [0, 0, 0, 3],
-    [0, 50, 0, 0],
-    [0, 0, 0, 0],
-])  # fmt: skip
+VOLUME = np.array(
+    [
+        [0, 100, 7, 20],  # to n3 in b, to the same node, to n2 in a
+        [0, 0, 0, 3],
+        [0, 50, 0, 0],
+        [0, 0, 0, 0],
+    ]
+)
 TIMES = (VOLUME > 0) * 2
 
 
@@ -142,18 +144,28 @@ PLACES = {
     "rr": placed("a1 a2 b1 b2 a1 a2 b1 b2"),
     "uneven": placed("b1 a1 a1 a1 c1 a2 a1 b1"),
 }
-KERNELS_TRIED = ("bcast_binomial", "bcast_node_group", "allgather_ring", "reduce_binomial",
-                 "barrier_dissemination")  # fmt: skip
+KERNELS_TRIED = (
+    "bcast_binomial",
+    "bcast_node_group",
+    "allgather_ring",
+    "reduce_binomial",
+    "barrier_dissemination",
+)
 
 
 @pytest.fixture(scope="module")
 def results():
     cases = [
-        Case(function.partition("_")[0], 8, 0 if "barrier" in function else 300, function=function,
-             places=places)
+        Case(
+            function.partition("_")[0],
+            8,
+            0 if "barrier" in function else 300,
+            function=function,
+            places=places,
+        )
         for function in KERNELS_TRIED
         for places in PLACES.values()
-    ]  # fmt: skip
+    ]
     found = run_cases(KERNELS, "", cases, limit=60.0)
     assert [result.outcome for result in found] == [DONE] * len(cases)
     return found

@@ -27,8 +27,16 @@ SLACK = MIB // 4
 @pytest.fixture(scope="module")
 def rows():
     """The rows that differ in more than repetitions, times, and what was in the page cache."""
-    names = ["matrix", "ranks", "algorithm", "mpi_io", "requests", "most_requests", "bytes",
-             "memory"]  # fmt: skip
+    names = [
+        "matrix",
+        "ranks",
+        "algorithm",
+        "mpi_io",
+        "requests",
+        "most_requests",
+        "bytes",
+        "memory",
+    ]
     return np.unique(reads.read()[names])
 
 
@@ -36,8 +44,14 @@ def expected(row):
     """(requests, requests of the busiest rank, bytes) of a row."""
     algorithm, mpi_io = str(row["algorithm"]), str(row["mpi_io"])
     name = SAME_AS_VIEW[mpi_io] if algorithm == "view" else algorithm
-    case = Case("read", int(row["ranks"]), 1, datatype="double", matrix=str(row["matrix"]),
-                function=f"read_{name}")  # fmt: skip
+    case = Case(
+        "read",
+        int(row["ranks"]),
+        1,
+        datatype="double",
+        matrix=str(row["matrix"]),
+        function=f"read_{name}",
+    )
     if algorithm == "view_all":
         number = ceil_div(case.distribution.bytes, COLLECTIVE[mpi_io])
         return number, number, case.distribution.bytes
@@ -46,8 +60,12 @@ def expected(row):
 
 def test_all_readers_were_measured_on_all_numbers_of_ranks_warm_and_cold():
     rows = reads.read()
-    found = set(zip(*(rows[name].tolist() for name in ("matrix", "ranks", "cold", "algorithm",
-                                                       "mpi_io")), strict=True))  # fmt: skip
+    found = set(
+        zip(
+            *(rows[name].tolist() for name in ("matrix", "ranks", "cold", "algorithm", "mpi_io")),
+            strict=True,
+        )
+    )
     every = {(one.algorithm, one.mpi_io) for one in (*READERS, *RIVALS)}
     assert found == {
         (*about, *reader) for about in product(reads.SIZES, reads.RANKS, (0, 1)) for reader in every

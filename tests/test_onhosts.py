@@ -23,8 +23,15 @@ def hosts(namespaces):
 @pytest.mark.privileged
 def test_kernels_are_timed_in_every_order_with_every_size(hosts):
     names = ["bcast_node", f"bcast_{HAN}", f"bcast_{NO_HAN}"]
-    timed = time_on(hosts, "bcast", names=names, sizes=(16, 4096), orders=("seq", "rr"),
-                    repetitions=3, progress=False)  # fmt: skip
+    timed = time_on(
+        hosts,
+        "bcast",
+        names=names,
+        sizes=(16, 4096),
+        orders=("seq", "rr"),
+        repetitions=3,
+        progress=False,
+    )
     assert [(t.kernel, t.order, t.bytes) for t in timed] == [
         (name, order, size) for order in ("seq", "rr") for size in (16, 4096) for name in names
     ]
@@ -39,17 +46,42 @@ def test_kernels_are_timed_in_every_order_with_every_size(hosts):
 def test_a_wrong_kernel_is_not_timed(hosts, tmp_path):
     library = build_kernels(tmp_path, {"nothing": "return MPI_SUCCESS;"})
     with pytest.raises(MpilabError, match="allgather_nothing with 8 ranks.*its result is wrong"):
-        time_on(hosts, "allgather", names=["allgather_nothing"], sizes=(16,), library=library,
-                progress=False)  # fmt: skip
+        time_on(
+            hosts,
+            "allgather",
+            names=["allgather_nothing"],
+            sizes=(16,),
+            library=library,
+            progress=False,
+        )
 
 
 @pytest.mark.privileged
 @pytest.mark.slow
 def test_rules_are_learned_on_a_cluster_and_tell_what_they_lose(tmp_path, capsys, hosts):
     out = tmp_path / "mine.rules"
-    assert main(["learn", "two-groups", "--collectives", "reduce,gather", "--sizes", "64,4K",
-                 "--orders", "rr", "--ppn", "1,2", "--repetitions", "2", "--no-progress",
-                 "-o", str(out)]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "learn",
+                "two-groups",
+                "--collectives",
+                "reduce,gather",
+                "--sizes",
+                "64,4K",
+                "--orders",
+                "rr",
+                "--ppn",
+                "1,2",
+                "--repetitions",
+                "2",
+                "--no-progress",
+                "-o",
+                str(out),
+            ]
+        )
+        == 0
+    )
     rules = decisions.read(out)
     assert {rule.collective for rule in rules} == {"reduce", "gather"}
     assert not any("openmpi" in rule.kernel for rule in rules)

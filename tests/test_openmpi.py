@@ -61,7 +61,10 @@ def test_settings_of_a_chosen_algorithm_leave_out_what_is_not_tuned():
     name = "OMPI_MCA_coll_tuned_reduce_algorithm"
     assert openmpi.chosen("reduce", 3) == {name: "3"}
     assert openmpi.chosen("reduce", 2, segment=64, fanout=3) == {
-        name: "2", f"{name}_segmentsize": "64", f"{name}_chain_fanout": "3"}  # fmt: skip
+        name: "2",
+        f"{name}_segmentsize": "64",
+        f"{name}_chain_fanout": "3",
+    }
 
 
 def test_what_the_user_set_wins_and_what_the_kit_set_itself_gives_way(monkeypatch):

@@ -67,8 +67,11 @@ def test_every_order_uses_each_slot_once(cluster, name):
         assert order(cluster, name, ranks=ranks, seed=3) == names[:ranks]
 
 
-@pytest.mark.parametrize("cluster", [read("two-groups"), CAMPUS.part(hosts=6, ppn=3), UNEVEN],
-                         ids=lambda cluster: cluster.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "cluster",
+    [read("two-groups"), CAMPUS.part(hosts=6, ppn=3), UNEVEN],
+    ids=lambda cluster: cluster.name,
+)
 @pytest.mark.parametrize("name, policy", [("seq", "slot"), ("rr", "node")])
 def test_seq_and_rr_are_what_hostfiles_and_open_mpi_make_of_it(tmp_path, cluster, name, policy):
     path = slots_file(tmp_path / "hosts.txt", cluster)
@@ -141,7 +144,11 @@ def test_what_cannot_be_ordered_is_told_with_what_can(wanted, words):
 
 def test_a_few_words_say_where_ranks_are():
     assert places_of("2x1x2 seq") == (
-        Place("n0", "g0"), Place("n0", "g0"), Place("n1", "g1"), Place("n1", "g1"))  # fmt: skip
+        Place("n0", "g0"),
+        Place("n0", "g0"),
+        Place("n1", "g1"),
+        Place("n1", "g1"),
+    )
     nodes = [place.node for place in places_of("2x3x2 rr")]
     assert nodes == [f"n{rank % 6}" for rank in range(12)]
     groups = [place.group for place in places_of("2x3x2 rr")]
@@ -231,8 +238,21 @@ def test_the_command_tells_what_it_cannot_do(tmp_path, capsys):
 
 def run_on(places, *more):
     return subprocess.run(
-        [sys.executable, "-m", "mpilab", "run", "bcast_node_group", "--places", places,
-         "--count", "100", *more], capture_output=True, text=True)  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "mpilab",
+            "run",
+            "bcast_node_group",
+            "--places",
+            places,
+            "--count",
+            "100",
+            *more,
+        ],
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_a_kernel_can_be_run_as_if_its_ranks_were_on_a_cluster():

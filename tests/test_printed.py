@@ -32,14 +32,14 @@ BODIES = {
     MPI_Barrier(comm);""",
     "asserts": "assert(rank != 1); MPI_Barrier(comm);",
     "frees_twice": "char *volatile p = malloc(8); free(p); if (rank == 1) free(p);"
-                   " MPI_Barrier(comm);",
+    " MPI_Barrier(comm);",
     "stands_still": 'printf("waiting\\n"); MPI_Recv(recvbuf, 1, MPI_INT, rank, 1, comm, NULL);',
     "exits": 'printf("bye"); if (rank == 1) exit(3); MPI_Barrier(comm);',
     "buffers": """
     static char room[1 << 16];
     setvbuf(stdout, room, _IOFBF, sizeof room);
     printf("buffered\\n");""",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +136,12 @@ def program(library, tmp_path):
         case = Case("allgather", 1, 4)
         said = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(build.HARNESS), str(library), str(tmp_path)],
-            input=f"{case.line(0)}\n{case.line(1)}\n", env=openmpi.environment(1), text=True,
-            timeout=300, **more,
-        )  # fmt: skip
+            input=f"{case.line(0)}\n{case.line(1)}\n",
+            env=openmpi.environment(1),
+            text=True,
+            timeout=300,
+            **more,
+        )
         files = {path.name: path.read_text() for path in tmp_path.glob("*.txt")}
         return said, files
 

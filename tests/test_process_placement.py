@@ -70,8 +70,10 @@ def told(library):
         (result,) = run_cases(library, f"allgather_{name}", [case])
         assert result.outcome == DONE, result.hang or result.detail
         assert [output.returned for output in result.outputs] == [0] * len(placed)
-        return [int(output.received[GUARD_BYTES : GUARD_BYTES + 4].view(np.int32)[0])
-                for output in result.outputs]  # fmt: skip
+        return [
+            int(output.received[GUARD_BYTES : GUARD_BYTES + 4].view(np.int32)[0])
+            for output in result.outputs
+        ]
 
     return of
 

@@ -28,10 +28,16 @@ def test_there_is_one_row_for_each_algorithm_and_size(rows):
 
 def test_values_are_those_printed(rows):
     text = BCAST_CSV.read_text()
-    for line in ("default,0,128,1,13.52", "default,0,128,64,15.47", "default,0,128,128,54.24",
-                 "default,0,128,1048576,986.45", "pipeline,3,128,1,28.93",
-                 "pipeline,3,128,2,26.80", "pipeline,3,128,524288,5466.00",
-                 "pipeline,3,128,1048576,11033.92"):  # fmt: skip
+    for line in (
+        "default,0,128,1,13.52",
+        "default,0,128,64,15.47",
+        "default,0,128,128,54.24",
+        "default,0,128,1048576,986.45",
+        "pipeline,3,128,1,28.93",
+        "pipeline,3,128,2,26.80",
+        "pipeline,3,128,524288,5466.00",
+        "pipeline,3,128,1048576,11033.92",
+    ):
         assert f"\n{line}\n" in text
     assert rows["latency_us"][0] == 13.52
     assert np.allclose(rows["mean_s"] * 1e6, rows["latency_us"])
@@ -40,9 +46,13 @@ def test_values_are_those_printed(rows):
 def test_latencies_are_those_printed():
     rows = published_latency()
     assert rows[["cpus", "bytes", "latency_us"]].tolist() == [
-        ("default", 1, 0.15), ("default", 2, 0.15), ("default", 4, 0.15),
-        ("0,8", 1, 0.35), ("0,8", 2, 0.34), ("0,8", 4, 0.35),
-    ]  # fmt: skip
+        ("default", 1, 0.15),
+        ("default", 2, 0.15),
+        ("default", 4, 0.15),
+        ("0,8", 1, 0.35),
+        ("0,8", 2, 0.34),
+        ("0,8", 4, 0.35),
+    ]
     assert rows["seconds"][0] == pytest.approx(0.15e-6)
 
 

@@ -31,8 +31,11 @@ def accounts():
 
 def test_each_reader_asks_for_as_much_as_its_formula_says(accounts):
     assert list(accounts) == [reader.name for reader in READERS]
-    assert {name: (one.requests, one.bytes, one.largest, one.asking)
-            for name, one in accounts.items() if "view" not in name} == {
+    assert {
+        name: (one.requests, one.bytes, one.largest, one.asking)
+        for name, one in accounts.items()
+        if "view" not in name
+    } == {
         "scatter": (WHOLE // BUFFER, WHOLE, BUFFER, 1),
         # A row of each rank's part at a time.
         "strided": (4 * 128, WHOLE, 128 * 8, 4),
@@ -40,7 +43,7 @@ def test_each_reader_asks_for_as_much_as_its_formula_says(accounts):
         "sieving": (4 * 16, 2 * WHOLE - 4 * 1024, BUFFER, 4),
         "two_phase": (WHOLE // BUFFER, WHOLE, BUFFER, 2),
         "two_phase_alltoallv": (WHOLE // BUFFER, WHOLE, BUFFER, 2),
-    }  # fmt: skip
+    }
     for one in accounts.values():
         assert one.bytes >= WHOLE and one.most_requests * one.asking >= one.requests
         assert set(one.modelled) == set(STORAGE) and min(one.modelled.values()) > 0
@@ -80,9 +83,11 @@ def test_what_is_measured_is_written_and_read_again(tmp_path):
 
 def test_a_two_phase_read_is_held_against_the_better_collective_read_of_its_own_run():
     seconds = {
-        Reader("two_phase", "ompio"): (1.0, 2.0), Reader("view_all", "ompio"): (3.0, 2.0),
-        Reader("two_phase", "romio"): (1.0, 1.0), Reader("view_all", "romio"): (2.0, 4.0),
-    }  # fmt: skip
+        Reader("two_phase", "ompio"): (1.0, 2.0),
+        Reader("view_all", "ompio"): (3.0, 2.0),
+        Reader("two_phase", "romio"): (1.0, 1.0),
+        Reader("view_all", "romio"): (2.0, 4.0),
+    }
     assert speed_ups(seconds) == [2.0, 1.0]
 
 
@@ -110,19 +115,34 @@ MPILAB_READ(strided)
 def test_readers_are_chosen_by_name():
     assert chosen("all") == list(READERS)
     assert [one.name for one in chosen("two_phase, view_all")] == [
-        "view_all (OMPIO)", "view_all (ROMIO)", "two_phase"]  # fmt: skip
+        "view_all (OMPIO)",
+        "view_all (ROMIO)",
+        "two_phase",
+    ]
     with pytest.raises(InputError, match="reader 'mmap': unknown; write all, or of scatter"):
         chosen("mmap")
 
 
-@pytest.mark.parametrize("words, said", [
-    ("--matrix 2000000000x2000000000", "rank 0 would have 1000000000000000000 elements, and MPI "),
-    ("--matrix 65536x32768 --ranks 1", "rank 0 would have 2147483648 elements, and MPI counts up"),
-    ("--matrix 8x8 --ranks 0", "ranks=0: has to be 1 or more"),
-    ("--matrix 8x8 --buffer 2G", "buffer=2147483648: MPI-IO takes buffers below 2 GiB only"),
-    ("--matrix 8x8 --repetitions -2", "--repetitions -2: has to be 1 or more, or 0 to count only"),
-    ("--matrix 8x8 --repetitions 0 --cold", "--repetitions 0: has to be 1 or more with --cold"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (
+            "--matrix 2000000000x2000000000",
+            "rank 0 would have 1000000000000000000 elements, and MPI ",
+        ),
+        (
+            "--matrix 65536x32768 --ranks 1",
+            "rank 0 would have 2147483648 elements, and MPI counts up",
+        ),
+        ("--matrix 8x8 --ranks 0", "ranks=0: has to be 1 or more"),
+        ("--matrix 8x8 --buffer 2G", "buffer=2147483648: MPI-IO takes buffers below 2 GiB only"),
+        (
+            "--matrix 8x8 --repetitions -2",
+            "--repetitions -2: has to be 1 or more, or 0 to count only",
+        ),
+        ("--matrix 8x8 --repetitions 0 --cold", "--repetitions 0: has to be 1 or more with --cold"),
+    ],
+)
 def test_what_cannot_be_read_or_timed_is_refused(words, said, capsys):
     assert main(["reads", *words.split()]) == 1
     assert said in capsys.readouterr().err
@@ -137,8 +157,25 @@ def test_no_repetition_is_no_timing(capsys):
 
 
 def test_the_command_shows_a_row_for_each_reader(capsys):
-    assert main(["reads", "--matrix", "48x40", "--readers", "strided,two_phase", "--buffer", "4K",
-                 "--aggregators", "3", "--repetitions", "1", "--no-progress"]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "reads",
+                "--matrix",
+                "48x40",
+                "--readers",
+                "strided,two_phase",
+                "--buffer",
+                "4K",
+                "--aggregators",
+                "3",
+                "--repetitions",
+                "1",
+                "--no-progress",
+            ]
+        )
+        == 0
+    )
     title, _, header, _, strided, two_phase = capsys.readouterr().out.splitlines()
     assert title == "48x40 doubles on 4 ranks; the file was in the page cache"
     assert header.startswith("| reader | requests | most of a rank | ranks that ask | bytes |")

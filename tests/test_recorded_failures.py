@@ -15,7 +15,15 @@ from mpilab.trace.recording import NOBODY, RECEIVES, operations
 
 # Error classes of Open MPI.
 ERR_TAG, ERR_COMM, ERR_RANK, ERR_REQUEST, ERR_ROOT, ERR_GROUP, ERR_TRUNCATE, ERR_IN_STATUS = (
-    4, 5, 6, 7, 8, 9, 15, 18)  # fmt: skip
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    15,
+    18,
+)
 ERR_OTHER = 16
 
 HELPERS = """
@@ -90,8 +98,8 @@ ERRORS = {
     if (rank == 0) MPI_Send(data, 8, MPI_INT, 1, 7, comm);
     else MPI_Recv(data, 4, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE); /* too small */""",
     "nobody": "MPI_Send(&rank, 1, MPI_INT, 99, 7, comm); /* to nobody */\n"
-              "MPI_Isend(&rank, 1, MPI_INT, 0, -5, comm, &(MPI_Request){0});\n"
-              "MPI_Bcast(&rank, 1, MPI_INT, 99, comm);",
+    "MPI_Isend(&rank, 1, MPI_INT, 0, -5, comm, &(MPI_Request){0});\n"
+    "MPI_Bcast(&rank, 1, MPI_INT, 99, comm);",
     "unwrapped": """
     int value;
     MPI_Barrier(comm);
@@ -132,7 +140,7 @@ ERRORS = {
     "handled": """
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Send(&rank, 1, MPI_INT, 99, 7, comm);""",
-}  # fmt: skip
+}
 
 CRASHES = {
     "segfault": "if (rank == 1) *(volatile int *)8 = 1; /* here */\nMPI_Barrier(comm);",
@@ -145,35 +153,35 @@ CRASHES = {
     MPI_Barrier(comm);""",
     "endless": "int zero = 0;\nif (rank == 1) deep(&zero);\nMPI_Barrier(comm);",
     "divided": "volatile int none = 0;\nif (rank == 1) none = size / none; /* here */\n"
-               "MPI_Barrier(comm);",
+    "MPI_Barrier(comm);",
     "buffer": "int *nowhere = (int *)(long)(rank * 4096);\n"
-              "if (rank == 0) MPI_Send(&size, 1, MPI_INT, 1, 0, comm);\n"
-              "else MPI_Recv(nowhere, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE); /* here */\n",
+    "if (rank == 0) MPI_Send(&size, 1, MPI_INT, 1, 0, comm);\n"
+    "else MPI_Recv(nowhere, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE); /* here */\n",
     "operation": "MPI_Op op;\nint value = 0;\nMPI_Op_create(failing_operation, 1, &op);\n"
-                 "MPI_Allreduce(&rank, &value, 1, MPI_INT, op, comm);\n",
+    "MPI_Allreduce(&rank, &value, 1, MPI_INT, op, comm);\n",
     "argument": "if (rank == 1) MPI_Comm_free(NULL); /* here */\nMPI_Barrier(comm);",
     "jump": "void (*volatile nowhere)(void) = NULL;\nif (rank == 1) nowhere(); /* here */\n"
-            "MPI_Barrier(comm);",
+    "MPI_Barrier(comm);",
     "library": "if (rank == 1) memset((void *)64, 0, 1 << (16 + rank)); /* here */\n"
-               "MPI_Barrier(comm);",
+    "MPI_Barrier(comm);",
     "smashed": "if (rank == 1) smash(256 * size);\nMPI_Barrier(comm);",
     "wild": "char *volatile wild = (char *)0x6161616161616161;\n"
-            "if (rank == 1) *wild = 1; /* here */\nMPI_Barrier(comm);",
+    "if (rank == 1) *wild = 1; /* here */\nMPI_Barrier(comm);",
     "left": "if (rank == 1) exit(3); /* here */\nMPI_Barrier(comm);",
     "mpi_abort": "if (rank == 1) MPI_Abort(comm, 42); /* here */\nMPI_Barrier(comm);",
     "fatal": "MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);\n"
-             "if (rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 7, comm); /* here */\n"
-             "MPI_Barrier(comm);",
+    "if (rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 7, comm); /* here */\n"
+    "MPI_Barrier(comm);",
     "spinning": "MPI_Barrier(comm);\nif (rank == 1)\n"
-                "    for (volatile long i = 0;; i++) /* spin */\n        ;",
-}  # fmt: skip
+    "    for (volatile long i = 0;; i++) /* spin */\n        ;",
+}
 
 # What is marked is never freed.
 LEAKS = {
     "Isend": "MPI_Request r; MPI_Isend(&rank, 1, MPI_INT, rank, 1, comm, &r); /* leak */\n"
-             "MPI_Recv(&rank, 1, MPI_INT, rank, 1, comm, MPI_STATUS_IGNORE);",
+    "MPI_Recv(&rank, 1, MPI_INT, rank, 1, comm, MPI_STATUS_IGNORE);",
     "Irecv": "MPI_Request r;\n"
-             "static int value;\nMPI_Irecv(&value, 1, MPI_INT, rank, 1, comm, &r); /* leak */",
+    "static int value;\nMPI_Irecv(&value, 1, MPI_INT, rank, 1, comm, &r); /* leak */",
     "overwritten": """MPI_Request r;
              MPI_Isend(&rank, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &r); /* leak */
              MPI_Isend(&rank, 1, MPI_INT, MPI_PROC_NULL, 1, comm, &r);
@@ -202,7 +210,7 @@ LEAKS = {
              MPI_Type_contiguous(2, MPI_INT, &t); /* leak */
              MPI_Type_create_resized(t, 0, 64, &u);
              MPI_Type_free(&u);""",
-}  # fmt: skip
+}
 NO_LEAKS = {
     "requests": """
     MPI_Request r[6];
@@ -288,9 +296,12 @@ MATCHED = {
     MPI_Comm_free(&again);""",
 }
 BODIES = {
-    **ERRORS, **CRASHES, **{f"leak_{name}": body for name, body in LEAKS.items()},
-    **{f"no_leak_{name}": body for name, body in NO_LEAKS.items()}, **MATCHED,
-}  # fmt: skip
+    **ERRORS,
+    **CRASHES,
+    **{f"leak_{name}": body for name, body in LEAKS.items()},
+    **{f"no_leak_{name}": body for name, body in NO_LEAKS.items()},
+    **MATCHED,
+}
 SOURCE = source_of(BODIES, PREAMBLE + HELPERS)
 
 
@@ -373,7 +384,11 @@ def test_the_call_that_started_a_failed_request_has_its_error(record, end):
     started, other = receiver.records[:2]
     assert name_of(started) == "MPI_Irecv"
     assert (started["error"], started["got_peer"], started["got_tag"], started["got_bytes"]) == (
-        ERR_TRUNCATE, 0, 7, 32)  # fmt: skip
+        ERR_TRUNCATE,
+        0,
+        7,
+        32,
+    )
     assert started["done_ns"] != 0
     assert (other["error"], other["got_bytes"], other["done_ns"] != 0) == (0, 4, True)
     # The call that found it out has an error as well: this one, or "look into the statuses".
@@ -453,8 +468,13 @@ def test_errors_on_other_communicators_are_no_end_of_the_job_either(record):
 def test_null_handles_and_null_pointers_are_mpi_errors(record):
     for rank in record("nulls"):
         assert [call for call, _, _ in failed(rank)] == [
-            "MPI_Sendrecv", "MPI_Sendrecv", "MPI_Type_free", "MPI_Start",
-            "MPI_Request_free", "MPI_Waitall"]  # fmt: skip
+            "MPI_Sendrecv",
+            "MPI_Sendrecv",
+            "MPI_Type_free",
+            "MPI_Start",
+            "MPI_Request_free",
+            "MPI_Waitall",
+        ]
         assert len(rank.records) == len(rank.errors)
         assert rank.current is None
 
@@ -469,13 +489,19 @@ def test_a_kernel_may_handle_errors_itself(record):
 
 @pytest.mark.parametrize(
     ("name", "number", "address"),
-    [("segfault", signal.SIGSEGV, 8), ("bus", signal.SIGBUS, None),
-     ("abort", signal.SIGABRT, None), ("freed", signal.SIGABRT, None),
-     ("divided", signal.SIGFPE, None), ("buffer", signal.SIGSEGV, 4096),
-     ("argument", signal.SIGSEGV, 0),
-     ("jump", signal.SIGSEGV, 0), ("library", signal.SIGSEGV, 64),
-     ("wild", signal.SIGSEGV, None)],
-)  # fmt: skip
+    [
+        ("segfault", signal.SIGSEGV, 8),
+        ("bus", signal.SIGBUS, None),
+        ("abort", signal.SIGABRT, None),
+        ("freed", signal.SIGABRT, None),
+        ("divided", signal.SIGFPE, None),
+        ("buffer", signal.SIGSEGV, 4096),
+        ("argument", signal.SIGSEGV, 0),
+        ("jump", signal.SIGSEGV, 0),
+        ("library", signal.SIGSEGV, 64),
+        ("wild", signal.SIGSEGV, None),
+    ],
+)
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_signal_is_told_with_the_line_of_the_kernel(crash, name, number, address, strict):
     result = crash(name, strict=strict)

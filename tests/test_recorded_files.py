@@ -173,10 +173,13 @@ def calls(results):
     def of(name, rank):
         assert results[name].outcome == DONE
         records = results[name].recording.ranks[rank].records
-        return [(operations()[number].removeprefix("MPI_File_"), offset, asked, got)
-                for number, offset, asked, got in
-                records[["operation", "offset", "bytes", "got_bytes"]].tolist()
-                if operations()[number].startswith("MPI_File_")]  # fmt: skip
+        return [
+            (operations()[number].removeprefix("MPI_File_"), offset, asked, got)
+            for number, offset, asked, got in records[
+                ["operation", "offset", "bytes", "got_bytes"]
+            ].tolist()
+            if operations()[number].startswith("MPI_File_")
+        ]
 
     return of
 
@@ -190,19 +193,29 @@ def named(recording, rank, name):
 
 def test_a_read_tells_where_it_began_and_how_much_it_got(calls):
     assert calls("pointers", 0) == [
-        ("open", NONE, 0, 0), ("seek", 8, 0, 0), ("read", 8, 8, 8), ("read", 16, 4, 4),
-        ("read_at", 40, 12, 12), ("read_at", 60, 8, 4), ("seek", 24, 0, 0),
-        ("read_shared", NONE, 4, 4), ("close", NONE, 0, 0),
-    ]  # fmt: skip
+        ("open", NONE, 0, 0),
+        ("seek", 8, 0, 0),
+        ("read", 8, 8, 8),
+        ("read", 16, 4, 4),
+        ("read_at", 40, 12, 12),
+        ("read_at", 60, 8, 4),
+        ("seek", 24, 0, 0),
+        ("read_shared", NONE, 4, 4),
+        ("close", NONE, 0, 0),
+    ]
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_offsets_are_bytes_of_the_file_also_through_a_view_with_holes(calls, rank):
     begin = 4 + 4 * rank
     assert calls("views", rank)[1:-1] == [
-        ("set_view", begin, 16, 0), ("read_all", begin, 8, 8), ("read_all", begin + 16, 4, 4),
-        ("read_at_all", begin + 8, 8, 8), ("set_view", 16, 4, 0), ("read_at", 24, 4, 4),
-    ]  # fmt: skip
+        ("set_view", begin, 16, 0),
+        ("read_all", begin, 8, 8),
+        ("read_all", begin + 16, 4, 4),
+        ("read_at_all", begin + 8, 8, 8),
+        ("set_view", 16, 4, 0),
+        ("read_at", 24, 4, 4),
+    ]
 
 
 def test_offsets_are_those_of_the_data_where_a_filetype_begins_with_a_hole(results, calls):
@@ -229,10 +242,14 @@ def test_romio_gives_the_same_offsets(library, results, monkeypatch):
 
 def test_a_request_that_was_waited_or_tested_for_tells_what_it_got(results, calls):
     assert calls("requests", 1) == [
-        ("open", NONE, 0, 0), ("iread_at", 4, 12, 12), ("iread", 0, 4, 4),
-        ("iread_at_all", 8, 8, 8), ("read_at_all_begin", 12, 4, 4),
-        ("read_at_all_end", NONE, 0, 0), ("close", NONE, 0, 0),
-    ]  # fmt: skip
+        ("open", NONE, 0, 0),
+        ("iread_at", 4, 12, 12),
+        ("iread", 0, 4, 4),
+        ("iread_at_all", 8, 8, 8),
+        ("read_at_all_begin", 12, 4, 4),
+        ("read_at_all_end", NONE, 0, 0),
+        ("close", NONE, 0, 0),
+    ]
     recording = results["requests"].recording
     for name in ("iread_at", "iread", "iread_at_all", "read_at_all_begin"):
         (record,) = named(recording, 0, name)
@@ -245,9 +262,12 @@ def test_a_request_that_was_waited_or_tested_for_tells_what_it_got(results, call
 
 def test_writes_are_told_from_reads(results, calls):
     assert calls("writes", 1) == [
-        ("open", NONE, 0, 0), ("set_size", NONE, 32, 0), ("write_at_all", 16, 16, 16),
-        ("sync", NONE, 0, 0), ("close", NONE, 0, 0),
-    ]  # fmt: skip
+        ("open", NONE, 0, 0),
+        ("set_size", NONE, 32, 0),
+        ("write_at_all", 16, 16, 16),
+        ("sync", NONE, 0, 0),
+        ("close", NONE, 0, 0),
+    ]
     assert calls("writes", 0)[-1] == ("delete", NONE, 0, 0)
     (record,) = named(results["writes"].recording, 1, "write_at_all")
     assert record["flags"] == WRITES_FILE | COLLECTIVE
@@ -274,8 +294,15 @@ def test_a_request_that_failed_is_none(results):
     assert results["views"].recording.messages.size == 0
 
 
-READ_QUANTITIES = ("reads", "busiest_reads", "read_bytes", "busiest_read_bytes", "largest_read",
-                   "reading_ranks", "collective_reads")  # fmt: skip
+READ_QUANTITIES = (
+    "reads",
+    "busiest_reads",
+    "read_bytes",
+    "busiest_read_bytes",
+    "largest_read",
+    "reading_ranks",
+    "collective_reads",
+)
 
 
 def test_counts_are_of_reads_that_ask_for_bytes(results):

@@ -185,11 +185,11 @@ BODIES = {
     MPI_Wait(&r[2], MPI_STATUS_IGNORE);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);""",
     "killed": "int value = 0; MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 1, &value, 1, MPI_INT, "
-              "1 - rank, 1, comm, MPI_STATUS_IGNORE); if (rank == 1) raise(SIGKILL); "
-              "MPI_Recv(&value, 1, MPI_INT, 1, 2, comm, MPI_STATUS_IGNORE);",
+    "1 - rank, 1, comm, MPI_STATUS_IGNORE); if (rank == 1) raise(SIGKILL); "
+    "MPI_Recv(&value, 1, MPI_INT, 1, 2, comm, MPI_STATUS_IGNORE);",
     "segfault": "int value = 0; MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 1, &value, 1, MPI_INT, "
-                "1 - rank, 1, comm, MPI_STATUS_IGNORE); if (rank == 1) *(volatile int *)8 = 1; "
-                "MPI_Recv(&value, 1, MPI_INT, 1, 2, comm, MPI_STATUS_IGNORE);",
+    "1 - rank, 1, comm, MPI_STATUS_IGNORE); if (rank == 1) *(volatile int *)8 = 1; "
+    "MPI_Recv(&value, 1, MPI_INT, 1, 2, comm, MPI_STATUS_IGNORE);",
     "collectives": """
     int data[16] = {0};
     MPI_Request request;
@@ -197,7 +197,7 @@ BODIES = {
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, 2, MPI_INT, comm);""",
-}  # fmt: skip
+}
 SOURCE = source_of(BODIES)
 
 
@@ -232,8 +232,10 @@ def test_both_languages_agree_on_every_field(tmp_path):
     for struct, dtype in (("mpilab_record", RECORD), ("mpilab_header", HEADER)):
         lines.append(f'printf("{struct} %zu\\n", sizeof(struct {struct}));')
         for field in dtype.names:
-            lines.append(f'printf("{struct}.{field} %zu %zu\\n", offsetof(struct {struct}, '
-                         f'{field}), sizeof(((struct {struct} *)0)->{field}));')  # fmt: skip
+            lines.append(
+                f'printf("{struct}.{field} %zu %zu\\n", offsetof(struct {struct}, '
+                f"{field}), sizeof(((struct {struct} *)0)->{field}));"
+            )
     program = tmp_path / "layout.c"
     program.write_text(
         "#include <stdio.h>\n#include <stddef.h>\n#include <mpi.h>\n"
@@ -256,14 +258,14 @@ def test_both_languages_agree_on_every_field(tmp_path):
 def test_both_languages_agree_on_flags_and_names_of_calls(tmp_path):
     program = tmp_path / "names.c"
     program.write_text(
-        '#include <stdio.h>\n'
+        "#include <stdio.h>\n"
         f'#include "{ROOT}/src_c/recorder/record.h"\n'
         '#define X(name) printf("%d MPI_" #name "\\n", MPILAB_##name);\n'
         'int main(void) { MPILAB_OPERATIONS(X) printf("%d %d %d %d %d %d %d %d %d %d %d\\n",\n'
         "MPILAB_SENDS, MPILAB_RECEIVES, MPILAB_NONBLOCKING, MPILAB_COLLECTIVE, MPILAB_WAITS,\n"
         "MPILAB_POLLS, MPILAB_SYNCHRONOUS, MPILAB_CANCELLED, MPILAB_ANY, MPILAB_NOBODY,\n"
         "MPILAB_NONE); return 0; }\n"
-    )  # fmt: skip
+    )
     subprocess.run([openmpi.tool("mpicc"), str(program), "-o", str(tmp_path / "names")], check=True)
     said = subprocess.run([tmp_path / "names"], capture_output=True, text=True, check=True)
     *names, values = said.stdout.splitlines()
@@ -379,8 +381,14 @@ def test_a_communicator_has_one_number_and_another_one_than_its_relatives(record
         half, twin, again = exchanges["communicator"][exchanges["flags"] & SENDS != 0]
         world, late = calls(rank, "MPI_Barrier")["communicator"][-2:]
         (base,) = set(calls(rank, "MPI_Comm_split")["communicator"])
-        return {"half": half, "twin": twin, "again": again, "world": world, "late": late,
-                "base": base}  # fmt: skip
+        return {
+            "half": half,
+            "twin": twin,
+            "again": again,
+            "world": world,
+            "late": late,
+            "base": base,
+        }
 
     told = [numbers(rank) for rank in ranks]
     for name in ("again", "world", "late", "base"):
@@ -396,7 +404,10 @@ def test_collectives_are_numbered_and_know_root_and_members(record):
     for rank in recording.ranks:
         collective = rank.records[rank.records["flags"] & COLLECTIVE != 0]
         assert [operations()[int(c["operation"])] for c in collective] == [
-            "MPI_Bcast", "MPI_Ibarrier", "MPI_Allgather"]  # fmt: skip
+            "MPI_Bcast",
+            "MPI_Ibarrier",
+            "MPI_Allgather",
+        ]
         assert list(collective["sequence"]) == [0, 1, 2]
         assert list(collective["peer"]) == [1, NONE, NONE]
         assert (collective["members"] == 3).all()
@@ -556,9 +567,12 @@ def written(path, rank=0, size=2, records=(), **more):
 
 @pytest.mark.parametrize(
     ("header", "words"),
-    [({"record_bytes": 103}, "another version"), ({"count": 5}, "says 5 records, has room for 0"),
-     ({"count": -1}, "says -1 records")],
-)  # fmt: skip
+    [
+        ({"record_bytes": 103}, "another version"),
+        ({"count": 5}, "says 5 records, has room for 0"),
+        ({"count": -1}, "says -1 records"),
+    ],
+)
 def test_a_recording_that_contradicts_itself_is_refused(tmp_path, header, words):
     with pytest.raises(InputError, match=words):
         RankRecording(written(tmp_path / "0.0.rec", **header))
@@ -566,8 +580,16 @@ def test_a_recording_that_contradicts_itself_is_refused(tmp_path, header, words)
 
 def _record(operation, flags, peer, *, begin, done, got_peer=-1):
     record = np.zeros(1, RECORD)[0]
-    values = {"operation": operation, "flags": flags, "communicator": 7, "peer": peer,
-              "begin_ns": begin, "end_ns": done, "done_ns": done, "got_peer": got_peer}  # fmt: skip
+    values = {
+        "operation": operation,
+        "flags": flags,
+        "communicator": 7,
+        "peer": peer,
+        "begin_ns": begin,
+        "end_ns": done,
+        "done_ns": done,
+        "got_peer": got_peer,
+    }
     for name, value in values.items():
         record[name] = value
     return record
@@ -601,8 +623,12 @@ def test_the_matrix_adds_up_messages_and_bytes(library):
 
 
 def test_the_recorder_wraps_every_call_that_it_names():
-    said = subprocess.run(["nm", "-g", str(ROOT / "build" / "librecorder.a")],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    said = subprocess.run(
+        ["nm", "-g", str(ROOT / "build" / "librecorder.a")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     wrapped = set(re.findall(r" T (MPI_\w+)$", said.stdout, re.MULTILINE))
     # A failing call that is none of them is told as MPI_Other; to disconnect is to free; a name is
     # wrapped to be pretended, not to be recorded.

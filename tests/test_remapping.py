@@ -149,12 +149,19 @@ def test_the_slides_formulas_are_read_as_they_are_printed():
 def test_on_powers_of_two_what_is_counted_is_what_the_formulas_say(rows):
     assert len(rows) == len(POWERS) * 6 == 36
     assert [row.line.name for row in rows if not row.holds] == []
-    counted = {row.line.name: [n // row.bytes for n in row.counted]
-               for row in rows if (row.nodes, row.each) == (4, 4)}  # fmt: skip
+    counted = {
+        row.line.name: [n // row.bytes for n in row.counted]
+        for row in rows
+        if (row.nodes, row.each) == (4, 4)
+    }
     assert counted == {
-        "RDA SEQ": [3, 12, 192], "RDA RR": [12, 3, 48], "RDA*": [12, 4, 60],
-        "ring SEQ": [0, 15, 60], "ring RR": [0, 15, 240], "ring*": [0, 15, 60],
-    }  # fmt: skip
+        "RDA SEQ": [3, 12, 192],
+        "RDA RR": [12, 3, 48],
+        "RDA*": [12, 4, 60],
+        "ring SEQ": [0, 15, 60],
+        "ring RR": [0, 15, 240],
+        "ring*": [0, 15, 60],
+    }
 
 
 def test_on_other_numbers_the_ring_keeps_its_formulas_and_recursive_doubling_does_not():
@@ -163,8 +170,9 @@ def test_on_other_numbers_the_ring_keeps_its_formulas_and_recursive_doubling_doe
     doubling = ("RDA SEQ", "RDA RR", "RDA*")
     assert wrong == {(name, *shape) for name in doubling for shape in ((3, 2), (2, 3), (3, 4))}
     # On three nodes RR order is worse for recursive doubling than SEQ order, not better.
-    total = {(row.line.name, row.each): row.counted[2] // row.bytes
-             for row in others if row.nodes == 3}  # fmt: skip
+    total = {
+        (row.line.name, row.each): row.counted[2] // row.bytes for row in others if row.nodes == 3
+    }
     assert (total["RDA SEQ", 4], total["RDA RR", 4], total["RDA*", 4]) == (100, 136, 142)
 
 

@@ -19,8 +19,9 @@ def wanted(sizes):
         **dict.fromkeys(loggp.ALLGATHERS, ("seq", "rr")),
         **dict.fromkeys(loggp.BCASTS, ("seq", "rr", loggp.SLOWEST)),
     }
-    return {(kernel, order, size) for kernel, each in orders.items() for order in each
-            for size in sizes}  # fmt: skip
+    return {
+        (kernel, order, size) for kernel, each in orders.items() for order in each for size in sizes
+    }
 
 
 def test_the_file_of_the_kit_has_each_kernel_in_each_order_and_says_where_and_when():

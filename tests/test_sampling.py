@@ -24,7 +24,7 @@ BODIES = {
         for (;;)
             MPI_Test(&none, &flag, MPI_STATUS_IGNORE); /* tests */
     MPI_Recv(recvbuf, 1, MPI_INT, 1, 3, comm, MPI_STATUS_IGNORE);""",
-}  # fmt: skip
+}
 
 
 def test_a_rank_that_computes_is_met_in_its_loop_and_nobody_else_is_asked(tmp_path):

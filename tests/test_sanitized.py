@@ -165,10 +165,13 @@ def test_a_right_kernel_is_not_reported(kernels, algorithm):
         Case("allgather", ranks, count, datatype, in_place=in_place, snapshots=True)
         for ranks in (1, 2, 3, 4, 5)
         for count, datatype, in_place in (
-            (0, "int", False), (1, "byte", True), (7, "shifted", False), (3, "mixed", False),
+            (0, "int", False),
+            (1, "byte", True),
+            (7, "shifted", False),
+            (3, "mixed", False),
             (40_000, "int", False),
         )
-    ]  # fmt: skip
+    ]
     results = run_cases(kernels, f"allgather_{algorithm}", cases, limit=60.0, sanitize=True)
     for result in results:
         assert result.outcome == DONE, f"{result.case.describe()}: {result.detail}"
@@ -177,8 +180,9 @@ def test_a_right_kernel_is_not_reported(kernels, algorithm):
 
 
 def test_a_missing_function_is_an_error_of_the_build_with_its_line(tmp_path):
-    source = source_of({"calls": "return missing(rank); /* calls */"},
-                       '#include "mpilab.h"\nint missing(int);\n')  # fmt: skip
+    source = source_of(
+        {"calls": "return missing(rank); /* calls */"}, '#include "mpilab.h"\nint missing(int);\n'
+    )
     with pytest.raises(BuildError, match="undefined reference to `missing'") as refused:
         build(source, tmp_path, sanitize=True)
     assert [d.line for d in refused.value.diagnostics] == [line_of(source, "/* calls */")]

@@ -79,16 +79,19 @@ def test_what_a_kernel_needs_is_allowed(reasons, body):
     [
         ("MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);", "MPI_Allgather"),
         ("MPI_Bcast(recvbuf, 1, MPI_INT, 0, comm);", "MPI_Bcast"),
-        ("MPI_Request r; MPI_Iallgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm, &r);",
-         "MPI_Iallgather"),
+        (
+            "MPI_Request r; "
+            "MPI_Iallgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm, &r);",
+            "MPI_Iallgather",
+        ),
         ("PMPI_Send(recvbuf, 1, MPI_INT, 0, 0, comm);", "PMPI_Send"),
         ("PMPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, recvbuf, 1, MPI_INT, comm);", "PMPI_Allgather"),
         ("MPI_Comm_dup(comm, &comm);", "MPI_Comm_dup"),
-        ("MPI_File f; MPI_File_open(comm, \"x\", 0, MPI_INFO_NULL, &f);", "MPI_File_open"),
+        ('MPI_File f; MPI_File_open(comm, "x", 0, MPI_INFO_NULL, &f);', "MPI_File_open"),
         ("MPI_Abort(comm, 3);", "MPI_Abort"),
         ("MPI_Finalize();", "MPI_Finalize"),
     ],
-)  # fmt: skip
+)
 def test_other_mpi_calls_are_refused_by_name(reasons, body, name):
     assert reasons(body) == [f"it calls {name}, which this exercise does not allow"]
 
@@ -103,11 +106,13 @@ def test_other_mpi_calls_are_refused_by_name(reasons, body, name):
         ("_exit(3);", "_exit"),
         ("value = syscall(39);", "syscall"),
         ("extern char **environ; *(char **)recvbuf = environ[0];", "environ"),
-        ("extern int mpilab_recorder_close(void); mpilab_recorder_close();",
-         "mpilab_recorder_close"),
+        (
+            "extern int mpilab_recorder_close(void); mpilab_recorder_close();",
+            "mpilab_recorder_close",
+        ),
         ("extern int record_clock(void); value = record_clock();", "record_clock"),
     ],
-)  # fmt: skip
+)
 def test_the_rest_of_the_system_is_refused_by_name(reasons, body, name):
     before = "long syscall(long, ...);\n"
     assert reasons(body, before) == [f"it uses {name}, which an answer may not"]
@@ -131,14 +136,14 @@ def test_no_spelling_hides_a_call(reasons, before):
 @pytest.mark.parametrize(
     "before",
     [
-        "__attribute__((constructor)) static void early(void) { puts(\"\"); }",
-        "__attribute__((constructor(101))) static void early(void) { puts(\"\"); }",
-        "__attribute__((destructor)) static void late(void) { puts(\"\"); }",
-        "__attribute__((destructor(65000))) static void late(void) { puts(\"\"); }",
+        '__attribute__((constructor)) static void early(void) { puts(""); }',
+        '__attribute__((constructor(101))) static void early(void) { puts(""); }',
+        '__attribute__((destructor)) static void late(void) { puts(""); }',
+        '__attribute__((destructor(65000))) static void late(void) { puts(""); }',
         '__attribute__((section(".init_array"), used)) static void *early = (void *)puts;',
         '__attribute__((section(".ctors.1"), used)) static void *early = (void *)puts;',
     ],
-)  # fmt: skip
+)
 def test_code_that_runs_by_itself_is_refused(reasons, before):
     (reason,) = reasons("", before)
     assert "it has code that runs outside of the kernel (section ." in reason
@@ -158,19 +163,27 @@ def test_a_function_that_is_chosen_when_it_is_loaded_is_refused(reasons):
 @pytest.mark.parametrize(
     ("before", "name"),
     [
-        ("#undef MPI_Send\nint MPI_Send(const void *b, int c, MPI_Datatype d, int e, int f, "
-         "MPI_Comm g) { return b && c && d && e && f && g; }", "MPI_Send"),
-        ("int PMPI_Send(const void *b, int c, MPI_Datatype d, int e, int f, MPI_Comm g) "
-         "{ return b && c && d && e && f && g; }", "PMPI_Send"),
+        (
+            "#undef MPI_Send\nint MPI_Send(const void *b, int c, MPI_Datatype d, int e, int f, "
+            "MPI_Comm g) { return b && c && d && e && f && g; }",
+            "MPI_Send",
+        ),
+        (
+            "int PMPI_Send(const void *b, int c, MPI_Datatype d, int e, int f, MPI_Comm g) "
+            "{ return b && c && d && e && f && g; }",
+            "PMPI_Send",
+        ),
         ("int mpilab_recorder_close(void) { return 0; }", "mpilab_recorder_close"),
         ("struct mpilab_tuning mpilab_tuning;", "mpilab_tuning"),
-        ("int clock_gettime(clockid_t c, struct timespec *t) { t->tv_sec = c; return 0; }",
-         "clock_gettime"),
+        (
+            "int clock_gettime(clockid_t c, struct timespec *t) { t->tv_sec = c; return 0; }",
+            "clock_gettime",
+        ),
         ("int ftruncate(int f, long n) { return f && n; }", "ftruncate"),
         ("int record_progress(void) { return 0; }", "record_progress"),
         ("__attribute__((weak)) void *mmap(void) { return 0; }", "mmap"),
     ],
-)  # fmt: skip
+)
 def test_what_the_recorder_relies_on_cannot_be_redefined(reasons, before, name):
     assert reasons("", before) == [f"it defines {name}, a name of the system's"]
 
@@ -231,8 +244,10 @@ def test_every_allowed_call_that_moves_data_is_recorded():
         ("MPI_File_seek(f, 0, MPI_SEEK_SET)", "file-reads"),
         ("MPI_File_get_size(f, &offset)", "file-reads"),
         ("MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, n, MPI_INFO_NULL)", "file-views"),
-        ("MPI_File_read_at_all(f, 0, recvbuf, 1, MPI_BYTE, MPI_STATUS_IGNORE)",
-         "collective-file-reads"),
+        (
+            "MPI_File_read_at_all(f, 0, recvbuf, 1, MPI_BYTE, MPI_STATUS_IGNORE)",
+            "collective-file-reads",
+        ),
         ("MPI_File_read_all_begin(f, recvbuf, 1, MPI_BYTE)", "collective-file-reads"),
         ("MPI_Info_create(&info)", "info"),
         ("MPI_Alltoallw(0, 0, 0, 0, 0, 0, 0, 0, comm)", "alltoall"),
@@ -240,7 +255,7 @@ def test_every_allowed_call_that_moves_data_is_recorded():
         ("MPI_File_write_at(f, 0, recvbuf, 1, MPI_BYTE, MPI_STATUS_IGNORE)", None),
         ("MPI_File_read_shared(f, recvbuf, 1, MPI_BYTE, MPI_STATUS_IGNORE)", None),
     ],
-)  # fmt: skip
+)
 def test_a_call_on_a_file_is_in_one_group_or_in_none(reasons, call, group):
     body = 'MPI_File f = MPI_FILE_NULL; MPI_Info info; MPI_Offset offset; const char *n = ""; '
     body += f"(void)info, (void)offset, (void)n, (void)f; value = {call};"
@@ -264,16 +279,20 @@ def test_what_is_always_allowed_moves_no_data_between_ranks():
 
 def mpi_names():
     """All functions of the installed MPI."""
-    said = subprocess.run([openmpi.tool("mpicc"), "--showme:libdirs"],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    said = subprocess.run(
+        [openmpi.tool("mpicc"), "--showme:libdirs"], capture_output=True, text=True, check=True
+    )
     library = next(Path(said.stdout.split()[0]).glob("libmpi.so.*"))
     said = subprocess.run(["nm", "-D", library], capture_output=True, text=True, check=True)
     return set(re.findall(r" [TW] (MPI_\w+)$", said.stdout, re.MULTILINE))
 
 
 # Those that know topologies are made of more than their own file.
-FLAT = [path for path in sorted((ROOT / "src_c" / "allgather").glob("*.c"))
-        if path.stem not in ELSEWHERE["allgather"]]  # fmt: skip
+FLAT = [
+    path
+    for path in sorted((ROOT / "src_c" / "allgather").glob("*.c"))
+    if path.stem not in ELSEWHERE["allgather"]
+]
 
 
 @pytest.mark.parametrize("path", FLAT, ids=str)

@@ -17,10 +17,17 @@ def number(before_words):
 
 def simulated(rubric):
     """The fewest and the most cases that are simulated of a kernel which moves data."""
-    kernels = [kernel for exercise in rubric.exercises if exercise.kind == KERNEL
-               for kernel in exercise.variants or (exercise,)]  # fmt: skip
-    counts = [len(to_simulate(kernel)[0]) for kernel in kernels
-              if kernel.collective != "barrier" and can_be_simulated(kernel)]  # fmt: skip
+    kernels = [
+        kernel
+        for exercise in rubric.exercises
+        if exercise.kind == KERNEL
+        for kernel in exercise.variants or (exercise,)
+    ]
+    counts = [
+        len(to_simulate(kernel)[0])
+        for kernel in kernels
+        if kernel.collective != "barrier" and can_be_simulated(kernel)
+    ]
     if not counts:
         return "none"
     return f"{counts[0]}" if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
@@ -33,8 +40,10 @@ def test_labs_and_their_seeded_bugs():
         bugs = bugs_of(lab, rubric)
         items = sum(len(exercise.items) for exercise in rubric.exercises)
         kinds = len({bug.kind for bug in bugs})
-        rows.append(f"| {lab} | {len(rubric.exercises)} | {items} | {len(bugs)} | {kinds} | "
-                    f"{simulated(rubric)} |")  # fmt: skip
+        rows.append(
+            f"| {lab} | {len(rubric.exercises)} | {items} | {len(bugs)} | {kinds} | "
+            f"{simulated(rubric)} |"
+        )
         total += len(bugs)
     assert re.findall(r"^\| \d\d-.*\|$", PAGE, re.MULTILINE) == rows
     assert number("bugs") == {total}

@@ -295,8 +295,11 @@ piped.show("timeline")
 # the kernels that you have to write are not in it.)
 
 # %%
-lines = ["| algorithm | rounds | messages | bytes | rounds | messages | bytes |",
-         "|---|--:|--:|--:|--:|--:|--:|", "| | *formula* | | | *recording* | | |"]  # fmt: skip
+lines = [
+    "| algorithm | rounds | messages | bytes | rounds | messages | bytes |",
+    "|---|--:|--:|--:|--:|--:|--:|",
+    "| | *formula* | | | *recording* | | |",
+]
 known = [f"bcast_{name}" for name in algorithms.algorithms("bcast")]
 for kernel in sorted(set(known) & set(kernels_of("bcast"))):
     recorded = mpilab.run(kernel, ranks=4, count=100, segment=64, seed=SEED)
@@ -821,8 +824,15 @@ from unittest.mock import patch
 
 told = sweep.Report()
 with patch.dict(os.environ, OMPI_MCA_coll_tuned_use_dynamic_rules="false"):
-    rows = sweep.sweep("bcast", ranks=[RANKS], sizes=[4096], algorithms=["openmpi:1"],
-                        repetitions=2, progress=False, report=told)  # fmt: skip
+    rows = sweep.sweep(
+        "bcast",
+        ranks=[RANKS],
+        sizes=[4096],
+        algorithms=["openmpi:1"],
+        repetitions=2,
+        progress=False,
+        report=told,
+    )
 print(f"{len(rows)} rows in the table", *told.lines(), sep="\n")
 
 # %% [markdown]
@@ -875,9 +885,13 @@ Markdown("\n".join(lines) if len(mine) else "Nothing to compare yet.")
 # was the segment size of that pipeline?
 
 # %%
-pipelined = np.concatenate([broadcasts[broadcasts["algorithm"] == "default"],
-                            broadcasts[(broadcasts["algorithm"] == "pipeline")
-                                       & (broadcasts["library"] == "openmpi")], cut])  # fmt: skip
+pipelined = np.concatenate(
+    [
+        broadcasts[broadcasts["algorithm"] == "default"],
+        broadcasts[(broadcasts["algorithm"] == "pipeline") & (broadcasts["library"] == "openmpi")],
+        cut,
+    ]
+)
 show(bcast_against_published(published_bcast(), pipelined))
 
 # %% [markdown]
@@ -1082,8 +1096,10 @@ show(sweep_plots.time_against_size(second))
 found = models.regret(second, models.fit_per_algorithm(second, gamma=gamma), gamma=gamma)
 show(regret.heat_map(found, title="Fitted to each"))
 for row in found:
-    print(f"{row['ranks']} ranks, {byte_size(row['bytes'])}: best {row['best']} "
-          f"{duration(row['best_s'])}, the model takes {row['chosen']}")  # fmt: skip
+    print(
+        f"{row['ranks']} ranks, {byte_size(row['bytes'])}: best {row['best']} "
+        f"{duration(row['best_s'])}, the model takes {row['chosen']}"
+    )
 
 # %% [markdown]
 # ## Question 2: the second collective (8 points)

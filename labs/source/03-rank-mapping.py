@@ -173,10 +173,15 @@ show(talk(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, R
 # %%
 ring_seq = mpilab.run("allgather_ring", count=256, places="two-hosts seq", seed=SEED)
 ring_rr = mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
-show(network.before_after({
-    "ring, SEQ": (ring_seq.matrix(), ring_seq.levels),
-    "ring, RR": (ring_rr.matrix(), ring_rr.levels),
-}, title="Ring"))  # fmt: skip
+show(
+    network.before_after(
+        {
+            "ring, SEQ": (ring_seq.matrix(), ring_seq.levels),
+            "ring, RR": (ring_rr.matrix(), ring_rr.levels),
+        },
+        title="Ring",
+    )
+)
 
 # %% [markdown]
 # So there is no best order. Recursive doubling wants RR, the ring wants SEQ. And an MPI library
@@ -382,8 +387,10 @@ remapped.show("network")
 three = {"SEQ": doubling_seq, "SEQ, remapped": remapped, "RR": doubling_rr}
 for name, run in three.items():
     busiest = links.busiest(links.loads(run.matrix(), run.levels))[0]
-    print(f"{name:14} {run.rounds} rounds, {len(run.messages)} messages; on the busiest link "
-          f"{byte_size(busiest.bytes)} in {busiest.messages} messages")  # fmt: skip
+    print(
+        f"{name:14} {run.rounds} rounds, {len(run.messages)} messages; on the busiest link "
+        f"{byte_size(busiest.bytes)} in {busiest.messages} messages"
+    )
 
 # %% [markdown]
 # One round more, and a process gets $M$ blocks from other nodes where it would get $(M-1)Q$. In RR
@@ -422,9 +429,11 @@ broadcasts = {
     )
     for name, order in (("binomial", "seq"), ("binomial", "rr"), ("binomial_remapped", "rr"))
 }
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in broadcasts.items()}, title="Broadcast"
-))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in broadcasts.items()}, title="Broadcast"
+    )
+)
 
 # %% [markdown]
 # The same for a ring allreduce. **Predict:** which share of its messages changes nodes in RR order,
@@ -435,9 +444,11 @@ reductions = {
     f"{name}, RR": mpilab.run(f"allreduce_{name}", count=256, places="two-hosts rr", seed=SEED)
     for name in ("ring", "ring_remapped")
 }
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in reductions.items()}, title="Allreduce"
-))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in reductions.items()}, title="Allreduce"
+    )
+)
 
 # %% [markdown]
 # ## Exercise 3: a ring from node to node, in C (35 points)
@@ -607,9 +618,17 @@ show(network.before_after(pictures, title="Before and after"))
 # %%
 rr = places_of("two-hosts rr")
 some = [place for rank, place in enumerate(rr) if rank not in (1, 3, 5)]
-cases = {words: places_of(words) for words in (
-    "1x4x4 seq", "1x4x4 rr", "1x4x4 random 3", "1x3x4 seq", "1x3x4 rr", "a/n1*5 a/n2 a/n3*2",
-)} | {"two-hosts rr, without ranks 1, 3 and 5": some}  # fmt: skip
+cases = {
+    words: places_of(words)
+    for words in (
+        "1x4x4 seq",
+        "1x4x4 rr",
+        "1x4x4 random 3",
+        "1x3x4 seq",
+        "1x3x4 rr",
+        "a/n1*5 a/n2 a/n3*2",
+    )
+} | {"two-hosts rr, without ranks 1, 3 and 5": some}
 lines = [
     "| blocks between nodes | doubling | remapped | ring | remapped |",
     "|---|--:|--:|--:|--:|",

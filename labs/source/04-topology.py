@@ -129,9 +129,13 @@ flat_rr.show("network")
 # %%
 flat_seq = mpilab.run("bcast_binomial", places="two-groups seq", count=256, seed=SEED)
 pictures = {"SEQ": flat_seq, "RR": flat_rr}
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in pictures.items()}, two_groups,
-    title="Binomial broadcast of 1 KiB in two orders"))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in pictures.items()},
+        two_groups,
+        title="Binomial broadcast of 1 KiB in two orders",
+    )
+)
 
 # %% [markdown]
 # In SEQ order the tree happens to fit: the long steps come first and cross, the short ones, of
@@ -170,8 +174,11 @@ def row(kernel, order="rr", **options):
     return f"| {kernel} | {order} | " + " | ".join(cells) + f" | {link} | {duration(seconds)} |"
 
 
-HEAD = ["| kernel | order | rounds | messages | between nodes | bytes | between groups | bytes "
-        "| busiest link | needs |", "|---|---|--:|--:|--:|--:|--:|--:|---|--:|"]  # fmt: skip
+HEAD = [
+    "| kernel | order | rounds | messages | between nodes | bytes | between groups | bytes "
+    "| busiest link | needs |",
+    "|---|---|--:|--:|--:|--:|--:|--:|---|--:|",
+]
 flat = [row("bcast_binomial", order, count=256) for order in ("seq", "rr", "shuffled", "random")]
 Markdown("\n".join(HEAD + flat))
 
@@ -207,9 +214,13 @@ levelled.show("network")
 
 # %%
 pictures = {"binomial": flat_rr, "by node and group": levelled}
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in pictures.items()}, two_groups,
-    title="Broadcast of 1 KiB in RR order"))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in pictures.items()},
+        two_groups,
+        title="Broadcast of 1 KiB in RR order",
+    )
+)
 
 # %% [markdown]
 # And all four, in two orders. The bytes are the least that there can be, whatever the order.
@@ -512,16 +523,22 @@ lab.check("crossing", crossing)
 # Hold your formulas against recordings, before you believe either.
 
 # %%
-RUNS = {"flat_seq": ("bcast_binomial", "seq"), "flat_rr": ("bcast_binomial", "rr"),
-        "levels": ("bcast_node_group", "random 5"), "gather_levels": ("gather_node_group", "rr")}  # fmt: skip
+RUNS = {
+    "flat_seq": ("bcast_binomial", "seq"),
+    "flat_rr": ("bcast_binomial", "rr"),
+    "levels": ("bcast_node_group", "random 5"),
+    "gather_levels": ("gather_node_group", "rr"),
+}
 for way, (kernel, order) in RUNS.items():
     for shape in ((4, 2, 1), (1, 2, 4)):
         places = f"{'x'.join(map(str, shape))} {order}"
         run = mpilab.run(kernel, places=places, count=25, seed=SEED)  # 100 bytes
         found = counts(run.result.recording, run.levels)
         yours = call(crossing, (way, *shape, 100)).get("value", "not yet")
-        print(f"{way:14} {places:14} recorded {[found['node_bytes'], found['group_bytes']]}, "
-              f"yours {yours}")  # fmt: skip
+        print(
+            f"{way:14} {places:14} recorded {[found['node_bytes'], found['group_bytes']]}, "
+            f"yours {yours}"
+        )
 
 # %% [markdown]
 # ## Reduce: the broadcast backwards
@@ -596,9 +613,12 @@ pictures = {
     name: mpilab.run(f"bcast_{name}", places="4x1x2 rr", count=256, segment=256, seed=SEED)
     for name in ("node_group", "pipelined")
 }
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in pictures.items()},
-    title="Broadcast of 1 KiB on four groups"))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in pictures.items()},
+        title="Broadcast of 1 KiB on four groups",
+    )
+)
 
 # %% [markdown]
 # The report tried it too, with `MPI_Ibcast` on both levels, and dropped it: it "performed
@@ -692,8 +712,10 @@ show(talk(lanes.matrix(), lanes.levels, title="Multi-lane"))
 for name in ("pipeline", "binomial", "circulant"):
     run = mpilab.run(f"bcast_{name}", ranks=8, count=256, segment=64, seed=SEED)
     busiest_rank = counts(run.result.recording, run.levels)["busiest_messages"]
-    print(f"bcast_{name}: {run.rounds} rounds, {len(run.messages)} messages, "
-          f"at most {busiest_rank} from one rank")  # fmt: skip
+    print(
+        f"bcast_{name}: {run.rounds} rounds, {len(run.messages)} messages, "
+        f"at most {busiest_rank} from one rank"
+    )
 
 # %% [markdown]
 # The binomial tree has as few rounds, but they are deceptive: its root starts several sends of a
@@ -749,8 +771,10 @@ for budget in (0, 65536, 8192):
         "alltoallv_leaders", places="two-groups rr", count=4096, budget=budget, seed=SEED
     )
     held = max(output.held for output in run.result.outputs)
-    print(f"budget {byte_size(budget or 8 << 20):>7}: a rank holds at most {byte_size(held)}, "
-          f"{len(run.messages)} messages")  # fmt: skip
+    print(
+        f"budget {byte_size(budget or 8 << 20):>7}: a rank holds at most {byte_size(held)}, "
+        f"{len(run.messages)} messages"
+    )
 
 # %% [markdown]
 # ## Exercise 5: alltoallv by leaders, in C (25 points)
@@ -935,10 +959,15 @@ lab.check("by_leaders")
 # order?
 
 # %%
-lines = [row(f"allgather_{name}", order, count=256)
-         for name in ("ring", "hierarchical", "pipelined") for order in ("seq", "rr")]  # fmt: skip
-lines += [row(f"allreduce_{name}", count=256)
-          for name in ("recursive_doubling", "ring", "hierarchical", "multilane")]  # fmt: skip
+lines = [
+    row(f"allgather_{name}", order, count=256)
+    for name in ("ring", "hierarchical", "pipelined")
+    for order in ("seq", "rr")
+]
+lines += [
+    row(f"allreduce_{name}", count=256)
+    for name in ("recursive_doubling", "ring", "hierarchical", "multilane")
+]
 Markdown("\n".join(HEAD + lines))
 
 # %% [markdown]
@@ -1008,9 +1037,13 @@ for name, placed in yours.items():
     ran[name] = mpilab.run("bcast_binomial", places=two_groups.places(placed), count=256, seed=SEED)
     print(f"{name}: the busiest link needs {duration(bound(ran[name])[1])}")
 print(hostfile_text(list(yours.values())[-1], two_groups))
-show(network.before_after(
-    {name: (run.matrix(), run.levels) for name, run in ran.items()}, two_groups,
-    title="Binomial broadcast of 1 KiB from rank 0"))  # fmt: skip
+show(
+    network.before_after(
+        {name: (run.matrix(), run.levels) for name, run in ran.items()},
+        two_groups,
+        title="Binomial broadcast of 1 KiB from rank 0",
+    )
+)
 
 # %% [markdown]
 # ## Measure, on links that are real
@@ -1050,8 +1083,11 @@ def of(timed, order, size):
     chosen = [one for one in timed if (one.order, one.bytes) == (order, size)]
     named = {one.kernel.partition("_")[2]: one for one in chosen}
     found = {name: one.seconds for name, one in named.items()}
-    limits = {name: bounds[one.kernel, order, size] for name, one in named.items()
-              if (one.kernel, order, size) in bounds}  # fmt: skip
+    limits = {
+        name: bounds[one.kernel, order, size]
+        for name, one in named.items()
+        if (one.kernel, order, size) in bounds
+    }
     return found, limits
 
 
@@ -1098,16 +1134,20 @@ show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size
 
 # %%
 every = timed + [one for one in by_level.timed_of(ours) if one.collective != "bcast"]
-lines = ["| collective | bytes | order | flat | best of ours | | Open MPI |",
-         "|---|--:|---|--:|--:|---|--:|"]  # fmt: skip
+lines = [
+    "| collective | bytes | order | flat | best of ours | | Open MPI |",
+    "|---|--:|---|--:|--:|---|--:|",
+]
 for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every):
     here = [one for one in every if (one.collective, one.bytes, one.order) == at]
     flat = next(one for one in here if one.kernel.endswith(("_binomial", "v_linear")))
     first = best(here, lambda one: not one.is_openmpis)
     theirs = best(here, lambda one: one.is_openmpis)
     shown = [duration(one.median) for one in (flat, first, theirs)]
-    lines.append(f"| {at[0]} | {byte_size(at[1])} | {at[2]} | {shown[0]} | {shown[1]} "
-                 f"| {first.kernel.partition('_')[2]} | {shown[2]} |")  # fmt: skip
+    lines.append(
+        f"| {at[0]} | {byte_size(at[1])} | {at[2]} | {shown[0]} | {shown[1]} "
+        f"| {first.kernel.partition('_')[2]} | {shown[2]} |"
+    )
 Markdown("\n".join(lines))
 
 # %% [markdown]
@@ -1159,17 +1199,24 @@ print(decisions.as_text(learned))
 # two of the orders, and judge on the third.
 
 # %%
-lines = ["| order left out | bytes | best | learned | regret | published | regret |",
-         "|---|--:|---|---|--:|---|--:|"]  # fmt: skip
+lines = [
+    "| order left out | bytes | best | learned | regret | published | regret |",
+    "|---|--:|---|---|--:|---|--:|",
+]
 for order in by_level.ORDERS:
     seen = [one for one in kits if one.order != order]
     unseen = [one for one in kits if one.order == order]
-    found = zip(decisions.regret(decisions.learn(seen), unseen),
-                decisions.regret(published, unseen), strict=True)  # fmt: skip
+    found = zip(
+        decisions.regret(decisions.learn(seen), unseen),
+        decisions.regret(published, unseen),
+        strict=True,
+    )
     for new, old in found:
         names = [name.partition("_")[2] for name in (new["best"], new["chosen"], old["chosen"])]
-        lines.append(f"| {order} | {byte_size(new['bytes'])} | {names[0]} | {names[1]} "
-                     f"| {new['regret']:.0%} | {names[2]} | {old['regret']:.0%} |")  # fmt: skip
+        lines.append(
+            f"| {order} | {byte_size(new['bytes'])} | {names[0]} | {names[1]} "
+            f"| {new['regret']:.0%} | {names[2]} | {old['regret']:.0%} |"
+        )
 Markdown("\n".join(lines))
 
 # %% [markdown]

@@ -129,8 +129,10 @@ small = Path(folder.name) / "small.matrix"
 files.make(small, 3, 4, seed=SEED, integers=True)
 print(files.table(small))
 content = small.read_bytes()
-print(f"\n{len(content)} bytes; the first 8 are {content[:8].hex(' ')}, in numbers",
-      np.frombuffer(content, "i4", 2))  # fmt: skip
+print(
+    f"\n{len(content)} bytes; the first 8 are {content[:8].hex(' ')}, in numbers",
+    np.frombuffer(content, "i4", 2),
+)
 print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 
 # %% [markdown]
@@ -209,8 +211,10 @@ for kind in ("text", "binary"):
     operands[kind] = [Path(folder.name) / f"{name}.{kind}" for name in "ab"]
     for number, path in enumerate(operands[kind]):
         files.make(path, SIZES[-1], SIZES[-1], seed=SEED + number, text=kind == "text")
-runs = {f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind])
-        for stage, kind in measured_cannon.WAYS}  # fmt: skip
+runs = {
+    f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind])
+    for stage, kind in measured_cannon.WAYS
+}
 for name, done in runs.items():
     print(f"{name}: {done}", end="\n\n")
 print("files of C that differ:", len({done.digest for done in runs.values()}) - 1)
@@ -727,8 +731,9 @@ lab.check("two_phase")
 # %%
 passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).passed]
 for name in passed:
-    run = mpilab.run(f"read_my_{name}", ranks=4, matrix="12x12", buffer=384, aggregators=2,
-                     seed=SEED)  # fmt: skip
+    run = mpilab.run(
+        f"read_my_{name}", ranks=4, matrix="12x12", buffer=384, aggregators=2, seed=SEED
+    )
     show(file_access.of_result(run.result))
 if not passed:
     print("Not yet: none of your readers passes its checks.")
@@ -769,8 +774,11 @@ def file_requests(method, N, R, C, buffer, A):
         elements = [N * N // A + (a < N * N % A) for a in range(A)]
     else:
         rows, columns = -(-N // R), -(-N // C)
-        parts = [(min(rows, N - i), min(columns, N - j))
-                 for i in range(0, N, rows) for j in range(0, N, columns)]  # fmt: skip
+        parts = [
+            (min(rows, N - i), min(columns, N - j))
+            for i in range(0, N, rows)
+            for j in range(0, N, columns)
+        ]
         elements = [(h - 1) * N + w if method == "sieving" else h * w for h, w in parts]
     requests = [-(-count // fits) for count in elements]
     if method == "strided":
@@ -789,16 +797,27 @@ lab.check("file_requests", file_requests)
 # readers back, until yours are right.)
 
 # %%
-BY_METHOD = {"rank 0": "read_scatter", "strided": "read_strided", "view": "read_my_view",
-           "sieving": "read_my_sieving", "two-phase": "read_my_two_phase"}  # fmt: skip
+BY_METHOD = {
+    "rank 0": "read_scatter",
+    "strided": "read_strided",
+    "view": "read_my_view",
+    "sieving": "read_my_sieving",
+    "two-phase": "read_my_two_phase",
+}
 mine = {f"read_my_{name}" for name in passed}
 for method, kernel in BY_METHOD.items():
     for N, R, C in ((12, 2, 2), (13, 2, 3)):
         yours = call(file_requests, (method, N, R, C, 200, 2)).get("value", "not yet")
         recorded = "not yet"
         if kernel in mine or not kernel.startswith("read_my_"):
-            run = mpilab.run(kernel, ranks=R * C, matrix=f"{N}x{N} on {R}x{C}", buffer=200,
-                             aggregators=2, seed=SEED)  # fmt: skip
+            run = mpilab.run(
+                kernel,
+                ranks=R * C,
+                matrix=f"{N}x{N} on {R}x{C}",
+                buffer=200,
+                aggregators=2,
+                seed=SEED,
+            )
             found = counts(run.result.recording, run.levels)
             recorded = [found[what] for what in ("busiest_reads", "reads", "read_bytes")]
         print(f"{method:10} {N} x {N} on {R} x {C}: recorded {recorded}, yours {yours}")
@@ -813,14 +832,18 @@ for method, kernel in BY_METHOD.items():
 # **Predict:** which of the four methods get worse with more ranks, in requests or in bytes?
 
 # %%
-lines = ["| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
-         "|---|" + 4 * "--:|"]  # fmt: skip
+lines = [
+    "| 4096 × 4096 | " + " | ".join(f"{p} × {p}" for p in (2, 4, 8, 16)) + " |",
+    "|---|" + 4 * "--:|",
+]
 patterns = {}
 for method in METHODS:
     for p in (2, 4, 8, 16):
         patterns[method, p] = requests_of(method, distribution("4096x4096", p * p), 4 << 20, p)
-    told = (f"{len(patterns[method, p]):,}, {byte_size(int(patterns[method, p]['bytes'].sum()))}"
-            for p in (2, 4, 8, 16))  # fmt: skip
+    told = (
+        f"{len(patterns[method, p]):,}, {byte_size(int(patterns[method, p]['bytes'].sum()))}"
+        for p in (2, 4, 8, 16)
+    )
     lines.append(f"| {method} | " + " | ".join(told) + " |")
 Markdown("\n".join(lines))
 
@@ -876,8 +899,18 @@ except InputError as error:  # on macOS they can't be seen
 # %%
 def timed(kernel, matrix="1024x1024", ranks=4):
     """Seconds of each call, from the first rank's entry to the last one's exit; None if it fails."""
-    case = mpilab.Case("read", ranks, 1, datatype="double", matrix=matrix, record=False, dump=False,
-                       warmup=1, repetitions=REPETITIONS, seed=SEED)  # fmt: skip
+    case = mpilab.Case(
+        "read",
+        ranks,
+        1,
+        datatype="double",
+        matrix=matrix,
+        record=False,
+        dump=False,
+        warmup=1,
+        repetitions=REPETITIONS,
+        seed=SEED,
+    )
     (result,) = session.run_cases(kernel, [case])
     failed = [output.returned for output in result.outputs if output.returned]
     if result.outcome != "done" or failed:
@@ -910,15 +943,22 @@ def share(resident):
 ours = reads.read()
 print(ours["machine"][0], ours["date"][0], sep=", ")
 matrix, ranks = ours["matrix"][-1], ours["ranks"].max()
-lines = [f"| {matrix} on {ranks} | requests | read | a request, at most | warm | cold | still cached |",
-         "|---|--:|--:|--:|--:|--:|--:|"]  # fmt: skip
+lines = [
+    f"| {matrix} on {ranks} | requests | read | a request, at most | warm | cold | still cached |",
+    "|---|--:|--:|--:|--:|--:|--:|",
+]
 chosen = ours[(ours["matrix"] == matrix) & (ours["ranks"] == ranks)]
 for algorithm, mpi_io in dict.fromkeys(chosen[["algorithm", "mpi_io"]].tolist()):
     rows = chosen[(chosen["algorithm"] == algorithm) & (chosen["mpi_io"] == mpi_io)]
     warm, cold = (np.median(rows["seconds"][rows["cold"] == state]) for state in (0, 1))
-    cells = [f"{rows['requests'][0]:,}", byte_size(int(rows["bytes"][0])),
-             byte_size(int(rows["largest"][0])), duration(warm), duration(cold),
-             share(rows["resident"][rows["cold"] == 1].max())]  # fmt: skip
+    cells = [
+        f"{rows['requests'][0]:,}",
+        byte_size(int(rows["bytes"][0])),
+        byte_size(int(rows["largest"][0])),
+        duration(warm),
+        duration(cold),
+        share(rows["resident"][rows["cold"] == 1].max()),
+    ]
     lines.append(f"| {algorithm}, {mpi_io} | " + " | ".join(cells) + " |")
 Markdown("\n".join(lines))
 
@@ -950,8 +990,17 @@ Markdown("\n".join(lines))
 # many requests each? Look at the maps: which library did which?
 
 # %%
-case = mpilab.Case("read", 4, 1, datatype="double", matrix="256x256", buffer=1 << 16,
-                   aggregators=2, requests=True, seed=SEED)  # fmt: skip
+case = mpilab.Case(
+    "read",
+    4,
+    1,
+    datatype="double",
+    matrix="256x256",
+    buffer=1 << 16,
+    aggregators=2,
+    requests=True,
+    seed=SEED,
+)
 in_a_file = openmpi.romio_hints(Path(folder.name) / "hints", aggregators=2)
 for name, settings in {
     "OMPIO": openmpi.mpi_io("ompio"),

@@ -100,11 +100,17 @@ cluster
 
 # %%
 told = sweep.Report()
-settings = {"ranks": [RANKS // 2, RANKS], "sizes": SIZES, "repetitions": REPETITIONS,
-            "progress": False, "report": told}  # fmt: skip
+settings = {
+    "ranks": [RANKS // 2, RANKS],
+    "sizes": SIZES,
+    "repetitions": REPETITIONS,
+    "progress": False,
+    "report": told,
+}
 whole = sweep.sweep("bcast", algorithms=["openmpi"], **settings)
-cut = sweep.sweep("bcast", algorithms=["openmpi:pipeline", "openmpi:split_binary_tree"],
-                   segment=8192, **settings)  # fmt: skip
+cut = sweep.sweep(
+    "bcast", algorithms=["openmpi:pipeline", "openmpi:split_binary_tree"], segment=8192, **settings
+)
 measured = np.concatenate([whole, cut])
 f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
 
@@ -163,8 +169,10 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
         f"{table['regret'].max():.0%}; over 5 % at {len(disagree)} of {len(table)} points"
     )
     for row in disagree:
-        print(f"    {row['ranks']} ranks, {byte_size(row['bytes'])}: chooses {row['chosen']}, "
-              f"best was {row['best']}")  # fmt: skip
+        print(
+            f"    {row['ranks']} ranks, {byte_size(row['bytes'])}: chooses {row['chosen']}, "
+            f"best was {row['best']}"
+        )
 
 # %% [markdown]
 # Where both disagree with the measurement, ask first whether the measurement agrees with itself: few
@@ -238,8 +246,9 @@ except MpilabError as error:
 # **Predict:** both numbers at 64 bytes, and at the largest size.
 
 # %%
-compared = comparison.compare(rules, rules_path, ranks=[RANKS], sizes=SIZES,
-                              repetitions=REPETITIONS, rounds=2)  # fmt: skip
+compared = comparison.compare(
+    rules, rules_path, ranks=[RANKS], sizes=SIZES, repetitions=REPETITIONS, rounds=2
+)
 print(comparison.as_text(compared))
 
 # %% [markdown]
@@ -344,9 +353,11 @@ except (MpilabError, OSError) as error:
 lines = ["| ranks | bytes | choice | how | takes | best | ratio |", "|--:|--:|---|---|--:|--:|--:|"]
 for how, table in costs.items():
     for row in table:
-        lines.append(f"| {row['ranks']} | {byte_size(row['bytes'])} | {row['chosen']} | {how} "
-                     f"| {duration(row['chosen_s'])} | {duration(row['best_s'])} "
-                     f"| {row['ratio']:.2f} |")  # fmt: skip
+        lines.append(
+            f"| {row['ranks']} | {byte_size(row['bytes'])} | {row['chosen']} | {how} "
+            f"| {duration(row['chosen_s'])} | {duration(row['best_s'])} "
+            f"| {row['ratio']:.2f} |"
+        )
 Markdown("\n".join(lines))
 
 # %% [markdown]
@@ -403,8 +414,11 @@ print(f"{len(live)} broadcasts, {told}")
 
 # %%
 shown = live[np.isin(live["ranks"], [SIMULATED[0], SIMULATED[-1]])]
-show(sweep_plots.time_against_size(measured_crossover.as_sweep(shown),
-                                   models=measured_crossover.LINK))  # fmt: skip
+show(
+    sweep_plots.time_against_size(
+        measured_crossover.as_sweep(shown), models=measured_crossover.LINK
+    )
+)
 
 # %% [markdown]
 # ## Exercise 2: where the crossover is, in Python (15 points)
@@ -462,8 +476,10 @@ lab.check("crossover", crossover)
 mine = {}
 if lab.check("crossover", crossover).passed:
     link = measured_crossover.LINK
-    mine = {name: {P: crossover(name, P, link.alpha, link.beta) for P in measured_crossover.RANKS}
-            for name in ALGORITHMS[1:]}  # fmt: skip
+    mine = {
+        name: {P: crossover(name, P, link.alpha, link.beta) for P in measured_crossover.RANKS}
+        for name in ALGORITHMS[1:]
+    }
 crossings = {
     source: {name: measured_crossover.crossings(rows, "flat", name) for name in ALGORITHMS[1:]}
     for source, rows in {told: live, "precomputed": ours}.items()
@@ -486,8 +502,11 @@ show(crossover_plot(crossings, mine, "Where the binomial tree is overtaken, one 
 # **Predict:** which of the algorithms suffers most? Which way do the crossovers move?
 
 # %%
-grouped = {"precomputed": {name: measured_crossover.crossings(ours, "groups", name)
-                           for name in ALGORITHMS[1:]}}  # fmt: skip
+grouped = {
+    "precomputed": {
+        name: measured_crossover.crossings(ours, "groups", name) for name in ALGORITHMS[1:]
+    }
+}
 show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, RR order"))
 
 # %% [markdown]
@@ -518,8 +537,17 @@ mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=S
 def simulate(kernel, size=262144, cluster=CLUSTER, **options):
     """Simulated seconds of the second call of a broadcast on every slot of a cluster."""
     ranks = len(platforms.places(cluster))
-    case = Case("bcast", ranks, size, "byte", platform=cluster, record=False, dump=False,
-                warmup=1, **options)  # fmt: skip
+    case = Case(
+        "bcast",
+        ranks,
+        size,
+        "byte",
+        platform=cluster,
+        record=False,
+        dump=False,
+        warmup=1,
+        **options,
+    )
     library = session.simulated_library(kernel) or mpilab.simulated.kernels()
     (result,) = mpilab.simulated.simulate(library, kernel, [case])
     return seconds_of(result)

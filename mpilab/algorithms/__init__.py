@@ -27,7 +27,19 @@ from mpilab.algorithms.schedule import (
 )
 
 __all__ = [
-    "COLLECTIVES", "ROOTED", "Costs", "Counts", "Schedule", "Transfer", "algorithms", "costs_of",
-    "counts", "holdings", "message_bytes", "parts", "schedule_in_segments",
-    "schedule_of", "tunables",
-]  # fmt: skip
+    "COLLECTIVES",
+    "ROOTED",
+    "Costs",
+    "Counts",
+    "Schedule",
+    "Transfer",
+    "algorithms",
+    "costs_of",
+    "counts",
+    "holdings",
+    "message_bytes",
+    "parts",
+    "schedule_in_segments",
+    "schedule_of",
+    "tunables",
+]

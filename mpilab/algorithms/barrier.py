@@ -37,22 +37,26 @@ def recursive_doubling(call):
     """
     core = trees.largest_power_of_two(call.ranks)
     rest = range(core, call.ranks)
-    return Plan([
-        [_empty(rank, rank - core) for rank in rest],
-        *(
-            [_empty(rank, rank ^ distance) for rank in range(core)]
-            for distance in trees.powers_of_two(core)
-        ),
-        [_empty(rank - core, rank) for rank in rest],
-    ])  # fmt: skip
+    return Plan(
+        [
+            [_empty(rank, rank - core) for rank in rest],
+            *(
+                [_empty(rank, rank ^ distance) for rank in range(core)]
+                for distance in trees.powers_of_two(core)
+            ),
+            [_empty(rank - core, rank) for rank in rest],
+        ]
+    )
 
 
 def dissemination(call):
     """In step i each rank sends to rank + 2^i."""
-    return Plan([
-        [_empty(rank, (rank + distance) % call.ranks) for rank in range(call.ranks)]
-        for distance in trees.powers_of_two(call.ranks)
-    ])  # fmt: skip
+    return Plan(
+        [
+            [_empty(rank, (rank + distance) % call.ranks) for rank in range(call.ranks)]
+            for distance in trees.powers_of_two(call.ranks)
+        ]
+    )
 
 
 def tree(call):

@@ -82,10 +82,12 @@ def split_binary(call):
         for half in (0, 1):
             for index in range(members):
                 below = [c for c in (2 * index + 1, 2 * index + 2) if c < members]
-                steps.append([
-                    Transfer(member(half, index), member(half, child), (block[half],))
-                    for child in below
-                ])  # fmt: skip
+                steps.append(
+                    [
+                        Transfer(member(half, index), member(half, child), (block[half],))
+                        for child in below
+                    ]
+                )
     halves = tuple(range(segments)), tuple(range(segments, 2 * segments))
     for index in range(members):
         one, other = member(0, index), member(1, index)
@@ -114,9 +116,9 @@ def scatter_allgather_ring(call):
     ranks, real = call.ranks, call.real
     steps = trees.scatter(call, ranks)
     for number in range(1, ranks):
-        steps.append([
-            Transfer(real(v), real(v + 1), ((v - number + 1) % ranks,)) for v in range(ranks)
-        ])  # fmt: skip
+        steps.append(
+            [Transfer(real(v), real(v + 1), ((v - number + 1) % ranks,)) for v in range(ranks)]
+        )
     return _from_root(call, steps, schedule.blocks(call.count, ranks))
 
 
@@ -134,7 +136,14 @@ def _from_root(call, steps, elements):
 ALGORITHMS = {
     algorithm.__name__: algorithm
     for algorithm in (
-        linear, chain, pipeline, binary, split_binary, binomial, knomial, scatter_allgather,
+        linear,
+        chain,
+        pipeline,
+        binary,
+        split_binary,
+        binomial,
+        knomial,
+        scatter_allgather,
         scatter_allgather_ring,
     )
-}  # fmt: skip
+}

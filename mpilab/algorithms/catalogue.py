@@ -8,9 +8,14 @@ from mpilab.cases.expected import collective_of
 from mpilab.errors import InputError
 
 _MODULES = {
-    "allgather": allgather, "bcast": bcast, "gather": gather, "scatter": scatter,
-    "reduce": reduce, "allreduce": allreduce, "barrier": barrier,
-}  # fmt: skip
+    "allgather": allgather,
+    "bcast": bcast,
+    "gather": gather,
+    "scatter": scatter,
+    "reduce": reduce,
+    "allreduce": allreduce,
+    "barrier": barrier,
+}
 COLLECTIVES = tuple(_MODULES)
 ROOTED = tuple(name for name in COLLECTIVES if collective_of(name).is_rooted)
 BLOCKWISE = ("allgather", "gather", "scatter")  # count is that of one rank's block
@@ -48,9 +53,17 @@ def tunables(collective, algorithm):
 
 
 def schedule_of(
-    collective, algorithm, ranks, *, root=0, count=None, element_bytes=1, segment=0, fanout=0,
+    collective,
+    algorithm,
+    ranks,
+    *,
+    root=0,
+    count=None,
+    element_bytes=1,
+    segment=0,
+    fanout=0,
     radix=0,
-):  # fmt: skip
+):
     """The Schedule of our kernel `<collective>_<algorithm>`, message by message, round by round.
 
     ranks          P, 1 or more.
@@ -71,19 +84,28 @@ def schedule_of(
         count = 1 if collective in BLOCKWISE else ranks
     _check(collective, algorithm, ranks, root, count, element_bytes, segment, fanout, radix)
     call = Call(
-        int(ranks), int(root), 0 if collective == "barrier" else int(count), int(element_bytes),
-        int(segment), int(fanout), int(radix),
-    )  # fmt: skip
+        int(ranks),
+        int(root),
+        0 if collective == "barrier" else int(count),
+        int(element_bytes),
+        int(segment),
+        int(fanout),
+        int(radix),
+    )
     plan = _allgather(function, call) if collective == "allgather" else function(call)
     return Schedule(
-        algorithm, call.ranks, in_rounds(call.ranks, plan.steps), plan.sizes, collective, call.root,
-        plan.owners, plan.names or None,
-    )  # fmt: skip
+        algorithm,
+        call.ranks,
+        in_rounds(call.ranks, plan.steps),
+        plan.sizes,
+        collective,
+        call.root,
+        plan.owners,
+        plan.names or None,
+    )
 
 
-def schedule_in_segments(
-    collective, algorithm, ranks, segments=1, *, root=0, fanout=0, radix=0
-):  # fmt: skip
+def schedule_in_segments(collective, algorithm, ranks, segments=1, *, root=0, fanout=0, radix=0):
     """The Schedule of a message that an algorithm cuts into `segments` segments (1 or more).
 
     That is the number in the message, in a half of it (bcast split_binary), in a block (allreduce
@@ -98,9 +120,15 @@ def schedule_in_segments(
         cut = {"split_binary": 2, "segmented_ring": ranks}.get(algorithm, 1)
         count, segment = cut * segments, 1
     return schedule_of(
-        collective, algorithm, ranks, root=root, count=count, segment=segment, fanout=fanout,
+        collective,
+        algorithm,
+        ranks,
+        root=root,
+        count=count,
+        segment=segment,
+        fanout=fanout,
         radix=radix,
-    )  # fmt: skip
+    )
 
 
 def costs_of(collective, algorithm, ranks, bytes, segment=0, *, root=0, fanout=0, radix=0):
@@ -113,10 +141,16 @@ def costs_of(collective, algorithm, ranks, bytes, segment=0, *, root=0, fanout=0
     """
     counted = counts(
         schedule_of(
-            collective, algorithm, ranks, root=root, count=bytes, segment=segment, fanout=fanout,
+            collective,
+            algorithm,
+            ranks,
+            root=root,
+            count=bytes,
+            segment=segment,
+            fanout=fanout,
             radix=radix,
         )
-    )  # fmt: skip
+    )
     return Costs(counted.rounds, counted.messages, counted.total_bytes, counted.max_bytes_sent)
 
 
@@ -144,10 +178,14 @@ def _algorithm(collective, algorithm):
 
 def _check(collective, algorithm, ranks, root, count, element_bytes, segment, fanout, radix):
     least = {
-        "ranks": (ranks, 1), "root": (root, 0), "count": (count, 0),
-        "element_bytes": (element_bytes, 1), "segment": (segment, 0), "fanout": (fanout, 0),
+        "ranks": (ranks, 1),
+        "root": (root, 0),
+        "count": (count, 0),
+        "element_bytes": (element_bytes, 1),
+        "segment": (segment, 0),
+        "fanout": (fanout, 0),
         "radix": (radix, 0),
-    }  # fmt: skip
+    }
     for name, (value, smallest) in least.items():
         if value < smallest:
             raise InputError(

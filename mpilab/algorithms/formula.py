@@ -200,12 +200,25 @@ def total(lengths):
 FUNCTIONS = {
     function.__name__: function
     for function in (
-        ceil_div, ceil_log2, floor_log2, ceil_log, kary_depth, knomial_depth, binomial_hops,
-        binomial_crossings, crossing_hops, circulant_rounds, doubling_rounds,
-        doubling_messages, pieces, most_pieces, total,
-        min, max,
+        ceil_div,
+        ceil_log2,
+        floor_log2,
+        ceil_log,
+        kary_depth,
+        knomial_depth,
+        binomial_hops,
+        binomial_crossings,
+        crossing_hops,
+        circulant_rounds,
+        doubling_rounds,
+        doubling_messages,
+        pieces,
+        most_pieces,
+        total,
+        min,
+        max,
     )
-}  # fmt: skip
+}
 
 SOURCES = ROOT / "src_c"
 
@@ -223,11 +236,19 @@ def _power(base, exponent):
 
 
 _OPERATORS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power,
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 
 
 def evaluate(formula, **values):
@@ -266,8 +287,14 @@ def evaluate(formula, **values):
         raise InputError(f"formula {formula!r}: {error.msg}; write e.g. P * (P - 1)") from None
     except InputError:
         raise
-    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError,
-            MemoryError) as error:  # fmt: skip
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         given = ", ".join(f"{name} = {value}" for name, value in values.items())
         raise InputError(f"formula {formula!r} has no value for {given}: {error}") from None
 
@@ -283,17 +310,25 @@ def names_of(case):
     levels = case.levels
     runs = runs_by_name(levels, case.root)
     return {
-        "P": case.ranks, "m": case.block_bytes, "n": case.count, "e": element_bytes,
-        "root": case.root, "S": segments(case.count, element_bytes, case.segment),
-        "M": levels.nodes, "G": levels.groups, "Q": levels.most_on_a_node,
+        "P": case.ranks,
+        "m": case.block_bytes,
+        "n": case.count,
+        "e": element_bytes,
+        "root": case.root,
+        "S": segments(case.count, element_bytes, case.segment),
+        "M": levels.nodes,
+        "G": levels.groups,
+        "Q": levels.most_on_a_node,
         "R": int((levels.node == levels.node[case.root]).sum()),
         "U": int((levels.group == levels.group[case.root]).sum()),
         "L": sum(nodes[0] for nodes in runs["ranks_by_group"].trees),
-        **({"K": tuned} if tuned else {}), **({"B": case.budget} if case.budget else {}),
-        **(volumes(case, levels) if case.collective == "alltoallv" else {}), **runs,
+        **({"K": tuned} if tuned else {}),
+        **({"B": case.budget} if case.budget else {}),
+        **(volumes(case, levels) if case.collective == "alltoallv" else {}),
+        **runs,
         **(requests.names(case.distribution, case.aggregators) if case.matrix else {}),
         **({"F": requests.whole_elements(case.buffer)} if case.buffer else {}),
-    }  # fmt: skip
+    }
 
 
 # Elements of the part that is cut into segments, from those of the message and the names.
@@ -393,5 +428,10 @@ def cost_of(kernel):
         tunables["pieces"] = pieces[1]
     across = dict(re.findall(r"^ \* Between (nodes|groups): +(.+)$", header, re.MULTILINE))
     return Cost(
-        found["Rounds"], found["Messages"], found["Bytes"],
-        across.get("nodes", ""), across.get("groups", ""), **tunables)  # fmt: skip
+        found["Rounds"],
+        found["Messages"],
+        found["Bytes"],
+        across.get("nodes", ""),
+        across.get("groups", ""),
+        **tunables,
+    )

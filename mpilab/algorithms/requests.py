@@ -25,12 +25,14 @@ def names(about, aggregators):
     number = min(aggregators or about.ranks, about.ranks)
     return {
         **{name: getattr(about, name) for name in about.__dataclass_fields__},
-        "N": about.bytes, "A": number,
+        "N": about.bytes,
+        "A": number,
         "owners": sum(about.elements_of(rank) > 0 for rank in range(about.ranks)),
-        "part_rows": len(about.rows_of(0)), "part_columns": len(about.columns_of(0)),
+        "part_rows": len(about.rows_of(0)),
+        "part_columns": len(about.columns_of(0)),
         "spans": tuple(_span(about, rank) for rank in range(about.ranks)),
         "shares": _shares(about.rows * about.columns, number),
-    }  # fmt: skip
+    }
 
 
 def whole_elements(buffer):
@@ -182,5 +184,7 @@ def unnamed_readers():
     """The requests of the three readers that question 2 asks to identify: {letter: REQUEST}."""
     spread = distribution("12x12", 4)
     readers = {"X": ("two-phase", 384, 2), "Y": ("sieving", 384, 0), "Z": ("strided", 0, 0)}
-    return {letter: requests_of(method, spread, buffer, aggregators)
-            for letter, (method, buffer, aggregators) in readers.items()}  # fmt: skip
+    return {
+        letter: requests_of(method, spread, buffer, aggregators)
+        for letter, (method, buffer, aggregators) in readers.items()
+    }

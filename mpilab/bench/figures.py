@@ -57,8 +57,11 @@ def _register_by_level(collective, order, size):
     flat.__name__ = f"{collective}_{order}_{size}_vs_flat"
     openmpi.__name__ = f"{collective}_{order}_{size}_vs_openmpi"
     figure("×", "≥ 3" if order == "rr" and large else "", f"{collective}{FLAT}, in one run")(flat)
-    figure("×", "≥ 1.5" if order != "seq" and large else "≥ 0.9",
-           "the better of Open MPI with coll/han and without, in one run")(openmpi)  # fmt: skip
+    figure(
+        "×",
+        "≥ 1.5" if order != "seq" and large else "≥ 0.9",
+        "the better of Open MPI with coll/han and without, in one run",
+    )(openmpi)
 
 
 for _collective_by_level in BY_LEVEL:
@@ -77,15 +80,26 @@ def _exchanged():
     described = read("four-groups")
     hosts = tuple(replace(host, slots=4) for host in described.hosts)
     with EmulatedHosts(replace(described, hosts=hosts)) as up:
-        found = time_on(up, "alltoallv", names=["alltoallv_linear", "alltoallv_leaders"],
-                        sizes=(16,), orders=("seq", "rr"), repetitions=200, warmup=5,
-                        progress=False)  # fmt: skip
+        found = time_on(
+            up,
+            "alltoallv",
+            names=["alltoallv_linear", "alltoallv_leaders"],
+            sizes=(16,),
+            orders=("seq", "rr"),
+            repetitions=200,
+            warmup=5,
+            progress=False,
+        )
     seconds = {(one.order, one.kernel): one.seconds for one in found}
     return {
-        order: [a / b for a, b in zip(seconds[order, "alltoallv_linear"],
-                                      seconds[order, "alltoallv_leaders"], strict=True)]
+        order: [
+            a / b
+            for a, b in zip(
+                seconds[order, "alltoallv_linear"], seconds[order, "alltoallv_leaders"], strict=True
+            )
+        ]
         for order in ("seq", "rr")
-    }  # fmt: skip
+    }
 
 
 _DIRECT = "alltoallv_linear, on 4 groups of 2 hosts of 4 ranks, in one run"
@@ -166,10 +180,13 @@ SWEEPS = 5
 COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "barrier")
 # {Open MPI's name: our name} of algorithms with different names.
 OURS = {
-    "basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary",
-    "in-order_binary": "in_order_binary", "neighbor": "neighbor_exchange",
+    "basic_linear": "linear",
+    "split_binary_tree": "split_binary",
+    "binary_tree": "binary",
+    "in-order_binary": "in_order_binary",
+    "neighbor": "neighbor_exchange",
     "bruck": {"barrier": "dissemination", "allgather": "bruck"},
-}  # fmt: skip
+}
 
 
 def same_algorithm(collective, name):
@@ -182,8 +199,9 @@ def same_algorithm(collective, name):
 def _medians(collective, number):
     """{(library, algorithm, ranks, bytes): median seconds} of sweep `number`."""
     report = sweep.Report()
-    table = sweep.sweep(collective, ranks=RANKS, sizes=SIZES, segment=SEGMENT, report=report,
-                         progress=False)  # fmt: skip
+    table = sweep.sweep(
+        collective, ranks=RANKS, sizes=SIZES, segment=SEGMENT, report=report, progress=False
+    )
     if not len(table):
         raise InputError(f"{collective}: nothing was measured: {'; '.join(report.warnings())}")
     return {
@@ -248,8 +266,9 @@ def bcast_regret():
     """The regret of the bcast that the fitted models choose, for each P and size."""
     from mpilab.models import regret_left_out
 
-    table = sweep.sweep("bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False,
-                         algorithms="ours")  # fmt: skip
+    table = sweep.sweep(
+        "bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False, algorithms="ours"
+    )
     found = [regret_left_out(table[table["ranks"] == ranks])["regret"] for ranks in RANKS]
     return np.concatenate(found)
 
@@ -323,7 +342,10 @@ def _write(notebook, path, kernel):
     notebook = deepcopy(notebook)
     if kernel is not None:
         notebook.metadata["kernelspec"] = {
-            "name": kernel, "display_name": kernel, "language": "python"}  # fmt: skip
+            "name": kernel,
+            "display_name": kernel,
+            "language": "python",
+        }
     path.parent.mkdir(parents=True)
     nbformat.write(notebook, path)
 
@@ -340,8 +362,19 @@ def _check_executed(path):
 def _ours():
     """Wall seconds of `mpilab grade`."""
     with _submitted() as folder:
-        return _seconds([sys.executable, "-m", "mpilab", "grade", folder / "submitted",
-                         "--lab", LAB, "--out", folder / "out"])  # fmt: skip
+        return _seconds(
+            [
+                sys.executable,
+                "-m",
+                "mpilab",
+                "grade",
+                folder / "submitted",
+                "--lab",
+                LAB,
+                "--out",
+                folder / "out",
+            ]
+        )
 
 
 @cache
@@ -350,10 +383,19 @@ def _papermill():
     with _submitted() as folder:
         # papermill stops at an answer that raises; that is less work and counts in its favor.
         seconds = sum(
-            _seconds([sys.executable, "-m", "papermill", path, path.with_suffix(".out.ipynb"),
-                      "--no-progress-bar"], may_fail=True)
+            _seconds(
+                [
+                    sys.executable,
+                    "-m",
+                    "papermill",
+                    path,
+                    path.with_suffix(".out.ipynb"),
+                    "--no-progress-bar",
+                ],
+                may_fail=True,
+            )
             for path in sorted(folder.glob(f"submitted/*/{LAB}.ipynb"))
-        )  # fmt: skip
+        )
         _check_executed(folder / "submitted" / BEST / f"{LAB}.out.ipynb")
         return seconds
 

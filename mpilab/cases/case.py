@@ -101,8 +101,21 @@ class Case:
         collective = collective_of(self.collective)
         datatype(self.datatype)
         least = {"ranks": 1, "repetitions": 1, "openmpi": -1}
-        for name in ("ranks", "count", "repetitions", "warmup", "root", "segment", "fanout",
-                     "radix", "remap", "budget", "buffer", "aggregators", "openmpi"):  # fmt: skip
+        for name in (
+            "ranks",
+            "count",
+            "repetitions",
+            "warmup",
+            "root",
+            "segment",
+            "fanout",
+            "radix",
+            "remap",
+            "budget",
+            "buffer",
+            "aggregators",
+            "openmpi",
+        ):
             value = getattr(self, name)
             if value < least.get(name, 0):
                 raise InputError(f"{name}={value}: has to be {least.get(name, 0)} or more")
@@ -143,10 +156,19 @@ class Case:
         """The case as the harness reads it; `number` names the files it writes."""
         words = {field.name: getattr(self, field.name) for field in fields(self)}
         words["places"] = as_text(self.places)
-        for name, usual in (("function", ""), ("places", ""), ("budget", 0), ("remap", 0),
-                            ("buffer", 0), ("aggregators", 0), ("han", True), ("rules", True),
-                            ("pattern", counts.EVEN), ("requests", False),
-                            ("cold", False)):  # fmt: skip
+        for name, usual in (
+            ("function", ""),
+            ("places", ""),
+            ("budget", 0),
+            ("remap", 0),
+            ("buffer", 0),
+            ("aggregators", 0),
+            ("han", True),
+            ("rules", True),
+            ("pattern", counts.EVEN),
+            ("requests", False),
+            ("cold", False),
+        ):
             if words[name] == usual:
                 del words[name]
         del words["ranks"], words["matrix"], words["platform"]
@@ -232,8 +254,9 @@ class Case:
         rooms = [room(self, rank) for rank in ranks]
         sends = [elements.sent * factor * sent.extent for elements in rooms]
         receives = [elements.received * received.extent for elements in rooms]
-        filled = (fill(self.seed, ranks, *of)
-                  for of in ((SEND_STREAM, sends), (RECEIVE_STREAM, receives)))  # fmt: skip
+        filled = (
+            fill(self.seed, ranks, *of) for of in ((SEND_STREAM, sends), (RECEIVE_STREAM, receives))
+        )
         return list(zip(*filled, strict=True))
 
     def elements(self):

@@ -63,8 +63,11 @@ def received(case, rank):
 def volumes(case, levels):
     """{name: bytes} between different ranks (V), nodes (VM) and groups (VG)."""
     volume = elements(case) * datatype(case.datatype)[1].size
-    between = {"V": ~np.eye(case.ranks, dtype=bool), "VM": levels.between_nodes(),
-               "VG": levels.between_groups()}  # fmt: skip
+    between = {
+        "V": ~np.eye(case.ranks, dtype=bool),
+        "VM": levels.between_nodes(),
+        "VG": levels.between_groups(),
+    }
     return {name: int(volume[pairs].sum()) for name, pairs in between.items()}
 
 

@@ -263,8 +263,11 @@ COLLECTIVES = {
         lambda case, rank: Blocks(_at_root(case, rank, case.ranks), 1), _scatter, is_rooted=True
     ),
     "reduce": Collective(
-        lambda case, rank: Blocks(1, _at_root(case, rank, 1)), _reduce,
-        is_rooted=True, reduces=True, one_type=True,
+        lambda case, rank: Blocks(1, _at_root(case, rank, 1)),
+        _reduce,
+        is_rooted=True,
+        reduces=True,
+        one_type=True,
     ),
     "allreduce": Collective(
         lambda case, rank: Blocks(1, 1), _allreduce, reduces=True, one_type=True
@@ -275,7 +278,7 @@ COLLECTIVES = {
     "barrier": Collective(
         lambda case, rank: Blocks(0, 0), _barrier, in_place=False, has_blocks=False
     ),
-}  # fmt: skip
+}
 
 
 # The contents of buffers and files before a call: pseudorandom bytes from the seed of a case, the
@@ -295,8 +298,10 @@ def words(seed, ranks, stream, count):
     """
     streams = np.array([4 * rank + stream for rank in ranks], np.uint64)[:, None]
     keys = (np.uint64(seed), streams) * 2
-    v = [np.broadcast_to(key ^ np.uint64(begin), (len(ranks), count)).copy()
-         for key, begin in zip(keys, _SIP, strict=True)]  # fmt: skip
+    v = [
+        np.broadcast_to(key ^ np.uint64(begin), (len(ranks), count)).copy()
+        for key, begin in zip(keys, _SIP, strict=True)
+    ]
     for message in (np.arange(1, count + 1, dtype=np.uint64), np.uint64(8 << 56)):
         v[3] ^= message
         _sip_round(v)
@@ -308,8 +313,12 @@ def words(seed, ranks, stream, count):
 
 
 def _sip_round(v):
-    for place, other, bits, turned in ((0, 1, 13, True), (2, 3, 16, False),
-                                       (0, 3, 21, False), (2, 1, 17, True)):  # fmt: skip
+    for place, other, bits, turned in (
+        (0, 1, 13, True),
+        (2, 3, 16, False),
+        (0, 3, 21, False),
+        (2, 1, 17, True),
+    ):
         v[place] += v[other]
         v[other] = _rotated(v[other], bits) ^ v[place]
         if turned:

@@ -155,8 +155,11 @@ def _grade(options):
     from mpilab.grading.grade import grade
 
     if options.unsafe_no_sandbox:
-        print("WARNING: no sandbox. Submissions run with your own rights and can read and change "
-              "your files; the gradebook says so.", file=sys.stderr)  # fmt: skip
+        print(
+            "WARNING: no sandbox. Submissions run with your own rights and can read and change "
+            "your files; the gradebook says so.",
+            file=sys.stderr,
+        )
     report = grade(
         options.submissions,
         options.lab,

@@ -17,16 +17,22 @@ def add_hostfile(commands):
     """Add the command to `commands`, argparse's subparsers."""
     parser = commands.add_parser(
         "hostfile", help="write a hostfile in an order of yours", description=HOSTFILE_DESCRIPTION
-    )  # fmt: skip
+    )
     parser.add_argument("cluster", help="a cluster description: four-groups, campus, my.toml")
-    parser.add_argument("--order", default="seq", metavar="NAME",
-                        help="seq (default), rr, rr-groups, shuffled or random")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, metavar="N",
-                        help="of shuffled and random; default: 1")  # fmt: skip
+    parser.add_argument(
+        "--order",
+        default="seq",
+        metavar="NAME",
+        help="seq (default), rr, rr-groups, shuffled or random",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of shuffled and random; default: 1"
+    )
     parser.add_argument("--ranks", type=int, metavar="P", help="default: all slots")
     parser.add_argument("--ppn", type=int, metavar="N", help="ranks a host, at most")
-    parser.add_argument("--hosts", type=int, metavar="N",
-                        help="how many, taken from each group in turn")  # fmt: skip
+    parser.add_argument(
+        "--hosts", type=int, metavar="N", help="how many, taken from each group in turn"
+    )
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: print it")
     parser.set_defaults(call=call_hostfile)
 
@@ -36,8 +42,14 @@ def call_hostfile(options):
     from mpilab.hosts import description, orders
 
     cluster = description.read(options.cluster)
-    names = orders.order(cluster, options.order, ranks=options.ranks, ppn=options.ppn,
-                         hosts=options.hosts, seed=options.seed)  # fmt: skip
+    names = orders.order(
+        cluster,
+        options.order,
+        ranks=options.ranks,
+        ppn=options.ppn,
+        hosts=options.hosts,
+        seed=options.seed,
+    )
     if options.out is None:
         print(orders.hostfile_text(names, cluster), end="")
         return
@@ -136,8 +148,11 @@ def add_hosts(commands):
     up.set_defaults(call=_up)
 
     run = verbs.add_parser(
-        "run", help="run a command there", description="Run a command on a host. Its environment "
-        "is set so that a plain mpirun uses all hosts, by their slots.")  # fmt: skip
+        "run",
+        help="run a command there",
+        description="Run a command on a host. Its environment "
+        "is set so that a plain mpirun uses all hosts, by their slots.",
+    )
     run.add_argument("--host", metavar="NAME", help="where the command starts (default: the first)")
     run.add_argument("--name", metavar="CLUSTER", help="which cluster, where several are up")
     run.add_argument(
@@ -152,8 +167,9 @@ def add_hosts(commands):
     verbs.add_parser("list", help="what is up").set_defaults(call=_list)
 
     down = verbs.add_parser("down", help="take hosts down, with all that runs on them")
-    down.add_argument("names", nargs="*", metavar="CLUSTER",
-                      help="name or directory (default: the only one)")  # fmt: skip
+    down.add_argument(
+        "names", nargs="*", metavar="CLUSTER", help="name or directory (default: the only one)"
+    )
     down.add_argument("--all", action="store_true", help="every one that 'up' brought up")
     down.set_defaults(call=_down)
 
@@ -167,8 +183,11 @@ def _up(options):
     if same:
         # Replacing them would take the hosts away from the notebook or program that uses them.
         owners = [str(one.owner) for one in same if one.owner]
-        what = f", of process {' and '.join(owners)}. Give" if owners else (
-            f". Take it down with 'mpilab hosts down {hosts.name}', or give")  # fmt: skip
+        what = (
+            f", of process {' and '.join(owners)}. Give"
+            if owners
+            else (f". Take it down with 'mpilab hosts down {hosts.name}', or give")
+        )
         raise InputError(
             f"hosts {hosts.name!r}: a cluster of that name is up{what} this one another name: "
             f"--name {hosts.name}-2"
@@ -176,8 +195,10 @@ def _up(options):
     hosts.up(stay=True)
     print(overview(hosts))
     which = "" if len(running()) == 1 else f" --name {hosts.name}"
-    print(f"\nmpilab hosts run{which} -- mpirun -n {hosts.description.slots} PROGRAM   runs on them"
-          f"\nmpilab hosts down {hosts.name}   takes them down")  # fmt: skip
+    print(
+        f"\nmpilab hosts run{which} -- mpirun -n {hosts.description.slots} PROGRAM   runs on them"
+        f"\nmpilab hosts down {hosts.name}   takes them down"
+    )
 
 
 def _run(options):
@@ -187,8 +208,10 @@ def _run(options):
 
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        raise InputError("hosts run: what? Write the command behind '--', "
-                         "e.g. mpilab hosts run -- mpirun -n 8 ./program")  # fmt: skip
+        raise InputError(
+            "hosts run: what? Write the command behind '--', "
+            "e.g. mpilab hosts run -- mpirun -n 8 ./program"
+        )
     hosts = _chosen(options.name)
     line = hosts.command(command, options.host)
     environment = hosts.environment(hosts.description.slots)

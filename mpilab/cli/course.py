@@ -7,8 +7,13 @@ from mpilab.errors import InputError
 
 # `mpilab export`: export marks to Moodle, Canvas, Gradescope, nbgrader, or a spreadsheet.
 
-TARGETS = {"csv": "marks.csv", "moodle": "moodle.csv", "canvas": "canvas.csv",
-           "gradescope": "gradescope", "nbgrader": "gradebook.db"}  # fmt: skip
+TARGETS = {
+    "csv": "marks.csv",
+    "moodle": "moodle.csv",
+    "canvas": "canvas.csv",
+    "gradescope": "gradescope",
+    "nbgrader": "gradebook.db",
+}
 
 EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Who has no
@@ -29,39 +34,50 @@ def add_export(commands):
     parser.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
     parser.add_argument("--to", required=True, choices=TARGETS, help="for whom")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="PATH",
-        help="file (for gradescope: folder) to write; default: " + ", ".join(
-            f"OUT/{name}" for name in TARGETS.values()),
-    )  # fmt: skip
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="file (for gradescope: folder) to write; default: "
+        + ", ".join(f"OUT/{name}" for name in TARGETS.values()),
+    )
     parser.add_argument(
         "--partial", action="store_true", help="leave the cells of unfinished students empty"
     )
     parser.add_argument(
-        "--roster", type=Path, metavar="FILE.csv",
+        "--roster",
+        type=Path,
+        metavar="FILE.csv",
         help="who is who: a column 'student' and others with identifiers, such as the "
-             "submissions.csv of 'mpilab collect'",
-    )  # fmt: skip
+        "submissions.csv of 'mpilab collect'",
+    )
     parser.add_argument(
-        "--template", type=Path, metavar="FILE.csv",
+        "--template",
+        type=Path,
+        metavar="FILE.csv",
         help="the platform's own file, to be filled: Canvas's exported gradebook (needed), or the "
-             "grading worksheet of a Moodle assignment",
-    )  # fmt: skip
+        "grading worksheet of a Moodle assignment",
+    )
     parser.add_argument("--column", default="", help="name of the assignment's column of marks")
     parser.add_argument(
         "--match", default="", metavar="COLUMN", help="column of the template that says who it is"
     )
     parser.add_argument(
-        "--id-column", default="username", metavar="NAME",
+        "--id-column",
+        default="username",
+        metavar="NAME",
         help="Moodle: header of the identifying column, as in the roster (default: username)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--scale", action="store_true", help="scale marks to the points that the template gives"
     )
     parser.add_argument(
-        "--visibility", default="after_published", metavar="WHEN",
+        "--visibility",
+        default="after_published",
+        metavar="WHEN",
         help="Gradescope: when students see tests: visible, after_due_date, after_published "
-             "(default) or hidden",
-    )  # fmt: skip
+        "(default) or hidden",
+    )
     parser.add_argument(
         "--python", type=Path, metavar="PATH", help="nbgrader: a Python that has nbgrader"
     )
@@ -87,8 +103,10 @@ def call_export(options):
         print(f"{len(marks.students)} students, assignment {marks.lab}: {target}")
         return 0
     done = _table(options, marks)
-    print(f"{len(marks.students) - len(done.without)} of {len(marks.students)} students: "
-          f"{write_whole(target, done.text)}")  # fmt: skip
+    print(
+        f"{len(marks.students) - len(done.without)} of {len(marks.students)} students: "
+        f"{write_whole(target, done.text)}"
+    )
     for student in done.without:
         print(f"NOT EXPORTED, no identifier or row: {plain(student)}", file=sys.stderr)
     for row in done.unmarked:
@@ -104,15 +122,26 @@ def _table(options, marks):
         return export.plain_csv(marks, options.partial)
     roster = export.read_roster(options.roster) if options.roster else None
     if options.to == "moodle" and not options.template:
-        return export.moodle(marks, column=options.column, identifier=options.id_column,
-                             roster=roster, partial=options.partial)  # fmt: skip
-    how = {"roster": roster, "match": options.match, "partial": options.partial,
-           "scale": options.scale}  # fmt: skip
+        return export.moodle(
+            marks,
+            column=options.column,
+            identifier=options.id_column,
+            roster=roster,
+            partial=options.partial,
+        )
+    how = {
+        "roster": roster,
+        "match": options.match,
+        "partial": options.partial,
+        "scale": options.scale,
+    }
     if options.to == "moodle":
         return export.moodle_worksheet(marks, options.template, **how)
     if not (options.template and options.column):
-        raise InputError("--to canvas: export the gradebook of the course from Canvas, and give it "
-                         "as --template FILE.csv, the assignment as --column NAME")  # fmt: skip
+        raise InputError(
+            "--to canvas: export the gradebook of the course from Canvas, and give it "
+            "as --template FILE.csv, the assignment as --column NAME"
+        )
     return export.canvas(marks, options.template, options.column, **how)
 
 
@@ -182,8 +211,10 @@ def call_similar(options):
         print(f"no pair has a share of {percent(similar.threshold)} or more{largest}")
     for note in similar.notes:
         print(f"not compared: {plain(note)}")
-    print(f"\n{similar.compared} answers to {options.exercise} compared; "
-          f"page: {write_whole(options.output, page(similar))}")  # fmt: skip
+    print(
+        f"\n{similar.compared} answers to {options.exercise} compared; "
+        f"page: {write_whole(options.output, page(similar))}"
+    )
 
 
 # `mpilab leaderboard`: rank a class by simulated time.
@@ -282,10 +313,18 @@ def call_collect(options):
     from mpilab.course.collect import TABLE, collect
     from mpilab.util.text import plain
 
-    done = collect(options.source, options.dest, options.lab, layout=options.layout,
-                   prefix=options.prefix, with_ids=options.with_ids)  # fmt: skip
-    print(f"{len(done.students)} submissions of {options.lab} from {done.layout}, "
-          f"{len(done.changed)} of them new or changed: {options.dest}")  # fmt: skip
+    done = collect(
+        options.source,
+        options.dest,
+        options.lab,
+        layout=options.layout,
+        prefix=options.prefix,
+        with_ids=options.with_ids,
+    )
+    print(
+        f"{len(done.students)} submissions of {options.lab} from {done.layout}, "
+        f"{len(done.changed)} of them new or changed: {options.dest}"
+    )
     print(f"times: {options.dest / TABLE}")
     unknown = sum(piece.time is None for piece in done.students.values())
     if unknown:

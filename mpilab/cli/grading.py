@@ -107,8 +107,10 @@ def call_merge(options):
 
     done = merge(options.out, options.folders, submissions=options.submissions, lab=options.lab)
     print(done.table)
-    print(f"\n{len(done.verdicts)} submissions of {done.lab} merged from {len(options.folders)} "
-          f"gradebooks; {done.added} runs were new")  # fmt: skip
+    print(
+        f"\n{len(done.verdicts)} submissions of {done.lab} merged from {len(options.folders)} "
+        f"gradebooks; {done.added} runs were new"
+    )
     print(f"marks:     {done.out / 'grades.csv'}")
     print(f"gradebook: {done.out / 'gradebook.sqlite'}")
     print(f"feedback:  {done.out / 'feedback'}/STUDENT.html")
@@ -215,8 +217,10 @@ def _export(options):
 
     with pages.opened(options.out, options.lab) as book:
         count = manual.export(book, options.lab, options.file, everything=options.all)
-    print(f"{count} answers written to {options.file}; fill in points and comment, then: "
-          f"mpilab marks import {options.out} --lab {options.lab} {options.file}")  # fmt: skip
+    print(
+        f"{count} answers written to {options.file}; fill in points and comment, then: "
+        f"mpilab marks import {options.out} --lab {options.lab} {options.file}"
+    )
 
 
 def _import(options):
@@ -262,8 +266,10 @@ def _confirm(options):
         where = (options.exercise, options.item)
         found = standing.get((options.student, OVERRIDE, *where))
         if found is None or found.withdrawn:
-            raise InputError(f"{options.student}, {'/'.join(filter(None, where)) or 'total'}: "
-                             "there is no override to confirm")  # fmt: skip
+            raise InputError(
+                f"{options.student}, {'/'.join(filter(None, where)) or 'total'}: "
+                "there is no override to confirm"
+            )
         return override(run, found.points, found.reason, *where)
 
     _decide(options, again)
@@ -310,8 +316,10 @@ def _times_and_rule(options):
     from mpilab.course import manual
 
     if not (options.due and options.per_day and (options.times or options.submissions)):
-        raise InputError("marks late: give --due, --per-day, and --times FILE.csv or "
-                         "--submissions DIR; or --remove")  # fmt: skip
+        raise InputError(
+            "marks late: give --due, --per-day, and --times FILE.csv or "
+            "--submissions DIR; or --remove"
+        )
     extensions = {}
     for text in options.extension:
         student, equals, length = text.rpartition("=")

@@ -27,24 +27,45 @@ still be in its host's memory.
 def add_reads(commands):
     """Add the command to `commands`, argparse's subparsers."""
     parser = commands.add_parser(
-        "reads", help="ways of reading a matrix: requests, bytes, memory, time",
-        description=READS_DESCRIPTION, epilog=EPILOG,
+        "reads",
+        help="ways of reading a matrix: requests, bytes, memory, time",
+        description=READS_DESCRIPTION,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--matrix", default="2048x2048", metavar="WORDS",
-                        help="'2048x2048', or '2048x2048 by 64x64 on 2x2' for blocks of 64x64 on "
-                        "a grid of 2x2 ranks (default: 2048x2048)")  # fmt: skip
+    )
+    parser.add_argument(
+        "--matrix",
+        default="2048x2048",
+        metavar="WORDS",
+        help="'2048x2048', or '2048x2048 by 64x64 on 2x2' for blocks of 64x64 on "
+        "a grid of 2x2 ranks (default: 2048x2048)",
+    )
     parser.add_argument("--ranks", type=int, default=4, metavar="P", help="default: 4")
-    parser.add_argument("--readers", default="all", metavar="NAMES",
-                        help="e.g. strided,two_phase (default: all)")  # fmt: skip
-    parser.add_argument("--buffer", default="0", metavar="BYTES",
-                        help="what one request is for at most, e.g. 1M (default: each one's own); "
-                        "MPI-IO takes it as a hint")  # fmt: skip
-    parser.add_argument("--aggregators", type=int, default=0, metavar="A",
-                        help="ranks that read for all (default: each one's own); MPI-IO takes "
-                        "it as a hint, ROMIO from a file")  # fmt: skip
-    parser.add_argument("--repetitions", type=int, default=3, metavar="N",
-                        help="timed calls of each; 0: count only (default: 3)")  # fmt: skip
+    parser.add_argument(
+        "--readers", default="all", metavar="NAMES", help="e.g. strided,two_phase (default: all)"
+    )
+    parser.add_argument(
+        "--buffer",
+        default="0",
+        metavar="BYTES",
+        help="what one request is for at most, e.g. 1M (default: each one's own); "
+        "MPI-IO takes it as a hint",
+    )
+    parser.add_argument(
+        "--aggregators",
+        type=int,
+        default=0,
+        metavar="A",
+        help="ranks that read for all (default: each one's own); MPI-IO takes "
+        "it as a hint, ROMIO from a file",
+    )
+    parser.add_argument(
+        "--repetitions",
+        type=int,
+        default=3,
+        metavar="N",
+        help="timed calls of each; 0: count only (default: 3)",
+    )
     parser.add_argument(
         "--cold",
         action="store_true",
@@ -72,9 +93,14 @@ def call_reads(options):
     state = "not timed"
     if options.repetitions:
         seconds, share = readers.time(
-            options.matrix, options.ranks, chosen, **tuned, cold=options.cold,
-            repetitions=options.repetitions, progress=not options.no_progress,
-        )  # fmt: skip
+            options.matrix,
+            options.ranks,
+            chosen,
+            **tuned,
+            cold=options.cold,
+            repetitions=options.repetitions,
+            progress=not options.no_progress,
+        )
         accounts = [replace(one, seconds=seconds[one.reader]) for one in accounts]
         state = _cache(options.cold, share)
     print(f"{options.matrix} doubles on {options.ranks} ranks; {state}\n")
@@ -106,13 +132,17 @@ def as_text(accounts):
     ]
     for one in accounts:
         cells = [
-            one.reader.name, f"{one.requests:,}", f"{one.most_requests:,}", str(one.asking),
-            byte_size(one.bytes), byte_size(one.largest),
+            one.reader.name,
+            f"{one.requests:,}",
+            f"{one.most_requests:,}",
+            str(one.asking),
+            byte_size(one.bytes),
+            byte_size(one.largest),
             "unknown" if one.read_calls is None else f"{one.read_calls:,}",
             "unknown" if one.memory is None else byte_size(one.memory),
             duration(median(one.seconds)) if one.seconds else "not timed",
             *(duration(one.modelled[name]) for name in STORAGE),
-        ]  # fmt: skip
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -135,18 +165,30 @@ job measures on its nodes; their groups are the switches that Slurm knows.
 def add_learn(commands):
     """Add the command to `commands`, argparse's subparsers."""
     parser = commands.add_parser(
-        "learn", help="learn which kernel to use on a cluster", description=LEARN_DESCRIPTION,
+        "learn",
+        help="learn which kernel to use on a cluster",
+        description=LEARN_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("cluster", metavar="CLUSTER",
-                        help="a description, e.g. four-groups, or slurm")  # fmt: skip
-    parser.add_argument("--collectives", default=COLLECTIVES, metavar="NAMES",
-                        help=f"default: {COLLECTIVES}")  # fmt: skip
-    parser.add_argument("--sizes", default="64,16K,256K", metavar="64,16K",
-                        help="bytes: of a block in gather, allgather and alltoallv, else of the "
-                        "message (default: 64,16K,256K)")  # fmt: skip
-    parser.add_argument("--orders", default="seq,rr,shuffled", metavar="NAMES",
-                        help="of the ranks (default: seq,rr,shuffled)")  # fmt: skip
+    )
+    parser.add_argument(
+        "cluster", metavar="CLUSTER", help="a description, e.g. four-groups, or slurm"
+    )
+    parser.add_argument(
+        "--collectives", default=COLLECTIVES, metavar="NAMES", help=f"default: {COLLECTIVES}"
+    )
+    parser.add_argument(
+        "--sizes",
+        default="64,16K,256K",
+        metavar="64,16K",
+        help="bytes: of a block in gather, allgather and alltoallv, else of the "
+        "message (default: 64,16K,256K)",
+    )
+    parser.add_argument(
+        "--orders",
+        default="seq,rr,shuffled",
+        metavar="NAMES",
+        help="of the ranks (default: seq,rr,shuffled)",
+    )
     parser.add_argument(
         "--ppn",
         default="",
@@ -262,9 +304,12 @@ the message.
 def add_rules(commands):
     """Add the command and its verbs to `commands`, argparse's subparsers."""
     rules = commands.add_parser(
-        "rules", help="write, explain, prove and measure a rules file of Open MPI",
-        description=RULES_DESCRIPTION, epilog=RULES_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+        "rules",
+        help="write, explain, prove and measure a rules file of Open MPI",
+        description=RULES_DESCRIPTION,
+        epilog=RULES_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     verbs = rules.add_subparsers(metavar="VERB", required=True)
     _add_write(verbs)
     show = verbs.add_parser("show", help="what a file says, in words, and what is wrong with it")
@@ -275,56 +320,89 @@ def add_rules(commands):
 
 
 def _add_write(verbs):
-    write = verbs.add_parser("write", help="write a file from sweeps, or from a model",
-                             description=WRITE,
-                             formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    write.add_argument("sweeps", nargs="*", type=Path, metavar="SWEEP.csv",
-                       help="of mpilab sweep, with Open MPI's algorithms")  # fmt: skip
-    write.add_argument("--collectives", metavar="NAMES",
-                       help="default: all that the sweeps have")  # fmt: skip
-    write.add_argument("--model-ranks", metavar="16,64",
-                       help="also rules for so many ranks, by models that are fitted to the "
-                       "sweep's algorithms, or by --alpha and --beta")  # fmt: skip
+    write = verbs.add_parser(
+        "write",
+        help="write a file from sweeps, or from a model",
+        description=WRITE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    write.add_argument(
+        "sweeps",
+        nargs="*",
+        type=Path,
+        metavar="SWEEP.csv",
+        help="of mpilab sweep, with Open MPI's algorithms",
+    )
+    write.add_argument("--collectives", metavar="NAMES", help="default: all that the sweeps have")
+    write.add_argument(
+        "--model-ranks",
+        metavar="16,64",
+        help="also rules for so many ranks, by models that are fitted to the "
+        "sweep's algorithms, or by --alpha and --beta",
+    )
     write.add_argument("--alpha", metavar="20us", help="time of a message, with a unit: ns, us, ms")
     write.add_argument("--beta", metavar="1ns", help="time of a byte, with a unit")
-    write.add_argument("--sizes", default="1:1M", metavar="1:1M",
-                       help="for --alpha and --beta: bytes, or powers of two "
-                       "(default: 1:1M)")  # fmt: skip
-    write.add_argument("--slack", type=float, default=0.05, metavar="0.05",
-                       help="a choice so much slower than the fastest is good enough: less rules "
-                       "(default: 0.05)")  # fmt: skip
-    write.add_argument("--measure", default="span_s",
-                       choices=("span_s", "mean_s", "max_s", "min_s"),
-                       help="what medians are of, as in mpilab sweep "
-                       "(default: span_s)")  # fmt: skip
+    write.add_argument(
+        "--sizes",
+        default="1:1M",
+        metavar="1:1M",
+        help="for --alpha and --beta: bytes, or powers of two (default: 1:1M)",
+    )
+    write.add_argument(
+        "--slack",
+        type=float,
+        default=0.05,
+        metavar="0.05",
+        help="a choice so much slower than the fastest is good enough: less rules (default: 0.05)",
+    )
+    write.add_argument(
+        "--measure",
+        default="span_s",
+        choices=("span_s", "mean_s", "max_s", "min_s"),
+        help="what medians are of, as in mpilab sweep (default: span_s)",
+    )
     write.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: print it")
     write.set_defaults(call=_write)
 
 
 def _add_check(verbs):
-    check = verbs.add_parser("check", help="prove by the messages that the rules take effect",
-                             description=CHECK)  # fmt: skip
+    check = verbs.add_parser(
+        "check", help="prove by the messages that the rules take effect", description=CHECK
+    )
     check.add_argument("file", type=Path, metavar="FILE")
     check.add_argument("--ranks", metavar="4,8", help="default: those in the file, 2 to 16")
-    check.add_argument("--sizes", metavar="1:64K",
-                       help="bytes of a block in allgather, gather and scatter, else of the "
-                       "message (default: two for each rule)")  # fmt: skip
+    check.add_argument(
+        "--sizes",
+        metavar="1:64K",
+        help="bytes of a block in allgather, gather and scatter, else of the "
+        "message (default: two for each rule)",
+    )
     check.set_defaults(call=_check)
 
 
 def _add_compare(verbs):
-    compare = verbs.add_parser("compare", help="time the default, the rules and the best possible",
-                               description=COMPARE)  # fmt: skip
+    compare = verbs.add_parser(
+        "compare", help="time the default, the rules and the best possible", description=COMPARE
+    )
     compare.add_argument("file", type=Path, metavar="FILE")
     compare.add_argument("--ranks", default="4", metavar="4,8", help="default: 4")
-    compare.add_argument("--sizes", default="64,1K,16K,256K", metavar="1:64K",
-                         help="default: 64,1K,16K,256K")  # fmt: skip
+    compare.add_argument(
+        "--sizes", default="64,1K,16K,256K", metavar="1:64K", help="default: 64,1K,16K,256K"
+    )
     compare.add_argument("--collectives", metavar="NAMES", help="default: all of the file")
-    compare.add_argument("--repetitions", type=int, metavar="N",
-                         help="timed calls in each round "
-                         "(default: a third of mpilab sweep's)")  # fmt: skip
-    compare.add_argument("--rounds", type=int, default=3, metavar="N",
-                         help="how often all take their turn (default: 3)")  # fmt: skip
+    compare.add_argument(
+        "--repetitions",
+        type=int,
+        metavar="N",
+        help="timed calls in each round (default: a third of mpilab sweep's)",
+    )
+    compare.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        metavar="N",
+        help="how often all take their turn (default: 3)",
+    )
     compare.set_defaults(call=_compare)
 
 
@@ -336,10 +414,14 @@ def _write(options):
         raise InputError(f"{options.out}: no file can be made there; write to a folder that exists")
     rules, remarks = [], [" ".join(["mpilab rules write", *map(str, options.sweeps)])]
     for points in choosing.points(
-        options.sweeps, collectives=_names(options.collectives), measure=options.measure,
-        model_ranks=_ranks(options.model_ranks), alpha=options.alpha, beta=options.beta,
+        options.sweeps,
+        collectives=_names(options.collectives),
+        measure=options.measure,
+        model_ranks=_ranks(options.model_ranks),
+        alpha=options.alpha,
+        beta=options.beta,
         sizes=options.sizes,
-    ):  # fmt: skip
+    ):
         chosen = choosing.choose(points, options.slack)
         expected = choosing.expected_words(choosing.expected(chosen, points))
         remarks.append(f"{points.collective}: {choosing.basis(points)}; {expected}")
@@ -381,8 +463,11 @@ def _check(options):
         print(proof.as_text(proofs))
     print(proof.summary(proofs))
     for rule in proof.not_tried(rules, proofs):
-        print(f"line {rule.line}: {reach_words(rules, rule)}: {choice_words(rule)}: not tried; "
-              "add --ranks or --sizes that it decides", file=sys.stderr)  # fmt: skip
+        print(
+            f"line {rule.line}: {reach_words(rules, rule)}: {choice_words(rule)}: not tried; "
+            "add --ranks or --sizes that it decides",
+            file=sys.stderr,
+        )
     return 1 if not proofs or any(one.is_amiss for one in proofs) else 0
 
 
@@ -393,10 +478,14 @@ def _compare(options):
     rules = read(options.file)
     _print_remarks(rules)
     table = comparison.compare(
-        rules, options.file, ranks=_ranks(options.ranks), sizes=sizes_of(options.sizes)[0],
-        collectives=_names(options.collectives), repetitions=options.repetitions,
+        rules,
+        options.file,
+        ranks=_ranks(options.ranks),
+        sizes=sizes_of(options.sizes)[0],
+        collectives=_names(options.collectives),
+        repetitions=options.repetitions,
         rounds=options.rounds,
-    )  # fmt: skip
+    )
     print(comparison.as_text(table))
     return 0
 
@@ -432,15 +521,19 @@ only; C is always binary.
 def add_cannon(commands):
     """Add the command to `commands`, argparse's subparsers."""
     parser = commands.add_parser(
-        "cannon", help="multiply matrix files by Cannon's algorithm, in one of three stages",
-        description=CANNON_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        "cannon",
+        help="multiply matrix files by Cannon's algorithm, in one of three stages",
+        description=CANNON_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("stage", type=int, choices=(1, 2, 3), metavar="STAGE", help="1, 2 or 3")
     parser.add_argument("a", type=Path, metavar="A", help="file of the left matrix")
-    parser.add_argument("b", type=Path, metavar="B",
-                        help="file of the right one: as many rows as A has columns")  # fmt: skip
-    parser.add_argument("-n", "--ranks", type=int, default=4, metavar="P",
-                        help="a square number; default: 4")  # fmt: skip
+    parser.add_argument(
+        "b", type=Path, metavar="B", help="file of the right one: as many rows as A has columns"
+    )
+    parser.add_argument(
+        "-n", "--ranks", type=int, default=4, metavar="P", help="a square number; default: 4"
+    )
     parser.add_argument(
         "-o",
         "--out",
@@ -448,8 +541,13 @@ def add_cannon(commands):
         metavar="C",
         help="file of the product; default: it is thrown away",
     )
-    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
-                        help="that it may take; default: 600")  # fmt: skip
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="that it may take; default: 600",
+    )
     parser.set_defaults(call=call_cannon)
 
 
@@ -457,8 +555,11 @@ def call_cannon(options):
     """Multiply the matrices, and print the time and memory used."""
     from mpilab.mpiio import cannon
 
-    print(cannon.run(options.stage, options.ranks, options.a, options.b, options.out,
-                     limit=options.limit))  # fmt: skip
+    print(
+        cannon.run(
+            options.stage, options.ranks, options.a, options.b, options.out, limit=options.limit
+        )
+    )
     if options.out is not None:
         print(f"C: {options.out}")
 
@@ -526,8 +627,14 @@ def _size(text):
 def _make(options):
     from mpilab.mpiio.files import make
 
-    make(options.file, *options.size, seed=options.seed, text=options.text,
-         integers=options.integers, progress=sys.stderr.isatty())  # fmt: skip
+    make(
+        options.file,
+        *options.size,
+        seed=options.seed,
+        text=options.text,
+        integers=options.integers,
+        progress=sys.stderr.isatty(),
+    )
     print(f"{options.size[0]} x {options.size[1]}: {options.file}")
 
 
@@ -596,38 +703,87 @@ def _parser(benchmark):
     )
     usual = "2, and no other" if kind.is_between_two else "4"
     parser.add_argument("--ranks", type=int, metavar="P", help=f"default: {usual}")
-    parser.add_argument("-i", "--iterations", type=int, metavar="N",
-                        help="timed iterations of a size; default 1000 (10000 in osu_latency, 100 "
-                        "in osu_bw), above 8 KiB 100 (1000, 20)")  # fmt: skip
-    parser.add_argument("-x", "--warmup", type=int, metavar="N",
-                        help="iterations before them that are not timed; default 100 (osu_bw: 10), "
-                        "above 8 KiB 10 (2)")  # fmt: skip
-    parser.add_argument("-m", "--message-size", metavar="[MIN:]MAX", dest="sizes",
-                        help="message sizes in bytes, doubled from MIN on; default "
-                        f"1:{kind.largest}")  # fmt: skip
-    parser.add_argument("-f", "--full", action="store_true",
-                        help="collectives: also the least and the largest mean of a rank, and the "
-                        "iterations")  # fmt: skip
-    parser.add_argument("-c", "--validation", action="store_true", dest="validate",
-                        help="compare each result with what it should be")  # fmt: skip
-    parser.add_argument("-u", "--validation-warmup", type=int, metavar="N", dest="before_each",
-                        help="calls before each timed one: always in osu_latency and osu_bw, in "
-                        "collectives with -c; default 5")  # fmt: skip
-    parser.add_argument("-W", "--window-size", type=int, metavar="N", dest="window",
-                        help="osu_bw: messages sent before an answer; default 64")  # fmt: skip
-    parser.add_argument("-M", "--mem-limit", type=int, metavar="BYTES", dest="memory",
-                        help="collectives: memory for the blocks of all ranks; default "
-                        "512 MiB")  # fmt: skip
-    parser.add_argument("--mca", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"),
-                        help="an MCA parameter of Open MPI, e.g. "
-                        "--mca coll_tuned_use_dynamic_rules 1 "
-                        "--mca coll_tuned_bcast_algorithm 3")  # fmt: skip
-    parser.add_argument("--cpu-list", metavar="0,1",
-                        help="rank r runs on the r-th of these CPUs (--map-by "
-                        "pe-list=0,1:ordered --bind-to core in Open MPI 5)")  # fmt: skip
+    parser.add_argument(
+        "-i",
+        "--iterations",
+        type=int,
+        metavar="N",
+        help="timed iterations of a size; default 1000 (10000 in osu_latency, 100 "
+        "in osu_bw), above 8 KiB 100 (1000, 20)",
+    )
+    parser.add_argument(
+        "-x",
+        "--warmup",
+        type=int,
+        metavar="N",
+        help="iterations before them that are not timed; default 100 (osu_bw: 10), "
+        "above 8 KiB 10 (2)",
+    )
+    parser.add_argument(
+        "-m",
+        "--message-size",
+        metavar="[MIN:]MAX",
+        dest="sizes",
+        help=f"message sizes in bytes, doubled from MIN on; default 1:{kind.largest}",
+    )
+    parser.add_argument(
+        "-f",
+        "--full",
+        action="store_true",
+        help="collectives: also the least and the largest mean of a rank, and the iterations",
+    )
+    parser.add_argument(
+        "-c",
+        "--validation",
+        action="store_true",
+        dest="validate",
+        help="compare each result with what it should be",
+    )
+    parser.add_argument(
+        "-u",
+        "--validation-warmup",
+        type=int,
+        metavar="N",
+        dest="before_each",
+        help="calls before each timed one: always in osu_latency and osu_bw, in "
+        "collectives with -c; default 5",
+    )
+    parser.add_argument(
+        "-W",
+        "--window-size",
+        type=int,
+        metavar="N",
+        dest="window",
+        help="osu_bw: messages sent before an answer; default 64",
+    )
+    parser.add_argument(
+        "-M",
+        "--mem-limit",
+        type=int,
+        metavar="BYTES",
+        dest="memory",
+        help="collectives: memory for the blocks of all ranks; default 512 MiB",
+    )
+    parser.add_argument(
+        "--mca",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="an MCA parameter of Open MPI, e.g. "
+        "--mca coll_tuned_use_dynamic_rules 1 "
+        "--mca coll_tuned_bcast_algorithm 3",
+    )
+    parser.add_argument(
+        "--cpu-list",
+        metavar="0,1",
+        help="rank r runs on the r-th of these CPUs (--map-by "
+        "pe-list=0,1:ordered --bind-to core in Open MPI 5)",
+    )
     parser.add_argument("--map-by", metavar="WORDS", help="mpirun's option, passed on as it is")
-    parser.add_argument("--own", action="store_true",
-                        help="the kit's program, even where OMB's is on PATH")  # fmt: skip
+    parser.add_argument(
+        "--own", action="store_true", help="the kit's program, even where OMB's is on PATH"
+    )
     return parser
 
 
@@ -637,12 +793,29 @@ def call_osu(options):
 
     from mpilab.measure.osu import Options, benchmark_of, run
 
-    asked = {name: getattr(options, name) for name in
-             ("ranks", "iterations", "warmup", "sizes", "full", "validate", "before_each",
-              "window", "memory")}  # fmt: skip
+    asked = {
+        name: getattr(options, name)
+        for name in (
+            "ranks",
+            "iterations",
+            "warmup",
+            "sizes",
+            "full",
+            "validate",
+            "before_each",
+            "window",
+            "memory",
+        )
+    }
     rows = Options(benchmark_of(options.benchmark), **asked).row_count
-    with tqdm(total=rows, desc=options.benchmark, unit="size", leave=False, file=sys.stderr,
-              disable=not sys.stderr.isatty()) as bar:  # fmt: skip
+    with tqdm(
+        total=rows,
+        desc=options.benchmark,
+        unit="size",
+        leave=False,
+        file=sys.stderr,
+        disable=not sys.stderr.isatty(),
+    ) as bar:
 
         def show(line):
             # tqdm.write removes the bar and redraws it below the line.
@@ -650,10 +823,19 @@ def call_osu(options):
             sys.stdout.flush()
             bar.update(line.lstrip()[:1].isdigit())
 
-        table = run(options.benchmark, **asked, mca=options.mca, cpu_list=options.cpu_list,
-                    map_by=options.map_by, own=options.own, on_line=show)  # fmt: skip
+        table = run(
+            options.benchmark,
+            **asked,
+            mca=options.mca,
+            cpu_list=options.cpu_list,
+            map_by=options.map_by,
+            own=options.own,
+            on_line=show,
+        )
     if table.all_valid is False:
-        print(f"mpilab: {options.benchmark}: a result was wrong; see the column Validation",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"mpilab: {options.benchmark}: a result was wrong; see the column Validation",
+            file=sys.stderr,
+        )
         return 1
     return 0

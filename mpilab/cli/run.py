@@ -22,23 +22,37 @@ def add_costs(commands):
     )
     costs.add_argument("collective", help="e.g. bcast, or 'all'")
     costs.add_argument("--ranks", metavar="P,P", help="default: 2,4,8")
-    costs.add_argument("--places", metavar="WORDS",
-                       help="where the ranks pretend to be, e.g. 'four-groups rr' or '2x2x4 "
-                       "shuffled 7': show what crosses between nodes and groups")  # fmt: skip
-    costs.add_argument("--count", type=int, default=1000, metavar="N",
-                       help="ints of a block, or of the whole message of a bcast, reduce or "
-                       "allreduce (default: 1000)")  # fmt: skip
+    costs.add_argument(
+        "--places",
+        metavar="WORDS",
+        help="where the ranks pretend to be, e.g. 'four-groups rr' or '2x2x4 "
+        "shuffled 7': show what crosses between nodes and groups",
+    )
+    costs.add_argument(
+        "--count",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="ints of a block, or of the whole message of a bcast, reduce or "
+        "allreduce (default: 1000)",
+    )
     costs.add_argument("--segment", default="0", metavar="BYTES", help="e.g. 4096 or 1K")
     costs.add_argument("--fanout", type=int, default=0, metavar="K")
     costs.add_argument("--radix", type=int, default=0, metavar="K")
     costs.add_argument("--root", type=int, default=0, metavar="R", help="-1 is the last rank")
-    costs.add_argument("--matrix", default="64x64", metavar="WORDS",
-                       help="of a read: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
-                       "grid of 2x3 (default: 64x64)")  # fmt: skip
-    costs.add_argument("--buffer", default="0", metavar="BYTES",
-                       help="of a read: what one request is for at most")  # fmt: skip
-    costs.add_argument("--aggregators", type=int, default=0, metavar="A",
-                       help="of a read: ranks that read for all")  # fmt: skip
+    costs.add_argument(
+        "--matrix",
+        default="64x64",
+        metavar="WORDS",
+        help="of a read: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
+        "grid of 2x3 (default: 64x64)",
+    )
+    costs.add_argument(
+        "--buffer", default="0", metavar="BYTES", help="of a read: what one request is for at most"
+    )
+    costs.add_argument(
+        "--aggregators", type=int, default=0, metavar="A", help="of a read: ranks that read for all"
+    )
     costs.set_defaults(call=call_costs)
 
 
@@ -54,11 +68,18 @@ def call_costs(options):
     names = list(COLLECTIVES) if options.collective == "all" else [options.collective]
     rows = []
     for name in names:
-        rows += promises(name, ranks=ranks_of(options.ranks or "2,4,8"), count=options.count,
-                         segment=bytes_of(options.segment), fanout=options.fanout,
-                         radix=options.radix, root=options.root, matrix=options.matrix,
-                         buffer=bytes_of(options.buffer),
-                         aggregators=options.aggregators)  # fmt: skip
+        rows += promises(
+            name,
+            ranks=ranks_of(options.ranks or "2,4,8"),
+            count=options.count,
+            segment=bytes_of(options.segment),
+            fanout=options.fanout,
+            radix=options.radix,
+            root=options.root,
+            matrix=options.matrix,
+            buffer=bytes_of(options.buffer),
+            aggregators=options.aggregators,
+        )
     print(promises_text(rows))
     broken = sum(not row.kept for row in rows)
     print(f"\n{len(rows) - broken} of {len(rows)} as the header says")
@@ -78,14 +99,21 @@ def _crossings(options):
     every = options.collective == "all"
     rows = []
     for name in filter(crosses, COLLECTIVES) if every else [options.collective]:
-        rows += crossings(name, options.places, count=options.count,
-                          segment=bytes_of(options.segment), fanout=options.fanout,
-                          radix=options.radix, root=options.root)  # fmt: skip
+        rows += crossings(
+            name,
+            options.places,
+            count=options.count,
+            segment=bytes_of(options.segment),
+            fanout=options.fanout,
+            radix=options.radix,
+            root=options.root,
+        )
     print(crossings_text(rows))
     told = [row for row in rows if row.known]
     broken = sum(not row.kept for row in told)
-    print(f"\n{len(told) - broken} of {len(told)} as the header says; the others' headers say "
-          "nothing")  # fmt: skip
+    print(
+        f"\n{len(told) - broken} of {len(told)} as the header says; the others' headers say nothing"
+    )
     return 1 if broken else 0
 
 
@@ -106,9 +134,12 @@ timed; above 8 KiB 100 and 10), divided again by the number of ranks that share 
 def add_sweep(commands):
     """Add the command to `commands`, argparse's subparsers."""
     parser = commands.add_parser(
-        "sweep", help="time algorithms over ranks and message sizes", description=SWEEP_DESCRIPTION,
-        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        "sweep",
+        help="time algorithms over ranks and message sizes",
+        description=SWEEP_DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "collective",
         nargs="?",
@@ -116,31 +147,54 @@ def add_sweep(commands):
         help="bcast, gather, scatter, reduce, allgather, allreduce or barrier",
     )
     parser.add_argument("--ranks", default="2,4", metavar="2,4,8", help="default: 2,4")
-    parser.add_argument("--sizes", default="1:64K", metavar="1:1M",
-                        help="bytes, or powers of two from:to; of a block in allgather, gather and "
-                        "scatter, else of the message (default: 1:64K)")  # fmt: skip
-    parser.add_argument("--algorithms", default="ours,openmpi", metavar="NAMES",
-                        help="ours, openmpi, or single ones: ours:pipeline, openmpi:3, "
-                        "openmpi:binomial, openmpi:default (default: ours,openmpi)")  # fmt: skip
-    parser.add_argument("--segment", default="0", metavar="8K",
-                        help="bytes of a segment (default: each algorithm's own)")  # fmt: skip
+    parser.add_argument(
+        "--sizes",
+        default="1:64K",
+        metavar="1:1M",
+        help="bytes, or powers of two from:to; of a block in allgather, gather and "
+        "scatter, else of the message (default: 1:64K)",
+    )
+    parser.add_argument(
+        "--algorithms",
+        default="ours,openmpi",
+        metavar="NAMES",
+        help="ours, openmpi, or single ones: ours:pipeline, openmpi:3, "
+        "openmpi:binomial, openmpi:default (default: ours,openmpi)",
+    )
+    parser.add_argument(
+        "--segment",
+        default="0",
+        metavar="8K",
+        help="bytes of a segment (default: each algorithm's own)",
+    )
     parser.add_argument("--fanout", type=int, default=0, metavar="K", help="chains, or children")
     parser.add_argument("--radix", type=int, default=0, metavar="K", help="of k-nomial trees")
     parser.add_argument("--root", type=int, default=0, metavar="R")
     parser.add_argument("--repetitions", type=int, metavar="N", help="timed calls of each point")
     parser.add_argument("--warmup", type=int, metavar="N", help="calls before them")
-    parser.add_argument("--choose", choices=("mpi_t", "mca"),
-                        help="how Open MPI's algorithms are chosen: in one running program, or by "
-                        "settings of an mpirun for each (default: mpi_t where Open MPI is 5.0.6 or "
-                        "later)")  # fmt: skip
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE.csv",
-                        help="where the rows go; needed")  # fmt: skip
-    parser.add_argument("--summary", type=Path, metavar="FILE.csv",
-                        help="measure nothing, print the medians of this file")  # fmt: skip
-    parser.add_argument("--measure", default="span_s",
-                        choices=("span_s", "mean_s", "max_s", "min_s"),
-                        help="what the medians are of: last exit - first entry (span_s), or the "
-                        "ranks' own durations; OMB's is mean_s (default: span_s)")  # fmt: skip
+    parser.add_argument(
+        "--choose",
+        choices=("mpi_t", "mca"),
+        help="how Open MPI's algorithms are chosen: in one running program, or by "
+        "settings of an mpirun for each (default: mpi_t where Open MPI is 5.0.6 or "
+        "later)",
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE.csv", help="where the rows go; needed"
+    )
+    parser.add_argument(
+        "--summary",
+        type=Path,
+        metavar="FILE.csv",
+        help="measure nothing, print the medians of this file",
+    )
+    parser.add_argument(
+        "--measure",
+        default="span_s",
+        choices=("span_s", "mean_s", "max_s", "min_s"),
+        help="what the medians are of: last exit - first entry (span_s), or the "
+        "ranks' own durations; OMB's is mean_s (default: span_s)",
+    )
     parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
     parser.set_defaults(call=call_sweep)
 
@@ -156,18 +210,29 @@ def call_sweep(options):
         print(sweep_table.text(sweep_table.summarise(rows, options.measure), options.measure))
         return 0
     if options.collective is None:
-        raise InputError("sweep: of what? Name a collective, e.g. mpilab sweep bcast -o bcast.csv, "
-                         "or a file to summarise with --summary FILE.csv")  # fmt: skip
+        raise InputError(
+            "sweep: of what? Name a collective, e.g. mpilab sweep bcast -o bcast.csv, "
+            "or a file to summarise with --summary FILE.csv"
+        )
     if options.out is None:
         raise InputError("sweep: where should the rows go? Add -o FILE.csv")
     report = sweep.Report()
     table = sweep.sweep(
-        options.collective, ranks=options.ranks, sizes=options.sizes,
-        algorithms=options.algorithms, segment=bytes_of(options.segment), fanout=options.fanout,
-        radix=options.radix, root=options.root, repetitions=options.repetitions,
-        warmup=options.warmup, out=options.out, progress=not options.no_progress, report=report,
+        options.collective,
+        ranks=options.ranks,
+        sizes=options.sizes,
+        algorithms=options.algorithms,
+        segment=bytes_of(options.segment),
+        fanout=options.fanout,
+        radix=options.radix,
+        root=options.root,
+        repetitions=options.repetitions,
+        warmup=options.warmup,
+        out=options.out,
+        progress=not options.no_progress,
+        report=report,
         choose=options.choose,
-    )  # fmt: skip
+    )
     print(sweep_table.text(sweep_table.summarise(table, options.measure), options.measure))
     for line in report.lines():
         print(line, file=sys.stderr)
@@ -185,32 +250,59 @@ def add_simulate(commands):
     )
     parser.add_argument("kernel", nargs="?", help="e.g. bcast_binomial, or one of --file")
     parser.add_argument(
-        "--platform", default="flat-4x4", metavar="NAME",
+        "--platform",
+        default="flat-4x4",
+        metavar="NAME",
         help="flat-16x8 (hosts x ranks), groups-4x4x8, fat-tree-16x8, torus-4x4x4x8, "
         "dragonfly-4x4x2x8, or a cluster description such as four-groups (default: flat-4x4)",
-    )  # fmt: skip
-    parser.add_argument("--ranks", type=int, metavar="P",
-                        help="default: all slots of the platform; more where each host takes as "
-                        "many: a multiple of the hosts, e.g. 1024 on fat-tree-16x8")  # fmt: skip
-    parser.add_argument("--sizes", default="1K,64K", metavar="SIZES",
-                        help="bytes of a block, e.g. 1K,64K or 1:1M (default: 1K,64K)")  # fmt: skip
-    parser.add_argument("--order", default="seq", metavar="ORDER",
-                        help="of the ranks: seq, rr, rr-groups, shuffled or random")  # fmt: skip
-    parser.add_argument("--seed", type=int, default=1, metavar="N",
-                        help="of shuffled and random; default: 1")  # fmt: skip
+    )
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        metavar="P",
+        help="default: all slots of the platform; more where each host takes as "
+        "many: a multiple of the hosts, e.g. 1024 on fat-tree-16x8",
+    )
+    parser.add_argument(
+        "--sizes",
+        default="1K,64K",
+        metavar="SIZES",
+        help="bytes of a block, e.g. 1K,64K or 1:1M (default: 1K,64K)",
+    )
+    parser.add_argument(
+        "--order",
+        default="seq",
+        metavar="ORDER",
+        help="of the ranks: seq, rr, rr-groups, shuffled or random",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of shuffled and random; default: 1"
+    )
     parser.add_argument("--root", type=int, default=0, metavar="R")
     parser.add_argument("--segment", default="0", metavar="BYTES", help="e.g. 4096 or 8K")
-    parser.add_argument("--file", type=Path, metavar="FILE.c",
-                        help="C file that defines the kernel (default: the kit's own)")  # fmt: skip
+    parser.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE.c",
+        help="C file that defines the kernel (default: the kit's own)",
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
     measured = parser.add_argument_group("simulated against measured times, in place of a kernel")
-    measured.add_argument("--against", type=Path, metavar="FILE",
-                          help="times of a cluster, as 'python -m mpilab.datasets.by_level' writes "
-                          "them, e.g. data/by-level-four-groups.csv")  # fmt: skip
-    measured.add_argument("--distances", type=Path, metavar="FILE",
-                          help="what a message costs there, as 'python -m "
-                          "mpilab.datasets.distances' writes it (default: "
-                          "data/distances-four-groups.csv)")  # fmt: skip
+    measured.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="times of a cluster, as 'python -m mpilab.datasets.by_level' writes "
+        "them, e.g. data/by-level-four-groups.csv",
+    )
+    measured.add_argument(
+        "--distances",
+        type=Path,
+        metavar="FILE",
+        help="what a message costs there, as 'python -m "
+        "mpilab.datasets.distances' writes it (default: "
+        "data/distances-four-groups.csv)",
+    )
     measured.add_argument("--figure", type=Path, metavar="FILE.html", help="draw both there")
     parser.set_defaults(call=call_simulate)
 
@@ -222,8 +314,10 @@ def call_simulate(options):
     if options.against is not None:
         return _against(options)
     if options.kernel is None:
-        raise InputError("simulate: what? Name a kernel, e.g. mpilab simulate bcast_binomial, or a "
-                         "file of measured times with --against")  # fmt: skip
+        raise InputError(
+            "simulate: what? Name a kernel, e.g. mpilab simulate bcast_binomial, or a "
+            "file of measured times with --against"
+        )
     return _simulate(options)
 
 
@@ -301,9 +395,17 @@ def _simulate(options):
         simulated_build.kernels()
         began = time.monotonic()
         try:
-            rows = scaling(options.kernel, sizes, where, ranks=ranks, order=options.order,
-                           seed=options.seed, root=options.root,
-                           segment=bytes_of(options.segment), library=library)  # fmt: skip
+            rows = scaling(
+                options.kernel,
+                sizes,
+                where,
+                ranks=ranks,
+                order=options.order,
+                seed=options.seed,
+                root=options.root,
+                segment=bytes_of(options.segment),
+                library=library,
+            )
         except WrongRun as wrong:
             print(wrong.run)
             return 1
@@ -465,11 +567,26 @@ def _case(options):
     count, datatype, matrix = usual(collective, options.count, options.datatype, options.matrix)
     places = places_of(options.places) if options.places else ()
     ranks = options.ranks or len(places) or 4
-    return Case(collective, ranks, count, datatype, options.in_place, places=places,
-                strict=options.strict, root=options.root, op=options.op, segment=options.segment,
-                fanout=options.fanout, radix=options.radix, remap=REMAPS.index(options.remap),
-                budget=options.budget, pattern=options.pattern, matrix=matrix,
-                buffer=options.buffer, aggregators=options.aggregators)  # fmt: skip
+    return Case(
+        collective,
+        ranks,
+        count,
+        datatype,
+        options.in_place,
+        places=places,
+        strict=options.strict,
+        root=options.root,
+        op=options.op,
+        segment=options.segment,
+        fanout=options.fanout,
+        radix=options.radix,
+        remap=REMAPS.index(options.remap),
+        budget=options.budget,
+        pattern=options.pattern,
+        matrix=matrix,
+        buffer=options.buffer,
+        aggregators=options.aggregators,
+    )
 
 
 def _compile(options, folder):

@@ -196,8 +196,15 @@ class OnHosts:
     def mpirun(self, ranks):
         """The mpirun command with a hostfile of one line per rank."""
         hostfile = self.hosts.hostfile(self.names)
-        return [openmpi.tool("mpirun"), "-n", str(ranks), "--hostfile", str(hostfile),
-                "--map-by", "seq"]  # fmt: skip
+        return [
+            openmpi.tool("mpirun"),
+            "-n",
+            str(ranks),
+            "--hostfile",
+            str(hostfile),
+            "--map-by",
+            "seq",
+        ]
 
     def shared_memory(self, name):
         """Paths of each host's own /dev/shm, by way of one of its processes."""

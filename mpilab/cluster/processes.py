@@ -90,8 +90,13 @@ TAIL_BYTES = 1 << 16
 # What ipyparallel 9.2 logs at every start: about ipykernel 7's greeting, about missing encryption
 # (the sockets are files in a directory that only their owner can enter) or, with encryption, about
 # signatures, which encryption makes unnecessary.
-NOISE = ("Monitor message without topic", "Not using CurveZMQ security", "debugpy_stream undefined",
-         "Message signing is disabled", "heartbeat::")  # fmt: skip
+NOISE = (
+    "Monitor message without topic",
+    "Not using CurveZMQ security",
+    "debugpy_stream undefined",
+    "Message signing is disabled",
+    "heartbeat::",
+)
 
 
 class Log:
@@ -323,11 +328,20 @@ class Processes:
         if self.location.is_remote:
             if not self._controller_comes():
                 return
-            rank = nursery.command(role="engine elsewhere", on_hosts=False, directory=os.getcwd(),
-                                   ends=str(self.places[0]))  # fmt: skip
+            rank = nursery.command(
+                role="engine elsewhere",
+                on_hosts=False,
+                directory=os.getcwd(),
+                ends=str(self.places[0]),
+            )
         else:
-            rank = [sys.executable, "-I", "-S", nursery.__file__.replace("nursery.py", "rank.py"),
-                    str(self.directories[0] / "ranks")]  # fmt: skip
+            rank = [
+                sys.executable,
+                "-I",
+                "-S",
+                nursery.__file__.replace("nursery.py", "rank.py"),
+                str(self.directories[0] / "ranks"),
+            ]
         self.mpirun = self._start(
             [*self.location.mpirun(self.n), *rank],
             self._environment(

@@ -24,8 +24,9 @@ def run_case(line, library, function, directory, harness, ranks):
     cannot be run.
     """
     loaded = _load(harness)
-    if loaded.mpilab_run_case(_communicator(ranks), line.encode(), library.encode(),
-                              function.encode(), directory.encode()):  # fmt: skip
+    if loaded.mpilab_run_case(
+        _communicator(ranks), line.encode(), library.encode(), function.encode(), directory.encode()
+    ):
         raise RuntimeError(loaded.mpilab_harness_error().decode(errors="replace"))
 
 

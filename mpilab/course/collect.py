@@ -244,8 +244,11 @@ def github(files, lab, prefix=""):
     if not prefix:
         # gh puts all repositories into ASSIGNMENT-submissions.
         starts = [around.removesuffix("-submissions"), lab, lab.partition("-")[2]]
-        fits = (f"{start}-" for start in starts if start and tops
-                and all(top.startswith(f"{start}-") for top in tops))  # fmt: skip
+        fits = (
+            f"{start}-"
+            for start in starts
+            if start and tops and all(top.startswith(f"{start}-") for top in tops)
+        )
         prefix = next(fits, "")
     if not prefix:
         shared = os.path.commonprefix(tops).rpartition("-")[0]
@@ -317,8 +320,15 @@ def _canvas(found):
     if match is None:
         return None
     again = _AGAIN.search(match["file"])
-    return Piece(match["name"], match["id"], match["file"], found, found.time,
-                 bool(match["late"]), int(again[1]) if again else 0)  # fmt: skip
+    return Piece(
+        match["name"],
+        match["id"],
+        match["file"],
+        found,
+        found.time,
+        bool(match["late"]),
+        int(again[1]) if again else 0,
+    )
 
 
 def _stamp(found):
@@ -334,8 +344,11 @@ def _stamp(found):
         if time.tzinfo is None:
             name = zone[0] if zone else "UTC"
             numeric = re.fullmatch(r"[+-]\d{4}", name)
-            time = (datetime.fromisoformat(f"{time.isoformat()}{name}") if numeric
-                    else time.replace(tzinfo=UTC if name == "UTC" else ZoneInfo(name)))  # fmt: skip
+            time = (
+                datetime.fromisoformat(f"{time.isoformat()}{name}")
+                if numeric
+                else time.replace(tzinfo=UTC if name == "UTC" else ZoneInfo(name))
+            )
         return time
     except (ValueError, KeyError, OSError, Ungradable):
         return None
@@ -377,8 +390,9 @@ def collect(source, dest, lab, *, layout=_AUTO, prefix="", with_ids=False):
     """
     dest = Path(dest)
     if Path(source).is_dir() and dest.resolve().is_relative_to(Path(source).resolve()):
-        raise InputError(f"{dest}: lies in {source}, so it would be collected next time; name "
-                         "another folder")  # fmt: skip
+        raise InputError(
+            f"{dest}: lies in {source}, so it would be collected next time; name another folder"
+        )
     with opened(source) as files:
         layout = layout_of(files, lab) if layout == _AUTO else layout
         pieces, others = LAYOUTS[layout](files, lab, prefix)
@@ -437,8 +451,9 @@ def _newest(student, pieces, lab, notes, left):
             notebooks.append(replace(piece, file=inner.name, found=inner))
     called = [piece for piece in notebooks if _stem(piece.file, lab) == lab.casefold()]
     if not called and len(notebooks) == 1:
-        notes.append(f"{student}: {notebooks[0].found.path}: taken, though it is not called "
-                     f"{lab}.ipynb")  # fmt: skip
+        notes.append(
+            f"{student}: {notebooks[0].found.path}: taken, though it is not called {lab}.ipynb"
+        )
         called = notebooks
     if not called:
         there = ", ".join(sorted(piece.found.path for piece in notebooks or pieces)[:5])
@@ -446,13 +461,15 @@ def _newest(student, pieces, lab, notes, left):
         left.append(f"{student}: {several} called {lab}.ipynb: {there}")
         return None
     never = datetime.min.replace(tzinfo=UTC)
-    rank = {piece: (piece.time or never, piece.attempt, -len(piece.found.parts))
-            for piece in called}  # fmt: skip
+    rank = {
+        piece: (piece.time or never, piece.attempt, -len(piece.found.parts)) for piece in called
+    }
     best = max(called, key=rank.get)
     equals = [piece for piece in called if rank[piece] == rank[best]]
     if len(equals) > 1:
-        left.append(f"{student}: which is the newest? "
-                    + ", ".join(piece.found.path for piece in equals))  # fmt: skip
+        left.append(
+            f"{student}: which is the newest? " + ", ".join(piece.found.path for piece in equals)
+        )
         return None
     if len(called) > 1:
         notes.append(f"{student}: {best.found.path}: the newest of {len(called)}")

@@ -190,8 +190,15 @@ def _canonical(key, text):
 # as a formula is prefixed with '; identifiers in a platform's own file stay unchanged.
 
 # The columns that identify a student in Canvas; all others of its gradebook hold marks.
-CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Root Account",
-                  "Section")  # fmt: skip
+CANVAS_COLUMNS = (
+    "Student",
+    "ID",
+    "SIS User ID",
+    "SIS Login ID",
+    "Integration ID",
+    "Root Account",
+    "Section",
+)
 MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email address")
 
 
@@ -211,21 +218,34 @@ class Exported:
 def plain_csv(marks, partial=False):
     """All marks: points of each exercise, totals before and after the penalty, and the status."""
     open_ones = require_final(marks, partial)
-    header = ["student", "lab", *marks.exercises, "before penalty", "penalty", "total", "out of",
-              "status"]  # fmt: skip
+    header = [
+        "student",
+        "lab",
+        *marks.exercises,
+        "before penalty",
+        "penalty",
+        "total",
+        "out of",
+        "status",
+    ]
     rows = [header]
     for each in marks.students:
         awarded = {exercise.exercise: exercise.awarded for exercise in each.exercises}
         final = each.student not in open_ones
-        rows.append([
-            safe_cell(each.student),
-            each.lab,
-            *(points(awarded.get(exercise)) for exercise in marks.exercises),
-            *((points(each.raw_total), points(each.penalty), points(each.total)) if final
-              else ("", "", "")),
-            points(each.points),
-            each.status,
-        ])  # fmt: skip
+        rows.append(
+            [
+                safe_cell(each.student),
+                each.lab,
+                *(points(awarded.get(exercise)) for exercise in marks.exercises),
+                *(
+                    (points(each.raw_total), points(each.penalty), points(each.total))
+                    if final
+                    else ("", "", "")
+                ),
+                points(each.points),
+                each.status,
+            ]
+        )
     return Exported(csv_text(rows))
 
 
@@ -291,8 +311,9 @@ def canvas(marks, template, column, *, roster=None, match="", partial=False, sca
     )
     rows = Rows(header, students, CANVAS_COLUMNS, template)
     found = find(marks.students, rows, roster, match)
-    cut = [[*(_cell(row, place) for place in kept), _cell(row, place_of)]
-           for row in [header, *special]]  # fmt: skip
+    cut = [
+        [*(_cell(row, place) for place in kept), _cell(row, place_of)] for row in [header, *special]
+    ]
     for place, row in enumerate(students):
         each = found.get(place)
         if each is not None:

@@ -60,24 +60,41 @@ def as_text(entries, names, board):
     ranked = [one for one in entries if one.score is not None]
     width = max((len(names[one.student]) for one in entries), default=4)
     lines = [f"{'place':>5}  {'name':{width}}  times as fast as {board.than}"]
-    lines += [f"{place:>5}  {names[one.student]:{width}}  {one.score:.2f}"
-              for place, one in enumerate(ranked, start=1)]  # fmt: skip
-    lines += [f"{'–':>5}  {names[one.student]:{width}}  {one.reason}"
-              for one in entries if one.score is None]  # fmt: skip
+    lines += [
+        f"{place:>5}  {names[one.student]:{width}}  {one.score:.2f}"
+        for place, one in enumerate(ranked, start=1)
+    ]
+    lines += [
+        f"{'–':>5}  {names[one.student]:{width}}  {one.reason}"
+        for one in entries
+        if one.score is None
+    ]
     return "\n".join(lines)
 
 
 def write_csv(entries, names, board, path):
     """Write a row per student: place, name, score, simulated µs of each point, reason."""
     points = list(board.points)
-    rows = [["place", "name", f"times_as_fast_as_{board.than}",
-             *(f"{platform}, {size} B (us)" for platform, size in points), "reason"]]  # fmt: skip
+    rows = [
+        [
+            "place",
+            "name",
+            f"times_as_fast_as_{board.than}",
+            *(f"{platform}, {size} B (us)" for platform, size in points),
+            "reason",
+        ]
+    ]
     for place, one in enumerate(entries, start=1):
         ranked = one.score is not None
-        rows.append([place if ranked else "", names[one.student],
-                     f"{one.score:.4f}" if ranked else "",
-                     *(f"{one.seconds[point] * 1e6:.3f}" if ranked else "" for point in points),
-                     one.reason])  # fmt: skip
+        rows.append(
+            [
+                place if ranked else "",
+                names[one.student],
+                f"{one.score:.4f}" if ranked else "",
+                *(f"{one.seconds[point] * 1e6:.3f}" if ranked else "" for point in points),
+                one.reason,
+            ]
+        )
     _write(path, lambda file: csv.writer(file, lineterminator="\n").writerows(rows))
 
 
@@ -92,12 +109,17 @@ def page(entries, names, board, title):
     ranked = [one for one in entries if one.score is not None]
     most = max((one.score for one in ranked), default=1.0)
     best = {point: min(one.seconds[point] for one in ranked) for point in board.points if ranked}
-    heads = "".join(f"<th scope='col'>{escape(platform)}<br>{size:,} B</th>"
-                    for platform, size in board.points)  # fmt: skip
-    rows = "\n".join(_row(place, one, names, board, best, most)
-                     for place, one in enumerate(ranked, start=1))  # fmt: skip
-    left = "".join(f"<li>{escape(names[one.student])}: {escape(one.reason)}</li>"
-                   for one in entries if one.score is None)  # fmt: skip
+    heads = "".join(
+        f"<th scope='col'>{escape(platform)}<br>{size:,} B</th>" for platform, size in board.points
+    )
+    rows = "\n".join(
+        _row(place, one, names, board, best, most) for place, one in enumerate(ranked, start=1)
+    )
+    left = "".join(
+        f"<li>{escape(names[one.student])}: {escape(one.reason)}</li>"
+        for one in entries
+        if one.score is None
+    )
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{escape(title)}: leaderboard</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
@@ -121,9 +143,11 @@ def _row(place, one, names, board, best, most):
         f"{one.seconds[point] * 1e6:,.1f}</td>"
         for point in board.points
     )
-    return (f"<tr><td>{place}</td><td>{escape(names[one.student])}</td><td class='words'>"
-            f"{one.score:.2f}&nbsp;<span class='bar' style='width:{6 * one.score / most:.2f}rem'>"
-            f"</span></td>{cells}</tr>")  # fmt: skip
+    return (
+        f"<tr><td>{place}</td><td>{escape(names[one.student])}</td><td class='words'>"
+        f"{one.score:.2f}&nbsp;<span class='bar' style='width:{6 * one.score / most:.2f}rem'>"
+        f"</span></td>{cells}</tr>"
+    )
 
 
 def _write(path, fill):
@@ -136,15 +160,72 @@ def _write(path, fill):
         ) from None
 
 
-_MANNERS = ("brave", "bright", "calm", "clever", "curious", "daring", "eager", "gentle", "happy",
-            "keen", "lively", "merry", "nimble", "patient", "quick", "quiet", "silver", "steady",
-            "sunny", "swift", "tall", "tidy", "wise", "witty")  # fmt: skip
-_BIRDS = ("albatross", "avocet", "bittern", "bunting", "condor", "crane", "curlew", "dipper",
-          "egret", "falcon", "finch", "gannet", "heron", "ibis", "jackdaw", "kestrel", "kingfisher",
-          "lapwing", "linnet", "merlin", "nightjar", "oriole", "osprey", "plover", "puffin",
-          "raven", "redstart", "sandpiper", "siskin", "skylark", "starling",
-          "stork", "swallow", "tern", "thrush",
-          "wagtail", "warbler", "wren")  # fmt: skip
+_MANNERS = (
+    "brave",
+    "bright",
+    "calm",
+    "clever",
+    "curious",
+    "daring",
+    "eager",
+    "gentle",
+    "happy",
+    "keen",
+    "lively",
+    "merry",
+    "nimble",
+    "patient",
+    "quick",
+    "quiet",
+    "silver",
+    "steady",
+    "sunny",
+    "swift",
+    "tall",
+    "tidy",
+    "wise",
+    "witty",
+)
+_BIRDS = (
+    "albatross",
+    "avocet",
+    "bittern",
+    "bunting",
+    "condor",
+    "crane",
+    "curlew",
+    "dipper",
+    "egret",
+    "falcon",
+    "finch",
+    "gannet",
+    "heron",
+    "ibis",
+    "jackdaw",
+    "kestrel",
+    "kingfisher",
+    "lapwing",
+    "linnet",
+    "merlin",
+    "nightjar",
+    "oriole",
+    "osprey",
+    "plover",
+    "puffin",
+    "raven",
+    "redstart",
+    "sandpiper",
+    "siskin",
+    "skylark",
+    "starling",
+    "stork",
+    "swallow",
+    "tern",
+    "thrush",
+    "wagtail",
+    "warbler",
+    "wren",
+)
 _KEYS = {"exercise", "than", "platforms", "counts", "roots"}
 
 
@@ -230,11 +311,14 @@ def rank(board, verdicts, sandbox, progress=False):
 
     Raises SetupError if SimGrid is missing.
     """
-    compared = {place: _mean(agreement.kernel_ns(board.than, agreement.timed(case)) / 1e9
-                             for case in cases)
-                for place, cases in board.points.items()}  # fmt: skip
-    entries = [_entry(board, verdict, sandbox, compared)
-               for verdict in tqdm(verdicts, disable=not progress, unit="answer")]  # fmt: skip
+    compared = {
+        place: _mean(agreement.kernel_ns(board.than, agreement.timed(case)) / 1e9 for case in cases)
+        for place, cases in board.points.items()
+    }
+    entries = [
+        _entry(board, verdict, sandbox, compared)
+        for verdict in tqdm(verdicts, disable=not progress, unit="answer")
+    ]
     return sorted(entries, key=lambda one: (-(one.score or 0.0), one.student))
 
 
@@ -278,8 +362,9 @@ def times(board, source, sandbox):
     for platform in dict.fromkeys(place for place, _ in board.points):
         cases = [case for case in item.simulated if case.platform == platform]
         plan = cases + list(map(agreement.timed, cases))
-        tried = referee.simulate(sandbox, board.exercise, compiled,
-                                (plan, [(number,) for number in range(len(plan))]))  # fmt: skip
+        tried = referee.simulate(
+            sandbox, board.exercise, compiled, (plan, [(number,) for number in range(len(plan))])
+        )
         found = dict(zip(plan, tried.results, strict=True))
         told = judge.judge_item(board.exercise, item, [found[case] for case in cases])
         if told.outcome != PASS:

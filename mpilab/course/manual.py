@@ -61,10 +61,15 @@ class Rule:
         late = (submitted - self.due).total_seconds() - extension
         days = 0 if late <= self.grace else math.ceil(late / DAY)
         return {
-            "submitted": _utc(submitted), "due": _utc(self.due), "extension": extension,
-            "grace": self.grace, "per_day": self.per_day, "most": self.most, "days": days,
+            "submitted": _utc(submitted),
+            "due": _utc(self.due),
+            "extension": extension,
+            "grace": self.grace,
+            "per_day": self.per_day,
+            "most": self.most,
+            "days": days,
             "share": round(min(days * self.per_day, self.most), 9),
-        }  # fmt: skip
+        }
 
 
 def decide(book, lab, times, rule):
@@ -76,8 +81,10 @@ def decide(book, lab, times, rule):
     standing = newest(book.decisions(lab))
     for student in (*times, *rule.extensions):
         if student not in runs:
-            raise InputError(f"student {student!r}: no verdict on {lab} in {book.path}; check the "
-                             "name, or grade first")  # fmt: skip
+            raise InputError(
+                f"student {student!r}: no verdict on {lab} in {book.path}; check the "
+                "name, or grade first"
+            )
     decisions = []
     for student, submitted in sorted(times.items()):
         before = standing.get((student, LATE, "", ""))
@@ -85,16 +92,20 @@ def decide(book, lab, times, rule):
         details = rule.details(submitted, rule.extensions.get(student, granted))
         about = about_of(runs[student])
         if before is None or (before.details, before.about) != (details, about):
-            decisions.append(Decision(lab, student, "", "", LATE, None, words(details), about,
-                                      details))  # fmt: skip
+            decisions.append(
+                Decision(lab, student, "", "", LATE, None, words(details), about, details)
+            )
     return decisions
 
 
 def withdraw(book, lab, reason):
     """Decisions that withdraw all lateness decisions of a lab."""
     standing = newest(book.decisions(lab)).values()
-    return [Decision(lab, each.student, "", "", LATE, None, reason, each.about)
-            for each in standing if each.kind == LATE and not each.withdrawn]  # fmt: skip
+    return [
+        Decision(lab, each.student, "", "", LATE, None, reason, each.about)
+        for each in standing
+        if each.kind == LATE and not each.withdrawn
+    ]
 
 
 def words(details):
@@ -122,8 +133,10 @@ def times_of_csv(path):
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             if not {"student", "time"} <= set(reader.fieldnames or ()):
-                raise InputError(f"{path}:1: no columns student and time; write 'student,time', "
-                                 "then e.g. 'anna,2026-11-20T22:10'")  # fmt: skip
+                raise InputError(
+                    f"{path}:1: no columns student and time; write 'student,time', "
+                    "then e.g. 'anna,2026-11-20T22:10'"
+                )
             times = {}
             for row in reader:
                 where = f"{path}:{reader.line_num}"
@@ -177,8 +190,9 @@ def moment(text, where):
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
-        raise InputError(f"{where}: {text!r} is no time; write e.g. 2026-11-20T23:59, or "
-                         "2026-11-20T23:59+01:00") from None  # fmt: skip
+        raise InputError(
+            f"{where}: {text!r} is no time; write e.g. 2026-11-20T23:59, or 2026-11-20T23:59+01:00"
+        ) from None
 
 
 def share(text, where):
@@ -236,8 +250,15 @@ def export(book, lab, path, everything=False):
             continue
         given = item.decision
         before = "" if item.proposal is None else f"{item.proposal:g} for another text"
-        row = [each.student, *where, f"{item.points:g}", plain(exercise.answer or ""), before,
-               f"{given.points:g}" if given else "", given.reason if given else ""]  # fmt: skip
+        row = [
+            each.student,
+            *where,
+            f"{item.points:g}",
+            plain(exercise.answer or ""),
+            before,
+            f"{given.points:g}" if given else "",
+            given.reason if given else "",
+        ]
         about = about_of(runs[each.student], exercise)[:16]
         writer.writerow([*map(_guarded, row), about])
         count += 1
@@ -329,8 +350,10 @@ def _rows(path):
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in head else ",")
     columns = next(reader, [])
     if missing := [name for name in NEEDED if name not in columns]:
-        raise InputError(f"{path}:1: no column {', '.join(missing)}; keep the first line as it "
-                         f"was exported: {','.join(COLUMNS)}")  # fmt: skip
+        raise InputError(
+            f"{path}:1: no column {', '.join(missing)}; keep the first line as it "
+            f"was exported: {','.join(COLUMNS)}"
+        )
     line = reader.line_num + 1
     for cells in reader:
         if any(map(str.strip, cells)):
@@ -347,8 +370,10 @@ def _guarded(text):
 # It is served on 127.0.0.1 only, below a secret path; requests with another host name or from
 # another page are rejected. Students' texts are sent as JSON and displayed as plain text.
 
-POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-          "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")  # fmt: skip
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _FILES = {
     "": ("marking.html", "text/html; charset=utf-8"),
     "marking.js": ("marking.js", "text/javascript; charset=utf-8"),
@@ -388,20 +413,31 @@ class MarkingServer(ThreadingHTTPServer):
         runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
         exercises = {}
         for _, each, exercise, item in readable(effective(self.book, self.lab)):
-            shown = exercises.setdefault(exercise.exercise, {
-                "id": exercise.exercise, "title": exercise.title, "answers": {}
-            })["answers"].setdefault(each.student, {
-                "student": each.student, "text": plain(exercise.answer or ""),
-                "known": exercise.answer is not None,
-                "about": about_of(runs[each.student], exercise), "items": [],
-            })  # fmt: skip
-            shown["items"].append({
-                "id": item.item, "title": item.title, "most": item.points,
-                "points": item.decision.points if item.decision else None,
-                "comment": item.comment, "proposal": item.proposal,
-            })  # fmt: skip
-        listed = [{**each, "answers": list(each["answers"].values())}
-                  for each in exercises.values()]  # fmt: skip
+            shown = exercises.setdefault(
+                exercise.exercise, {"id": exercise.exercise, "title": exercise.title, "answers": {}}
+            )["answers"].setdefault(
+                each.student,
+                {
+                    "student": each.student,
+                    "text": plain(exercise.answer or ""),
+                    "known": exercise.answer is not None,
+                    "about": about_of(runs[each.student], exercise),
+                    "items": [],
+                },
+            )
+            shown["items"].append(
+                {
+                    "id": item.item,
+                    "title": item.title,
+                    "most": item.points,
+                    "points": item.decision.points if item.decision else None,
+                    "comment": item.comment,
+                    "proposal": item.proposal,
+                }
+            )
+        listed = [
+            {**each, "answers": list(each["answers"].values())} for each in exercises.values()
+        ]
         return {"lab": self.lab, "exercises": listed}
 
     def give(self, said):
@@ -422,8 +458,9 @@ class MarkingServer(ThreadingHTTPServer):
         run = run_of(self.book, self.lab, said["student"])
         decision = manual(run, said["exercise"], said["item"], points, said["comment"])
         if decision.about != said["about"]:
-            raise InputError(f"{said['student']}: the text has changed since the page was opened; "
-                             "load it again")  # fmt: skip
+            raise InputError(
+                f"{said['student']}: the text has changed since the page was opened; load it again"
+            )
         (kept,) = self.book.decide([decision])
         self.given += 1
         return {"points": kept.points, "comment": kept.reason}

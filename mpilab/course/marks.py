@@ -102,9 +102,14 @@ def ungradable_reasons(student):
     return [
         f"{exercise.exercise}: {one_line(reasons[0]) or 'no reason given'}"
         for exercise in student.exercises
-        if (reasons := [item.reason for item in exercise.items
-                        if item.outcome == UNGRADABLE and item.awarded is None])
-    ]  # fmt: skip
+        if (
+            reasons := [
+                item.reason
+                for item in exercise.items
+                if item.outcome == UNGRADABLE and item.awarded is None
+            ]
+        )
+    ]
 
 
 def one_line(text):

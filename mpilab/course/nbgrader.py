@@ -110,13 +110,15 @@ def _grades(student, known, texts, final):
         each = mine.get(name)
         awarded = None if each is None else each.awarded
         by_hand = name in texts or bool(each and each.decision)
-        grades.append({
-            "name": name,
-            "auto": None if by_hand else awarded,
-            "manual": awarded if by_hand else None,
-            "waits": awarded is None and not final,
-            "comment": "" if each is None else _comment(each),
-        })  # fmt: skip
+        grades.append(
+            {
+                "name": name,
+                "auto": None if by_hand else awarded,
+                "manual": awarded if by_hand else None,
+                "waits": awarded is None and not final,
+                "comment": "" if each is None else _comment(each),
+            }
+        )
     return grades
 
 

@@ -58,9 +58,16 @@ def exercises(summary):
                 y=names,
                 x=[summary.bands[name][band] for name in names],
                 name=band,
-                marker=dict(color=_COLOURS[band], pattern=dict(
-                    shape=_PATTERNS[band], fgcolor="rgba(255, 255, 255, 0.45)", fillmode="overlay",
-                    size=8, solidity=0.2)),
+                marker=dict(
+                    color=_COLOURS[band],
+                    pattern=dict(
+                        shape=_PATTERNS[band],
+                        fgcolor="rgba(255, 255, 255, 0.45)",
+                        fillmode="overlay",
+                        size=8,
+                        solidity=0.2,
+                    ),
+                ),
                 text=[summary.bands[name][band] or "" for name in names],
                 textposition="inside",
                 insidetextfont=dict(color="#ffffff"),
@@ -69,7 +76,7 @@ def exercises(summary):
             )
             for band in BANDS
         ]
-    )  # fmt: skip
+    )
     figure.update_layout(
         title="Points of each exercise",
         barmode="stack",
@@ -105,8 +112,9 @@ def lost(summary):
             hovertemplate="%{customdata}: lost by %{x}<extra></extra>",
         )
     )
-    figure.update_layout(title="Items by how many lost them", height=140 + 26 * len(names),
-                         margin=dict(l=250, r=60))  # fmt: skip
+    figure.update_layout(
+        title="Items by how many lost them", height=140 + 26 * len(names), margin=dict(l=250, r=60)
+    )
     figure.update_xaxes(title="students", rangemode="tozero", **_whole(worst[0].students))
     figure.update_yaxes(autorange="reversed")
     lines = [f"Items by how many students lost points on them: {len(summary.lost)} were lost."]
@@ -184,8 +192,9 @@ def text(summary, names=False):
         lines.append(f"  {exercise:{width}}  {told}")
     if summary.lost:
         lines += ["", "items by how many lost them:"]
-        lines += _bars([(f"{each.exercise}: {each.item}", each.students)
-                        for each in summary.lost[:LINES]])  # fmt: skip
+        lines += _bars(
+            [(f"{each.exercise}: {each.item}", each.students) for each in summary.lost[:LINES]]
+        )
     if summary.failures:
         lines += ["", "common failures:"]
         for each in summary.failures[:LINES]:
@@ -233,12 +242,14 @@ def _marks(marks):
     rows = []
     for each in [*marks.unfinished, *(s for s in marks.students if s.status == "graded")]:
         awarded = {exercise.exercise: exercise.awarded for exercise in each.exercises}
-        rows.append({
-            "student": each.student,
-            "points": [points(awarded.get(exercise)) or "–" for exercise in marks.exercises],
-            "total": points(each.total) or "–",
-            "status": each.status,
-        })  # fmt: skip
+        rows.append(
+            {
+                "student": each.student,
+                "points": [points(awarded.get(exercise)) or "–" for exercise in marks.exercises],
+                "total": points(each.total) or "–",
+                "status": each.status,
+            }
+        )
     return rows
 
 

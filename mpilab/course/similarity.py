@@ -283,9 +283,11 @@ def pairs_of(answers, progress=False):
     for one, other in tqdm(couples, "comparing", count, unit="pair", disable=not progress):
         common = one.fingerprints.keys() & other.fingerprints.keys()
         seeds = [
-            (a, b) for value in common for a in one.fingerprints[value]
+            (a, b)
+            for value in common
+            for a in one.fingerprints[value]
             for b in other.fingerprints[value]
-        ]  # fmt: skip
+        ]
         if runs := passages(one.kinds, other.kinds, seeds):
             found.append(Pair(one, other, tuple(runs)))
     found.sort(key=lambda pair: (-pair.share, pair.one.student, pair.other.student))
@@ -409,8 +411,16 @@ class Similar:
         return [pair for pair in self.pairs if pair.share >= self.threshold]
 
 
-def search(submissions, lab, exercise, *, threshold=THRESHOLD, keep_reference=False,
-           progress=False, root=ROOT):  # fmt: skip
+def search(
+    submissions,
+    lab,
+    exercise,
+    *,
+    threshold=THRESHOLD,
+    keep_reference=False,
+    progress=False,
+    root=ROOT,
+):
     """Compare the answers to a kernel exercise of a lab pair by pair; Similar.
 
     Text given by the lab does not count; nor does text from our own answers, unless
@@ -433,8 +443,10 @@ def search(submissions, lab, exercise, *, threshold=THRESHOLD, keep_reference=Fa
         del sources[student]
         notes.append(f"{student}: blank")
     for student in [student for student, source in sources.items() if len(source) > LONGEST]:
-        notes.append(f"{student}: {len(sources.pop(student))} characters, more than {LONGEST}; "
-                     "look at it by hand")  # fmt: skip
+        notes.append(
+            f"{student}: {len(sources.pop(student))} characters, more than {LONGEST}; "
+            "look at it by hand"
+        )
     given = [stub]
     if not keep_reference:
         given.append(solutions(root / "labs" / "source" / f"{lab}.py")[exercise])

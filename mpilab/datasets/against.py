@@ -24,11 +24,19 @@ from mpilab.runners.simgrid.run import seconds_of, simulate
 
 COMPARED_CSV = published.DATA / "simulated-four-groups.csv"
 # simulated_ns: exact; spread: longest over shortest repetition; measured_s: median repetition.
-ROW = np.dtype([
-    ("cluster", "U40"), ("collective", "U16"), ("kernel", "U40"), ("order", "U12"),
-    ("ranks", "i4"), ("bytes", "i8"), ("simulated_ns", "i8"), ("spread", "f8"),
-    ("measured_s", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("cluster", "U40"),
+        ("collective", "U16"),
+        ("kernel", "U40"),
+        ("order", "U12"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("simulated_ns", "i8"),
+        ("spread", "f8"),
+        ("measured_s", "f8"),
+    ]
+)
 _EXAMPLE = "four-groups,bcast,bcast_node,rr,16,16384,2845120,1.25,3.021e-03"
 _GROUP = ["collective", "order", "bytes"]
 
@@ -59,8 +67,14 @@ def against(measured, distances, *, progress=False):
     with tqdm(total=len(timed), desc=f"simulated {cluster}", disable=not progress) as bar:
         for order in dict.fromkeys(one.order for one in timed):
             here = [one for one in timed if one.order == order]
-            results = simulate(kernels(), "", list(map(_case, here)), platform, order=order,
-                               on_result=lambda _: bar.update())  # fmt: skip
+            results = simulate(
+                kernels(),
+                "",
+                list(map(_case, here)),
+                platform,
+                order=order,
+                on_result=lambda _: bar.update(),
+            )
             rows += [_row(cluster, *pair) for pair in zip(here, results, strict=True)]
     return np.array(rows, ROW)
 
@@ -69,9 +83,15 @@ def _case(one):
     """The case that was measured (mpilab.measure.timing): timed after one untimed call."""
     element = 4 if collective_of(one.collective).reduces else 1
     return Case(
-        one.collective, len(one.levels.places), one.bytes // element,
-        "int" if element == 4 else "byte", record=False, dump=False, warmup=1, function=one.kernel,
-    )  # fmt: skip
+        one.collective,
+        len(one.levels.places),
+        one.bytes // element,
+        "int" if element == 4 else "byte",
+        record=False,
+        dump=False,
+        warmup=1,
+        function=one.kernel,
+    )
 
 
 def _row(cluster, one, result):
@@ -81,8 +101,17 @@ def _row(cluster, one, result):
             f"{result.hang.describe() if result.hang else result.detail}"
         )
     nanoseconds = round(seconds_of(result) * 1e9)
-    return (cluster, one.collective, one.kernel, one.order, result.case.ranks, one.bytes,
-            nanoseconds, round(max(one.seconds) / min(one.seconds), 2), one.median)  # fmt: skip
+    return (
+        cluster,
+        one.collective,
+        one.kernel,
+        one.order,
+        result.case.ranks,
+        one.bytes,
+        nanoseconds,
+        round(max(one.seconds) / min(one.seconds), 2),
+        one.median,
+    )
 
 
 @dataclass(frozen=True)
@@ -114,9 +143,13 @@ def agreement(rows):
     for call in calls(rows).values():
         chosen = call["measured_s"][call["simulated_ns"].argmin()]
         losses.append(chosen / call["measured_s"].min() - 1)
-    return Agreement(len(rows), spearman(simulated, measured),
-                     float(np.median(simulated / measured)), float(np.median(losses)),
-                     float(np.median(rows["spread"])))  # fmt: skip
+    return Agreement(
+        len(rows),
+        spearman(simulated, measured),
+        float(np.median(simulated / measured)),
+        float(np.median(losses)),
+        float(np.median(rows["spread"])),
+    )
 
 
 def calls(rows):
@@ -152,14 +185,17 @@ def as_text(rows):
     The correlation of a size is the median over its orders: each is within one call, so it does
     not benefit from the fact that more bytes take longer.
     """
-    lines = ["| collective | bytes | points | ρ | simulated / measured | loss | spread |",
-             "|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    lines = [
+        "| collective | bytes | points | ρ | simulated / measured | loss | spread |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
     for collective in dict.fromkeys(rows["collective"].tolist()):
         here = rows[rows["collective"] == collective]
         for size in dict.fromkeys(here["bytes"].tolist()):
             some = here[here["bytes"] == size]
-            within = [spearman(call["simulated_ns"], call["measured_s"])
-                      for call in calls(some).values()]  # fmt: skip
+            within = [
+                spearman(call["simulated_ns"], call["measured_s"]) for call in calls(some).values()
+            ]
             lines.append(_line(collective, f"{size:,}", agreement(some), float(np.median(within))))
         found = agreement(here)
         lines.append(_line(collective, "all", found, found.rho))
@@ -169,8 +205,10 @@ def as_text(rows):
 
 def by_call(rows):
     """The Agreement of each call (collective, order and size), as Markdown."""
-    lines = ["| collective | order | bytes | kernels | ρ | simulated / measured | loss | spread |",
-             "|---|---|---:|---:|---:|---:|---:|---:|"]  # fmt: skip
+    lines = [
+        "| collective | order | bytes | kernels | ρ | simulated / measured | loss | spread |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
+    ]
     for (collective, order, size), call in calls(rows).items():
         found = agreement(call)
         lines.append(_line(f"{collective} | {order}", f"{size:,}", found, found.rho))
@@ -179,8 +217,10 @@ def by_call(rows):
 
 def _line(name, size, found, rho):
     rho = "-" if np.isnan(rho) else f"{rho:.2f}"
-    return (f"| {name} | {size} | {found.points} | {rho} | {found.ratio:.2f} "
-            f"| {found.loss:.0%} | {found.spread:.2f} |")  # fmt: skip
+    return (
+        f"| {name} | {size} | {found.points} | {rho} | {found.ratio:.2f} "
+        f"| {found.loss:.0%} | {found.spread:.2f} |"
+    )
 
 
 def read(path=COMPARED_CSV):

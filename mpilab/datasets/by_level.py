@@ -34,21 +34,41 @@ MEASURED_CSV = published.DATA / "by-level-four-groups.csv"
 ORDERS = ("seq", "rr", "shuffled")
 RECORDING_LIMIT_S = 60.0
 KERNELS = {
-    "bcast": ("binomial", "node", "group", "node_group", "rank_order", "pipelined", "multilane",
-              "circulant"),
+    "bcast": (
+        "binomial",
+        "node",
+        "group",
+        "node_group",
+        "rank_order",
+        "pipelined",
+        "multilane",
+        "circulant",
+    ),
     "reduce": ("binomial", "node", "group", "node_group", "rank_order", "pipelined"),
     "gather": ("linear", "binomial", "node", "group", "node_group", "rank_order", "pipelined"),
     "alltoallv": ("linear", "leaders", "gathervs", "multilane"),
-}  # fmt: skip
+}
 # Bytes of the message in a bcast and reduce, otherwise of a block.
 _LONG = (16 << 10, 256 << 10, 2 << 20)
 SIZES = {"bcast": _LONG, "reduce": _LONG, "gather": _LONG, "alltoallv": (16, 1 << 10, 16 << 10)}
 # ppn: ranks on the fullest host.
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("cluster", "U40"), ("collective", "U16"),
-    ("kernel", "U40"), ("order", "U12"), ("groups", "i4"), ("nodes", "i4"), ("ppn", "i4"),
-    ("ranks", "i4"), ("bytes", "i8"), ("repetition", "i4"), ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("cluster", "U40"),
+        ("collective", "U16"),
+        ("kernel", "U40"),
+        ("order", "U12"),
+        ("groups", "i4"),
+        ("nodes", "i4"),
+        ("ppn", "i4"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("repetition", "i4"),
+        ("seconds", "f8"),
+    ]
+)
 _EXAMPLE = "2026-11-21,a machine,four-groups,bcast,bcast_node,rr,4,8,2,16,16384,1,0.003"
 
 
@@ -57,8 +77,15 @@ def names(collective):
     return [f"{collective}_{name}" for name in (*KERNELS[collective], HAN, NO_HAN)]
 
 
-def measure(collectives=tuple(KERNELS), sizes=None, orders=ORDERS, repetitions=7, own=None,
-            progress=False, limit=HOSTS_LIMIT_S):  # fmt: skip
+def measure(
+    collectives=tuple(KERNELS),
+    sizes=None,
+    orders=ORDERS,
+    repetitions=7,
+    own=None,
+    progress=False,
+    limit=HOSTS_LIMIT_S,
+):
     """Time `names` of the collectives on the hosts of CLUSTER; list of Timed. All take minutes.
 
     sizes   {collective: bytes}; default: SIZES.
@@ -75,9 +102,17 @@ def measure(collectives=tuple(KERNELS), sizes=None, orders=ORDERS, repetitions=7
             one
             for collective, library, kernels in _runs(collectives, own or {})
             for one in time_on(
-                hosts, collective, names=kernels, sizes=sizes[collective], orders=orders,
-                repetitions=repetitions, library=library, progress=progress, limit=limit)
-        ]  # fmt: skip
+                hosts,
+                collective,
+                names=kernels,
+                sizes=sizes[collective],
+                orders=orders,
+                repetitions=repetitions,
+                library=library,
+                progress=progress,
+                limit=limit,
+            )
+        ]
 
 
 def _runs(collectives, own):
@@ -96,13 +131,24 @@ def rows_of(timed, cluster=CLUSTER):
     about = datetime.now(UTC).date().isoformat(), machine(), cluster
     return np.array(
         [
-            (*about, one.collective, one.kernel, one.order, one.levels.groups, one.levels.nodes,
-             one.levels.most_on_a_node, len(one.levels.places), one.bytes, number, seconds)
+            (
+                *about,
+                one.collective,
+                one.kernel,
+                one.order,
+                one.levels.groups,
+                one.levels.nodes,
+                one.levels.most_on_a_node,
+                len(one.levels.places),
+                one.bytes,
+                number,
+                seconds,
+            )
             for one in timed
             for number, seconds in enumerate(one.seconds, start=1)
         ],
         dtype=ROW,
-    )  # fmt: skip
+    )
 
 
 def timed_of(rows):
@@ -148,9 +194,14 @@ def bounds(timed):
         if one.kernel in declared.kernels_of(one.collective):
             element = 4 if collective_of(one.collective).reduces else 1
             cases[one.kernel, one.order, one.bytes] = Case(
-                one.collective, len(one.levels.places), one.bytes // element,
-                "int" if element == 4 else "byte", dump=False, places=one.levels.places,
-                function=one.kernel)  # fmt: skip
+                one.collective,
+                len(one.levels.places),
+                one.bytes // element,
+                "int" if element == 4 else "byte",
+                dump=False,
+                places=one.levels.places,
+                function=one.kernel,
+            )
     described = description.read(CLUSTER)
     found = {}
     results = run_cases(need(KERNELS_LIBRARY), "", list(cases.values()), limit=RECORDING_LIMIT_S)

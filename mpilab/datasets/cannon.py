@@ -32,15 +32,24 @@ SIZES = (256, 512)
 REPETITIONS = 30
 DRAWS, SEED_SLOW, SEED_FAST = 2000, 1, 2  # of the bootstrap
 # in_mpi_s: seconds of the phase spent in MPI, mean over the ranks.
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("stage", "i4"), ("files", "U8"), ("ranks", "i4"),
-    ("n", "i4"), ("repetition", "i4"), ("phase", "U8"), ("in_mpi_s", "f8"), ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("stage", "i4"),
+        ("files", "U8"),
+        ("ranks", "i4"),
+        ("n", "i4"),
+        ("repetition", "i4"),
+        ("phase", "U8"),
+        ("in_mpi_s", "f8"),
+        ("seconds", "f8"),
+    ]
+)
 _EXAMPLE = "2026-11-21,a machine,3,binary,4,1024,1,read,0.0123,2.5e-02"
 
 
-def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1,
-            progress=False):  # fmt: skip
+def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1, progress=False):
     """Run each of `ways` on each number of ranks with n x n matrices of each size; array of ROW.
 
     All combinations run once, then again, so that changes on the machine affect all of them alike.
@@ -56,10 +65,18 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
     about = datetime.now(UTC).date().isoformat(), machine()
     rows, first = [], {}
     with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
-        operands = {(n, kind): _operands(Path(folder), n, kind, seed)
-                    for n in sizes for kind in {kind for _, kind in ways}}  # fmt: skip
-        todo = [(n, size, *way, number) for number in range(1, repetitions + 1)
-                for n in sizes for size in ranks for way in ways]  # fmt: skip
+        operands = {
+            (n, kind): _operands(Path(folder), n, kind, seed)
+            for n in sizes
+            for kind in {kind for _, kind in ways}
+        }
+        todo = [
+            (n, size, *way, number)
+            for number in range(1, repetitions + 1)
+            for n in sizes
+            for size in ranks
+            for way in ways
+        ]
         for n, size, stage, kind, number in tqdm(todo, disable=not progress, unit="run"):
             done = cannon.run(stage, size, *operands[n, kind])
             mine = f"stage {stage} with {kind} files on {size} ranks", done.digest
@@ -119,8 +136,9 @@ def speed_up(rows, way, base=WAYS[0]):
 
 def _seconds(rows, way, ranks):
     stage, kind = way
-    return rows["seconds"][(rows["stage"] == stage) & (rows["files"] == kind)
-                           & (rows["ranks"] == ranks)]  # fmt: skip
+    return rows["seconds"][
+        (rows["stage"] == stage) & (rows["files"] == kind) & (rows["ranks"] == ranks)
+    ]
 
 
 def _medians(seconds, seed):
@@ -149,12 +167,23 @@ def main(arguments=None):
     sizes, ranks = (",".join(map(str, usual)) for usual in (SIZES, RANKS))
     parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.cannon")
     parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
-    parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS,
-                        help=f"default: {REPETITIONS}")  # fmt: skip
-    parser.add_argument("--sizes", type=numbers, default=sizes, metavar="N,N",
-                        help=f"rows of the matrices (default: {sizes})")  # fmt: skip
-    parser.add_argument("--ranks", type=numbers, default=ranks, metavar="P,P",
-                        help=f"square numbers (default: {ranks})")  # fmt: skip
+    parser.add_argument(
+        "repetitions", nargs="?", type=int, default=REPETITIONS, help=f"default: {REPETITIONS}"
+    )
+    parser.add_argument(
+        "--sizes",
+        type=numbers,
+        default=sizes,
+        metavar="N,N",
+        help=f"rows of the matrices (default: {sizes})",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=numbers,
+        default=ranks,
+        metavar="P,P",
+        help=f"square numbers (default: {ranks})",
+    )
     options = parser.parse_args(arguments)
     rows = measure(options.sizes, options.ranks, repetitions=options.repetitions, progress=True)
     write(rows, options.file)

@@ -37,15 +37,28 @@ LEAST_SEGMENT = 4096
 MOST_BYTES = 512 << 20
 # What a message costs on a flat cluster: the kit's default links (mpilab.hosts.platforms).
 LINK = models.Hockney(alpha=1.4e-6, beta=8e-11)
-ROW = np.dtype([
-    ("kind", "U8"), ("ranks", "i4"), ("algorithm", "U32"), ("bytes", "i8"), ("segment", "i8"),
-    ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("kind", "U8"),
+        ("ranks", "i4"),
+        ("algorithm", "U32"),
+        ("bytes", "i8"),
+        ("segment", "i8"),
+        ("seconds", "f8"),
+    ]
+)
 _EXAMPLE = "flat,64,binomial,1024,0,1.234e-05"
 
 
-def simulate(ranks=RANKS, sizes=SIZES, kinds=tuple(KINDS), algorithms=(TREE, *OTHERS),
-             most_bytes=MOST_BYTES, progress=False, on_rows=None):  # fmt: skip
+def simulate(
+    ranks=RANKS,
+    sizes=SIZES,
+    kinds=tuple(KINDS),
+    algorithms=(TREE, *OTHERS),
+    most_bytes=MOST_BYTES,
+    progress=False,
+    on_rows=None,
+):
     """Simulate broadcasts; array of ROW.
 
     ranks        numbers of ranks; left out for a kind of cluster that does not support them.
@@ -74,13 +87,26 @@ def simulate(ranks=RANKS, sizes=SIZES, kinds=tuple(KINDS), algorithms=(TREE, *OT
             if size * count <= most_bytes
         ]
         cases = [
-            Case("bcast", size, count, "byte", segment=segment, record=False, dump=False,
-                 function=f"bcast_{algorithm}")
+            Case(
+                "bcast",
+                size,
+                count,
+                "byte",
+                segment=segment,
+                record=False,
+                dump=False,
+                function=f"bcast_{algorithm}",
+            )
             for algorithm, count, segment in todo
-        ]  # fmt: skip
-        results = simgrid.simulate(simgrid.kernels(), "", cases,
-                                     platform.format(size, size // 32), order=order,
-                                     limit=3600.0)  # fmt: skip
+        ]
+        results = simgrid.simulate(
+            simgrid.kernels(),
+            "",
+            cases,
+            platform.format(size, size // 32),
+            order=order,
+            limit=3600.0,
+        )
         for (algorithm, count, segment), result in zip(todo, results, strict=True):
             if result.outcome != "done":
                 raise MpilabError(f"bcast_{algorithm} on {size} ranks: {result.outcome}")

@@ -32,15 +32,24 @@ SHORT_BYTES = 256  # up to this size, the cost of the bytes is negligible
 REPETITIONS = 20
 LIMIT_S = 120.0
 # distance: one of LEVELS; quantity as in mpilab.measure.distances.
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("cluster", "U40"), ("distance", "U16"),
-    ("quantity", "U18"), ("bytes", "i8"), ("repetition", "i4"), ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("cluster", "U40"),
+        ("distance", "U16"),
+        ("quantity", "U18"),
+        ("bytes", "i8"),
+        ("repetition", "i4"),
+        ("seconds", "f8"),
+    ]
+)
 _EXAMPLE = "2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05"
 
 
-def measure(cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=False,
-            limit=LIMIT_S):  # fmt: skip
+def measure(
+    cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=False, limit=LIMIT_S
+):
     """Measure two ranks at each of LEVELS that `cluster` has; array of ROW.
 
     cluster      a Description or the name of one; "slurm": the nodes of the current job.
@@ -78,8 +87,11 @@ def pairs(description):
 def _run(hosts, pair, arguments, level, limit):
     where = placed(hosts, pair)
     program = [str(build.need(build.DISTANCE_PROGRAM)), *arguments]
-    said = processes.run(where.command([*where.mpirun(2), *program]), limit,
-                        environment=where.environment(hosts.description.slots))  # fmt: skip
+    said = processes.run(
+        where.command([*where.mpirun(2), *program]),
+        limit,
+        environment=where.environment(hosts.description.slots),
+    )
     if said.code is None:
         raise MpilabError(
             f"distance {level!r} on {hosts.name}: no end after {limit:g} s; take fewer sizes or "
@@ -152,11 +164,14 @@ def main(arguments=None):
     """Measure and write the file."""
     parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.distances")
     parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
-    parser.add_argument("--cluster", default=CLUSTER,
-                        help="a description, to be emulated, or 'slurm' in a job (default: "
-                        f"{CLUSTER})")  # fmt: skip
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS, metavar="N",
-                        help=f"default: {REPETITIONS}")  # fmt: skip
+    parser.add_argument(
+        "--cluster",
+        default=CLUSTER,
+        help=f"a description, to be emulated, or 'slurm' in a job (default: {CLUSTER})",
+    )
+    parser.add_argument(
+        "--repetitions", type=int, default=REPETITIONS, metavar="N", help=f"default: {REPETITIONS}"
+    )
     options = parser.parse_args(arguments)
     write(measure(options.cluster, repetitions=options.repetitions, progress=True), options.file)
 

@@ -19,12 +19,25 @@ from mpilab.util import door
 
 MEASURED_CSV = published.DATA / "reads.csv"
 SIZES, RANKS = ("2048x2048", "4096x4096"), (4, 9, 16)
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("matrix", "U40"), ("ranks", "i4"), ("algorithm", "U24"),
-    ("mpi_io", "U8"), ("cold", "i4"), ("resident", "f8"), ("requests", "i8"),
-    ("most_requests", "i8"), ("bytes", "i8"), ("largest", "i8"), ("memory", "i8"),
-    ("repetition", "i4"), ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("matrix", "U40"),
+        ("ranks", "i4"),
+        ("algorithm", "U24"),
+        ("mpi_io", "U8"),
+        ("cold", "i4"),
+        ("resident", "f8"),
+        ("requests", "i8"),
+        ("most_requests", "i8"),
+        ("bytes", "i8"),
+        ("largest", "i8"),
+        ("memory", "i8"),
+        ("repetition", "i4"),
+        ("seconds", "f8"),
+    ]
+)
 UNKNOWN = -1
 _EXAMPLE = (
     "2026-11-21,a machine,2048x2048,4,two_phase,ompio,0,1.0,32,33554432,1048576,2097152,1,.01"
@@ -59,14 +72,25 @@ def rows_of(accounts, matrix, ranks, cold, share):
     about = datetime.now(UTC).date().isoformat(), machine(), matrix, ranks
     return np.array(
         [
-            (*about, one.reader.algorithm, one.reader.mpi_io, int(cold),
-             UNKNOWN if share is None else share, one.requests, one.most_requests, one.bytes,
-             one.largest, UNKNOWN if one.memory is None else one.memory, number, seconds)
+            (
+                *about,
+                one.reader.algorithm,
+                one.reader.mpi_io,
+                int(cold),
+                UNKNOWN if share is None else share,
+                one.requests,
+                one.most_requests,
+                one.bytes,
+                one.largest,
+                UNKNOWN if one.memory is None else one.memory,
+                number,
+                seconds,
+            )
             for one in accounts
             for number, seconds in enumerate(one.seconds, start=1)
         ],
         dtype=ROW,
-    )  # fmt: skip
+    )
 
 
 def seconds_of(rows):

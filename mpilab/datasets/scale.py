@@ -64,18 +64,37 @@ UNKNOWN = -1
 # messages: of one call, as declared in the kernel's header; peak_bytes (resident) and cpu_s
 # (processor time): of all smpirun processes; why: the reason if not measured, when numbers are
 # UNKNOWN and times nan.
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("kernel", "U40"), ("platform", "U40"), ("ranks", "i4"),
-    ("bytes", "i8"), ("messages", "i8"), ("simulated_ns", "i8"), ("peak_bytes", "i8"),
-    ("why", "U200"), ("cpu_s", "f8"), ("wall_s", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("kernel", "U40"),
+        ("platform", "U40"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("messages", "i8"),
+        ("simulated_ns", "i8"),
+        ("peak_bytes", "i8"),
+        ("why", "U200"),
+        ("cpu_s", "f8"),
+        ("wall_s", "f8"),
+    ]
+)
 _EXAMPLE = (
     "2026-11-21,a machine,bcast_binomial,fat-tree-2x8,16,65536,15,27310,41943040,,0.05,5.2e-02"
 )
 
 
-def measure(ranks=RANKS, names=tuple(KERNELS), *, limit=LIMIT_S, memory=None, before=(),
-            on_row=None, progress=False):  # fmt: skip
+def measure(
+    ranks=RANKS,
+    names=tuple(KERNELS),
+    *,
+    limit=LIMIT_S,
+    memory=None,
+    before=(),
+    on_row=None,
+    progress=False,
+):
     """Simulate kernels on each number of `ranks`, in ascending order; array of ROW.
 
     names     of KERNELS.
@@ -163,8 +182,15 @@ def _processor_seconds():
 def _case(name, ranks):
     collective = name.partition("_")[0]
     element = 4 if collective_of(collective).reduces else 1
-    return Case(collective, ranks, KERNELS[name] // element, "int" if element == 4 else "byte",
-                record=False, dump=False, warmup=1)  # fmt: skip
+    return Case(
+        collective,
+        ranks,
+        KERNELS[name] // element,
+        "int" if element == 4 else "byte",
+        record=False,
+        dump=False,
+        warmup=1,
+    )
 
 
 def _too_much(known, name, ranks, limit, memory):
@@ -180,8 +206,10 @@ def _too_much(known, name, ranks, limit, memory):
     if len(of_it) < 2:
         return ""
     last, factor = of_it[-1], ranks / of_it["ranks"][-1]
-    for field, most, say in (("cpu_s", limit, lambda value: f"{value:.3g} s"),
-                             ("peak_bytes", memory, byte_size)):  # fmt: skip
+    for field, most, say in (
+        ("cpu_s", limit, lambda value: f"{value:.3g} s"),
+        ("peak_bytes", memory, byte_size),
+    ):
         power = min(max(growth(of_it, field)[-1], 1.0), 2.5)
         expected = float(last[field]) * factor**power
         if expected > most:
@@ -206,15 +234,19 @@ def as_text(rows):
     """Markdown tables of wall and processor time, memory, messages and simulated time by kernel and
     ranks, with the reasons for what was not measured. Each value has its growth since the previous
     number of ranks, as a power of the ranks, except wall time, which depends on other load."""
-    tables = [_table(rows, *one) for one in (
-        ("Wall time", "wall_s", _seconds),
-        ("Processor time", "cpu_s", _seconds),
-        ("Memory", "peak_bytes", _memory),
-        ("Messages", "messages", "{:,}".format),
-        ("Simulated time", "simulated_ns", lambda value: f"{value / 1000:,.1f} µs"),
-    )]  # fmt: skip
-    why = [f"- `{row['kernel']}` on {row['ranks']:,} ranks: {row['why']}"
-           for row in rows if row["why"]]  # fmt: skip
+    tables = [
+        _table(rows, *one)
+        for one in (
+            ("Wall time", "wall_s", _seconds),
+            ("Processor time", "cpu_s", _seconds),
+            ("Memory", "peak_bytes", _memory),
+            ("Messages", "messages", "{:,}".format),
+            ("Simulated time", "simulated_ns", lambda value: f"{value / 1000:,.1f} µs"),
+        )
+    ]
+    why = [
+        f"- `{row['kernel']}` on {row['ranks']:,} ranks: {row['why']}" for row in rows if row["why"]
+    ]
     return "\n\n".join([*tables, *(["Not measured:", "\n".join(why)] if why else [])])
 
 
@@ -228,8 +260,10 @@ def _memory(value):
 
 def _table(rows, title, field, say):
     ranks = sorted(set(rows["ranks"].tolist()))
-    lines = [f"| {title} | bytes | {' | '.join(f'P = {number:,}' for number in ranks)} |",
-             f"|---|---:|{'---:|' * len(ranks)}"]  # fmt: skip
+    lines = [
+        f"| {title} | bytes | {' | '.join(f'P = {number:,}' for number in ranks)} |",
+        f"|---|---:|{'---:|' * len(ranks)}",
+    ]
     for name in (name for name in KERNELS if name in rows["kernel"]):
         mine = np.sort(rows[rows["kernel"] == name], order="ranks")
         powers = [float("nan"), *growth(mine, field)]
@@ -260,20 +294,38 @@ def main(arguments=None):
     from mpilab.util.units import ranks_of
 
     parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.scale")
-    parser.add_argument("file", nargs="?", type=Path, default=MEASURED_CSV,
-                        help=f"default: {MEASURED_CSV}")  # fmt: skip
-    parser.add_argument("--ranks", default=",".join(map(str, RANKS)), metavar="P,P",
-                        help="default: 16,64,256,1024,4096")  # fmt: skip
-    parser.add_argument("--kernels", default=",".join(KERNELS), metavar="NAMES",
-                        help="default: all")  # fmt: skip
-    parser.add_argument("--limit", type=float, default=LIMIT_S, metavar="SECONDS",
-                        help=f"of one simulation (default: {LIMIT_S:g})")  # fmt: skip
-    parser.add_argument("--memory", type=size, metavar="BYTES",
-                        help="that one simulation may take, e.g. 8192M (default: "
-                        f"{SHARE_OF_MEMORY:.0%}% of what is free)")  # fmt: skip
-    parser.add_argument("--page", type=Path, metavar="FILE.md",
-                        help="measure nothing, but put the tables of data/ into this page, "
-                        "docs/scale.md")  # fmt: skip
+    parser.add_argument(
+        "file", nargs="?", type=Path, default=MEASURED_CSV, help=f"default: {MEASURED_CSV}"
+    )
+    parser.add_argument(
+        "--ranks",
+        default=",".join(map(str, RANKS)),
+        metavar="P,P",
+        help="default: 16,64,256,1024,4096",
+    )
+    parser.add_argument(
+        "--kernels", default=",".join(KERNELS), metavar="NAMES", help="default: all"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=LIMIT_S,
+        metavar="SECONDS",
+        help=f"of one simulation (default: {LIMIT_S:g})",
+    )
+    parser.add_argument(
+        "--memory",
+        type=size,
+        metavar="BYTES",
+        help="that one simulation may take, e.g. 8192M (default: "
+        f"{SHARE_OF_MEMORY:.0%}% of what is free)",
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        metavar="FILE.md",
+        help="measure nothing, but put the tables of data/ into this page, docs/scale.md",
+    )
     options = parser.parse_args(arguments)
     if options.page:
         update(options.page, tables())
@@ -290,8 +342,15 @@ def main(arguments=None):
     numbers = ranks_of(options.ranks)
     redone = {(name, number) for name in names for number in numbers}
     before = [row for at, row in rows.items() if at not in redone]
-    measure(numbers, names, limit=options.limit, memory=options.memory, before=before,
-            on_row=keep, progress=True)  # fmt: skip
+    measure(
+        numbers,
+        names,
+        limit=options.limit,
+        memory=options.memory,
+        before=before,
+        on_row=keep,
+        progress=True,
+    )
     print(as_text(np.array(list(rows.values()), ROW)))
 
 

@@ -19,8 +19,11 @@ from mpilab.diagnosis.pictures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG
 # Alltoallv: blocks of any length, at any displacement.
 
 DISPLACED_PIECES, ANOTHER, WRONG_BLOCK, PART = (
-    "blocks in the wrong place", "the block of another rank", "the wrong block sent",
-    "part of the message missing")  # fmt: skip
+    "blocks in the wrong place",
+    "the block of another rank",
+    "the wrong block sent",
+    "part of the message missing",
+)
 LEAST_BYTES = 4  # fewer may match by chance
 LOOKED_AT = 256  # at most so many wrong blocks are examined
 
@@ -306,14 +309,24 @@ def table(differences, codes, source):
     """Table of the wrong blocks of each rank, by what they hold."""
     rows = []
     for difference in differences[:SHOWN_RANKS]:
-        kinds = {kind: [b for b in difference.blocks if codes[difference.rank, b] == kind]
-                 for kind in (WRONG, UNTOUCHED, ELSEWHERE)}  # fmt: skip
-        moved = ", ".join(f"{block} holds {source[difference.rank, block]}"
-                          for block in kinds[ELSEWHERE][:8])  # fmt: skip
+        kinds = {
+            kind: [b for b in difference.blocks if codes[difference.rank, b] == kind]
+            for kind in (WRONG, UNTOUCHED, ELSEWHERE)
+        }
+        moved = ", ".join(
+            f"{block} holds {source[difference.rank, block]}" for block in kinds[ELSEWHERE][:8]
+        )
         if len(kinds[ELSEWHERE]) > 8:
             moved += ", …"
-        rows.append((difference.rank, model.runs(kinds[WRONG]), model.runs(kinds[UNTOUCHED]),
-                     moved, "; ".join(difference.notes)))  # fmt: skip
+        rows.append(
+            (
+                difference.rank,
+                model.runs(kinds[WRONG]),
+                model.runs(kinds[UNTOUCHED]),
+                moved,
+                "; ".join(difference.notes),
+            )
+        )
     columns = ("rank", "wrong", "never written", "another rank's block", "also")
     more = len(differences) - SHOWN_RANKS
     title = "Wrong blocks" + (f" (and on {model.number(more, 'more rank')})" if more > 0 else "")

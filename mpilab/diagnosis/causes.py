@@ -34,10 +34,22 @@ def smallest(case, fails, *, budget=16):
     best = search.least(case, "ranks", range(1, case.ranks))
     best = search.least(best, "count", _counts(best.count))
     best = search.least(best, "matrix", _matrices(best) if best.matrix else ())
-    for name, simple in (("datatype", "int"), ("op", "sum"), ("in_place", False),
-                         ("reversed", False), ("strict", False), ("root", 0), ("segment", 0),
-                         ("fanout", 0), ("radix", 0), ("budget", 0), ("pattern", "even"),
-                         ("places", ()), ("buffer", 0), ("aggregators", 0)):  # fmt: skip
+    for name, simple in (
+        ("datatype", "int"),
+        ("op", "sum"),
+        ("in_place", False),
+        ("reversed", False),
+        ("strict", False),
+        ("root", 0),
+        ("segment", 0),
+        ("fanout", 0),
+        ("radix", 0),
+        ("budget", 0),
+        ("pattern", "even"),
+        ("places", ()),
+        ("buffer", 0),
+        ("aggregators", 0),
+    ):
         if getattr(best, name) != simple:
             best = search.least(best, name, (simple,))
     return best, search.tried
@@ -183,14 +195,21 @@ def _sanitizer(evidence):
 def _not_run(result):
     """The Diagnosis of a case that could not be run or was skipped."""
     if result.outcome == SKIPPED:
-        return Diagnosis(ERROR, "this case was not run: one like it had failed before",
-                         hint="Mend that one first.")  # fmt: skip
+        return Diagnosis(
+            ERROR,
+            "this case was not run: one like it had failed before",
+            hint="Mend that one first.",
+        )
     if found := _NO_FUNCTION.search(result.detail):
-        return Diagnosis(ERROR, f"there is no kernel {found[1]}",
-                         hint="Is it the name of your function, letter by letter?")  # fmt: skip
+        return Diagnosis(
+            ERROR,
+            f"there is no kernel {found[1]}",
+            hint="Is it the name of your function, letter by letter?",
+        )
     first, _, rest = result.detail.strip().partition("\n")
     return Diagnosis(
-        ERROR, f"the kernel could not be run: {first or 'nobody said why'}",
+        ERROR,
+        f"the kernel could not be run: {first or 'nobody said why'}",
         hint="This is most likely no fault of your kernel: see the log, and mpilab doctor.",
         notes=(rest,) if rest else (),
-    )  # fmt: skip
+    )

@@ -142,14 +142,20 @@ def diagnose_world(source, object_file):
         return None
     code = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
     texts = source.split("\n")
-    places = [Place(number, texts[number - 1].strip(), "not comm here")
-              for number, line in enumerate(code.split("\n"), 1) if _NAME.search(line)]  # fmt: skip
+    places = [
+        Place(number, texts[number - 1].strip(), "not comm here")
+        for number, line in enumerate(code.split("\n"), 1)
+        if _NAME.search(line)
+    ]
     lines = [place.line for place in places]
     where = f" in line{'s' * (len(lines) > 1)} {model.runs(lines)}" if lines else ""
     return Diagnosis(
-        COMPILE_WARNING, f"it compiles, but it uses MPI_COMM_WORLD{where} instead of comm",
-        pattern=WORLD, hint=WORLD_HINT, places=tuple(places[:SHOWN]),
-    )  # fmt: skip
+        COMPILE_WARNING,
+        f"it compiles, but it uses MPI_COMM_WORLD{where} instead of comm",
+        pattern=WORLD,
+        hint=WORLD_HINT,
+        places=tuple(places[:SHOWN]),
+    )
 
 
 def note(evidence):
@@ -163,8 +169,10 @@ def note(evidence):
     lines = {evidence.spot(site)[1] for site in sorted(sites)[:SHOWN]} - {0}
     if not lines:
         return ""
-    return (f"Line{'s' * (len(lines) > 1)} {model.runs(lines)} use{'s' * (len(lines) == 1)} "
-            "MPI_COMM_WORLD instead of comm: ranks may be others there.")  # fmt: skip
+    return (
+        f"Line{'s' * (len(lines) > 1)} {model.runs(lines)} use{'s' * (len(lines) == 1)} "
+        "MPI_COMM_WORLD instead of comm: ranks may be others there."
+    )
 
 
 @lru_cache(maxsize=64)
@@ -195,10 +203,17 @@ def _mix(number, value):
 
 LINES = 400
 # The buffer that only the root has: its name, and what it is for.
-_OF_THE_ROOT = {"gather": ("recvbuf", "receive"), "reduce": ("recvbuf", "receive"),
-                "scatter": ("sendbuf", "send")}  # fmt: skip
-_TUNABLES = {"segment": "segment_bytes", "fanout": "fanout", "radix": "radix",
-             "budget": "budget_bytes"}  # fmt: skip
+_OF_THE_ROOT = {
+    "gather": ("recvbuf", "receive"),
+    "reduce": ("recvbuf", "receive"),
+    "scatter": ("sendbuf", "send"),
+}
+_TUNABLES = {
+    "segment": "segment_bytes",
+    "fanout": "fanout",
+    "radix": "radix",
+    "budget": "budget_bytes",
+}
 
 
 def null_buffer(case, rank):
@@ -240,11 +255,16 @@ def zero_tunables(evidence, place):
     if place is None:
         return ""
     file = place.file or "cell"
-    lines = [source_line(evidence.library, file, line)
-             for line in range(max(1, place.line - LINES), place.line + 1)]  # fmt: skip
+    lines = [
+        source_line(evidence.library, file, line)
+        for line in range(max(1, place.line - LINES), place.line + 1)
+    ]
     text = "\n".join(lines)
-    names = [f"mpilab_tuning.{member}" for field, member in _TUNABLES.items()
-             if not getattr(evidence.result.case, field)]  # fmt: skip
+    names = [
+        f"mpilab_tuning.{member}"
+        for field, member in _TUNABLES.items()
+        if not getattr(evidence.result.case, field)
+    ]
     zero = [name for name in names if name in text]
     if not zero:
         return ""
@@ -260,8 +280,14 @@ def zero_tunables(evidence, place):
 
 NEVER_ENTERED = "a collective that a rank never enters"
 # Collectives whose data flows from or to the root; they are mistaken for sends.
-FROM_ROOT = ("MPI_Bcast", "MPI_Ibcast", "MPI_Scatter", "MPI_Iscatter", "MPI_Scatterv",
-             "MPI_Iscatterv")  # fmt: skip
+FROM_ROOT = (
+    "MPI_Bcast",
+    "MPI_Ibcast",
+    "MPI_Scatter",
+    "MPI_Iscatter",
+    "MPI_Scatterv",
+    "MPI_Iscatterv",
+)
 TO_ROOT = ("MPI_Gather", "MPI_Igather", "MPI_Gatherv", "MPI_Igatherv", "MPI_Reduce", "MPI_Ireduce")
 
 
@@ -286,11 +312,14 @@ def because_of_collectives(found, evidence):
     lines = {(place.file, place.line) for place in match.places}
     others = [place for place in found.places if (place.file, place.line) not in lines]
     return replace(
-        found, headline=f"{found.kind.replace('-', ' ').replace('mpi', 'MPI')}: {match.headline}",
-        pattern=match.pattern, hint=match.hint, ranks=match.ranks,
+        found,
+        headline=f"{found.kind.replace('-', ' ').replace('mpi', 'MPI')}: {match.headline}",
+        pattern=match.pattern,
+        hint=match.hint,
+        ranks=match.ranks,
         places=(*match.places, *others),
         notes=(f"{model.capital(found.headline)}.", *found.notes),
-    )  # fmt: skip
+    )
 
 
 def disagreement(evidence):
@@ -308,8 +337,11 @@ def _names_differ(evidence, calls):
     by_name = _grouped(calls, lambda call: call.name)
     if len(by_name) < 2:
         return None
-    others = [f"{model.ranks(c.rank for c in group)} {conjugated('call', len(group))} "
-              f"{name}{evidence.at(group[0])}" for name, group in by_name]  # fmt: skip
+    others = [
+        f"{model.ranks(c.rank for c in group)} {conjugated('call', len(group))} "
+        f"{name}{evidence.at(group[0])}"
+        for name, group in by_name
+    ]
     hint = (
         f"On the same {_ground(calls[0])}, {model.listing(others)}. All ranks have to call "
         "the same collectives in the same order."
@@ -352,9 +384,11 @@ def _amounts_differ(evidence, calls):
     by_bytes = _grouped(counted, lambda call: call.bytes)
     if len(by_bytes) < 2:
         return None
-    said = [f"{model.ranks(c.rank for c in group)} {conjugated('call', len(group))} it "
-            f"with {model.number(size, 'byte')}{evidence.at(group[0])}"
-            for size, group in by_bytes[:4]]  # fmt: skip
+    said = [
+        f"{model.ranks(c.rank for c in group)} {conjugated('call', len(group))} it "
+        f"with {model.number(size, 'byte')}{evidence.at(group[0])}"
+        for size, group in by_bytes[:4]
+    ]
     hint = (
         f"{name} wants the same amount of data from every rank: "
         f"{model.listing(said)}. Compare count and datatype."
@@ -388,9 +422,12 @@ def _left_alone(evidence):
 
 def received_instead(evidence):
     """A rank waits in a receive for data that the other rank passed to a collective."""
-    found = [(want, call) for want in all_wants(evidence)
-             if want.call.receives and 0 <= want.call.peer < evidence.size
-             for call in _given(evidence, want.call)[:1]]  # fmt: skip
+    found = [
+        (want, call)
+        for want in all_wants(evidence)
+        if want.call.receives and 0 <= want.call.peer < evidence.size
+        for call in _given(evidence, want.call)[:1]
+    ]
     if not found:
         return None
     given = found[0][1]
@@ -418,15 +455,21 @@ def _given(evidence, receive):
     if other is None or evidence.ranks[receive.rank] is None:
         return []
     records = other.records
-    chosen = np.flatnonzero((records["flags"] & COLLECTIVE != 0) & (records["error"] == 0)
-                            & (records["communicator"] == receive.communicator)
-                            & (records["members"] == evidence.size))  # fmt: skip
+    chosen = np.flatnonzero(
+        (records["flags"] & COLLECTIVE != 0)
+        & (records["error"] == 0)
+        & (records["communicator"] == receive.communicator)
+        & (records["members"] == evidence.size)
+    )
     own = evidence.ranks[receive.rank].records
     own = own[(own["flags"] & COLLECTIVE != 0) & (own["communicator"] == receive.communicator)]
     chosen = chosen[~np.isin(records["sequence"][chosen], own["sequence"])][:LOOKED_AT]
-    return [call for call in evidence.calls(receive.peer, chosen.tolist())
-            if (call.name in FROM_ROOT and call.peer == receive.peer)
-            or (call.name in TO_ROOT and call.peer == receive.rank)]  # fmt: skip
+    return [
+        call
+        for call in evidence.calls(receive.peer, chosen.tolist())
+        if (call.name in FROM_ROOT and call.peer == receive.peer)
+        or (call.name in TO_ROOT and call.peer == receive.rank)
+    ]
 
 
 def different_communicators(evidence):
@@ -440,9 +483,11 @@ def different_communicators(evidence):
         short = [c for c in calls if _still_missing(evidence, c)]
         if len(by_communicator) < 2 or not short:
             continue
-        said = [f"{model.ranks(c.rank for c in group)}{evidence.at(group[0])} "
-                f"on {_ground(group[0])} {'ABCD'[number]}"
-                for number, (_, group) in enumerate(by_communicator[:4])]  # fmt: skip
+        said = [
+            f"{model.ranks(c.rank for c in group)}{evidence.at(group[0])} "
+            f"on {_ground(group[0])} {'ABCD'[number]}"
+            for number, (_, group) in enumerate(by_communicator[:4])
+        ]
         hint = (
             f"{model.ranks(c.rank for c in calls).capitalize()} all call {name}, but on different "
             f"{_ground(calls[0])}s: {model.listing(said)}. Ranks meet only on the same "
@@ -460,8 +505,7 @@ def never_entered(evidence):
         if not missing:
             continue
         inside = [c for c in _waiting(evidence) if _same_meeting(c, call)]
-        doing = [f"{model.ranks(ranks)} {what}"
-                 for what, ranks in _whereabouts(evidence, missing)]  # fmt: skip
+        doing = [f"{model.ranks(ranks)} {what}" for what, ranks in _whereabouts(evidence, missing)]
         who = {c.rank for c in inside}
         hint = (
             f"{model.capital(model.ranks(who))} {conjugated('wait in', len(who))} {call.name}"
@@ -476,8 +520,12 @@ def never_entered(evidence):
 
 def _waiting(evidence):
     """[Call] of collectives that ranks wait for, in rank order."""
-    return [want.call for rank in sorted(evidence.traffic.lacking)
-            for want in evidence.traffic.lacking[rank] if want.call.collective]  # fmt: skip
+    return [
+        want.call
+        for rank in sorted(evidence.traffic.lacking)
+        for want in evidence.traffic.lacking[rank]
+        if want.call.collective
+    ]
 
 
 def _grouped(calls, key):
@@ -499,7 +547,10 @@ def _match(pattern, evidence, calls, groups, hint, headline):
 
 def _same_meeting(one, other):
     return (one.communicator, one.sequence, one.name) == (
-        other.communicator, other.sequence, other.name)  # fmt: skip
+        other.communicator,
+        other.sequence,
+        other.name,
+    )
 
 
 def _still_missing(evidence, call):
@@ -515,8 +566,15 @@ def _whereabouts(evidence, ranks):
     groups = defaultdict(list)
     for rank in ranks:
         groups[_activity(evidence, rank)].append(rank)
-    return [(what if len(who) > 1 else what.replace("wait in", "waits in").replace(
-        "have returned", "has returned"), who) for what, who in groups.items()]  # fmt: skip
+    return [
+        (
+            what
+            if len(who) > 1
+            else what.replace("wait in", "waits in").replace("have returned", "has returned"),
+            who,
+        )
+        for what, who in groups.items()
+    ]
 
 
 def _activity(evidence, rank):

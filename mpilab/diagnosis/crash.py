@@ -10,45 +10,59 @@ from mpilab.runners.result import blame, signal_name
 from mpilab.trace.callsites import calls_within
 
 NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT, IN_PLACE = (
-    "a null pointer", "memory that is not yours", "heap corrupted", "stack exhausted",
-    "division by zero", "an assertion failed", "left with exit()", "MPI_Abort was called",
+    "a null pointer",
+    "memory that is not yours",
+    "heap corrupted",
+    "stack exhausted",
+    "division by zero",
+    "an assertion failed",
+    "left with exit()",
+    "MPI_Abort was called",
     "MPI_IN_PLACE taken for an address",
-)  # fmt: skip
+)
 # pattern -> (what happened, what to do)
 MEANINGS = {
     NULL_POINTER: (
         "it used a null pointer",
         "A pointer here is NULL, or was computed from NULL. Was the memory allocated on every "
-        "rank, and did malloc succeed?"),
+        "rank, and did malloc succeed?",
+    ),
     NOT_YOURS: (
         "it touched memory that is not its own",
         "Look at the index and at the pointer in this line: what values do they have on this rank? "
-        "%%kernel --sanitize tells the first access that is out of bounds."),
+        "%%kernel --sanitize tells the first access that is out of bounds.",
+    ),
     HEAP: (
         "the heap was corrupted",
         "Somebody wrote outside of what malloc gave, or called free twice, or for what malloc did "
         "not give. The mistake may lie before this line: %%kernel --sanitize finds where. malloc "
-        "counts bytes: n * sizeof *pointer."),
+        "counts bytes: n * sizeof *pointer.",
+    ),
     STACK: (
         "its stack was used up",
         "The recursion does not end, or an array in a function is too large: look at what ends "
-        "the recursion, and use malloc for large arrays."),
+        "the recursion, and use malloc for large arrays.",
+    ),
     DIVISION: (
         "it divided by zero",
         "Look at the divisor (of / or %) in this line: it is 0 on this rank, or for this number "
-        "of ranks."),
+        "of ranks.",
+    ),
     ASSERTION: (
         "an assertion failed",
         "The condition in this line does not hold here: what did you rely on that is not so for "
-        "this number of ranks?"),
+        "this number of ranks?",
+    ),
     EXIT: (
         "it left with exit()",
         "exit() ends the whole program, also for the other ranks. Return an error code instead; "
-        "the others have to learn of it, or they wait for ever."),
+        "the others have to learn of it, or they wait for ever.",
+    ),
     ABORT: (
         "it called MPI_Abort",
-        "MPI_Abort ends all ranks at once. A kernel returns an error code instead."),
-}  # fmt: skip
+        "MPI_Abort ends all ranks at once. A kernel returns an error code instead.",
+    ),
+}
 ABORTED = (
     "abort() was called",
     "abort() ends the program at once. If it was your kernel: return an error code instead. Look "
@@ -192,14 +206,18 @@ def _recursion(evidence, rank):
     site = int(evidence.ranks[rank].header["crash_site"])
     file, line = evidence.spot(site)
     calls = calls_within(evidence.library, file or CELL, evidence.function(site), line)
-    return [Place(number, text, "the function calls itself here", file=file)
-            for number, text in calls]  # fmt: skip
+    return [
+        Place(number, text, "the function calls itself here", file=file) for number, text in calls
+    ]
 
 
 def _struck(evidence):
     """Ranks that were killed by a signal."""
-    return [number for number, rank in enumerate(evidence.ranks)
-            if rank is not None and rank.header["signal"]]  # fmt: skip
+    return [
+        number
+        for number, rank in enumerate(evidence.ranks)
+        if rank is not None and rank.header["signal"]
+    ]
 
 
 def _notes(evidence, rank, ranks):
@@ -216,12 +234,15 @@ def _unknown(evidence, what):
     inside = [state for state in evidence.states if state.state != "finished"]
     places = evidence.places(
         [call for call in (evidence.last_call(s.rank) for s in inside) if call is not None],
-        "make their last call here")  # fmt: skip
+        "make their last call here",
+    )
     said = f" with {what}" if what else ""
     return Diagnosis(
-        CRASH, f"a rank ended the run{said}; nobody knows which one",
+        CRASH,
+        f"a rank ended the run{said}; nobody knows which one",
         hint="A rank has left without a signal that could be caught: _exit() or quick_exit(), or "
         "it was killed from outside, for instance because the memory was full.",
         ranks=tuple(state.rank for state in inside) if len(inside) == 1 else (),
-        places=places, tables=(evidence.doing(),) if evidence.states else (),
-    )  # fmt: skip
+        places=places,
+        tables=(evidence.doing(),) if evidence.states else (),
+    )

@@ -37,8 +37,9 @@ def polling_in_vain(evidence):
         f"again for {what} {_origin(wants)}that never comes. A loop that only tests has to end, or "
         "to do what the others wait for (send, for instance) before it."
     )
-    return of_wants("polling in vain", evidence, wants, hint,
-                     ranks=tuple(state.rank for state in polling))  # fmt: skip
+    return of_wants(
+        "polling in vain", evidence, wants, hint, ranks=tuple(state.rank for state in polling)
+    )
 
 
 def head_to_head(evidence):
@@ -67,9 +68,12 @@ def relying_on_buffering(evidence):
     targets = {rank: _targets(evidence, rank) for rank in wants}
     cycle = _cycle(targets)
     ranks = _circles(targets, cycle)
-    sending = [want for rank in ranks for want in wants[rank]
-               if want.call.sends and want.call.peer in targets
-               and want.call.name not in EXCHANGES]  # fmt: skip
+    sending = [
+        want
+        for rank in ranks
+        for want in wants[rank]
+        if want.call.sends and want.call.peer in targets and want.call.name not in EXCHANGES
+    ]
     if len(cycle) < 2 or not sending:
         return None
     calls = [want.waiting for want in sending]
@@ -79,10 +83,14 @@ def relying_on_buffering(evidence):
     hint = (
         f"{_with_lines(evidence, calls)} {conjugated('wait in', len(who))} {names} for a receiver "
         "that does not receive yet. "
-        + ("MPI_Send may wait for its receiver; only short messages may be buffered, and nobody "
-           "promises it. " if standard else "")
+        + (
+            "MPI_Send may wait for its receiver; only short messages may be buffered, and nobody "
+            "promises it. "
+            if standard
+            else ""
+        )
         + "Let one side receive first, or use MPI_Sendrecv or MPI_Isend."
-    )  # fmt: skip
+    )
     places = (*evidence.places(calls, "wait here"), *started(evidence, sending))
     return Match("sends that rely on buffering", ranks, hint, places)
 
@@ -108,23 +116,28 @@ def request_never_completed(evidence):
     hint = (
         f"Rank {call.rank} waits in {waiting.name}{evidence.at(waiting)} for {what}, {reason}. "
         "Every request needs its counterpart, with the same tag, on the other rank."
-    )  # fmt: skip
+    )
     return of_wants("a request never completed", evidence, wants, hint)
 
 
 def _blocked_in(evidence, chosen):
     """{rank: [Want]} of the blocked ranks whose wants are all `chosen`; without polling ranks."""
     wants = evidence.traffic.lacking
-    return {rank: wants[rank] for rank in wants
-            if all(chosen(want) for want in wants[rank])
-            and not wants[rank][0].waiting.flags & POLLS}  # fmt: skip
+    return {
+        rank: wants[rank]
+        for rank in wants
+        if all(chosen(want) for want in wants[rank]) and not wants[rank][0].waiting.flags & POLLS
+    }
 
 
 def _targets(evidence, rank):
     """Ranks that `rank` waits for, by messages and in collectives."""
     state = evidence.state(rank)
-    own = [want.call.peer for want in evidence.traffic.lacking[rank]
-           if want.call.sends or want.call.receives]  # fmt: skip
+    own = [
+        want.call.peer
+        for want in evidence.traffic.lacking[rank]
+        if want.call.sends or want.call.receives
+    ]
     return [peer for peer in (*own, *(state.waits_for if state else ())) if peer >= 0]
 
 
@@ -189,23 +202,36 @@ SHOWN_MESSAGES = 2  # at most so many pairs of sender and receiver are described
 
 def mismatched_tags(evidence):
     """A message was sent with a tag other than the one that its receiver waits for."""
-    pairs = _arrived(evidence, lambda want, sent: (
-        sent.communicator == want.call.communicator and want.call.peer in (ANY, sent.rank)
-        and want.call.tag not in (ANY, sent.tag)))  # fmt: skip
+    pairs = _arrived(
+        evidence,
+        lambda want, sent: (
+            sent.communicator == want.call.communicator
+            and want.call.peer in (ANY, sent.rank)
+            and want.call.tag not in (ANY, sent.tag)
+        ),
+    )
     if not pairs:
         return None
-    said = [f"Rank {sent.rank} has sent with tag {sent.tag} to rank {want.call.rank}"
-            f"{evidence.at(sent)}, but rank {want.call.rank} waits for tag {want.call.tag}"
-            f"{evidence.at(want.waiting)}." for want, sent in pairs[:SHOWN_MESSAGES]]  # fmt: skip
+    said = [
+        f"Rank {sent.rank} has sent with tag {sent.tag} to rank {want.call.rank}"
+        f"{evidence.at(sent)}, but rank {want.call.rank} waits for tag {want.call.tag}"
+        f"{evidence.at(want.waiting)}."
+        for want, sent in pairs[:SHOWN_MESSAGES]
+    ]
     hint = " ".join([*said, "Sender and receiver have to name the same tag."])
     return _of_pairs("mismatched tags", evidence, pairs, hint)
 
 
 def other_communicator(evidence):
     """A message was sent on a communicator other than the one that its receiver uses."""
-    pairs = _arrived(evidence, lambda want, sent: (
-        want.call.communicator not in (0, sent.communicator)
-        and want.call.peer in (ANY, sent.rank) and want.call.tag in (ANY, sent.tag)))  # fmt: skip
+    pairs = _arrived(
+        evidence,
+        lambda want, sent: (
+            want.call.communicator not in (0, sent.communicator)
+            and want.call.peer in (ANY, sent.rank)
+            and want.call.tag in (ANY, sent.tag)
+        ),
+    )
     if not pairs:
         return None
     want, sent = pairs[0]
@@ -220,9 +246,13 @@ def other_communicator(evidence):
 
 def message_to_oneself(evidence):
     """A rank is in a blocking send to itself or receive from itself."""
-    own = [want for want in wanted.all_wants(evidence)
-           if want.call.peer == want.call.rank and want.call is want.waiting
-           and (want.call.sends or want.call.receives)]  # fmt: skip
+    own = [
+        want
+        for want in wanted.all_wants(evidence)
+        if want.call.peer == want.call.rank
+        and want.call is want.waiting
+        and (want.call.sends or want.call.receives)
+    ]
     if not own:
         return None
     first = own[0].call
@@ -260,8 +290,11 @@ def wrong_rank(evidence):
 
 def loop_ends_early(evidence):
     """A rank waits for one that has returned, whether from too short a loop or not."""
-    wants = [w for w in wanted.all_wants(evidence)
-             if w.call.receives and w.call.peer in evidence.finished]  # fmt: skip
+    wants = [
+        w
+        for w in wanted.all_wants(evidence)
+        if w.call.receives and w.call.peer in evidence.finished
+    ]
     if not wants:
         return None
     call = wants[0].call
@@ -329,8 +362,9 @@ def _why_nothing_comes(evidence, call):
 
 def message_left_over(evidence):
     """A rank waits for a rank that has returned to receive its message."""
-    wants = [w for w in wanted.all_wants(evidence)
-             if w.call.sends and w.call.peer in evidence.finished]  # fmt: skip
+    wants = [
+        w for w in wanted.all_wants(evidence) if w.call.sends and w.call.peer in evidence.finished
+    ]
     if not wants:
         return None
     call = wants[0].call
@@ -348,8 +382,10 @@ def one_receive_too_many(evidence):
     if not wants:
         return None
     rank = wants[0].call.rank
-    received = sum(wanted.sends(evidence, source, rank, wants[0].call.communicator)
-                   for source in range(evidence.size))  # fmt: skip
+    received = sum(
+        wanted.sends(evidence, source, rank, wants[0].call.communicator)
+        for source in range(evidence.size)
+    )
     hint = (
         f"Rank {rank} waits for a message from any rank{evidence.at(wants[0].waiting)}; "
         f"{model.number(received, 'message')} {'was' if received == 1 else 'were'} sent to it, and "
@@ -378,9 +414,11 @@ def _of_pairs(pattern, evidence, pairs, hint):
     match = wanted.of_wants(pattern, evidence, [want for want, _ in pairs], hint)
     lines = {evidence.spot(sent.site) for _, sent in pairs}
     kinds = {(sent.communicator, sent.tag) for _, sent in pairs}
-    alike = [sent for sent in evidence.traffic.unreceived
-             if (sent.communicator, sent.tag) in kinds
-             and evidence.spot(sent.site) in lines]  # fmt: skip
+    alike = [
+        sent
+        for sent in evidence.traffic.unreceived
+        if (sent.communicator, sent.tag) in kinds and evidence.spot(sent.site) in lines
+    ]
     sent = evidence.places(alike, "have sent here")
     return Match(pattern, match.ranks, hint, (*match.places, *sent))
 
@@ -424,10 +462,15 @@ def deadlock(evidence):
     notes = [STRICT] if evidence.result.case.strict else []
     if match is None:
         return Diagnosis(
-            DEADLOCK, headline(evidence, cycle), ranks=cycle or evidence.stuck, cycle=cycle,
+            DEADLOCK,
+            headline(evidence, cycle),
+            ranks=cycle or evidence.stuck,
+            cycle=cycle,
             hint="Look at the table: which rank should send, or come, so that the next can go on?",
-            places=places, tables=(evidence.doing(),), notes=tuple(notes),
-        )  # fmt: skip
+            places=places,
+            tables=(evidence.doing(),),
+            notes=tuple(notes),
+        )
     return Diagnosis(
         DEADLOCK,
         f"{DEADLOCK}: {match.headline}" if match.headline else headline(evidence, cycle),
@@ -448,8 +491,11 @@ def headline(evidence, cycle=()):
         return f"deadlock: rank {one} waits for rank {other}, and rank {other} for rank {one}"
     if len(cycle) > 2:
         circle = " waits for ".join(map(str, (*cycle, cycle[0])))
-        return f"deadlock: {len(cycle)} ranks wait in a circle, {circle}" if len(cycle) <= 8 else (
-            f"deadlock: {len(cycle)} ranks wait in a circle")  # fmt: skip
+        return (
+            f"deadlock: {len(cycle)} ranks wait in a circle, {circle}"
+            if len(cycle) <= 8
+            else (f"deadlock: {len(cycle)} ranks wait in a circle")
+        )
     stuck = evidence.stuck
     if not stuck:
         return "deadlock: nothing moves, although every rank has returned from the kernel"

@@ -46,8 +46,10 @@ def conflicts(evidence):
         if rank is not None and rank.records["error"].any()
     }
     for calls in _meetings(evidence, _disagree):
-        if all(call.error in (0, ERR_TRUNCATE)
-               and call.index <= failed.get(call.rank, call.index) for call in calls):  # fmt: skip
+        if all(
+            call.error in (0, ERR_TRUNCATE) and call.index <= failed.get(call.rank, call.index)
+            for call in calls
+        ):
             yield calls
 
 
@@ -91,8 +93,10 @@ def _meetings(evidence, chosen):
     first = np.minimum.reduceat(records["begin_ns"], begins)
     found = np.flatnonzero(good)
     for meeting in found[np.argsort(first[found], kind="stable")][:LOOKED_AT].tolist():
-        yield [evidence.calls(int(owner[at]), [int(index[at])])[0]
-               for at in range(begins[meeting], ends[meeting])]  # fmt: skip
+        yield [
+            evidence.calls(int(owner[at]), [int(index[at])])[0]
+            for at in range(begins[meeting], ends[meeting])
+        ]
 
 
 def all_collectives(ranks, *, done):
@@ -104,8 +108,11 @@ def all_collectives(ranks, *, done):
     met = (records["flags"] & COLLECTIVE != 0) & (records["communicator"] != 0)
     met &= records["members"] > 1
     if done and met.any():
-        freed = [number for number, name in operations().items()
-                 if name in ("MPI_Comm_free", "MPI_File_close")]  # fmt: skip
+        freed = [
+            number
+            for number, name in operations().items()
+            if name in ("MPI_Comm_free", "MPI_File_close")
+        ]
         met &= ~np.isin(records["operation"], freed)
     chosen = np.flatnonzero(met)
     index = chosen - np.searchsorted(owner, owner[chosen])  # counted from 0 on each rank
@@ -198,9 +205,12 @@ def with_requests(found, access, evidence):
     if found.kind != SANITIZER or not found.places:
         return found
     here, reads = found.places[0], access.startswith("READ")
-    chosen = [want for want in evidence.traffic.wants.get(found.ranks[0], ())
-              if evidence.line(want.waiting) == here.line
-              and (want.call.sends if reads else want.call.receives)]  # fmt: skip
+    chosen = [
+        want
+        for want in evidence.traffic.wants.get(found.ranks[0], ())
+        if evidence.line(want.waiting) == here.line
+        and (want.call.sends if reads else want.call.receives)
+    ]
     # A sanitizer report has its own name for the cell's file.
     more = [replace(place, file=here.file) for place in started(evidence, chosen)]
     return replace(found, places=(*found.places, *more))
@@ -208,9 +218,12 @@ def with_requests(found, access, evidence):
 
 def started(evidence, wants):
     """Places where the requests of these wants were started."""
-    calls = [want.call for want in wants
-             if want.call.index != want.waiting.index
-             and evidence.spot(want.call.site) != evidence.spot(want.waiting.site)]  # fmt: skip
+    calls = [
+        want.call
+        for want in wants
+        if want.call.index != want.waiting.index
+        and evidence.spot(want.call.site) != evidence.spot(want.waiting.site)
+    ]
     return evidence.places(calls, "have started it here")
 
 
@@ -296,9 +309,11 @@ class Evidence:
         the same number on the same communicator."""
         record = self.ranks[call.rank].records[call.index]
         return [
-            came for number, rank in enumerate(self.ranks) if rank is not None
+            came
+            for number, rank in enumerate(self.ranks)
+            if rank is not None
             for came in self.calls(number, calls_of(record, rank))
-        ]  # fmt: skip
+        ]
 
     def name(self, call):
         """The name of a Call, even if the recorder does not wrap it."""
@@ -374,15 +389,23 @@ class Evidence:
         """Number of requests that this rank waits for besides the one that its state shows."""
         wants = self.traffic.lacking.get(rank, ())
         last = self.last_call(rank)
-        here = [want for want in wants if last is not None and want.waiting.index == last.index
-                and want.call.index != last.index]  # fmt: skip
+        here = [
+            want
+            for want in wants
+            if last is not None
+            and want.waiting.index == last.index
+            and want.call.index != last.index
+        ]
         return max(len(here) - 1, 0) if last is not None and last.flags & WAITS else 0
 
     @staticmethod
     def _row(state, further):
-        call = {FINISHED: "has returned", BLOCKED: state.call, POLLING: f"polls in {state.call}",
-                COMPUTING: f"computes after {state.call}" if state.call else "computes"
-                }.get(state.state, state.state)  # fmt: skip
+        call = {
+            FINISHED: "has returned",
+            BLOCKED: state.call,
+            POLLING: f"polls in {state.call}",
+            COMPUTING: f"computes after {state.call}" if state.call else "computes",
+        }.get(state.state, state.state)
         if state.state == FINISHED or not state.call:
             return (state.rank, call, "", "", "", "", "")
         peer = _peer(state.peer, state.sends) if state.peer is not None else ""
@@ -401,10 +424,15 @@ class Evidence:
         if not told:
             return None
         rows = tuple(
-            (self.name(call), *_partners(first, call), self.line(call) or "", _took(call),
-             error_name(call.error or first.error) if call.error or first.error else "")
+            (
+                self.name(call),
+                *_partners(first, call),
+                self.line(call) or "",
+                _took(call),
+                error_name(call.error or first.error) if call.error or first.error else "",
+            )
             for first, call in told
-        )  # fmt: skip
+        )
         columns = ("call", "peer", "tag", "bytes", "line", "took", "error")
         if not any(row[-1] for row in rows):
             columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
@@ -432,8 +460,9 @@ def _pairs(calls):
             before is not None
             and call.name in EXCHANGES
             and (before.name, before.site) == (call.name, call.site)
-            and before.sends and call.receives
-        )  # fmt: skip
+            and before.sends
+            and call.receives
+        )
         if is_rest:
             found[-1] = (before, call)
         else:

@@ -88,7 +88,10 @@ def _knows(evidence, rank):
 LOOKED_AT_FILLS, BEGINNING = 4096, 16
 LEAST_FILL_BYTES = 4  # fewer may match by chance
 TOO_EARLY, WRONG_BLOCK, OWN_BLOCK = (
-    "a block sent too early", "the wrong block sent", "own block missing")  # fmt: skip
+    "a block sent too early",
+    "the wrong block sent",
+    "own block missing",
+)
 
 
 class Fill(NamedTuple):
@@ -268,7 +271,7 @@ def sharpened(evidence, found):
                     f"{call.name}{evidence.at(call)} receives from any rank (MPI_ANY_SOURCE), and "
                     f"has taken rank {call.got_peer}'s message, which was meant for another "
                     "receive, maybe of a later step. Name the source."
-                )  # fmt: skip
+                )
                 return replace(found, hint=hint)
     return found
 
@@ -279,7 +282,14 @@ LEAST_BYTES = 4  # fewer may match by chance
 LOOKED_AT = 1 << 16  # longest message, in elements, that is searched for displaced data
 MOST_BYTES = 1 << 27  # limit for comparing all ranks' buffers with each rank's
 RIGHT, WRONG, UNTOUCHED, OLD, BLOCK, MOVED, COMBINED = (
-    "right", "wrong", "untouched", "old", "block", "moved", "combined")  # fmt: skip
+    "right",
+    "wrong",
+    "untouched",
+    "old",
+    "block",
+    "moved",
+    "combined",
+)
 
 
 class Held(NamedTuple):
@@ -386,12 +396,15 @@ def _candidates(case, rank, got, unknown):
     others = [other for other in range(case.ranks) if other != rank]
     is_too_much = case.ranks**2 * case.block_bytes > MOST_BYTES
     source = sent_blocks(case) if is_scatter else elements(case, case.expected()[case.root])[None]
-    found = [(Held(BLOCK, other), _same(got, source[other]) & unknown)
-             for other in others if is_scatter]  # fmt: skip
+    found = [
+        (Held(BLOCK, other), _same(got, source[other]) & unknown) for other in others if is_scatter
+    ]
     # What was in a bcast's root before the call is the message.
-    found += [(Held(OLD, other), _same(got, elements(case, case.regions(other)[1])) & unknown)
-              for other in others
-              if not is_too_much and (is_scatter or other != case.root)]  # fmt: skip
+    found += [
+        (Held(OLD, other), _same(got, elements(case, case.regions(other)[1])) & unknown)
+        for other in others
+        if not is_too_much and (is_scatter or other != case.root)
+    ]
     found = [one for one in found if one[1].any()]
     yield from sorted(found, key=lambda one: -int(one[1].sum()))
     left = unknown & ~np.logical_or.reduce([matches for _, matches in found] or [~unknown])
@@ -450,16 +463,22 @@ def content(part, count):
         return "nothing was written"
     if kind == COMBINED:
         return counted(part.held)
-    return {OLD: _old(part.held), BLOCK: f"the block of rank {part.held.rank}",
-            MOVED: moved(part)}.get(kind, "wrong data")  # fmt: skip
+    return {
+        OLD: _old(part.held),
+        BLOCK: f"the block of rank {part.held.rank}",
+        MOVED: moved(part),
+    }.get(kind, "wrong data")
 
 
 def counted(held):
     """'ranks 0 to 2, rank 3 twice': the contributions in a result."""
     if held.order:
         said = " ∘ ".join(map(str, held.order))
-        return f"{model.ranks(held.order)}, in the order {said}" if len(held.order) > 1 else (
-            f"rank {held.order[0]} alone")  # fmt: skip
+        return (
+            f"{model.ranks(held.order)}, in the order {said}"
+            if len(held.order) > 1
+            else (f"rank {held.order[0]} alone")
+        )
     said = []
     for times in sorted(set(held.counts) - {0}):
         who = [rank for rank, count in enumerate(held.counts) if count == times]
@@ -561,8 +580,11 @@ OUTSIDE = "memory outside of the receive buffer was overwritten"
 SEND_CHANGED = "the send buffer was changed"
 HOLES = "the holes between the elements of the datatype were overwritten"
 BEYOND, CHANGED, EXTENT, OWN_MISSING = (
-    "out of the receive buffer", "send buffer changed", "extent ignored", "own block missing",
-)  # fmt: skip
+    "out of the receive buffer",
+    "send buffer changed",
+    "extent ignored",
+    "own block missing",
+)
 # Every other pattern may have its cause in the calls.
 PATTERNS = (BEYOND, EXTENT, CHANGED, OWN_MISSING)
 

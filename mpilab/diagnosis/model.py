@@ -62,10 +62,19 @@ FILE_IN_USE FILE INFO_KEY INFO_NOKEY INFO_VALUE INFO IO KEYVAL LOCKTYPE NAME NO_
 NO_SPACE NO_SUCH_FILE PORT QUOTA READ_ONLY RMA_CONFLICT RMA_SYNC SERVICE SIZE SPAWN
 UNSUPPORTED_DATAREP UNSUPPORTED_OPERATION WIN""".split()
 NAMES = {number: f"MPI_ERR_{name}" for number, name in enumerate(_NAMES)}
-NAMES |= {0: "MPI_SUCCESS", 68: "MPI_ERR_RMA_RANGE", 69: "MPI_ERR_RMA_ATTACH",
-          70: "MPI_ERR_RMA_FLAVOR", 71: "MPI_ERR_RMA_SHARED", 74: "MPI_ERR_PROC_ABORTED",
-          75: "MPI_ERR_PROC_FAILED", 76: "MPI_ERR_PROC_FAILED_PENDING", 77: "MPI_ERR_REVOKED",
-          78: "MPI_ERR_SESSION", 79: "MPI_ERR_VALUE_TOO_LARGE"}  # fmt: skip
+NAMES |= {
+    0: "MPI_SUCCESS",
+    68: "MPI_ERR_RMA_RANGE",
+    69: "MPI_ERR_RMA_ATTACH",
+    70: "MPI_ERR_RMA_FLAVOR",
+    71: "MPI_ERR_RMA_SHARED",
+    74: "MPI_ERR_PROC_ABORTED",
+    75: "MPI_ERR_PROC_FAILED",
+    76: "MPI_ERR_PROC_FAILED_PENDING",
+    77: "MPI_ERR_REVOKED",
+    78: "MPI_ERR_SESSION",
+    79: "MPI_ERR_VALUE_TOO_LARGE",
+}
 NUMBERS = {name: number for number, name in NAMES.items()}
 IN_STATUS = NUMBERS["MPI_ERR_IN_STATUS"]
 PENDING = NUMBERS["MPI_ERR_PENDING"]
@@ -77,11 +86,31 @@ def class_name(number):
 
 
 DEADLOCK, TIME_OUT, CRASH, SANITIZER, MPI_ERROR = (
-    "deadlock", "time-out", "crash", "sanitizer", "mpi-error")  # fmt: skip
+    "deadlock",
+    "time-out",
+    "crash",
+    "sanitizer",
+    "mpi-error",
+)
 WRONG_RESULT, LEAK, COMPILE_ERROR, COMPILE_WARNING, ERROR = (
-    "wrong-result", "leak", "compile-error", "compile-warning", "error")  # fmt: skip
-KINDS = (DEADLOCK, TIME_OUT, CRASH, SANITIZER, MPI_ERROR, WRONG_RESULT, LEAK, COMPILE_ERROR,
-         COMPILE_WARNING, ERROR)  # fmt: skip
+    "wrong-result",
+    "leak",
+    "compile-error",
+    "compile-warning",
+    "error",
+)
+KINDS = (
+    DEADLOCK,
+    TIME_OUT,
+    CRASH,
+    SANITIZER,
+    MPI_ERROR,
+    WRONG_RESULT,
+    LEAK,
+    COMPILE_ERROR,
+    COMPILE_WARNING,
+    ERROR,
+)
 
 
 @dataclass(frozen=True)

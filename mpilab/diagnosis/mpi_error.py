@@ -19,56 +19,78 @@ _MODES = "MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR"
 # class -> (pattern, what is wrong, what to do)
 FILE_MEANINGS = {
     "MPI_ERR_NO_SUCH_FILE": (
-        "no such file", "there is no file of this name",
+        "no such file",
+        "there is no file of this name",
         "Is the path right, seen from the directory in which the ranks run? With MPI_MODE_CREATE "
-        "the file is made where it is missing."),
+        "the file is made where it is missing.",
+    ),
     "MPI_ERR_FILE": (
-        "invalid file", "the file handle is not, or no longer, valid",
+        "invalid file",
+        "the file handle is not, or no longer, valid",
         "It is MPI_FILE_NULL: the file was closed already, or MPI_File_open failed and nobody "
-        "looked at what it returned."),
+        "looked at what it returned.",
+    ),
     "MPI_ERR_AMODE": (
-        "invalid access mode", "the access modes do not go together",
+        "invalid access mode",
+        "the access modes do not go together",
         f"Exactly one of {_MODES}; MPI_MODE_CREATE and MPI_MODE_EXCL not with MPI_MODE_RDONLY. "
-        "The same on all ranks."),
+        "The same on all ranks.",
+    ),
     "MPI_ERR_ACCESS": (
-        "no access to the file", "the file may not be opened or used in this way",
+        "no access to the file",
+        "the file may not be opened or used in this way",
         f"Compare the access mode of MPI_File_open ({_MODES}) with the call, and look at the "
-        "permissions of the file."),
+        "permissions of the file.",
+    ),
     "MPI_ERR_READ_ONLY": (
-        "no access to the file", "the file was opened for reading only",
-        "A file that is written to has to be opened with MPI_MODE_WRONLY or MPI_MODE_RDWR."),
+        "no access to the file",
+        "the file was opened for reading only",
+        "A file that is written to has to be opened with MPI_MODE_WRONLY or MPI_MODE_RDWR.",
+    ),
     "MPI_ERR_FILE_EXISTS": (
-        "", "there is a file of this name already",
-        "With MPI_MODE_EXCL a file has to be new: delete the old one, or leave the mode out."),
+        "",
+        "there is a file of this name already",
+        "With MPI_MODE_EXCL a file has to be new: delete the old one, or leave the mode out.",
+    ),
     "MPI_ERR_FILE_IN_USE": (
-        "", "the file is still open somewhere", "Close it on all ranks before it is deleted."),
-    "MPI_ERR_BAD_FILE": (
-        "", "the name of the file cannot be used", "Is it empty, or too long?"),
+        "",
+        "the file is still open somewhere",
+        "Close it on all ranks before it is deleted.",
+    ),
+    "MPI_ERR_BAD_FILE": ("", "the name of the file cannot be used", "Is it empty, or too long?"),
     "MPI_ERR_NO_SPACE": ("", "the disk is full", "Nothing is wrong with the kernel: make room."),
     "MPI_ERR_QUOTA": ("", "the quota is used up", "Nothing is wrong with the kernel: make room."),
     "MPI_ERR_IO": (
-        "", "the operating system could not do it",
-        "Look at the offset and the size that the call asks for, then at the disk."),
+        "",
+        "the operating system could not do it",
+        "Look at the offset and the size that the call asks for, then at the disk.",
+    ),
     "MPI_ERR_UNSUPPORTED_OPERATION": (
-        "", "the file cannot do that",
-        "A view or a file pointer does not go with the access mode."),
-    "MPI_ERR_INFO": ("", "the info object is not, or no longer, valid",
-                     "It comes from MPI_Info_create, and is freed after its last use; or it is "
-                     "MPI_INFO_NULL."),
+        "",
+        "the file cannot do that",
+        "A view or a file pointer does not go with the access mode.",
+    ),
+    "MPI_ERR_INFO": (
+        "",
+        "the info object is not, or no longer, valid",
+        "It comes from MPI_Info_create, and is freed after its last use; or it is MPI_INFO_NULL.",
+    ),
     "MPI_ERR_INFO_KEY": ("", "the key of the hint is too long", "Look at the names of the hints."),
     "MPI_ERR_INFO_VALUE": ("", "the value of the hint is too long", "A value is a short text."),
-}  # fmt: skip
+}
 VIEW = (
-    "invalid view", "the view cannot be had",
+    "invalid view",
+    "the view cannot be had",
     "The displacement is in bytes, 0 or more; the filetype has to be made of whole etypes, with no "
     "element before the one that precedes it; etype and filetype have to be committed.",
-)  # fmt: skip
+)
 NEGATIVE = (
-    "negative offset", "",
+    "negative offset",
+    "",
     "An offset counts the etypes of the view (bytes, as long as no view was set) from its "
     "beginning, 0 or more. Look at the subtraction that it comes from, and whether int was too "
     "small for it: use MPI_Offset.",
-)  # fmt: skip
+)
 
 
 def file_error_explained(call, name):
@@ -158,8 +180,10 @@ def notes(evidence, call):
         return ()
     found = {"-1": "MPI_ANY_SOURCE", **({"-2": "MPI_PROC_NULL"} if NOBODY in peers else {})}
     are = "it is" if len(found) == 1 else "they are"
-    return (f"The same line also came to {' and '.join(found)}, and MPI did not complain: {are} "
-            f"{' and '.join(found.values())} as well.",)  # fmt: skip
+    return (
+        f"The same line also came to {' and '.join(found)}, and MPI did not complain: {are} "
+        f"{' and '.join(found.values())} as well.",
+    )
 
 
 def makers(evidence, call):
@@ -190,43 +214,63 @@ def _flips_a_bit(evidence, call):
 # class -> (pattern, what is wrong, what to do)
 MEANINGS = {
     "MPI_ERR_TRUNCATE": (
-        "message truncated", "the message is longer than the receive has room for",
+        "message truncated",
+        "the message is longer than the receive has room for",
         "Compare count and datatype of the receive with those of the send: the receive may have "
-        "more room than comes, never less."),
+        "more room than comes, never less.",
+    ),
     "MPI_ERR_RANK": (
-        "a rank that does not exist", "there is no such rank in the communicator",
-        HINT),
+        "a rank that does not exist",
+        "there is no such rank in the communicator",
+        HINT,
+    ),
     "MPI_ERR_COUNT": (
-        "invalid count", "the count is negative",
-        "A count is a number of elements, 0 or more. Look at the subtraction that it comes from."),
+        "invalid count",
+        "the count is negative",
+        "A count is a number of elements, 0 or more. Look at the subtraction that it comes from.",
+    ),
     "MPI_ERR_TYPE": (
-        "invalid datatype", "the datatype cannot be used",
+        "invalid datatype",
+        "the datatype cannot be used",
         "A new datatype has to be committed with MPI_Type_commit before it is used, and not freed "
-        "before that."),
+        "before that.",
+    ),
     "MPI_ERR_COMM": (
-        "invalid communicator", "the communicator is not, or no longer, valid",
+        "invalid communicator",
+        "the communicator is not, or no longer, valid",
         "It is MPI_COMM_NULL, was freed already, or was never made: MPI_Comm_split with "
-        "MPI_UNDEFINED gives MPI_COMM_NULL."),
+        "MPI_UNDEFINED gives MPI_COMM_NULL.",
+    ),
     "MPI_ERR_REQUEST": (
-        "invalid request", "the request cannot be used",
+        "invalid request",
+        "the request cannot be used",
         "A request has to come from a call that starts something, and to be complete before it "
-        "is started or given away again."),
+        "is started or given away again.",
+    ),
     "MPI_ERR_TAG": (
-        "invalid tag", "the tag cannot be used",
-        "A tag is 0 or more; MPI_ANY_TAG is for receives only."),
+        "invalid tag",
+        "the tag cannot be used",
+        "A tag is 0 or more; MPI_ANY_TAG is for receives only.",
+    ),
     "MPI_ERR_ROOT": (
-        "invalid root", "there is no such root in the communicator",
-        "The root is a rank of the communicator, from 0 to size - 1."),
+        "invalid root",
+        "there is no such root in the communicator",
+        "The root is a rank of the communicator, from 0 to size - 1.",
+    ),
     "MPI_ERR_BUFFER": (
-        "invalid buffer", "the buffer is no memory",
-        "The pointer is NULL, or MPI_IN_PLACE where MPI does not take it. Was it allocated?"),
+        "invalid buffer",
+        "the buffer is no memory",
+        "The pointer is NULL, or MPI_IN_PLACE where MPI does not take it. Was it allocated?",
+    ),
     "MPI_ERR_TOPOLOGY": (
-        "", "the communicator has no such topology",
-        "MPI_Cart_shift and the like need a communicator made by MPI_Cart_create."),
+        "",
+        "the communicator has no such topology",
+        "MPI_Cart_shift and the like need a communicator made by MPI_Cart_create.",
+    ),
     "MPI_ERR_OP": ("", "the operation does not fit the datatype", "Look at the MPI_Op argument."),
     "MPI_ERR_ARG": ("", "an argument is not valid", "Look at the arguments one by one."),
     "MPI_ERR_NO_MEM": ("", "there was no memory left", "Look at how much the kernel allocates."),
-}  # fmt: skip
+}
 IN_PLACE_HINT = (
     "With MPI_IN_PLACE, sendbuf, sendcount and sendtype mean nothing: take recvcount, recvtype and "
     "your own block in recvbuf."
@@ -235,14 +279,17 @@ IN_PLACE_HINT = (
 NOT_FOR_KERNELS = {
     "MPI_Init": (
         "MPI runs already when a kernel is called",
-        "Take MPI_Init away: the program around the kernel has called it, once for all kernels."),
+        "Take MPI_Init away: the program around the kernel has called it, once for all kernels.",
+    ),
     "MPI_Init_thread": (
         "MPI runs already when a kernel is called",
-        "Take MPI_Init_thread away: the program around the kernel has begun MPI, for all kernels."),
+        "Take MPI_Init_thread away: the program around the kernel has begun MPI, for all kernels.",
+    ),
     "MPI_Finalize": (
         "a kernel must not end MPI",
-        "Take MPI_Finalize away: the program around the kernel calls it, when all is done."),
-}  # fmt: skip
+        "Take MPI_Finalize away: the program around the kernel calls it, when all is done.",
+    ),
+}
 AROUND_MPI = "MPI begun or ended in a kernel"
 
 
@@ -315,13 +362,21 @@ def mpi_error(evidence):
         pattern=pattern,
         hint=hint,
         ranks=tuple(ranks),
-        places=(*evidence.places(same, "call it here"), *evidence.places(begun, "started it here"),
-                *_makers(evidence, call, name)),
-        tables=tuple(filter(None, (_arguments(evidence, [c for c, _ in failed]),
-                                   evidence.last_calls(call.rank)))),
-        notes=(*(notes(evidence, call) if name == "MPI_ERR_RANK" else ()),
-               *_others(evidence, failed)),
-    )  # fmt: skip
+        places=(
+            *evidence.places(same, "call it here"),
+            *evidence.places(begun, "started it here"),
+            *_makers(evidence, call, name),
+        ),
+        tables=tuple(
+            filter(
+                None, (_arguments(evidence, [c for c, _ in failed]), evidence.last_calls(call.rank))
+            )
+        ),
+        notes=(
+            *(notes(evidence, call) if name == "MPI_ERR_RANK" else ()),
+            *_others(evidence, failed),
+        ),
+    )
 
 
 def _makers(evidence, call, name):
@@ -359,8 +414,10 @@ def returned_code(evidence):
     codes = set(returned.values())
     (code,) = codes if len(codes) == 1 else (None,)
     known = model.NAMES.get(code)
-    hint = ("No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
-            "such as err set on every way to the return?")  # fmt: skip
+    hint = (
+        "No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
+        "such as err set on every way to the return?"
+    )
     if len(returned) > 1 and all(rank == value for rank, value in returned.items()):
         what = f"{model.ranks(returned)} returned {model.runs(codes)}: their own rank"
         hint = "A kernel returns MPI_SUCCESS, or the error of a call; not its rank."
@@ -381,16 +438,14 @@ def with_table_of_ranks(diagnosis, evidence):
     tables = (diagnosis.tables[0], evidence.doing(), *diagnosis.tables[1:])
     stuck = evidence.stuck
     note = f"Then {model.ranks(stuck)} waited for ever." if stuck else ""
-    return replace(diagnosis, tables=tables,
-                   notes=(*filter(None, (note,)), *diagnosis.notes))  # fmt: skip
+    return replace(diagnosis, tables=tables, notes=(*filter(None, (note,)), *diagnosis.notes))
 
 
 def with_crash(diagnosis, sentence, places):
     """The same diagnosis of a failed call, with a sentence on how the run ended, and places."""
     shown = {(place.file, place.line) for place in diagnosis.places}
     more = tuple(place for place in places if (place.file, place.line) not in shown)
-    return replace(diagnosis, places=(*diagnosis.places, *more),
-                   notes=(sentence, *diagnosis.notes))  # fmt: skip
+    return replace(diagnosis, places=(*diagnosis.places, *more), notes=(sentence, *diagnosis.notes))
 
 
 def never_started(evidence, rank):
@@ -432,8 +487,9 @@ def _failures(evidence):
     for call in evidence.failed():
         if call.error in NO_FAULT:
             continue
-        culprits = [c for c in _requests(evidence, call)
-                    if c.error not in (model.IN_STATUS, model.PENDING)]  # fmt: skip
+        culprits = [
+            c for c in _requests(evidence, call) if c.error not in (model.IN_STATUS, model.PENDING)
+        ]
         for culprit in [_half(evidence, c) for c in culprits] or [_half(evidence, call)]:
             waiting = _told_by(evidence, culprit) if not culprits else call
             if (culprit.rank, culprit.index) not in told:
@@ -486,10 +542,16 @@ def _half(evidence, call):
 def _arguments(evidence, calls):
     """Table of calls with their arguments."""
     rows = tuple(
-        (call.rank, evidence.name(call), *_partner(call), *_amount(call),
-         evidence.line(call) or "", model.class_name(call.error))
+        (
+            call.rank,
+            evidence.name(call),
+            *_partner(call),
+            *_amount(call),
+            evidence.line(call) or "",
+            model.class_name(call.error),
+        )
         for call in calls[:SHOWN]
-    )  # fmt: skip
+    )
     columns = ("rank", "call", "peer", "tag", "count", "bytes", "line", "error")
     return Table(
         "The calls that failed" if len(rows) > 1 else "The call that failed", columns, rows
@@ -519,5 +581,7 @@ def _others(evidence, failed):
     if not others:
         return ()
     call, waiting = others[0]
-    return (f"After that, {evidence.name(waiting)} returned {model.class_name(call.error)} on "
-            f"rank {call.rank}{evidence.at(waiting)}.",)  # fmt: skip
+    return (
+        f"After that, {evidence.name(waiting)} returned {model.class_name(call.error)} on "
+        f"rank {call.rank}{evidence.at(waiting)}.",
+    )

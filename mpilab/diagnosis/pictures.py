@@ -130,8 +130,11 @@ def _of_elements(case, outputs):
             codes[rank] = WRONG
     for rank, of_rank in single.read(case, outputs).items():
         for column in range(width):
-            here = [part for part in of_rank
-                    if part.begin < begins[column + 1] and part.end > begins[column]]  # fmt: skip
+            here = [
+                part
+                for part in of_rank
+                if part.begin < begins[column + 1] and part.end > begins[column]
+            ]
             code, whose, part = _of_column(here)
             codes[rank, column], source[rank, column] = code, whose
             if code != RIGHT and len(details) < DETAILED:
@@ -176,8 +179,11 @@ def _first_difference(case, rank, expected, got, block):
 
 
 def _wrong_slots(case, rank, received, expected, blocks):
-    return [i for i in range(blocks)
-            if (received[p := block_places(case, i, rank)] != expected[p]).any()]  # fmt: skip
+    return [
+        i
+        for i in range(blocks)
+        if (received[p := block_places(case, i, rank)] != expected[p]).any()
+    ]
 
 
 def _value(case, data):

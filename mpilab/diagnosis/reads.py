@@ -223,8 +223,9 @@ def _owner(part):
 def _counts_elements(part):
     """Whether the first wrong elements of rows were read at their number as a byte offset."""
     columns = max(part.shape[1], 1)
-    firsts = [part.wrong[part.wrong // columns == row][0]
-              for row in np.unique(part.wrong // columns)[:8]]  # fmt: skip
+    firsts = [
+        part.wrong[part.wrong // columns == row][0] for row in np.unique(part.wrong // columns)[:8]
+    ]
     found = [(part.byte_of(at), int(part.wanted[at])) for at in firsts]
     # The header may be skipped in bytes, in elements (one), or not at all.
     return any(
@@ -290,18 +291,28 @@ def wrong_read(evidence, case, differences):
     pattern, hint = memory.explain_certain(case, evidence.result.outputs, differences)
     said = model.listing({note for one in differences for note in one.notes})
     if not parts:
-        return Diagnosis(WRONG_RESULT, f"wrong result on {model.ranks(ranks)}: {said}",
-                         pattern=pattern, hint=hint, ranks=ranks)  # fmt: skip
+        return Diagnosis(
+            WRONG_RESULT,
+            f"wrong result on {model.ranks(ranks)}: {said}",
+            pattern=pattern,
+            hint=hint,
+            ranks=ranks,
+        )
     views = [rank for rank in ranks if "MPI_File_set_view" in evidence.names(rank)]
     slip = recognise(parts, by_view=bool(views))
     if not pattern and slip is not None:
         pattern, hint = slip
     headline = f"wrong result on {model.ranks(ranks)}: {_headline(parts[0])}"
     found = Diagnosis(
-        WRONG_RESULT, f"{headline}; {said}" if said else headline, pattern=pattern, hint=hint,
-        ranks=ranks, places=_where_read(evidence, parts[0]), tables=(_table(parts),),
+        WRONG_RESULT,
+        f"{headline}; {said}" if said else headline,
+        pattern=pattern,
+        hint=hint,
+        ranks=ranks,
+        places=_where_read(evidence, parts[0]),
+        tables=(_table(parts),),
         notes=tuple(filter(None, (_short_reads(evidence),))),
-    )  # fmt: skip
+    )
     if pattern in memory.PATTERNS:
         return found
     return requests.as_the_cause(evidence, found) or found
@@ -374,17 +385,25 @@ def _table(parts):
     for part in parts[:SHOWN_RANKS]:
         shown = part.wrong[:SHOWN_ELEMENTS].tolist()
         rows += [
-            (part.rank, str(part.place(at)), _named(part, part.wanted[at]),
-             byte_of_element(part.wanted[at]), _content(part, at))
+            (
+                part.rank,
+                str(part.place(at)),
+                _named(part, part.wanted[at]),
+                byte_of_element(part.wanted[at]),
+                _content(part, at),
+            )
             for at in shown
-        ]  # fmt: skip
+        ]
         more = len(part.wrong) - len(shown)
         if more:
             rows.append((part.rank, "…", f"{model.number(more, 'more element')}", "", ""))
     left = len(parts) - SHOWN_RANKS
     title = "The first elements that are not right"
-    return Table(f"{title} (and on {model.number(left, 'more rank')})" if left > 0 else title,
-                 ("rank", "in its part", "should be", "at byte", "holds"), tuple(rows))  # fmt: skip
+    return Table(
+        f"{title} (and on {model.number(left, 'more rank')})" if left > 0 else title,
+        ("rank", "in its part", "should be", "at byte", "holds"),
+        tuple(rows),
+    )
 
 
 def _where_read(evidence, part):

@@ -232,8 +232,10 @@ EXCERPT_WIDTH = 120
 ALARM, MILD_CLASSES = ("#c62f26", "#ffffff"), ("#f5b54a", "#241a00")
 
 _CARD = "margin:4px 0 8px;padding:10px 14px;border-left:5px solid {};border-radius:4px"
-_BADGE = ("display:inline-block;padding:1px 10px;border-radius:10px;font-weight:600;"
-          "background-color:{};color:{}")  # fmt: skip
+_BADGE = (
+    "display:inline-block;padding:1px 10px;border-radius:10px;font-weight:600;"
+    "background-color:{};color:{}"
+)
 _LEFT = ' style="text-align:left"'
 _RIGHT = ' style="text-align:right"'
 
@@ -343,8 +345,7 @@ def _cycle_html(ranks):
 def _table_html(table):
     columns, rows, left_out = rows_of(table)
     title = sentence(table.title)
-    numbers = [all(is_number(row[i]) for row in rows if i < len(row))
-               for i in range(len(columns))]  # fmt: skip
+    numbers = [all(is_number(row[i]) for row in rows if i < len(row)) for i in range(len(columns))]
     sides = [_RIGHT if number else _LEFT for number in numbers]
     head = _cells(columns, sides, ["col"] * len(columns))
     # The first column holds row headers if its entries are distinct.
@@ -481,8 +482,7 @@ def _table(table):
     columns, rows, left_out = rows_of(table)
     lines = _wrapped(sentence(table.title))
     widths = _widths([columns, *rows])
-    right = [all(is_number(row[i]) for row in rows if i < len(row))
-             for i in range(len(columns))]  # fmt: skip
+    right = [all(is_number(row[i]) for row in rows if i < len(row)) for i in range(len(columns))]
     lines += _row(columns, widths, right)
     lines.append(INDENT + GAP.join("─" * width for width in widths))
     for row in rows:
@@ -508,12 +508,15 @@ def _row(cells, widths, right):
         for cell, width in zip(cells, widths, strict=False)
     ]
     return [
-        (INDENT + GAP.join(
-            f"{part[i] if i < len(part) else '':{'>' if on_right else '<'}{width}}"
-            for part, width, on_right in zip(parts, widths, right, strict=False)
-        )).rstrip()
+        (
+            INDENT
+            + GAP.join(
+                f"{part[i] if i < len(part) else '':{'>' if on_right else '<'}{width}}"
+                for part, width, on_right in zip(parts, widths, right, strict=False)
+            )
+        ).rstrip()
         for i in range(max(map(len, parts), default=0))
-    ]  # fmt: skip
+    ]
 
 
 def _printed(diagnosis):

@@ -48,8 +48,11 @@ def meaning(evidence, call):
     if call.count == 1:
         return f"{got} that no call had started"
     were = "was" if started == 1 else "were"
-    return f"{got}, but only {started} of them {were} ever started" if started else (
-        f"{got}, but none of them was ever started")  # fmt: skip
+    return (
+        f"{got}, but only {started} of them {were} ever started"
+        if started
+        else (f"{got}, but none of them was ever started")
+    )
 
 
 # Requests that were started and never completed, and why.
@@ -93,14 +96,18 @@ def bring_data(evidence, calls):
     under_way = {
         (sent.communicator, sent.peer, peer, tag)
         for sent in evidence.traffic.sent
-        for peer in (sent.rank, ANY) for tag in (sent.tag, ANY)
-    }  # fmt: skip
+        for peer in (sent.rank, ANY)
+        for tag in (sent.tag, ANY)
+    }
     return [
-        call for call in calls
-        if call.flags & (COLLECTIVE | READS_FILE) or (
+        call
+        for call in calls
+        if call.flags & (COLLECTIVE | READS_FILE)
+        or (
             call.flags & RECEIVES
-            and (call.communicator, call.rank, call.peer, call.tag) in under_way)
-    ]  # fmt: skip
+            and (call.communicator, call.rank, call.peer, call.tag) in under_way
+        )
+    ]
 
 
 def as_the_cause(evidence, found):
@@ -166,8 +173,9 @@ def _started(records):
 
 def _waits(evidence, rank, since):
     """The latest waits and tests of `rank` from record `since` on."""
-    numbers = [number for number, name in operations().items()
-               if name.startswith(("MPI_Wait", "MPI_Test"))]  # fmt: skip
+    numbers = [
+        number for number, name in operations().items() if name.startswith(("MPI_Wait", "MPI_Test"))
+    ]
     made = evidence.ranks[rank].records["operation"][since:]
     indices = since + np.flatnonzero(np.isin(made, numbers))
     return evidence.calls(rank, indices[-LOOKED_AT:].tolist())
@@ -225,13 +233,15 @@ def _overwritten(evidence, mine):
     started = np.flatnonzero(_started(evidence.ranks[rank].records))
     others = evidence.calls(rank, started[started > mine[0].index][:LOOKED_AT].tolist())
     by_site = {call.site: call for call in (*mine, *others)}
-    names = {site: (source.variable(call), evidence.spot(site)[0])
-             for site, call in by_site.items()}  # fmt: skip
+    names = {
+        site: (source.variable(call), evidence.spot(site)[0]) for site, call in by_site.items()
+    }
     pairs = {
         (lost.site, other.site): (lost, other)
-        for lost in reversed(mine) for other in reversed(others)
+        for lost in reversed(mine)
+        for other in reversed(others)
         if other.index > lost.index and names[lost.site] == names[other.site]
-    }  # fmt: skip
+    }
     for lost, other in reversed(pairs.values()):
         name = names[lost.site][0]
         if name and _is_same(source, name, lost, other):
@@ -298,10 +308,13 @@ SHOWN = 16
 REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
 SPLIT, FILE = "split collective", "file"
 PATTERNS = {
-    REQUEST: "request leaked", COMMUNICATOR: "communicator leaked", DATATYPE: "datatype leaked",
-    SPLIT: "split collective never ended", FILE: "file never closed",
+    REQUEST: "request leaked",
+    COMMUNICATOR: "communicator leaked",
+    DATATYPE: "datatype leaked",
+    SPLIT: "split collective never ended",
+    FILE: "file never closed",
     MESSAGE: "unexpected message",
-}  # fmt: skip
+}
 HINTS = {
     REQUEST: "Every request has to be completed: add MPI_Wait(&request, MPI_STATUS_IGNORE), or "
     "MPI_Waitall, before every return. A persistent one is freed with MPI_Request_free.",
@@ -314,12 +327,15 @@ HINTS = {
     "ranks that have opened it.",
     MESSAGE: "One send too many, or one receive too few: the message would be taken for another "
     "one by the next call that receives with this tag.",
-}  # fmt: skip
+}
 
 
 # What was not done to it, and how it came about.
-_DONE_MADE = {REQUEST: ("completed", "started"), SPLIT: ("ended", "begun"),
-              FILE: ("closed", "opened")}  # fmt: skip
+_DONE_MADE = {
+    REQUEST: ("completed", "started"),
+    SPLIT: ("ended", "begun"),
+    FILE: ("closed", "opened"),
+}
 
 
 def leak(evidence):
@@ -331,8 +347,9 @@ def leak(evidence):
     verb = {MESSAGE: "have sent", REQUEST: "start", SPLIT: "begin", FILE: "open"}.get(what, "make")
     counted = Counter(
         (call.rank, kind, call.name, evidence.line(call) or "")
-        for kind, of_kind in found.items() for call in of_kind
-    )  # fmt: skip
+        for kind, of_kind in found.items()
+        for call in of_kind
+    )
     rows = tuple((*row, times) for row, times in list(counted.items())[:SHOWN])
     said, hint, places = _sentence(evidence, what, calls), HINTS[what], ()
     if what == REQUEST:
@@ -346,10 +363,11 @@ def leak(evidence):
         places=(*evidence.places(calls, f"{verb} it here"), *places),
         tables=(Table("What is left behind", ("rank", "what", "by", "line", "times"), rows),),
         notes=tuple(
-            f"Besides, {_sentence(evidence, other, more)}." for other, more in found.items()
+            f"Besides, {_sentence(evidence, other, more)}."
+            for other, more in found.items()
             if other != what
         ),
-    )  # fmt: skip
+    )
 
 
 def _never_completed(evidence, calls):
@@ -371,9 +389,10 @@ def besides(evidence, found):
     """Sentences on leaks for the notes of the Diagnosis `found`, which has another cause."""
     is_told = found.pattern == UNFINISHED
     return tuple(
-        f"Besides, {_sentence(evidence, what, calls)}." for what, calls in _found(evidence).items()
+        f"Besides, {_sentence(evidence, what, calls)}."
+        for what, calls in _found(evidence).items()
         if not (is_told and what == REQUEST)
-    )  # fmt: skip
+    )
 
 
 def _found(evidence):
@@ -410,9 +429,11 @@ def _unexpected(evidence):
         or rank.header["dropped"]
         or any(c in ("MPI_Mrecv", "MPI_Imrecv") for c in evidence.names(number))
     }
-    return [call for call in evidence.traffic.unreceived
-            if call.peer not in blind and call.rank not in blind
-            and call.peer < evidence.size]  # fmt: skip
+    return [
+        call
+        for call in evidence.traffic.unreceived
+        if call.peer not in blind and call.rank not in blind and call.peer < evidence.size
+    ]
 
 
 def _sentence(evidence, what, calls):
@@ -437,8 +458,7 @@ def _clause(evidence, what, calls):
             whom = "itself" if len(who) == 1 else "themselves"
         else:
             whom = model.ranks(peers)
-        return (f"{number} that {model.ranks(who)} sent to {whom}{where} {was} never "
-                "received")  # fmt: skip
+        return f"{number} that {model.ranks(who)} sent to {whom}{where} {was} never received"
     maybe = "probably " if what == COMMUNICATOR and not _final(evidence, who) else ""
     done, made = _DONE_MADE.get(what, ("freed", "made"))
     if what == REQUEST and not calls[0].flags & NONBLOCKING:

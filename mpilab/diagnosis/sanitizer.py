@@ -16,9 +16,15 @@ from mpilab.trace.callsites import lines_of
 
 ADDRESS, UNDEFINED = "AddressSanitizer", "UndefinedBehaviorSanitizer"
 OUT_OF_BOUNDS, USE_AFTER_FREE, UNDEFINED_BEHAVIOUR = (
-    "out of bounds", "use after free", "undefined behaviour")  # fmt: skip
+    "out of bounds",
+    "use after free",
+    "undefined behaviour",
+)
 NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
-    "a null pointer", "memory that is not yours", "stack exhausted")  # fmt: skip
+    "a null pointer",
+    "memory that is not yours",
+    "stack exhausted",
+)
 HEAP_CORRUPTED, DIVISION_BY_ZERO = "heap corrupted", "division by zero"
 # The harness rounds its buffers up by a word and puts a guard zone on each side of the data.
 _AROUND_DATA = 2 * GUARD_BYTES + 8
@@ -123,11 +129,20 @@ def _address_report(summary, text):
     named = _ADDRESS.search(summary)
     address = int(named[1], 16) if named else None
     return Report(
-        ADDRESS, kind, summary, _address_pattern(kind, address),
-        frames, call,
+        ADDRESS,
+        kind,
+        summary,
+        _address_pattern(kind, address),
+        frames,
+        call,
         f"{access[1]} of size {access[2]}" if access else signalled[1] if signalled else "",
-        *_region(text, address or 0, allocators), 0, freed, allocated, text, address,
-    )  # fmt: skip
+        *_region(text, address or 0, allocators),
+        0,
+        freed,
+        allocated,
+        text,
+        address,
+    )
 
 
 def _address_pattern(kind, address):
@@ -157,8 +172,16 @@ def _undefined_report(found, text):
         pattern = NULL_POINTER
     else:
         pattern = DIVISION_BY_ZERO if "division by zero" in words else UNDEFINED_BEHAVIOUR
-    return Report(UNDEFINED, "runtime error", words, pattern, (here, *frames[1:]), call,
-                  column=int(found["column"]), text=text)  # fmt: skip
+    return Report(
+        UNDEFINED,
+        "runtime error",
+        words,
+        pattern,
+        (here, *frames[1:]),
+        call,
+        column=int(found["column"]),
+        text=text,
+    )
 
 
 def _stacks(text):
@@ -200,9 +223,11 @@ def _of_kernel(frames):
     own = tuple(
         (function, Path(file).name, line)
         for function, file, line in frames[begin:end]
-        if line and "libsanitizer" not in file and "compiler-rt" not in file
+        if line
+        and "libsanitizer" not in file
+        and "compiler-rt" not in file
         and not file.endswith(("mpilab.h", ".S"))  # memcpy and the like are in assembly language
-    )  # fmt: skip
+    )
     return own, call
 
 
@@ -273,9 +298,15 @@ def diagnose_report(rank, report, source_line):
         if frames:
             places.append(_place(frames[0], label, source_line))
     return Diagnosis(
-        SANITIZER, _headline(rank, report), report.pattern, _HINTS.get(report.pattern, ""), (rank,),
-        tuple(places), notes=tuple(_notes(report)), log=report.text,
-    )  # fmt: skip
+        SANITIZER,
+        _headline(rank, report),
+        report.pattern,
+        _HINTS.get(report.pattern, ""),
+        (rank,),
+        tuple(places),
+        notes=tuple(_notes(report)),
+        log=report.text,
+    )
 
 
 def beside_calls(diagnosis, report, evidence):
@@ -287,8 +318,11 @@ def beside_calls(diagnosis, report, evidence):
     if report.kind not in ("SEGV", "BUS"):
         # Such a report is exact; a wild address (SEGV, BUS) does not show where it came from.
         before = [call for call in evidence.failed() if call.error not in mpi_error.NO_FAULT][:1]
-        notes = [f"Before, {evidence.name(call)}{evidence.at(call)} had returned "
-                 f"{error_name(call.error)} on rank {call.rank}." for call in before]  # fmt: skip
+        notes = [
+            f"Before, {evidence.name(call)}{evidence.at(call)} had returned "
+            f"{error_name(call.error)} on rank {call.rank}."
+            for call in before
+        ]
         return replace(diagnosis, notes=(*diagnosis.notes, *notes))
     failed = mpi_error.mpi_error(evidence)
     if failed is not None:
@@ -297,13 +331,20 @@ def beside_calls(diagnosis, report, evidence):
     last = evidence.last_call(rank) if 0 <= rank < evidence.size else None
     if last is not None and not last.end_ns and (unset := requests.meaning(evidence, last)):
         line = evidence.at(last)
-        return replace(diagnosis, pattern=requests.UNSET, hint=requests.HINT,
-                       headline=f"rank {rank}: {unset}{line}")  # fmt: skip
+        return replace(
+            diagnosis,
+            pattern=requests.UNSET,
+            hint=requests.HINT,
+            headline=f"rank {rank}: {unset}{line}",
+        )
     if evidence.result.case.in_place and 0 < (report.address or 0) < FIRST_PAGE:
         line = f" in line {report.frames[0][2]}" if report.frames else ""
-        return replace(diagnosis, pattern=IN_PLACE,
-                       hint=collectives.in_place(evidence.result.case),
-                       headline=f"rank {rank} took MPI_IN_PLACE for an address{line}")  # fmt: skip
+        return replace(
+            diagnosis,
+            pattern=IN_PLACE,
+            hint=collectives.in_place(evidence.result.case),
+            headline=f"rank {rank} took MPI_IN_PLACE for an address{line}",
+        )
     return diagnosis
 
 
@@ -345,8 +386,11 @@ def _headline(rank, report):
     if report.kind == "bad-free":
         return f"{who} called free() on what malloc() did not return{line}"
     if report.tool == UNDEFINED:
-        what = {OUT_OF_BOUNDS: "left an array", NULL_POINTER: "used a null pointer",
-                DIVISION_BY_ZERO: "divided by zero"}  # fmt: skip
+        what = {
+            OUT_OF_BOUNDS: "left an array",
+            NULL_POINTER: "used a null pointer",
+            DIVISION_BY_ZERO: "divided by zero",
+        }
         words = what.get(report.pattern, "did what C leaves undefined")
         return f"{who} {words}{line}: {report.summary}"
     return {

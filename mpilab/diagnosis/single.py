@@ -34,9 +34,13 @@ from mpilab.diagnosis.model import Table
 # Bcast: which part of the message is missing or wrong.
 
 WRONG_ROOT, ROOT_CHANGED, NEVER, PARTLY, EARLY, DISPLACED = (
-    "wrong root", "the root's message changed", "message never received",
-    "part of the message missing", "a message sent on too early", "parts in the wrong place",
-)  # fmt: skip
+    "wrong root",
+    "the root's message changed",
+    "message never received",
+    "part of the message missing",
+    "a message sent on too early",
+    "parts in the wrong place",
+)
 COUNT_FROM_ROOT = (
     "Ranks have to be counted from the root: virtual rank (rank - root + size) % size, and back "
     "with (virtual + root) % size."
@@ -81,15 +85,23 @@ def main_part(by_rank):
                 sizes[part.held.kind] += part.elements
     kind = max(sizes, key=lambda one: (sizes[one], one != WRONG))
     return kind, *max(
-        ((rank, part) for rank, of_rank in by_rank.items() for part in of_rank
-         if part.held.kind == kind), key=lambda one: one[1].elements,
-    )  # fmt: skip
+        (
+            (rank, part)
+            for rank, of_rank in by_rank.items()
+            for part in of_rank
+            if part.held.kind == kind
+        ),
+        key=lambda one: one[1].elements,
+    )
 
 
 def never_written(evidence, case, by_rank):
     """(pattern, hint, Places) for blocks, or parts of them, that are as before the call."""
-    whole = [rank for rank, of_rank in by_rank.items()
-             if [part.held.kind for part in of_rank] == [UNTOUCHED]]  # fmt: skip
+    whole = [
+        rank
+        for rank, of_rank in by_rank.items()
+        if [part.held.kind for part in of_rank] == [UNTOUCHED]
+    ]
     if len(whole) == len(by_rank):
         fact = memory.arrived(evidence, whole[0])
         hint = (
@@ -170,7 +182,10 @@ def _taken_for_root(case, by_rank):
 # Scatter: whose block, or which part of its own, a rank has received.
 
 OWN_MISSING, ANOTHER, DISPLACED_SHARE = (
-    "own block missing", "the block of another rank", "parts in the wrong place")  # fmt: skip
+    "own block missing",
+    "the block of another rank",
+    "parts in the wrong place",
+)
 
 
 def explain_share(evidence, case, by_rank):
@@ -197,10 +212,13 @@ def _of_another(case, by_rank):
     """A hint on whose blocks these ranks have received, and the rule behind it, if any."""
     whose = {
         rank: part.held.rank
-        for rank, of_rank in by_rank.items() for part in of_rank if part.held.kind == BLOCK
-    }  # fmt: skip
-    said = [f"rank {rank} has the block of rank {source}"
-            for rank, source in list(whose.items())[:3]]  # fmt: skip
+        for rank, of_rank in by_rank.items()
+        for part in of_rank
+        if part.held.kind == BLOCK
+    }
+    said = [
+        f"rank {rank} has the block of rank {source}" for rank, source in list(whose.items())[:3]
+    ]
     more = ", and so on" if len(whose) > 3 else ""
     rule = rotation(case, whose)
     hint = f"{model.capital(model.listing(said))}{more}: block i of the root's send buffer is that "
@@ -234,10 +252,13 @@ def _displaced(case, rank, part):
 # Reduce and allreduce: whose contributions are missing, or counted too often.
 
 ALONE, MISSING, TWICE, ORDER, STALE, NEVER_REDUCED = (
-    "contributions never combined", "a contribution missing", "a contribution counted twice",
-    "order of a non-commutative operation", "recvbuf combined before it was set",
+    "contributions never combined",
+    "a contribution missing",
+    "a contribution counted twice",
+    "order of a non-commutative operation",
+    "recvbuf combined before it was set",
     "result never written",
-)  # fmt: skip
+)
 REDUCE_LOCAL = (
     "MPI_Reduce_local(a, b, …) puts a op b into b: the result is in its second buffer, and the "
     "first one stays as it was."
@@ -321,8 +342,10 @@ def contributed_parts(case, rank, received, right):
     received, right   its memory, and the expected one: uint8, guard zones included.
     """
     got, wanted = _words(case, received), _words(case, right)
-    before = [_words(case, case.regions(other)[1]) if _receives(case, other) else None
-              for other in range(case.ranks)]  # fmt: skip
+    before = [
+        _words(case, case.regions(other)[1]) if _receives(case, other) else None
+        for other in range(case.ranks)
+    ]
     sets = _Sets(case, contributions(case), before)
     labels = np.full(len(got), -1)
     known = [Held(WRONG), Held(RIGHT), Held(UNTOUCHED)]
@@ -342,10 +365,12 @@ def contributed_parts(case, rank, received, right):
 
 def contributions(case):
     """What each rank contributes: uint32 [P, words]."""
-    return np.stack([
-        _words(case, case.regions(rank)[1 if _is_in_place(case, rank) else 0])
-        for rank in range(case.ranks)
-    ])  # fmt: skip
+    return np.stack(
+        [
+            _words(case, case.regions(rank)[1 if _is_in_place(case, rank) else 0])
+            for rank in range(case.ranks)
+        ]
+    )
 
 
 def _is_in_place(case, rank):
@@ -375,8 +400,11 @@ class _Sets:
     def __init__(self, case, given, before):
         self.op, self.given = case.op, given
         # With MPI_IN_PLACE the receive buffer held the contribution itself.
-        self.stale = {rank: words for rank, words in enumerate(before)
-                      if words is not None and not _is_in_place(case, rank)}  # fmt: skip
+        self.stale = {
+            rank: words
+            for rank, words in enumerate(before)
+            if words is not None and not _is_in_place(case, rank)
+        }
 
     def explain(self, got, left):
         """(Held, bool [left]): the set that explains the first of the words `left`, and which of
@@ -415,8 +443,11 @@ class _Sets:
             yield [Held(COMBINED, counts=tuple(one)) for one in hits], BITS["sum"], len(counts)
             if len(counts) * len(self.stale) > MOST_GUESSES:
                 continue
-            found = [Held(COMBINED, rank, counts=tuple(one)) for rank, words in self.stale.items()
-                     for one in counts[(sums + words[at] & _WORD) == word].tolist()]  # fmt: skip
+            found = [
+                Held(COMBINED, rank, counts=tuple(one))
+                for rank, words in self.stale.items()
+                for one in counts[(sums + words[at] & _WORD) == word].tolist()
+            ]
             yield found, BITS["sum"], len(counts) * len(self.stale)
 
     def _of_orders(self, word, at):
@@ -426,8 +457,9 @@ class _Sets:
             value = column[orders[:, 0]]
             for ranks in orders.T[1:]:
                 value = np.where(ranks < 0, value, OPERATIONS[self.op](value, column[ranks]))
-            hits = [tuple(rank for rank in one if rank >= 0)
-                    for one in orders[value == word].tolist()]  # fmt: skip
+            hits = [
+                tuple(rank for rank in one if rank >= 0) for one in orders[value == word].tolist()
+            ]
             yield [_ordered(one, len(self.given)) for one in hits], BITS["compose"], len(orders)
 
 
@@ -438,8 +470,12 @@ def _ordered(order, ranks):
 @lru_cache(maxsize=16)
 def _countings(ranks):
     """[int array [n, P]]: how often each rank is in a sum, the likelier counts first."""
-    few = [np.ones(ranks, int)[None], np.eye(ranks, dtype=int), 1 - np.eye(ranks, dtype=int),
-           1 + np.eye(ranks, dtype=int)]  # fmt: skip
+    few = [
+        np.ones(ranks, int)[None],
+        np.eye(ranks, dtype=int),
+        1 - np.eye(ranks, dtype=int),
+        1 + np.eye(ranks, dtype=int),
+    ]
     few += [_stretch(begin, length, ranks) for begin in range(ranks) for length in range(2, ranks)]
     found = [np.unique(np.concatenate(few), axis=0)]
     for most in range(1, MOST_TIMES + 1):
@@ -458,14 +494,21 @@ def _orders(ranks):
     """[int array [n, P]]: orders of some ranks, padded with -1, the likelier ones first."""
     few = [
         [(begin + step * i) % ranks if i < length else -1 for i in range(ranks)]
-        for length in range(ranks, 0, -1) for begin in range(ranks) for step in (1, -1)
-    ]  # fmt: skip
+        for length in range(ranks, 0, -1)
+        for begin in range(ranks)
+        for step in (1, -1)
+    ]
     found = [np.unique(few, axis=0)]
     if ranks <= 7:
-        found.append(np.array([
-            [*order, *[-1] * (ranks - length)] for length in range(1, ranks + 1)
-            for order in permutations(range(ranks), length)
-        ]))  # fmt: skip
+        found.append(
+            np.array(
+                [
+                    [*order, *[-1] * (ranks - length)]
+                    for length in range(1, ranks + 1)
+                    for order in permutations(range(ranks), length)
+                ]
+            )
+        )
     return found
 
 
@@ -538,12 +581,15 @@ def table(case, by_rank):
     rows = []
     for rank, of_rank in list(by_rank.items())[:SHOWN_RANKS]:
         wrong = [part for part in of_rank if part.held.kind != RIGHT]
-        rows += [(rank, whereabouts(part, case.count), content(part, case.count))
-                 for part in wrong[:SHOWN_PARTS]]  # fmt: skip
+        rows += [
+            (rank, whereabouts(part, case.count), content(part, case.count))
+            for part in wrong[:SHOWN_PARTS]
+        ]
         if len(wrong) > SHOWN_PARTS:
             rows.append((rank, "…", f"{len(wrong) - SHOWN_PARTS} more parts are not right"))
     more = len(by_rank) - SHOWN_RANKS
-    title = "What is not right" + (f" (and on {model.number(more, 'more rank')})" if more > 0
-                                   else "")  # fmt: skip
+    title = "What is not right" + (
+        f" (and on {model.number(more, 'more rank')})" if more > 0 else ""
+    )
     holds = "is made of" if case.collective in ("reduce", "allreduce") else "holds"
     return Table(title, ("rank", "elements", holds), tuple(rows))

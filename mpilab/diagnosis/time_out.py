@@ -71,12 +71,15 @@ def _standstill(evidence):
         return replace(found, kind=TIME_OUT, headline=found.headline.replace(DEADLOCK, TIME_OUT))
     message = left[0]
     return replace(
-        found, kind=TIME_OUT, pattern="a message left over", ranks=(message.rank, message.peer),
+        found,
+        kind=TIME_OUT,
+        pattern="a message left over",
+        ranks=(message.rank, message.peer),
         headline="time-out: every rank has returned, but a message was left over",
         hint=f"Rank {message.rank} has sent to rank {message.peer}{evidence.at(message)} what "
         "nobody receives. One send too many, or one receive too few?",
         places=evidence.places([message], "have sent here"),
-    )  # fmt: skip
+    )
 
 
 def _lines_met(evidence, rank):
@@ -176,8 +179,11 @@ def _tests_nothing(evidence, rank, looks):
 
 def _met(evidence, looks):
     """Places where ranks were sampled, one per line, the most frequent first."""
-    sites = {_spot(evidence, site): site
-             for rank in looks for site in evidence.result.samples.get(rank, ())}  # fmt: skip
+    sites = {
+        _spot(evidence, site): site
+        for rank in looks
+        for site in evidence.result.samples.get(rank, ())
+    }
     total = sum(looks.values(), Counter())
     found = []
     for spot, _ in [one for one in total.most_common() if one[0][1]][:LINES]:
@@ -209,8 +215,9 @@ def _table(looks):
     for rank, counter in looks.items():
         known = {line: count for (_, line), count in sorted(counter.items()) if line}
         if known:
-            rows.append((rank, model.runs(known),
-                         f"{sum(known.values())} of {sum(counter.values())}"))  # fmt: skip
+            rows.append(
+                (rank, model.runs(known), f"{sum(known.values())} of {sum(counter.values())}")
+            )
     if not rows:
         return None
     return Table("Where ranks were met computing", ("rank", "lines", "looks"), tuple(rows))
@@ -222,10 +229,14 @@ def _since(evidence, states):
     for state in states:
         found[_last_words(evidence, state)].append(state.rank)
     return tuple(
-        said.format(ranks=model.ranks(ranks), Ranks=model.capital(model.ranks(ranks)),
-                    has=conjugated("have", len(ranks)), goes=conjugated("go", len(ranks)))
+        said.format(
+            ranks=model.ranks(ranks),
+            Ranks=model.capital(model.ranks(ranks)),
+            has=conjugated("have", len(ranks)),
+            goes=conjugated("go", len(ranks)),
+        )
         for said, ranks in list(found.items())[:4]
-    )  # fmt: skip
+    )
 
 
 def _last_words(evidence, state):

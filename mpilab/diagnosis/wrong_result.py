@@ -32,11 +32,13 @@ def _of_many_blocks(evidence, case, differences):
         is_known = bool(pattern)
     pattern = pattern or blocks.pattern(differences, drawn.grid)
     found = _diagnosis(
-        differences, blocks.headline(differences, drawn.grid), pattern,
+        differences,
+        blocks.headline(differences, drawn.grid),
+        pattern,
         hint or blocks.hint(evidence, case, differences, drawn, pattern),
         blocks.table(differences, drawn.grid, drawn.source),
         _expected_and_got(case, outputs, differences, ("block",)),
-    )  # fmt: skip
+    )
     if pattern in memory.PATTERNS:
         return found
     if is_known:
@@ -52,10 +54,13 @@ def _of_single_blocks(evidence, case, differences):
     notes = model.listing({note for one in differences for note in one.notes})
     said = single.headline(case, by_rank) if by_rank else notes
     found = _diagnosis(
-        differences, said, pattern, hint,
+        differences,
+        said,
+        pattern,
+        hint,
         single.table(case, by_rank) if by_rank else None,
         _expected_and_got(case, outputs, differences, ()),
-    )  # fmt: skip
+    )
     if pattern:
         return replace(found, headline=f"{found.headline}; {notes}") if by_rank and notes else found
     late = None if told.is_certain else requests.as_the_cause(evidence, found)
@@ -63,18 +68,25 @@ def _of_single_blocks(evidence, case, differences):
         return late
     note = memory.note(evidence, found.ranks)
     return replace(
-        found, pattern=told.pattern, hint=told.hint, places=told.places,
+        found,
+        pattern=told.pattern,
+        hint=told.hint,
+        places=told.places,
         headline=_headline(differences, told.headline) if told.headline else found.headline,
         notes=(note,) if note else (),
-    )  # fmt: skip
+    )
 
 
 def _diagnosis(differences, said, pattern, hint, *tables):
     ranks = tuple(difference.rank for difference in differences)
     return Diagnosis(
-        WRONG_RESULT, _headline(differences, said), pattern=pattern, hint=hint, ranks=ranks,
+        WRONG_RESULT,
+        _headline(differences, said),
+        pattern=pattern,
+        hint=hint,
+        ranks=ranks,
         tables=tuple(filter(None, tables)),
-    )  # fmt: skip
+    )
 
 
 def _headline(differences, said):
@@ -93,5 +105,8 @@ def _expected_and_got(case, outputs, differences, columns):
     if not rows:
         return None
     of = " of a block" if columns else ""
-    return Table(f"Expected and got: the first wrong element{of}",
-                 ("rank", *columns, "element", "expected", "got"), tuple(rows))  # fmt: skip
+    return Table(
+        f"Expected and got: the first wrong element{of}",
+        ("rank", *columns, "element", "expected", "got"),
+        tuple(rows),
+    )

@@ -49,10 +49,27 @@ from mpilab.util import door
 
 # The order of the table: first what the labs need, each check after those it depends on.
 ORDER = (
-    "python", "packages", "jupyterlab", "compiler", "open-mpi", "mpi-settings", "mpirun",
-    "shared-memory", "cores", "disk", "c-build", "engines", "addr2line", "sanitizers",
-    "bubblewrap", "grading-limits", "emulated-hosts", "simgrid", "slurm", "chromium",
-)  # fmt: skip
+    "python",
+    "packages",
+    "jupyterlab",
+    "compiler",
+    "open-mpi",
+    "mpi-settings",
+    "mpirun",
+    "shared-memory",
+    "cores",
+    "disk",
+    "c-build",
+    "engines",
+    "addr2line",
+    "sanitizers",
+    "bubblewrap",
+    "grading-limits",
+    "emulated-hosts",
+    "simgrid",
+    "slurm",
+    "chromium",
+)
 # Time limit for all checks; a check that starts later still gets a second.
 SECONDS = 15.0
 
@@ -98,9 +115,15 @@ def _all(probes, folder, why_not, until, progress):
     with (
         ThreadPoolExecutor(1) as alone,
         ThreadPoolExecutor(1) as others,
-        tqdm(total=len(probes), desc="looking at this machine", unit="check", file=sys.stderr,
-             disable=None if progress else True, leave=False) as bar,
-    ):  # fmt: skip
+        tqdm(
+            total=len(probes),
+            desc="looking at this machine",
+            unit="check",
+            file=sys.stderr,
+            disable=None if progress else True,
+            leave=False,
+        ) as bar,
+    ):
         waiting = [(alone if one.alone else others).submit(check, one) for one in probes]
         for future in door.as_completed(waiting):
             bar.update()

@@ -97,8 +97,9 @@ class Surroundings:
         program.
         """
         variables = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
-        return processes.run(command, self.left, environment=variables, stdin=stdin,
-                            cwd=cwd or self._folder)  # fmt: skip
+        return processes.run(
+            command, self.left, environment=variables, stdin=stdin, cwd=cwd or self._folder
+        )
 
 
 def first_line(text):

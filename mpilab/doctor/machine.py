@@ -46,8 +46,11 @@ def python(around):
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info[:2] < OLDEST_PYTHON:
         oldest = ".".join(map(str, OLDEST_PYTHON))
-        return Finding(FAILED, found, f"mpilab needs Python {oldest} or newer: make PYTHON=python"
-                       f"{oldest} setup")  # fmt: skip
+        return Finding(
+            FAILED,
+            found,
+            f"mpilab needs Python {oldest} or newer: make PYTHON=python{oldest} setup",
+        )
     return Finding(OK, found)
 
 
@@ -72,8 +75,13 @@ def packages(around):
     return Finding(OK, ", ".join(f"{name} {there[name]}" for name in TOLD if name in there))
 
 
-@probe("compiler", needed=True, limit=8, alone=True,
-       why="your kernels are C: they are compiled when the cell runs")  # fmt: skip
+@probe(
+    "compiler",
+    needed=True,
+    limit=8,
+    alone=True,
+    why="your kernels are C: they are compiled when the cell runs",
+)
 def compiler(around):
     """Check that mpicc compiles and links an MPI program."""
     mpicc = openmpi.tool("mpicc")
@@ -120,8 +128,12 @@ def c_build(around):
     return Finding(OK, f"{len(products)} files in {kit.BUILD}, up to date")
 
 
-@probe("sanitizers", limit=8, alone=True,
-       why="%%kernel --sanitize finds writes out of bounds with AddressSanitizer")  # fmt: skip
+@probe(
+    "sanitizers",
+    limit=8,
+    alone=True,
+    why="%%kernel --sanitize finds writes out of bounds with AddressSanitizer",
+)
 def sanitizers(around):
     """Check that a program with AddressSanitizer and UndefinedBehaviorSanitizer links and runs."""
     mpicc = openmpi.tool("mpicc")
@@ -165,8 +177,9 @@ def jupyterlab(around):
     )
     said = around.run([sys.executable, "-c", script])
     if said.code != 0:
-        return Finding(FAILED, trouble(said), f"make setup in {kit.ROOT}; a server needs the "
-                       "address 127.0.0.1")  # fmt: skip
+        return Finding(
+            FAILED, trouble(said), f"make setup in {kit.ROOT}; a server needs the address 127.0.0.1"
+        )
     return Finding(OK, f"{said.stdout.strip()}, a port on 127.0.0.1 can be opened")
 
 
@@ -203,8 +216,13 @@ def _requirement(text):
 
 
 def _within(version, bounds):
-    compare = {">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
-               ">": lambda a, b: a > b, "==": lambda a, b: a == b}  # fmt: skip
+    compare = {
+        ">=": lambda a, b: a >= b,
+        "<": lambda a, b: a < b,
+        "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b,
+        "==": lambda a, b: a == b,
+    }
     return all(compare[sign](_numbers(version), _numbers(bound)) for sign, bound in bounds)
 
 

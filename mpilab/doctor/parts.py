@@ -72,9 +72,11 @@ def slurm(around):
     version = first_line(around.run(["sinfo", "--version"]).stdout) or "Slurm"
     said = around.run(["sinfo", "--noheader", "--format=%P %D %t"])
     if said.code != 0:
-        return Finding(FAILED, f"{version} is installed, but no controller answers: "
-                       f"{trouble(said, 1)}", "start slurmctld and slurmd, or set SLURM_CONF to "
-                       "your cluster's slurm.conf")  # fmt: skip
+        return Finding(
+            FAILED,
+            f"{version} is installed, but no controller answers: {trouble(said, 1)}",
+            "start slurmctld and slurmd, or set SLURM_CONF to your cluster's slurm.conf",
+        )
     states = [line.split() for line in said.stdout.splitlines() if len(line.split()) == 3]
     ready = sum(int(count) for _, count, state in states if re.match(r"idle|mix|alloc", state))
     if not ready:
@@ -97,9 +99,19 @@ def chromium(around):
     version = around.run([path, "--version"])
     home = {**os.environ, "HOME": str(around.folder), "XDG_RUNTIME_DIR": str(around.folder)}
     said = around.run(
-        [path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-         "--no-first-run", f"--user-data-dir={around.folder / 'chromium'}", "--dump-dom",
-         "data:text/html,<p>up</p>"], environment=home)  # fmt: skip
+        [
+            path,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            f"--user-data-dir={around.folder / 'chromium'}",
+            "--dump-dom",
+            "data:text/html,<p>up</p>",
+        ],
+        environment=home,
+    )
     if said.code != 0 or "<p>up</p>" not in said.stdout:
         return Finding(
             FAILED,
@@ -119,8 +131,11 @@ def bubblewrap(around):
     """Check that bwrap is installed and creates a sandbox for an unprivileged user."""
     path = shutil.which("bwrap")
     if sys.platform != "linux":
-        return Finding(MISSING, f"bubblewrap is for Linux, this is {sys.platform}",
-                       "grade on Linux, in WSL2 or in a container")  # fmt: skip
+        return Finding(
+            MISSING,
+            f"bubblewrap is for Linux, this is {sys.platform}",
+            "grade on Linux, in WSL2 or in a container",
+        )
     if path is None:
         return Finding(MISSING, "bwrap is not on PATH", install_line("bwrap"))
     version = first_line(around.run([path, "--version"]).stdout)
@@ -147,17 +162,24 @@ def grading_limits(around):
         return Finding(FAILED, f"no sandbox: {trouble(said, 1)}", "see bubblewrap above")
     description = first_line(said.stdout)
     if "watchdog" in description:
-        return Finding(WARNING, description, "run the grader as root, or in a session of systemd "
-                       "(systemd-run --user works), for limits that hold")  # fmt: skip
+        return Finding(
+            WARNING,
+            description,
+            "run the grader as root, or in a session of systemd "
+            "(systemd-run --user works), for limits that hold",
+        )
     return Finding(OK, description)
 
 
 # Emulated hosts: namespaces, and links with a given bandwidth and latency.
 
 
-@probe("emulated-hosts", limit=8,
-       why="labs 03 and 04 on several hosts of this machine (mpilab hosts): without them on one "
-           "host whose ranks pretend to be on several")  # fmt: skip
+@probe(
+    "emulated-hosts",
+    limit=8,
+    why="labs 03 and 04 on several hosts of this machine (mpilab hosts): without them on one "
+    "host whose ranks pretend to be on several",
+)
 def emulated_hosts(around):
     """Show which capabilities mpilab.hosts.emulated finds by trying, and what is missing."""
     found = capabilities.probe()
@@ -168,8 +190,9 @@ def emulated_hosts(around):
             )
         return Finding(FAILED, found.reason, namespace_remedy(program=sys.executable))
     if not found.tbf:
-        return Finding(WARNING, found.describe(), "a kernel with CONFIG_NET_SCH_TBF: modprobe "
-                       "sch_tbf")  # fmt: skip
+        return Finding(
+            WARNING, found.describe(), "a kernel with CONFIG_NET_SCH_TBF: modprobe sch_tbf"
+        )
     if not found.latency_by:
         return Finding(WARNING, found.describe(), "make build, which makes the relay")
     return Finding(OK, found.describe())
@@ -194,8 +217,11 @@ def open_mpi(around):
     if said.code != 0 or version is None:
         return Finding(FAILED, f"{mpirun} --version: {trouble(said)}", f"make setup in {ROOT}")
     if int(version[1].split(".")[0]) < 5:
-        return Finding(WARNING, f"Open MPI {version[1]}, {mpirun}", "the kit is made for Open MPI "
-                       f"5: make setup in {ROOT} brings it")  # fmt: skip
+        return Finding(
+            WARNING,
+            f"Open MPI {version[1]}, {mpirun}",
+            f"the kit is made for Open MPI 5: make setup in {ROOT} brings it",
+        )
     return Finding(OK, f"Open MPI {version[1]}, {mpirun}")
 
 
@@ -217,16 +243,21 @@ def mpirun(around):
         settings = mpi_settings(around)
         mine = f"{settings.remedy}; then try again. Else " if settings.status == WARNING else ""
         said = said._replace(stderr=_VERBOSE.sub("", said.stderr))
-        remedy = ("run it by hand to see all of it: mpirun -n 2 hostname; a firewall on the "
-                  "loopback interface and a full temporary folder are common causes")  # fmt: skip
+        remedy = (
+            "run it by hand to see all of it: mpirun -n 2 hostname; a firewall on the "
+            "loopback interface and a full temporary folder are common causes"
+        )
         return Finding(FAILED, f"two ranks do not run: {trouble(said)}", mine + remedy)
     pml = _SELECTED.search(said.stderr)
     btls = sorted(set(_BTL.findall(said.stderr)))
     taken = f"pml {pml[1]}" if pml else "pml unknown"
     taken += f", btl {', '.join(btls)}" if btls else ""
     if pml and pml[1] == "ob1" and btls and "sm" not in btls:
-        return Finding(WARNING, f"two ranks run with {taken}: not through shared memory",
-                       "look at shared-memory and mpi-settings")  # fmt: skip
+        return Finding(
+            WARNING,
+            f"two ranks run with {taken}: not through shared memory",
+            "look at shared-memory and mpi-settings",
+        )
     return Finding(OK, f"two ranks run with {taken}")
 
 
@@ -234,8 +265,11 @@ def mpirun(around):
 def mpi_settings(around):
     """Find settings of the user that override the kit's."""
     ours = openmpi.settings(os.cpu_count() or 1)
-    mine = {name: value for name, value in os.environ.items()
-            if name.startswith(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"))}  # fmt: skip
+    mine = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"))
+    }
     against = [
         f"{name}={value} (ours: {ours[name]})"
         for name, value in sorted(mine.items())
@@ -245,18 +279,28 @@ def mpi_settings(around):
     beside += [f"~/{name}" for name in PARAMETER_FILES if _sets_something(Path.home() / name)]
     if against:
         names = " ".join(text.split("=")[0] for text in against)
-        return Finding(WARNING, f"yours instead of the kit's: {'; '.join(against)}",
-                       f"unset {names}, unless you mean it")  # fmt: skip
+        return Finding(
+            WARNING,
+            f"yours instead of the kit's: {'; '.join(against)}",
+            f"unset {names}, unless you mean it",
+        )
     if beside:
-        return Finding(WARNING, f"set by you: {', '.join(beside)}",
-                       "unset or remove them, unless you mean it")  # fmt: skip
-    taken = ", ".join(f"{name.removeprefix('OMPI_MCA_')}={value}"
-                      for name, value in openmpi.TRANSPORTS.items())  # fmt: skip
+        return Finding(
+            WARNING, f"set by you: {', '.join(beside)}", "unset or remove them, unless you mean it"
+        )
+    taken = ", ".join(
+        f"{name.removeprefix('OMPI_MCA_')}={value}" for name, value in openmpi.TRANSPORTS.items()
+    )
     return Finding(OK, f"the kit's: {taken}; none of yours")
 
 
-@probe("engines", needed=True, limit=12, alone=True,
-       why="the ranks of a notebook: mpilab.Cluster(4).start()")  # fmt: skip
+@probe(
+    "engines",
+    needed=True,
+    limit=12,
+    alone=True,
+    why="the ranks of a notebook: mpilab.Cluster(4).start()",
+)
 def engines(around):
     """Check that a cluster of two engines starts and responds."""
     script = (
@@ -270,9 +314,11 @@ def engines(around):
     environment = {**os.environ, "PYTHONPATH": f"{PACKAGES}:{os.environ.get('PYTHONPATH', '')}"}
     said = around.run([sys.executable, "-c", script], environment=environment)
     if said.code != 0:
-        return Finding(FAILED, f"a cluster of 2 ranks does not start: {trouble(said)}",
-                       "look at mpirun and packages above first; then make setup in "
-                       f"{ROOT}")  # fmt: skip
+        return Finding(
+            FAILED,
+            f"a cluster of 2 ranks does not start: {trouble(said)}",
+            f"look at mpirun and packages above first; then make setup in {ROOT}",
+        )
     return Finding(OK, f"a cluster of 2 ranks is up after {first_line(said.stdout)} s")
 
 

@@ -114,9 +114,17 @@ def manual(run, exercise, item, points, comment=""):
             f"judged ({part.outcome}); to give other points, use 'mpilab marks override'"
         )
     _check_range(points, part.points, f"{run.verdict.student}, {exercise}, {item}")
-    return Decision(run.verdict.lab, run.verdict.student, exercise, item, POINTS, points,
-                    comment.strip() if points is not None else "", about_of(run, found),
-                    {"most": part.points} if points is not None else {})  # fmt: skip
+    return Decision(
+        run.verdict.lab,
+        run.verdict.student,
+        exercise,
+        item,
+        POINTS,
+        points,
+        comment.strip() if points is not None else "",
+        about_of(run, found),
+        {"most": part.points} if points is not None else {},
+    )
 
 
 def override(run, points, reason, exercise="", item=""):
@@ -137,8 +145,9 @@ def override(run, points, reason, exercise="", item=""):
     else:
         most, about = sum(each.points for each in verdict.exercises), about_of(run)
     _check_range(points, most, where)
-    return Decision(verdict.lab, verdict.student, exercise, item, OVERRIDE, points,
-                    reason.strip(), about)  # fmt: skip
+    return Decision(
+        verdict.lab, verdict.student, exercise, item, OVERRIDE, points, reason.strip(), about
+    )
 
 
 def _find(run, exercise, item):
@@ -289,11 +298,15 @@ def run_of(book, lab, student):
     listed = book.class_list(lab) or {each.student: "" for each in book.verdicts(lab)}
     if student not in listed:
         near = difflib.get_close_matches(student, listed, n=3) or sorted(listed)[:3]
-        raise InputError(f"student {student!r}: not in the class of {lab} in {book.path}; it has, "
-                         f"e.g., {', '.join(near) or 'nobody'}")  # fmt: skip
+        raise InputError(
+            f"student {student!r}: not in the class of {lab} in {book.path}; it has, "
+            f"e.g., {', '.join(near) or 'nobody'}"
+        )
     if listed[student] or not runs:
-        raise InputError(f"student {student!r}: there is no verdict on what was handed in; grade "
-                         f"it first. {listed[student]}")  # fmt: skip
+        raise InputError(
+            f"student {student!r}: there is no verdict on what was handed in; grade "
+            f"it first. {listed[student]}"
+        )
     return runs[0]
 
 
@@ -317,8 +330,10 @@ def of_run(run, standing):
     status = _status(verdict, exercises) if decision is None else "graded"
     late = find(LATE)
     if late is not None and late.about != about_of(run):
-        notes.append(f"{student}: handed in anew since the lateness was looked at; "
-                     "run 'mpilab marks late' again")  # fmt: skip
+        notes.append(
+            f"{student}: handed in anew since the lateness was looked at; "
+            "run 'mpilab marks late' again"
+        )
     raw = None if status == "ungradable" else sum(each.awarded or 0.0 for each in exercises)
     penalty = 0.0
     if decision is not None:
@@ -326,20 +341,52 @@ def of_run(run, standing):
     elif late is not None and raw is not None:
         penalty = raw * late.details["share"]
     total = None if raw is None else raw - penalty
-    return Effective(student, verdict.lab, exercises, status, total, raw, most, penalty, late,
-                     decision, tuple(notes), verdict.reason, verdict.sandbox)  # fmt: skip
+    return Effective(
+        student,
+        verdict.lab,
+        exercises,
+        status,
+        total,
+        raw,
+        most,
+        penalty,
+        late,
+        decision,
+        tuple(notes),
+        verdict.reason,
+        verdict.sandbox,
+    )
 
 
 def missing(student, lab, exercises, reason):
     """The Effective of a student without a verdict; `exercises` are any student's on the lab."""
     shape = tuple(
-        EffectiveExercise(each.exercise, each.title, tuple(
-            EffectiveItem(i.item, i.title, i.points, UNGRADABLE, reason, {}, None)
-            for i in each.items
-        ), None, None) for each in exercises
-    )  # fmt: skip
-    return Effective(student, lab, shape, "ungradable", None, None,
-                     sum(each.points for each in shape), 0.0, None, None, (), reason)  # fmt: skip
+        EffectiveExercise(
+            each.exercise,
+            each.title,
+            tuple(
+                EffectiveItem(i.item, i.title, i.points, UNGRADABLE, reason, {}, None)
+                for i in each.items
+            ),
+            None,
+            None,
+        )
+        for each in exercises
+    )
+    return Effective(
+        student,
+        lab,
+        shape,
+        "ungradable",
+        None,
+        None,
+        sum(each.points for each in shape),
+        0.0,
+        None,
+        None,
+        (),
+        reason,
+    )
 
 
 def _exercise(run, exercise: ExerciseVerdict, find, notes):
@@ -350,12 +397,14 @@ def _exercise(run, exercise: ExerciseVerdict, find, notes):
     )
     given = [item.awarded for item in items]
     awarded = None if None in given else sum(given)
-    decision, stale = _valid(find(OVERRIDE, exercise.exercise), about, exercise.points, where,
-                             notes)  # fmt: skip
+    decision, stale = _valid(
+        find(OVERRIDE, exercise.exercise), about, exercise.points, where, notes
+    )
     if decision is not None:
         awarded = decision.points
-    return EffectiveExercise(exercise.exercise, exercise.title, items, exercise.answer, awarded,
-                             decision, stale)  # fmt: skip
+    return EffectiveExercise(
+        exercise.exercise, exercise.title, items, exercise.answer, awarded, decision, stale
+    )
 
 
 def _item(exercise, item: ItemVerdict, find, about, where, notes):
@@ -366,8 +415,11 @@ def _item(exercise, item: ItemVerdict, find, about, where, notes):
             awarded, decision = given.points, given
         else:
             proposal = given.points
-            why = ("the text has changed" if given.about != about else
-                   f"the item was worth {given.details['most']:g} then")  # fmt: skip
+            why = (
+                "the text has changed"
+                if given.about != about
+                else f"the item was worth {given.details['most']:g} then"
+            )
             notes.append(f"{where}: waits again, {why}; {given.points:g} points had been given")
     changed, stale = _valid(find(OVERRIDE, exercise, item.item), about, item.points, where, notes)
     if changed is not None:
@@ -391,10 +443,15 @@ def _valid(decision, about, most, where, notes):
     """(override, None) if it counts; (None, override), with a note, if it is stale."""
     if decision is None or (decision.about == about and decision.points <= most):
         return decision, None
-    why = ("the answer has changed since" if decision.about != about else
-           f"only {most:g} can be had now")  # fmt: skip
-    notes.append(f"{where}: stale override to {decision.points:g} ({decision.reason}): {why}; "
-                 "confirm it with 'mpilab marks confirm', or override anew")  # fmt: skip
+    why = (
+        "the answer has changed since"
+        if decision.about != about
+        else f"only {most:g} can be had now"
+    )
+    notes.append(
+        f"{where}: stale override to {decision.points:g} ({decision.reason}): {why}; "
+        "confirm it with 'mpilab marks confirm', or override anew"
+    )
     return None, decision
 
 

@@ -243,8 +243,18 @@ _STATUS = {
     "awaiting-manual": "waiting for a person to read it",
 }
 # The evidence that identifies a case.
-_CASE = ("ranks", "count", "datatype", "root", "op", "segment", "fanout", "radix", "places",
-         "reproduce")  # fmt: skip
+_CASE = (
+    "ranks",
+    "count",
+    "datatype",
+    "root",
+    "op",
+    "segment",
+    "fanout",
+    "radix",
+    "places",
+    "reproduce",
+)
 
 
 def render(verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""):

@@ -42,8 +42,9 @@ from mpilab.util.kit import ROOT
 # does not affect the points.
 
 CELL_SECONDS = 45
-LIMITS = Limits(wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20,
-                memory=3 << 30)  # fmt: skip
+LIMITS = Limits(
+    wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20, memory=3 << 30
+)
 EXECUTED = "executed.ipynb"
 # The last path tells which cores are close to each other, and nothing about users.
 READABLE = (
@@ -120,8 +121,9 @@ def essence(exercise):
 def _plain(value):
     if is_dataclass(value):
         every = ((each, getattr(value, each.name)) for each in fields(value))
-        said = {each.name: own for each, own in every
-                if each.default is MISSING or own != each.default}  # fmt: skip
+        said = {
+            each.name: own for each, own in every if each.default is MISSING or own != each.default
+        }
         if isinstance(value, Case):
             said.pop("seed", None)
             if value.places or value.platform:
@@ -241,8 +243,7 @@ class Report:
         return marks.mark_table(self.verdicts, self.assignment.points)
 
 
-def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT,
-          share=None):  # fmt: skip
+def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT, share=None):
     """Grade all submissions for `lab` in `submissions` into the folder `out`; returns a Report.
 
     Writes gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` sandboxed jobs
@@ -368,9 +369,14 @@ def _grade_one(assignment, submission, workers, book, out):
         return
     feedback = out / "feedback" / f"{submission.student}.html"
     write_whole(feedback, page)
-    book.record(verdict, assignment.key(submission), feedback=str(feedback.relative_to(out)),
-                seconds=time.monotonic() - started, assignment=assignment.digest,
-                submission=submission.digest)  # fmt: skip
+    book.record(
+        verdict,
+        assignment.key(submission),
+        feedback=str(feedback.relative_to(out)),
+        seconds=time.monotonic() - started,
+        assignment=assignment.digest,
+        submission=submission.digest,
+    )
 
 
 def _judged_whole(assignment, submission, workers, keep):

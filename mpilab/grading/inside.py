@@ -30,8 +30,12 @@ WORK = Path(".")
 def main():
     """Run the verb given on the command line, in the current directory."""
     job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
-    verbs = {"compile": compile_answer, "run": run_answer, "simulate": simulate_answer,
-             "execute": execute_notebook}  # fmt: skip
+    verbs = {
+        "compile": compile_answer,
+        "run": run_answer,
+        "simulate": simulate_answer,
+        "execute": execute_notebook,
+    }
     try:
         verbs[sys.argv[1]](job)
     except Exception as error:
@@ -83,16 +87,22 @@ def run_answer(job):
     """Run the cases with mpirun, and keep the files of each."""
     from mpilab.runners.mpirun import run_cases
 
-    run_cases(WORK.resolve() / "kernel.so", job["function"], standstill=job["standstill"],
-              work=job["work"], **_kept(job))  # fmt: skip
+    run_cases(
+        WORK.resolve() / "kernel.so",
+        job["function"],
+        standstill=job["standstill"],
+        work=job["work"],
+        **_kept(job),
+    )
 
 
 def simulate_answer(job):
     """Simulate the cases, and keep the files of each."""
     from mpilab.runners.simgrid.run import simulate
 
-    simulate(WORK.resolve() / "simulated.so", job["function"], standstill=job["standstill"],
-             **_kept(job))  # fmt: skip
+    simulate(
+        WORK.resolve() / "simulated.so", job["function"], standstill=job["standstill"], **_kept(job)
+    )
 
 
 def _kept(job):
@@ -125,14 +135,21 @@ def _kept(job):
     def keep(result):
         number = numbers[result.case]
         said = {
-            "outcome": result.outcome, "crashed": result.crashed, "detail": result.detail,
+            "outcome": result.outcome,
+            "crashed": result.crashed,
+            "detail": result.detail,
             "states": [asdict(state) for state in result.states],
             "diagnosis": explained(result),
-        }  # fmt: skip
+        }
         (results / f"{number}.json").write_text(json.dumps(said), encoding="utf-8")
 
-    return {"cases": cases, "groups": [tuple(names) for names in job["groups"]],
-            "limit": job["limit"], "on_result": keep, "keep": results}  # fmt: skip
+    return {
+        "cases": cases,
+        "groups": [tuple(names) for names in job["groups"]],
+        "limit": job["limit"],
+        "on_result": keep,
+        "keep": results,
+    }
 
 
 def execute_notebook(job):
@@ -144,9 +161,15 @@ def execute_notebook(job):
     import papermill
 
     papermill.execute_notebook(
-        "notebook.ipynb", "executed.ipynb", job["parameters"], kernel_name="python3",
-        progress_bar=False, request_save_on_cell_execute=False,
-        execution_timeout=job["cell_seconds"], interrupt_on_timeout=True)  # fmt: skip
+        "notebook.ipynb",
+        "executed.ipynb",
+        job["parameters"],
+        kernel_name="python3",
+        progress_bar=False,
+        request_save_on_cell_execute=False,
+        execution_timeout=job["cell_seconds"],
+        interrupt_on_timeout=True,
+    )
 
 
 if __name__ == "__main__":

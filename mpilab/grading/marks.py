@@ -84,8 +84,9 @@ def mark_table(verdicts, exercises):
     ]
     notes, doubts = [], []
     for verdict in in_order(verdicts):
-        awarded = {each.exercise: _shown(each.awarded, each, each.items)
-                   for each in verdict.exercises}  # fmt: skip
+        awarded = {
+            each.exercise: _shown(each.awarded, each, each.items) for each in verdict.exercises
+        }
         marks = [awarded.get(exercise, "-") for exercise in exercises]
         student = _printable(verdict.student)
         if late:

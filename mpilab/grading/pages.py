@@ -133,8 +133,10 @@ def opened(out, lab):
     """
     path = Path(out) / GRADEBOOK
     if not path.is_file():
-        raise InputError(f"{out}: holds no {GRADEBOOK}; name a folder that 'mpilab grade --lab "
-                         f"{lab} --out' has filled")  # fmt: skip
+        raise InputError(
+            f"{out}: holds no {GRADEBOOK}; name a folder that 'mpilab grade --lab "
+            f"{lab} --out' has filled"
+        )
     with Gradebook(path) as book:
         if not book.newest(lab):
             raise InputError(f"{path}: no verdict on lab {lab!r}; check --lab, or grade it first")

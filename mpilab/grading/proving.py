@@ -121,8 +121,9 @@ def references_of(lab, rubric, root=ROOT):
                 continue
             if not path.exists():
                 raise InputError(f"{path}: no such file; a variant needs an answer that is right")
-            found.append((f"reference {variant.function}", exercise.id,
-                          path.read_text(encoding="utf-8")))  # fmt: skip
+            found.append(
+                (f"reference {variant.function}", exercise.id, path.read_text(encoding="utf-8"))
+            )
     return found
 
 
@@ -142,8 +143,14 @@ def _bug(name, entry, source, rubric):
             raise InputError(f"loses {item!r}: no such item; there are {', '.join(items)}")
     if not loses:
         raise InputError("it loses nothing, so it is no bug")
-    return Bug(name, exercise.id, source, entry["fault"], entry["kind"],
-               tuple(item for item in items if item in loses))  # fmt: skip
+    return Bug(
+        name,
+        exercise.id,
+        source,
+        entry["fault"],
+        entry["kind"],
+        tuple(item for item in items if item in loses),
+    )
 
 
 REFERENCE, BLANK, BUG = "reference", "blank", "seeded bug"
@@ -198,8 +205,11 @@ class Proof:
     @property
     def deviations(self):
         """All deviations, as sentences."""
-        return [f"{each.answer.exercise}, {each.answer.name}: {said}"
-                for each in self.proved for said in each.deviations]  # fmt: skip
+        return [
+            f"{each.answer.exercise}, {each.answer.name}: {said}"
+            for each in self.proved
+            for said in each.deviations
+        ]
 
     @property
     def unproved(self):
@@ -220,8 +230,9 @@ class Proof:
         return sum(each.answer.role == role for each in self.proved)
 
 
-def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, progress=True,
-          root=ROOT):  # fmt: skip
+def prove(
+    lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, progress=True, root=ROOT
+):
     """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
 
     exercise   judge only the answers to this one.
@@ -248,8 +259,11 @@ def prove(lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, 
             total=runs * len(answers), desc=f"proving {lab}", unit="answer", disable=not progress
         ) as bar,
     ):
-        futures = {workers.submit(judged, answer): (run, number)
-                   for run in range(runs) for number, answer in enumerate(answers)}  # fmt: skip
+        futures = {
+            workers.submit(judged, answer): (run, number)
+            for run in range(runs)
+            for number, answer in enumerate(answers)
+        }
         verdicts = {}
         for future in door.as_completed(futures):
             verdicts[futures[future]] = future.result()
@@ -277,8 +291,10 @@ def answers_of(assignment, exercise=None, root=ROOT):
         wanted = dict.fromkeys((item.id for item in each.items), FAIL)
         answers.append(Answer("blank", BLANK, each.id, stub, wanted))
     for bug in bugs_of(assignment.lab, rubric, root):
-        wanted = {item: FAIL if item in bug.loses else PASS
-                  for item in _items(rubric, bug.exercise, bug.source)}  # fmt: skip
+        wanted = {
+            item: FAIL if item in bug.loses else PASS
+            for item in _items(rubric, bug.exercise, bug.source)
+        }
         answers.append(Answer(bug.name, BUG, bug.exercise, bug.source, wanted))
     order = {each.id: number for number, each in enumerate(rubric.exercises)}
     return sorted(
@@ -337,10 +353,16 @@ def _steady(verdict):
         ]
 
     items = tuple(
-        replace(item, evidence={name: without(value) for name, value in item.evidence.items()
-                                if name not in BY_THE_CLOCK})
+        replace(
+            item,
+            evidence={
+                name: without(value)
+                for name, value in item.evidence.items()
+                if name not in BY_THE_CLOCK
+            },
+        )
         for item in verdict.items
-    )  # fmt: skip
+    )
     return replace(verdict, items=items)
 
 
@@ -350,13 +372,20 @@ def _differences(verdicts):
     for run, other in enumerate(verdicts[1:], 2):
         for first, later in zip(verdicts[0].items, other.items, strict=True):
             if first.outcome != later.outcome or first.reason != later.reason:
-                yield (f"{first.item} in run 1: {first.outcome} {first.reason!r}, in run {run}: "
-                       f"{later.outcome} {later.reason!r}")  # fmt: skip
+                yield (
+                    f"{first.item} in run 1: {first.outcome} {first.reason!r}, in run {run}: "
+                    f"{later.outcome} {later.reason!r}"
+                )
             elif first != later:
-                names = [name for name in {**first.evidence, **later.evidence}
-                         if first.evidence.get(name) != later.evidence.get(name)]  # fmt: skip
-                told = "; ".join(f"{name}: {first.evidence.get(name)!r}, then "
-                                 f"{later.evidence.get(name)!r}" for name in names)  # fmt: skip
+                names = [
+                    name
+                    for name in {**first.evidence, **later.evidence}
+                    if first.evidence.get(name) != later.evidence.get(name)
+                ]
+                told = "; ".join(
+                    f"{name}: {first.evidence.get(name)!r}, then {later.evidence.get(name)!r}"
+                    for name in names
+                )
                 yield f"{first.item}: its evidence in run {run} is another one: {told}"
 
 
@@ -368,10 +397,13 @@ def rubric_table(rubric):
     rows = [("exercise", "item", "points", "real", "simulated", "title")]
     for exercise in rubric.exercises:
         for each in exercise.variants or (exercise,):
-            rows.append((exercise.id, "", f"{each.points:g}", *_tried(each, each.items),
-                         each.title))  # fmt: skip
-            rows += [("", item.id, f"{item.points:g}", *_tried(each, [item]), item.title)
-                     for item in each.items]  # fmt: skip
+            rows.append(
+                (exercise.id, "", f"{each.points:g}", *_tried(each, each.items), each.title)
+            )
+            rows += [
+                ("", item.id, f"{item.points:g}", *_tried(each, [item]), item.title)
+                for item in each.items
+            ]
     total = sum(exercise.points for exercise in rubric.exercises)
     return f"{_aligned(rows)}\n\n{rubric.title}: {total:g} points"
 
@@ -409,8 +441,10 @@ def proof_table(proof):
 
 def counts(proof):
     """The last line: the numbers of answers and deviations."""
-    roles = ", ".join(f"{proof.count(role)} {words}" for role, words in (
-        (REFERENCE, "references"), (BLANK, "blanks"), (BUG, "seeded bugs")))  # fmt: skip
+    roles = ", ".join(
+        f"{proof.count(role)} {words}"
+        for role, words in ((REFERENCE, "references"), (BLANK, "blanks"), (BUG, "seeded bugs"))
+    )
     runs = "once" if proof.runs == 1 else f"{proof.runs} times"
     cases = len(proof.deviations)
     said = f"{cases} deviation{'s' * (cases != 1)}" if cases else "all as it should be"

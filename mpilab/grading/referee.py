@@ -40,8 +40,13 @@ READABLE = (kit.PACKAGES / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" 
 # A compiler that never ends reaches this processor time limit before the wall time limit in
 # mpilab.kernels.build, which may also be reached because the machine is busy.
 COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=30)
-RUN_LIMITS = Limits(wall_seconds=240, output_bytes=128 << 20, disk_bytes=512 << 20,
-                    shm_bytes=512 << 20, memory=4 << 30)  # fmt: skip
+RUN_LIMITS = Limits(
+    wall_seconds=240,
+    output_bytes=128 << 20,
+    disk_bytes=512 << 20,
+    shm_bytes=512 << 20,
+    memory=4 << 30,
+)
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
 _REAL, _SIMULATED = ("kernel.so",), ("simulated.so", "simulated.run")
@@ -78,8 +83,12 @@ class Tried:
 
 def compile_kernel(sandbox, exercise, source, *, simulated):
     """Compile the C text of an answer, also for simulation if `simulated`; returns Compiled."""
-    job = {"function": exercise.function, "allowed": exercise.allowed, "source": source,
-           "simulated": simulated}  # fmt: skip
+    job = {
+        "function": exercise.function,
+        "allowed": exercise.allowed,
+        "source": source,
+        "simulated": simulated,
+    }
     outcome = send_inside(
         sandbox,
         "compile",
@@ -127,9 +136,14 @@ def _try(sandbox, verb, exercise, files, plan, readable):
     cases, groups = plan
     if not cases:
         return Tried((), {})
-    job = {"function": exercise.function, "cases": [asdict(case) for case in cases],
-           "groups": groups, "limit": CASE_LIMIT_S, "work": CASE_WORK_S,
-           "standstill": STANDSTILL_S}  # fmt: skip
+    job = {
+        "function": exercise.function,
+        "cases": [asdict(case) for case in cases],
+        "groups": groups,
+        "limit": CASE_LIMIT_S,
+        "work": CASE_WORK_S,
+        "standstill": STANDSTILL_S,
+    }
     most = max(case.ranks for case in cases)
     outcome = send_inside(
         sandbox,
@@ -195,8 +209,9 @@ def _result(left, number, case):
         ranks = [_recording(left, name) for name in names]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Ungradable("a result did not come out of the sandbox whole", error) from None
-    result = Result(case, outcome, detail=said["detail"], states=states, ranks=ranks,
-                    diagnosis=diagnosis)  # fmt: skip
+    result = Result(
+        case, outcome, detail=said["detail"], states=states, ranks=ranks, diagnosis=diagnosis
+    )
     if outcome == DONE:
         try:
             names = [f"{number}.{rank}.out" for rank in range(case.ranks)]

@@ -175,8 +175,10 @@ def _check_assignments(parts, lab, assignment):
         newest = part.newest(lab)
         if part.runs and not newest:
             other = part.runs[-1].verdict.lab
-            raise InputError(f"{part.folder}: holds verdicts on {other}, none on {lab}; leave it "
-                             f"out, or grade {lab} into it")  # fmt: skip
+            raise InputError(
+                f"{part.folder}: holds verdicts on {other}, none on {lab}; leave it "
+                f"out, or grade {lab} into it"
+            )
         for student, run in newest.items():
             seen.setdefault(run.assignment, f"{student} in {part.folder}")
     if len(seen) > 1:
@@ -245,8 +247,18 @@ class Regraded:
         return marks.mark_table(self.verdicts, self.points)
 
 
-def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=False,
-            progress=True, root=ROOT):  # fmt: skip
+def regrade(
+    out,
+    submissions,
+    lab,
+    exercise,
+    *,
+    again=False,
+    jobs=None,
+    unsafe=False,
+    progress=True,
+    root=ROOT,
+):
     """Judge `exercise` again for all `submissions` with a verdict in the gradebook in `out`.
 
     Skips students with a verdict by the current rubric unless `again`, so that it can be
@@ -266,8 +278,13 @@ def regrade(out, submissions, lab, exercise, *, again=False, jobs=None, unsafe=F
         _refuse_other_changes(assignment, exercise, [runs[s.student] for s in able])
         todo = [s for s in able if again or runs[s.student].key != assignment.key(s)]
         changes, notes = {}, []
-        with tqdm(total=len(able), initial=len(able) - len(todo), desc=f"judging {exercise}",
-                  unit="submission", disable=not progress) as bar:  # fmt: skip
+        with tqdm(
+            total=len(able),
+            initial=len(able) - len(todo),
+            desc=f"judging {exercise}",
+            unit="submission",
+            disable=not progress,
+        ) as bar:
             if todo:
                 prepare(assignment)
                 with Workers(jobs, unsafe=unsafe) as workers:
@@ -348,9 +365,14 @@ def _again(sandbox, assignment, exercise, submission, run, book, out):
         run.verdict, exercises=tuple(parts), sandbox=kept_apart, simgrid=assignment.simgrid
     )
     note = _show(out / run.feedback, verdict, exercise.id, judged.answer)
-    book.record(verdict, assignment.key(submission), feedback=run.feedback,
-                seconds=time.monotonic() - started, assignment=assignment.digest,
-                submission=submission.digest)  # fmt: skip
+    book.record(
+        verdict,
+        assignment.key(submission),
+        feedback=run.feedback,
+        seconds=time.monotonic() - started,
+        assignment=assignment.digest,
+        submission=submission.digest,
+    )
     return (before.awarded, judged.awarded), note
 
 

@@ -98,8 +98,9 @@ def with_outputs(content):
         if "nbgrader" in cell.metadata:
             cell.metadata.nbgrader.solution = metadata["nbgrader"].get("solution") is True
         cell.metadata.tags = [tag for tag in _listed(tags) if isinstance(tag, str)]
-        cell.outputs = [nbformat.from_dict(each) for each in map(_bare_output, _listed(outputs))
-                        if each]  # fmt: skip
+        cell.outputs = [
+            nbformat.from_dict(each) for each in map(_bare_output, _listed(outputs)) if each
+        ]
     return notebook
 
 

@@ -105,9 +105,12 @@ class Description:
             if not 1 <= number <= most:
                 raise InputError(f"{name}={number}: {self.name} has {most}; take 1 to {most}")
         kept = set(self.alternating[:hosts])
-        return replace(self, hosts=tuple(
-            replace(host, slots=min(host.slots, ppn)) for host in self.hosts if host in kept
-        ))  # fmt: skip
+        return replace(
+            self,
+            hosts=tuple(
+                replace(host, slots=min(host.slots, ppn)) for host in self.hosts if host in kept
+            ),
+        )
 
 
 def read(path):
@@ -167,8 +170,13 @@ def as_text(description):
     for name, hosts in description.groups.items():
         slots = [host.slots for host in hosts]
         names = ", ".join(quoted(host.name) for host in hosts)
-        lines += ["[[group]]", f"name = {quoted(name)}", f"hosts = [{names}]",
-                  f"slots = {slots[0] if len(set(slots)) == 1 else slots}", ""]  # fmt: skip
+        lines += [
+            "[[group]]",
+            f"name = {quoted(name)}",
+            f"hosts = [{names}]",
+            f"slots = {slots[0] if len(set(slots)) == 1 else slots}",
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -204,11 +212,16 @@ def _hosts(table):
 def _listed(group, path):
     """The hosts of a group: list of (name, path of the value that names it)."""
     given, path = group.get("hosts", []), (*path, "hosts")
-    entries = [(text, (*path, i)) for i, text in enumerate(given)] if isinstance(given, list) else [
-        (given, path)]  # fmt: skip
+    entries = (
+        [(text, (*path, i)) for i, text in enumerate(given)]
+        if isinstance(given, list)
+        else [(given, path)]
+    )
     if not entries:
-        raise Misplaced(path if "hosts" in group else path[:-1],
-                        'the group has no hosts; write e.g. hosts = ["n1", "n2"]')  # fmt: skip
+        raise Misplaced(
+            path if "hosts" in group else path[:-1],
+            'the group has no hosts; write e.g. hosts = ["n1", "n2"]',
+        )
     return [(name, at) for text, at in entries for name in _names(text, at)]
 
 
@@ -222,8 +235,11 @@ def _names(text, path):
         raise Misplaced(path, str(error)) from None
     for name in names:
         if not _HOST.fullmatch(name):
-            raise Misplaced(path, f"{name!r} is no name of a host; write letters, digits and "
-                            "_ . - with a letter or digit first")  # fmt: skip
+            raise Misplaced(
+                path,
+                f"{name!r} is no name of a host; write letters, digits and "
+                "_ . - with a letter or digit first",
+            )
     return names
 
 

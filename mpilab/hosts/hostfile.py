@@ -48,8 +48,9 @@ def expand(text):
         first, last = _ends(word, text)
         if int(last) - int(first) >= MOST:
             raise InputError(f"{text!r}: more than {MOST} hosts; write a smaller range")
-        found += [f"{before}{number:0{len(first)}}{behind}"
-                  for number in range(int(first), int(last) + 1)]  # fmt: skip
+        found += [
+            f"{before}{number:0{len(first)}}{behind}" for number in range(int(first), int(last) + 1)
+        ]
     return found
 
 
@@ -70,8 +71,12 @@ FOLDER = ROOT / "hostfiles"
 _GROUP = re.compile(r"#\s*group:\s*(.*?)\s*$")
 _HOST = re.compile(r"(?:\w+@)?([A-Za-z0-9](?:[\w.-]*\w)?)")
 # Open MPI accepts three spellings of max_slots.
-_KEYS = {"slots": "slots", "max_slots": "max_slots", "max-slots": "max_slots",
-         "slots_max": "max_slots"}  # fmt: skip
+_KEYS = {
+    "slots": "slots",
+    "max_slots": "max_slots",
+    "max-slots": "max_slots",
+    "slots_max": "max_slots",
+}
 _EXAMPLE = "write e.g. 'n1 slots=4'"
 
 

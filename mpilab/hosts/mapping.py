@@ -100,8 +100,18 @@ def mapped(hostfile, ranks, policy="slot", *, timeout=30.0):
     hostfile = find(hostfile)
     if not hostfile.is_file():
         raise InputError(f"{hostfile}: no such hostfile; is the path right?")
-    words = ["--hostfile", str(hostfile), "-n", str(ranks), "--map-by", policy,
-             "--display", "map", "--do-not-launch", "hostname"]  # fmt: skip
+    words = [
+        "--hostfile",
+        str(hostfile),
+        "-n",
+        str(ranks),
+        "--map-by",
+        policy,
+        "--display",
+        "map",
+        "--do-not-launch",
+        "hostname",
+    ]
     said = _said(words, timeout)
     host, found = None, {}
     for at in said.stdout.splitlines():
@@ -125,9 +135,15 @@ def _said(words, timeout):
         environment.pop(name, None)
     command = [openmpi.tool("mpirun"), *words]
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
-        start_new_session=True)  # fmt: skip
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         stdout, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -141,9 +141,11 @@ def hostfile_text(names, description):
     description   of the cluster, whose groups are added as comments that
                   mpilab.hosts.hostfile.read understands.
     """
-    lines = [f"# For mpirun -n {len(names)} --map-by seq: rank i runs on the host of the i-th line "
-             "that names one.",
-             f"# The cluster is {description.name}."]  # fmt: skip
+    lines = [
+        f"# For mpirun -n {len(names)} --map-by seq: rank i runs on the host of the i-th line "
+        "that names one.",
+        f"# The cluster is {description.name}.",
+    ]
     places = description.places(names)
     for group, members in groupby(places, lambda place: place.group):
         lines += [f"# group: {group}", *(place.node for place in members)]

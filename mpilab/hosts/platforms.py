@@ -195,8 +195,13 @@ def _dragonfly(name, groups, routers, hosts, ranks):
     return Platform(described, DRAGONFLY, (groups, routers, hosts))
 
 
-_MAKERS = {"flat": _flat, "groups": _groups, "fat-tree": _fat_tree, "torus": _torus,
-           "dragonfly": _dragonfly}  # fmt: skip
+_MAKERS = {
+    "flat": _flat,
+    "groups": _groups,
+    "fat-tree": _fat_tree,
+    "torus": _torus,
+    "dragonfly": _dragonfly,
+}
 
 
 def _described(name, hosts, ranks, group_of):
@@ -321,19 +326,31 @@ def _cluster(platform):
     topology = {
         FLAT: lambda: {},
         FAT_TREE: lambda leaves, each: {
-            "topology": "FAT_TREE", "topo_parameters": f"2;{each},{leaves};1,{each};1,1"},
+            "topology": "FAT_TREE",
+            "topo_parameters": f"2;{each},{leaves};1,{each};1,1",
+        },
         TORUS: lambda *lengths: {
-            "topology": "TORUS", "topo_parameters": ",".join(map(str, lengths))},
+            "topology": "TORUS",
+            "topo_parameters": ",".join(map(str, lengths)),
+        },
         DRAGONFLY: lambda groups, routers, each: {
-            "topology": "DRAGONFLY", "topo_parameters": f"{groups},1;1,1;{routers},1;{each}"},
-    }[platform.wiring](*platform.shape)  # fmt: skip
+            "topology": "DRAGONFLY",
+            "topo_parameters": f"{groups},1;1,1;{routers},1;{each}",
+        },
+    }[platform.wiring](*platform.shape)
     values = {
-        "id": "cluster", "prefix": "n", "suffix": "", "radical": f"0-{len(hosts) - 1}",
-        "speed": "1Gf", "sharing_policy": "SPLITDUPLEX",
-        "bw": _rate(platform.host_link), "lat": _seconds(platform.host_link),
-        "loopback_bw": _rate(platform.memory), "loopback_lat": _seconds(platform.memory),
+        "id": "cluster",
+        "prefix": "n",
+        "suffix": "",
+        "radical": f"0-{len(hosts) - 1}",
+        "speed": "1Gf",
+        "sharing_policy": "SPLITDUPLEX",
+        "bw": _rate(platform.host_link),
+        "lat": _seconds(platform.host_link),
+        "loopback_bw": _rate(platform.memory),
+        "loopback_lat": _seconds(platform.memory),
         **topology,
-    }  # fmt: skip
+    }
     # SimGrid 4.0 crashes on a fat tree or torus at the top level; 3.32 accepts it.
     return f'<zone id="world" routing="Full">\n<cluster {_attributes(values)}/>\n</zone>\n'
 
@@ -366,16 +383,24 @@ def _group(platform, number, hosts):
         yield _link(f"link-{name}", platform.host_link, "SPLITDUPLEX")
         yield _link(f"memory-{name}", platform.memory, "FATPIPE")
     for name in names:
-        yield (f'<route src="{name}" dst="{name}" symmetrical="NO">'
-               f'<link_ctn id="memory-{name}"/></route>')  # fmt: skip
-        yield (f'<route src="{name}" dst="switch{number}">'
-               f'<link_ctn id="link-{name}" direction="UP"/></route>')  # fmt: skip
+        yield (
+            f'<route src="{name}" dst="{name}" symmetrical="NO">'
+            f'<link_ctn id="memory-{name}"/></route>'
+        )
+        yield (
+            f'<route src="{name}" dst="switch{number}">'
+            f'<link_ctn id="link-{name}" direction="UP"/></route>'
+        )
     yield "</zone>"
 
 
 def _link(name, link, policy):
-    values = {"id": name, "bandwidth": _rate(link), "latency": _seconds(link),
-              "sharing_policy": policy}  # fmt: skip
+    values = {
+        "id": name,
+        "bandwidth": _rate(link),
+        "latency": _seconds(link),
+        "sharing_policy": policy,
+    }
     return f"<link {_attributes(values)}/>"
 
 

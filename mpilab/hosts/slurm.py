@@ -89,9 +89,22 @@ class Allocation:
             ) from error
         number = str(len(self.names))
         try:
-            said = _said("srun", "--overlap", "--overcommit", "--mpi=none", "--nodes", number,
-                         "--ntasks", number, "--ntasks-per-node=1", "sh", "-c", _ASK, "sh",
-                         probe)  # fmt: skip
+            said = _said(
+                "srun",
+                "--overlap",
+                "--overcommit",
+                "--mpi=none",
+                "--nodes",
+                number,
+                "--ntasks",
+                number,
+                "--ntasks-per-node=1",
+                "sh",
+                "-c",
+                _ASK,
+                "sh",
+                probe,
+            )
         finally:
             probe.unlink()
         answers = [line.split() for line in said.splitlines()]
@@ -116,8 +129,10 @@ class Allocation:
         for host in self.description.hosts:
             if short in (host.name.partition(".")[0], self._own_names[host.name]):
                 return Place(host.name, host.group)
-        raise ClusterError(f"{self.name}: a rank ran on {name}, which is none of its nodes: "
-                           f"{', '.join(self.names)}")  # fmt: skip
+        raise ClusterError(
+            f"{self.name}: a rank ran on {name}, which is none of its nodes: "
+            f"{', '.join(self.names)}"
+        )
 
     def order(self, name="seq", ranks=None, seed=1):
         """The node of each rank, as in mpilab.hosts.orders.order. If there are more ranks than
@@ -131,11 +146,30 @@ class Allocation:
         """The command that starts one rank on each of the nodes `names`; append the program."""
         listed = ",".join(names)
         if self.launcher == "mpirun":
-            return [openmpi.tool("mpirun"), "-n", str(len(names)), "--host", listed,
-                    "--map-by", "seq"]  # fmt: skip
-        return ["srun", "--overlap", "--overcommit", "--mpi=pmix", "--kill-on-bad-exit=1",
-                "--cpu-bind=none", "--nodes", str(len(set(names))), "--ntasks", str(len(names)),
-                "--distribution=arbitrary", "--nodelist", listed]  # fmt: skip
+            return [
+                openmpi.tool("mpirun"),
+                "-n",
+                str(len(names)),
+                "--host",
+                listed,
+                "--map-by",
+                "seq",
+            ]
+        return [
+            "srun",
+            "--overlap",
+            "--overcommit",
+            "--mpi=pmix",
+            "--kill-on-bad-exit=1",
+            "--cpu-bind=none",
+            "--nodes",
+            str(len(set(names))),
+            "--ntasks",
+            str(len(names)),
+            "--distribution=arbitrary",
+            "--nodelist",
+            listed,
+        ]
 
     def environment(self, names, **more):
         """The complete environment of the mpirun or srun in `command(names)`."""
@@ -207,11 +241,19 @@ def _said(*argv):
     if shutil.which(argv[0]) is None:
         raise SetupError(f"{argv[0]}: not found on PATH; load Slurm's module on the nodes, too")
     try:
-        done = subprocess.run([*map(str, argv)], capture_output=True, text=True, timeout=ANSWER_S,
-                              stdin=subprocess.DEVNULL, check=False)  # fmt: skip
+        done = subprocess.run(
+            [*map(str, argv)],
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
-        raise ClusterError(f"{argv[0]}: no answer within {ANSWER_S:g} s; 'squeue -s' lists the "
-                           "job's steps: does another one hold all nodes?") from None  # fmt: skip
+        raise ClusterError(
+            f"{argv[0]}: no answer within {ANSWER_S:g} s; 'squeue -s' lists the "
+            "job's steps: does another one hold all nodes?"
+        ) from None
     if done.returncode:
         raise ClusterError(f"{' '.join(map(str, argv[:3]))}: {done.stderr.strip()[-500:]}")
     return done.stdout

@@ -66,8 +66,7 @@ def _judge_item(exercise, item, returned):
         else:
             wrong = f"{shown} returned {_short(value)}, which is not right."
         if wrong:
-            return _verdict(
-                item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)  # fmt: skip
+            return _verdict(item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)
     return _verdict(item, PASS, "")
 
 
@@ -119,12 +118,18 @@ _WORDS = {
     "busiest_received": ("message", " to one rank", "most messages to one rank"),
     "node_messages": ("message", " between nodes", "messages between nodes"),
     "node_bytes": ("byte", " between nodes", "bytes between nodes"),
-    "node_received_bytes": ("byte", " from other nodes to one rank",
-                            "most bytes from other nodes to one rank"),
+    "node_received_bytes": (
+        "byte",
+        " from other nodes to one rank",
+        "most bytes from other nodes to one rank",
+    ),
     "group_messages": ("message", " between groups", "messages between groups"),
     "group_bytes": ("byte", " between groups", "bytes between groups"),
-    "group_received_bytes": ("byte", " from other groups to one rank",
-                             "most bytes from other groups to one rank"),
+    "group_received_bytes": (
+        "byte",
+        " from other groups to one rank",
+        "most bytes from other groups to one rank",
+    ),
     "reads": ("read request", "", "read requests counted"),
     "busiest_reads": ("read request", " of one rank", "most read requests of one rank"),
     "read_bytes": ("byte", " read", "bytes read"),
@@ -132,11 +137,14 @@ _WORDS = {
     "largest_read": ("byte", " in one read request", "most bytes in one read request"),
     "reading_ranks": ("rank", " that read", "ranks that read"),
     "collective_reads": ("collective read request", "", "collective read requests counted"),
-    "unexchanged_bytes": ("byte", " read by one rank without an exchange in between",
-                          "most bytes read without an exchange in between"),
+    "unexchanged_bytes": (
+        "byte",
+        " read by one rank without an exchange in between",
+        "most bytes read without an exchange in between",
+    ),
     "views_left": ("rank", " that left a view of its own on a file", "ranks that left a view"),
     "leaks": ("thing", " made and never freed", "things made and never freed"),
-}  # fmt: skip
+}
 
 
 def plan(exercise, most_ranks=None):
@@ -172,8 +180,9 @@ def of_item(item, results, most_ranks=None):
     """The Results of an item's cases, in order; an ERROR for a case without a Result."""
     by_case = {result.case: result for result in results}
     wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
-    return [by_case.get(case) or Result(case, ERROR, detail="nothing came of it")
-            for case in wanted]  # fmt: skip
+    return [
+        by_case.get(case) or Result(case, ERROR, detail="nothing came of it") for case in wanted
+    ]
 
 
 def fail_all(exercise, reason, evidence=None):
@@ -189,9 +198,16 @@ def ungradable(exercise, reason, evidence=None):
 def _all(exercise, outcome, reason, evidence):
     # The evidence is the same for all items, so it is shown once.
     items = tuple(
-        ItemVerdict(item.id, item.title, item.points, outcome, reason,
-                    (evidence or {}) if number == 0 else {})
-        for number, item in enumerate(exercise.items))  # fmt: skip
+        ItemVerdict(
+            item.id,
+            item.title,
+            item.points,
+            outcome,
+            reason,
+            (evidence or {}) if number == 0 else {},
+        )
+        for number, item in enumerate(exercise.items)
+    )
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
@@ -219,8 +235,9 @@ def judge_item(exercise, item, results):
 def failed(exercise, item, result, reason, evidence):
     """The verdict on an item that a Result proves wrong, for a reason, with evidence."""
     evidence = {**_about(exercise, result.case), **evidence, **_picture(result)}
-    return ItemVerdict(item.id, item.title, item.points, FAIL,
-                       f"With {result.case.describe()}: {reason}", evidence)  # fmt: skip
+    return ItemVerdict(
+        item.id, item.title, item.points, FAIL, f"With {result.case.describe()}: {reason}", evidence
+    )
 
 
 def _picture(result):
@@ -261,9 +278,18 @@ def _about(exercise, case):
     if collective.has_blocks and not collective.reads:  # the matrix describes a read completely
         about |= {"count": case.count, "datatype": case.datatype}
     options = [f"{name}={value!r}" for name, value in about.items() if value != "int"]
-    for name, usual in (("root", 0), ("op", "sum"), ("segment", 0), ("fanout", 0), ("radix", 0),
-                        ("budget", 0), ("pattern", "even"), ("matrix", ""), ("buffer", 0),
-                        ("aggregators", 0)):  # fmt: skip
+    for name, usual in (
+        ("root", 0),
+        ("op", "sum"),
+        ("segment", 0),
+        ("fanout", 0),
+        ("radix", 0),
+        ("budget", 0),
+        ("pattern", "even"),
+        ("matrix", ""),
+        ("buffer", 0),
+        ("aggregators", 0),
+    ):
         if (value := getattr(case, name)) != usual:
             about[name] = value
             options.append(f"{name}={value!r}")

@@ -116,12 +116,21 @@ from mpilab.hosts.places import as_text
 
 # key of an item -> (field of a Case, what is tried if the key is left out)
 VARIED = {
-    "counts": ("count", [0]), "datatypes": ("datatype", ["int"]),
-    "in_place": ("in_place", [False]), "reversed": ("reversed", [False]), "roots": ("root", [0]),
-    "ops": ("op", ["sum"]), "segments": ("segment", [0]), "fanouts": ("fanout", [0]),
-    "radixes": ("radix", [0]), "budgets": ("budget", [0]), "patterns": ("pattern", ["even"]),
-    "matrices": ("matrix", [""]), "buffers": ("buffer", [0]), "aggregators": ("aggregators", [0]),
-}  # fmt: skip
+    "counts": ("count", [0]),
+    "datatypes": ("datatype", ["int"]),
+    "in_place": ("in_place", [False]),
+    "reversed": ("reversed", [False]),
+    "roots": ("root", [0]),
+    "ops": ("op", ["sum"]),
+    "segments": ("segment", [0]),
+    "fanouts": ("fanout", [0]),
+    "radixes": ("radix", [0]),
+    "budgets": ("budget", [0]),
+    "patterns": ("pattern", ["even"]),
+    "matrices": ("matrix", [""]),
+    "buffers": ("buffer", [0]),
+    "aggregators": ("aggregators", [0]),
+}
 # How many ranks, and where: run on Open MPI and simulated, or only simulated.
 REAL = ("ranks", "places")
 SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
@@ -195,8 +204,9 @@ def check_list(key, given, like):
 def _case(case, seed):
     """The case with a seed derived from its fields, so that it is the same case in two items."""
     # Default values are left out, so that a new field of Case changes no seed.
-    said = {f.name: getattr(case, f.name) for f in fields(case)
-            if getattr(case, f.name) != f.default}  # fmt: skip
+    said = {
+        f.name: getattr(case, f.name) for f in fields(case) if getattr(case, f.name) != f.default
+    }
     text = repr((seed, sorted(said.items()))).encode()
     return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
 
@@ -208,12 +218,30 @@ KERNEL, PYTHON, TEXT = "kernel", "python", "text"
 # File reads: requests and bytes of all ranks, or of the rank with the most; the largest request;
 # the number of ranks that read; collective requests; bytes read without an exchange in between.
 # Leftovers: ranks with their own view of a file, and things that were created but never freed.
-QUANTITIES = ("rounds", "messages", "bytes", "busiest_messages", "busiest_bytes",
-              "busiest_received", "node_messages", "node_bytes", "node_received_bytes",
-              "group_messages", "group_bytes", "group_received_bytes",
-              "reads", "busiest_reads", "read_bytes", "busiest_read_bytes", "largest_read",
-              "reading_ranks", "collective_reads", "unexchanged_bytes", "views_left",
-              "leaks")  # fmt: skip
+QUANTITIES = (
+    "rounds",
+    "messages",
+    "bytes",
+    "busiest_messages",
+    "busiest_bytes",
+    "busiest_received",
+    "node_messages",
+    "node_bytes",
+    "node_received_bytes",
+    "group_messages",
+    "group_bytes",
+    "group_received_bytes",
+    "reads",
+    "busiest_reads",
+    "read_bytes",
+    "busiest_read_bytes",
+    "largest_read",
+    "reading_ranks",
+    "collective_reads",
+    "unexchanged_bytes",
+    "views_left",
+    "leaks",
+)
 MOST = "most_"  # before a quantity: an upper bound
 COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 
@@ -332,8 +360,22 @@ class Rubric:
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
 _MORE_COUNTS = "simulated_counts"
-_ITEM_KEYS = {"id", "title", "points", *REAL, *SIMULATED, _MORE_COUNTS, "than", "faster",
-              *VARIED, "strict", "arguments", "expected", "complaint", *COUNTED}  # fmt: skip
+_ITEM_KEYS = {
+    "id",
+    "title",
+    "points",
+    *REAL,
+    *SIMULATED,
+    _MORE_COUNTS,
+    "than",
+    "faster",
+    *VARIED,
+    "strict",
+    "arguments",
+    "expected",
+    "complaint",
+    *COUNTED,
+}
 
 
 def load(path, seed=1):
@@ -351,9 +393,14 @@ def load(path, seed=1):
         raise InputError(f"{path}: not TOML: {error}") from None
     try:
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
-        rubric = Rubric(table["lab"], table.get("title", table["lab"]), exercises,
-                        _digest_text(text, exercises), table.get("parameters", {}),
-                        tuple(table.get("leave_out", ())))  # fmt: skip
+        rubric = Rubric(
+            table["lab"],
+            table.get("title", table["lab"]),
+            exercises,
+            _digest_text(text, exercises),
+            table.get("parameters", {}),
+            tuple(table.get("leave_out", ())),
+        )
     except KeyError as error:
         raise InputError(f"{path}: the key {error} is missing") from None
     except InputError as error:
@@ -365,10 +412,20 @@ def load(path, seed=1):
 def _digest_text(text, exercises):
     """The text, and the places that it names, because a cluster's description may change."""
     each = (variant for exercise in exercises for variant in exercise.variants or (exercise,))
-    cases = (case for exercise in each for item in exercise.items
-             for case in (*item.cases, *item.simulated))  # fmt: skip
-    return "\n".join([text, *dict.fromkeys(as_text(case.levels.places) for case in cases
-                                           if case.places or case.platform)])  # fmt: skip
+    cases = (
+        case
+        for exercise in each
+        for item in exercise.items
+        for case in (*item.cases, *item.simulated)
+    )
+    return "\n".join(
+        [
+            text,
+            *dict.fromkeys(
+                as_text(case.levels.places) for case in cases if case.places or case.platform
+            ),
+        ]
+    )
 
 
 def _exercise(entry, seed, variant=""):
@@ -381,9 +438,16 @@ def _exercise(entry, seed, variant=""):
         return _with_variants(entry, seed, where)
     items = tuple(_item(item, entry, seed, where) for item in entry["item"])
     _refuse_twins([item.id for item in items], f"{where}: two items")
-    return Exercise(entry["id"], entry["title"], kind, items, entry.get("collective", ""),
-                    entry.get("function", ""), tuple(entry.get("allowed", ())),
-                    entry.get("reference", ""))  # fmt: skip
+    return Exercise(
+        entry["id"],
+        entry["title"],
+        kind,
+        items,
+        entry.get("collective", ""),
+        entry.get("function", ""),
+        tuple(entry.get("allowed", ())),
+        entry.get("reference", ""),
+    )
 
 
 def _with_variants(entry, seed, where):
@@ -444,10 +508,19 @@ def _item(entry, exercise, seed, where):
         for what, formula in counted:
             _evaluate(formula, case, f"{where}, {what}")
     arguments = tuple(map(tuple, entry.get("arguments", ())))
-    return Item(entry["id"], entry["title"], entry["points"], cases, counted, arguments,
-                entry.get("expected", ""), entry.get("complaint", ""),
-                tuple(case for case in simulated if case not in cases),
-                entry.get("than", ""), float(entry.get("faster", 1.0)))  # fmt: skip
+    return Item(
+        entry["id"],
+        entry["title"],
+        entry["points"],
+        cases,
+        counted,
+        arguments,
+        entry.get("expected", ""),
+        entry.get("complaint", ""),
+        tuple(case for case in simulated if case not in cases),
+        entry.get("than", ""),
+        float(entry.get("faster", 1.0)),
+    )
 
 
 def _refuse_real_times(entry, where):

@@ -110,15 +110,27 @@ MEMORY_LIMIT = 4 << 30
 
 # Tail calls would hide the kernel's line of an MPI call; with DWARF 5 from gcc 12, addr2line 2.40
 # reports the wrong file.
-FLAGS = ("-std=c11", "-fPIC", "-O2", "-gdwarf-4", "-fno-omit-frame-pointer",
-         "-fno-optimize-sibling-calls")  # fmt: skip
+FLAGS = (
+    "-std=c11",
+    "-fPIC",
+    "-O2",
+    "-gdwarf-4",
+    "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls",
+)
 # An undeclared function is an error at its line, as newer compilers have it by default.
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
 # AddressSanitizer and UndefinedBehaviorSanitizer. With built-in malloc and free, the compiler would
 # optimize away the very mistakes that they should find.
-SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
-              "-fno-builtin-malloc", "-fno-builtin-calloc", "-fno-builtin-realloc",
-              "-fno-builtin-free")  # fmt: skip
+SANITIZERS = (
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-builtin-malloc",
+    "-fno-builtin-calloc",
+    "-fno-builtin-realloc",
+    "-fno-builtin-free",
+)
 # A tab counts as one column, as in the source line shown.
 SAYING = ("-fdiagnostics-color=never", "-ftabstop=1")
 
@@ -286,8 +298,18 @@ def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False)
     target = Path(target)
     c_file = target.with_suffix(".c")
     c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
-    command = [openmpi.tool("mpicc"), *FLAGS, *(SANITIZERS if sanitize else ()), *WARNINGS,
-               *SAYING, f"-I{INCLUDE}", "-c", str(c_file), "-o", str(target)]  # fmt: skip
+    command = [
+        openmpi.tool("mpicc"),
+        *FLAGS,
+        *(SANITIZERS if sanitize else ()),
+        *WARNINGS,
+        *SAYING,
+        f"-I{INCLUDE}",
+        "-c",
+        str(c_file),
+        "-o",
+        str(target),
+    ]
     said = run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
@@ -304,9 +326,21 @@ def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=Fal
     """
     # With clang, the program provides the runtime: undefined symbols are warnings, checked below.
     flags = (*SANITIZERS, "-Wl,--warn-unresolved-symbols") if sanitize else ()
-    command = [openmpi.tool("mpicc"), "-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", *flags,
-               "-o", str(library), *map(str, objects), "-Wl,--whole-archive", str(need(RECORDER)),
-               "-Wl,--no-whole-archive", "-lm", "-ldl"]  # fmt: skip
+    command = [
+        openmpi.tool("mpicc"),
+        "-shared",
+        "-Wl,-Bsymbolic",
+        "-Wl,--no-undefined",
+        *flags,
+        "-o",
+        str(library),
+        *map(str, objects),
+        "-Wl,--whole-archive",
+        str(need(RECORDER)),
+        "-Wl,--no-whole-archive",
+        "-lm",
+        "-ldl",
+    ]
     said = run(command, timeout)
     diagnostics = parse_diagnostics(said.stderr, source, name)
     missing = [d for d in diagnostics if "undefined reference" in d.text]
@@ -373,8 +407,15 @@ def parse_diagnostics(text, source, name):
         if match and match["file"] == name:
             number = int(match["line"])
             shown = lines[number - 1] if 0 < number <= len(lines) else ""
-            found.append(Diagnostic(match["severity"], number, int(match["column"] or 1),
-                                    match["text"], shown.expandtabs(1)))  # fmt: skip
+            found.append(
+                Diagnostic(
+                    match["severity"],
+                    number,
+                    int(match["column"] or 1),
+                    match["text"],
+                    shown.expandtabs(1),
+                )
+            )
         elif (match := _UNDEFINED.match(line)) and not _OF_RUNTIME.search(line):
             number = int(match["line"] or 0)
             shown = lines[number - 1] if 0 < number <= len(lines) else ""

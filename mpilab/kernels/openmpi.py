@@ -150,8 +150,12 @@ def algorithms():
     # ompi_info lists only enabled components, so override the user's selection.
     said = subprocess.run(
         [tool("ompi_info"), "--param", "coll", "tuned", "--level", "9", "--parsable"],
-        env=os.environ | {"OMPI_MCA_coll": "tuned,basic"}, capture_output=True, text=True,
-        timeout=60, check=False)  # fmt: skip
+        env=os.environ | {"OMPI_MCA_coll": "tuned,basic"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     found = {}
     for collective, number, name in _ENUMERATED.findall(said.stdout):
         found.setdefault(collective, {})[int(number)] = name if int(number) else "default"
@@ -192,8 +196,13 @@ def romio_hints(path, *, aggregators=0, buffer=0):
 def version():
     """Open MPI's version string: 'mpirun (Open MPI) 5.0.11'. Raises SetupError."""
     said = subprocess.run(
-        [tool("mpirun"), "--version"], env=os.environ | ROOT, capture_output=True, text=True,
-        timeout=60, check=False)  # fmt: skip
+        [tool("mpirun"), "--version"],
+        env=os.environ | ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return said.stdout.partition("\n")[0].strip()
 
 

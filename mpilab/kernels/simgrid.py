@@ -101,15 +101,35 @@ def build(source, directory, *, name="cell", stem="kernel", timeout=60.0, made=F
     object_file, library = directory / f"{stem}.o", directory / f"{stem}.so"
     c_file = object_file.with_suffix(".c")
     c_file.write_text(f'#line 1 "{name}"\n{source}\n', encoding="utf-8")
-    arguments = [*FLAGS, *WARNINGS, *SAYING, f"-I{INCLUDE}", "-DSMPI_NO_OVERRIDE_MALLOC",
-                 "-include", str(DIFFERENCES), c_file.name, "-o", object_file.name]  # fmt: skip
+    arguments = [
+        *FLAGS,
+        *WARNINGS,
+        *SAYING,
+        f"-I{INCLUDE}",
+        "-DSMPI_NO_OVERRIDE_MALLOC",
+        "-include",
+        str(DIFFERENCES),
+        c_file.name,
+        "-o",
+        object_file.name,
+    ]
     said = real.run(_smpicc(arguments, directory, stem, "-c"), timeout)
     warnings = real.parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
         _refuse("the compiler", name, [w for w in warnings if w.is_error], warnings, said)
-    arguments = ["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o", library.name,
-                 object_file.name, "-Wl,--whole-archive", str(LIBRARY), "-Wl,--no-whole-archive",
-                 "-lm", "-ldl"]  # fmt: skip
+    arguments = [
+        "-shared",
+        "-Wl,-Bsymbolic",
+        "-Wl,--no-undefined",
+        "-o",
+        library.name,
+        object_file.name,
+        "-Wl,--whole-archive",
+        str(LIBRARY),
+        "-Wl,--no-whole-archive",
+        "-lm",
+        "-ldl",
+    ]
     said = real.run(_smpicc(arguments, directory, stem), timeout)
     if said.returncode != 0:
         found = real.parse_diagnostics(said.stderr, source, name)
@@ -127,8 +147,15 @@ def _smpicc(arguments, directory, stem, *options):
     quoted = (argument.replace("\\", "\\\\").replace('"', '\\"') for argument in arguments)
     text = "".join(f'"{argument}"\n' for argument in quoted)
     (directory / f"{stem}.arguments").write_text(text, encoding="utf-8")
-    return ["sh", "-c", 'cd "$0" && exec "$@"', str(directory), tool("smpicc"), *options,
-            f"@{stem}.arguments"]  # fmt: skip
+    return [
+        "sh",
+        "-c",
+        'cd "$0" && exec "$@"',
+        str(directory),
+        tool("smpicc"),
+        *options,
+        f"@{stem}.arguments",
+    ]
 
 
 def _refuse(who, name, told, diagnostics, said):

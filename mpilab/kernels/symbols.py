@@ -45,8 +45,11 @@ def oddities(object_file, say):
     if "CODE" in sections.get(".note.GNU-stack", ()):
         reasons.append("it needs a stack that can be run: a function within a function")
     code = {name for name, flags in sections.items() if "CODE" in flags}
-    reasons += [f"it has data among its code ({name})" for section, name in _DATA.findall(said)
-                if section in code]  # fmt: skip
+    reasons += [
+        f"it has data among its code ({name})"
+        for section, name in _DATA.findall(said)
+        if section in code
+    ]
     return reasons
 
 
@@ -72,8 +75,9 @@ def has_assembler(c_file, simulated=False):
         compiler = tool("smpicc")
     else:
         compiler = openmpi.tool("mpicc")
-    said = run([compiler, *options, "-w", f"-I{INCLUDE}", "-S", "-o", "-", str(c_file)],
-               COMPILE_SECONDS)  # fmt: skip
+    said = run(
+        [compiler, *options, "-w", f"-I{INCLUDE}", "-S", "-o", "-", str(c_file)], COMPILE_SECONDS
+    )
     if said.returncode != 0:
         raise BuildError(f"{c_file}: {said.stderr.strip()}")
     # The compiler marks inline assembler; a newline inside a string appears as \n.

@@ -25,8 +25,14 @@ PAGE = ROOT / "docs" / "topology.md"
 PLACES = "four-groups rr"
 COUNT = 1 << 16  # ints of a block, or of the message of a bcast, reduce or allreduce: 256 KiB
 # The usual kernels that ignore the topology, to compare topology-aware ones with.
-FLAT = ("bcast_binomial", "reduce_binomial", "gather_binomial", "allgather_ring", "allreduce_ring",
-        "alltoallv_pairwise")  # fmt: skip
+FLAT = (
+    "bcast_binomial",
+    "reduce_binomial",
+    "gather_binomial",
+    "allgather_ring",
+    "allreduce_ring",
+    "alltoallv_pairwise",
+)
 ROUTED = ("alltoallv_leaders", "alltoallv_gathervs", "alltoallv_multilane")
 PAIR_BYTES = 2_000_000
 BUDGET_BYTES = 8 << 20
@@ -62,8 +68,9 @@ def crosses(collective):
     return about.has_blocks and not about.reads
 
 
-def crossings(collective, places=PLACES, *, count=COUNT, segment=0, fanout=0, radix=0, root=0,
-              kernels=None):  # fmt: skip
+def crossings(
+    collective, places=PLACES, *, count=COUNT, segment=0, fanout=0, radix=0, root=0, kernels=None
+):
     """Run kernels of a collective once, with their ranks on `places`; list of Crossing.
 
     places    mpilab.hosts.places.Place of each rank, or text for mpilab.hosts.orders.places_of.
@@ -78,16 +85,27 @@ def crossings(collective, places=PLACES, *, count=COUNT, segment=0, fanout=0, ra
     places = places_of(places) if isinstance(places, str) else tuple(places)
     ranks = len(places)
     made = [
-        Case(collective, ranks, count, function=kernel, places=places, segment=segment,
-             fanout=fanout, radix=radix,
-             root=root % ranks if collective_of(collective).is_rooted else 0)
+        Case(
+            collective,
+            ranks,
+            count,
+            function=kernel,
+            places=places,
+            segment=segment,
+            fanout=fanout,
+            radix=radix,
+            root=root % ranks if collective_of(collective).is_rooted else 0,
+        )
         for kernel in (kernels_of(collective) if kernels is None else kernels)
-    ]  # fmt: skip
+    ]
     return [
-        Crossing(case.function, cost_of(case.function).across(case),
-                 tuple(recorded[name] for name in _RECORDED))
+        Crossing(
+            case.function,
+            cost_of(case.function).across(case),
+            tuple(recorded[name] for name in _RECORDED),
+        )
         for case, recorded in counted(made)
-    ]  # fmt: skip
+    ]
 
 
 def as_text(rows):
@@ -117,10 +135,17 @@ def held(places=PLACES, pair_bytes=PAIR_BYTES, budget=BUDGET_BYTES):
     """
     places, found = places_of(places), {}
     cases = [
-        Case("alltoallv", len(places), pair_bytes // 4, function=kernel, places=places,
-             budget=budget, dump=False)
+        Case(
+            "alltoallv",
+            len(places),
+            pair_bytes // 4,
+            function=kernel,
+            places=places,
+            budget=budget,
+            dump=False,
+        )
         for kernel in ROUTED
-    ]  # fmt: skip
+    ]
     for result in run_cases(need(KERNELS), "", cases, limit=LIMIT_S):
         if result.outcome != DONE:
             raise InputError(f"{result.case.function}: {result.outcome}: {result.detail}")
@@ -130,8 +155,9 @@ def held(places=PLACES, pair_bytes=PAIR_BYTES, budget=BUDGET_BYTES):
 
 def crossings_table():
     """Markdown: the topology-aware kernels, each collective's flat kernel above them."""
-    heads = [f"{what} between {level}" for level in ("nodes", "groups")
-             for what in ("messages", "bytes")]  # fmt: skip
+    heads = [
+        f"{what} between {level}" for level in ("nodes", "groups") for what in ("messages", "bytes")
+    ]
     lines = [
         f"| kernel | {' | '.join(heads)} | bytes by the header |",
         "|---|---:|---:|---:|---:|---|",

@@ -289,8 +289,9 @@ def _check_places(said, name, pair):
 
 def _run(command, name, limit):
     with tempfile.TemporaryDirectory(prefix="mpilab-distance-") as scratch:
-        said = processes.run(command, limit,
-                            environment=openmpi.environment(2) | {"TMPDIR": scratch})  # fmt: skip
+        said = processes.run(
+            command, limit, environment=openmpi.environment(2) | {"TMPDIR": scratch}
+        )
     if said.code is None:
         raise MpilabError(
             f"distance {name!r}: no end after {limit:g} s; take fewer sizes or repetitions, or a "

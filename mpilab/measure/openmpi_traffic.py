@@ -606,14 +606,25 @@ def allgather_linear(shape):
 # --- allreduce
 
 _BCASTS = (
-    bcast_linear, bcast_chain, bcast_pipeline, bcast_split_binary,
-    bcast_binary, bcast_binomial, bcast_knomial,
-    bcast_scatter_allgather, bcast_scatter_allgather_ring,
-)  # fmt: skip
+    bcast_linear,
+    bcast_chain,
+    bcast_pipeline,
+    bcast_split_binary,
+    bcast_binary,
+    bcast_binomial,
+    bcast_knomial,
+    bcast_scatter_allgather,
+    bcast_scatter_allgather_ring,
+)
 _REDUCES = (
-    reduce_linear, reduce_chain, reduce_pipeline, reduce_binary,
-    reduce_binomial, reduce_in_order_binary, reduce_rabenseifner,
-)  # fmt: skip
+    reduce_linear,
+    reduce_chain,
+    reduce_pipeline,
+    reduce_binary,
+    reduce_binomial,
+    reduce_in_order_binary,
+    reduce_rabenseifner,
+)
 
 
 def _with_count(shape, count):

@@ -57,8 +57,10 @@ def both_ways(spans_ns):
     """
     spans = np.asarray(spans_ns)
     if spans.ndim != 3 or spans.shape[2] != 2 or 0 in spans.shape:
-        raise InputError(f"spans_ns: an array {spans.shape}; give [ranks, repetitions, 2], the "
-                         "entry and the exit of each call in nanoseconds")  # fmt: skip
+        raise InputError(
+            f"spans_ns: an array {spans.shape}; give [ranks, repetitions, 2], the "
+            "entry and the exit of each call in nanoseconds"
+        )
     entry, leave = spans[:, :, 0], spans[:, :, 1]
     means = (leave - entry).mean(axis=1) / 1e3
     span = (leave.max(axis=0) - entry.min(axis=0)).mean() / 1e3
@@ -146,25 +148,38 @@ class Options:
         if self.ranks is None:
             set_(self, "ranks", 2 if self.benchmark.is_between_two else 4)
         self._check_ranks()
-        for option, value, least in (("-i (iterations)", self.iterations, 1),
-                                     ("-x (warm-up)", self.warmup, 0),
-                                     ("-u (calls before each timed one)", self.before_each, 0),
-                                     ("-W (window)", self.window, 1),
-                                     ("-M (memory)", self.memory, 1)):  # fmt: skip
+        for option, value, least in (
+            ("-i (iterations)", self.iterations, 1),
+            ("-x (warm-up)", self.warmup, 0),
+            ("-u (calls before each timed one)", self.before_each, 0),
+            ("-W (window)", self.window, 1),
+            ("-M (memory)", self.memory, 1),
+        ):
             if value is not None and not least <= value <= LARGEST:
                 raise InputError(f"{option} {value}: has to be from {least} to {LARGEST:,}")
         for option, is_set, kinds, why in (
-            ("-f", self.full, (COLLECTIVE, BARRIER),
-             "only one rank has the clock: there is no least and largest"),
+            (
+                "-f",
+                self.full,
+                (COLLECTIVE, BARRIER),
+                "only one rank has the clock: there is no least and largest",
+            ),
             ("-c", self.validate, WITH_MESSAGES, "a barrier moves no data"),
-            ("-m", self.sizes is not None, WITH_MESSAGES,
-             "a barrier moves no data"),
-            ("-u", self.before_each is not None, WITH_MESSAGES,
-             "use -x for the barriers that are not timed"),
+            ("-m", self.sizes is not None, WITH_MESSAGES, "a barrier moves no data"),
+            (
+                "-u",
+                self.before_each is not None,
+                WITH_MESSAGES,
+                "use -x for the barriers that are not timed",
+            ),
             ("-W", self.window is not None, (BANDWIDTH,), "only osu_bw sends a window of messages"),
-            ("-M", self.memory is not None, (COLLECTIVE,),
-             "only collectives have buffers that grow with the ranks"),
-        ):  # fmt: skip
+            (
+                "-M",
+                self.memory is not None,
+                (COLLECTIVE,),
+                "only collectives have buffers that grow with the ranks",
+            ),
+        ):
             if is_set and kind not in kinds:
                 raise InputError(f"{name} does not have {option}: {why}. Leave it out.")
         smallest, largest = _sizes(self.sizes)
@@ -173,8 +188,10 @@ class Options:
 
     def _check_ranks(self):
         if self.benchmark.is_between_two and self.ranks != 2:
-            raise InputError(f"{self.benchmark.name} runs between two ranks, not {self.ranks}: "
-                             "--ranks 2, or leave it out")  # fmt: skip
+            raise InputError(
+                f"{self.benchmark.name} runs between two ranks, not {self.ranks}: "
+                "--ranks 2, or leave it out"
+            )
         if self.ranks < 2:
             raise InputError(f"--ranks {self.ranks}: {self.benchmark.name} needs 2 ranks or more")
 
@@ -215,8 +232,10 @@ def _sizes(sizes):
     bad = any(word and number is None for word, number in zip(words, found, strict=True))
     smallest, largest = found
     if bad or found == [None, None] or 0 in found or max(n or 0 for n in found) > LARGEST:
-        raise InputError(f"-m {text}: no message sizes; write MAX, MIN:MAX, MIN: or :MAX in bytes, "
-                         "from 1 on, e.g. -m 1:65536")  # fmt: skip
+        raise InputError(
+            f"-m {text}: no message sizes; write MAX, MIN:MAX, MIN: or :MAX in bytes, "
+            "from 1 on, e.g. -m 1:65536"
+        )
     if smallest and largest and smallest > largest:
         raise InputError(f"-m {text}: the smallest size is above the largest; swap them")
     return smallest, largest
@@ -242,11 +261,14 @@ def placement(ranks, cpu_list=None, map_by=None):
     cpus = [int(word) for word in words]
     known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     if missing := [cpu for cpu in cpus if known is not None and cpu not in known]:
-        raise InputError(f"--cpu-list {','.join(words)}: this process may not run on CPU "
-                         f"{missing[0]}; it may on {_ranges(known)}")  # fmt: skip
+        raise InputError(
+            f"--cpu-list {','.join(words)}: this process may not run on CPU "
+            f"{missing[0]}; it may on {_ranges(known)}"
+        )
     if len(set(cpus)) < ranks or len(cpus) != ranks:
-        raise InputError(f"--cpu-list {','.join(words)}: {ranks} ranks need {ranks} different CPUs,"
-                         " one each")  # fmt: skip
+        raise InputError(
+            f"--cpu-list {','.join(words)}: {ranks} ranks need {ranks} different CPUs, one each"
+        )
     return ["--map-by", f"pe-list={','.join(map(str, cpus))}:ordered", "--bind-to", "core"]
 
 
@@ -285,17 +307,22 @@ def mca_arguments(pairs):
         if name not in known and name.partition("_")[0] in frameworks:
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"do you mean {near[0]}?" if near else "see ompi_info --all --level 9"
-            raise InputError(f"--mca {name} {value}: Open MPI has no such parameter, and would say "
-                             f"nothing; {remedy}")  # fmt: skip
+            raise InputError(
+                f"--mca {name} {value}: Open MPI has no such parameter, and would say "
+                f"nothing; {remedy}"
+            )
         choices = known.get(name)
         if choices and name.endswith("_algorithm") and not _is_among(value, choices):
-            raise InputError(f"--mca {name} {value}: no such choice, and Open MPI would say "
-                             f"nothing; take one of {_listed(choices)}")  # fmt: skip
+            raise InputError(
+                f"--mca {name} {value}: no such choice, and Open MPI would say "
+                f"nothing; take one of {_listed(choices)}"
+            )
     forced = [name for name, _ in pairs if _FORCED.match(name)]
     rules = dict(pairs).get(DYNAMIC_RULES, os.environ.get(f"OMPI_MCA_{DYNAMIC_RULES}", ""))
     if forced and rules.lower() not in _ON:
-        raise InputError(f"--mca {forced[0]}: has no effect without {DYNAMIC_RULES}; add "
-                         f"--mca {DYNAMIC_RULES} 1")  # fmt: skip
+        raise InputError(
+            f"--mca {forced[0]}: has no effect without {DYNAMIC_RULES}; add --mca {DYNAMIC_RULES} 1"
+        )
     return [word for name, value in pairs for word in ("--mca", name, value)]
 
 
@@ -449,15 +476,18 @@ class _Reader:
     @staticmethod
     def _once(number, line, seen):
         if seen:
-            raise InputError(f"line {number}: {line!r} begins a second table; give one "
-                             "table at a time")  # fmt: skip
+            raise InputError(
+                f"line {number}: {line!r} begins a second table; give one table at a time"
+            )
 
     def _row(self, number, line):
         words = line.split()
         if len(words) != len(self.columns):
-            raise InputError(f"line {number}: {line!r} is no row of the columns "
-                             f"{', '.join(self.columns)} (line {self.columns_at}); was the output "
-                             "cut off?")  # fmt: skip
+            raise InputError(
+                f"line {number}: {line!r} is no row of the columns "
+                f"{', '.join(self.columns)} (line {self.columns_at}); was the output "
+                "cut off?"
+            )
         row = []
         for column, word in zip(self.columns, words, strict=True):
             kind = _TYPES.get(_field(column), "f8")
@@ -465,15 +495,18 @@ class _Reader:
                 row.append({"?": lambda w: _VALID[w.lower()], "i8": int, "f8": float}[kind](word))
             except (KeyError, ValueError):
                 wanted = {"?": "Pass or Fail", "i8": "a whole number", "f8": "a number"}[kind]
-                raise InputError(f"line {number}: {word!r} in the column {column} is not "
-                                 f"{wanted}") from None  # fmt: skip
+                raise InputError(
+                    f"line {number}: {word!r} in the column {column} is not {wanted}"
+                ) from None
         return tuple(row)
 
     def table(self, text):
         if not self.columns:
             first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-            raise InputError("no line names the columns of an OSU table ('# Size  Avg Latency(us)')"
-                             f"; the text begins with {first[:80]!r}")  # fmt: skip
+            raise InputError(
+                "no line names the columns of an OSU table ('# Size  Avg Latency(us)')"
+                f"; the text begins with {first[:80]!r}"
+            )
         if not self.rows:
             raise InputError(
                 f"line {self.columns_at}: no row follows the columns {', '.join(self.columns)}; "
@@ -481,8 +514,15 @@ class _Reader:
             )
         known = {benchmark.title: name for name, benchmark in BENCHMARKS.items()}
         fields = [(_field(column), _TYPES.get(_field(column), "f8")) for column in self.columns]
-        return OsuTable(known.get(self.title, self.title), self.version, self.datatype,
-                        self.columns, np.array(self.rows, fields), self.program, text)  # fmt: skip
+        return OsuTable(
+            known.get(self.title, self.title),
+            self.version,
+            self.datatype,
+            self.columns,
+            np.array(self.rows, fields),
+            self.program,
+            text,
+        )
 
 
 def _field(column):
@@ -497,9 +537,25 @@ LIMIT_S = 600.0
 CHUNK = 1 << 16
 
 
-def run(benchmark, *, ranks=None, iterations=None, warmup=None, sizes=None, full=False,
-        validate=False, before_each=None, window=None, memory=None, mca=(), cpu_list=None,
-        map_by=None, own=False, on_line=None, limit=LIMIT_S):  # fmt: skip
+def run(
+    benchmark,
+    *,
+    ranks=None,
+    iterations=None,
+    warmup=None,
+    sizes=None,
+    full=False,
+    validate=False,
+    before_each=None,
+    window=None,
+    memory=None,
+    mca=(),
+    cpu_list=None,
+    map_by=None,
+    own=False,
+    on_line=None,
+    limit=LIMIT_S,
+):
     """Run an OSU micro-benchmark and return its OsuTable.
 
     benchmark   'osu_bcast', ... (mpilab.measure.osu.BENCHMARKS).
@@ -519,16 +575,32 @@ def run(benchmark, *, ranks=None, iterations=None, warmup=None, sizes=None, full
     otherwise the kit's own; the table's `program` says which. Raises InputError for invalid
     options, SetupError if the kit's program cannot be built, MpilabError if the run fails.
     """
-    options = Options(benchmark_of(benchmark), ranks, iterations, warmup, sizes, full, validate,
-                      before_each, window, memory)  # fmt: skip
+    options = Options(
+        benchmark_of(benchmark),
+        ranks,
+        iterations,
+        warmup,
+        sizes,
+        full,
+        validate,
+        before_each,
+        window,
+        memory,
+    )
     where = [*mca_arguments(mca), *placement(options.ranks, cpu_list, map_by)]
     return launch(options, program_of(benchmark, own), where, on_line, limit)
 
 
 def launch(options, program, where=(), on_line=None, limit=LIMIT_S):
     """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable."""
-    command = [openmpi.tool("mpirun"), "-n", str(options.ranks), *where, *program.command,
-               *options.arguments]  # fmt: skip
+    command = [
+        openmpi.tool("mpirun"),
+        "-n",
+        str(options.ranks),
+        *where,
+        *program.command,
+        *options.arguments,
+    ]
     said, got = _Said(), []
     # Our own program prints this line itself.
     first = [] if program.is_own else [f"# program: {program.command[0]}"]

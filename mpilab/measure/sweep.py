@@ -86,9 +86,23 @@ CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
 MPI_T, MCA = "mpi_t", "mca"
 
 
-def sweep(collective, *, ranks=(2, 4), sizes="1:64K", algorithms=("ours", "openmpi"), segment=0,
-          fanout=0, radix=0, root=0, repetitions=None, warmup=None, out=None, progress=True,
-          report=None, choose=None):  # fmt: skip
+def sweep(
+    collective,
+    *,
+    ranks=(2, 4),
+    sizes="1:64K",
+    algorithms=("ours", "openmpi"),
+    segment=0,
+    fanout=0,
+    radix=0,
+    root=0,
+    repetitions=None,
+    warmup=None,
+    out=None,
+    progress=True,
+    report=None,
+    choose=None,
+):
     """Time algorithms of a collective with mpirun on this machine, or on the nodes of a Slurm job
     if MPILAB_HOSTS says so; table of mpilab.measure.sweep_table.ROW rows.
 
@@ -121,8 +135,18 @@ def sweep(collective, *, ranks=(2, 4), sizes="1:64K", algorithms=("ours", "openm
         choose = MPI_T if openmpi.chooses_at_run_time() else MCA
     if choose not in (MPI_T, MCA):
         raise InputError(f"choose={choose!r}: write {MPI_T!r} or {MCA!r}")
-    plan = Plan.make(collective, ranks, sizes, algorithms, segment=segment, fanout=fanout,
-                     radix=radix, root=root, repetitions=repetitions, warmup=warmup)  # fmt: skip
+    plan = Plan.make(
+        collective,
+        ranks,
+        sizes,
+        algorithms,
+        segment=segment,
+        fanout=fanout,
+        radix=radix,
+        root=root,
+        repetitions=repetitions,
+        warmup=warmup,
+    )
     told = Report() if report is None else report
     told.notes += plan.remarks()
     store = None
@@ -164,8 +188,13 @@ def _fill(plan, store, report, progress, choose):
         if store:
             store.add(rows)
 
-    with tqdm(total=len(points), initial=len(points) - len(missing), desc=plan.collective,
-              unit="point", disable=not progress) as bar:  # fmt: skip
+    with tqdm(
+        total=len(points),
+        initial=len(points) - len(missing),
+        desc=plan.collective,
+        unit="point",
+        disable=not progress,
+    ) as bar:
         for ranks in plan.ranks:
             chosen = [point for point in missing if point.ranks == ranks]
             _Job(plan, chosen, report, keep, bar, choose).run()
@@ -222,10 +251,16 @@ class _Job:
                     result.outputs = []  # the buffers of all points together would be large
 
                 run_cases(
-                    self.library, chosen[0].function, chosen, groups=[groups[i] for i in numbers],
-                    limit=limit, on_result=came, keep=kept, guarded=[kept],
+                    self.library,
+                    chosen[0].function,
+                    chosen,
+                    groups=[groups[i] for i in numbers],
+                    limit=limit,
+                    on_result=came,
+                    keep=kept,
+                    guarded=[kept],
                     settings=openmpi.CHOOSING | settings,
-                )  # fmt: skip
+                )
 
     def _mpiruns(self, cases):
         """[(indices of the cases of one mpirun, its settings)]."""
@@ -235,8 +270,13 @@ class _Job:
         for place, case in enumerate(cases):
             settings = {}
             if case.openmpi >= 0:
-                settings = openmpi.chosen(case.collective, case.openmpi, segment=case.segment,
-                                          fanout=case.fanout, radix=case.radix)  # fmt: skip
+                settings = openmpi.chosen(
+                    case.collective,
+                    case.openmpi,
+                    segment=case.segment,
+                    fanout=case.fanout,
+                    radix=case.radix,
+                )
             jobs.setdefault(tuple(settings.items()), []).append(place)
         return [(places, dict(settings)) for settings, places in jobs.items()]
 
@@ -290,8 +330,14 @@ class _Job:
         ahead = len(cases)
         for point in points:
             repetitions, warmup = self.plan.times(point)
-            cases.append(self.plan.case(point, repetitions=repetitions, warmup=warmup,
-                                        monitor=point.algorithm.library == OPENMPI))  # fmt: skip
+            cases.append(
+                self.plan.case(
+                    point,
+                    repetitions=repetitions,
+                    warmup=warmup,
+                    monitor=point.algorithm.library == OPENMPI,
+                )
+            )
         groups = [("witness",)] * ahead + [(point.algorithm,) for point in points]
         testimony, came = [None] * ahead, set()
 
@@ -422,8 +468,10 @@ class Plan:
             element = _element(kind)[1]
             odd = [size for size in swept if size % element]
             if odd and (not is_range or len(odd) == len(swept)):
-                raise InputError(f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
-                                 f"of {element} bytes; write multiples of {element}")  # fmt: skip
+                raise InputError(
+                    f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
+                    f"of {element} bytes; write multiples of {element}"
+                )
             swept = tuple(size for size in swept if size % element == 0)
         else:
             swept = (0,)
@@ -440,8 +488,10 @@ class Plan:
             self.case(Point(self.algorithms[0], ranks, self.sizes[0]))
         two = [a for a in self.named if a.name == "two_proc"]
         if two and any(ranks != 2 for ranks in self.ranks):
-            raise InputError(f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
-                             f"leave it out, or write --ranks 2")  # fmt: skip
+            raise InputError(
+                f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
+                f"leave it out, or write --ranks 2"
+            )
         if self.radix == 1:
             raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
 
@@ -459,8 +509,10 @@ class Plan:
     def remarks(self):
         """Remarks on these options for the user: sentences."""
         uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
-        return [f"{a}: without segments the message goes in one piece, and nothing is pipelined"
-                for a in uncut]  # fmt: skip
+        return [
+            f"{a}: without segments the message goes in one piece, and nothing is pipelined"
+            for a in uncut
+        ]
 
     def times(self, point):
         """(repetitions, warm-up) of a point."""
@@ -475,17 +527,31 @@ class Plan:
         datatype, element = _element(collective_of(self.collective))
         settings = {"record": False, "dump": False, **more}
         return Case(
-            self.collective, point.ranks, point.bytes // element, datatype,
-            root=self.root, segment=self.segment, fanout=self.fanout, radix=self.radix,
-            function=point.algorithm.function(self.collective), openmpi=point.algorithm.number,
+            self.collective,
+            point.ranks,
+            point.bytes // element,
+            datatype,
+            root=self.root,
+            segment=self.segment,
+            fanout=self.fanout,
+            radix=self.radix,
+            function=point.algorithm.function(self.collective),
+            openmpi=point.algorithm.number,
             **settings,
-        )  # fmt: skip
+        )
 
     def shape(self, point):
         """The Shape of a point, for what Open MPI must send."""
         _, element = _element(collective_of(self.collective))
-        return Shape(point.ranks, point.bytes // element, element, self.root, self.segment,
-                     self.fanout, self.radix)  # fmt: skip
+        return Shape(
+            point.ranks,
+            point.bytes // element,
+            element,
+            self.root,
+            self.segment,
+            self.fanout,
+            self.radix,
+        )
 
 
 def _element(kind):

@@ -25,11 +25,21 @@ from mpilab.util.files import write_whole
 CONFIDENCE = 0.95
 SUMMARY = np.dtype(
     [
-        ("collective", "U16"), ("library", "U8"), ("algorithm", "U40"), ("number", "i4"),
-        ("ranks", "i4"), ("bytes", "i8"), ("segment", "i8"), ("fanout", "i4"), ("radix", "i4"),
-        ("repetitions", "i4"), ("median_s", "f8"), ("low_s", "f8"), ("high_s", "f8"),
+        ("collective", "U16"),
+        ("library", "U8"),
+        ("algorithm", "U40"),
+        ("number", "i4"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("segment", "i8"),
+        ("fanout", "i4"),
+        ("radix", "i4"),
+        ("repetitions", "i4"),
+        ("median_s", "f8"),
+        ("low_s", "f8"),
+        ("high_s", "f8"),
     ]
-)  # fmt: skip
+)
 _POINT = SUMMARY.names[:9]
 
 
@@ -111,20 +121,34 @@ def _line(row):
     number = f" ({row['number']})" if row["number"] > 0 else ""
     times = [row[name] * 1e6 for name in ("median_s", "low_s", "high_s")]
     return [
-        f"{row['library']}:{row['algorithm']}{number}", str(row["ranks"]), str(row["bytes"]),
-        *("–" if np.isnan(time) else f"{time:.2f}" for time in times), str(row["repetitions"]),
-    ]  # fmt: skip
+        f"{row['library']}:{row['algorithm']}{number}",
+        str(row["ranks"]),
+        str(row["bytes"]),
+        *("–" if np.isnan(time) else f"{time:.2f}" for time in times),
+        str(row["repetitions"]),
+    ]
 
 
 # In seconds. span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of
 # each rank's own duration (OMB averages mean_s over the repetitions).
 ROW = np.dtype(
     [
-        ("collective", "U16"), ("library", "U8"), ("algorithm", "U40"), ("number", "i4"),
-        ("ranks", "i4"), ("bytes", "i8"), ("segment", "i8"), ("fanout", "i4"), ("radix", "i4"),
-        ("repetition", "i4"), ("span_s", "f8"), ("mean_s", "f8"), ("max_s", "f8"), ("min_s", "f8"),
+        ("collective", "U16"),
+        ("library", "U8"),
+        ("algorithm", "U40"),
+        ("number", "i4"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("segment", "i8"),
+        ("fanout", "i4"),
+        ("radix", "i4"),
+        ("repetition", "i4"),
+        ("span_s", "f8"),
+        ("mean_s", "f8"),
+        ("max_s", "f8"),
+        ("min_s", "f8"),
     ]
-)  # fmt: skip
+)
 NAMES = ROW.names
 HEADER = ",".join(NAMES) + "\n"
 
@@ -142,7 +166,10 @@ def rows_of(plan, point, outputs):
     rows["repetition"] = np.arange(len(rows))
     rows["span_s"] = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
     rows["mean_s"], rows["max_s"], rows["min_s"] = (
-        lasted.mean(axis=0), lasted.max(axis=0), lasted.min(axis=0))  # fmt: skip
+        lasted.mean(axis=0),
+        lasted.max(axis=0),
+        lasted.min(axis=0),
+    )
     return rows
 
 

@@ -73,9 +73,22 @@ def kernels(collective):
     return [*ours, f"{collective}_{HAN}", f"{collective}_{NO_HAN}"]
 
 
-def time_on(hosts, collective, *, names=None, sizes=(16384,), orders=("rr",), ranks=None, seed=1,
-            repetitions=7, warmup=1, budget=0, library=None, progress=True,
-            limit=HOSTS_LIMIT_S):  # fmt: skip
+def time_on(
+    hosts,
+    collective,
+    *,
+    names=None,
+    sizes=(16384,),
+    orders=("rr",),
+    ranks=None,
+    seed=1,
+    repetitions=7,
+    warmup=1,
+    budget=0,
+    library=None,
+    progress=True,
+    limit=HOSTS_LIMIT_S,
+):
     """Time kernels on running EmulatedHosts, or on the nodes of an Allocation; list of Timed.
 
     names    kernels as in Timed; default: all of `kernels(collective)`.
@@ -93,8 +106,11 @@ def time_on(hosts, collective, *, names=None, sizes=(16384,), orders=("rr",), ra
 
     names = kernels(collective) if names is None else list(names)
     found = []
-    with tqdm(total=len(names) * len(sizes) * len(orders), desc=f"{collective} on {hosts.name}",
-              disable=not progress) as bar:  # fmt: skip
+    with tqdm(
+        total=len(names) * len(sizes) * len(orders),
+        desc=f"{collective} on {hosts.name}",
+        disable=not progress,
+    ) as bar:
         for one in orders:
             if isinstance(orders, dict):
                 placed = list(orders[one])[:ranks]
@@ -106,15 +122,28 @@ def time_on(hosts, collective, *, names=None, sizes=(16384,), orders=("rr",), ra
                 for name in names
             ]
             cases = [
-                _case(collective, name, len(placed), size, budget, repetitions=repetitions,
-                      warmup=warmup)
-                for size in sizes for name in names
-            ]  # fmt: skip
+                _case(
+                    collective,
+                    name,
+                    len(placed),
+                    size,
+                    budget,
+                    repetitions=repetitions,
+                    warmup=warmup,
+                )
+                for size in sizes
+                for name in names
+            ]
             results = run_cases(
-                library or need(KERNELS), "", checks + cases, limit=limit, hosts=hosts,
-                names=placed, guarded=[],
+                library or need(KERNELS),
+                "",
+                checks + cases,
+                limit=limit,
+                hosts=hosts,
+                names=placed,
+                guarded=[],
                 on_result=lambda result: bar.update(not result.case.dump),
-            )  # fmt: skip
+            )
             for result, name in zip(results, names, strict=False):
                 _check(result, name)
             found += [
@@ -128,10 +157,16 @@ def _case(collective, name, ranks, size, budget, **more):
     element = 4 if collective_of(collective).reduces else 1
     without = f"{collective}_{NO_HAN}"
     return Case(
-        collective, ranks, size // element, "int" if element == 4 else "byte", record=False,
-        budget=budget, han=name != without,
-        function=f"{collective}_{HAN}" if name == without else name, **{"dump": False, **more},
-    )  # fmt: skip
+        collective,
+        ranks,
+        size // element,
+        "int" if element == 4 else "byte",
+        record=False,
+        budget=budget,
+        han=name != without,
+        function=f"{collective}_{HAN}" if name == without else name,
+        **{"dump": False, **more},
+    )
 
 
 def _need_done(result, name):
@@ -153,5 +188,11 @@ def _timed(result, name, order_name, levels):
     _need_done(result, name)
     spans = np.stack([output.spans_ns for output in result.outputs])
     seconds = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
-    return Timed(result.case.collective, name, order_name, levels, result.case.block_bytes,
-                 tuple(map(float, seconds)))  # fmt: skip
+    return Timed(
+        result.case.collective,
+        name,
+        order_name,
+        levels,
+        result.case.block_bytes,
+        tuple(map(float, seconds)),
+    )

@@ -203,8 +203,17 @@ def has_formula(collective, library, algorithm):
 def _fit(collective, library, algorithm, points, gamma):
     design, seconds = [], []
     for segment, fanout, radix, ranks, size, time in points:
-        a, b = coefficients(collective, algorithm, ranks, size, segment=segment, fanout=fanout,
-                            radix=radix, gamma=gamma, library=library)  # fmt: skip
+        a, b = coefficients(
+            collective,
+            algorithm,
+            ranks,
+            size,
+            segment=segment,
+            fanout=fanout,
+            radix=radix,
+            gamma=gamma,
+            library=library,
+        )
         if not (np.isfinite(time) and time > 0):
             raise InputError(
                 f"{library} {algorithm}, {ranks} ranks, {size} bytes: median time {time} s; "
@@ -265,8 +274,9 @@ def crossover(algorithm, ranks, alpha, beta):
         hops = ranks - 2
         factor = ((sqrt(hops) + sqrt(hops - (steps - 1) * (steps - hops))) / (steps - 1)) ** 2
     else:
-        raise InputError(f"algorithm {algorithm!r}: take scatter_allgather, "
-                         "scatter_allgather_ring or pipeline")  # fmt: skip
+        raise InputError(
+            f"algorithm {algorithm!r}: take scatter_allgather, scatter_allgather_ring or pipeline"
+        )
     return factor * alpha / beta
 
 
@@ -309,8 +319,18 @@ def choose(collective, ranks, bytes, models, *, segment=0, fanout=0, radix=0, ga
 
     def seconds(key):
         library, algorithm = key if isinstance(key, tuple) else ("ours", key)
-        return cost(collective, algorithm, ranks, bytes, models[key], segment=segment,
-                    fanout=fanout, radix=radix, gamma=gamma, library=library)  # fmt: skip
+        return cost(
+            collective,
+            algorithm,
+            ranks,
+            bytes,
+            models[key],
+            segment=segment,
+            fanout=fanout,
+            radix=radix,
+            gamma=gamma,
+            library=library,
+        )
 
     return min(models, key=seconds)
 
@@ -343,15 +363,33 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
             model = _model_of(models, collective, library, algorithm)
             if model is not None:
                 predicted[variant] = cost(
-                    collective, algorithm, ranks, size, model, segment=segment, fanout=fanout,
-                    radix=radix, gamma=gamma, library=library,
-                )  # fmt: skip
+                    collective,
+                    algorithm,
+                    ranks,
+                    size,
+                    model,
+                    segment=segment,
+                    fanout=fanout,
+                    radix=radix,
+                    gamma=gamma,
+                    library=library,
+                )
         if not predicted:
             continue
         chosen, best = min(predicted, key=predicted.get), min(measured, key=measured.get)
         lost = measured[chosen] / measured[best] - 1
-        judged.append((collective, ranks, size, label(chosen), label(best), measured[chosen],
-                       measured[best], lost))  # fmt: skip
+        judged.append(
+            (
+                collective,
+                ranks,
+                size,
+                label(chosen),
+                label(best),
+                measured[chosen],
+                measured[best],
+                lost,
+            )
+        )
     if not judged:
         raise InputError(
             f"the models know no algorithm of the sweep of {collective}; fit them to it, "
@@ -360,8 +398,16 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
     return np.array(judged, REGRET_ROW)
 
 
-def regret_left_out(table, *, leave="bytes", folds=None, fit=fit_per_algorithm, collective=None,
-                    measure="span_s", gamma=None):  # fmt: skip
+def regret_left_out(
+    table,
+    *,
+    leave="bytes",
+    folds=None,
+    fit=fit_per_algorithm,
+    collective=None,
+    measure="span_s",
+    gamma=None,
+):
     """`regret` at points that the models were not fitted to: cross-validation.
 
     leave    what is left out: "bytes" (message sizes) or "ranks".

@@ -190,8 +190,19 @@ def nearest_kernel(name, more=()):
     return did_you_mean(name, [*ours, *more])
 
 
-def promises(collective, *, ranks=(2, 4, 8), count=1000, segment=0, fanout=0, radix=0, root=0,
-             matrix="64x64", buffer=0, aggregators=0):  # fmt: skip
+def promises(
+    collective,
+    *,
+    ranks=(2, 4, 8),
+    count=1000,
+    segment=0,
+    fanout=0,
+    radix=0,
+    root=0,
+    matrix="64x64",
+    buffer=0,
+    aggregators=0,
+):
     """Run each kernel of a collective once for each number of `ranks`; list of Promise.
 
     count    ints of a block, or of the message of a bcast, reduce or allreduce.
@@ -207,11 +218,19 @@ def promises(collective, *, ranks=(2, 4, 8), count=1000, segment=0, fanout=0, ra
     made = []
     for number in ranks:
         if about.reads:
-            shape = {"count": 1, "datatype": "double", "matrix": matrix, "buffer": buffer,
-                     "aggregators": aggregators}  # fmt: skip
+            shape = {
+                "count": 1,
+                "datatype": "double",
+                "matrix": matrix,
+                "buffer": buffer,
+                "aggregators": aggregators,
+            }
         else:
-            shape = {"count": count if about.has_blocks else 0, **tuned,
-                     "root": root % number if about.is_rooted else 0}  # fmt: skip
+            shape = {
+                "count": count if about.has_blocks else 0,
+                **tuned,
+                "root": root % number if about.is_rooted else 0,
+            }
         made += [
             Case(collective, number, function=kernel, **shape) for kernel in kernels_of(collective)
         ]

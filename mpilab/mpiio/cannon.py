@@ -174,8 +174,9 @@ def _said(command, ranks, scratch, limit):
         directory.mkdir(mode=0o700)
         own["OMPI_MCA_btl_sm_backing_directory"] = str(directory)
     try:
-        return processes.run([*where.mpirun(ranks), *command], limit,
-                            environment=where.environment(ranks) | own)  # fmt: skip
+        return processes.run(
+            [*where.mpirun(ranks), *command], limit, environment=where.environment(ranks) | own
+        )
     finally:
         for directory in segments:
             shutil.rmtree(directory, ignore_errors=True)

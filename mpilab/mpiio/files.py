@@ -201,8 +201,9 @@ def check(path, *, progress=False):
     """Read a file to its end: its Account. Raises InputError if the file is invalid."""
     rows, columns = size(path)
     least, largest, not_finite, is_integer = np.inf, -np.inf, 0, True
-    with tqdm(total=rows, desc=f"check {path}", unit="row", delay=1, leave=False,
-              disable=not progress) as bar:  # fmt: skip
+    with tqdm(
+        total=rows, desc=f"check {path}", unit="row", delay=1, leave=False, disable=not progress
+    ) as bar:
         for piece in pieces(path):
             finite = piece[np.isfinite(piece)]
             least = min(least, finite.min(initial=np.inf))
@@ -212,8 +213,17 @@ def check(path, *, progress=False):
             bar.update(len(piece))
     if least > largest:
         least = largest = float("nan")
-    return Account(Path(path), is_text(path), rows, columns, Path(path).stat().st_size,
-                   float(least), float(largest), not_finite, bool(is_integer))  # fmt: skip
+    return Account(
+        Path(path),
+        is_text(path),
+        rows,
+        columns,
+        Path(path).stat().st_size,
+        float(least),
+        float(largest),
+        not_finite,
+        bool(is_integer),
+    )
 
 
 def table(path):
@@ -442,8 +452,10 @@ def error_bound(left, right):
     inner = left.shape[1]
     log2 = max(2, (inner - 1).bit_length())
     dropped = np.abs(left).max(axis=1)[:, None] * np.abs(right).max(axis=0)[None, :]
-    return (2 * (inner + 1) * UNIT_ROUNDOFF * (np.abs(left) @ np.abs(right))
-            + 2.0 ** (3 * log2 - 108) * dropped)  # fmt: skip
+    return (
+        2 * (inner + 1) * UNIT_ROUNDOFF * (np.abs(left) @ np.abs(right))
+        + 2.0 ** (3 * log2 - 108) * dropped
+    )
 
 
 # Making matrices of any size, and converting files, a piece at a time.

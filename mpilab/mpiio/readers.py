@@ -100,8 +100,10 @@ def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
     found, parts = {}, None
     for mpi_io in (OMPIO, ROMIO):
         mine = [reader for reader in readers if reader.mpi_io == mpi_io]
-        cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=True, requests=True)
-                 for reader in mine]  # fmt: skip
+        cases = [
+            _case(reader, matrix, ranks, buffer, aggregators, dump=True, requests=True)
+            for reader in mine
+        ]
         for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
             parts = parts_of(result.case) if parts is None else parts
             check(reader, result, parts)
@@ -109,8 +111,17 @@ def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
     return [found[reader] for reader in readers]
 
 
-def time(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0, cold=False, repetitions=7,
-         progress=False):  # fmt: skip
+def time(
+    matrix,
+    ranks,
+    readers=READERS,
+    *,
+    buffer=0,
+    aggregators=0,
+    cold=False,
+    repetitions=7,
+    progress=False,
+):
     """Time readers in turn: ({Reader: seconds of each repetition}, share).
 
     `share` is the largest share of the file that was in the page cache before a call, None if the
@@ -130,8 +141,20 @@ def time(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0, cold=False,
     for _ in tqdm(range(repetitions), desc=f"{matrix} on {ranks}", disable=not progress):
         for mpi_io in (OMPIO, ROMIO):
             mine = [reader for reader in readers if reader.mpi_io == mpi_io]
-            cases = [_case(reader, matrix, ranks, buffer, aggregators, dump=False, cold=cold,
-                           record=False, warmup=1) for reader in mine]  # fmt: skip
+            cases = [
+                _case(
+                    reader,
+                    matrix,
+                    ranks,
+                    buffer,
+                    aggregators,
+                    dump=False,
+                    cold=cold,
+                    record=False,
+                    warmup=1,
+                )
+                for reader in mine
+            ]
             for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
                 spans = np.stack([output.spans_ns[-1] for output in result.outputs])
                 seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
@@ -155,13 +178,23 @@ def speed_ups(seconds):
     return np.minimum(*ratios).tolist()
 
 
-RIVALS = tuple(Reader(name, mpi_io) for mpi_io in (OMPIO, ROMIO)
-               for name in ("two_phase", "view_all"))  # fmt: skip
+RIVALS = tuple(
+    Reader(name, mpi_io) for mpi_io in (OMPIO, ROMIO) for name in ("two_phase", "view_all")
+)
 
 
 def _case(reader, matrix, ranks, buffer, aggregators, **more):
-    return Case("read", ranks, 1, datatype="double", matrix=matrix, buffer=buffer,
-                aggregators=aggregators, function=f"read_{reader.algorithm}", **more)  # fmt: skip
+    return Case(
+        "read",
+        ranks,
+        1,
+        datatype="double",
+        matrix=matrix,
+        buffer=buffer,
+        aggregators=aggregators,
+        function=f"read_{reader.algorithm}",
+        **more,
+    )
 
 
 def _run(cases, mpi_io):
@@ -189,8 +222,9 @@ def parts_of(case):
     """The part of each rank that a case should read, as bits: list of uint64 [rows, columns]."""
     about = case.distribution
     elements = case.elements().reshape(about.rows, about.columns)
-    return [elements[np.ix_(about.rows_of(rank), about.columns_of(rank))]
-            for rank in range(case.ranks)]  # fmt: skip
+    return [
+        elements[np.ix_(about.rows_of(rank), about.columns_of(rank))] for rank in range(case.ranks)
+    ]
 
 
 def check(reader, result, parts):

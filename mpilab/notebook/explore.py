@@ -59,8 +59,15 @@ class Explorer:
         )
         self.controls = VBox([HBox(line, layout=Layout(flex_flow="row wrap")) for line in lines])
         self._settle(None)
-        for control in (self.collective, self.algorithm, self.ranks, self.root, self.children,
-                        self.segments, self.view):  # fmt: skip
+        for control in (
+            self.collective,
+            self.algorithm,
+            self.ranks,
+            self.root,
+            self.children,
+            self.segments,
+            self.view,
+        ):
             control.observe(self._changed, names="value")
 
     @property
@@ -73,9 +80,13 @@ class Explorer:
             if name in ("fanout", "radix")
         }
         return schedule_in_segments(
-            collective, algorithm, self.ranks.value, self.segments.value,
-            root=self.root.value if collective in ROOTED else 0, **tuned,
-        )  # fmt: skip
+            collective,
+            algorithm,
+            self.ranks.value,
+            self.segments.value,
+            root=self.root.value if collective in ROOTED else 0,
+            **tuned,
+        )
 
     @property
     def figure(self):
@@ -140,16 +151,23 @@ def trees(collective="bcast", algorithm="binomial", ranks=8):
 
 def _choice(description, options, value):
     return Dropdown(
-        description=description, options=options, value=value, style=_STYLE,
+        description=description,
+        options=options,
+        value=value,
+        style=_STYLE,
         layout=Layout(width="20em"),
-    )  # fmt: skip
+    )
 
 
 def _number(description, value, least, most):
     return BoundedIntText(
-        description=description, value=value, min=least, max=most, style=_STYLE,
+        description=description,
+        value=value,
+        min=least,
+        max=most,
+        style=_STYLE,
         layout=Layout(width="11em"),
-    )  # fmt: skip
+    )
 
 
 def _with_slider(field):
@@ -159,9 +177,13 @@ def _with_slider(field):
     """
     # Update on release: drawing a figure for every value in between would lag.
     slider = IntSlider(
-        min=field.min, max=field.max, value=field.value, readout=False, continuous_update=False,
+        min=field.min,
+        max=field.max,
+        value=field.value,
+        readout=False,
+        continuous_update=False,
         layout=Layout(width="11em"),
-    )  # fmt: skip
+    )
     for name in ("min", "max", "value", "disabled"):
         link((field, name), (slider, name))
     return HBox([field, slider])

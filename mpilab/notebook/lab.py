@@ -175,8 +175,10 @@ def strictly(exercise):
     """The exercise with every case of every item in strict mode."""
 
     def of(item):
-        cases, simulated = (tuple(replace(case, strict=True) for case in some)
-                            for some in (item.cases, item.simulated))  # fmt: skip
+        cases, simulated = (
+            tuple(replace(case, strict=True) for case in some)
+            for some in (item.cases, item.simulated)
+        )
         return replace(item, cases=cases, simulated=simulated)
 
     return replace(exercise, items=tuple(map(of, exercise.items)))
@@ -199,8 +201,9 @@ def _check_kernel(exercise, strict):
         return Checked(judge.fail_all(exercise, "; ".join(reasons)), answer=source)
     most = active_cluster().n
     cases, groups = judge.plan(exercise, most_ranks=most)
-    results = session.run_cases(function, cases, groups=groups, limit=LIMIT_S, work=WORK_S,
-                                standstill=STANDSTILL_S)  # fmt: skip
+    results = session.run_cases(
+        function, cases, groups=groups, limit=LIMIT_S, work=WORK_S, standstill=STANDSTILL_S
+    )
     verdict = agreement.check_exercise(exercise, results, _simulated(exercise), most)
     return Checked(verdict, _telling(exercise, verdict, results, most), source)
 

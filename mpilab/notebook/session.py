@@ -84,10 +84,12 @@ class KernelRun:
             raise InputError(f"datatype {case.datatype!r}: blocks are shown for 'int' only")
         about = collective_of(case.collective)
         rows = [
-            [output.received[block_places(case, block, rank)].view(np.int32)
-             for block in range(about.blocks(case, rank).received)]
+            [
+                output.received[block_places(case, block, rank)].view(np.int32)
+                for block in range(about.blocks(case, rank).received)
+            ]
             for rank, output in enumerate(self.result.outputs)
-        ]  # fmt: skip
+        ]
         most = max(map(len, rows))
         lengths = {len(block) for row in rows for block in row}
         if {len(row) for row in rows} == {most} and len(lengths) == 1:
@@ -379,9 +381,29 @@ def _hosts():
     return {"hosts": cluster.hosts, "names": cluster.names} if cluster.hosts else {}
 
 
-def run(function, *, ranks=None, count=None, datatype=None, in_place=False, reversed=False,
-        strict=False, seed=1, root=0, op="sum", segment=0, fanout=0, radix=0, places=(),
-        budget=0, pattern="even", matrix="", buffer=0, aggregators=0, shrink=True):  # fmt: skip
+def run(
+    function,
+    *,
+    ranks=None,
+    count=None,
+    datatype=None,
+    in_place=False,
+    reversed=False,
+    strict=False,
+    seed=1,
+    root=0,
+    op="sum",
+    segment=0,
+    fanout=0,
+    radix=0,
+    places=(),
+    budget=0,
+    pattern="even",
+    matrix="",
+    buffer=0,
+    aggregators=0,
+    shrink=True,
+):
     """Run a kernel once on the active cluster, and record it; KernelRun.
 
     ranks          number of ranks; default: all ranks of the cluster, or one per place.
@@ -407,10 +429,28 @@ def run(function, *, ranks=None, count=None, datatype=None, in_place=False, reve
         ranks = len(places) or active_cluster().n
     collective = function.partition("_")[0]
     count, datatype, matrix = usual(collective, count, datatype, matrix)
-    case = Case(collective, ranks, count, datatype, in_place, reversed, strict, seed,
-                snapshots=True, root=root, op=op, segment=segment, fanout=fanout,
-                radix=radix, places=places, budget=budget, pattern=pattern, matrix=matrix,
-                buffer=buffer, aggregators=aggregators)  # fmt: skip
+    case = Case(
+        collective,
+        ranks,
+        count,
+        datatype,
+        in_place,
+        reversed,
+        strict,
+        seed,
+        snapshots=True,
+        root=root,
+        op=op,
+        segment=segment,
+        fanout=fanout,
+        radix=radix,
+        places=places,
+        budget=budget,
+        pattern=pattern,
+        matrix=matrix,
+        buffer=buffer,
+        aggregators=aggregators,
+    )
     done = _run(function, case)
     if shrink and done.diagnosis is not None and done.diagnosis.kind == WRONG_RESULT:
         least, tried = smallest(case, lambda smaller: _is_wrong(function, smaller))

@@ -58,8 +58,19 @@ class WrongRun(MpilabError):
         self.run = run
 
 
-def scaling(function, sizes, platform, *, ranks=None, order="seq", seed=1, root=0, segment=0,
-            library=None, limit=600.0):  # fmt: skip
+def scaling(
+    function,
+    sizes,
+    platform,
+    *,
+    ranks=None,
+    order="seq",
+    seed=1,
+    root=0,
+    segment=0,
+    library=None,
+    limit=600.0,
+):
     """Simulate a kernel with blocks of each of `sizes` bytes; list of Simulated.
 
     platform, order, seed   as in mpilab.runners.simgrid.simulate.
@@ -87,8 +98,16 @@ def scaling(function, sizes, platform, *, ranks=None, order="seq", seed=1, root=
             Case(*shared, root=root, segment=segment, dump=compared),
             Case(*shared, root=root, segment=segment, dump=False, record=False, warmup=1),
         ]
-    results = simulate(library or kernels(), function, cases, found, order=order, seed=seed,
-                       limit=limit, groups=[("all",)] * len(cases))  # fmt: skip
+    results = simulate(
+        library or kernels(),
+        function,
+        cases,
+        found,
+        order=order,
+        seed=seed,
+        limit=limit,
+        groups=[("all",)] * len(cases),
+    )
     for result in results:
         run = KernelRun(function, result)
         if result.outcome != "done" or (result.case.dump and not run.right):
@@ -101,8 +120,18 @@ def scaling(function, sizes, platform, *, ranks=None, order="seq", seed=1, root=
 
 def _row(function, platform, order, recorded, timed):
     rounds, messages, moved = _counts(recorded.recording, function.endswith("_openmpi"))
-    return Simulated(function, platform, order, recorded.case.ranks, recorded.case.block_bytes,
-                     seconds_of(timed), rounds, messages, moved, recorded.case.dump)  # fmt: skip
+    return Simulated(
+        function,
+        platform,
+        order,
+        recorded.case.ranks,
+        recorded.case.block_bytes,
+        seconds_of(timed),
+        rounds,
+        messages,
+        moved,
+        recorded.case.dump,
+    )
 
 
 def _counts(recording, is_mpis_own):
@@ -124,10 +153,12 @@ def as_text(rows):
     heads = ("bytes", "simulated µs", "rounds", "messages", "bytes sent", "compared")
     lines = [heads]
     for row in rows:
-        known = ("-" if number < 0 else str(number)
-                 for number in (row.rounds, row.messages, row.moved))  # fmt: skip
-        lines.append((str(row.bytes), f"{row.seconds * 1e6:.3f}", *known,
-                      "right" if row.compared else "-"))  # fmt: skip
+        known = (
+            "-" if number < 0 else str(number) for number in (row.rounds, row.messages, row.moved)
+        )
+        lines.append(
+            (str(row.bytes), f"{row.seconds * 1e6:.3f}", *known, "right" if row.compared else "-")
+        )
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     return "\n".join(
         "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True))
@@ -148,8 +179,19 @@ def write(rows, path):
         ) from None
 
 
-def run(function, *, platform=None, ranks=None, count=None, datatype=None, order="seq", seed=1,
-        library=None, places=(), **more):  # fmt: skip
+def run(
+    function,
+    *,
+    platform=None,
+    ranks=None,
+    count=None,
+    datatype=None,
+    order="seq",
+    seed=1,
+    library=None,
+    places=(),
+    **more,
+):
     """Simulate a kernel once and return its KernelRun, with simulated times.
 
     function   name of the kernel: from a %%kernel cell of this notebook, from the kit, or from

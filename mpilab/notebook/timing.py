@@ -18,8 +18,20 @@ from mpilab.runners.result import DONE, remains
 LIMIT_S = 20.0
 
 
-def sweep(functions, *, sizes=None, ranks=None, repetitions=30, warmup=5, strict=False, root=0,
-          segment=0, fanout=0, radix=0, progress=True):  # fmt: skip
+def sweep(
+    functions,
+    *,
+    sizes=None,
+    ranks=None,
+    repetitions=30,
+    warmup=5,
+    strict=False,
+    root=0,
+    segment=0,
+    fanout=0,
+    radix=0,
+    progress=True,
+):
     """Time kernels over message sizes on the active cluster; a table (mpilab.measure.sweep_table).
 
     functions    kernel names, e.g. ["allgather_ring", "bcast_binomial"].
@@ -94,9 +106,17 @@ def _rows(function, result):
     case = result.case
     algorithm = function.partition("_")[2]
     mpis_own = algorithm == "openmpi" and function not in session.kernels
-    what = (case.collective, "openmpi" if mpis_own else "ours",
-            "default" if mpis_own else algorithm, 0 if mpis_own else -1,
-            case.ranks, case.block_bytes, case.segment, case.fanout, case.radix)  # fmt: skip
+    what = (
+        case.collective,
+        "openmpi" if mpis_own else "ours",
+        "default" if mpis_own else algorithm,
+        0 if mpis_own else -1,
+        case.ranks,
+        case.block_bytes,
+        case.segment,
+        case.fanout,
+        case.radix,
+    )
     spans = np.stack([output.spans_ns for output in result.outputs])
     begin, end = spans[:, :, 0], spans[:, :, 1]
     whole, own = end.max(axis=0) - begin.min(axis=0), end - begin

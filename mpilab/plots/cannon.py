@@ -34,21 +34,29 @@ def io_shares(shares, published):
     figure = go.Figure(
         [
             go.Bar(
-                orientation="h", name=name, y=list(values), x=[100 * v for v in values.values()],
-                text=[f"{value:.0%}" for value in values.values()], marker=dict(color=colour),
+                orientation="h",
+                name=name,
+                y=list(values),
+                x=[100 * v for v in values.values()],
+                text=[f"{value:.0%}" for value in values.values()],
+                marker=dict(color=colour),
                 hovertemplate="%{y}: %{x:.0f} %<extra></extra>",
             )
             for name, values, colour in (
-                ("measured", shares, "#3b7dd8"), ("published", published, _PUBLISHED))
+                ("measured", shares, "#3b7dd8"),
+                ("published", published, _PUBLISHED),
+            )
         ]
-    )  # fmt: skip
+    )
     figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
     figure.update_xaxes(title="% of the time in MPI, all ranks together", range=[0, 100])
     figure.update_layout(
-        title=dict(text=title), barmode="overlay", margin=dict(t=90),
+        title=dict(text=title),
+        barmode="overlay",
+        margin=dict(t=90),
         height=200 + 30 * (len(shares) + len(published)),
         legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
-    )  # fmt: skip
+    )
     lines = [f"{name}: {share:.0%}." for name, share in shares.items()]
     lines += [f"{name}, as published: {share:.0%}." for name, share in published.items()]
     return style.finish(figure, "\n".join([f"{title}.", *lines]))
@@ -80,8 +88,11 @@ def speed_ups(rows, n):
     confidence intervals as error bars. Raises InputError if no row has this size.
     """
     rows = _of_size(rows, n)
-    found = {(phase, way): speed_up(rows[rows["phase"] == phase], way)
-             for phase in IO_PHASES for way in _ways(rows)[1:]}  # fmt: skip
+    found = {
+        (phase, way): speed_up(rows[rows["phase"] == phase], way)
+        for phase in IO_PHASES
+        for way in _ways(rows)[1:]
+    }
     title = f"Speed-up over {_name(WAYS[0])}, {n:,} x {n:,} doubles"
     figure = _over_ranks(found, title, "%{y:.3g} times as fast")
     figure.add_hline(y=1, line=dict(color=style.LINE, dash="dash"))
@@ -109,8 +120,10 @@ def _quartiles(rows, way, phase):
     """{ranks: (lower quartile, median, upper quartile)} in seconds."""
     stage, kind = way
     chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind) & (rows["phase"] == phase)]
-    return {ranks: np.percentile(chosen["seconds"][chosen["ranks"] == ranks], [25, 50, 75])
-            for ranks in np.unique(chosen["ranks"]).tolist()}  # fmt: skip
+    return {
+        ranks: np.percentile(chosen["seconds"][chosen["ranks"] == ranks], [25, 50, 75])
+        for ranks in np.unique(chosen["ranks"]).tolist()
+    }
 
 
 def _over_ranks(found, title, pointed_at):
@@ -121,25 +134,34 @@ def _over_ranks(found, title, pointed_at):
     pointed_at   how the hover text shows a value.
     """
     phases = list(dict.fromkeys(phase for phase, _ in found))
-    figure = make_subplots(cols=len(phases), shared_yaxes=True, horizontal_spacing=0.03,
-                           subplot_titles=phases)  # fmt: skip
+    figure = make_subplots(
+        cols=len(phases), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=phases
+    )
     for (phase, way), line in found.items():
         lower, middle, upper = np.array(list(line.values())).T
         name = _name(way)
         trace = go.Scatter(
-            x=list(line), y=middle, mode="lines+markers", name=name,
+            x=list(line),
+            y=middle,
+            mode="lines+markers",
+            name=name,
             error_y=dict(symmetric=False, array=upper - middle, arrayminus=middle - lower),
-            line=dict(color=COLOURS[way]), marker=dict(symbol=SYMBOLS[way], size=8),
-            legendgroup=name, showlegend=phase == phases[0],
+            line=dict(color=COLOURS[way]),
+            marker=dict(symbol=SYMBOLS[way], size=8),
+            legendgroup=name,
+            showlegend=phase == phases[0],
             hovertemplate=f"{name}, {phase}, %{{x}} ranks: {pointed_at}<extra></extra>",
-        )  # fmt: skip
+        )
         figure.add_trace(trace, row=1, col=1 + phases.index(phase))
     ranks = sorted({number for line in found.values() for number in line})
     figure.update_xaxes(type="log", title="ranks", tickvals=ranks, ticktext=list(map(str, ranks)))
     figure.update_yaxes(automargin=True)
-    figure.update_layout(title=dict(text=title), height=420, margin=dict(t=90, b=110),
-                         legend=dict(orientation="h", x=0, y=0, yref="container",
-                                     yanchor="bottom"))  # fmt: skip
+    figure.update_layout(
+        title=dict(text=title),
+        height=420,
+        margin=dict(t=90, b=110),
+        legend=dict(orientation="h", x=0, y=0, yref="container", yanchor="bottom"),
+    )
     return figure
 
 
@@ -186,21 +208,32 @@ def cannon(side):
         raise InputError(f"side={side}: a grid of 1 to {MOST} rows can be read; take fewer ranks")
     steps = range(-1, side)
     labels = ["read", "aligned", *map(str, range(1, side))]
-    titles = [f"Cannon's algorithm on {side} x {side} ranks<br><sub>{_words(side, step)}</sub>"
-              for step in steps]  # fmt: skip
-    figure = make_subplots(cols=2, horizontal_spacing=0.08,
-                           subplot_titles=["block of A", "block of B"])  # fmt: skip
+    titles = [
+        f"Cannon's algorithm on {side} x {side} ranks<br><sub>{_words(side, step)}</sub>"
+        for step in steps
+    ]
+    figure = make_subplots(
+        cols=2, horizontal_spacing=0.08, subplot_titles=["block of A", "block of B"]
+    )
     for place, trace in enumerate(_traces(side, -1), start=1):
         figure.add_trace(trace, row=1, col=place)
     figure.frames = [
-        go.Frame(name=str(number), data=_traces(side, step), traces=[0, 1],
-                 layout=go.Layout(title=dict(text=title)))
+        go.Frame(
+            name=str(number),
+            data=_traces(side, step),
+            traces=[0, 1],
+            layout=go.Layout(title=dict(text=title)),
+        )
         for number, (step, title) in enumerate(zip(steps, titles, strict=True))
-    ]  # fmt: skip
+    ]
     steps_of = slider(labels) | dict(currentvalue=dict(prefix="step: "))
-    figure.update_layout(title=dict(text=titles[0]), height=280 + 50 * side,
-                         margin=dict(t=110, b=130), sliders=[steps_of],
-                         updatemenus=[buttons()])  # fmt: skip
+    figure.update_layout(
+        title=dict(text=titles[0]),
+        height=280 + 50 * side,
+        margin=dict(t=110, b=130),
+        sliders=[steps_of],
+        updatemenus=[buttons()],
+    )
     ticks = list(range(side))
     figure.update_xaxes(tickvals=ticks, title="column of the grid", fixedrange=True, showgrid=False)
     figure.update_yaxes(tickvals=ticks, range=[side - 0.5, -0.5], fixedrange=True, showgrid=False)
@@ -216,31 +249,48 @@ def _traces(side, step):
 
 def _cells(matrix, first, second, shared):
     side = len(shared)
-    names = [[f"{matrix}({i}, {j})" for i, j in zip(*pair, strict=True)]
-             for pair in zip(first.tolist(), second.tolist(), strict=True)]  # fmt: skip
+    names = [
+        [f"{matrix}({i}, {j})" for i, j in zip(*pair, strict=True)]
+        for pair in zip(first.tolist(), second.tolist(), strict=True)
+    ]
     colours = style.ORDER_COLOURS[:side]
-    scale = [[(index + end) / side, colour] for index, colour in enumerate(colours)
-             for end in (0, 1)]  # fmt: skip
+    scale = [
+        [(index + end) / side, colour] for index, colour in enumerate(colours) for end in (0, 1)
+    ]
     return go.Heatmap(
-        z=shared.tolist(), zmin=-0.5, zmax=side - 0.5, colorscale=scale, showscale=False, xgap=2,
-        ygap=2, text=names, texttemplate="%{text}", textfont=dict(size=13),
+        z=shared.tolist(),
+        zmin=-0.5,
+        zmax=side - 0.5,
+        colorscale=scale,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        text=names,
+        texttemplate="%{text}",
+        textfont=dict(size=13),
         hovertemplate="rank (%{y}, %{x}) holds %{text}<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def _words(side, step):
     if step < 0:
         return "as read: most ranks hold blocks that don't belong together"
     if step == 0:
-        return ("row i of A has moved i places to the left, column j of B j places up; "
-                "everybody multiplies")  # fmt: skip
-    return (f"shift {step} of {side - 1}: A one place to the left, B one place up; "
-            "everybody multiplies and adds")  # fmt: skip
+        return (
+            "row i of A has moved i places to the left, column j of B j places up; "
+            "everybody multiplies"
+        )
+    return (
+        f"shift {step} of {side - 1}: A one place to the left, B one place up; "
+        "everybody multiplies and adds"
+    )
 
 
 def _alt(side, steps):
-    yield (f"Cannon's algorithm on {side} x {side} ranks, {len(steps)} pictures: which block of A "
-           "and which of B each rank holds.")  # fmt: skip
+    yield (
+        f"Cannon's algorithm on {side} x {side} ranks, {len(steps)} pictures: which block of A "
+        "and which of B each rank holds."
+    )
     for step in steps:
         of_a, of_b = held(side, step)
         ranks = (

@@ -39,25 +39,43 @@ def crossover(found, models, title):
         raise InputError("no crossover in the times; simulate more sizes")
     figure = go.Figure()
     for algorithm, each in models.items():
-        figure.add_trace(go.Scatter(
-            x=list(each), y=list(each.values()), mode="lines", name=f"{algorithm}, α-β model",
-            line=dict(color=style.colour(algorithm), width=1.5, dash="dash"), hoverinfo="skip",
-        ))  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=list(each),
+                y=list(each.values()),
+                mode="lines",
+                name=f"{algorithm}, α-β model",
+                line=dict(color=style.colour(algorithm), width=1.5, dash="dash"),
+                hoverinfo="skip",
+            )
+        )
     sources = list(found)
     for source, algorithm, each in points:
         place = min(sources.index(source), len(_SIZES) - 1)
-        figure.add_trace(go.Scatter(
-            x=list(each), y=list(each.values()), mode="markers", name=f"{algorithm}, {source}",
-            marker=dict(color=style.colour(algorithm), size=_SIZES[place],
-                        symbol=style.marker(algorithm) + _SUFFIXES[place],
-                        line=dict(width=2, color=style.colour(algorithm))),
-            customdata=[style.byte_size(size) for size in each.values()],
-            hovertemplate=f"{algorithm}, {source}<br>%{{x}} ranks: from %{{customdata}} on"
-                          "<extra></extra>",
-        ))  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=list(each),
+                y=list(each.values()),
+                mode="markers",
+                name=f"{algorithm}, {source}",
+                marker=dict(
+                    color=style.colour(algorithm),
+                    size=_SIZES[place],
+                    symbol=style.marker(algorithm) + _SUFFIXES[place],
+                    line=dict(width=2, color=style.colour(algorithm)),
+                ),
+                customdata=[style.byte_size(size) for size in each.values()],
+                hovertemplate=f"{algorithm}, {source}<br>%{{x}} ranks: from %{{customdata}} on"
+                "<extra></extra>",
+            )
+        )
     _axes(figure, points, models)
-    figure.update_layout(title=dict(text=title), height=560, margin=dict(l=110, t=60, b=150),
-                         legend=dict(orientation="h", x=0, y=-0.22, yanchor="top"))  # fmt: skip
+    figure.update_layout(
+        title=dict(text=title),
+        height=560,
+        margin=dict(l=110, t=60, b=150),
+        legend=dict(orientation="h", x=0, y=-0.22, yanchor="top"),
+    )
     return style.finish(figure, "\n".join([f"{title}.", *_lines(points, models)]))
 
 
@@ -71,9 +89,11 @@ def _axes(figure, points, models):
         type="log", title="ranks", tickvals=ranks, ticktext=[f"{p:,}" for p in ranks]
     )
     figure.update_yaxes(
-        type="log", title="bytes from which on the tree is slower",
-        tickvals=ticks, ticktext=[style.byte_size(tick) for tick in ticks],
-    )  # fmt: skip
+        type="log",
+        title="bytes from which on the tree is slower",
+        tickvals=ticks,
+        ticktext=[style.byte_size(tick) for tick in ticks],
+    )
 
 
 def _lines(points, models):
@@ -116,30 +136,50 @@ def simulated_against_measured(rows):
         )
     both = np.concatenate([rows["measured_s"], rows["simulated_ns"] / 1e9])
     ends = [both.min() / 1.5, both.max() * 1.5]
-    figure.add_trace(go.Scatter(x=ends, y=ends, mode="lines", name="equal", hoverinfo="skip",
-                                line=dict(color=style.LINE, dash="dash")))  # fmt: skip
+    figure.add_trace(
+        go.Scatter(
+            x=ends,
+            y=ends,
+            mode="lines",
+            name="equal",
+            hoverinfo="skip",
+            line=dict(color=style.LINE, dash="dash"),
+        )
+    )
     powers = range(int(np.floor(np.log10(ends[0]))), int(np.ceil(np.log10(ends[1]))) + 1)
-    ticks = dict(type="log", tickvals=[10.0**power for power in powers],
-                 ticktext=[style.duration(10.0**power) for power in powers],
-                 range=np.log10(ends).tolist())  # fmt: skip
+    ticks = dict(
+        type="log",
+        tickvals=[10.0**power for power in powers],
+        ticktext=[style.duration(10.0**power) for power in powers],
+        range=np.log10(ends).tolist(),
+    )
     figure.update_xaxes(title="measured, median of the repetitions", **ticks)
     figure.update_yaxes(title="simulated", **ticks)
-    figure.update_layout(title=dict(text=title), height=560, legend=dict(
-        orientation="h", x=0, y=1, yanchor="bottom"), margin=dict(t=90))  # fmt: skip
+    figure.update_layout(
+        title=dict(text=title),
+        height=560,
+        legend=dict(orientation="h", x=0, y=1, yanchor="bottom"),
+        margin=dict(t=90),
+    )
     return style.finish(figure, "\n".join(lines))
 
 
 def _points(collective, rows, number):
-    told = [
-        f"{row['kernel']}, {row['order']}, {style.byte_size(row['bytes'])}" for row in rows
-    ]  # fmt: skip
+    told = [f"{row['kernel']}, {row['order']}, {style.byte_size(row['bytes'])}" for row in rows]
     return go.Scatter(
-        x=rows["measured_s"], y=rows["simulated_ns"] / 1e9, mode="markers", name=collective,
-        marker=dict(color=style.ORDER_COLOURS[number % len(style.ORDER_COLOURS)], size=7,
-                    symbol=_SYMBOLS[number % len(_SYMBOLS)], opacity=0.75),
+        x=rows["measured_s"],
+        y=rows["simulated_ns"] / 1e9,
+        mode="markers",
+        name=collective,
+        marker=dict(
+            color=style.ORDER_COLOURS[number % len(style.ORDER_COLOURS)],
+            size=7,
+            symbol=_SYMBOLS[number % len(_SYMBOLS)],
+            opacity=0.75,
+        ),
         text=told,
         hovertemplate="%{text}<br>measured %{x:.3s}s, simulated %{y:.3s}s<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 # OSU micro-benchmarks in one figure.
@@ -191,8 +231,10 @@ def _field(tables):
         names = table.rows.dtype.names
         found = next((name for name in ("avg_us", "mb_per_s") if name in names), None)
         if "size" not in names or found is None:
-            raise InputError(f"table {label!r} ({table.benchmark}): has no sizes with a latency or "
-                             "a bandwidth; show it as text")  # fmt: skip
+            raise InputError(
+                f"table {label!r} ({table.benchmark}): has no sizes with a latency or "
+                "a bandwidth; show it as text"
+            )
         fields[label] = found
     if len(set(fields.values())) > 1:
         raise InputError(f"tables of latencies and of bandwidths: {fields}; draw a figure for each")
@@ -317,7 +359,7 @@ def parameters(fits, title="What a message costs, by distance"):
                 customdata=[
                     f"{with_error(value, error)} {unit}"
                     for value, error in zip(values, errors, strict=True)
-                ],  # fmt: skip
+                ],
                 hovertemplate=f"%{{x}}: {word} = %{{customdata}}<extra></extra>",
             ),
             row=1,

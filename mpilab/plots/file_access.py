@@ -37,9 +37,12 @@ def matrix_access(requests, about, *, title="What each rank reads of the matrix"
     across = min(len(panels), 5)
     down = -(-len(panels) // across)
     figure = make_subplots(
-        rows=down, cols=across, subplot_titles=[name for name, _ in panels],
-        horizontal_spacing=0.05, vertical_spacing=0.3 / down,
-    )  # fmt: skip
+        rows=down,
+        cols=across,
+        subplot_titles=[name for name, _ in panels],
+        horizontal_spacing=0.05,
+        vertical_spacing=0.3 / down,
+    )
     most = max(1.0, float(panels[0][1].max()))
     for place, (name, cells) in enumerate(panels):
         row, column = divmod(place, across)
@@ -110,9 +113,11 @@ def _elements_alt(title, panels, about):
             continue
         place = [
             (int(index.min() * whole / parts), int(-(-(index.max() + 1) * whole // parts)) - 1)
-            for index, whole, parts in ((rows, about.rows, cells.shape[0]),
-                                        (columns, about.columns, cells.shape[1]))
-        ]  # fmt: skip
+            for index, whole, parts in (
+                (rows, about.rows, cells.shape[0]),
+                (columns, about.columns, cells.shape[1]),
+            )
+        ]
         yield (
             f"{name}: {np.count_nonzero(cells) / cells.size:.0%} of the matrix, between rows "
             f"{place[0][0]} and {place[0][1]}, columns {place[1][0]} and {place[1][1]}; what is "
@@ -142,12 +147,17 @@ def readers(accounts, title="What each reader asks the operating system for"):
     if not accounts:
         raise InputError("readers: no accounts to draw; give those of mpilab.mpiio.readers.count")
     names = [account.reader.name for account in accounts]
-    shown = [panel for panel in PANELS
-             if any(getattr(account, panel[0]) is not None for account in accounts)]  # fmt: skip
+    shown = [
+        panel
+        for panel in PANELS
+        if any(getattr(account, panel[0]) is not None for account in accounts)
+    ]
     figure = make_subplots(
-        cols=len(shown), shared_yaxes=True, horizontal_spacing=0.05,
+        cols=len(shown),
+        shared_yaxes=True,
+        horizontal_spacing=0.05,
         subplot_titles=[title for _, title, _ in shown],
-    )  # fmt: skip
+    )
     lines = [f"{title}: {', '.join(names)}."]
     for column, (field, what, write) in enumerate(shown, start=1):
         values = [getattr(account, field) for account in accounts]
@@ -163,9 +173,12 @@ def readers(accounts, title="What each reader asks the operating system for"):
     figure.update_yaxes(autorange="reversed", showgrid=False)
     figure.update_xaxes(tickformat="~s", nticks=5)
     figure.update_layout(
-        title=dict(text=title), showlegend=False, height=170 + 40 * len(names), bargap=0.35,
+        title=dict(text=title),
+        showlegend=False,
+        height=170 + 40 * len(names),
+        bargap=0.35,
         margin=dict(t=90, l=165),
-    )  # fmt: skip
+    )
     return style.finish(figure, "\n".join(lines))
 
 
@@ -186,7 +199,7 @@ def _reader_bars(accounts, values, words, what):
                 size=8,
                 solidity=0.2,
             ),
-        ),  # fmt: skip
+        ),
         customdata=words,
         hovertemplate=f"%{{y}}: %{{customdata}} ({what})<extra></extra>",
     )
@@ -244,10 +257,12 @@ def of_result(result):
     if not below and result.recording is None:
         raise InputError(f"{result.function}: nothing was recorded; run a Case with requests=True")
     return access_map(
-        access.requests if below else result.recording.requests, ranks=case.ranks,
+        access.requests if below else result.recording.requests,
+        ranks=case.ranks,
         file_bytes=HEADER_BYTES + case.distribution.bytes,
-        level=SYSTEM_LEVEL if below else MPI_LEVEL, title=result.function,
-    )  # fmt: skip
+        level=SYSTEM_LEVEL if below else MPI_LEVEL,
+        title=result.function,
+    )
 
 
 def rank_colours(ranks):
@@ -280,10 +295,16 @@ def _bars(requests, rank, colour, span):
         f"{'' if got in (size, -1) else f', gets {byte_size(max(got, 0))}'}<br>"
         f"at {moment:.3f} {span.unit}, {f'took {duration(ns / 1e9)}' if end > 0 else 'no end seen'}"
         for verb, size, offset, got, moment, ns, end in zip(
-            verbs, requests["bytes"].tolist(), requests["offset"].tolist(),
-            requests["got_bytes"].tolist(), moments, lasted.tolist(),
-            requests["end_ns"].tolist(), strict=True)
-    ]  # fmt: skip
+            verbs,
+            requests["bytes"].tolist(),
+            requests["offset"].tolist(),
+            requests["got_bytes"].tolist(),
+            moments,
+            lasted.tolist(),
+            requests["end_ns"].tolist(),
+            strict=True,
+        )
+    ]
     return go.Bar(
         orientation="h",
         base=moments,

@@ -138,9 +138,13 @@ def _borders(layout):
 def _square(begin, end, width):
     corner, opposite = begin - 0.5, end - 0.5
     return dict(
-        type="rect", x0=corner, x1=opposite, y0=corner, y1=opposite,
+        type="rect",
+        x0=corner,
+        x1=opposite,
+        y0=corner,
+        y1=opposite,
         line=dict(color=style.TEXT, width=width),
-    )  # fmt: skip
+    )
 
 
 def _lay_out(figure, layout, order, title, unit):

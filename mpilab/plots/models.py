@@ -306,8 +306,18 @@ def _traces(rows, variant, ranks, collective, models, measure, gamma):
 def predicted(collective, variant, ranks, sizes, model, gamma=None):
     """Predicted seconds of a variant (library, algorithm, segment, fanout, radix)."""
     library, algorithm, segment, fanout, radix = variant
-    return cost(collective, algorithm, ranks, sizes, model, segment=segment, fanout=fanout,
-                radix=radix, gamma=gamma, library=library)  # fmt: skip
+    return cost(
+        collective,
+        algorithm,
+        ranks,
+        sizes,
+        model,
+        segment=segment,
+        fanout=fanout,
+        radix=radix,
+        gamma=gamma,
+        library=library,
+    )
 
 
 def _model_name(variant):

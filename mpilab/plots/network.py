@@ -69,8 +69,12 @@ def placement(hostfile, orders, title="Which rank runs where"):
             named.add(trace.name)
             figure.add_trace(trace, row=1, col=column)
     figure.update_xaxes(
-        title="host", tickvals=list(range(len(hosts))), ticktext=[host.name for host in hosts],
-        range=[-0.6, len(hosts) - 0.4], showgrid=False)  # fmt: skip
+        title="host",
+        tickvals=list(range(len(hosts))),
+        ticktext=[host.name for host in hosts],
+        range=[-0.6, len(hosts) - 0.4],
+        showgrid=False,
+    )
     figure.update_yaxes(range=[0.4, highest + 0.6], dtick=1, showgrid=False)
     figure.update_yaxes(title="slot", row=1, col=1)
     figure.update_layout(title=dict(text=title), height=170 + 48 * min(highest, 12))

@@ -174,11 +174,13 @@ def recorded(recording, states, *, title="Recording", algorithm=None, case=None)
     for number in range(len(states)):
         chosen = messages[messages["round"] == number]
         arrows = [(int(m["source"]), int(m["dest"]), _message(m)) for m in chosen]
-        frames.append([
-            steps.arrows(arrows, ranks, colour),
-            steps.said_by_senders(_sizes(chosen) if written else {}),
-            _grid(states[number], kinds[number], contents, written),
-        ])  # fmt: skip
+        frames.append(
+            [
+                steps.arrows(arrows, ranks, colour),
+                steps.said_by_senders(_sizes(chosen) if written else {}),
+                _grid(states[number], kinds[number], contents, written),
+            ]
+        )
         titles.append(f"{title}: {_step_name(number, rounds, len(chosen))}")
     labels = ["start", *map(str, range(1, rounds + 1)), "end"][: len(states)]
     figure = steps.stepped(frames, titles, ranks, "receive buffers after it", labels)
@@ -239,10 +241,12 @@ def _kinds(states, right):
 def _grid(state, kinds, contents, written):
     words = {UNTOUCHED: "" if written else "–", UNKNOWN: "?"}
     text = [
-        ["" if kind == NO_SLOT else words.get(cell, f"{cell}•" if kind == NEW else str(cell))
-         for cell, kind in zip(*rows, strict=True)]
+        [
+            "" if kind == NO_SLOT else words.get(cell, f"{cell}•" if kind == NEW else str(cell))
+            for cell, kind in zip(*rows, strict=True)
+        ]
         for rows in zip(state.tolist(), kinds.tolist(), strict=True)
-    ]  # fmt: skip
+    ]
     # For very many cells, short texts, since they make up most of the page's size.
     said = {UNTOUCHED: "untouched", UNKNOWN: "something else"} if written else words
     block = f"{contents.word} " if written else ""

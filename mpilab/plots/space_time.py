@@ -156,8 +156,10 @@ def _arrow(start, end, toward):
 def _legend(calls, links, down):
     at, square = _LEFT, '<rect x="{}" y="{}" width="10" height="10" fill="{}"/>'
     line = '<path d="M{} {}l10 8" class="arrow" stroke="{}"/>'
-    entries = [(KINDS[kind], square, CALL_COLOURS[KINDS[kind]])
-               for kind in sorted(set(calls["kind"].tolist()))]  # fmt: skip
+    entries = [
+        (KINDS[kind], square, CALL_COLOURS[KINDS[kind]])
+        for kind in sorted(set(calls["kind"].tolist()))
+    ]
     if any(taker is None for _, taker, _ in links):
         entries.append(("message that nobody received", line, LOST_MESSAGE_COLOUR))
     for word, mark, colour in entries:

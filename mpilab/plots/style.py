@@ -41,12 +41,15 @@ _PATTERNS = (
     ("#0c8f9e", "x", "bruck dissemination binary binary_tree view"),
     ("#3b7dd8", "circle", "pairwise binomial tree two_phase"),
     ("#9b5fd0", "cross", "recursive_doubling scatter_allgather view_all"),
-    ("#c9498f", "triangle-down",
-     "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary "
-     "two_phase_alltoallv"),
+    (
+        "#c9498f",
+        "triangle-down",
+        "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary "
+        "two_phase_alltoallv",
+    ),
     ("#8c7464", "pentagon", "knomial rabenseifner"),
     ("#7a7e85", "octagon", "default"),
-)  # fmt: skip
+)
 ALGORITHM_COLOURS = {name: colour for colour, _, names in _PATTERNS for name in names.split()}
 ALGORITHM_MARKERS = {name: marker for _, marker, names in _PATTERNS for name in names.split()}
 # For algorithms of future labs and a student's own.
@@ -68,8 +71,7 @@ CALL_COLOURS = {
     "file": "#6f7d1c",
     NEVER_RETURNED: "#d23f31",
 }
-CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", "file": "/",
-                 NEVER_RETURNED: "x"}  # fmt: skip
+CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", "file": "/", NEVER_RETURNED: "x"}
 MESSAGE_COLOUR, LOST_MESSAGE_COLOUR = "#868b94", "#d23f31"
 
 # What a slot of a receive buffer holds; the number in it says whose block it is.

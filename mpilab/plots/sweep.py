@@ -76,8 +76,9 @@ class Series:
     def model(self, models):
         """Its Hockney among `models` (see time_against_size), or None."""
         if isinstance(models, dict):
-            return models.get(self.name, models.get((self.library, self.algorithm),
-                                                    models.get(self.algorithm)))  # fmt: skip
+            return models.get(
+                self.name, models.get((self.library, self.algorithm), models.get(self.algorithm))
+            )
         return models
 
     def predicted(self, ranks, sizes, model, cores=None):
@@ -87,19 +88,29 @@ class Series:
         if known and self.collective == "allgather":
             return predict(self.algorithm, ranks, sizes, model, cores)
         if cores is not None:
-            return np.array([self._scheduled(ranks, size, model, cores, tuned) for size in sizes]
-                            ) if known else None  # fmt: skip
+            return (
+                np.array([self._scheduled(ranks, size, model, cores, tuned) for size in sizes])
+                if known
+                else None
+            )
         try:
             formula_of(self.collective, self.algorithm, self.library)
         except InputError:
             return None
-        return cost(self.collective, self.algorithm, ranks, sizes, model, library=self.library,
-                    **tuned)  # fmt: skip
+        return cost(
+            self.collective, self.algorithm, ranks, sizes, model, library=self.library, **tuned
+        )
 
     def _scheduled(self, ranks, size, model, cores, tuned):
         element = datatype("int")[0].size if COLLECTIVES[self.collective].reduces else 1
-        schedule = schedule_of(self.collective, self.algorithm, ranks, element_bytes=element,
-                               count=int(-(-size // element)), **tuned)  # fmt: skip
+        schedule = schedule_of(
+            self.collective,
+            self.algorithm,
+            ranks,
+            element_bytes=element,
+            count=int(-(-size // element)),
+            **tuned,
+        )
         return predict_schedule(schedule, None, model, cores)
 
 
@@ -289,8 +300,13 @@ def bcast_against_published(published_rows, table, measure="mean_s"):
     for algorithm in dict.fromkeys(published_rows["algorithm"].tolist()):
         printed = np.sort(published_rows[published_rows["algorithm"] == algorithm], order="bytes")
         figure.add_trace(_published(algorithm, printed))
-        lines.append(_in_words(f"{algorithm}, published, P = {printed['ranks'][0]}",
-                               printed["bytes"], printed["mean_s"]))  # fmt: skip
+        lines.append(
+            _in_words(
+                f"{algorithm}, published, P = {printed['ranks'][0]}",
+                printed["bytes"],
+                printed["mean_s"],
+            )
+        )
     for index, line in enumerate(dict.fromkeys(rows[list(LINE)].tolist())):
         chosen = rows[rows[list(LINE)] == np.array(line, rows[list(LINE)].dtype)]
         sizes, low, median, high = _summary(chosen, measure)
@@ -411,8 +427,9 @@ def time_against_size(table, models=None, measure="span_s", cores=None):
     if not table["bytes"].any():
         return time_against_ranks(table, models, measure, cores)
     panels = [int(ranks) for ranks in np.unique(table["ranks"])]
-    figure = _figure(table, "ranks", panels, [f"{ranks} ranks" for ranks in panels], models,
-                     measure, cores)  # fmt: skip
+    figure = _figure(
+        table, "ranks", panels, [f"{ranks} ranks" for ranks in panels], models, measure, cores
+    )
     what = _what(table)
     of = "a rank's block" if what == "block" else "the message"
     size_axes(figure, place(table["bytes"]), f"bytes of {of}", len(panels))

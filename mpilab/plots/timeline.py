@@ -36,8 +36,17 @@ BLOCKED = KINDS.index(NEVER_RETURNED)
 EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Prefixes of calls that are neither messages nor collectives.
 OTHERS = (
-    "Send_", "Ssend_", "Recv_", "Start", "Request_", "Cancel", "Comm_", "Type_", "Abort", "Other",
-)  # fmt: skip
+    "Send_",
+    "Ssend_",
+    "Recv_",
+    "Start",
+    "Request_",
+    "Cancel",
+    "Comm_",
+    "Type_",
+    "Abort",
+    "Other",
+)
 
 # kind: index in KINDS; record: its (first) record in the recording of its rank.
 CALL = np.dtype(
@@ -125,10 +134,12 @@ def messages_of(ranks):
     messages["received_ns"] = messages["receive_record"] = NONE
 
     size = max(len(ranks), 1)
-    pairs = np.concatenate([
-        sends["rank"] * size + sends["peer"],
-        receives["got_peer"] * size + receives["rank"],
-    ])  # fmt: skip
+    pairs = np.concatenate(
+        [
+            sends["rank"] * size + sends["peer"],
+            receives["got_peer"] * size + receives["rank"],
+        ]
+    )
     keys = _dense(
         pairs,
         np.concatenate([sends["communicator"], receives["communicator"]]),
@@ -312,8 +323,13 @@ def _bars(span, name, chosen, ends_ns, wording):
     colour = style.CALL_COLOURS[name]
     pattern = {}
     if name in style.CALL_PATTERNS:
-        pattern = dict(shape=style.CALL_PATTERNS[name], fillmode="overlay",
-                       fgcolor="rgba(255, 255, 255, 0.45)", size=8, solidity=0.2)  # fmt: skip
+        pattern = dict(
+            shape=style.CALL_PATTERNS[name],
+            fillmode="overlay",
+            fgcolor="rgba(255, 255, 255, 0.45)",
+            size=8,
+            solidity=0.2,
+        )
     return go.Bar(
         orientation="h",
         base=span.at(calls["begin_ns"]),
@@ -417,9 +433,15 @@ def message_in_words(message):
 STEPS = 300
 # From the bottom of a row to its top, so that waiting is in the same place in every row.
 STACK = (
-    style.NEVER_RETURNED, "wait/test/probe", "receive", "send-receive", "send", "collective",
-    "communicator/datatype", "file",
-)  # fmt: skip
+    style.NEVER_RETURNED,
+    "wait/test/probe",
+    "receive",
+    "send-receive",
+    "send",
+    "collective",
+    "communicator/datatype",
+    "file",
+)
 
 
 def busy(calls, ends_ns, ranks, edges_ns):
@@ -644,8 +666,15 @@ def cut(span, window):
     inside = (span.calls["begin_ns"] < last) & (span.ends_ns > first)
     arrived = np.maximum(span.messages["received_ns"], span.messages["sent_ns"])
     under_way = (span.messages["sent_ns"] < last) & (arrived >= first)
-    return Span(span.ranks, span.calls[inside], span.messages[under_way], span.start_ns, first,
-                last, max(0, last - (span.end_ns - span.tail_ns)))  # fmt: skip
+    return Span(
+        span.ranks,
+        span.calls[inside],
+        span.messages[under_way],
+        span.start_ns,
+        first,
+        last,
+        max(0, last - (span.end_ns - span.tail_ns)),
+    )
 
 
 # The timeline in words: what each rank did, and the messages.
@@ -687,8 +716,11 @@ def _rank_in_words(span, place, rank, busy_ns, blocked, wording):
     if rank is None:
         return f"Rank {place} never began."
     calls = span.calls[span.calls["rank"] == place]
-    parts = [f"{name} {busy_ns[kind] / span.recorded_ns:.0%}" for kind, name in enumerate(KINDS)
-             if busy_ns[kind] and kind != BLOCKED]  # fmt: skip
+    parts = [
+        f"{name} {busy_ns[kind] / span.recorded_ns:.0%}"
+        for kind, name in enumerate(KINDS)
+        if busy_ns[kind] and kind != BLOCKED
+    ]
     outside = _known_ns(span, place, rank, calls, blocked) - busy_ns.sum()
     parts.append(f"outside of MPI {max(0.0, outside / span.recorded_ns):.0%}")
     words = f"Rank {place}: {plural(len(calls), 'call')}; {', '.join(parts)}."
@@ -764,8 +796,9 @@ def timeline(recording, *, window=None, title="Timeline"):
     figure = shares(span) if crowded else bars(span)
     notes = notes_of(span, crowded)
     _lay_out(figure, title, notes, len(span.ranks), more_pixels=70 * crowded)
-    names = [str(place) if rank else f"{place} (never began)"
-             for place, rank in enumerate(span.ranks)]  # fmt: skip
+    names = [
+        str(place) if rank else f"{place} (never began)" for place, rank in enumerate(span.ranks)
+    ]
     _lay_out_rows(figure, span, names, row=2 if crowded else None)
     return style.finish(figure, "\n".join(in_words(span, title, notes, crowded)))
 
@@ -788,8 +821,9 @@ def timelines(recordings, *, title="Timelines"):
     longest = max(span.end_ns - span.begin_ns for span in spans.values())
     spans = {name: cut(span, (0, longest / 1e9)) for name, span in spans.items()}
     rows = max(len(span.ranks) for span in spans.values())
-    figure = make_subplots(cols=len(spans), shared_yaxes=True, horizontal_spacing=0.03,
-                           subplot_titles=list(spans))  # fmt: skip
+    figure = make_subplots(
+        cols=len(spans), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(spans)
+    )
     notes, words, in_legend = [], [], set()
     for column, (name, span) in enumerate(spans.items(), start=1):
         crowded = _is_crowded(span)
@@ -837,18 +871,33 @@ def _lay_out_rows(figure, span, names, *, row=None, col=None):
     begin, end = span.at(span.begin_ns), span.at(span.end_ns)
     edge = 0.01 * (end - begin)
     figure.update_xaxes(gridcolor=style.GRID, range=[begin, end], col=col)
-    figure.update_xaxes(title=f"time since the first call ({span.unit})",
-                        range=[begin - edge, end + edge], row=row, col=col)  # fmt: skip
+    figure.update_xaxes(
+        title=f"time since the first call ({span.unit})",
+        range=[begin - edge, end + edge],
+        row=row,
+        col=col,
+    )
     (rows,) = figure.select_yaxes(row=row, col=col)
-    rows.update(title="rank", range=[len(names) - 0.5, -0.5], tickvals=list(range(len(names))),
-                ticktext=names, ticks="", showgrid=False)  # fmt: skip
+    rows.update(
+        title="rank",
+        range=[len(names) - 0.5, -0.5],
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        ticks="",
+        showgrid=False,
+    )
     # Zoom along the time axis only.
     figure.update_yaxes(fixedrange=True)
     number = rows.plotly_name.removeprefix("yaxis")
     for place, rank in enumerate(span.ranks):
         if rank is not None and rank.header["signal"]:
             figure.add_annotation(
-                x=span.at(last_moment(span, place)), y=place, xref=f"x{number}", yref=f"y{number}",
-                text=f"✗ {signal_of(rank)}", showarrow=False, xanchor="left",
+                x=span.at(last_moment(span, place)),
+                y=place,
+                xref=f"x{number}",
+                yref=f"y{number}",
+                text=f"✗ {signal_of(rank)}",
+                showarrow=False,
+                xanchor="left",
                 font=dict(color=style.CALL_COLOURS[style.NEVER_RETURNED]),
-            )  # fmt: skip
+            )

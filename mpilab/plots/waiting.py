@@ -118,17 +118,20 @@ def _path(start, end, radius):
         angle = math.atan2(y, x)
         centre = (x + 1.5 * radius * math.cos(angle), y + 1.5 * radius * math.sin(angle))
         turns = [angle + math.pi * (1.3 + 1.4 * k / 12) for k in range(13)]
-        return [(centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t))
-                for t in turns]  # fmt: skip
+        return [(centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t)) for t in turns]
     across = (end[0] - start[0], end[1] - start[1])
-    middle = ((start[0] + end[0]) / 2 - BEND * across[1], (start[1] + end[1]) / 2
-              + BEND * across[0])  # fmt: skip
+    middle = (
+        (start[0] + end[0]) / 2 - BEND * across[1],
+        (start[1] + end[1]) / 2 + BEND * across[0],
+    )
     first, last = _toward(start, middle, radius), _toward(end, middle, 1.15 * radius)
     return [
-        tuple((1 - t) ** 2 * a + 2 * t * (1 - t) * m + t * t * b
-              for a, m, b in zip(first, middle, last, strict=True))
+        tuple(
+            (1 - t) ** 2 * a + 2 * t * (1 - t) * m + t * t * b
+            for a, m, b in zip(first, middle, last, strict=True)
+        )
         for t in (k / 10 for k in range(11))
-    ]  # fmt: skip
+    ]
 
 
 def _toward(point, target, distance):
@@ -144,15 +147,19 @@ def _ranks(name, states, places, colour, symbol, opacity):
         y=[places[state.rank][1] for state in states],
         name=name,
         mode="markers+text",
-        marker=dict(symbol=symbol, size=size, color=style.translucent(colour, opacity),
-                    line=dict(width=1.5, color=colour)),
+        marker=dict(
+            symbol=symbol,
+            size=size,
+            color=style.translucent(colour, opacity),
+            line=dict(width=1.5, color=colour),
+        ),
         text=[str(state.rank) for state in states],
         textfont=dict(
             size=max(9, min(16, size * 0.45)), color="#ffffff" if opacity == 1 else style.TEXT
         ),
         hovertext=[_hover(state) for state in states],
         hoverinfo="text",
-    )  # fmt: skip
+    )
 
 
 def _hover(state):
@@ -172,9 +179,19 @@ def _lay_out(figure, title, count):
         # Equal scales in x and y, so that the circle stays round.
         yaxis=dict(**axis, scaleanchor="x"),
         legend=dict(x=1, xanchor="right", y=1, yanchor="top", itemsizing="constant"),
-        modebar=dict(remove=["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d",
-                             "autoScale2d", "resetScale2d"]),
-    )  # fmt: skip
+        modebar=dict(
+            remove=[
+                "select2d",
+                "lasso2d",
+                "zoom2d",
+                "pan2d",
+                "zoomIn2d",
+                "zoomOut2d",
+                "autoScale2d",
+                "resetScale2d",
+            ]
+        ),
+    )
 
 
 def _alt(title, states, cycle):

@@ -30,7 +30,22 @@ from mpilab.remapping.orders import (
 )
 
 __all__ = [
-    "REMAPPED", "RR", "SEQ", "Line", "Row", "as_text", "by_formula", "by_node", "chosen",
-    "crossing", "dealt", "lines", "placement", "published", "remapped", "rr_to_seq", "seq_to_rr",
+    "REMAPPED",
+    "RR",
+    "SEQ",
+    "Line",
+    "Row",
+    "as_text",
+    "by_formula",
+    "by_node",
+    "chosen",
+    "crossing",
+    "dealt",
+    "lines",
+    "placement",
+    "published",
+    "remapped",
+    "rr_to_seq",
+    "seq_to_rr",
     "table",
-]  # fmt: skip
+]

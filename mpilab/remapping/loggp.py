@@ -33,10 +33,17 @@ from mpilab.util import door
 CLUSTER = "two-hosts"
 MEASURED_CSV = tables.DATA / "remapping-two-hosts.csv"
 SIZES = (1024, 32768, 262144)
-ROW = np.dtype([
-    ("date", "U10"), ("machine", "U160"), ("kernel", "U40"), ("order", "U12"), ("bytes", "i8"),
-    ("repetition", "i4"), ("seconds", "f8"),
-])  # fmt: skip
+ROW = np.dtype(
+    [
+        ("date", "U10"),
+        ("machine", "U160"),
+        ("kernel", "U40"),
+        ("order", "U12"),
+        ("bytes", "i8"),
+        ("repetition", "i4"),
+        ("seconds", "f8"),
+    ]
+)
 ALLGATHERS = tuple(
     f"allgather_{name}{remapped}"
     for name in ("recursive_doubling", "ring")
@@ -80,9 +87,17 @@ def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS
             one
             for collective, library, names in _runs(own or {})
             for one in time_on(
-                hosts, collective, names=names, sizes=sizes, orders=orders[collective],
-                repetitions=repetitions, library=library, progress=False, limit=limit)
-        ]  # fmt: skip
+                hosts,
+                collective,
+                names=names,
+                sizes=sizes,
+                orders=orders[collective],
+                repetitions=repetitions,
+                library=library,
+                progress=False,
+                limit=limit,
+            )
+        ]
     about = datetime.now(UTC).date().isoformat(), machine()
     return np.array(
         [
@@ -229,10 +244,16 @@ def table(shapes=((2, 2), (2, 4), (4, 2), (4, 4)), count=256):
     there = [line for line in lines() if line.is_handed_out]
     wanted = [(line, nodes, each) for nodes, each in shapes for line in there]
     cases = [
-        Case("allgather", nodes * each, count, remap=line.remap, function=line.function,
-             places=placement(line.order, nodes, each).places)
+        Case(
+            "allgather",
+            nodes * each,
+            count,
+            remap=line.remap,
+            function=line.function,
+            places=placement(line.order, nodes, each).places,
+        )
         for line, nodes, each in wanted
-    ]  # fmt: skip
+    ]
     rows = []
     for (line, nodes, each), result in zip(
         wanted, run_cases(need(KERNELS), "", cases, limit=LIMIT_S), strict=True

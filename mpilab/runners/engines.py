@@ -35,8 +35,18 @@ class _Hung(Exception):
         self.hang = hang
 
 
-def run_cases(cluster, library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              work=4.0, on_result=None):  # fmt: skip
+def run_cases(
+    cluster,
+    library,
+    function,
+    cases,
+    *,
+    groups=None,
+    limit=10.0,
+    standstill=1.0,
+    work=4.0,
+    on_result=None,
+):
     """Run `cases` on `cluster`, one after the other; list of Result.
 
     After a hang or a crash, the cluster is restarted and the later cases of the same group are
@@ -77,13 +87,24 @@ def _run(cluster, library, function, number, case, **limits):
             if hang is not None:
                 raise _Hung(hang)
 
-        arguments = (case.line(number), str(library), function, directory, str(need(HARNESS)),
-                     case.ranks)  # fmt: skip
+        arguments = (
+            case.line(number),
+            str(library),
+            function,
+            directory,
+            str(need(HARNESS)),
+            case.ranks,
+        )
         was_running = cluster.running
         try:
             # Without a recording, only the time limit can end a call.
-            cluster.apply(roles.run_case, *arguments, ranks=range(case.ranks), poll=poll,
-                          timeout=None if case.record else limits["limit"])  # fmt: skip
+            cluster.apply(
+                roles.run_case,
+                *arguments,
+                ranks=range(case.ranks),
+                poll=poll,
+                timeout=None if case.record else limits["limit"],
+            )
         except _Hung as error:
             result = run.hung(error.hang)
         except TimeoutError:
@@ -120,8 +141,15 @@ class _Run:
         """A Result with all files that the case left behind, whatever the outcome."""
         log = self.cluster.log_since(self.log_begin)
         places = self.cluster.places[: self.case.ranks]
-        return gather(*self.place, outcome, library=self.library, function=self.function, log=log,
-                      places=places[::-1] if self.case.reversed else places, **more)  # fmt: skip
+        return gather(
+            *self.place,
+            outcome,
+            library=self.library,
+            function=self.function,
+            log=log,
+            places=places[::-1] if self.case.reversed else places,
+            **more,
+        )
 
     def hung(self, hang):
         if self.case.record and never_began(hang.states):

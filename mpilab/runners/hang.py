@@ -104,7 +104,12 @@ STANDSTILL_S = 1.0
 # A rank that has not polled for this long is computing.
 POLL_FRESH_S = 0.5
 FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
-    "finished", "blocked", "polling", "computing", "not begun")  # fmt: skip
+    "finished",
+    "blocked",
+    "polling",
+    "computing",
+    "not begun",
+)
 
 
 @dataclass(frozen=True)
@@ -154,10 +159,14 @@ class RankState:
         """The state as a table row."""
         peer = "" if self.peer is None else "any" if self.peer == ANY else self.peer
         return {
-            "rank": self.rank, "state": self.state, "call": self.call, "peer": peer,
+            "rank": self.rank,
+            "state": self.state,
+            "call": self.call,
+            "peer": peer,
             "tag": "" if self.tag in (None, NONE) else self.tag,
-            "bytes": "" if self.bytes is None else self.bytes, "line": self.line or "",
-        }  # fmt: skip
+            "bytes": "" if self.bytes is None else self.bytes,
+            "line": self.line or "",
+        }
 
 
 @dataclass(frozen=True)
@@ -240,7 +249,9 @@ def _state(number, rank, traffic, now_ns):
     library = rank.header["object"].decode(errors="replace")
     has_peer = (shown.sends or shown.receives) and shown.peer != NOBODY
     return RankState(
-        number, state, name,
+        number,
+        state,
+        name,
         peer=shown.peer if has_peer else None,
         tag=shown.tag if has_peer else None,
         bytes=shown.bytes if has_peer and shown.name not in PROBES else None,
@@ -248,7 +259,7 @@ def _state(number, rank, traffic, now_ns):
         sends=shown.sends,
         since_s=(now_ns - inside.begin_ns) / 1e9,
         waits_for=_waits_for(inside, [w.call for w in wants] or [inside], state, traffic.ranks),
-    )  # fmt: skip
+    )
 
 
 def _waits_for(inside, calls, state, ranks):
@@ -259,10 +270,22 @@ def _waits_for(inside, calls, state, ranks):
 
 # Collectives to which every rank must contribute the same number of bytes; in those of
 # ROOT_DIFFERS, where the root may pass MPI_IN_PLACE, the root's number is meaningless.
-ALIKE = {f"MPI_{i}{name.lower() if i else name}"
-         for i in ("", "I")
-         for name in ("Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce",
-                      "Reduce_scatter_block", "Scan", "Exscan")}  # fmt: skip
+ALIKE = {
+    f"MPI_{i}{name.lower() if i else name}"
+    for i in ("", "I")
+    for name in (
+        "Bcast",
+        "Gather",
+        "Scatter",
+        "Allgather",
+        "Alltoall",
+        "Reduce",
+        "Allreduce",
+        "Reduce_scatter_block",
+        "Scan",
+        "Exscan",
+    )
+}
 ROOT_DIFFERS = {"MPI_Gather", "MPI_Scatter", "MPI_Igather", "MPI_Iscatter"}
 
 
@@ -343,8 +366,7 @@ class Watch:
     how busy the machine is.
     """
 
-    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0,
-                 work=None):  # fmt: skip
+    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0, work=None):
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
         self.standstill, self.limit, self.work = standstill, limit, work
         self.worked = None
@@ -382,8 +404,11 @@ class Watch:
         if None in self.processes:
             self.processes = [process_of(path) for path in self.paths]
         try:
-            used = {rank: sum(psutil.Process(pid).cpu_times()[:2])
-                    for rank, pid in enumerate(self.processes) if pid}  # fmt: skip
+            used = {
+                rank: sum(psutil.Process(pid).cpu_times()[:2])
+                for rank, pid in enumerate(self.processes)
+                if pid
+            }
         except psutil.NoSuchProcess:
             return False  # a rank has just ended, as the process that started it will notice
         if self.worked is None or self.worked[0] != self.moved:

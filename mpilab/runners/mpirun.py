@@ -155,9 +155,23 @@ _MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_
 _SIGNALLED = re.compile(r"process rank (\d+) .*?exited\s+on\s+signal\s+(\d+)", re.DOTALL)
 
 
-def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1.0,
-              work=None, on_result=None, keep=None, sanitize=False, settings=None,
-              guarded=None, hosts=None, names=None):  # fmt: skip
+def run_cases(
+    library,
+    function,
+    cases,
+    *,
+    groups=None,
+    limit=10.0,
+    standstill=1.0,
+    work=None,
+    on_result=None,
+    keep=None,
+    sanitize=False,
+    settings=None,
+    guarded=None,
+    hosts=None,
+    names=None,
+):
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
     A case with its own `function` runs that one instead: so one mpirun can compare several.
@@ -199,9 +213,16 @@ def run_cases(library, function, cases, *, groups=None, limit=10.0, standstill=1
                     break
                 where = ThisMachine(ranks) if hosts is None else placed(hosts, names[:ranks])
                 run = _Run(
-                    library, function, {i: cases[i] for i in left}, where, Path(scratch), keep,
-                    sanitize, settings or {}, guarded,
-                )  # fmt: skip
+                    library,
+                    function,
+                    {i: cases[i] for i in left},
+                    where,
+                    Path(scratch),
+                    keep,
+                    sanitize,
+                    settings or {},
+                    guarded,
+                )
                 with closing(run.results(limit=limit, standstill=standstill, work=work)) as came:
                     for number, result in came:
                         results[number] = result
@@ -227,8 +248,9 @@ def _names(hosts, names, ranks):
 class _Run:
     """One mpirun over several cases with the same number of ranks, on this machine or on hosts."""
 
-    def __init__(self, library, function, cases, where, scratch, keep, sanitize, settings,
-                 guarded=None):  # fmt: skip
+    def __init__(
+        self, library, function, cases, where, scratch, keep, sanitize, settings, guarded=None
+    ):
         self.cases, self.where, self.keep = cases, where, keep
         self.ranks = len(where.names)
         self.library, self.function = str(library), function
@@ -287,9 +309,16 @@ class _Run:
     def _result(self, number, case, outcome, **more):
         """A Result with all files that the case left behind, whatever the outcome."""
         places = self.where.places if self.where.is_spread else ()
-        result = gather(self.directory, number, case, outcome, library=self.library,
-                        function=case.function or self.function,
-                        places=places[::-1] if case.reversed else places, **more)  # fmt: skip
+        result = gather(
+            self.directory,
+            number,
+            case,
+            outcome,
+            library=self.library,
+            function=case.function or self.function,
+            places=places[::-1] if case.reversed else places,
+            **more,
+        )
         if result.recording is not None:
             put_away([rank.path for rank in result.ranks], self.keep)
             if self.where.is_remote and not case.places:
@@ -346,9 +375,15 @@ class _Run:
             crashed = (None, self.mpirun.status)
         reports = build.reports(self.directory, ranks)
         return self._result(
-            number, case, CRASH, crashed=crashed, detail=_tail(log), states=states, log=log,
+            number,
+            case,
+            CRASH,
+            crashed=crashed,
+            detail=_tail(log),
+            states=states,
+            log=log,
             sanitizer=reports,
-        )  # fmt: skip
+        )
 
     @staticmethod
     def _kernel_rank(case, world_rank):

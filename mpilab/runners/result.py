@@ -74,7 +74,13 @@ if TYPE_CHECKING:  # mpilab.diagnosis imports this module
     from mpilab.diagnosis.model import Diagnosis
 
 DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
-    "done", "deadlock", "time-out", "crash", "error", "skipped")  # fmt: skip
+    "done",
+    "deadlock",
+    "time-out",
+    "crash",
+    "error",
+    "skipped",
+)
 # A kernel may print endlessly; the end of its output is the most informative.
 PRINTED_BYTES = 1 << 16
 # Open MPI's crash messages begin with host and process: '[host:123] *** Process ...'.

@@ -37,9 +37,13 @@ def _lines_of(library, _changed, offsets):
     # A return address points to the next instruction, which may belong to the next line.
     addresses = [hex(max(int(offset) - 1, 0)) for offset in offsets]
     try:
-        said = subprocess.run(["addr2line", "-a", "-f", "-i", "-e", library, *addresses],
-                              capture_output=True, text=True, errors="replace",
-                              check=False).stdout  # fmt: skip
+        said = subprocess.run(
+            ["addr2line", "-a", "-f", "-i", "-e", library, *addresses],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        ).stdout
     except FileNotFoundError:  # binutils is not installed
         said = ""
     frames = []
@@ -104,8 +108,9 @@ def _sources(library, name):
     if directive and Path(directive[1]).name == name:
         yield beside, 1
     if library in (KERNELS, SIMULATED_KERNELS):
-        yield from ((path, 0) for path in sorted((ROOT / "src_c").glob("*/*.c"))
-                    if path.name == name)  # fmt: skip
+        yield from (
+            (path, 0) for path in sorted((ROOT / "src_c").glob("*/*.c")) if path.name == name
+        )
     if name == "mpilab.h":
         yield INCLUDE / name, 0
 

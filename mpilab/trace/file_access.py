@@ -21,32 +21,80 @@ from mpilab.trace.recording import NONE
 
 MAGIC = b"MPILABI2"
 NOT_ASKED, UNSEEN, SEEN = -1, 0, 1
-HEADER = np.dtype([
-    ("magic", "S8"), ("header_bytes", "i4"), ("call_bytes", "i4"), ("record_bytes", "i4"),
-    ("rank", "i4"), ("seen", "i4"), ("calls", "i4"), ("capacity", "i8"), ("count", "i8"),
-    ("dropped", "i8"), ("filesystem", "i8"), ("file_bytes", "i8"),
-])  # fmt: skip
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("header_bytes", "i4"),
+        ("call_bytes", "i4"),
+        ("record_bytes", "i4"),
+        ("rank", "i4"),
+        ("seen", "i4"),
+        ("calls", "i4"),
+        ("capacity", "i8"),
+        ("count", "i8"),
+        ("dropped", "i8"),
+        ("filesystem", "i8"),
+        ("file_bytes", "i8"),
+    ]
+)
 # One call of the kernel on one rank; NONE is a value that this system does not provide.
-CALL = np.dtype([
-    ("requests", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("largest", "i8"), ("rchar", "i8"),
-    ("syscr", "i8"), ("read_bytes", "i8"), ("memory_before", "i8"), ("memory_peak", "i8"),
-    ("resident_before", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"),
-])  # fmt: skip
-_RECORD = np.dtype([
-    ("offset", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"),
-    ("kind", "S16"), ("call", "i4"), ("pieces", "i4"),
-])  # fmt: skip
+CALL = np.dtype(
+    [
+        ("requests", "i8"),
+        ("bytes", "i8"),
+        ("got_bytes", "i8"),
+        ("largest", "i8"),
+        ("rchar", "i8"),
+        ("syscr", "i8"),
+        ("read_bytes", "i8"),
+        ("memory_before", "i8"),
+        ("memory_peak", "i8"),
+        ("resident_before", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+    ]
+)
+_RECORD = np.dtype(
+    [
+        ("offset", "i8"),
+        ("bytes", "i8"),
+        ("got_bytes", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+        ("kind", "S16"),
+        ("call", "i4"),
+        ("pieces", "i4"),
+    ]
+)
 # One request; fields with the same meaning are named as in mpilab.trace.recording.REQUEST.
-REQUEST = np.dtype([
-    ("rank", "i4"), ("call", "i4"), ("kind", "U16"), ("pieces", "i4"), ("is_write", "?"),
-    ("offset", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"),
-])  # fmt: skip
+REQUEST = np.dtype(
+    [
+        ("rank", "i4"),
+        ("call", "i4"),
+        ("kind", "U16"),
+        ("pieces", "i4"),
+        ("is_write", "?"),
+        ("offset", "i8"),
+        ("bytes", "i8"),
+        ("got_bytes", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+    ]
+)
 # Magic numbers of statfs(2).
 FILESYSTEMS = {
-    0x01021994: "tmpfs", 0xEF53: "ext4", 0x6969: "NFS", 0x58465342: "XFS", 0x9123683E: "Btrfs",
-    0x794C7630: "overlay", 0x0BD00BD0: "Lustre", 0x2FC12FC1: "ZFS", 0x47504653: "GPFS",
-    0x01021997: "9P", 0x65735546: "FUSE",
-}  # fmt: skip
+    0x01021994: "tmpfs",
+    0xEF53: "ext4",
+    0x6969: "NFS",
+    0x58465342: "XFS",
+    0x9123683E: "Btrfs",
+    0x794C7630: "overlay",
+    0x0BD00BD0: "Lustre",
+    0x2FC12FC1: "ZFS",
+    0x47504653: "GPFS",
+    0x01021997: "9P",
+    0x65735546: "FUSE",
+}
 
 
 class NotWhole(InputError):

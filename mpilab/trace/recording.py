@@ -17,41 +17,109 @@ from mpilab.errors import InputError
 from mpilab.trace import snapshots
 from mpilab.util.kit import ROOT
 
-(SENDS, RECEIVES, NONBLOCKING, COLLECTIVE, WAITS, POLLS, SYNCHRONOUS, CANCELLED, LEAKED,
- READS_FILE, WRITES_FILE) = (1 << bit for bit in range(11))  # fmt: skip
+(
+    SENDS,
+    RECEIVES,
+    NONBLOCKING,
+    COLLECTIVE,
+    WAITS,
+    POLLS,
+    SYNCHRONOUS,
+    CANCELLED,
+    LEAKED,
+    READS_FILE,
+    WRITES_FILE,
+) = (1 << bit for bit in range(11))
 MAGIC = b"MPILABR3"
 ANY, NOBODY, NONE = -1, -2, -1
 UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/recorder/failures.c
 ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
 
-RECORD = np.dtype([
-    ("operation", "u2"), ("flags", "u2"), ("communicator", "u4"), ("peer", "i4"), ("tag", "i4"),
-    ("bytes", "i8"), ("begin_ns", "i8"), ("end_ns", "i8"), ("done_ns", "i8"), ("site", "u8"),
-    ("got_bytes", "i8"), ("got_peer", "i4"), ("got_tag", "i4"), ("waiter", "i4"), ("count", "i4"),
-    ("error", "i4"), ("sequence", "i4"), ("members", "i4"), ("file", "i4"),
-    ("offset", "i8"),
-])  # fmt: skip
-HEADER = np.dtype([
-    ("magic", "S8"), ("header_bytes", "u4"), ("record_bytes", "u4"), ("rank", "i4"),
-    ("size", "i4"), ("capacity", "i8"), ("count", "i8"), ("dropped", "i8"), ("current", "i8"),
-    ("progress", "i8"), ("opened_ns", "i8"), ("closed_ns", "i8"), ("pid", "i8"), ("strict", "i4"),
-    ("signal", "i4"), ("object", "S1024"), ("host", "S128"), ("ended_ns", "i8"),
-    ("crash_site", "u8"), ("crash_address", "u8"), ("exit_status", "i4"), ("exited", "i4"),
-    ("samples", "i8"), ("sample_sites", "u8", (16,)), ("unknown_call", "S40"),
-])  # fmt: skip
+RECORD = np.dtype(
+    [
+        ("operation", "u2"),
+        ("flags", "u2"),
+        ("communicator", "u4"),
+        ("peer", "i4"),
+        ("tag", "i4"),
+        ("bytes", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+        ("done_ns", "i8"),
+        ("site", "u8"),
+        ("got_bytes", "i8"),
+        ("got_peer", "i4"),
+        ("got_tag", "i4"),
+        ("waiter", "i4"),
+        ("count", "i4"),
+        ("error", "i4"),
+        ("sequence", "i4"),
+        ("members", "i4"),
+        ("file", "i4"),
+        ("offset", "i8"),
+    ]
+)
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("header_bytes", "u4"),
+        ("record_bytes", "u4"),
+        ("rank", "i4"),
+        ("size", "i4"),
+        ("capacity", "i8"),
+        ("count", "i8"),
+        ("dropped", "i8"),
+        ("current", "i8"),
+        ("progress", "i8"),
+        ("opened_ns", "i8"),
+        ("closed_ns", "i8"),
+        ("pid", "i8"),
+        ("strict", "i4"),
+        ("signal", "i4"),
+        ("object", "S1024"),
+        ("host", "S128"),
+        ("ended_ns", "i8"),
+        ("crash_site", "u8"),
+        ("crash_address", "u8"),
+        ("exit_status", "i4"),
+        ("exited", "i4"),
+        ("samples", "i8"),
+        ("sample_sites", "u8", (16,)),
+        ("unknown_call", "S40"),
+    ]
+)
 
-MESSAGE = np.dtype([
-    ("source", "i4"), ("dest", "i4"), ("tag", "i4"), ("communicator", "u4"), ("bytes", "i8"),
-    ("round", "i4"), ("sent_ns", "i8"), ("received_ns", "i8"), ("send_record", "i4"),
-    ("receive_record", "i4"),
-])  # fmt: skip
+MESSAGE = np.dtype(
+    [
+        ("source", "i4"),
+        ("dest", "i4"),
+        ("tag", "i4"),
+        ("communicator", "u4"),
+        ("bytes", "i8"),
+        ("round", "i4"),
+        ("sent_ns", "i8"),
+        ("received_ns", "i8"),
+        ("send_record", "i4"),
+        ("receive_record", "i4"),
+    ]
+)
 
 # One read or write call on a file.
-REQUEST = np.dtype([
-    ("rank", "i4"), ("record", "i4"), ("operation", "u2"), ("is_write", "?"), ("collective", "?"),
-    ("file", "i4"), ("offset", "i8"), ("bytes", "i8"), ("got_bytes", "i8"), ("begin_ns", "i8"),
-    ("end_ns", "i8"),
-])  # fmt: skip
+REQUEST = np.dtype(
+    [
+        ("rank", "i4"),
+        ("record", "i4"),
+        ("operation", "u2"),
+        ("is_write", "?"),
+        ("collective", "?"),
+        ("file", "i4"),
+        ("offset", "i8"),
+        ("bytes", "i8"),
+        ("got_bytes", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+    ]
+)
 
 _RECORD_H = ROOT / "src_c" / "recorder" / "record.h"
 

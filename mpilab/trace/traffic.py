@@ -90,11 +90,12 @@ class Traffic:
             records = rank.records
             chosen = np.flatnonzero(
                 (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES)
-                & (records["done_ns"] == 0) & (records["peer"] >= ANY) & (records["error"] == 0)
-            )  # fmt: skip
+                & (records["done_ns"] == 0)
+                & (records["peer"] >= ANY)
+                & (records["error"] == 0)
+            )
             wanted = [want.call for want in self.wants.get(number, ())]
-            probes = [c for c in wanted
-                      if c.name in PROBES and (not c.end_ns or c.flags & POLLS)]  # fmt: skip
+            probes = [c for c in wanted if c.name in PROBES and (not c.end_ns or c.flags & POLLS)]
             calls = [call_of(rank, number, index) for index in chosen] + probes
             found[number] = sorted(calls, key=lambda call: call.index)
         return found
@@ -107,13 +108,21 @@ class Traffic:
         left = Counter()
         for number, rank in self._begun():
             chosen = rank.records[_good_sends(rank.records)]
-            keys = zip(chosen["communicator"].tolist(), chosen["peer"].tolist(),
-                       chosen["tag"].tolist(), strict=True)  # fmt: skip
+            keys = zip(
+                chosen["communicator"].tolist(),
+                chosen["peer"].tolist(),
+                chosen["tag"].tolist(),
+                strict=True,
+            )
             left.update((communicator, number, peer, tag) for communicator, peer, tag in keys)
         for number, rank in self._begun():
             chosen = rank.records[_good_receives(rank.records)]
-            keys = zip(chosen["communicator"].tolist(), chosen["got_peer"].tolist(),
-                       chosen["got_tag"].tolist(), strict=True)  # fmt: skip
+            keys = zip(
+                chosen["communicator"].tolist(),
+                chosen["got_peer"].tolist(),
+                chosen["got_tag"].tolist(),
+                strict=True,
+            )
             left.subtract((communicator, peer, number, tag) for communicator, peer, tag in keys)
         left = +left
         return [call for number, rank in self._begun() for call in _last(rank, number, left)]
@@ -126,11 +135,19 @@ class Traffic:
         records, ranks = joined(self.ranks)
         sent, got = _good_sends(records), _good_receives(records)
         ends = (
-            (records["communicator"][sent], ranks[sent], records["peer"][sent],
-             records["tag"][sent]),
-            (records["communicator"][got], records["got_peer"][got], ranks[got],
-             records["got_tag"][got]),
-        )  # fmt: skip
+            (
+                records["communicator"][sent],
+                ranks[sent],
+                records["peer"][sent],
+                records["tag"][sent],
+            ),
+            (
+                records["communicator"][got],
+                records["got_peer"][got],
+                ranks[got],
+                records["got_tag"][got],
+            ),
+        )
         sorted_ends = [np.stack(columns)[:, np.lexsort(columns)] for columns in ends]
         return np.array_equal(*sorted_ends)
 
@@ -138,9 +155,11 @@ class Traffic:
     def unreceived(self):
         """[Call]: `sent` without the sends that a posted receive will match."""
         taken = {
-            (sent.rank, sent.index) for receive, fitting in self._matches for sent in fitting[:1]
+            (sent.rank, sent.index)
+            for receive, fitting in self._matches
+            for sent in fitting[:1]
             if receive.name not in PROBES
-        }  # fmt: skip
+        }
         return [call for call in self.sent if (call.rank, call.index) not in taken]
 
     def may_move(self, is_complete):
@@ -154,8 +173,10 @@ class Traffic:
     def _may_go_on(self, wants, is_complete):
         for waiting in {want.waiting for want in wants}:
             here = [want for want in wants if want.waiting == waiting]
-            under_way = [is_complete(want.call) if want.call.collective
-                         else self._is_matched(want.call) for want in here]  # fmt: skip
+            under_way = [
+                is_complete(want.call) if want.call.collective else self._is_matched(want.call)
+                for want in here
+            ]
             if waiting.name not in WANT_ALL:
                 if any(under_way):
                     return True
@@ -173,8 +194,11 @@ class Traffic:
     @cached_property
     def _matched(self):
         """(rank, record) of all receives and sends that have, or may have, a match."""
-        return {(call.rank, call.index) for receive, fitting in self._matches
-                for call in (receive, *fitting)}  # fmt: skip
+        return {
+            (call.rank, call.index)
+            for receive, fitting in self._matches
+            for call in (receive, *fitting)
+        }
 
     @cached_property
     def _matches(self):

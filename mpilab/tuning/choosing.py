@@ -76,8 +76,19 @@ def seconds(collective, ranks, size, choice, model, gamma=None):
     if own is None:
         return None
     heeded = segment if name in CUT.get(collective, ()) else 0
-    return float(cost(collective, name, ranks, size, own, segment=heeded, fanout=shape.fanout,
-                      gamma=gamma, library="openmpi"))  # fmt: skip
+    return float(
+        cost(
+            collective,
+            name,
+            ranks,
+            size,
+            own,
+            segment=heeded,
+            fanout=shape.fanout,
+            gamma=gamma,
+            library="openmpi",
+        )
+    )
 
 
 # Times that rules are chosen from: measured by a sweep, or predicted by models.
@@ -134,8 +145,10 @@ def from_table(table, collective, measure="span_s"):
             points.seconds[place][choice] = float(row["median_s"])
             bounds[place][choice] = float(row["low_s"]), float(row["high_s"])
     if not points.seconds:
-        raise InputError(f"the table has no algorithm of Open MPI's {collective}; measure some: "
-                         f"mpilab sweep {collective} --algorithms openmpi -o FILE.csv")  # fmt: skip
+        raise InputError(
+            f"the table has no algorithm of Open MPI's {collective}; measure some: "
+            f"mpilab sweep {collective} --algorithms openmpi -o FILE.csv"
+        )
     for place, each in points.seconds.items():
         _, most = bounds[place][min(each, key=each.get)]
         # With too few repetitions, the bounds are nan, and comparisons with nan are false.
@@ -168,17 +181,25 @@ def fitted(table, points, ranks, measure="span_s"):
     models = fit_per_algorithm(table[own], collective=points.collective, measure=measure)
     sizes = sorted({size for _, size in points.seconds})
     measured = sorted({choice for each in points.seconds.values() for choice in each})
-    return from_models(points.collective, ranks, sizes, lambda name: models.get(("openmpi", name)),
-                       candidates=measured)  # fmt: skip
+    return from_models(
+        points.collective,
+        ranks,
+        sizes,
+        lambda name: models.get(("openmpi", name)),
+        candidates=measured,
+    )
 
 
 def joined(points, more):
     """Points of both; for the same number of ranks, only those of `points`."""
     there = set(points.ranks)
     whole = Points(
-        points.collective, defaultdict(dict), {**more.tied, **points.tied},
-        {**more.defaults, **points.defaults}, points.by_models | (more.by_models - there),
-    )  # fmt: skip
+        points.collective,
+        defaultdict(dict),
+        {**more.tied, **points.tied},
+        {**more.defaults, **points.defaults},
+        points.by_models | (more.by_models - there),
+    )
     for place, each in more.seconds.items():
         if place[0] not in there:
             whole.seconds[place] = each
@@ -195,8 +216,16 @@ def medians_of(values):
 # The input of `mpilab rules write`: sweeps, models fitted to them, or α and β.
 
 
-def points(paths, *, collectives=None, measure="span_s", model_ranks=(), alpha=None, beta=None,
-           sizes="1:1M"):  # fmt: skip
+def points(
+    paths,
+    *,
+    collectives=None,
+    measure="span_s",
+    model_ranks=(),
+    alpha=None,
+    beta=None,
+    sizes="1:1M",
+):
     """Yield the Points of each collective.
 
     paths        CSV files of sweeps; those of the same collective are combined
@@ -207,8 +236,10 @@ def points(paths, *, collectives=None, measure="span_s", model_ranks=(), alpha=N
     """
     model = _model(alpha, beta)
     if not paths and (model is None or not model_ranks or not collectives):
-        raise InputError("nothing to choose from: name CSV files of mpilab sweep; or give "
-                         "--collectives, --model-ranks, --alpha and --beta")  # fmt: skip
+        raise InputError(
+            "nothing to choose from: name CSV files of mpilab sweep; or give "
+            "--collectives, --model-ranks, --alpha and --beta"
+        )
     if model is not None and not model_ranks:
         raise InputError("--alpha and --beta for how many ranks? Add --model-ranks, e.g. 64,1024")
     tables = [sweep_table.read(path) for path in paths]
@@ -277,11 +308,17 @@ SLACK = 0.05
 
 EXPECTED = np.dtype(
     [
-        ("collective", "U24"), ("ranks", "i4"), ("bytes", "i8"), ("number", "i4"),
-        ("chosen_s", "f8"), ("best_number", "i4"), ("best_s", "f8"), ("default_s", "f8"),
+        ("collective", "U24"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("number", "i4"),
+        ("chosen_s", "f8"),
+        ("best_number", "i4"),
+        ("best_s", "f8"),
+        ("default_s", "f8"),
         ("regret", "f8"),
     ]
-)  # fmt: skip
+)
 
 
 def choose(points, slack=SLACK):
@@ -323,8 +360,19 @@ def expected(rules, points):
         left = rule is None or rule.is_left
         chosen = default if left else each.get(rule.choice, np.nan)
         best = min(each, key=each.get)
-        rows.append((points.collective, ranks, size, LEFT if left else rule.number, chosen, best[0],
-                     each[best], default, chosen / each[best] - 1))  # fmt: skip
+        rows.append(
+            (
+                points.collective,
+                ranks,
+                size,
+                LEFT if left else rule.number,
+                chosen,
+                best[0],
+                each[best],
+                default,
+                chosen / each[best] - 1,
+            )
+        )
     return np.array(rows, EXPECTED)
 
 
@@ -334,8 +382,10 @@ def expected_words(table):
         return "what the rules cost is not known: nothing that they choose was tried"
     worst = table[np.nanargmax(table["regret"])]
     middle, most = medians_of(table["regret"])
-    words = (f"expected regret at {len(table)} points: median {middle:.1%}, at most {most:.1%} "
-             f"({worst['ranks']} ranks, {worst['bytes']} bytes)")  # fmt: skip
+    words = (
+        f"expected regret at {len(table)} points: median {middle:.1%}, at most {most:.1%} "
+        f"({worst['ranks']} ranks, {worst['bytes']} bytes)"
+    )
     middle, most = medians_of(table["default_s"] / table["best_s"] - 1)
     if np.isfinite(middle):
         words += f"; Open MPI's own choice: median {middle:.1%}, at most {most:.1%}"
@@ -374,8 +424,10 @@ def _begun(points, ranks, runs):
     for first, last, choice in runs:
         begin = 0
         if before is not None:
-            begin = roundest(looked_up_bytes(points.collective, ranks, before),
-                             looked_up_bytes(points.collective, ranks, first))  # fmt: skip
+            begin = roundest(
+                looked_up_bytes(points.collective, ranks, before),
+                looked_up_bytes(points.collective, ranks, first),
+            )
         found.append((begin, choice))
         before = last
     return found

@@ -63,8 +63,9 @@ def case_of_rule(collective, ranks, size, **more):
     """
     element = element_bytes(collective)
     usual = {"record": False, "dump": False, "function": f"{collective}_openmpi"}
-    return Case(collective, ranks, size // element, "int" if element == 4 else "byte",
-                **usual | more)  # fmt: skip
+    return Case(
+        collective, ranks, size // element, "int" if element == 4 else "byte", **usual | more
+    )
 
 
 def deciders(collective):
@@ -78,17 +79,26 @@ def deciders(collective):
 # by the rules completed and sent what the chosen algorithm, if any, must send.
 COMPARED = np.dtype(
     [
-        ("collective", "U24"), ("ranks", "i4"), ("bytes", "i8"), ("rules", "U80"),
-        ("best", "U80"), ("default_s", "f8"), ("rules_s", "f8"), ("best_s", "f8"),
-        ("gain", "f8"), ("regret", "f8"), ("proved", "?"),
+        ("collective", "U24"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("rules", "U80"),
+        ("best", "U80"),
+        ("default_s", "f8"),
+        ("rules_s", "f8"),
+        ("best_s", "f8"),
+        ("gain", "f8"),
+        ("regret", "f8"),
+        ("proved", "?"),
     ]
-)  # fmt: skip
+)
 ROUNDS, LIMIT_S = 3, 60.0
 BY_ITSELF, BY_RULES = "default", "rules"
 
 
-def compare(rules, path, *, ranks, sizes, collectives=None, repetitions=None, rounds=ROUNDS,
-            hosts=None):  # fmt: skip
+def compare(
+    rules, path, *, ranks, sizes, collectives=None, repetitions=None, rounds=ROUNDS, hosts=None
+):
     """A table of COMPARED: one row for each collective of the file, number of ranks and size.
 
     rules        the content of the file `path` (mpilab.tuning.read)
@@ -106,11 +116,14 @@ def compare(rules, path, *, ranks, sizes, collectives=None, repetitions=None, ro
     chosen = list(collectives or rules.collectives)
     for collective in chosen:
         if collective not in rules.collectives:
-            raise InputError(f"{collective}: {rules.name} has no rules for it, only for "
-                             f"{', '.join(rules.collectives) or 'nothing'}")  # fmt: skip
+            raise InputError(
+                f"{collective}: {rules.name} has no rules for it, only for "
+                f"{', '.join(rules.collectives) or 'nothing'}"
+            )
         if collective not in PATTERNS:
-            raise InputError(f"{collective}: cannot be measured here; name some of "
-                             f"{', '.join(PATTERNS)}")  # fmt: skip
+            raise InputError(
+                f"{collective}: cannot be measured here; name some of {', '.join(PATTERNS)}"
+            )
     rows = []
     for number in ranks:
         points = [(one, number, size) for one in chosen for size in _sizes_of(one, sizes)]
@@ -141,10 +154,15 @@ def _measured(rules, path, points, repetitions, rounds, hosts):
     spans, proved = {}, {point: True for point in points}
     with tempfile.TemporaryDirectory(prefix="mpilab-rules-") as kept:
         results = run_cases(
-            build.need(build.KERNELS), "bcast_openmpi", [case for *_, case in plan], limit=LIMIT_S,
-            groups=[((point, str(name)),) for point, name, _ in plan], keep=kept,
-            settings=settings(path), hosts=hosts,
-        )  # fmt: skip
+            build.need(build.KERNELS),
+            "bcast_openmpi",
+            [case for *_, case in plan],
+            limit=LIMIT_S,
+            groups=[((point, str(name)),) for point, name, _ in plan],
+            keep=kept,
+            settings=settings(path),
+            hosts=hosts,
+        )
         for place, ((point, name, _), result) in enumerate(zip(plan, results, strict=True)):
             done = result.outcome == DONE and not any(one.returned for one in result.outputs)
             if done:
@@ -156,8 +174,10 @@ def _measured(rules, path, points, repetitions, rounds, hosts):
 
 def _candidates(rules, collective, ranks, size):
     """[(name, arguments of its Case)]: BY_ITSELF, BY_RULES, and a Rule for each algorithm."""
-    found = [(BY_ITSELF, {"openmpi": 0, "rules": False}),
-             (BY_RULES, {"openmpi": 0, "monitor": True})]  # fmt: skip
+    found = [
+        (BY_ITSELF, {"openmpi": 0, "rules": False}),
+        (BY_RULES, {"openmpi": 0, "monitor": True}),
+    ]
     segments = sorted({0, *(rule.segment for rule in rules.rules if rule.collective == collective)})
     for number, name in sorted(openmpi.algorithms()[collective].items()):
         if not number or (name == TWO_RANKS and ranks != 2):
@@ -188,41 +208,74 @@ def _spans(outputs):
 def _row(rules, point, spans, proved):
     medians = {name: float(np.median(np.concatenate(each))) for name, each in spans.items()}
     if not medians:
-        raise InputError(f"{point[0]} on {point[1]} ranks: nothing came to its end; look at "
-                         "'mpilab rules check' first")  # fmt: skip
+        raise InputError(
+            f"{point[0]} on {point[1]} ranks: nothing came to its end; look at "
+            "'mpilab rules check' first"
+        )
     default, ruled = (medians.get(name, np.nan) for name in (BY_ITSELF, BY_RULES))
     best = min(medians, key=medians.get)
     rule = rules.deciding(*point)
-    return (*point, "no rule" if rule is None else choice_words(rule),
-            best if isinstance(best, str) else choice_words(best), default, ruled, medians[best],
-            default / ruled, ruled / medians[best] - 1, proved)  # fmt: skip
+    return (
+        *point,
+        "no rule" if rule is None else choice_words(rule),
+        best if isinstance(best, str) else choice_words(best),
+        default,
+        ruled,
+        medians[best],
+        default / ruled,
+        ruled / medians[best] - 1,
+        proved,
+    )
 
 
 def as_text(table):
     """A table of COMPARED as text, in microseconds, with the medians of the ratios below it."""
-    head = ["collective", "ranks", "bytes", "default µs", "rules µs", "best µs", "default/rules",
-            "rules/best", "by the rules", "best"]  # fmt: skip
+    head = [
+        "collective",
+        "ranks",
+        "bytes",
+        "default µs",
+        "rules µs",
+        "best µs",
+        "default/rules",
+        "rules/best",
+        "by the rules",
+        "best",
+    ]
     lines = [head] + [
-        [row["collective"], str(row["ranks"]), str(row["bytes"]),
-         *(_number(row[name] * 1e6, ".2f") for name in ("default_s", "rules_s", "best_s")),
-         _number(row["gain"], ".2f"), _number(row["regret"] + 1, ".2f"), row["rules"], row["best"]]
+        [
+            row["collective"],
+            str(row["ranks"]),
+            str(row["bytes"]),
+            *(_number(row[name] * 1e6, ".2f") for name in ("default_s", "rules_s", "best_s")),
+            _number(row["gain"], ".2f"),
+            _number(row["regret"] + 1, ".2f"),
+            row["rules"],
+            row["best"],
+        ]
         for row in table
-    ]  # fmt: skip
+    ]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     text = "\n".join(
-        "  ".join(word.ljust(width) if i in (0, 8, 9) else word.rjust(width)
-                  for i, (word, width) in enumerate(zip(line, widths, strict=True))).rstrip()
+        "  ".join(
+            word.ljust(width) if i in (0, 8, 9) else word.rjust(width)
+            for i, (word, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
         for line in lines
-    )  # fmt: skip
+    )
     for row in table[~table["proved"]]:
         where = f"{row['collective']}, {row['ranks']} ranks, {row['bytes']} bytes"
-        text += (f"\n{where}: what ran by the rules is not what they say; 'mpilab rules check' "
-                 "tells more")  # fmt: skip
+        text += (
+            f"\n{where}: what ran by the rules is not what they say; 'mpilab rules check' "
+            "tells more"
+        )
     known = table[np.isfinite(table["gain"])]
     if not len(known):
         return f"{text}\nno call by the rules came to its end"
-    return (f"{text}\ndefault/rules {np.median(known['gain']):.2f}, rules/best "
-            f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})")  # fmt: skip
+    return (
+        f"{text}\ndefault/rules {np.median(known['gain']):.2f}, rules/best "
+        f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})"
+    )
 
 
 def _number(value, form):

@@ -64,10 +64,14 @@ def situation(levels, size):
     ranks = len(levels.places)
     by_topology = sorted(range(ranks), key=lambda r: (levels.group[r], _first(levels.node, r), r))
     return {
-        "ranks": ranks, "ppn": levels.most_on_a_node, "nodes": levels.nodes,
-        "groups": levels.groups, "bytes": size, "total": size * ranks,
+        "ranks": ranks,
+        "ppn": levels.most_on_a_node,
+        "nodes": levels.nodes,
+        "groups": levels.groups,
+        "bytes": size,
+        "total": size * ranks,
         "dealt": int(by_topology != list(range(ranks))),
-    }  # fmt: skip
+    }
 
 
 def _first(numbers, rank):
@@ -211,16 +215,32 @@ def regret(rules, measured):
         chosen = choose(rules, collective, levels, size)
         best = min(seconds, key=seconds.get)
         lost = seconds[chosen] / seconds[best] - 1 if chosen in seconds else None
-        found.append({"collective": collective, "levels": levels, "bytes": size,
-                      "chosen": chosen, "best": best, "regret": lost})  # fmt: skip
+        found.append(
+            {
+                "collective": collective,
+                "levels": levels,
+                "bytes": size,
+                "chosen": chosen,
+                "best": best,
+                "regret": lost,
+            }
+        )
     return found
 
 
 # Measuring kernels on a cluster, and reporting what rules lose.
 
 
-def measure(cluster, *, collectives, sizes, orders=("seq", "rr", "shuffled"), ppn=None,
-            repetitions=7, progress=True):  # fmt: skip
+def measure(
+    cluster,
+    *,
+    collectives,
+    sizes,
+    orders=("seq", "rr", "shuffled"),
+    ppn=None,
+    repetitions=7,
+    progress=True,
+):
     """Time all kernels of the collectives, including Open MPI's, on a cluster; list of Timed.
 
     cluster  a Description or the name of one, whose hosts are emulated; "slurm": the nodes of the
@@ -237,8 +257,14 @@ def measure(cluster, *, collectives, sizes, orders=("seq", "rr", "shuffled"), pp
         for part in parts:
             placed = {name: order(part, name) for name in orders}
             for collective in collectives:
-                found += time_on(hosts, collective, sizes=tuple(sizes), orders=placed,
-                                 repetitions=repetitions, progress=progress)  # fmt: skip
+                found += time_on(
+                    hosts,
+                    collective,
+                    sizes=tuple(sizes),
+                    orders=placed,
+                    repetitions=repetitions,
+                    progress=progress,
+                )
     return found
 
 
@@ -257,8 +283,10 @@ def report(rules, found):
     and how that kernel compares with Open MPI's best."""
     ours = [one for one in found if not one.is_openmpis]
     published = regret(read("published"), ours)
-    lines = [f"{'':<12} {'cluster':<24} {'bytes':>9}  {'best of ours':<28} {'learned':>8} "
-             f"{'published':>10} {'Open MPI':>9}"]  # fmt: skip
+    lines = [
+        f"{'':<12} {'cluster':<24} {'bytes':>9}  {'best of ours':<28} {'learned':>8} "
+        f"{'published':>10} {'Open MPI':>9}"
+    ]
     for lost, theirs in zip(regret(rules, ours), published, strict=True):
         at = (lost["collective"], lost["levels"], lost["bytes"])
         here = [one for one in found if (one.collective, one.levels, one.bytes) == at]

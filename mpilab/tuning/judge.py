@@ -30,10 +30,16 @@ from mpilab.util.units import bytes_of
 # ratio = chosen_s / best_s, 1 if best_s is 0.
 PREDICTED = np.dtype(
     [
-        ("collective", "U24"), ("ranks", "i4"), ("bytes", "i8"), ("line", "i4"),
-        ("chosen", "U80"), ("chosen_s", "f8"), ("best_s", "f8"), ("ratio", "f8"),
+        ("collective", "U24"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("line", "i4"),
+        ("chosen", "U80"),
+        ("chosen_s", "f8"),
+        ("best_s", "f8"),
+        ("ratio", "f8"),
     ]
-)  # fmt: skip
+)
 MOST_TEXT = 1 << 14  # characters of a file to judge
 
 
@@ -51,8 +57,9 @@ def predicted(rules, points, alpha, beta, gamma=None):
     model = Hockney(alpha, beta)
     rows = []
     for collective, ranks, size in points_of(points):
-        costs = [seconds(collective, ranks, size, choice, model, gamma)
-                 for choice in choices(collective)]  # fmt: skip
+        costs = [
+            seconds(collective, ranks, size, choice, model, gamma) for choice in choices(collective)
+        ]
         rule = rules.deciding(collective, ranks, size)
         own = None
         if rule is not None and not rule.is_fatal(ranks):
@@ -64,9 +71,16 @@ def predicted(rules, points, alpha, beta, gamma=None):
 
 def row(collective, ranks, size, rule, chosen_s, best_s):
     """A row of PREDICTED; `rule` is None if no rule of the file decides."""
-    return (collective, ranks, size, 0 if rule is None else rule.line,
-            "no rule" if rule is None else choice_words(rule), chosen_s, best_s,
-            chosen_s / best_s if best_s else 1.0)  # fmt: skip
+    return (
+        collective,
+        ranks,
+        size,
+        0 if rule is None else rule.line,
+        "no rule" if rule is None else choice_words(rule),
+        chosen_s,
+        best_s,
+        chosen_s / best_s if best_s else 1.0,
+    )
 
 
 def complaint(text, points, alpha, beta, most=1.1):
@@ -107,14 +121,15 @@ def verdict(rows, most, how, known):
     unknown = rows[np.isnan(rows["chosen_s"])]
     if len(unknown):
         row = unknown[0]
-        return (f"{_where(row)} it says '{row['chosen']}': no algorithm is chosen whose cost "
-                f"{known}")  # fmt: skip
+        return f"{_where(row)} it says '{row['chosen']}': no algorithm is chosen whose cost {known}"
     worst = rows[np.argmax(rows["ratio"])]
     if worst["ratio"] <= most * (1 + 1e-9):
         return ""
-    return (f"{_where(worst)} it chooses {worst['chosen']} (line {worst['line']}), which takes "
-            f"{worst['ratio']:.2f} times as long as the best choice {how}; at most {most:g} times "
-            "is asked for")  # fmt: skip
+    return (
+        f"{_where(worst)} it chooses {worst['chosen']} (line {worst['line']}), which takes "
+        f"{worst['ratio']:.2f} times as long as the best choice {how}; at most {most:g} times "
+        "is asked for"
+    )
 
 
 def _where(row):
@@ -134,8 +149,10 @@ def points_of(given):
 def _point(words):
     shown = " ".join(map(str, words))
     if not words or words[0] not in PATTERNS or len(words) > 3:
-        raise InputError(f"point {shown!r}: write a collective ({', '.join(PATTERNS)}), ranks and "
-                         "bytes, e.g. 'bcast 64 8K'")  # fmt: skip
+        raise InputError(
+            f"point {shown!r}: write a collective ({', '.join(PATTERNS)}), ranks and "
+            "bytes, e.g. 'bcast 64 8K'"
+        )
     collective, ranks, size = (*words, 0)[:3] if words[0] in WITHOUT_SIZE else (*words, "", "")[:3]
     if not str(ranks).isdigit() or int(ranks) < 2:
         raise InputError(f"point {shown!r}: {str(ranks)!r} is no number of ranks from 2 on")
@@ -168,11 +185,15 @@ def costs(rules, points, alpha, beta):
     rows = []
     for collective, ranks, size in points_of(points):
         if collective != "bcast" or not 2 <= ranks <= MOST_RANKS:
-            raise InputError(f"{collective} on {ranks} ranks: what can be simulated here are "
-                             f"broadcasts on 2 to {MOST_RANKS} ranks")  # fmt: skip
-        tried = tuple(choice for choice in choices(collective, SEGMENTS, FANOUTS)
-                      if choice[2] < size
-                      and algorithm_name(collective, choice[0]) not in NEVER_CHEAPEST)  # fmt: skip
+            raise InputError(
+                f"{collective} on {ranks} ranks: what can be simulated here are "
+                f"broadcasts on 2 to {MOST_RANKS} ranks"
+            )
+        tried = tuple(
+            choice
+            for choice in choices(collective, SEGMENTS, FANOUTS)
+            if choice[2] < size and algorithm_name(collective, choice[0]) not in NEVER_CHEAPEST
+        )
         rule = rules.deciding(collective, ranks, size)
         took = _seconds(ranks, size, tried, alpha, beta)
         if rule is not None and not rule.is_left and not rule.is_fatal(ranks):
@@ -203,9 +224,9 @@ def _seconds(ranks, size, tried, alpha, beta):
     named = {choice: _case(ranks, size, choice) for choice in tried}
     cases = {choice: case for choice, case in named.items() if case is not None}
     # All of α is spent at a message's ends, so ranks are as busy as in the model.
-    cluster = simgrid.calibrated(f"flat-{ranks}x1", {"node": (alpha, beta),
-                                                       "group": (alpha, beta)},
-                                   overhead=alpha / 2)  # fmt: skip
+    cluster = simgrid.calibrated(
+        f"flat-{ranks}x1", {"node": (alpha, beta), "group": (alpha, beta)}, overhead=alpha / 2
+    )
     distinct = list(dict.fromkeys(cases.values()))
     results = simgrid.simulate(simgrid.kernels(), "", distinct, cluster, limit=600.0)
     for result in results:
@@ -228,7 +249,15 @@ def _case(ranks, size, choice):
     cuts = segment if name in CUT["bcast"] else 0
     if cuts and size / cuts > MOST_SEGMENTS:
         return None
-    return Case("bcast", ranks, size, "byte", record=False, dump=False, function=kernel,
-                # Ours segments by default.
-                segment=cuts or (max(1, size) if name in CUT["bcast"] else 0),
-                fanout=max(1, fanout) if name in CHAINS["bcast"] else 0)  # fmt: skip
+    return Case(
+        "bcast",
+        ranks,
+        size,
+        "byte",
+        record=False,
+        dump=False,
+        function=kernel,
+        # Ours segments by default.
+        segment=cuts or (max(1, size) if name in CUT["bcast"] else 0),
+        fanout=max(1, fanout) if name in CHAINS["bcast"] else 0,
+    )

@@ -67,8 +67,10 @@ def points_of(rules, ranks, sizes=None):
 
 
 def _default_sizes(rules, collective, ranks):
-    nearest = max((one for one in rules.collectives[collective] if one <= ranks),
-                  default=min(rules.collectives[collective]))  # fmt: skip
+    nearest = max(
+        (one for one in rules.collectives[collective] if one <= ranks),
+        default=min(rules.collectives[collective]),
+    )
     element = element_bytes(collective)
     unit = looked_up_bytes(collective, ranks, element)  # what one more element adds
     sizes = []
@@ -129,18 +131,26 @@ def prove(rules, path, points, *, hosts=None):
     points = list(points)
     for collective, _, _ in points:
         if collective not in PATTERNS:
-            raise InputError(f"{collective}: what Open MPI's algorithms send is not known here; "
-                             f"known are {', '.join(PATTERNS)}")  # fmt: skip
+            raise InputError(
+                f"{collective}: what Open MPI's algorithms send is not known here; "
+                f"known are {', '.join(PATTERNS)}"
+            )
     spoilt = {point: words for point in points if (words := _spoilt(rules, point))}
     with tempfile.TemporaryDirectory(prefix="mpilab-rules-") as kept:
         tried = [point for point in dict.fromkeys(points) if point not in spoilt]
         with_file, without, endings = _run(rules, path, tried, kept, hosts)
     return [
-        Proof(*point, rules.deciding(*point), SPOILT, spoilt[point]) if point in spoilt
-        else _judge(rules.deciding(*point), *point, endings.get(point), with_file.get(point),
-                    without.get(point))
+        Proof(*point, rules.deciding(*point), SPOILT, spoilt[point])
+        if point in spoilt
+        else _judge(
+            rules.deciding(*point),
+            *point,
+            endings.get(point),
+            with_file.get(point),
+            without.get(point),
+        )
         for point in points
-    ]  # fmt: skip
+    ]
 
 
 def _run(rules, path, points, kept, hosts):
@@ -163,10 +173,19 @@ def _run(rules, path, points, kept, hosts):
                 )
                 for point in chosen
             ]
-    results = run_cases(
-        build.need(build.KERNELS), "bcast_openmpi", [case for *_, case in runs], keep=kept,
-        limit=LIMIT_S, settings=comparison.settings(path), hosts=hosts,
-    ) if runs else []  # fmt: skip
+    results = (
+        run_cases(
+            build.need(build.KERNELS),
+            "bcast_openmpi",
+            [case for *_, case in runs],
+            keep=kept,
+            limit=LIMIT_S,
+            settings=comparison.settings(path),
+            hosts=hosts,
+        )
+        if runs
+        else []
+    )
     sent = {True: {}, False: {}}
     for place, ((point, is_with, case), result) in enumerate(zip(runs, results, strict=True)):
         if result.outcome == DONE:
@@ -238,10 +257,14 @@ def _judge(rule, collective, ranks, size, ending, with_file, without):
 def _deciders(collective):
     found = comparison.deciders(collective)
     if found:
-        return (f"; look at {', '.join(found)}, which may come before the file (so does coll/han "
-                "on several hosts, without OMPI_MCA_coll=^han)")  # fmt: skip
-    return ("; look for coll settings in ~/.openmpi/mca-params.conf, and whether the file is "
-            "readable where the ranks are")  # fmt: skip
+        return (
+            f"; look at {', '.join(found)}, which may come before the file (so does coll/han "
+            "on several hosts, without OMPI_MCA_coll=^han)"
+        )
+    return (
+        "; look for coll settings in ~/.openmpi/mca-params.conf, and whether the file is "
+        "readable where the ranks are"
+    )
 
 
 def as_text(proofs):
@@ -257,8 +280,10 @@ def as_text(proofs):
             wanted = ""  # the verdict says it
         where = f"line {rule.line}: " if rule is not None and rule.line else ""
         shown = f"{' and '.join(map(str, sizes))} byte{'s' * (sizes != [1])}, "
-        lines.append(f"{where}{collective}, {ranks} ranks, {shown * (collective != 'barrier')}"
-                     f"{wanted}{verdict}{': ' * bool(reason)}{reason}")  # fmt: skip
+        lines.append(
+            f"{where}{collective}, {ranks} ranks, {shown * (collective != 'barrier')}"
+            f"{wanted}{verdict}{': ' * bool(reason)}{reason}"
+        )
     return "\n".join(lines)
 
 
@@ -271,9 +296,13 @@ def summary(proofs):
     words = f"{len(proofs)} case{'s' * (len(proofs) != 1)}: {words}"
     if number[SAME] and number[PROVED]:
         # A file is used as a whole, or not at all.
-        return (f"{words}. Open MPI uses the file: those that cannot be told apart are decided by "
-                "it, too.")  # fmt: skip
+        return (
+            f"{words}. Open MPI uses the file: those that cannot be told apart are decided by "
+            "it, too."
+        )
     if number[SAME] and not number[PROVED]:
-        return (f"{words}. Nothing here shows that Open MPI uses the file: try other --ranks and "
-                "--sizes, at which it would decide otherwise by itself.")  # fmt: skip
+        return (
+            f"{words}. Nothing here shows that Open MPI uses the file: try other --ranks and "
+            "--sizes, at which it would decide otherwise by itself."
+        )
     return f"{words}." if proofs else "Nothing was tried."

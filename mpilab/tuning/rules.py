@@ -34,11 +34,29 @@ from mpilab.measure.openmpi_traffic import Shape
 # Index in this list = number of the collective in a file (COLLTYPE in Open MPI's
 # ompi/mca/coll/base/coll_base_functions.h). A file with another number is ignored as a whole.
 COLLECTIVES = (
-    "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier",
-    "bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block",
-    "scan", "scatter", "scatterv", "neighbor_allgather", "neighbor_allgatherv",
-    "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
-)  # fmt: skip
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "exscan",
+    "gather",
+    "gatherv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "scan",
+    "scatter",
+    "scatterv",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+)
 
 # Collectives whose rules are looked up by the size of all blocks together, ...
 ALL_BLOCKS = ("allgather", "gather", "scatter", "alltoall")
@@ -322,14 +340,24 @@ def remarks_on(rules):
     for collective, by_ranks in rules.collectives.items():
         first = next(iter(by_ranks.values()))[0]
         if collective not in openmpi.algorithms():
-            found.append(Remark(first.line, f"Open MPI has one {collective} only: it reads these "
-                                "rules and uses none of them"))  # fmt: skip
+            found.append(
+                Remark(
+                    first.line,
+                    f"Open MPI has one {collective} only: it reads these "
+                    "rules and uses none of them",
+                )
+            )
             continue
         found += _below_first(collective, by_ranks)
         for each in by_ranks.values():
             if collective in WITHOUT_SIZE and len(each) > 1:
-                found.append(Remark(each[1].line, f"{collective} is looked up with 0 bytes, "
-                                    "whatever it sends: only its first rule counts"))  # fmt: skip
+                found.append(
+                    Remark(
+                        each[1].line,
+                        f"{collective} is looked up with 0 bytes, "
+                        "whatever it sends: only its first rule counts",
+                    )
+                )
             for rule in each:
                 found += [Remark(rule.line, text, kind) for kind, text in _of(rules, rule)]
     return found
@@ -340,9 +368,14 @@ def _below_first(collective, by_ranks):
     least = min(by_ranks)
     if least <= 2 or all(rule.is_left for rule in by_ranks[least]):
         return []
-    return [Remark(by_ranks[least][0].line, f"the rules of {collective} from {least} ranks on are "
-                   f"used on less than {least} ranks, too; to leave those to Open MPI, put '1 1' "
-                   "and '0 0 0 0' before them, and count one more")]  # fmt: skip
+    return [
+        Remark(
+            by_ranks[least][0].line,
+            f"the rules of {collective} from {least} ranks on are "
+            f"used on less than {least} ranks, too; to leave those to Open MPI, put '1 1' "
+            "and '0 0 0 0' before them, and count one more",
+        )
+    ]
 
 
 def _of(rules, rule):
@@ -353,34 +386,63 @@ def _of(rules, rule):
     name = rule.algorithm
     if not name:
         known = openmpi.algorithms()[rule.collective]
-        yield FAILS, (f"{called}: there is none, and every {rule.collective} that this rule "
-                      f"decides fails with MPI_ERR_ARG; take {_listed(known)}")  # fmt: skip
+        yield (
+            FAILS,
+            (
+                f"{called}: there is none, and every {rule.collective} that this rule "
+                f"decides fails with MPI_ERR_ARG; take {_listed(known)}"
+            ),
+        )
         return
     ranks, _ = rules.reach(rule)
     if name == TWO_RANKS and ranks[1] != 2:
-        yield FAILS, (f"{called} ({name}) aborts the program on any number of ranks but 2, and "
-                      f"this rule holds {_of_ranks(ranks)}; write rules from 2 ranks on, and "
-                      "others from 3 on")  # fmt: skip
+        yield (
+            FAILS,
+            (
+                f"{called} ({name}) aborts the program on any number of ranks but 2, and "
+                f"this rule holds {_of_ranks(ranks)}; write rules from 2 ranks on, and "
+                "others from 3 on"
+            ),
+        )
     if rule.segment > _LARGEST_INT:
-        yield MISREAD, (f"the segment size {rule.segment} is larger than an int holds: Open MPI "
-                        f"uses {rule.segment & 0xFFFFFFFF}, or none")  # fmt: skip
+        yield (
+            MISREAD,
+            (
+                f"the segment size {rule.segment} is larger than an int holds: Open MPI "
+                f"uses {rule.segment & 0xFFFFFFFF}, or none"
+            ),
+        )
     elif rule.segment and name not in CUT.get(rule.collective, ()):
         yield NOTE, f"{called} ({name}) does not cut messages: the segment size is not heeded"
     if name == "pipeline" and not rule.segment:
         yield NOTE, f"{called} (pipeline) without a segment size sends the message in one piece"
     if name in CHAINS.get(rule.collective, ()) and rule.fanout < 2:
-        yield NOTE, (f"{called} (chain) with the fan-out {rule.fanout} is one chain: the pipeline. "
-                     "Open MPI's own default is 4")  # fmt: skip
+        yield (
+            NOTE,
+            (
+                f"{called} (chain) with the fan-out {rule.fanout} is one chain: the pipeline. "
+                "Open MPI's own default is 4"
+            ),
+        )
     elif rule.fanout and name not in CHAINS.get(rule.collective, ()):
         radix = "; the radix stays 4, coll_tuned_bcast_algorithm_knomial_radix sets it"
-        yield NOTE, (f"{called} ({name}) does not heed the fan-out"
-                     f"{radix if name == 'knomial' else ''}")  # fmt: skip
+        yield (
+            NOTE,
+            (f"{called} ({name}) does not heed the fan-out{radix if name == 'knomial' else ''}"),
+        )
     if (rule.collective, name) == ("allgather", "recursive_doubling"):
-        yield from _unless_all(ranks, lambda one: one & (one - 1) == 0, called, name, "bruck (2)",
-                               "other than a power of two ranks")  # fmt: skip
+        yield from _unless_all(
+            ranks,
+            lambda one: one & (one - 1) == 0,
+            called,
+            name,
+            "bruck (2)",
+            "other than a power of two ranks",
+        )
     if (rule.collective, name) == ("allgather", "neighbor"):
-        yield from _unless_all(ranks, lambda one: one % 2 == 0, called, name, "ring (4)",
-                               "an odd number of ranks")  # fmt: skip
+        yield from _unless_all(
+            ranks, lambda one: one % 2 == 0, called, name, "ring (4)", "an odd number of ranks"
+        )
 
 
 def _unless_all(ranks, holds, called, name, other, where):
@@ -502,13 +564,18 @@ def ordered(rules):
     for (collective, ranks), each in groupby(rising, key=lambda one: (one.collective, one.ranks)):
         sizes = [rule.bytes for rule in each]
         if sizes[0] != 0:
-            raise InputError(f"{collective} from {ranks} ranks on has no rule for 0 bytes, without "
-                             "which Open MPI ignores the file; add one")  # fmt: skip
-        twice = [size for size, following in zip(sizes, sizes[1:], strict=False)
-                 if size == following]  # fmt: skip
+            raise InputError(
+                f"{collective} from {ranks} ranks on has no rule for 0 bytes, without "
+                "which Open MPI ignores the file; add one"
+            )
+        twice = [
+            size for size, following in zip(sizes, sizes[1:], strict=False) if size == following
+        ]
         if twice:
-            raise InputError(f"{collective} from {ranks} ranks on has two rules for {twice[0]} "
-                             "bytes; leave one of them out")  # fmt: skip
+            raise InputError(
+                f"{collective} from {ranks} ranks on has two rules for {twice[0]} "
+                "bytes; leave one of them out"
+            )
     return rising
 
 
@@ -520,8 +587,10 @@ def _check(rule):
             )
     if not rule.is_left and not algorithm_name(rule.collective, rule.number):
         known = openmpi.algorithms().get(rule.collective, {})
-        raise InputError(f"{rule.collective} algorithm {rule.number}: Open MPI has "
-                         f"{', '.join(map(str, known)) or 'none to choose from'}")  # fmt: skip
+        raise InputError(
+            f"{rule.collective} algorithm {rule.number}: Open MPI has "
+            f"{', '.join(map(str, known)) or 'none to choose from'}"
+        )
 
 
 MALFORMED = "Open MPI ignores a file like this as a whole, without a word, and decides by itself"
@@ -566,8 +635,11 @@ class _Reader:
             number = self._next("the number of a collective", len(COLLECTIVES) - 1)
             collective = COLLECTIVES[number.value]
             if collective in blocks:
-                self._remark(number, f"{collective} has rules in line {blocks[collective][0]} "
-                             "already: Open MPI forgets those")  # fmt: skip
+                self._remark(
+                    number,
+                    f"{collective} has rules in line {blocks[collective][0]} "
+                    "already: Open MPI forgets those",
+                )
             blocks[collective] = (number.line, self._collective(collective))
         self._look_at_rest()
         rules = [
@@ -604,20 +676,25 @@ class _Reader:
             self._next("the most requests")
         if place == 0 and size.value:
             raise self._malformed(
-                size, f"the first size {where} is {size.value}, not 0",
-                "write a rule for 0 bytes first ('0 0 0 0' leaves small messages to Open MPI)"
-            )  # fmt: skip
+                size,
+                f"the first size {where} is {size.value}, not 0",
+                "write a rule for 0 bytes first ('0 0 0 0' leaves small messages to Open MPI)",
+            )
         # Only the line breaks reveal a counting mistake.
         last = self.numbers[self.at - 1]
         shares = self.at < len(self.numbers) and self.numbers[self.at].line == last.line
         lines = {one.line for one in (size, number, fanout, segment)}
         if 1 < len(lines) < 4 or (len(lines) == 1 and shares and before != size.line):
             words = " ".join(str(one.value) for one in (size, number, fanout, segment))
-            self._remark(size, f"Open MPI reads '{words}' as one rule (bytes, algorithm, fan-out, "
-                         "segment), but there are more or less numbers in the line: is a count "
-                         "above it wrong?")  # fmt: skip
-        return Rule(collective, ranks, size.value, number.value, fanout.value, segment.value,
-                    size.line)  # fmt: skip
+            self._remark(
+                size,
+                f"Open MPI reads '{words}' as one rule (bytes, algorithm, fan-out, "
+                "segment), but there are more or less numbers in the line: is a count "
+                "above it wrong?",
+            )
+        return Rule(
+            collective, ranks, size.value, number.value, fanout.value, segment.value, size.line
+        )
 
     def _peek_follows(self):
         return self.at < len(self.numbers) and self.numbers[self.at].follows
@@ -625,8 +702,10 @@ class _Reader:
     def _next(self, what, most=None):
         if self.at == len(self.numbers):
             line = self.numbers[-1].line if self.numbers else 1
-            raise InputError(f"{self.name}:{line}: the file ends where {what} should be. "
-                             f"{MALFORMED}; is a count above it too large?")  # fmt: skip
+            raise InputError(
+                f"{self.name}:{line}: the file ends where {what} should be. "
+                f"{MALFORMED}; is a count above it too large?"
+            )
         number = self.numbers[self.at]
         self.at += 1
         if number.value < 0:
@@ -636,9 +715,10 @@ class _Reader:
             raise self._malformed(number, f"{what} is {number.value}", remedy)
         if most is not None and number.value > most:
             raise self._malformed(
-                number, f"{what} is {number.value}, and there are {len(COLLECTIVES)}",
+                number,
+                f"{what} is {number.value}, and there are {len(COLLECTIVES)}",
                 f"write 0 to {most}; is a count above it wrong?",
-            )  # fmt: skip
+            )
         return number
 
     def _malformed(self, number, what, remedy):
@@ -650,8 +730,11 @@ class _Reader:
     def _look_at_rest(self):
         rest = self.numbers[self.at :]
         if rest:
-            self._remark(rest[0], f"what follows from {rest[0].word!r} on is not read: {len(rest)} "
-                         "numbers more than the counts above tell; is one too small?")  # fmt: skip
+            self._remark(
+                rest[0],
+                f"what follows from {rest[0].word!r} on is not read: {len(rest)} "
+                "numbers more than the counts above tell; is one too small?",
+            )
 
     def _misread(self):
         """A remark for each word that a person would read as another number."""
@@ -682,9 +765,15 @@ class _Reader:
         for key, line, held in entries:
             before = found[-1][0] if found else -1
             if key <= before:
-                self.remarks.append(Remark(line, f"the {what} do not rise: {key} after {before}. "
-                                           "Open MPI stops at the first one that is too large; "
-                                           "sort them", MISREAD))  # fmt: skip
+                self.remarks.append(
+                    Remark(
+                        line,
+                        f"the {what} do not rise: {key} after {before}. "
+                        "Open MPI stops at the first one that is too large; "
+                        "sort them",
+                        MISREAD,
+                    )
+                )
                 if len(found) == 1 and first_holds_below and found[0][0] > 0:
                     found = [(0, *found[0][1:])]  # below it, the first entry still decides
                 else:

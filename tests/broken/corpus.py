@@ -131,8 +131,9 @@ class Broken:
         if cluster is not None:
             results = engines.run_cases(cluster, library, self.function, [self.case], **limits)
         else:
-            results = mpirun.run_cases(library, self.function, [self.case], sanitize=self.sanitize,
-                                       **limits)  # fmt: skip
+            results = mpirun.run_cases(
+                library, self.function, [self.case], sanitize=self.sanitize, **limits
+            )
         return results[0]
 
 

@@ -44,40 +44,83 @@ WORKERS = 2  # mpirun waits for standstill most of the time: two at once cost ha
 
 PATTERNS = {
     DEADLOCK: {
-        "head-to-head receives", "sends that rely on buffering", "mismatched tags", "wrong root",
-        "a collective that a rank never enters", "different collectives", "different counts",
-        "a request never completed", "a loop that ends early", "a receive from the wrong rank",
-        "different communicators", "a message to oneself", "a message left over",
-        "polling in vain", "partners that differ", "a send left out",
+        "head-to-head receives",
+        "sends that rely on buffering",
+        "mismatched tags",
+        "wrong root",
+        "a collective that a rank never enters",
+        "different collectives",
+        "different counts",
+        "a request never completed",
+        "a loop that ends early",
+        "a receive from the wrong rank",
+        "different communicators",
+        "a message to oneself",
+        "a message left over",
+        "polling in vain",
+        "partners that differ",
+        "a send left out",
     },
     MPI_ERROR: {
-        "message truncated", "a rank that does not exist", "invalid count", "invalid datatype",
-        "invalid communicator", "invalid request", "invalid tag", "invalid root",
-        "invalid buffer", "different counts",
+        "message truncated",
+        "a rank that does not exist",
+        "invalid count",
+        "invalid datatype",
+        "invalid communicator",
+        "invalid request",
+        "invalid tag",
+        "invalid root",
+        "invalid buffer",
+        "different counts",
         "MPI begun or ended in a kernel",
     },
     CRASH: {
-        "memory that is not yours", "a null pointer", "heap corrupted", "stack exhausted",
-        "division by zero", "an assertion failed", "left with exit()", "MPI_Abort was called",
-        "a request that was never started", "MPI_IN_PLACE taken for an address",
+        "memory that is not yours",
+        "a null pointer",
+        "heap corrupted",
+        "stack exhausted",
+        "division by zero",
+        "an assertion failed",
+        "left with exit()",
+        "MPI_Abort was called",
+        "a request that was never started",
+        "MPI_IN_PLACE taken for an address",
     },
     SANITIZER: {"out of bounds", "use after free", "undefined behaviour"},
     WRONG_RESULT: {
-        "wrong root", "a collective that a rank never enters",
-        "blocks never written", "blocks in the wrong place", "own block missing",
-        "out of the receive buffer", "send buffer changed", "extent ignored",
-        "a request never completed", "a block sent too early", "the wrong block sent",
-        "message never received", "part of the message missing", "parts in the wrong place",
-        "a message sent on too early", "the root's message changed", "the block of another rank",
-        "a contribution missing", "a contribution counted twice", "contributions never combined",
-        "recvbuf combined before it was set", "order of a non-commutative operation",
+        "wrong root",
+        "a collective that a rank never enters",
+        "blocks never written",
+        "blocks in the wrong place",
+        "own block missing",
+        "out of the receive buffer",
+        "send buffer changed",
+        "extent ignored",
+        "a request never completed",
+        "a block sent too early",
+        "the wrong block sent",
+        "message never received",
+        "part of the message missing",
+        "parts in the wrong place",
+        "a message sent on too early",
+        "the root's message changed",
+        "the block of another rank",
+        "a contribution missing",
+        "a contribution counted twice",
+        "contributions never combined",
+        "recvbuf combined before it was set",
+        "order of a non-commutative operation",
         "left too early",
-        "header not skipped", "rows and columns swapped", "Fortran order", "part never read",
-        "elements counted as bytes", "blocks dealt out in one go",
+        "header not skipped",
+        "rows and columns swapped",
+        "Fortran order",
+        "part never read",
+        "elements counted as bytes",
+        "blocks dealt out in one go",
     },
     LEAK: {"request leaked", "communicator leaked", "datatype leaked", "unexpected message"},
     TIME_OUT: {"an endless loop"},
-}  # fmt: skip
+}
 
 
 RIGHT = Case("allgather", 4, 3)
@@ -168,9 +211,18 @@ def test_a_slip_is_explained_at_its_line(broken, tmp_path):
 
 
 # One of each kind, and those that end in another way than the rest of their kind.
-SAMPLE = ("head_to_head_ring", "buffering_large", "heap_double_free", "exits", "mpi_abort",
-          "communicator_freed", "request_leaked", "message_left_over", "endless_on_one_rank",
-          "null_pointer_malloc")  # fmt: skip
+SAMPLE = (
+    "head_to_head_ring",
+    "buffering_large",
+    "heap_double_free",
+    "exits",
+    "mpi_abort",
+    "communicator_freed",
+    "request_leaked",
+    "message_left_over",
+    "endless_on_one_rank",
+    "null_pointer_malloc",
+)
 
 
 @pytest.mark.alone
@@ -181,8 +233,10 @@ def test_nothing_is_left_behind_of_processes_shared_memory_and_files(tmp_path):
     ran = subprocess.run(
         [sys.executable, str(FOLDER / "corpus.py"), *SAMPLE],
         env={**os.environ, "TMPDIR": str(tmp_path), "MPILAB_TEST_MARKER": marker},
-        capture_output=True, text=True, timeout=200,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
     assert ran.returncode == 0, ran.stderr
     outcomes = json.loads(ran.stdout.splitlines()[-1])
     assert [len(outcomes[backend]) for backend in (ENGINES, MPIRUN)] == [len(SAMPLE)] * 2
@@ -194,9 +248,11 @@ def test_nothing_is_left_behind_of_processes_shared_memory_and_files(tmp_path):
 
 def processes_with(marker):
     """Processes that have inherited the marker, as texts."""
-    return [" ".join(process.info["cmdline"] or [process.info["name"]])
-            for process in psutil.process_iter(["name", "cmdline", "environ"])
-            if (process.info["environ"] or {}).get("MPILAB_TEST_MARKER") == marker]  # fmt: skip
+    return [
+        " ".join(process.info["cmdline"] or [process.info["name"]])
+        for process in psutil.process_iter(["name", "cmdline", "environ"])
+        if (process.info["environ"] or {}).get("MPILAB_TEST_MARKER") == marker
+    ]
 
 
 def shared_memory():

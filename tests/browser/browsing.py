@@ -71,8 +71,15 @@ def served(command, address, folder, environment, ends_s=120):
     `ends_s` seconds after it was asked to end it is killed.
     """
     with open(folder / "server.log", "wb") as log:
-        server = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=log,
-                                  stdin=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        server = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
     try:
         _wait_until_it_answers(address, server, log.name)
         yield

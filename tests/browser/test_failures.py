@@ -37,8 +37,10 @@ int allgather_pairwise(const void *sendbuf, int sendcount, MPI_Datatype sendtype
     int err = place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
 
 """
-RECEIVE = ("MPI_Recv(block(recvbuf, from, recvcount, recvtype), recvcount, recvtype, from, TAG, "
-           "comm, MPI_STATUS_IGNORE);")  # fmt: skip
+RECEIVE = (
+    "MPI_Recv(block(recvbuf, from, recvcount, recvtype), recvcount, recvtype, from, TAG, "
+    "comm, MPI_STATUS_IGNORE);"
+)
 SEND = "MPI_Send(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype, to, TAG, comm);"
 LOOP = """    for (int step = 1; step < size && err == MPI_SUCCESS; step++) {
         const int to = (rank + step) % size, from = (rank - step + size) % size;
@@ -246,8 +248,10 @@ def test_every_panel_is_legible_and_names_its_parts_to_a_screen_reader(
             assert table.get_by_role("columnheader").count() == 3
             assert table.get_by_role("rowheader").count() == 3
             assert panel.get_by_role("region", name="Lines of the source").count() == 1
-        panels.evaluate_all("all => all.forEach(p => p.querySelectorAll('details')"
-                            ".forEach(fold => fold.open = true))")  # fmt: skip
+        panels.evaluate_all(
+            "all => all.forEach(p => p.querySelectorAll('details')"
+            ".forEach(fold => fold.open = true))"
+        )
         found = panels.evaluate_all(CONTRASTS)
         panels.first.scroll_into_view_if_needed()
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)

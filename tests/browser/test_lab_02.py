@@ -15,8 +15,11 @@ def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page,
     folder = tmp_path / "labs"
     folder.mkdir()
     notebook_file = Path(shutil.copy(LAB, folder))
-    sources = ["".join(cell["source"]) for cell in json.loads(LAB.read_text())["cells"]
-               if cell["cell_type"] == "code"]  # fmt: skip
+    sources = [
+        "".join(cell["source"])
+        for cell in json.loads(LAB.read_text())["cells"]
+        if cell["cell_type"] == "code"
+    ]
     figures = sum(source.count("show(") for source in sources)
     # The lab lets a program that relies on buffering hang: with large blocks, and in strict mode.
     deadlocks = 2
@@ -25,7 +28,8 @@ def test_the_blank_lab_runs_to_its_end_in_jupyterlab_and_draws_its_figures(page,
         drawn = notebook.locator(".js-plotly-plot")
         sync_api = pytest.importorskip("playwright.sync_api")
         sync_api.expect(drawn.filter(has=page.locator("svg.main-svg"))).to_have_count(
-            figures + deadlocks, timeout=180_000)  # fmt: skip
+            figures + deadlocks, timeout=180_000
+        )
         assert notebook.get_by_role("alert", name="Deadlock").count() == deadlocks
         errors = notebook.locator('.jp-OutputArea-output[data-mime-type*="error"]')
         assert errors.all_inner_texts() == []

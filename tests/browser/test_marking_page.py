@@ -109,8 +109,16 @@ def test_only_this_page_may_read_and_give_points(served):
     out, address, _ = served
     where = urlsplit(address)
     about = json.loads(asked(where, "GET", "answers")[1])["exercises"][0]["answers"][0]["about"]
-    body = json.dumps({"student": "anna", "exercise": "why", "item": "text", "points": 8,
-                       "comment": "", "about": about})  # fmt: skip
+    body = json.dumps(
+        {
+            "student": "anna",
+            "exercise": "why",
+            "item": "text",
+            "points": 8,
+            "comment": "",
+            "about": about,
+        }
+    )
     own = {"Origin": f"http://{where.netloc}", "Content-Type": "application/json"}
 
     assert asked(where, "GET", "../wrong-token/answers")[0] == 404

@@ -135,10 +135,13 @@ class TestNothingIsLeftBehind:
 
     @pytest.mark.parametrize(
         "call",
-        ["", "cluster.view.apply_async(receive_forever)",
-         "child = os.fork() or signal.pause()\nprint(child, flush=True)"],
+        [
+            "",
+            "cluster.view.apply_async(receive_forever)",
+            "child = os.fork() or signal.pause()\nprint(child, flush=True)",
+        ],
         ids=["idle ranks", "ranks stuck in C", "an owner that forked"],
-    )  # fmt: skip
+    )
     def test_after_kill_9_of_the_owner(self, hosts, call):
         run = owner(OWNER.format(call=call))
         identity, watcher, keeper, *directories = run.stdout.readline().split()

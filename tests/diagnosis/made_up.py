@@ -41,21 +41,32 @@ def sites_are_lines(monkeypatch):
 
 def call(name, line, **values):
     """Values of a record: by default a call that has not returned."""
-    return {"operation": NUMBERS[f"MPI_{name}"], "site": line, "communicator": 9, "peer": -1,
-            "tag": -1, "waiter": -1, "got_peer": -1, "got_tag": -1, "begin_ns": BEGUN,
-            **values}  # fmt: skip
+    return {
+        "operation": NUMBERS[f"MPI_{name}"],
+        "site": line,
+        "communicator": 9,
+        "peer": -1,
+        "tag": -1,
+        "waiter": -1,
+        "got_peer": -1,
+        "got_tag": -1,
+        "begin_ns": BEGUN,
+        **values,
+    }
 
 
 def send(peer, tag=0, line=1, name="Send", **values):
     flags = SENDS | (SYNCHRONOUS if "Ssend" in name else 0) | (NONBLOCKING if "I" in name else 0)
-    return call(name, line, **{"flags": flags, "peer": peer, "tag": tag, "bytes": 4, "count": 1,
-                               **values})  # fmt: skip
+    return call(
+        name, line, **{"flags": flags, "peer": peer, "tag": tag, "bytes": 4, "count": 1, **values}
+    )
 
 
 def recv(peer, tag=0, line=1, name="Recv", **values):
     flags = RECEIVES | (NONBLOCKING if "I" in name else 0)
-    return call(name, line, **{"flags": flags, "peer": peer, "tag": tag, "bytes": 4, "count": 1,
-                               **values})  # fmt: skip
+    return call(
+        name, line, **{"flags": flags, "peer": peer, "tag": tag, "bytes": 4, "count": 1, **values}
+    )
 
 
 def wait(line=1, name="Wait", **values):
@@ -67,8 +78,11 @@ def poll(line=1, name="Test", **values):
 
 
 def meet(name, line=1, root=-1, sequence=0, members=2, **values):
-    return call(name, line, **{"flags": COLLECTIVE, "peer": root, "sequence": sequence,
-                               "members": members, **values})  # fmt: skip
+    return call(
+        name,
+        line,
+        **{"flags": COLLECTIVE, "peer": root, "sequence": sequence, "members": members, **values},
+    )
 
 
 def over(record, **values):
@@ -88,8 +102,13 @@ def rank_of(rank, size, records, **header):
             row[name] = value
     inside = bool(records) and not records[-1].get("end_ns")
     made.header = np.zeros(1, HEADER)[0]
-    values = {"rank": rank, "size": size, "count": len(records), "opened_ns": 1,
-              "current": len(records) - 1 if inside else -1}  # fmt: skip
+    values = {
+        "rank": rank,
+        "size": size,
+        "count": len(records),
+        "opened_ns": 1,
+        "current": len(records) - 1 if inside else -1,
+    }
     for name, value in {**values, **header}.items():
         made.header[name] = value
     return made
@@ -103,11 +122,17 @@ def run_of(*of_ranks, outcome=DEADLOCK, headers=None, finished=(), **more):
     {rank: fields}."""
     size, headers = len(of_ranks), headers or {}
     ranks = [
-        None if records is None else
-        rank_of(number, size, records,
-                **(FINISHED if number in finished else {}), **headers.get(number, {}))
+        None
+        if records is None
+        else rank_of(
+            number,
+            size,
+            records,
+            **(FINISHED if number in finished else {}),
+            **headers.get(number, {}),
+        )
         for number, records in enumerate(of_ranks)
-    ]  # fmt: skip
+    ]
     states = read_states(ranks, now_ns=NOW)
     case = more.pop("case", Case("allgather", size, 4))
     hang = Hang(outcome, states) if outcome in ("deadlock", "time-out") else None

@@ -26,12 +26,24 @@ def told(records, held):
 
     def change(rank, received, before, right):
         for slot, source in enumerate(held) if rank == 0 else ():
-            data = before[block_places(CASE, slot)] if source is None else right[
-                block_places(CASE, source)]  # fmt: skip
+            data = (
+                before[block_places(CASE, slot)]
+                if source is None
+                else right[block_places(CASE, source)]
+            )
             received[block_places(CASE, slot)] = data
 
-    return diagnose(run_of(records, [], [], outcome="done", finished=range(3), case=CASE,
-                           outputs=outputs_of(CASE, change)))  # fmt: skip
+    return diagnose(
+        run_of(
+            records,
+            [],
+            [],
+            outcome="done",
+            finished=range(3),
+            case=CASE,
+            outputs=outputs_of(CASE, change),
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,9 +59,13 @@ def test_receives_into_one_place_are_told(held, where):
 
 @pytest.mark.parametrize(
     ("records", "held"),
-    [([got(1)], (2, None, None)), ([got(1), got(2)], (0, 1, None)),
-     ([got(1), got(2)], (0, None, None)), ([], (2, None, None))],
-)  # fmt: skip
+    [
+        ([got(1)], (2, None, None)),
+        ([got(1), got(2)], (0, 1, None)),
+        ([got(1), got(2)], (0, None, None)),
+        ([], (2, None, None)),
+    ],
+)
 def test_what_was_not_received_twice_or_lies_right_is_another_fault(records, held):
     assert "Every block was received" not in told(records, held).hint
 
@@ -69,16 +85,19 @@ def test_receives_with_a_name_or_of_one_sender_are_not_blamed(records):
 def test_receives_from_any_rank_are_noted_beside_another_fault():
     found = told([from_any(2, line=17), from_any(1, line=18)], (0, 1, None))
     assert found.pattern == "blocks never written"
-    assert found.notes == ("Lines 17 and 18 receive from any rank (MPI_ANY_SOURCE): a message of a "
-                           "later step may come first. Name the source.",)  # fmt: skip
+    assert found.notes == (
+        "Lines 17 and 18 receive from any rank (MPI_ANY_SOURCE): a message of a "
+        "later step may come first. Name the source.",
+    )
 
 
 def test_a_message_too_long_for_a_receive_from_any_rank_is_one_of_another_step():
     failed = from_any(1, line=9, got_bytes=32, error=ERR_TRUNCATE)
     found = told([failed], (0, 1, 2))
     assert (found.kind, found.pattern) == ("mpi-error", "message truncated")
-    assert found.hint.startswith("MPI_Recv (line 9) receives from any rank (MPI_ANY_SOURCE), and "
-                                 "has taken rank 1's message")  # fmt: skip
+    assert found.hint.startswith(
+        "MPI_Recv (line 9) receives from any rank (MPI_ANY_SOURCE), and has taken rank 1's message"
+    )
 
 
 def test_a_message_too_long_for_a_receive_with_a_name_keeps_its_hint():
@@ -95,6 +114,15 @@ def test_a_gather_into_one_place_is_told_by_its_root_alone():
         if rank == 0:
             received[block_places(case, 0)] = right[block_places(case, 2)]
 
-    found = diagnose(run_of([got(1), got(2)], [], [], outcome="done", finished=range(3), case=case,
-                            outputs=outputs_of(case, change)))  # fmt: skip
+    found = diagnose(
+        run_of(
+            [got(1), got(2)],
+            [],
+            [],
+            outcome="done",
+            finished=range(3),
+            case=case,
+            outputs=outputs_of(case, change),
+        )
+    )
     assert found.hint.startswith("Every block was received into the place of the rank's own block")

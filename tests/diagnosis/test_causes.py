@@ -20,10 +20,15 @@ TRUNCATE = 15
 def outputs(case, right=True, returned=0):
     after = case.expected()
     return [
-        Output(rank, returned, after[rank] if right else case.regions(rank)[1],
-               case.regions(rank)[0], np.zeros((1, 2), np.int64))
+        Output(
+            rank,
+            returned,
+            after[rank] if right else case.regions(rank)[1],
+            case.regions(rank)[0],
+            np.zeros((1, 2), np.int64),
+        )
         for rank in range(case.ranks)
-    ]  # fmt: skip
+    ]
 
 
 CASE = Case("allgather", 2, 4)
@@ -32,8 +37,14 @@ LEFT = over(meet("Comm_dup", line=7), flags=8 | LEAKED)
 
 
 def done(*of_ranks, right=True, returned=0, **more):
-    return run_of(*of_ranks, outcome="done", case=CASE, finished=(0, 1),
-                  outputs=outputs(CASE, right, returned), **more)  # fmt: skip
+    return run_of(
+        *of_ranks,
+        outcome="done",
+        case=CASE,
+        finished=(0, 1),
+        outputs=outputs(CASE, right, returned),
+        **more,
+    )
 
 
 def test_nothing_is_wrong_with_a_right_run():
@@ -47,9 +58,13 @@ def test_what_was_found_elsewhere_is_taken_as_it_is():
 
 @pytest.mark.parametrize(
     ("records", "right", "returned", "kind"),
-    [([FAILED, LEFT], False, 1, "mpi-error"), ([LEFT], False, 1, "mpi-error"),
-     ([LEFT], False, 0, "wrong-result"), ([LEFT], True, 0, "leak")],
-)  # fmt: skip
+    [
+        ([FAILED, LEFT], False, 1, "mpi-error"),
+        ([LEFT], False, 1, "mpi-error"),
+        ([LEFT], False, 0, "wrong-result"),
+        ([LEFT], True, 0, "leak"),
+    ],
+)
 def test_the_first_cause_is_told_and_the_leak_besides(records, right, returned, kind):
     found = diagnose(done(records, [], right=right, returned=returned))
     assert found.kind == kind
@@ -68,14 +83,22 @@ def test_a_deadlock_after_an_error_is_told_as_the_error_with_what_all_ranks_do()
     found = diagnose(run_of([FAILED], [recv(0, line=4)], finished=[0]))
     assert (found.kind, found.pattern, found.ranks) == ("mpi-error", "message truncated", (0,))
     assert [table.title for table in found.tables][:2] == [
-        "The call that failed", "What each rank is doing"
-    ]  # fmt: skip
+        "The call that failed",
+        "What each rank is doing",
+    ]
     assert "Then rank 1 waited for ever." in found.notes
 
 
 def test_a_call_that_failed_comes_before_the_crash_after_it():
-    found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "SIGSEGV"),
-                            headers={0: {"signal": 11, "crash_site": 12}}))  # fmt: skip
+    found = diagnose(
+        run_of(
+            [FAILED],
+            [],
+            outcome="crash",
+            crashed=(0, "SIGSEGV"),
+            headers={0: {"signal": 11, "crash_site": 12}},
+        )
+    )
     assert (found.kind, found.pattern, found.ranks) == ("mpi-error", "message truncated", (0,))
     assert found.lines == (9, 12)
     assert found.notes[0].startswith("Then rank 0 crashed with SIGSEGV in line 12")
@@ -83,8 +106,9 @@ def test_a_call_that_failed_comes_before_the_crash_after_it():
 
 def test_a_call_that_failed_comes_before_a_wild_address_that_a_sanitizer_met():
     report = "==7==ERROR: AddressSanitizer: SEGV on unknown address (pc 0x7f bp 0x60 sp 0x7f T0)\n"
-    found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"),
-                            sanitizer={0: report}))  # fmt: skip
+    found = diagnose(
+        run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"), sanitizer={0: report})
+    )
     assert (found.kind, found.pattern) == ("mpi-error", "message truncated")
     assert "memory that is not its own" in found.notes[0]
     assert found.log == report
@@ -109,8 +133,9 @@ def world_number(size):
 
 def test_a_report_of_a_sanitizer_comes_first():
     report = "cell:7:5: runtime error: signed integer overflow: 1 + 2 cannot be represented\n"
-    found = diagnose(run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"),
-                            sanitizer={0: report}))  # fmt: skip
+    found = diagnose(
+        run_of([FAILED], [], outcome="crash", crashed=(0, "exit status 66"), sanitizer={0: report})
+    )
     assert (found.kind, found.ranks) == ("sanitizer", (0,))
     assert "Before, MPI_Recv (line 9) had returned MPI_ERR_TRUNCATE on rank 0." in found.notes
 
@@ -171,11 +196,20 @@ def test_recordings_of_a_hostile_process_make_nothing_raise(outcome, seed):
     states = read_states(ranks)
     case = Case("allgather", size, 2)
     crashed = [None, (None, "exit status 1"), (0, "SIGSEGV"), (size + 3, "MPI_ERR_TRUNCATE")]
-    found = diagnose(Result(
-        case, outcome, ranks=ranks, states=states, hang=Hang(outcome, states),
-        crashed=crashed[seed % 4], library="kernel.so", outputs=outputs(case, right=seed % 2),
-        samples={0: [5, 0, 2**63]}, printed={0: "\x00\x1b[31m"},
-    ))  # fmt: skip
+    found = diagnose(
+        Result(
+            case,
+            outcome,
+            ranks=ranks,
+            states=states,
+            hang=Hang(outcome, states),
+            crashed=crashed[seed % 4],
+            library="kernel.so",
+            outputs=outputs(case, right=seed % 2),
+            samples={0: [5, 0, 2**63]},
+            printed={0: "\x00\x1b[31m"},
+        )
+    )
     if found is not None:
         assert found.kind in KINDS
         assert Diagnosis.from_json(json.loads(json.dumps(found.as_json()))).headline

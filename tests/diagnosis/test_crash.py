@@ -12,10 +12,17 @@ WILD = 0x5631_A351_20B0
 
 
 def crashed(signal, who=(1, "SIGSEGV"), records=(), **more):
-    headers = {1: {"signal": signal, "crash_site": 14, "crash_address": more.pop("address", WILD),
-                   **more.pop("header", {})}}  # fmt: skip
-    return diagnose(run_of([], list(records), outcome="crash", crashed=who, headers=headers,
-                           **more))  # fmt: skip
+    headers = {
+        1: {
+            "signal": signal,
+            "crash_site": 14,
+            "crash_address": more.pop("address", WILD),
+            **more.pop("header", {}),
+        }
+    }
+    return diagnose(
+        run_of([], list(records), outcome="crash", crashed=who, headers=headers, **more)
+    )
 
 
 def test_the_headline_names_rank_signal_and_line():
@@ -128,15 +135,24 @@ def test_a_function_that_calls_itself_is_shown_where_it_does(monkeypatch):
 
 
 def test_other_ranks_that_crashed_are_named():
-    found = diagnose(run_of([], [], [], outcome="crash", crashed=(1, "SIGSEGV"),
-                            headers={1: {"signal": SEGV}, 2: {"signal": SEGV}}))  # fmt: skip
+    found = diagnose(
+        run_of(
+            [],
+            [],
+            [],
+            outcome="crash",
+            crashed=(1, "SIGSEGV"),
+            headers={1: {"signal": SEGV}, 2: {"signal": SEGV}},
+        )
+    )
     assert found.ranks == (1, 2)
     assert "Rank 2 crashed, too." in found.notes
 
 
 def test_an_error_that_ended_the_run_is_told_as_an_error():
-    found = diagnose(run_of([], [recv(0, line=8)], outcome="crash",
-                            crashed=(1, "MPI_ERR_TRUNCATE")))  # fmt: skip
+    found = diagnose(
+        run_of([], [recv(0, line=8)], outcome="crash", crashed=(1, "MPI_ERR_TRUNCATE"))
+    )
     assert (found.kind, found.pattern, found.lines) == ("mpi-error", "message truncated", (8,))
 
 

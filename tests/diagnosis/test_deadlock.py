@@ -28,8 +28,10 @@ def test_two_ranks_that_both_receive_first_are_told_with_their_lines():
 def test_the_table_shows_what_each_rank_waits_for_since_when():
     (table,) = diagnosed([recv(1, tag=7, line=12)], [recv(-1, tag=-1, line=14)]).tables
     assert table.columns == ("rank", "call", "peer", "tag", "bytes", "line", "since")
-    assert table.rows == ((0, "MPI_Recv", "from 1", 7, 4, 12, "1.5 s"),
-                          (1, "MPI_Recv", "from any", "any", 4, 14, "1.5 s"))  # fmt: skip
+    assert table.rows == (
+        (0, "MPI_Recv", "from 1", 7, 4, 12, "1.5 s"),
+        (1, "MPI_Recv", "from any", "any", 4, 14, "1.5 s"),
+    )
 
 
 def test_ranks_of_one_line_share_a_place():
@@ -82,14 +84,17 @@ def test_a_message_with_another_tag_is_told_with_both_tags_and_lines():
 
 
 def test_a_message_that_was_received_already_is_no_other_tag():
-    found = diagnosed([over(recv(1, tag=7)), recv(1, tag=8)],
-                      [over(send(0, tag=7)), recv(0, tag=8)])  # fmt: skip
+    found = diagnosed(
+        [over(recv(1, tag=7)), recv(1, tag=8)], [over(send(0, tag=7)), recv(0, tag=8)]
+    )
     assert found.pattern == "head-to-head receives"
 
 
 def test_a_message_for_a_request_that_nobody_waits_for_is_no_other_tag():
-    found = diagnosed([recv(1, tag=7, name="Irecv", end_ns=1), recv(1, tag=8)],
-                      [over(send(0, tag=7)), recv(0, tag=8)])  # fmt: skip
+    found = diagnosed(
+        [recv(1, tag=7, name="Irecv", end_ns=1), recv(1, tag=8)],
+        [over(send(0, tag=7)), recv(0, tag=8)],
+    )
     assert found.pattern == "head-to-head receives"
 
 
@@ -106,8 +111,9 @@ def test_barriers_of_different_communicators_are_told():
 
 
 def test_roots_that_differ_are_told_with_the_odd_one_first():
-    found = diagnosed(*([meet("Bcast", line=5, root=int(rank == 1), members=3)]
-                        for rank in range(3)))  # fmt: skip
+    found = diagnosed(
+        *([meet("Bcast", line=5, root=int(rank == 1), members=3)] for rank in range(3))
+    )
     assert found.pattern == "wrong root"
     assert found.hint.startswith(
         "Rank 1 calls MPI_Bcast with root 1 (line 5) and ranks 0 and 2 call MPI_Bcast with root 0"
@@ -125,21 +131,31 @@ def test_different_collectives_are_told_also_of_ranks_that_went_on():
 
 
 def test_different_counts_are_told_in_bytes():
-    found = diagnosed([over(meet("Bcast", line=3, root=0, bytes=4))],
-                      [meet("Bcast", line=4, root=0, bytes=16)], finished=[0])  # fmt: skip
+    found = diagnosed(
+        [over(meet("Bcast", line=3, root=0, bytes=4))],
+        [meet("Bcast", line=4, root=0, bytes=16)],
+        finished=[0],
+    )
     assert found.pattern == "different counts"
     assert "rank 0 calls it with 4 bytes (line 3)" in found.hint
 
 
 def test_the_root_of_a_gather_may_bring_nothing():
-    found = diagnosed([meet("Gather", root=0, members=3, bytes=0)],
-                      [meet("Gather", root=0, members=3, bytes=8)], [recv(0)])  # fmt: skip
+    found = diagnosed(
+        [meet("Gather", root=0, members=3, bytes=0)],
+        [meet("Gather", root=0, members=3, bytes=8)],
+        [recv(0)],
+    )
     assert found.pattern == "a collective that a rank never enters"
 
 
 def test_a_collective_that_a_rank_never_enters_tells_what_it_does_instead():
-    found = diagnosed([meet("Barrier", line=20, members=3)], [],
-                      [meet("Barrier", line=20, members=3)], finished=[1])  # fmt: skip
+    found = diagnosed(
+        [meet("Barrier", line=20, members=3)],
+        [],
+        [meet("Barrier", line=20, members=3)],
+        finished=[1],
+    )
     assert found.pattern == "a collective that a rank never enters"
     assert found.hint.startswith(
         "Ranks 0 and 2 wait in MPI_Barrier (line 20), but rank 1 never calls it: rank 1 has "
@@ -150,8 +166,11 @@ def test_a_collective_that_a_rank_never_enters_tells_what_it_does_instead():
 
 
 def test_a_rank_that_returned_too_early_is_told_with_its_sends():
-    found = diagnosed([over(recv(1)), over(recv(1)), recv(1, line=9)],
-                      [over(send(0)), over(send(0))], finished=[1])  # fmt: skip
+    found = diagnosed(
+        [over(recv(1)), over(recv(1)), recv(1, line=9)],
+        [over(send(0)), over(send(0))],
+        finished=[1],
+    )
     assert found.pattern == "a loop that ends early"
     assert found.hint.startswith(
         "Rank 1 has returned after sending 2 messages to rank 0; rank 0 still waits for one more "
@@ -162,9 +181,14 @@ def test_a_rank_that_returned_too_early_is_told_with_its_sends():
 
 def test_partners_that_do_not_name_each_other_are_told_with_how_often_they_did():
     def rank(*partners):
-        return [call for partner in partners for call in (
-            over(send(partner, line=6, name="Sendrecv")),
-            over(recv(partner, line=6, name="Sendrecv")))]  # fmt: skip
+        return [
+            call
+            for partner in partners
+            for call in (
+                over(send(partner, line=6, name="Sendrecv")),
+                over(recv(partner, line=6, name="Sendrecv")),
+            )
+        ]
 
     last = rank(0)
     for half in last:
@@ -176,8 +200,7 @@ def test_partners_that_do_not_name_each_other_are_told_with_how_often_they_did()
 
 
 def test_a_rank_that_went_round_as_often_has_left_out_a_send():
-    found = diagnosed([recv(1, line=5)], [over(recv(2, line=5))], [over(send(1))],
-                      finished=[1, 2])  # fmt: skip
+    found = diagnosed([recv(1, line=5)], [over(recv(2, line=5))], [over(send(1))], finished=[1, 2])
     assert found.pattern == "a send left out"
     assert "look for an if that skips the send" in found.hint
 
@@ -243,8 +266,7 @@ def test_a_send_that_nobody_receives_any_more_is_left_over():
 
 
 def test_a_request_that_nobody_answers_is_told_with_its_line():
-    found = diagnosed([recv(-1, line=3, name="Irecv", waiter=1, end_ns=1), wait(line=8)],
-                      [recv(0)])  # fmt: skip
+    found = diagnosed([recv(-1, line=3, name="Irecv", waiter=1, end_ns=1), wait(line=8)], [recv(0)])
     assert found.pattern == "a request never completed"
     assert found.hint.startswith(
         "Rank 0 waits in MPI_Wait (line 8) for the MPI_Irecv from any rank (line 3), but nobody"
@@ -253,10 +275,15 @@ def test_a_request_that_nobody_answers_is_told_with_its_line():
 
 def test_of_several_requests_the_one_that_nothing_comes_for_is_shown():
     found = diagnosed(
-        [recv(2, name="Irecv", waiter=2, end_ns=1), recv(1, tag=5, name="Irecv", waiter=2,
-                                                         end_ns=1), wait(name="Waitall")],
-        [recv(0)], [over(send(0))], finished=[2],
-    )  # fmt: skip
+        [
+            recv(2, name="Irecv", waiter=2, end_ns=1),
+            recv(1, tag=5, name="Irecv", waiter=2, end_ns=1),
+            wait(name="Waitall"),
+        ],
+        [recv(0)],
+        [over(send(0))],
+        finished=[2],
+    )
     assert found.tables[0].rows[0][:4] == (0, "MPI_Waitall for MPI_Irecv", "from 1", 5)
     assert found.pattern == "a request never completed"
 

@@ -67,8 +67,10 @@ def test_the_copy_of_a_kernel_is_known_by_the_number_of_its_communicator(tmp_pat
 def test_of_several_requests_it_is_told_how_many_more_there_are():
     def rank(number):
         others = [other for other in range(4) if other != number]
-        return [*(recv(other, name="Irecv", line=4, waiter=3, end_ns=1) for other in others),
-                wait(line=6, name="Waitall")]  # fmt: skip
+        return [
+            *(recv(other, name="Irecv", line=4, waiter=3, end_ns=1) for other in others),
+            wait(line=6, name="Waitall"),
+        ]
 
     rows = evidence_of(*map(rank, range(4))).doing().rows
     assert [row[2] for row in rows] == ["from 1 and 2 more", *["from 0 and 2 more"] * 3]
@@ -76,16 +78,23 @@ def test_of_several_requests_it_is_told_how_many_more_there_are():
 
 @pytest.mark.usefixtures("sites_are_lines")
 def test_a_line_in_which_more_ranks_wait_names_them_all():
-    found = diagnose(run_of([recv(3, line=8)], [recv(0, line=8)], [recv(1, line=8)], [],
-                            finished=[3]))  # fmt: skip
+    found = diagnose(
+        run_of([recv(3, line=8)], [recv(0, line=8)], [recv(1, line=8)], [], finished=[3])
+    )
     assert found.ranks == (0, 3)
     assert [place.label for place in found.places] == ["ranks 0 to 2 wait here"]
 
 
 @pytest.mark.usefixtures("sites_are_lines")
 def test_all_that_have_sent_past_their_receiver_are_named():
-    others = ([over(send(1 - rank, tag=1, line=4)), over(send(1 - rank, tag=1, line=4)),
-               recv(1 - rank, tag=2, line=6)] for rank in range(2))  # fmt: skip
+    others = (
+        [
+            over(send(1 - rank, tag=1, line=4)),
+            over(send(1 - rank, tag=1, line=4)),
+            recv(1 - rank, tag=2, line=6),
+        ]
+        for rank in range(2)
+    )
     found = diagnose(run_of(*others))
     assert found.pattern == "mismatched tags"
     assert found.places[-1].label == "ranks 0 and 1 have sent here"
@@ -94,8 +103,9 @@ def test_all_that_have_sent_past_their_receiver_are_named():
 @pytest.mark.usefixtures("sites_are_lines")
 def test_a_message_to_oneself_does_not_count_among_those_from_anywhere():
     got = over(recv(-1), got_peer=1)
-    found = diagnose(run_of([*exchange(0, 0, **OWN), got, recv(-1, line=5)], [over(send(0))],
-                            finished=[1]))  # fmt: skip
+    found = diagnose(
+        run_of([*exchange(0, 0, **OWN), got, recv(-1, line=5)], [over(send(0))], finished=[1])
+    )
     assert "1 message was sent to it" in found.hint
 
 
@@ -103,7 +113,9 @@ def test_a_message_to_oneself_does_not_count_among_those_from_anywhere():
 def test_a_circle_of_several_ranks_is_shown_before_one_of_a_rank_with_itself():
     def rank(number):
         peers = (1 - number, number)
-        return [*(recv(peer, name="Irecv", line=4, waiter=2, end_ns=1) for peer in peers),
-                wait(line=6, name="Waitall")]  # fmt: skip
+        return [
+            *(recv(peer, name="Irecv", line=4, waiter=2, end_ns=1) for peer in peers),
+            wait(line=6, name="Waitall"),
+        ]
 
     assert diagnose(run_of(rank(0), rank(1))).cycle == (0, 1)

@@ -24,8 +24,13 @@ pytestmark = pytest.mark.usefixtures("sites_are_lines")
 def read_all(line=5, sequence=0, name="File_read_all", members=3, **values):
     """A collective read of the file that all ranks have opened."""
     flags = COLLECTIVE | READS_FILE | (NONBLOCKING if name.startswith("File_i") else 0)
-    return meet(name, line=line, sequence=sequence, members=members,
-                **{"flags": flags, "file": 1, "bytes": 96, **values})  # fmt: skip
+    return meet(
+        name,
+        line=line,
+        sequence=sequence,
+        members=members,
+        **{"flags": flags, "file": 1, "bytes": 96, **values},
+    )
 
 
 def read_at(line=7, name="File_read_at", **values):
@@ -35,9 +40,12 @@ def read_at(line=7, name="File_read_at", **values):
 
 
 def moves(*of_ranks, finished=()):
-    return can_progress([rank_of(number, len(of_ranks), records,
-                                 **(FINISHED if number in finished else {}))
-                         for number, records in enumerate(of_ranks)])  # fmt: skip
+    return can_progress(
+        [
+            rank_of(number, len(of_ranks), records, **(FINISHED if number in finished else {}))
+            for number, records in enumerate(of_ranks)
+        ]
+    )
 
 
 @pytest.mark.parametrize(

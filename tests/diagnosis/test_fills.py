@@ -28,8 +28,9 @@ def put(*moved, case=CASE):
 
 def told(*moved, records=None):
     records = records or [[over(send((rank + 1) % 3, line=17))] for rank in range(3)]
-    return diagnose(run_of(*records, outcome="done", finished=range(3), case=CASE,
-                           outputs=put(*moved)))  # fmt: skip
+    return diagnose(
+        run_of(*records, outcome="done", finished=range(3), case=CASE, outputs=put(*moved))
+    )
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -81,8 +82,10 @@ def test_an_own_block_that_was_not_there_yet_is_missing():
 def test_what_was_moved_within_a_rank_names_no_send():
     found = told(Fill(1, 0, 1, 2))
     assert (found.pattern, found.lines) == ("a block sent too early", ())
-    assert found.hint == ("Rank 1's block 0 holds what was in its own block 2 before anything had "
-                          "been put there: it was moved before the data had come.")  # fmt: skip
+    assert found.hint == (
+        "Rank 1's block 0 holds what was in its own block 2 before anything had "
+        "been put there: it was moved before the data had come."
+    )
 
 
 def test_of_several_lines_none_is_blamed():

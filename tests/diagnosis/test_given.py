@@ -25,13 +25,18 @@ def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
 
 @pytest.mark.parametrize(
     ("collective", "said"),
-    [("allgather", "there is no send buffer, and your block is in the receive buffer already"),
-     ("gather", "there is no send buffer at the root, and your block is"),
-     ("reduce", "there is no send buffer at the root, and your data are"),
-     ("allreduce", "there is no send buffer, and your data are"),
-     ("alltoallv", "there is no send buffer, and what you send is in the receive buffer already"),
-     ("scatter", "the root has no receive buffer, and its own block stays where it is")],
-)  # fmt: skip
+    [
+        ("allgather", "there is no send buffer, and your block is in the receive buffer already"),
+        ("gather", "there is no send buffer at the root, and your block is"),
+        ("reduce", "there is no send buffer at the root, and your data are"),
+        ("allreduce", "there is no send buffer, and your data are"),
+        (
+            "alltoallv",
+            "there is no send buffer, and what you send is in the receive buffer already",
+        ),
+        ("scatter", "the root has no receive buffer, and its own block stays where it is"),
+    ],
+)
 def test_what_in_place_means_differs(collective, said):
     assert said in collectives.in_place(Case(collective, 2, 2, in_place=True))
 
@@ -46,8 +51,9 @@ class Ran:
 
 
 def said(monkeypatch, case, *lines):
-    monkeypatch.setattr("mpilab.diagnosis.collectives.source_line",
-                        lambda library, file, line: lines[line - 1])  # fmt: skip
+    monkeypatch.setattr(
+        "mpilab.diagnosis.collectives.source_line", lambda library, file, line: lines[line - 1]
+    )
     return collectives.zero_tunables(Ran(case), Place(len(lines)))
 
 

@@ -14,8 +14,14 @@ REQUEST = over(send(1, line=3, name="Isend", flags=SENDS | NONBLOCKING | LEAKED)
 
 def left(*of_ranks, headers=None):
     ended = {rank: {"ended_ns": 9} for rank in range(len(of_ranks))}
-    return diagnose(run_of(*of_ranks, outcome="done", finished=range(len(of_ranks)),
-                           headers=ended if headers is None else headers))  # fmt: skip
+    return diagnose(
+        run_of(
+            *of_ranks,
+            outcome="done",
+            finished=range(len(of_ranks)),
+            headers=ended if headers is None else headers,
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,8 +47,10 @@ def test_a_communicator_is_a_likely_leak_only_until_the_end_has_been_seen():
 def test_many_of_one_line_are_counted():
     found = left([TYPE, TYPE], [TYPE, TYPE])
     assert "ranks 0 and 1 never freed 4 datatypes made in line 5" in found.headline
-    assert found.tables[0].rows == ((0, "datatype", "MPI_Type_vector", 5, 2),
-                                    (1, "datatype", "MPI_Type_vector", 5, 2))  # fmt: skip
+    assert found.tables[0].rows == (
+        (0, "datatype", "MPI_Type_vector", 5, 2),
+        (1, "datatype", "MPI_Type_vector", 5, 2),
+    )
 
 
 def test_all_kinds_are_told_the_first_as_the_pattern():
@@ -63,9 +71,13 @@ def test_a_message_to_oneself_counts_as_well():
 
 @pytest.mark.parametrize(
     "receiver",
-    [[over(recv(0))], [recv(0, name="Irecv", end_ns=1)], [over(call("Mrecv", 1))],
-     [over(recv(0), error=15)]],
-)  # fmt: skip
+    [
+        [over(recv(0))],
+        [recv(0, name="Irecv", end_ns=1)],
+        [over(call("Mrecv", 1))],
+        [over(recv(0), error=15)],
+    ],
+)
 def test_a_message_that_was_received_or_may_have_been_is_no_leak(receiver):
     found = left([over(send(1))], receiver)
     assert found is None or found.kind != "leak"

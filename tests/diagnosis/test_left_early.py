@@ -16,20 +16,29 @@ STEP = 1000
 def barrier(*of_ranks, function="barrier_mine", **header):
     """The Result of a barrier with these calls on each rank; call i of a rank takes place at i."""
     timed = [
-        [{**record, "begin_ns": STEP * (at + 1), "end_ns": STEP * (at + 1) + 500,
-          "done_ns": STEP * (at + 1) + 500} for at, record in enumerate(records)]
+        [
+            {
+                **record,
+                "begin_ns": STEP * (at + 1),
+                "end_ns": STEP * (at + 1) + 500,
+                "done_ns": STEP * (at + 1) + 500,
+            }
+            for at, record in enumerate(records)
+        ]
         for records in of_ranks
-    ]  # fmt: skip
+    ]
     size = len(of_ranks)
     result = run_of(*timed, outcome="done", finished=range(size), case=Case("barrier", size, 0))
-    ranks = [rank_of(number, size, records, **FINISHED, **header)
-             for number, records in enumerate(timed)]  # fmt: skip
+    ranks = [
+        rank_of(number, size, records, **FINISHED, **header) for number, records in enumerate(timed)
+    ]
     return replace(result, recording=Recording(ranks), ranks=ranks, function=function)
 
 
 def test_a_rank_that_is_told_of_nobody_is_named_with_whom_it_misses():
-    found = diagnose(barrier([over(recv(1)), over(recv(2))], [over(send(0, line=17))],
-                             [over(send(0, line=17))]))  # fmt: skip
+    found = diagnose(
+        barrier([over(recv(1)), over(recv(2))], [over(send(0, line=17))], [over(send(0, line=17))])
+    )
     assert (found.kind, found.pattern, found.ranks) == ("wrong-result", "left too early", (1, 2))
     assert found.headline == "no barrier: rank 1 can leave it before ranks 0 and 2 have come"
     assert "rank 0 has heard of all, but what rank 0 knows does not get to the others" in found.hint
@@ -54,9 +63,11 @@ def test_a_barrier_without_messages_is_told_so():
 
 @pytest.mark.parametrize(
     "records",
-    [[over(meet("Barrier", members=2))],
-     [over(call("Mrecv", 9, flags=2, peer=-2, got_peer=-2, got_bytes=0))]],
-)  # fmt: skip
+    [
+        [over(meet("Barrier", members=2))],
+        [over(call("Mrecv", 9, flags=2, peer=-2, got_peer=-2, got_bytes=0))],
+    ],
+)
 def test_calls_by_which_ranks_may_have_heard_of_each_other_prove_nothing(records):
     assert diagnose(barrier(records, records)) is None
 

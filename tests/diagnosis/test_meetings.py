@@ -23,14 +23,20 @@ from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis, Pla
 from mpilab.trace.recording import COLLECTIVE, ERR_TRUNCATE
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
-WRONG = Diagnosis(WRONG_RESULT, "wrong result on rank 1: 3 blocks", pattern="blocks never written",
-                  places=(Place(5, "text 5"), Place(9, "text 9")), notes=("A note.",))  # fmt: skip
+WRONG = Diagnosis(
+    WRONG_RESULT,
+    "wrong result on rank 1: 3 blocks",
+    pattern="blocks never written",
+    places=(Place(5, "text 5"), Place(9, "text 9")),
+    notes=("A note.",),
+)
 
 
 def bcast(root=0, bytes=16, line=5, sequence=0, **values):  # noqa: A002
     values = {"members": values.pop("members", 3), "bytes": bytes, **values}
-    return over(meet(values.pop("name", "Bcast"), line=line, root=root, sequence=sequence,
-                     **values))  # fmt: skip
+    return over(
+        meet(values.pop("name", "Bcast"), line=line, root=root, sequence=sequence, **values)
+    )
 
 
 def ended(*of_ranks, found=WRONG, **more):
@@ -67,8 +73,10 @@ def test_a_collective_that_only_the_root_has_called_is_told():
 
 def test_the_earliest_disagreement_is_told():
     def rank(number):
-        return [bcast(root=number, bytes=number, sequence=1, begin_ns=1, line=3),
-                bcast(sequence=2, name="Gather" if number else "Bcast", line=4)]  # fmt: skip
+        return [
+            bcast(root=number, bytes=number, sequence=1, begin_ns=1, line=3),
+            bcast(sequence=2, name="Gather" if number else "Bcast", line=4),
+        ]
 
     assert ended(*map(rank, range(3))).pattern == "wrong root"
 
@@ -112,8 +120,9 @@ def test_a_rank_with_more_calls_than_fit_may_have_called_it():
 
 
 def test_a_disagreement_of_the_past_is_what_a_deadlock_is_told_by():
-    found = diagnose(run_of(*([bcast(root=rank), recv((rank + 1) % 3, line=8)]
-                              for rank in range(3))))  # fmt: skip
+    found = diagnose(
+        run_of(*([bcast(root=rank), recv((rank + 1) % 3, line=8)] for rank in range(3)))
+    )
     assert (found.kind, found.pattern) == ("deadlock", "wrong root")
     assert set(found.lines) == {5, 8}
 

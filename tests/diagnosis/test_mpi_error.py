@@ -47,11 +47,18 @@ def test_a_message_that_is_too_long_is_told_with_both_sizes():
 
 @pytest.mark.parametrize(
     ("name", "pattern"),
-    [("RANK", "a rank that does not exist"), ("COUNT", "invalid count"),
-     ("TYPE", "invalid datatype"), ("COMM", "invalid communicator"),
-     ("REQUEST", "invalid request"), ("TAG", "invalid tag"), ("ROOT", "invalid root"),
-     ("BUFFER", "invalid buffer"), ("INTERN", "")],
-)  # fmt: skip
+    [
+        ("RANK", "a rank that does not exist"),
+        ("COUNT", "invalid count"),
+        ("TYPE", "invalid datatype"),
+        ("COMM", "invalid communicator"),
+        ("REQUEST", "invalid request"),
+        ("TAG", "invalid tag"),
+        ("ROOT", "invalid root"),
+        ("BUFFER", "invalid buffer"),
+        ("INTERN", ""),
+    ],
+)
 def test_the_class_of_the_error_gives_the_pattern(name, pattern):
     found = done([failing(send(1, line=4), f"MPI_ERR_{name}")], [])
     assert found.pattern == pattern
@@ -60,16 +67,19 @@ def test_the_class_of_the_error_gives_the_pattern(name, pattern):
 
 
 def test_the_earliest_error_of_all_ranks_is_the_one():
-    found = done([failing(send(1, line=4), "MPI_ERR_TAG", end_ns=NOW - 5)],
-                 [failing(send(0, line=6), "MPI_ERR_COUNT", end_ns=NOW - 9)])  # fmt: skip
+    found = done(
+        [failing(send(1, line=4), "MPI_ERR_TAG", end_ns=NOW - 5)],
+        [failing(send(0, line=6), "MPI_ERR_COUNT", end_ns=NOW - 9)],
+    )
     assert found.pattern == "invalid count"
     assert found.ranks == (1, 0)
     assert "After that, MPI_Send returned MPI_ERR_TAG on rank 0 (line 4)." in found.notes
 
 
 def test_a_wait_is_told_with_the_request_that_failed():
-    request = failing(recv(0, tag=3, line=5, name="Irecv"), "MPI_ERR_TRUNCATE", waiter=1,
-                      got_bytes=8)  # fmt: skip
+    request = failing(
+        recv(0, tag=3, line=5, name="Irecv"), "MPI_ERR_TRUNCATE", waiter=1, got_bytes=8
+    )
     found = done([], [request, failing(wait(line=7, name="Waitall"), "MPI_ERR_IN_STATUS")])
     assert found.headline.startswith("rank 1: MPI_Waitall returned MPI_ERR_TRUNCATE in line 7")
     assert found.lines == (7, 5)
@@ -77,15 +87,20 @@ def test_a_wait_is_told_with_the_request_that_failed():
 
 
 def test_of_a_send_receive_the_half_that_is_wrong_is_shown():
-    pair = [refused(record, site=3) for record in (
-        over(send(1, name="Sendrecv")), none(7, receives=True, name="Sendrecv"))]  # fmt: skip
+    pair = [
+        refused(record, site=3)
+        for record in (over(send(1, name="Sendrecv")), none(7, receives=True, name="Sendrecv"))
+    ]
     found = done(pair, [])
     assert [row[2] for row in found.tables[0].rows] == ["from 7"]
 
 
 def test_a_call_that_is_not_recorded_otherwise_has_its_name():
-    found = done([call("Other", 18, **{"error": NUMBERS["MPI_ERR_TOPOLOGY"], "end_ns": 5})], [],
-                 headers={0: {"unknown_call": b"MPI_Cart_shift"}})  # fmt: skip
+    found = done(
+        [call("Other", 18, **{"error": NUMBERS["MPI_ERR_TOPOLOGY"], "end_ns": 5})],
+        [],
+        headers={0: {"unknown_call": b"MPI_Cart_shift"}},
+    )
     assert found.headline.startswith("rank 0: MPI_Cart_shift returned MPI_ERR_TOPOLOGY in line 18")
 
 
@@ -113,9 +128,11 @@ def test_a_negative_rank_that_happened_to_mean_something_before_is_told():
 
 
 def test_partners_by_xor_are_told_to_need_a_power_of_two():
-    records = [[over(send(1, line=5)), over(send(2, line=5))],
-               [over(send(0, line=5)), refused(none(3, line=5, members=3))],
-               [refused(none(3, line=5, members=3)), over(send(0, line=5))]]  # fmt: skip
+    records = [
+        [over(send(1, line=5)), over(send(2, line=5))],
+        [over(send(0, line=5)), refused(none(3, line=5, members=3))],
+        [refused(none(3, line=5, members=3)), over(send(0, line=5))],
+    ]
     found = done(*records)
     assert "power of two, and 3 is none" in found.hint
     records[1][0]["peer"] = 2  # 1 ^ 2 has two bits
@@ -128,8 +145,9 @@ def test_a_rank_of_another_communicator_is_told_with_where_that_was_made():
     assert "there is no rank 2 in its communicator, only ranks 0 and 1" in found.headline
     assert "or make the call on comm" in found.hint
     assert [(p.line, p.label) for p in found.places] == [
-        (23, "rank 0 calls it here"), (15, "rank 0 makes the communicator here")
-    ]  # fmt: skip
+        (23, "rank 0 calls it here"),
+        (15, "rank 0 makes the communicator here"),
+    ]
 
 
 def test_of_ranks_that_fail_in_one_line_the_lowest_is_told_first():
@@ -177,11 +195,17 @@ def test_a_call_that_failed_because_a_rank_died_is_no_fault():
 
 @pytest.mark.parametrize(
     ("codes", "headline", "hint"),
-    [((0, 1, 2, 3), "ranks 1 to 3 returned 1 to 3: their own rank", "not its rank"),
-     ((4, 4, 4, 4), "the kernel returned error code 4 (MPI_ERR_TAG) on ranks 0 to 3", "not size"),
-     ((0, 6, 0, 0), "the kernel returned error code 6 (MPI_ERR_RANK) on rank 1", "err"),
-     ((0, 6, 0, 5), "the kernel returned error codes: 6 on rank 1, 5 on rank 3", "err")],
-)  # fmt: skip
+    [
+        ((0, 1, 2, 3), "ranks 1 to 3 returned 1 to 3: their own rank", "not its rank"),
+        (
+            (4, 4, 4, 4),
+            "the kernel returned error code 4 (MPI_ERR_TAG) on ranks 0 to 3",
+            "not size",
+        ),
+        ((0, 6, 0, 0), "the kernel returned error code 6 (MPI_ERR_RANK) on rank 1", "err"),
+        ((0, 6, 0, 5), "the kernel returned error codes: 6 on rank 1, 5 on rank 3", "err"),
+    ],
+)
 def test_what_the_kernel_itself_returned_is_told(codes, headline, hint):
     case = Case("allgather", 4, 4, dump=False)
     outputs = [SimpleNamespace(rank=rank, returned=code) for rank, code in enumerate(codes)]

@@ -37,8 +37,14 @@ def call(source, name):
 def test_the_arguments_of_mpis_functions_have_their_names_and_types():
     send = prototypes.functions()["MPI_Send"]
     assert str(send) == "MPI_Send(buf, count, datatype, dest, tag, comm)"
-    assert [p.type for p in send.parameters] == ["void *", "int", "MPI_Datatype", "int", "int",
-                                                 "MPI_Comm"]  # fmt: skip
+    assert [p.type for p in send.parameters] == [
+        "void *",
+        "int",
+        "MPI_Datatype",
+        "int",
+        "int",
+        "MPI_Comm",
+    ]
     requests = prototypes.functions()["MPI_Waitall"].parameters[1]
     assert (requests.type, requests.name) == ("MPI_Request *", "array_of_requests")
     assert requests.is_array
@@ -57,11 +63,20 @@ def test_helpers_of_mpilab_h_are_known_like_mpis_functions():
     assert {"TAG", "copy_local", "MPILAB_ALLGATHER"} <= prototypes.own_names()
 
 
-@pytest.mark.parametrize(("name", "kind"), [
-    ("MPI_COMM_WORLD", "MPI_Comm"), ("MPI_INT", "MPI_Datatype"), ("MPI_SUM", "MPI_Op"),
-    ("MPI_REQUEST_NULL", "MPI_Request"), ("MPI_STATUS_IGNORE", "MPI_Status *"),
-    ("MPI_IN_PLACE", "void *"), ("MPI_ANY_SOURCE", "int"), ("MPI_ERR_TRUNCATE", "int"),
-    ("MPI_COMM_TYPE_SHARED", "int")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("MPI_COMM_WORLD", "MPI_Comm"),
+        ("MPI_INT", "MPI_Datatype"),
+        ("MPI_SUM", "MPI_Op"),
+        ("MPI_REQUEST_NULL", "MPI_Request"),
+        ("MPI_STATUS_IGNORE", "MPI_Status *"),
+        ("MPI_IN_PLACE", "void *"),
+        ("MPI_ANY_SOURCE", "int"),
+        ("MPI_ERR_TRUNCATE", "int"),
+        ("MPI_COMM_TYPE_SHARED", "int"),
+    ],
+)
 def test_a_constant_has_its_type(name, kind):
     assert prototypes.constants()[name] == kind
 
@@ -80,9 +95,16 @@ def test_the_prototype_of_a_kernel_is_mpilab_hs():
     assert prototypes.kernel_prototype("main") == prototypes.kernel_prototype("gossip_x") == ""
 
 
-@pytest.mark.parametrize(("text", "plain"), [
-    ("const void *", "void *"), ("MPI_Request[]", "MPI_Request *"), ("int  **", "int **"),
-    ("const char*", "char *"), ("static inline int", "int")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("const void *", "void *"),
+        ("MPI_Request[]", "MPI_Request *"),
+        ("int  **", "int **"),
+        ("const char*", "char *"),
+        ("static inline int", "int"),
+    ],
+)
 def test_types_are_compared_without_const(text, plain):
     assert prototypes.plain_type(text) == plain
 
@@ -90,9 +112,19 @@ def test_types_are_compared_without_const(text, plain):
 def test_calls_are_cut_at_their_own_commas(source):
     arguments = [argument.text for argument in call(source, "MPI_Sendrecv").arguments]
     assert arguments == [
-        "block(sendbuf, (rank + 1) % size, sendcount, sendtype)", "1", '"a(,"', "&requests",
-        "&requests[1]", "(int[]){1, 2}", "requests[0]", "&status", "MPI_INT", "rank * 2",
-        "(char *)sendbuf", "next[1]"]  # fmt: skip
+        "block(sendbuf, (rank + 1) % size, sendcount, sendtype)",
+        "1",
+        '"a(,"',
+        "&requests",
+        "&requests[1]",
+        "(int[]){1, 2}",
+        "requests[0]",
+        "&status",
+        "MPI_INT",
+        "rank * 2",
+        "(char *)sendbuf",
+        "next[1]",
+    ]
 
 
 def test_comments_strings_and_macros_hold_no_calls(source):
@@ -107,15 +139,37 @@ def test_a_call_without_its_bracket_ends_with_the_statement(source):
     assert call(source, "MPI_Barrier").arguments[0].text == "comm"
 
 
-@pytest.mark.parametrize(("expression", "kind"), [
-    ("rank", "int"), ("&rank", "int *"), ("size", "int"), ("next", "int *"), ("next[1]", "int"),
-    ("requests", "MPI_Request *"), ("&requests", "MPI_Request (*)[]"), ("first", "MPI_Request *"),
-    ("&first", "MPI_Request **"), ("requests[0]", "MPI_Request"), ("sendbuf", "void *"),
-    ("sendtype", "MPI_Datatype"), ("comm", "MPI_Comm"), ("&status", "MPI_Status *"),
-    ("MPI_INT", "MPI_Datatype"), ("TAG", "int"), ("(rank + 1) % size", "int"), ("-1", "int"),
-    ("2.5", "double"), ('"x"', "char *"), ("(char *)sendbuf", "char *"), ("sizeof(int)", "size_t"),
-    ("block(sendbuf, 0, 1, sendtype)", "void *"), ("int", "type int"), ("nothing", ""),
-    ("rank ? 1 : 2", "")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("rank", "int"),
+        ("&rank", "int *"),
+        ("size", "int"),
+        ("next", "int *"),
+        ("next[1]", "int"),
+        ("requests", "MPI_Request *"),
+        ("&requests", "MPI_Request (*)[]"),
+        ("first", "MPI_Request *"),
+        ("&first", "MPI_Request **"),
+        ("requests[0]", "MPI_Request"),
+        ("sendbuf", "void *"),
+        ("sendtype", "MPI_Datatype"),
+        ("comm", "MPI_Comm"),
+        ("&status", "MPI_Status *"),
+        ("MPI_INT", "MPI_Datatype"),
+        ("TAG", "int"),
+        ("(rank + 1) % size", "int"),
+        ("-1", "int"),
+        ("2.5", "double"),
+        ('"x"', "char *"),
+        ("(char *)sendbuf", "char *"),
+        ("sizeof(int)", "size_t"),
+        ("block(sendbuf, 0, 1, sendtype)", "void *"),
+        ("int", "type int"),
+        ("nothing", ""),
+        ("rank ? 1 : 2", ""),
+    ],
+)
 def test_the_type_of_an_expression_is_told_where_it_can_be_seen(source, expression, kind):
     assert source.type_of(expression) == kind
 

@@ -96,26 +96,42 @@ def of_width(width, begin=8, size=8):
         (CYCLIC, lambda *at: right(*at) - 8, "header not skipped"),
         (PLAIN, lambda *at: right(*at) + 8, "header skipped twice"),
         (PLAIN, of_width(lambda about: about.rows), "rows and columns swapped"),
-        ("6x6", lambda about, rank, i, j: element(about, about.columns_of(rank)[j],
-                                                  about.rows_of(rank)[i]),
-         "rows and columns swapped"),
+        (
+            "6x6",
+            lambda about, rank, i, j: element(
+                about, about.columns_of(rank)[j], about.rows_of(rank)[i]
+            ),
+            "rows and columns swapped",
+        ),
         (PLAIN, as_columns, "Fortran order"),
         ("7x9", as_columns, "Fortran order"),
         (PLAIN, turned, "part stored by columns"),
         ("8x8 by 2x2 on 2x2", rectangle, "blocks dealt out in one go"),
         ("6x6", by_columns_of_grid, "rows and columns of the grid swapped"),
-        ("6x6", lambda about, rank, i, j: right(about, (rank + 1) % 4, i, j),
-         "the part of another rank"),
+        (
+            "6x6",
+            lambda about, rank, i, j: right(about, (rank + 1) % 4, i, j),
+            "the part of another rank",
+        ),
         (PLAIN, of_width(lambda about: about.columns, size=1), "elements counted as bytes"),
-        (PLAIN, of_width(lambda about: about.columns, begin=1, size=1),
-         "elements counted as bytes"),
-        ("16x16", lambda about, rank, i, j: right(about, rank, i, j) if 8 * i + j < 8 else None,
-         "elements counted as bytes"),
-        ("7x8", lambda about, rank, i, j: right(about, rank, i, j) if i < 3 else None,
-         "part never read"),
+        (
+            PLAIN,
+            of_width(lambda about: about.columns, begin=1, size=1),
+            "elements counted as bytes",
+        ),
+        (
+            "16x16",
+            lambda about, rank, i, j: right(about, rank, i, j) if 8 * i + j < 8 else None,
+            "elements counted as bytes",
+        ),
+        (
+            "7x8",
+            lambda about, rank, i, j: right(about, rank, i, j) if i < 3 else None,
+            "part never read",
+        ),
         (CYCLIC, lambda *at: None, "part never read"),
     ],
-)  # fmt: skip
+)
 def test_a_slip_is_recognised_by_what_the_parts_hold(matrix, offset_of, pattern):
     found = explained(matrix, offset_of)
     assert (found.kind, found.pattern) == ("wrong-result", pattern), found.headline
@@ -145,8 +161,12 @@ def test_the_first_wrong_element_and_the_one_in_its_place_are_told():
     )
     assert found.pattern == ""
     assert found.tables[0].rows[0] == (
-        3, "(1, 2)", "element (4, 6) of the matrix", 8 + 8 * 38, "element (5, 6) of the matrix",
-    )  # fmt: skip
+        3,
+        "(1, 2)",
+        "element (4, 6) of the matrix",
+        8 + 8 * 38,
+        "element (5, 6) of the matrix",
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,15 +174,21 @@ def test_the_first_wrong_element_and_the_one_in_its_place_are_told():
     [
         (lambda about, rank, i, j: right(about, rank, i, j) - 4, "from byte 4 of the file on"),
         (lambda about, rank, i, j: 0, "holds the header of the file"),
-        (lambda about, rank, i, j: right(about, rank, i, j) if j else None,
-         "were never written, column 0 of its part"),
-        (lambda about, rank, i, j: right(about, rank, i, j) if i != 1 else None,
-         "were never written, row 1 of its part"),
+        (
+            lambda about, rank, i, j: right(about, rank, i, j) if j else None,
+            "were never written, column 0 of its part",
+        ),
+        (
+            lambda about, rank, i, j: right(about, rank, i, j) if i != 1 else None,
+            "were never written, row 1 of its part",
+        ),
         (lambda about, rank, i, j: None, "were never written, all of its part"),
-        (lambda about, rank, i, j: right(about, rank, i, j) if (i, j) != (1, 1) else None,
-         "1 of 12 elements was never written, the first one at (1, 1)"),
+        (
+            lambda about, rank, i, j: right(about, rank, i, j) if (i, j) != (1, 1) else None,
+            "1 of 12 elements was never written, the first one at (1, 1)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_element_of_the_matrix_is_named(offset_of, words):
     assert words in explained(PLAIN, offset_of).headline
 

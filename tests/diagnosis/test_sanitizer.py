@@ -21,41 +21,110 @@ def diagnose(name, rank=1):
 @pytest.mark.parametrize(
     ("name", "kind", "pattern", "lines", "headline"),
     [
-        ("gcc_receive_buffer", "use-after-poison", "out of bounds", (21,),
-         "rank 1 wrote outside of the receive buffer (32 bytes) in line 21"),
-        ("clang_receive_buffer", "use-after-poison", "out of bounds", (21,),
-         "rank 1 wrote outside of the receive buffer (32 bytes) in line 21"),
-        ("gcc_mpi_recv", "use-after-poison", "out of bounds", (61,),
-         "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61"),
-        ("clang_mpi_recv", "use-after-poison", "out of bounds", (61,),
-         "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61"),
-        ("gcc_use_after_free", "heap-use-after-free", "use after free", (119, 118, 117),
-         "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()"),
-        ("clang_use_after_free", "heap-use-after-free", "use after free", (119, 118, 117),
-         "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()"),
-        ("gcc_double_free", "double-free", "use after free", (133, 132, 131),
-         "rank 1 freed the same memory twice in line 133"),
-        ("gcc_stack_variable", "stack-buffer-overflow", "out of bounds", (350,),
-         "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350"),
-        ("clang_stack_variable", "stack-buffer-overflow", "out of bounds", (350,),
-         "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350"),
-        ("gcc_global_variable", "global-buffer-overflow", "out of bounds", (374,),
-         "rank 1 wrote outside of 'table' (40 bytes) in line 374"),
-        ("clang_global_variable", "global-buffer-overflow", "out of bounds", (374,),
-         "rank 1 wrote outside of 'table' (40 bytes) in line 374"),
-        ("gcc_recursion", "stack-overflow", "stack exhausted", (11,),
-         "rank 1 used up its stack in line 11"),
-        ("gcc_wild_pointer", "SEGV", "memory that is not yours", (214,),
-         "rank 1 wrote memory that is not its own in line 214"),
+        (
+            "gcc_receive_buffer",
+            "use-after-poison",
+            "out of bounds",
+            (21,),
+            "rank 1 wrote outside of the receive buffer (32 bytes) in line 21",
+        ),
+        (
+            "clang_receive_buffer",
+            "use-after-poison",
+            "out of bounds",
+            (21,),
+            "rank 1 wrote outside of the receive buffer (32 bytes) in line 21",
+        ),
+        (
+            "gcc_mpi_recv",
+            "use-after-poison",
+            "out of bounds",
+            (61,),
+            "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61",
+        ),
+        (
+            "clang_mpi_recv",
+            "use-after-poison",
+            "out of bounds",
+            (61,),
+            "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61",
+        ),
+        (
+            "gcc_use_after_free",
+            "heap-use-after-free",
+            "use after free",
+            (119, 118, 117),
+            "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()",
+        ),
+        (
+            "clang_use_after_free",
+            "heap-use-after-free",
+            "use after free",
+            (119, 118, 117),
+            "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()",
+        ),
+        (
+            "gcc_double_free",
+            "double-free",
+            "use after free",
+            (133, 132, 131),
+            "rank 1 freed the same memory twice in line 133",
+        ),
+        (
+            "gcc_stack_variable",
+            "stack-buffer-overflow",
+            "out of bounds",
+            (350,),
+            "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350",
+        ),
+        (
+            "clang_stack_variable",
+            "stack-buffer-overflow",
+            "out of bounds",
+            (350,),
+            "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350",
+        ),
+        (
+            "gcc_global_variable",
+            "global-buffer-overflow",
+            "out of bounds",
+            (374,),
+            "rank 1 wrote outside of 'table' (40 bytes) in line 374",
+        ),
+        (
+            "clang_global_variable",
+            "global-buffer-overflow",
+            "out of bounds",
+            (374,),
+            "rank 1 wrote outside of 'table' (40 bytes) in line 374",
+        ),
+        (
+            "gcc_recursion",
+            "stack-overflow",
+            "stack exhausted",
+            (11,),
+            "rank 1 used up its stack in line 11",
+        ),
+        (
+            "gcc_wild_pointer",
+            "SEGV",
+            "memory that is not yours",
+            (214,),
+            "rank 1 wrote memory that is not its own in line 214",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, headline):
     report = parse(text_of(name))
     assert (report.tool, report.kind, report.pattern) == (ADDRESS, kind, pattern)
     found = diagnose(name)
     assert found.headline == headline
     assert (found.kind, found.pattern, found.ranks, found.lines) == (
-        SANITIZER, pattern, (1,), lines)  # fmt: skip
+        SANITIZER,
+        pattern,
+        (1,),
+        lines,
+    )
     assert found.places[0].text == f"cell {lines[0]};"
     assert found.hint
     assert found.log.startswith("==")
@@ -65,15 +134,30 @@ def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, h
 @pytest.mark.parametrize(
     ("name", "pattern", "line", "column", "headline"),
     [
-        ("gcc_index", "out of bounds", 147, 10,
-         "rank 1 left an array in line 147: index 4 out of bounds for type 'int [4]'"),
-        ("clang_index", "out of bounds", 147, 9,
-         "rank 1 left an array in line 147: index 4 out of bounds for type 'int[4]'"),
-        ("gcc_signed_overflow", "undefined behaviour", 161, 10,
-         "rank 1 did what C leaves undefined in line 161: signed integer overflow: "
-         "2 + 2147483647 cannot be represented in type 'int'"),
+        (
+            "gcc_index",
+            "out of bounds",
+            147,
+            10,
+            "rank 1 left an array in line 147: index 4 out of bounds for type 'int [4]'",
+        ),
+        (
+            "clang_index",
+            "out of bounds",
+            147,
+            9,
+            "rank 1 left an array in line 147: index 4 out of bounds for type 'int[4]'",
+        ),
+        (
+            "gcc_signed_overflow",
+            "undefined behaviour",
+            161,
+            10,
+            "rank 1 did what C leaves undefined in line 161: signed integer overflow: "
+            "2 + 2147483647 cannot be represented in type 'int'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_report_of_undefined_behaviour_is_told(name, pattern, line, column, headline):
     report = parse(text_of(name))
     assert (report.tool, report.kind, report.pattern) == (UNDEFINED, "runtime error", pattern)

@@ -37,13 +37,17 @@ READ = Case("read", 6, 1, "double", matrix="40x30 by 4x2 on 2x3", buffer=100, ag
     [
         # The matrix names a grid of six ranks.
         (lambda case: True, Case("read", 6, 1, "double", matrix="1x2")),
-        (lambda case: case.distribution.elements_of(5) > 0,
-         Case("read", 6, 1, "double", matrix="2x3")),
+        (
+            lambda case: case.distribution.elements_of(5) > 0,
+            Case("read", 6, 1, "double", matrix="2x3"),
+        ),
         (lambda case: "by" in case.matrix, Case("read", 6, 1, "double", matrix=READ.matrix)),
-        (lambda case: case.buffer > 0 and case.distribution.rows > 5,
-         Case("read", 6, 1, "double", matrix="40x30", buffer=100)),
+        (
+            lambda case: case.buffer > 0 and case.distribution.rows > 5,
+            Case("read", 6, 1, "double", matrix="40x30", buffer=100),
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_matrix_of_a_read_shrinks(fails, expected):
     assert smallest(READ, fails, budget=40)[0] == expected
 

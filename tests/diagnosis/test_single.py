@@ -37,8 +37,15 @@ def put(case, put_into):
 
 def told(case, put_into, records=None):
     records = records or [[] for _ in range(case.ranks)]
-    found = diagnose(run_of(*records, outcome="done", finished=range(case.ranks), case=case,
-                            outputs=put(case, put_into)))  # fmt: skip
+    found = diagnose(
+        run_of(
+            *records,
+            outcome="done",
+            finished=range(case.ranks),
+            case=case,
+            outputs=put(case, put_into),
+        )
+    )
     if found is not None:
         assert Diagnosis.from_json(json.loads(json.dumps(found.as_json()))) == found
     return found
@@ -59,9 +66,12 @@ def test_the_end_of_a_message_that_was_never_written_is_told_by_its_first_elemen
     found = told(BCAST, lambda rank, data, before: rank > 1 and _copy(data, before, 7, 10))
     assert (found.pattern, found.ranks) == ("part of the message missing", (2, 3))
     assert found.headline == (
-        "wrong result on ranks 2 and 3: from element 7 on nothing was written")  # fmt: skip
-    assert found.tables[0].rows == ((2, "7 to 9", "nothing was written"),
-                                    (3, "7 to 9", "nothing was written"))  # fmt: skip
+        "wrong result on ranks 2 and 3: from element 7 on nothing was written"
+    )
+    assert found.tables[0].rows == (
+        (2, "7 to 9", "nothing was written"),
+        (3, "7 to 9", "nothing was written"),
+    )
 
 
 def _copy(data, other, begin, end):
@@ -70,11 +80,18 @@ def _copy(data, other, begin, end):
 
 @pytest.mark.parametrize(
     ("case", "begin", "said"),
-    [(replace(BCAST, segment=16), 8, "10 elements are 2 segments of 16 bytes with 4 elements each, "
-      "and 2 left over: just what is missing."),
-     (BCAST, 8, "10 elements are 4 parts, one for each of 4 ranks, with 2 elements each, and 2"),
-     (replace(BCAST, segment=16), 9, None), (BCAST, 5, None)],
-)  # fmt: skip
+    [
+        (
+            replace(BCAST, segment=16),
+            8,
+            "10 elements are 2 segments of 16 bytes with 4 elements each, "
+            "and 2 left over: just what is missing.",
+        ),
+        (BCAST, 8, "10 elements are 4 parts, one for each of 4 ranks, with 2 elements each, and 2"),
+        (replace(BCAST, segment=16), 9, None),
+        (BCAST, 5, None),
+    ],
+)
 def test_a_remainder_is_named_only_where_the_numbers_say_so(case, begin, said):
     found = told(case, lambda rank, data, before: rank == 3 and _copy(data, before, begin, 10))
     assert ("left over" in found.hint) == (said is not None)
@@ -91,15 +108,17 @@ def test_a_message_that_never_came_is_known_with_any_datatype(datatype):
 
 def test_what_was_received_is_counted_where_it_went_elsewhere():
     records = [[], [over(send(2, bytes=40))], [over(recv(1), got_bytes=40)], []]
-    found = told(BCAST, lambda rank, data, before: rank == 2 and _copy(data, before, 0, 10),
-                 records)  # fmt: skip
+    found = told(
+        BCAST, lambda rank, data, before: rank == 2 and _copy(data, before, 0, 10), records
+    )
     assert found.hint.startswith("Rank 2 has received 1 message with 40 bytes in all.")
 
 
 def test_nothing_is_said_of_messages_where_a_collective_may_have_moved_the_data():
     records = [[], [], [over(meet("Bcast", root=1, members=4))], []]
-    found = told(BCAST, lambda rank, data, before: rank == 2 and _copy(data, before, 0, 10),
-                 records)  # fmt: skip
+    found = told(
+        BCAST, lambda rank, data, before: rank == 2 and _copy(data, before, 0, 10), records
+    )
     assert "received" not in found.hint
 
 
@@ -161,8 +180,18 @@ def test_elements_that_lie_as_if_the_extent_were_the_size_are_known():
                 at = block_places(replace(case, count=1), 0)
                 received[at + 24 * element] = right[at + 32 * element]
 
-    found = diagnose(run_of([], [], [], [], outcome="done", finished=range(4), case=case,
-                            outputs=outputs_of(case, change)))  # fmt: skip
+    found = diagnose(
+        run_of(
+            [],
+            [],
+            [],
+            [],
+            outcome="done",
+            finished=range(4),
+            case=case,
+            outputs=outputs_of(case, change),
+        )
+    )
     assert found.pattern == "extent ignored"
 
 
@@ -220,8 +249,10 @@ def test_the_root_alone_without_its_block_has_not_taken_it():
 
 def summed(case, *counts):
     """Data of the contributions, each so many times."""
-    total = sum(np.uint64(times) * given(case, rank).view(np.uint32).astype(np.uint64)
-                for rank, times in enumerate(counts))  # fmt: skip
+    total = sum(
+        np.uint64(times) * given(case, rank).view(np.uint32).astype(np.uint64)
+        for rank, times in enumerate(counts)
+    )
     return (total & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.uint8).reshape(case.count, -1)
 
 
@@ -231,14 +262,19 @@ REDUCE = Case("reduce", 4, 2, root=2)
 @pytest.mark.parametrize("datatype", ["int", "contiguous", "vector", "shifted"])
 @pytest.mark.parametrize(
     ("counts", "pattern", "said"),
-    [((1, 1, 1, 0), "a contribution missing", "lacks the contribution of rank 3"),
-     ((0, 1, 1, 0), "a contribution missing", "lacks the contributions of ranks 0 and 3"),
-     ((1, 2, 1, 1), "a contribution counted twice", "counts rank 1 twice"),
-     ((0, 3, 1, 1), "a contribution counted twice",
-      "lacks the contribution of rank 0 and counts rank 1 three times"),
-     ((0, 0, 0, 1), "contributions never combined", "is the contribution of rank 3 alone"),
-     ((0, 0, 1, 0), "a contribution missing", "is the contribution of rank 2 alone")],
-)  # fmt: skip
+    [
+        ((1, 1, 1, 0), "a contribution missing", "lacks the contribution of rank 3"),
+        ((0, 1, 1, 0), "a contribution missing", "lacks the contributions of ranks 0 and 3"),
+        ((1, 2, 1, 1), "a contribution counted twice", "counts rank 1 twice"),
+        (
+            (0, 3, 1, 1),
+            "a contribution counted twice",
+            "lacks the contribution of rank 0 and counts rank 1 three times",
+        ),
+        ((0, 0, 0, 1), "contributions never combined", "is the contribution of rank 3 alone"),
+        ((0, 0, 1, 0), "a contribution missing", "is the contribution of rank 2 alone"),
+    ],
+)
 def test_of_which_contributions_a_sum_is_made_is_told(datatype, counts, pattern, said):
     case = replace(REDUCE, datatype=datatype)
     found = told(case, lambda rank, data, before: _set(data, summed(case, *counts)))
@@ -254,8 +290,11 @@ def test_a_single_number_is_enough_to_tell_a_sum():
 
 
 def test_a_rank_that_sent_nothing_is_told_beside_its_missing_contribution():
-    found = told(REDUCE, lambda rank, data, before: _set(data, summed(REDUCE, 1, 1, 1, 0)),
-                 [[over(send(2))], [over(send(2))], [], []])  # fmt: skip
+    found = told(
+        REDUCE,
+        lambda rank, data, before: _set(data, summed(REDUCE, 1, 1, 1, 0)),
+        [[over(send(2))], [over(send(2))], [], []],
+    )
     assert "Rank 3 has sent no message." in found.hint
     assert "power of two" not in found.hint
 
@@ -276,14 +315,17 @@ def test_parts_of_a_result_may_be_made_of_different_contributions():
             data[4:] = summed(case, 1, 1, 2)[4:]
 
     found = told(case, change)
-    assert found.tables[0].rows == ((1, "0 to 1", "ranks 0 and 2"),
-                                    (1, "4 to 5", "ranks 0 and 1, rank 2 twice"))  # fmt: skip
+    assert found.tables[0].rows == (
+        (1, "0 to 1", "ranks 0 and 2"),
+        (1, "4 to 5", "ranks 0 and 1, rank 2 twice"),
+    )
 
 
 def test_what_was_in_recvbuf_before_is_known_in_a_sum():
     def stale(rank, data, before):
         total = summed(REDUCE, 1, 1, 0, 1).reshape(-1).view(np.uint32) + before.reshape(-1).view(
-            np.uint32)  # fmt: skip
+            np.uint32
+        )
         data[:] = total.view(np.uint8).reshape(data.shape)
 
     found = told(REDUCE, stale)
@@ -352,7 +394,12 @@ def test_elements_are_drawn_and_ranks_without_a_buffer_stay_empty():
     assert drawn.grid.tolist() == [[ABSENT] * 2, [ABSENT] * 2, [RIGHT, UNTOUCHED], [ABSENT] * 2]
     assert drawn.columns == ("0", "1") and drawn.details == {(2, 1): "nothing was written"}
     assert (RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT) == (
-        blocks.RIGHT, blocks.WRONG, blocks.UNTOUCHED, blocks.ELSEWHERE, blocks.ABSENT)  # fmt: skip
+        blocks.RIGHT,
+        blocks.WRONG,
+        blocks.UNTOUCHED,
+        blocks.ELSEWHERE,
+        blocks.ABSENT,
+    )
     assert blocks.blocks(*drawn).data
 
 
@@ -380,15 +427,30 @@ def test_a_gather_shows_the_blocks_of_its_root_only():
 
 @pytest.mark.parametrize(
     "case",
-    [Case("bcast", 3, 5, "struct", root=2), Case("gather", 3, 2, "mixed", root=1),
-     Case("scatter", 3, 2, "mixed", in_place=True, root=2), Case("bcast", 3, 0),
-     Case("reduce", 3, 2, "shifted", op="compose", root=1),
-     Case("allreduce", 3, 2, "vector", in_place=True), Case("allreduce", 1, 0)],
-)  # fmt: skip
+    [
+        Case("bcast", 3, 5, "struct", root=2),
+        Case("gather", 3, 2, "mixed", root=1),
+        Case("scatter", 3, 2, "mixed", in_place=True, root=2),
+        Case("bcast", 3, 0),
+        Case("reduce", 3, 2, "shifted", op="compose", root=1),
+        Case("allreduce", 3, 2, "vector", in_place=True),
+        Case("allreduce", 1, 0),
+    ],
+)
 def test_a_right_result_of_any_collective_has_no_diagnosis(case):
     outputs = outputs_of(case, lambda *nothing: None)
-    assert diagnose(run_of(*[[]] * case.ranks, outcome="done", finished=range(case.ranks),
-                           case=case, outputs=outputs)) is None  # fmt: skip
+    assert (
+        diagnose(
+            run_of(
+                *[[]] * case.ranks,
+                outcome="done",
+                finished=range(case.ranks),
+                case=case,
+                outputs=outputs,
+            )
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "reduce", "allreduce"])
@@ -399,7 +461,16 @@ def test_what_lies_outside_of_the_buffer_is_told_with_what_there_is(collective):
         if rank == 0:
             received[-1] ^= 1
 
-    found = diagnose(run_of([], [], [], outcome="done", finished=range(3), case=case,
-                            outputs=outputs_of(case, change)))  # fmt: skip
+    found = diagnose(
+        run_of(
+            [],
+            [],
+            [],
+            outcome="done",
+            finished=range(3),
+            case=case,
+            outputs=outputs_of(case, change),
+        )
+    )
     assert (found.pattern, found.ranks) == ("out of the receive buffer", (0,))
     assert "each rank" in found.hint if collective == "gather" else "each rank" not in found.hint

@@ -33,76 +33,232 @@ ERROR, WARNING = COMPILE_ERROR, COMPILE_WARNING
 # (statements of the kernel, kind, where the first place begins, words of its label, of the hint)
 SLIPS = [
     # Arguments of MPI's functions.
-    ("    MPI_Send(sendbuf, sendtype, sendcount, right, TAG, comm);", WARNING, "sendtype,",
-     "argument 2 of MPI_Send is the count (an int), but 'sendtype' is an MPI_Datatype",
-     f"Arguments 2 and 3 look exchanged. The prototype: {SEND}."),
-    ("    MPI_Send(sendbuf, sendcount, right, sendtype, TAG, comm);", WARNING, "right,",
-     "argument 3 of MPI_Send is the datatype (an MPI_Datatype), but 'right' is an int",
-     f"Arguments 3 and 4 look exchanged. The prototype: {SEND}."),
-    ("    MPI_Send(sendbuf, sendcount, sendtype, right, comm, TAG);", WARNING, "comm,",
-     "argument 5 of MPI_Send is the tag", "Arguments 5 and 6 look exchanged"),
-    ("    MPI_Wait(&status, &request);", WARNING, "&status",
-     "argument 1 of MPI_Wait is the request", "Arguments 1 and 2 look exchanged"),
-    ("    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, request);", WARNING, "request)",
-     "argument 7 of MPI_Isend is the request (the address of an MPI_Request)", "write &request"),
-    ("    MPI_Recv(recvbuf, 1, recvtype, left, TAG, comm, status);", ERROR, "status)",
-     "argument 7 of MPI_Recv is the status (the address of an MPI_Status)", "write &status"),
-    ("    MPI_Comm_rank(comm, rank);", WARNING, "rank)",
-     "argument 2 of MPI_Comm_rank is the rank (the address of an int), but 'rank' is an int",
-     "write &rank"),
-    ("    MPI_Comm_rank(&comm, &rank);", WARNING, "&comm",
-     "'&comm' is the address of an MPI_Comm", "Leave the & away: write comm"),
-    ("    MPI_Waitall(2, &requests, MPI_STATUSES_IGNORE);", WARNING, "&requests",
-     "the array_of_requests (an array of MPI_Request)", "write requests."),
-    ("    MPI_Sendrecv(sendbuf, 1, sendtype, right, TAG,\n"
-     "                 recvbuf, 1, recvtype, left, TAG, comm, status);", ERROR, "status)",
-     "argument 12 of MPI_Sendrecv is the status", "write &status"),
-    ("    MPI_Send(block(recvbuf, 1, recvcount, recvtype), 1, rank, right, TAG, comm);", WARNING,
-     "rank, right", "argument 3 of MPI_Send is the datatype", SEND),
-    ("    /* “äöü” */ MPI_Comm_rank(comm, rank);", WARNING, "rank)",
-     "argument 2 of MPI_Comm_rank", "write &rank"),
-    ("    MPI_Barrier(1);", WARNING, "1)", "argument 1 of MPI_Barrier is the comm",
-     "A communicator is no number"),
-    ("    int req;\n    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, &req);", WARNING, "&req",
-     "'&req' is the address of an int", "Declare it as MPI_Request req"),
-    ("    MPI_Recv(recvbuf, 1, recvtype, left, TAG, comm, &request);", WARNING, "&request",
-     "argument 7 of MPI_Recv is the status", "MPI_STATUS_IGNORE"),
-    ("    MPI_Send(sendbuf, sendcount, int, right, TAG, comm);", ERROR, "int,",
-     "argument 3 of MPI_Send is the datatype, but 'int' is a C type", f"Write MPI_INT. The proto"
-     f"type: {SEND}."),
-    ("    MPI_Send(sendbuf, sendcount, sendtype, right, TAG);", ERROR, "MPI_Send",
-     "MPI_Send takes 6 arguments, but got 5: the comm is missing", SEND),
-    ("    MPI_Send(sendbuf, sendcount, right, TAG, comm);", ERROR, "MPI_Send",
-     "the datatype is missing", SEND),
-    ("    rank = MPI_Comm_rank(comm);", ERROR, "MPI_Comm_rank",
-     "MPI_Comm_rank takes 2 arguments, but got 1: the rank is missing", "MPI_Comm_rank(comm, rank"),
-    ("    MPI_Send(sendbuf, 1, sendtype, right, TAG, comm, MPI_STATUS_IGNORE);", ERROR,
-     "MPI_Send", "'MPI_STATUS_IGNORE' is too much", SEND),
-    ("    MPI_Recv(sendbuf, 1, recvtype, left, TAG, comm, &status);", WARNING, "sendbuf",
-     "MPI_Recv would write into 'sendbuf', which is const", "recvbuf"),
+    (
+        "    MPI_Send(sendbuf, sendtype, sendcount, right, TAG, comm);",
+        WARNING,
+        "sendtype,",
+        "argument 2 of MPI_Send is the count (an int), but 'sendtype' is an MPI_Datatype",
+        f"Arguments 2 and 3 look exchanged. The prototype: {SEND}.",
+    ),
+    (
+        "    MPI_Send(sendbuf, sendcount, right, sendtype, TAG, comm);",
+        WARNING,
+        "right,",
+        "argument 3 of MPI_Send is the datatype (an MPI_Datatype), but 'right' is an int",
+        f"Arguments 3 and 4 look exchanged. The prototype: {SEND}.",
+    ),
+    (
+        "    MPI_Send(sendbuf, sendcount, sendtype, right, comm, TAG);",
+        WARNING,
+        "comm,",
+        "argument 5 of MPI_Send is the tag",
+        "Arguments 5 and 6 look exchanged",
+    ),
+    (
+        "    MPI_Wait(&status, &request);",
+        WARNING,
+        "&status",
+        "argument 1 of MPI_Wait is the request",
+        "Arguments 1 and 2 look exchanged",
+    ),
+    (
+        "    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, request);",
+        WARNING,
+        "request)",
+        "argument 7 of MPI_Isend is the request (the address of an MPI_Request)",
+        "write &request",
+    ),
+    (
+        "    MPI_Recv(recvbuf, 1, recvtype, left, TAG, comm, status);",
+        ERROR,
+        "status)",
+        "argument 7 of MPI_Recv is the status (the address of an MPI_Status)",
+        "write &status",
+    ),
+    (
+        "    MPI_Comm_rank(comm, rank);",
+        WARNING,
+        "rank)",
+        "argument 2 of MPI_Comm_rank is the rank (the address of an int), but 'rank' is an int",
+        "write &rank",
+    ),
+    (
+        "    MPI_Comm_rank(&comm, &rank);",
+        WARNING,
+        "&comm",
+        "'&comm' is the address of an MPI_Comm",
+        "Leave the & away: write comm",
+    ),
+    (
+        "    MPI_Waitall(2, &requests, MPI_STATUSES_IGNORE);",
+        WARNING,
+        "&requests",
+        "the array_of_requests (an array of MPI_Request)",
+        "write requests.",
+    ),
+    (
+        "    MPI_Sendrecv(sendbuf, 1, sendtype, right, TAG,\n"
+        "                 recvbuf, 1, recvtype, left, TAG, comm, status);",
+        ERROR,
+        "status)",
+        "argument 12 of MPI_Sendrecv is the status",
+        "write &status",
+    ),
+    (
+        "    MPI_Send(block(recvbuf, 1, recvcount, recvtype), 1, rank, right, TAG, comm);",
+        WARNING,
+        "rank, right",
+        "argument 3 of MPI_Send is the datatype",
+        SEND,
+    ),
+    (
+        "    /* “äöü” */ MPI_Comm_rank(comm, rank);",
+        WARNING,
+        "rank)",
+        "argument 2 of MPI_Comm_rank",
+        "write &rank",
+    ),
+    (
+        "    MPI_Barrier(1);",
+        WARNING,
+        "1)",
+        "argument 1 of MPI_Barrier is the comm",
+        "A communicator is no number",
+    ),
+    (
+        "    int req;\n    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, &req);",
+        WARNING,
+        "&req",
+        "'&req' is the address of an int",
+        "Declare it as MPI_Request req",
+    ),
+    (
+        "    MPI_Recv(recvbuf, 1, recvtype, left, TAG, comm, &request);",
+        WARNING,
+        "&request",
+        "argument 7 of MPI_Recv is the status",
+        "MPI_STATUS_IGNORE",
+    ),
+    (
+        "    MPI_Send(sendbuf, sendcount, int, right, TAG, comm);",
+        ERROR,
+        "int,",
+        "argument 3 of MPI_Send is the datatype, but 'int' is a C type",
+        f"Write MPI_INT. The prototype: {SEND}.",
+    ),
+    (
+        "    MPI_Send(sendbuf, sendcount, sendtype, right, TAG);",
+        ERROR,
+        "MPI_Send",
+        "MPI_Send takes 6 arguments, but got 5: the comm is missing",
+        SEND,
+    ),
+    (
+        "    MPI_Send(sendbuf, sendcount, right, TAG, comm);",
+        ERROR,
+        "MPI_Send",
+        "the datatype is missing",
+        SEND,
+    ),
+    (
+        "    rank = MPI_Comm_rank(comm);",
+        ERROR,
+        "MPI_Comm_rank",
+        "MPI_Comm_rank takes 2 arguments, but got 1: the rank is missing",
+        "MPI_Comm_rank(comm, rank",
+    ),
+    (
+        "    MPI_Send(sendbuf, 1, sendtype, right, TAG, comm, MPI_STATUS_IGNORE);",
+        ERROR,
+        "MPI_Send",
+        "'MPI_STATUS_IGNORE' is too much",
+        SEND,
+    ),
+    (
+        "    MPI_Recv(sendbuf, 1, recvtype, left, TAG, comm, &status);",
+        WARNING,
+        "sendbuf",
+        "MPI_Recv would write into 'sendbuf', which is const",
+        "recvbuf",
+    ),
     # Names.
-    ("    MPI_Comm_rank(MPI_COMM_WORD, &rank);", ERROR, "MPI_COMM_WORD",
-     "'MPI_COMM_WORD' is not declared", "Did you mean MPI_COMM_WORLD?"),
-    ("    MPI_Allgather(MPI_INPLACE, 0, sendtype, recvbuf, 1, recvtype, comm);", ERROR,
-     "MPI_INPLACE", "is not declared", "Did you mean MPI_IN_PLACE?"),
-    ("    MPI_Allreduce(&rank, &size, 1, MPI_INT, MPI_ADD, comm);", ERROR, "MPI_ADD",
-     "is not declared", "Did you mean MPI_SUM?"),
-    ("    MPI_ISend(sendbuf, 1, sendtype, right, TAG, comm, &request);", ERROR, "MPI_ISend",
-     "'MPI_ISend' is not declared", "Did you mean MPI_Isend?"),
-    ("    MPI_Reqest r;\n    MPI_Wait(&r, MPI_STATUS_IGNORE);", ERROR, "MPI_Reqest",
-     "'MPI_Reqest' is not declared", "Did you mean MPI_Request?"),
-    ("    MPI_Comm_rank(comm, &rnk);\n    rnk = 3;", ERROR, "rnk", "'rnk' is not declared",
-     "Did you mean rank?"),
-    ("    place_own_blok(sendbuf, 1, sendtype, recvbuf, 1, recvtype, rank);", ERROR,
-     "place_own_blok", "is not declared", "Did you mean place_own_block?"),
-    ("    for (i = 0; i < size; i++)\n        err++;", ERROR, "i =", "'i' is not declared",
-     "for (int i = ...)"),
-    ("    memcpy(recvbuf, sendbuf, 4);", ERROR, "memcpy", "'memcpy' is not declared",
-     "#include <string.h>"),
-    ("    text = malloc(100);\n    free(text);", ERROR, "malloc", "'malloc' is not declared",
-     "#include <stdlib.h>"),
-    ("    left = neighbour(rank);", ERROR, "neighbour", "'neighbour' is not declared",
-     "define it above"),
+    (
+        "    MPI_Comm_rank(MPI_COMM_WORD, &rank);",
+        ERROR,
+        "MPI_COMM_WORD",
+        "'MPI_COMM_WORD' is not declared",
+        "Did you mean MPI_COMM_WORLD?",
+    ),
+    (
+        "    MPI_Allgather(MPI_INPLACE, 0, sendtype, recvbuf, 1, recvtype, comm);",
+        ERROR,
+        "MPI_INPLACE",
+        "is not declared",
+        "Did you mean MPI_IN_PLACE?",
+    ),
+    (
+        "    MPI_Allreduce(&rank, &size, 1, MPI_INT, MPI_ADD, comm);",
+        ERROR,
+        "MPI_ADD",
+        "is not declared",
+        "Did you mean MPI_SUM?",
+    ),
+    (
+        "    MPI_ISend(sendbuf, 1, sendtype, right, TAG, comm, &request);",
+        ERROR,
+        "MPI_ISend",
+        "'MPI_ISend' is not declared",
+        "Did you mean MPI_Isend?",
+    ),
+    (
+        "    MPI_Reqest r;\n    MPI_Wait(&r, MPI_STATUS_IGNORE);",
+        ERROR,
+        "MPI_Reqest",
+        "'MPI_Reqest' is not declared",
+        "Did you mean MPI_Request?",
+    ),
+    (
+        "    MPI_Comm_rank(comm, &rnk);\n    rnk = 3;",
+        ERROR,
+        "rnk",
+        "'rnk' is not declared",
+        "Did you mean rank?",
+    ),
+    (
+        "    place_own_blok(sendbuf, 1, sendtype, recvbuf, 1, recvtype, rank);",
+        ERROR,
+        "place_own_blok",
+        "is not declared",
+        "Did you mean place_own_block?",
+    ),
+    (
+        "    for (i = 0; i < size; i++)\n        err++;",
+        ERROR,
+        "i =",
+        "'i' is not declared",
+        "for (int i = ...)",
+    ),
+    (
+        "    memcpy(recvbuf, sendbuf, 4);",
+        ERROR,
+        "memcpy",
+        "'memcpy' is not declared",
+        "#include <string.h>",
+    ),
+    (
+        "    text = malloc(100);\n    free(text);",
+        ERROR,
+        "malloc",
+        "'malloc' is not declared",
+        "#include <stdlib.h>",
+    ),
+    (
+        "    left = neighbour(rank);",
+        ERROR,
+        "neighbour",
+        "'neighbour' is not declared",
+        "define it above",
+    ),
     ("    int rank = 0;", ERROR, "rank", "'rank' is declared twice (first in line 7)", "another"),
     ("    err = status.source;", ERROR, None, "no member 'source'", "MPI_SOURCE"),
     ("    err = status->MPI_SOURCE;", ERROR, None, "-> is for pointers", "status.MPI_SOURCE"),
@@ -117,40 +273,95 @@ SLIPS = [
     ("    for i in range(size):\n        err = 1;", ERROR, None, "this line is Python", "for (int"),
     ("    bool done = 0;\n    (void)done;", ERROR, "bool", "'bool' is not", "<stdbool.h>"),
     # The form.
-    ("    err = MPI_Barrier(comm)\n    err = 0;", ERROR, None,
-     "a ';' is missing at the end of this line", "ends with ;"),
+    (
+        "    err = MPI_Barrier(comm)\n    err = 0;",
+        ERROR,
+        None,
+        "a ';' is missing at the end of this line",
+        "ends with ;",
+    ),
     ("    MPI_Barrier(comm;", ERROR, None, "a ')' is missing", ""),
-    ("    MPI_Comm_size(comm, , &size);", ERROR, ", &size", "a value is missing before ','",
-     "comma"),
-    ("    MPI_Comm_size comm, &size;", ERROR, None, "'(' is missing after MPI_Comm_size",
-     "MPI_Comm_size(comm, size)"),
+    (
+        "    MPI_Comm_size(comm, , &size);",
+        ERROR,
+        ", &size",
+        "a value is missing before ','",
+        "comma",
+    ),
+    (
+        "    MPI_Comm_size comm, &size;",
+        ERROR,
+        None,
+        "'(' is missing after MPI_Comm_size",
+        "MPI_Comm_size(comm, size)",
+    ),
     ("    if rank == 0\n        err = 1;", ERROR, None, "'(' is missing after if", "if (...)"),
-    ("    if (rank == 0) {\n        err = 1;", ERROR, "{",
-     f"the block that begins in line {FIRST} is never closed", "'}' is missing"),
+    (
+        "    if (rank == 0) {\n        err = 1;",
+        ERROR,
+        "{",
+        f"the block that begins in line {FIRST} is never closed",
+        "'}' is missing",
+    ),
     ("    err = 1;\n    else err = 2;", ERROR, "else", "this else has no if", "{ }"),
     ('    printf("hello);', ERROR, None, "this text is never closed", '"'),
     ("    err = “1”;", ERROR, None, "'“' is no character of C", "type them anew"),
     # Values.
-    ("    int next;\n    MPI_Send(sendbuf, 1, sendtype, next, TAG, comm);", WARNING, None,
-     "'next' is used before it has a value", "Give next a value"),
-    ("    MPI_Request r;\n    if (r == MPI_REQUEST_NULL)\n        err = 1;", WARNING, None,
-     "'r' is used before it has a value", "MPI_Request r = MPI_REQUEST_NULL"),
-    ("    MPI_Status *st;\n    MPI_Recv(recvbuf, 1, recvtype, 0, TAG, comm, st);", WARNING, None,
-     "'st' is used before it has a value", "points nowhere"),
+    (
+        "    int next;\n    MPI_Send(sendbuf, 1, sendtype, next, TAG, comm);",
+        WARNING,
+        None,
+        "'next' is used before it has a value",
+        "Give next a value",
+    ),
+    (
+        "    MPI_Request r;\n    if (r == MPI_REQUEST_NULL)\n        err = 1;",
+        WARNING,
+        None,
+        "'r' is used before it has a value",
+        "MPI_Request r = MPI_REQUEST_NULL",
+    ),
+    (
+        "    MPI_Status *st;\n    MPI_Recv(recvbuf, 1, recvtype, 0, TAG, comm, st);",
+        WARNING,
+        None,
+        "'st' is used before it has a value",
+        "points nowhere",
+    ),
     ("    int idle;", WARNING, "idle", "'idle' is never used", ""),
     ("    int idle;\n    idle = rank;", WARNING, "idle", "gets a value that is never used", ""),
-    ("    for (int i = 0; i < sizeof(int); i++)\n        err++;", WARNING, "< sizeof",
-     "a signed and an unsigned number are compared", "(int)sizeof"),
+    (
+        "    for (int i = 0; i < sizeof(int); i++)\n        err++;",
+        WARNING,
+        "< sizeof",
+        "a signed and an unsigned number are compared",
+        "(int)sizeof",
+    ),
     ("    if (rank = 0)\n        err = 1;", WARNING, None, "= assigns; == compares", "=="),
     ("    rank == 0;", WARNING, None, "this statement does nothing", "= assigns"),
     ("    MPI_Barrier;", WARNING, None, "this statement does nothing", "MPI_Barrier(comm);"),
-    ("    err = sizeof(text) / sizeof(text[0]);", WARNING, None,
-     "sizeof(text) is the size of a pointer", "does not know how many"),
-    ('    printf("%d\\n", text);', WARNING, None,
-     "the format wants an int, but the argument is a text", "%s for texts"),
+    (
+        "    err = sizeof(text) / sizeof(text[0]);",
+        WARNING,
+        None,
+        "sizeof(text) is the size of a pointer",
+        "does not know how many",
+    ),
+    (
+        '    printf("%d\\n", text);',
+        WARNING,
+        None,
+        "the format wants an int, but the argument is a text",
+        "%s for texts",
+    ),
     ('    printf("%d %d\\n", rank);', WARNING, None, "do not agree in number", "Each %"),
-    ("    MPI_Datatype t = sizeof(int);\n    (void)t;", WARNING, None,
-     "an MPI_Datatype is set to a", "MPI_INT for int"),
+    (
+        "    MPI_Datatype t = sizeof(int);\n    (void)t;",
+        WARNING,
+        None,
+        "an MPI_Datatype is set to a",
+        "MPI_INT for int",
+    ),
     ("    int t = MPI_INT;\n    (void)t;", WARNING, None, "an MPI_Datatype", "MPI"),
     ("    MPI_Datatype t = int;\n    (void)t;", ERROR, "int;", "'int' is a C type", "MPI_INT"),
     ("    ((int *)recvbuf)[0] = *sendbuf;", ERROR, None, "is a void *", "block(buffer"),
@@ -160,42 +371,99 @@ SLIPS = [
     ("    rank + 1 = size;", ERROR, None, "left of =", "=="),
     ("    err = rank[0];", ERROR, None, "[] and * need an array", "declared"),
     ("    text = 'abc';", WARNING, None, "'...' holds one character", "double quotes"),
-]  # fmt: skip
+]
 
 ARGUMENTS = """const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
     int recvcount, MPI_Datatype recvtype, MPI_Comm comm"""
-SILENT = ("    (void)sendbuf, (void)sendcount, (void)sendtype;\n"
-          "    (void)recvbuf, (void)recvcount, (void)recvtype;\n")  # fmt: skip
+SILENT = (
+    "    (void)sendbuf, (void)sendcount, (void)sendtype;\n"
+    "    (void)recvbuf, (void)recvcount, (void)recvtype;\n"
+)
 
 # (whole cell, kind, line, words of the label, words of the hint)
 CELLS = [
-    (f"int allgather_ring({ARGUMENTS})\n{{\n    return MPI_Barrier(comm);\n}}\n", ERROR, 1,
-     "'MPI_Datatype' is not declared", '#include "mpilab.h"'),
+    (
+        f"int allgather_ring({ARGUMENTS})\n{{\n    return MPI_Barrier(comm);\n}}\n",
+        ERROR,
+        1,
+        "'MPI_Datatype' is not declared",
+        '#include "mpilab.h"',
+    ),
     ('#include "mpi_lab.h"\n', ERROR, 1, "no file 'mpi_lab.h'", "Did you mean mpilab.h?"),
     ("#include <iostream>\n", ERROR, 1, "no file 'iostream'", "header of C++"),
-    ('#include "mpilab.h"\nint allgather_ring(' + ARGUMENTS.removeprefix("const ") + ")\n{\n"
-     + SILENT + "    return MPI_Barrier(comm);\n}\n", ERROR, 2,
-     "the head of 'allgather_ring' differs from its prototype",
-     "Argument 1 is 'const void *sendbuf', yours 'void *sendbuf'. The right head is: int allg"),
-    (f'#include "mpilab.h"\nvoid allgather_ring({ARGUMENTS})\n{{\n{SILENT}    MPI_Barrier(comm);\n'
-     "}\n", ERROR, 2, "differs from its prototype", "It has to return int."),
-    (f'#include "mpilab.h"\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}    MPI_Barrier(comm);\n}}\n',
-     WARNING, 7, "may end without returning a value", "return MPI_SUCCESS;"),
-    (f'#include "mpilab.h"\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}    return MPI_Barrier(comm);\n}}\n'
-     f"MPILAB_ALLGATHER(ring)\n{{\n{SILENT}    return MPI_Barrier(comm);\n}}\n", ERROR, 8,
-     "'allgather_ring' is declared twice (first in line 2)", "Keep one"),
-    (f'#include "mpilab.h"\nint helper(int);\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}'
-     "    return MPI_Barrier(comm) + helper(3);\n}\n", ERROR, 7, "'helper' is defined nowhere",
-     "define it in this cell"),
-    ('#include "mpilab.h"\nMPILAB_ALLGATHER(ring);\n{\n    return MPI_Barrier(comm);\n}\n', ERROR,
-     2, "the function's body follows a ';'", "No ;"),
-    ('#include "mpilab.h"\nMPI_Barrier(MPI_COMM_WORLD);\n', ERROR, 2,
-     "MPI_Barrier is called outside of every function", "between the { and }"),
-    ('#include "mpilab.h"\nint helper(int a)\n{\n    if (a)\n        a = 1;\n    }\n    return a;\n'
-     "}\n", ERROR, 7, "the function ends in line 6, before this", "'}' too many"),
-    ('#include "mpilab.h"\nint helper(int used, int ignored) { return used; }\n', WARNING, 2,
-     "does not use its argument 'ignored'", "(void)ignored;"),
-]  # fmt: skip
+    (
+        '#include "mpilab.h"\nint allgather_ring('
+        + ARGUMENTS.removeprefix("const ")
+        + ")\n{\n"
+        + SILENT
+        + "    return MPI_Barrier(comm);\n}\n",
+        ERROR,
+        2,
+        "the head of 'allgather_ring' differs from its prototype",
+        "Argument 1 is 'const void *sendbuf', yours 'void *sendbuf'. The right head is: int allg",
+    ),
+    (
+        f'#include "mpilab.h"\nvoid allgather_ring({ARGUMENTS})\n{{\n{SILENT}'
+        "    MPI_Barrier(comm);\n}\n",
+        ERROR,
+        2,
+        "differs from its prototype",
+        "It has to return int.",
+    ),
+    (
+        f'#include "mpilab.h"\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}    MPI_Barrier(comm);\n}}\n',
+        WARNING,
+        7,
+        "may end without returning a value",
+        "return MPI_SUCCESS;",
+    ),
+    (
+        f'#include "mpilab.h"\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}'
+        "    return MPI_Barrier(comm);\n}\n"
+        f"MPILAB_ALLGATHER(ring)\n{{\n{SILENT}    return MPI_Barrier(comm);\n}}\n",
+        ERROR,
+        8,
+        "'allgather_ring' is declared twice (first in line 2)",
+        "Keep one",
+    ),
+    (
+        f'#include "mpilab.h"\nint helper(int);\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}'
+        "    return MPI_Barrier(comm) + helper(3);\n}\n",
+        ERROR,
+        7,
+        "'helper' is defined nowhere",
+        "define it in this cell",
+    ),
+    (
+        '#include "mpilab.h"\nMPILAB_ALLGATHER(ring);\n{\n    return MPI_Barrier(comm);\n}\n',
+        ERROR,
+        2,
+        "the function's body follows a ';'",
+        "No ;",
+    ),
+    (
+        '#include "mpilab.h"\nMPI_Barrier(MPI_COMM_WORLD);\n',
+        ERROR,
+        2,
+        "MPI_Barrier is called outside of every function",
+        "between the { and }",
+    ),
+    (
+        '#include "mpilab.h"\nint helper(int a)\n{\n    if (a)\n        a = 1;\n    }\n'
+        "    return a;\n}\n",
+        ERROR,
+        7,
+        "the function ends in line 6, before this",
+        "'}' too many",
+    ),
+    (
+        '#include "mpilab.h"\nint helper(int used, int ignored) { return used; }\n',
+        WARNING,
+        2,
+        "does not use its argument 'ignored'",
+        "(void)ignored;",
+    ),
+]
 
 
 @pytest.fixture(params=["gcc", "clang"])
@@ -250,13 +518,17 @@ def test_a_cell_without_fault_has_no_diagnosis(diagnose):
 def test_messages_that_follow_from_the_same_slip_are_not_shown(diagnose):
     found = diagnose(HEAD + "    for (i = 0; i < 3; i++)\n        i += MPI_Barier(comm);" + TAIL)
     assert [place.label for place in found.places] == [
-        "'i' is not declared", "'MPI_Barier' is not declared"]  # fmt: skip
+        "'i' is not declared",
+        "'MPI_Barier' is not declared",
+    ]
 
 
 def test_two_misspelt_names_in_one_line_are_both_shown(diagnose):
     found = diagnose(HEAD + "    MPI_Comm_rank(MPI_COMM_WORD, &rnk);" + TAIL)
     assert [place.label for place in found.places] == [
-        "'MPI_COMM_WORD' is not declared", "'rnk' is not declared"]  # fmt: skip
+        "'MPI_COMM_WORD' is not declared",
+        "'rnk' is not declared",
+    ]
 
 
 def test_a_request_without_its_address_is_not_called_uninitialised_too(diagnose):

@@ -88,10 +88,13 @@ def test_of_nothing_there_is_none():
     assert still([rank_of(0, 1, [], **FINISHED)]) == ("", "")
 
 
-@pytest.mark.parametrize("ranks", [
-    [rank_of(0, 1, [over(send(0))] * (MOST_CALLS + 1), **FINISHED)],
-    [rank_of(number, 17, [over(send(0))], **FINISHED) for number in range(17)],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        [rank_of(0, 1, [over(send(0))] * (MOST_CALLS + 1), **FINISHED)],
+        [rank_of(number, 17, [over(send(0))], **FINISHED) for number in range(17)],
+    ],
+)
 def test_of_too_much_there_is_none_and_why(ranks):
     assert still(ranks) == ("", "Not drawn: more than 16 ranks, or more than 160 calls.")
 

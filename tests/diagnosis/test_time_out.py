@@ -69,8 +69,9 @@ def test_a_message_that_keeps_all_from_ending_is_told():
 
 
 def test_ranks_that_were_met_in_the_same_line_are_told_together():
-    found = timed_out([over(send(1, line=9))], [over(recv(0, line=9))],
-                      samples={0: [14, 14], 1: [14, 15]})  # fmt: skip
+    found = timed_out(
+        [over(send(1, line=9))], [over(recv(0, line=9))], samples={0: [14, 14], 1: [14, 15]}
+    )
     assert [(place.line, place.label) for place in found.places] == [
         (14, "ranks 0 and 1 were met here"),
         (15, "rank 1 was met here in 1 of 2 looks"),
@@ -111,14 +112,16 @@ def test_a_loop_that_tests_requests_which_are_complete_is_told_so():
         "(line 6)"
     )
     elsewhere = timed_out([request, tested], [], finished=[1], samples={0: [7]})
-    open_one = timed_out([request, recv(1, name="Irecv", end_ns=1), tested], [], finished=[1],
-                         samples={0: [6]})  # fmt: skip
+    open_one = timed_out(
+        [request, recv(1, name="Irecv", end_ns=1), tested], [], finished=[1], samples={0: [6]}
+    )
     assert "All requests" not in elsewhere.hint + open_one.hint
 
 
 def test_the_copy_of_the_own_block_is_no_last_call():
     own = {"communicator": communicator_of((0,)), "line": 5, "name": "Sendrecv"}
-    found = timed_out([over(send(0, **own)), over(recv(0, **own))], [], finished=[1],
-                      samples={0: [14]})  # fmt: skip
+    found = timed_out(
+        [over(send(0, **own)), over(recv(0, **own))], [], finished=[1], samples={0: [14]}
+    )
     assert found.lines == (14,)
     assert found.notes == ("Rank 0 has only copied its own data so far.",)

@@ -25,23 +25,35 @@ def isend(peer, line=17, **values):
 def told(records, others=OTHERS, wrong=True, change=None):
     """The Diagnosis of rank 0 with these records, and blocks 1 and 2 missing there if `wrong`."""
     change = change or (forget((0, 1), (0, 2)) if wrong else lambda *nothing: None)
-    return diagnose(run_of(records, *others, outcome="done", finished=range(3), case=CASE,
-                           outputs=outputs_of(CASE, change)))  # fmt: skip
+    return diagnose(
+        run_of(
+            records,
+            *others,
+            outcome="done",
+            finished=range(3),
+            case=CASE,
+            outputs=outputs_of(CASE, change),
+        )
+    )
 
 
 @pytest.fixture
 def source(monkeypatch):
     """A dict of lines, {number: text}, of which a kernel is made."""
     lines = {}
-    monkeypatch.setattr("mpilab.diagnosis.requests.source_line",
-                        lambda library, file, line: lines.get(line, ""))  # fmt: skip
+    monkeypatch.setattr(
+        "mpilab.diagnosis.requests.source_line", lambda library, file, line: lines.get(line, "")
+    )
     return lines
 
 
 def test_receives_never_waited_for_are_the_cause_of_missing_blocks():
     found = told([pending(1), pending(2), isend(1), isend(2)])
     assert (found.kind, found.pattern, found.ranks) == (
-        "wrong-result", "a request never completed", (0,))  # fmt: skip
+        "wrong-result",
+        "a request never completed",
+        (0,),
+    )
     assert found.headline == (
         "wrong result on rank 0: 2 MPI_Irecv (line 16) were started and never waited for: the data "
         "may not be there yet"
@@ -92,7 +104,10 @@ IRECV = "MPI_Irecv(block(recvbuf, i, n, type), n, type, i, TAG, comm, &{});"
 def overwriting(receive, sent, between=""):
     """The hint on requests kept in these variables, of which the send's alone is waited for."""
     return {16: IRECV.format(receive), 17: between, 18: ISEND.format(sent)}, [
-        pending(1), over(isend(1, line=18, flags=SENT), waiter=2), over(wait(20))]  # fmt: skip
+        pending(1),
+        over(isend(1, line=18, flags=SENT), waiter=2),
+        over(wait(20)),
+    ]
 
 
 @pytest.mark.parametrize("name", ["request", "requests[i]", "requests[2 * i]"])
@@ -108,9 +123,13 @@ def test_a_request_variable_that_is_overwritten_is_told(source, name):
 
 @pytest.mark.parametrize(
     ("receive", "sent", "between"),
-    [("requests[n++]", "requests[n++]", ""), ("requests[n]", "requests[n]", "n++;"),
-     ("requests[n]", "requests[n]", "n += 1;"), ("in", "out", "")],
-)  # fmt: skip
+    [
+        ("requests[n++]", "requests[n++]", ""),
+        ("requests[n]", "requests[n]", "n++;"),
+        ("requests[n]", "requests[n]", "n += 1;"),
+        ("in", "out", ""),
+    ],
+)
 def test_a_request_that_may_be_another_is_not_called_overwritten(source, receive, sent, between):
     lines, records = overwriting(receive, sent, between)
     source.update(lines)
@@ -118,8 +137,12 @@ def test_a_request_that_may_be_another_is_not_called_overwritten(source, receive
 
 
 def test_a_variable_that_a_loop_uses_again_is_told_also_on_a_second_line(source):
-    source.update({16: "MPI_Irecv(block(recvbuf, i, n, type), n, /* one */",
-                   17: "          type, i, TAG, comm, &request);"})  # fmt: skip
+    source.update(
+        {
+            16: "MPI_Irecv(block(recvbuf, i, n, type), n, /* one */",
+            17: "          type, i, TAG, comm, &request);",
+        }
+    )
     second = over(recv(2, line=16, name="Irecv", flags=RECEIVED), waiter=2)
     found = told([pending(1), second, over(wait(20))])
     assert found.hint.startswith("request was overwritten by the next round of the loop")
@@ -128,8 +151,10 @@ def test_a_variable_that_a_loop_uses_again_is_told_also_on_a_second_line(source)
 def test_a_right_result_with_data_still_coming_is_luck():
     found = told([pending(1), pending(2)], wrong=False)
     assert (found.kind, found.pattern) == ("leak", "request leaked")
-    assert found.headline == ("the result is right, but only by luck: 2 MPI_Irecv (line 16) were "
-                              "started and never waited for")  # fmt: skip
+    assert found.headline == (
+        "the result is right, but only by luck: 2 MPI_Irecv (line 16) were "
+        "started and never waited for"
+    )
     assert found.hint.startswith("Next time the kernel may return before the data are there. Wait")
 
 
@@ -137,7 +162,9 @@ def test_a_right_result_with_data_still_coming_is_luck():
 def test_a_receive_that_nobody_sends_to_brings_no_data(wrong):
     found = told([pending(1, tag=5)], wrong=wrong)
     assert (found.pattern, "luck" in found.headline) == (
-        "blocks never written" if wrong else "request leaked", False)  # fmt: skip
+        "blocks never written" if wrong else "request leaked",
+        False,
+    )
 
 
 def test_sends_that_nobody_waited_for_are_no_cause_of_missing_blocks():

@@ -58,7 +58,10 @@ def rotate(rank, received, before, right):
 def test_the_own_block_that_is_missing_everywhere_is_known():
     found = diagnosed(CASE, forget((0, 0), (1, 1), (2, 2)))
     assert (found.kind, found.pattern, found.ranks) == (
-        "wrong-result", "own block missing", (0, 1, 2))  # fmt: skip
+        "wrong-result",
+        "own block missing",
+        (0, 1, 2),
+    )
     assert found.headline == "wrong result on ranks 0 to 2: one block each was never written"
 
 
@@ -126,9 +129,14 @@ def test_expected_and_got_are_numbers_for_int_and_bytes_otherwise():
     before = CASE.regions(1)[1][places(0)].view(np.int32)
     assert found.tables[1].rows == ((1, 0, 0, str(right[0]), str(before[0])),)
     case = Case("allgather", 2, 1, "contiguous")
-    (row,) = diagnosed(
-        case, lambda rank, received, *_: received.__setitem__(70, received[70] ^ 255 * (rank == 0))
-    ).tables[1].rows  # fmt: skip
+    (row,) = (
+        diagnosed(
+            case,
+            lambda rank, received, *_: received.__setitem__(70, received[70] ^ 255 * (rank == 0)),
+        )
+        .tables[1]
+        .rows
+    )
     assert row[3] != row[4] and len(row[4].split()) == 12
 
 
@@ -147,7 +155,11 @@ def test_the_grid_and_the_picture_tell_every_block():
     assert details[1, 2].startswith("element 0: expected ")
     assert (grid(CASE, outputs) == codes).all()
     assert (RIGHT, WRONG, UNTOUCHED, ELSEWHERE) == (
-        blocks.RIGHT, blocks.WRONG, blocks.UNTOUCHED, blocks.ELSEWHERE)  # fmt: skip
+        blocks.RIGHT,
+        blocks.WRONG,
+        blocks.UNTOUCHED,
+        blocks.ELSEWHERE,
+    )
     assert columns is None and blocks.blocks(codes, source, details, columns).data
 
 

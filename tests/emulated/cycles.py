@@ -40,8 +40,9 @@ def cycle(number, library):
     hosts = EmulatedHosts(description).up()
     traces = Traces(hosts)
     kind = KINDS[number % len(KINDS)]
-    (result,) = run_cases(library, f"allgather_{kind}", [Case("allgather", 4, 1)], hosts=hosts,
-                          limit=100.0)  # fmt: skip
+    (result,) = run_cases(
+        library, f"allgather_{kind}", [Case("allgather", 4, 1)], hosts=hosts, limit=100.0
+    )
     end = time.clock_gettime(time.CLOCK_BOOTTIME)
     if number % 3 == 2:
         # Not taken down, but killed from within.

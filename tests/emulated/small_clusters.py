@@ -11,8 +11,9 @@ from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.hosts.hostfile import Host
 
 
-def described(groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_latency=0.0,
-              name="trial"):  # fmt: skip
+def described(
+    groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_latency=0.0, name="trial"
+):
     """A Description with groups of {name: number of hosts}; the hosts are n1, n2, ..."""
     numbers = count(1)
     hosts = [
@@ -25,8 +26,9 @@ def described(groups, *, slots=2, rate=None, latency=0.0, uplink=None, uplink_la
 
 def said(hosts, argv, host=None, **more):
     """What a command on a host writes to standard output; it has to end well."""
-    done = subprocess.run(hosts.command(argv, host), capture_output=True, text=True, timeout=300,
-                          **more)  # fmt: skip
+    done = subprocess.run(
+        hosts.command(argv, host), capture_output=True, text=True, timeout=300, **more
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

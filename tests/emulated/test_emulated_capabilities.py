@@ -51,8 +51,9 @@ def test_a_trial_says_what_there_is_and_leaves_nothing():
 
 def test_where_namespaces_are_not_allowed_the_system_s_word_and_a_remedy_are_told():
     script = REFUSING.format(folder=str(TRIAL.parent))
-    said = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True,
-                          text=True, timeout=300)  # fmt: skip
+    said = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=300
+    )
     found = json.loads(said.stdout)
     assert found["namespaces"] == "none"
     assert "Operation not permitted" in found["reason"]
@@ -67,7 +68,7 @@ def test_where_namespaces_are_not_allowed_the_system_s_word_and_a_remedy_are_tol
         ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
         ("user/max_user_namespaces", "1000", "a container?"),
     ],
-)  # fmt: skip
+)
 def test_the_remedy_is_what_this_kernel_has_switched_off(tmp_path, name, value, remedy):
     path = tmp_path / name
     path.parent.mkdir(parents=True)
@@ -125,9 +126,11 @@ def test_links_that_cannot_be_made_are_refused_with_what_to_do(
 
 @pytest.mark.parametrize(
     "has, sentence",
-    [(Capabilities("none", "why"), "'docker run --privileged' allows namespaces"),
-     (Capabilities("root"), "or leave 'rate' out")],
-)  # fmt: skip
+    [
+        (Capabilities("none", "why"), "'docker run --privileged' allows namespaces"),
+        (Capabilities("root"), "or leave 'rate' out"),
+    ],
+)
 def test_a_notebook_is_told_in_a_sentence_of_its_own_what_to_use(has, sentence, monkeypatch):
     monkeypatch.setattr("mpilab.hosts.emulated.hosts.probe", lambda: has)
     hosts = EmulatedHosts(described({"a": 1}, rate=1e9))
@@ -169,9 +172,13 @@ def test_of_a_trial_that_is_killed_nothing_is_left(namespaces, tmp_path):
 
 @pytest.mark.parametrize(
     "links, has",
-    [({}, {}), ({"rate": 1e9}, {"tbf": True}), ({"latency": 1e-3}, {"netem": True}),
-     ({"latency": 1e-3}, {"relay": True})],
-)  # fmt: skip
+    [
+        ({}, {}),
+        ({"rate": 1e9}, {"tbf": True}),
+        ({"latency": 1e-3}, {"netem": True}),
+        ({"latency": 1e-3}, {"relay": True}),
+    ],
+)
 def test_links_that_can_be_made_are_not_refused(links, has):
     assert Capabilities("rootless", **has).need(described({"a": 2}, **links)) is None
 
@@ -186,12 +193,17 @@ def test_netem_is_taken_before_the_relay():
     "found, words",
     [
         (Capabilities("none", "why"), "no emulated hosts: why"),
-        (Capabilities("root", tbf=True, relay=True),
-         "namespaces made by root; speed by tbf; latency by the relay (no netem in this kernel)"),
-        (Capabilities("rootless", netem=True), "namespaces made without root; no limit of speed "
-         "(no tbf in this kernel); latency by netem"),
+        (
+            Capabilities("root", tbf=True, relay=True),
+            "namespaces made by root; speed by tbf; latency by the relay (no netem in this kernel)",
+        ),
+        (
+            Capabilities("rootless", netem=True),
+            "namespaces made without root; no limit of speed "
+            "(no tbf in this kernel); latency by netem",
+        ),
     ],
-)  # fmt: skip
+)
 def test_it_is_described_in_a_line(found, words):
     assert found.describe() == words
 

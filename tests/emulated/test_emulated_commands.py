@@ -56,8 +56,13 @@ def up(namespaces, file, capsys):
 def mpilab(*words):
     """`mpilab WORDS` in a process of its own: hosts run becomes the command."""
     command = [sys.executable, "-m", "mpilab", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300,
-                          env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": os.getcwd()},
+    )
 
 
 @pytest.mark.privileged
@@ -86,14 +91,24 @@ class TestUp:
 class TestRun:
     def test_a_plain_mpirun_runs_on_the_hosts_by_their_slots(self, up):
         script = "from mpi4py import MPI; print(MPI.Get_processor_name())"
-        done = mpilab("hosts", "run", "--name", up[0], "--", "mpirun", "-n", "5", sys.executable,
-                      "-c", script)  # fmt: skip
+        done = mpilab(
+            "hosts", "run", "--name", up[0], "--", "mpirun", "-n", "5", sys.executable, "-c", script
+        )
         assert done.returncode == 0, done.stderr
         assert sorted(done.stdout.split()) == ["h1", "t1", "t1", "t2", "t2"]
 
     def test_it_starts_on_the_host_of_your_choice_and_gives_back_the_status(self, up):
-        done = mpilab("hosts", "run", "--name", up[0], "--host", "t2", "sh", "-c",
-                      "hostname; echo $MPILAB_GROUPS; exit 5")  # fmt: skip
+        done = mpilab(
+            "hosts",
+            "run",
+            "--name",
+            up[0],
+            "--host",
+            "t2",
+            "sh",
+            "-c",
+            "hostname; echo $MPILAB_GROUPS; exit 5",
+        )
         assert (done.returncode, done.stdout) == (5, "t2\nh1=here,t1=there,t2=there\n")
 
     def test_a_host_or_a_command_that_is_not_there_is_told(self, up):
@@ -248,8 +263,9 @@ class TestWithoutNamespaces:
     @pytest.fixture
     def a_notebooks(self, monkeypatch, file):
         """All that is up is a cluster of the file's name, of process 7."""
-        monkeypatch.setattr("mpilab.emulated.running",
-                            lambda: [SimpleNamespace(name=file.stem, owner=7)])  # fmt: skip
+        monkeypatch.setattr(
+            "mpilab.emulated.running", lambda: [SimpleNamespace(name=file.stem, owner=7)]
+        )
         return file.stem
 
     def test_up_does_not_offer_to_take_down_what_a_notebook_uses(self, a_notebooks, file, capsys):

@@ -28,16 +28,25 @@ def test_cycles_of_up_run_crash_and_down_leave_nothing(namespaces, tmp_path):
     library = build(SOURCE, tmp_path).library
     here = Path(__file__).parent
     environment = os.environ | {"TMPDIR": str(folder), "PYTHONPATH": f"{here}:{ROOT}"}
-    done = subprocess.run([sys.executable, here / "cycles.py", str(CYCLES), library],
-                          capture_output=True, text=True, env=environment)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, here / "cycles.py", str(CYCLES), library],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     print(found)
     assert found["left"] == []
     assert sum(found["outcomes"].values()) == CYCLES
     # Each kind of run ended as it has to, every time.
-    assert set(found["outcomes"]) <= {"place: done", "crashes: crash", "crossed: deadlock",
-                                      "leaves: crash"}  # fmt: skip
+    assert set(found["outcomes"]) <= {
+        "place: done",
+        "crashes: crash",
+        "crossed: deadlock",
+        "leaves: crash",
+    }
     assert found["after"] == found["before"]
-    assert not any(found["after"][what] for what in ("mounts", "shared memory", "files",
-                                                     "processes"))  # fmt: skip
+    assert not any(
+        found["after"][what] for what in ("mounts", "shared memory", "files", "processes")
+    )

@@ -162,9 +162,15 @@ class TestCommand:
         self, pair, tmp_path
     ):
         script = 'read line; echo "$line $WORD $PWD"; echo wrong >&2; exit 7'
-        done = subprocess.run(pair.command(["sh", "-c", script], "n2"), input="in\n", text=True,
-                              capture_output=True, cwd=tmp_path, timeout=300,
-                              env={"WORD": "given", "PATH": os.defpath})  # fmt: skip
+        done = subprocess.run(
+            pair.command(["sh", "-c", script], "n2"),
+            input="in\n",
+            text=True,
+            capture_output=True,
+            cwd=tmp_path,
+            timeout=300,
+            env={"WORD": "given", "PATH": os.defpath},
+        )
         assert (done.returncode, done.stdout, done.stderr) == (
             7,
             f"in given {tmp_path}\n",
@@ -279,8 +285,11 @@ class TestCommand:
 
 class TestNumbers:
     def test_a_process_of_the_hosts_has_another_number_here(self, pair):
-        process = subprocess.Popen(pair.command(["sh", "-c", "echo $$; read line"], "n2"),
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+        process = subprocess.Popen(
+            pair.command(["sh", "-c", "echo $$; read line"], "n2"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         with process:
             inside = int(process.stdout.readline())
             outside = pair.host_pid(inside)

@@ -51,9 +51,13 @@ def folder(tmp_path, monkeypatch):
 def owner(namespaces, folder):
     """A process that has brought up hosts: (Popen, the hosts, the process that runs on them)."""
     path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    process = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True,
-                               env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
     with process:
         directory, endless = json.loads(process.stdout.readline())
         yield process, attach(directory), endless
@@ -68,7 +72,9 @@ class TestEnd:
         assert len(traces.left()) > 3
         process = subprocess.Popen(
             hosts.command(["sh", "-c", "trap '' TERM; (setsid sleep 1000 &); echo; read line"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         with process:
             assert process.stdout.readline() == b"\n"
             hosts.down()
@@ -136,9 +142,14 @@ class TestEnd:
         )
         script = script.replace("import EmulatedHosts", "import EmulatedHosts, attach")
         path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-        done = subprocess.run([sys.executable, "-c", script], input="", text=True, timeout=300,
-                              stdout=subprocess.PIPE,
-                              env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            input="",
+            text=True,
+            timeout=300,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": path},
+        )
         assert done.returncode == 0
         hosts = attach(json.loads(done.stdout)[0])
         traces = Traces(hosts)
@@ -173,16 +184,21 @@ from mpilab.cases.case import Case
 from mpilab.runners.mpirun import run_cases
 run_cases({str(library)!r}, "allgather_endless", [Case("allgather", 2, 1)], names=["n1", "n2"],
           hosts=attach(sys.argv[1]), guarded=[], limit=1000)
-"""  # fmt: skip
+"""
     with EmulatedHosts(described({"a": 2})) as hosts:
-        process = subprocess.Popen([sys.executable, "-c", program, str(hosts.directory)],
-                                   env=os.environ | {"PYTHONPATH": os.getcwd()})  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, str(hosts.directory)],
+            env=os.environ | {"PYTHONPATH": os.getcwd()},
+        )
         with open(fifo) as there:
             assert there.readline() == "there\n"
         ranks = [process_of(path) for path in hosts.directory.glob("mpilab-run-*/*/0.*.rec")]
         assert len(ranks) == 2 and None not in ranks
-        (guardian,) = [child.pid for child in psutil.Process(process.pid).children()
-                       if any("guardian.py" in word for word in child.cmdline())]  # fmt: skip
+        (guardian,) = [
+            child.pid
+            for child in psutil.Process(process.pid).children()
+            if any("guardian.py" in word for word in child.cmdline())
+        ]
         process.kill()
         process.wait()
         assert await_end(guardian)
@@ -262,8 +278,10 @@ class TestState:
         (tmp_path / "mpilab-hosts-dead" / "lock").touch()
         (tmp_path / "mpilab-other" / "lock").touch()
         assert emulated.sweep() == [tmp_path / "mpilab-hosts-dead"]
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["mpilab-hosts-new",
-                                                                    "mpilab-other"]  # fmt: skip
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "mpilab-hosts-new",
+            "mpilab-other",
+        ]
 
     def test_an_ended_process_was_never_begun(self):
         process = subprocess.Popen(["true"])

@@ -23,14 +23,24 @@ def plan(sizes=(2, 2), *, rate=1e9, uplink=2e8, latency=0.0, uplink_latency=0.0,
 
 def masters(lines):
     """{interface: bridge} of the lines that plug them in."""
-    return dict(re.match(r"link set (\S+) master (\S+) up", line).groups()
-                for line in lines if " master " in line)  # fmt: skip
+    return dict(
+        re.match(r"link set (\S+) master (\S+) up", line).groups()
+        for line in lines
+        if " master " in line
+    )
 
 
 def test_every_host_hangs_on_its_switch_and_every_switch_on_the_core():
     lines = links.switches(plan((2, 1)), [11, 12, 13])
-    assert masters(lines) == {"up0": "sw0", "dn0": "core", "up1": "sw1", "dn1": "core",
-                              "h0": "sw0", "h1": "sw0", "h2": "sw1"}  # fmt: skip
+    assert masters(lines) == {
+        "up0": "sw0",
+        "dn0": "core",
+        "up1": "sw1",
+        "dn1": "core",
+        "h0": "sw0",
+        "h1": "sw0",
+        "h2": "sw1",
+    }
     assert "link add h2 mtu 9000 type veth peer name eth0 netns 13 mtu 9000" in lines
 
 
@@ -42,8 +52,10 @@ def test_one_group_needs_no_core():
 
 def test_each_direction_of_each_link_is_held_to_its_rate():
     lines = links.shaping(plan())
-    rates = dict(re.match(r"qdisc add dev (\S+) root tbf rate (\d+)bit burst 20000 ", line).groups()
-                 for line in lines)  # fmt: skip
+    rates = dict(
+        re.match(r"qdisc add dev (\S+) root tbf rate (\d+)bit burst 20000 ", line).groups()
+        for line in lines
+    )
     assert {name: float(rate) for name, rate in rates.items()} == {
         **dict.fromkeys(("h0", "h1", "h2", "h3"), 1e9),
         **dict.fromkeys(("up0", "dn0", "up1", "dn1"), 2e8),
@@ -63,8 +75,12 @@ def test_a_link_with_latency_is_two_pairs_with_the_relay_between():
     assert "link add e1r mtu 9000 type veth peer name eth0 netns 12 mtu 9000" in lines
     assert {"link set h1r up", "link set e1r up", "link set dn1r up"} <= set(lines)
     assert masters(lines) == masters(links.switches(plan((1, 1)), [11, 12]))
-    assert links.relayed(late) == ["up0r,dn0r,2000.000", "up1r,dn1r,2000.000",
-                                   "h0r,e0r,500.000", "h1r,e1r,500.000"]  # fmt: skip
+    assert links.relayed(late) == [
+        "up0r,dn0r,2000.000",
+        "up1r,dn1r,2000.000",
+        "h0r,e0r,500.000",
+        "h1r,e1r,500.000",
+    ]
 
 
 def test_with_netem_there_is_no_relay_and_the_rate_is_inside_of_the_delay():

@@ -117,8 +117,9 @@ def test_hosts_whose_keeper_was_killed_go_down_without_a_word(namespaces, folder
 
 def test_without_pidfd_a_keeper_that_does_not_listen_is_killed(no_pidfd, monkeypatch):
     monkeypatch.setattr(life, "PATIENCE_S", 0.2)
-    with subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", STUBBORN], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout.readline() == b"there\n"
         life.end_keeper(process.pid)
         assert begun_at(process.pid) is None
@@ -129,8 +130,13 @@ def test_without_pidfd_a_keeper_that_does_not_listen_is_killed(no_pidfd, monkeyp
 @pytest.mark.privileged
 def test_who_is_killed_while_it_brings_up_hosts_that_are_to_stay_leaves_none(namespaces, folder):
     path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    done = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True,
-                          timeout=300, env=os.environ | {"PYTHONPATH": path})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        env=os.environ | {"PYTHONPATH": path},
+    )
     assert done.returncode == -signal.SIGKILL
     keeper, fabric = json.loads(done.stdout)
     assert await_end(keeper) and await_end(fabric)
@@ -204,11 +210,15 @@ class TestSweep:
         linked.mkdir()
         (linked / "lock").symlink_to(elsewhere / "lock")
         script = f"import tempfile; tempfile.tempdir = {str(folder)!r}\n" + (
-            "from mpilab.hosts.emulated import sweep; print(*sweep())")  # fmt: skip
+            "from mpilab.hosts.emulated import sweep; print(*sweep())"
+        )
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=300,
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=300,
             env=os.environ | {"PYTHONPATH": os.getcwd()},
-        )  # fmt: skip
+        )
         assert done.returncode == 0, done.stderr
         assert str(linked) not in done.stdout
         assert (elsewhere / "lock").exists() and (linked / "lock").is_symlink()

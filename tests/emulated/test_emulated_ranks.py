@@ -49,7 +49,7 @@ BODIES = {
     if (rank == size - 1)
         for (volatile int i = 0;;) i++; /* computes */
     MPI_Recv(recvbuf, 1, MPI_INT, size - 1, 3, comm, MPI_STATUS_IGNORE);""",
-}  # fmt: skip
+}
 SOURCE = source_of(
     BODIES, preamble='#include "mpilab.h"\n#include <stdio.h>\n#include <unistd.h>\n'
 )
@@ -62,8 +62,9 @@ def library(tmp_path_factory):
 
 def run(library, name, hosts, ranks=4, *, limit=LIMIT, work=None, names=None, **case):
     cases = [Case("allgather", ranks, 1, **case)]
-    (result,) = mpirun.run_cases(library, f"allgather_{name}", cases, limit=limit, work=work,
-                                 hosts=hosts, names=names)  # fmt: skip
+    (result,) = mpirun.run_cases(
+        library, f"allgather_{name}", cases, limit=limit, work=work, hosts=hosts, names=names
+    )
     return result
 
 
@@ -127,8 +128,9 @@ def test_a_broadcast_by_levels_crosses_each_link_once_and_is_right(eight, order)
     names = orders(eight)[order]
     count = 5000  # ints
     cases = [Case("bcast", 16, count, root=root) for root in (0, 5)]
-    results = mpirun.run_cases(KERNELS, "bcast_node_group", cases, hosts=eight, names=names,
-                               limit=LIMIT)  # fmt: skip
+    results = mpirun.run_cases(
+        KERNELS, "bcast_node_group", cases, hosts=eight, names=names, limit=LIMIT
+    )
     nodes, groups = len(set(names)), len({p.group for p in eight.description.places(names)})
     for result in results:
         assert result.outcome == DONE, result.detail
@@ -190,8 +192,14 @@ class TestFailures:
     def test_work_is_counted_for_the_ranks_and_not_for_who_has_their_numbers_here(
         self, library, pair
     ):
-        result = mpirun.run_cases(library, "allgather_endless", [Case("allgather", 4, 1)],
-                                  hosts=pair, limit=1000.0, work=1.0)[0]  # fmt: skip
+        result = mpirun.run_cases(
+            library,
+            "allgather_endless",
+            [Case("allgather", 4, 1)],
+            hosts=pair,
+            limit=1000.0,
+            work=1.0,
+        )[0]
         assert result.outcome == TIME_OUT
 
     @pytest.mark.parametrize("name", ["place", "crossed", "crashes", "endless"])
@@ -200,13 +208,17 @@ class TestFailures:
         files = f"ls -A /dev/shm {pair.directory}/tmp"
         for host in pair.names:
             assert said(pair, ["sh", "-c", files], host).split() == [
-                "/dev/shm:", f"{pair.directory}/tmp:"]  # fmt: skip
+                "/dev/shm:",
+                f"{pair.directory}/tmp:",
+            ]
         listed = said(pair, ["sh", "-c", "cat /proc/[0-9]*/comm 2>/dev/null; true"]).split()
         assert not {"mpilab-harness", "mpirun", "prterun", "prted"} & set(listed)
 
     def test_the_cases_after_one_that_failed_are_run(self, library, pair):
-        cases = [Case("allgather", 4, 1, function=f"allgather_{name}")
-                 for name in ("place", "crashes", "place", "crossed", "place")]  # fmt: skip
+        cases = [
+            Case("allgather", 4, 1, function=f"allgather_{name}")
+            for name in ("place", "crashes", "place", "crossed", "place")
+        ]
         results = mpirun.run_cases(library, "allgather_place", cases, hosts=pair, limit=LIMIT)
         outcomes = [result.outcome for result in results]
         assert outcomes == [DONE, CRASH, DONE, DEADLOCK, DONE]
@@ -234,8 +246,9 @@ class TestAnMpirunThatDoesNotEnd:
 
     def test_cases_that_came_to_their_end_are_done(self, library, pair):
         timed = Case("allgather", 4, 1, record=False)
-        results = mpirun.run_cases(library, "allgather_place", [timed, timed], hosts=pair,
-                                   limit=1000.0)  # fmt: skip
+        results = mpirun.run_cases(
+            library, "allgather_place", [timed, timed], hosts=pair, limit=1000.0
+        )
         assert [result.outcome for result in results] == [DONE, DONE]
         left = [said(pair, ["ls", "/dev/shm"], name).split() for name in pair.names]
         assert left == [[], []]

@@ -75,18 +75,32 @@ def test_a_plain_user_s_hosts_run_ranks_and_leave_nothing(namespaces, no_hosts):
             "TMPDIR": str(folder),
             "HOME": str(home),
         }
-        done = subprocess.run([*words, python, "-c", PROGRAM], env=environment, cwd=folder,
-                              capture_output=True, text=True, timeout=200)  # fmt: skip
+        done = subprocess.run(
+            [*words, python, "-c", PROGRAM],
+            env=environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout.splitlines()[-1])
         if found["namespaces"] == "none":
             no_hosts(f"no namespaces for plain users: {found['reason']}")
         user = NOBODY if words else os.geteuid()
         assert found == {
-            "user": user, "namespaces": "rootless", "reason": "", "names": ["n1", "n2", "n3", "n4"],
-            "owner": user, "outcome": "done", "detail": "", "wrong": 0, "left": [], "files": [],
+            "user": user,
+            "namespaces": "rootless",
+            "reason": "",
+            "names": ["n1", "n2", "n3", "n4"],
+            "owner": user,
+            "outcome": "done",
+            "detail": "",
+            "wrong": 0,
+            "left": [],
+            "files": [],
             "ended with its parent": True,
-        }  # fmt: skip
+        }
     finally:
         shutil.rmtree(folder)
         shutil.rmtree(home)

@@ -11,11 +11,16 @@ def verdict(student, outcomes, reasons=None, reason="", points=5.0):
     """A SubmissionVerdict: `outcomes` of ring's two items and the essay, in their order."""
     outcomes, reasons = iter(outcomes), dict(reasons or {})
     exercises = tuple(
-        ExerciseVerdict(exercise, exercise.title(), tuple(
-            ItemVerdict(item, f"{item} works", points, next(outcomes), reasons.get(item, ""))
-            for item in items
-        )) for exercise, items in ITEMS.items()
-    )  # fmt: skip
+        ExerciseVerdict(
+            exercise,
+            exercise.title(),
+            tuple(
+                ItemVerdict(item, f"{item} works", points, next(outcomes), reasons.get(item, ""))
+                for item in items
+            ),
+        )
+        for exercise, items in ITEMS.items()
+    )
     return SubmissionVerdict(student, LAB, exercises, reason, "none")
 
 

@@ -71,8 +71,10 @@ def made_kit(root):
         (root / folder).mkdir(parents=True)
     source = (ROOT / "labs" / "source" / f"{LAB}.py").read_text(encoding="utf-8")
     head, *cells = re.split(r"\n(?=# %%(?: |\n))", source)
-    kept = [next(cell for cell in cells if f'"grade_id": "{name}"' in cell.partition("\n")[0])
-            for name in ANSWERS]  # fmt: skip
+    kept = [
+        next(cell for cell in cells if f'"grade_id": "{name}"' in cell.partition("\n")[0])
+        for name in ANSWERS
+    ]
     parameters = next(cell for cell in cells if '["parameters"]' in cell)
     lab = "\n".join([head, parameters, kept[0], PRINTS, *kept[1:]])
     (root / "labs" / "source" / f"{LAB}.py").write_text(lab, encoding="utf-8")

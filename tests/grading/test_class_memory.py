@@ -22,8 +22,13 @@ def peak(folder, students):
         path = folder / "class" / f"student{number:02}" / f"{LAB}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_bytes(TORN)
-    done = subprocess.run([sys.executable, "-c", CODE, folder / "class", folder / "out"], cwd=ROOT,
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, folder / "class", folder / "out"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     graded, most_kib = map(int, done.stdout.split()[-2:])
     assert graded == students
     assert (folder / "out" / "grades.csv").read_text().count("ungradable") == students

@@ -14,8 +14,10 @@ EVIL = "<script>alert('x')</script>"
 
 def deadlock(ranks, chain):
     waits = " waits for ".join(map(str, chain))
-    return (f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in "
-            f"a circle, {waits}.")  # fmt: skip
+    return (
+        f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in "
+        f"a circle, {waits}."
+    )
 
 
 @pytest.fixture
@@ -24,27 +26,36 @@ def out(tmp_path):
         tmp_path / "out",
         verdict("anna", ["pass"] * 3),
         verdict("ben", ["fail", "pass", "pass"], {"any-size": deadlock(3, [0, 2, 1, 0])}),
-        verdict("cleo", ["fail", "fail", "pass"], {"any-size": deadlock(5, [0, 4, 3, 2, 1, 0]),
-                                                   "any-type": f"cleo printed {EVIL}"}),
+        verdict(
+            "cleo",
+            ["fail", "fail", "pass"],
+            {"any-size": deadlock(5, [0, 4, 3, 2, 1, 0]), "any-type": f"cleo printed {EVIL}"},
+        ),
         verdict("dan", ["pass", "pass", "manual"]),
         verdict("eva", ["ungradable"] * 3, {}, "eva/lab.ipynb: not valid JSON (line 7)"),
         verdict("finn", ["ungradable"] * 3, {}, "finn/lab.ipynb: not valid JSON (line 12)"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         (deadlock(3, [0, 2, 1, 0]), deadlock(5, [0, 4, 3, 2, 1, 0]), True),
-        ("It does not compile: line 14: unknown 'foo'", "It does not compile: line 3: unknown 'b'",
-         True),
+        (
+            "It does not compile: line 14: unknown 'foo'",
+            "It does not compile: line 3: unknown 'b'",
+            True,
+        ),
         ("ranks 1, 2 and 3 got 0x1f", "ranks 1 and 2 got 7.5e-3", True),
-        ("Traceback (most recent call last):\n  a\nKeyError: 'x'",
-         "Traceback (most recent call last):\n  b\nKeyError: 'yy'", True),
+        (
+            "Traceback (most recent call last):\n  a\nKeyError: 'x'",
+            "Traceback (most recent call last):\n  b\nKeyError: 'yy'",
+            True,
+        ),
         ("it calls MPI_Allgather", "it calls MPI_Gather", False),
         ("With 3 ranks: deadlock", "With 3 ranks: wrong result", False),
     ],
-)  # fmt: skip
+)
 def test_reasons_are_of_one_kind_if_they_differ_in_numbers_and_names_only(one, other, same):
     assert (kind_of(one) == kind_of(other)) is same
 
@@ -52,16 +63,24 @@ def test_reasons_are_of_one_kind_if_they_differ_in_numbers_and_names_only(one, o
 def test_the_terminal_lists_the_ungradable_first_and_groups_failures(out, capsys):
     assert main(["report", str(out), "--lab", LAB]) == 0
     said = capsys.readouterr().out
-    assert re.search(r"final: 3\n  waiting for a person: 1\n  ungradable: 2\n  mean: 10.0 of 15\n"
-                     r"  median: 10\n  range: 5 to 15", said)  # fmt: skip
+    assert re.search(
+        r"final: 3\n  waiting for a person: 1\n  ungradable: 2\n  mean: 10.0 of 15\n"
+        r"  median: 10\n  range: 5 to 15",
+        said,
+    )
     assert "     2  STUDENT/lab.ipynb: not valid JSON (line 7)" in said
     assert "     2  ring (any-size): With 3 ranks, count 21" in said
     assert f"     1  ring (any-type): STUDENT printed {EVIL}" in said
     assert "ring: any-size  ████████████████████████████████████████ 2" in said
     assert "  ring   1 no points, 1 half or more, 2 all points, 2 open\n" in said
     assert "12 s for all 6" in said
-    headings = ("could not be judged", "\nwaiting for a person:", "totals:", "items by",
-                "common failures")  # fmt: skip
+    headings = (
+        "could not be judged",
+        "\nwaiting for a person:",
+        "totals:",
+        "items by",
+        "common failures",
+    )
     order = [said.index(words) for words in headings]
     assert order == sorted(order)
 

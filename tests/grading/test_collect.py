@@ -70,15 +70,19 @@ def test_moodles_download_in_both_its_forms(form, tmp_path):
     done = collect(source, tmp_path / "class", LAB)
     assert done.layout == "moodle"
     assert taken(tmp_path / "class") == {
-        "Anna Schmidt": b"anna", "Ben O'Neil": b"ben", "Cleo": b"cleo", "Dan": b"dan",
-    }  # fmt: skip
+        "Anna Schmidt": b"anna",
+        "Ben O'Neil": b"ben",
+        "Cleo": b"cleo",
+        "Dan": b"dan",
+    }
     row = table(tmp_path / "class")["Anna Schmidt"]
     assert (datetime.fromisoformat(row["time"]), row["id"], row["late"]) == (NOON, "101", "")
     assert times_of_csv(tmp_path / "class" / "submissions.csv")["Dan"] == NOON
     assert [note.partition(":")[0] for note in done.notes] == ["Cleo"]
     assert sorted(line.split("_")[0].split(":")[0].split("/")[-1] for line in done.left) == [
-        "Eva", "Finn",
-    ]  # fmt: skip
+        "Eva",
+        "Finn",
+    ]
 
 
 def test_canvas_files_carry_the_number_the_lateness_and_the_attempt(tmp_path):
@@ -103,15 +107,19 @@ def test_canvas_files_carry_the_number_the_lateness_and_the_attempt(tmp_path):
 def test_the_newest_of_several_files_counts_whatever_it_is_called(tmp_path):
     early, late = datetime(2026, 11, 19, 8), datetime(2026, 11, 19, 9)
     source = tmp_path / "download.zip"
-    source.write_bytes(zipped({
-        f"Anna_1_assignsubmission_file_/{LAB} (1).ipynb": (b"later", late),
-        f"Anna_1_assignsubmission_file_/{FILE}": (b"earlier", early),
-        "Anna_1_assignsubmission_file_/scratch.ipynb": (b"other", datetime(2026, 11, 20)),
-        f"Ben_2_assignsubmission_file_/a/{FILE}": (b"one", early),
-        f"Ben_2_assignsubmission_file_/b/{FILE}": (b"two", early),
-        "Cleo_3_assignsubmission_file_/x.ipynb": b"x",
-        "Cleo_3_assignsubmission_file_/y.ipynb": b"y",
-    }))  # fmt: skip
+    source.write_bytes(
+        zipped(
+            {
+                f"Anna_1_assignsubmission_file_/{LAB} (1).ipynb": (b"later", late),
+                f"Anna_1_assignsubmission_file_/{FILE}": (b"earlier", early),
+                "Anna_1_assignsubmission_file_/scratch.ipynb": (b"other", datetime(2026, 11, 20)),
+                f"Ben_2_assignsubmission_file_/a/{FILE}": (b"one", early),
+                f"Ben_2_assignsubmission_file_/b/{FILE}": (b"two", early),
+                "Cleo_3_assignsubmission_file_/x.ipynb": b"x",
+                "Cleo_3_assignsubmission_file_/y.ipynb": b"y",
+            }
+        )
+    )
     done = collect(source, tmp_path / "class", LAB)
     assert taken(tmp_path / "class") == {"Anna": b"later"}
     assert "the newest of 2" in done.notes[0]
@@ -173,8 +181,13 @@ def times_of(done):
 
 def test_collecting_again_changes_nothing_and_a_later_download_replaces(tmp_path):
     dest = tmp_path / "class"
-    first = put(tmp_path / "1", {f"Anna_1_assignsubmission_file_/{FILE}": b"old",
-                                 f"Ben_2_assignsubmission_file_/{FILE}": b"ben"})  # fmt: skip
+    first = put(
+        tmp_path / "1",
+        {
+            f"Anna_1_assignsubmission_file_/{FILE}": b"old",
+            f"Ben_2_assignsubmission_file_/{FILE}": b"ben",
+        },
+    )
     assert collect(first, dest, LAB).changed == ["Anna", "Ben"]
     before = {path: path.stat().st_ino for path in dest.rglob("*.ipynb")}
     csv_bytes = (dest / "submissions.csv").read_bytes()
@@ -188,8 +201,13 @@ def test_collecting_again_changes_nothing_and_a_later_download_replaces(tmp_path
 
 
 def test_two_students_of_one_name_are_refused_until_their_numbers_tell_them_apart(tmp_path):
-    source = put(tmp_path / "1", {f"Anna_1_assignsubmission_file_/{FILE}": b"one",
-                                  f"anna_2_assignsubmission_file_/{FILE}": b"two"})  # fmt: skip
+    source = put(
+        tmp_path / "1",
+        {
+            f"Anna_1_assignsubmission_file_/{FILE}": b"one",
+            f"anna_2_assignsubmission_file_/{FILE}": b"two",
+        },
+    )
     with pytest.raises(InputError, match="both be called 'anna'.*--with-ids"):
         collect(source, tmp_path / "class", LAB)
     assert not (tmp_path / "class").exists()
@@ -220,8 +238,13 @@ def test_a_zip_that_leads_out_of_itself_or_a_bomb_within_harms_nobody_else(tmp_p
     with pytest.raises(InputError, match="a path out of it"):
         collect(source, tmp_path / "class", LAB)
     climber = zipped({f"../../{FILE}": b"x"})
-    source = put(tmp_path / "2", {f"Anna_1_assignsubmission_file_/{FILE}": b"anna",
-                                  "Ben_2_assignsubmission_file_/lab.zip": climber})  # fmt: skip
+    source = put(
+        tmp_path / "2",
+        {
+            f"Anna_1_assignsubmission_file_/{FILE}": b"anna",
+            "Ben_2_assignsubmission_file_/lab.zip": climber,
+        },
+    )
     done = collect(source, tmp_path / "class", LAB)
     assert taken(tmp_path / "class") == {"Anna": b"anna"}
     assert done.left[0].startswith("Ben: ") and "a path out of it" in done.left[0]

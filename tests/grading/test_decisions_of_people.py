@@ -189,11 +189,15 @@ def test_who_has_no_verdict_stays_on_the_list_when_marks_are_written_again(out):
             run_of(book, LAB, "cleo")
         assert "listed is: ungradable. the job failed" in explain(book, LAB, "cleo")
     assert [(each.student, each.status) for each in verdicts] == [
-        ("cleo", "ungradable"), ("dora", "ungradable"), ("anna", "awaiting-manual")
-    ]  # fmt: skip
+        ("cleo", "ungradable"),
+        ("dora", "ungradable"),
+        ("anna", "awaiting-manual"),
+    ]
     assert [line.split(",")[0] for line in (out / "grades.csv").read_text().splitlines()[1:]] == [
-        "cleo", "dora", "anna"
-    ]  # fmt: skip
+        "cleo",
+        "dora",
+        "anna",
+    ]
     assert verdicts[1].points == 25
 
 
@@ -235,8 +239,24 @@ def test_a_gradebook_of_schema_2_is_upgraded_and_its_marks_stay(tmp_path):
 def test_a_total_set_by_hand_is_not_made_less_by_lateness(out, tmp_path):
     times = tmp_path / "times.csv"
     times.write_text("student,time\nben,2026-11-21T10:00\n")
-    assert main(["marks", "late", str(out), "--lab", LAB, "--due", "2026-11-20T23:59",
-                 "--per-day", "10%", "--times", str(times)]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "marks",
+                "late",
+                str(out),
+                "--lab",
+                LAB,
+                "--due",
+                "2026-11-20T23:59",
+                "--per-day",
+                "10%",
+                "--times",
+                str(times),
+            ]
+        )
+        == 0
+    )
     assert (counted(out, "ben").penalty, counted(out, "ben").total) == (0.4, 3.6)
     decide(out, "ben", override, 20, "oral exam")
     assert (counted(out, "ben").penalty, counted(out, "ben").total) == (0, 20)

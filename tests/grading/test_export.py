@@ -30,8 +30,12 @@ def out(tmp_path):
     )
     with Gradebook(folder / "gradebook.sqlite") as book:
         runs = {run.verdict.student: run for run in book.newest(LAB)}
-        book.decide([manual(runs["ben"], "essay", "text", 5.0, "well put"),
-                     override(runs["=dan"], 13.0, "agreed on in class")])  # fmt: skip
+        book.decide(
+            [
+                manual(runs["ben"], "essay", "text", 5.0, "well put"),
+                override(runs["=dan"], 13.0, "agreed on in class"),
+            ]
+        )
         rule = Rule(DUE, per_day=0.25)
         times = {"ben": DUE + timedelta(hours=1)}
         book.decide(decide(book, LAB, times, rule))
@@ -83,27 +87,49 @@ def test_without_a_final_mark_nothing_is_exported_and_everybody_is_named(
 def test_the_csv_has_everything_and_no_formula(unfinished, capsys):
     assert export(unfinished, "csv", "--partial") == 0
     assert rows(unfinished / "marks.csv") == [
-        ["student", "lab", "ring", "essay", "before penalty", "penalty", "total", "out of",
-         "status"],
+        [
+            "student",
+            "lab",
+            "ring",
+            "essay",
+            "before penalty",
+            "penalty",
+            "total",
+            "out of",
+            "status",
+        ],
         ["'=dan", LAB, "10", "0", "13", "0", "13", "15", "graded"],
         ["anna", LAB, "10", "5", "15", "0", "15", "15", "graded"],
         ["ben", LAB, "5", "5", "10", "2.5", "7.5", "15", "graded"],
         ["cleo", LAB, "0", "0", "0", "0", "0", "15", "graded"],
         ["eva", LAB, "", "", "", "", "", "15", "ungradable"],
         ["finn", LAB, "10", "", "", "", "", "15", "awaiting-manual"],
-    ]  # fmt: skip
+    ]
 
 
 def test_moodles_grade_import_takes_identifiers_from_a_roster(unfinished, tmp_path, capsys):
     known = ("anna;a@x.org", "ben;b@x.org", "'=dan;d@x.org", "eva;e@x.org", "finn;f@x.org")
     roster = write(tmp_path / "roster.csv", "\n".join(["student;Email address", *known]))
-    status = export(unfinished, "moodle", "--partial", "--roster", roster,
-                    "--id-column", "Email address", "--column", "Lab 2")  # fmt: skip
+    status = export(
+        unfinished,
+        "moodle",
+        "--partial",
+        "--roster",
+        roster,
+        "--id-column",
+        "Email address",
+        "--column",
+        "Lab 2",
+    )
     assert status == 1 and "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
     assert rows(unfinished / "moodle.csv") == [
-        ["Email address", "Lab 2"], ["d@x.org", "13"], ["a@x.org", "15"], ["b@x.org", "7.5"],
-        ["e@x.org", ""], ["f@x.org", ""],
-    ]  # fmt: skip
+        ["Email address", "Lab 2"],
+        ["d@x.org", "13"],
+        ["a@x.org", "15"],
+        ["b@x.org", "7.5"],
+        ["e@x.org", ""],
+        ["f@x.org", ""],
+    ]
     twice = write(tmp_path / "twice.csv", "student,username\nanna,a\nben,a\n")
     assert export(unfinished, "moodle", "--partial", "--roster", twice) == 1
     assert "username a: several students have it" in capsys.readouterr().err
@@ -113,37 +139,50 @@ def test_a_moodle_worksheet_is_filled_by_the_number_in_the_name_of_the_download(
     unfinished, tmp_path, capsys
 ):
     header = "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Feedback comments\n"
-    sheet = write(tmp_path / "sheet.csv", header + "".join(
-        f'Participant {number},"{name}",,Submitted,,{most},\n'
-        for number, name, most in ((11, "Anna A.", "15.00"), (12, "Ben", "15.00"),
-                                   (15, "eva", "15.00"), (19, "Zoe", "15.00"))
-    ))  # fmt: skip
+    sheet = write(
+        tmp_path / "sheet.csv",
+        header
+        + "".join(
+            f'Participant {number},"{name}",,Submitted,,{most},\n'
+            for number, name, most in (
+                (11, "Anna A.", "15.00"),
+                (12, "Ben", "15.00"),
+                (15, "eva", "15.00"),
+                (19, "Zoe", "15.00"),
+            )
+        ),
+    )
     roster = write(tmp_path / "submissions.csv", "student,time,late,id,source\nanna,,,11,x\n")
     target = tmp_path / "filled.csv"
-    status = export(unfinished, "moodle", "--partial", "--template", sheet, "--roster", roster,
-                    "-o", target)  # fmt: skip
+    status = export(
+        unfinished, "moodle", "--partial", "--template", sheet, "--roster", roster, "-o", target
+    )
     said = capsys.readouterr().err
     assert status == 1 and "no mark for the row of: Participant 19" in said
     assert [line.rpartition(" ")[2] for line in said.splitlines() if "NOT EXPORTED" in line] == [
-        "=dan", "cleo", "finn",
-    ]  # fmt: skip
+        "=dan",
+        "cleo",
+        "finn",
+    ]
     assert [(row[0], row[4]) for row in rows(target)] == [
-        ("Identifier", "Grade"), ("Participant 11", "15"), ("Participant 12", "7.5"),
+        ("Identifier", "Grade"),
+        ("Participant 11", "15"),
+        ("Participant 12", "7.5"),
         ("Participant 15", ""),
-    ]  # fmt: skip
+    ]
 
 
 CANVAS = (
     "Student,ID,SIS User ID,SIS Login ID,Section,Quiz (11),Lab 2 (22),Current Score\n"
     ",,,,,Manual Posting,,(read only)\n"
-    '    Points Possible,,,,,10,{most},(read only)\n'
+    "    Points Possible,,,,,10,{most},(read only)\n"
     '"An, Na",501,007,anna,A,9,,90\n'
     '"B, Ben",502,008,ben,A,8,,80\n'
     '"Cle, O",503,009,c.o,A,7,99,70\n'
     '"Dan, Eq",504,-010,=dan,A,6,,60\n'
     '"Eva",505,011,e,A,5,,50\n'
     '"Student, Test",599,,,A,,,\n'
-)  # fmt: skip
+)
 
 
 def test_a_canvas_gradebook_gets_one_column_and_loses_nobodys_identity(
@@ -189,8 +228,12 @@ def test_marks_are_scaled_and_rows_that_fit_two_are_refused(out, tmp_path, capsy
     template.write_text(CANVAS.format(most=15).replace("Eva", "anna"))
     assert export(out, "canvas", "--template", template, "--column", "Lab 2") == 1
     assert "2 rows fit the student 'anna'; say in which column" in capsys.readouterr().err
-    assert export(out, "canvas", "--template", template, "--column", "Lab 2",
-                  "--match", "SIS Login ID") == 1  # fmt: skip
+    assert (
+        export(
+            out, "canvas", "--template", template, "--column", "Lab 2", "--match", "SIS Login ID"
+        )
+        == 1
+    )
     assert "NOT EXPORTED, no identifier or row: cleo" in capsys.readouterr().err
 
 
@@ -204,10 +247,15 @@ def test_gradescope_gets_one_file_each_with_all_that_its_specification_names(unf
     ben = found["ben"]
     assert "2.5 points less" in ben["output"] and ben["visibility"] == "hidden"
     assert ben["tests"][0] == {
-        "number": "1.1", "name": "Ring: any-size works", "score": 0.0, "max_score": 5.0,
-        "status": "failed", "output": "It <b>hangs</b>.", "output_format": "text",
+        "number": "1.1",
+        "name": "Ring: any-size works",
+        "score": 0.0,
+        "max_score": 5.0,
+        "status": "failed",
+        "output": "It <b>hangs</b>.",
+        "output_format": "text",
         "visibility": "hidden",
-    }  # fmt: skip
+    }
     assert [test["number"] for test in ben["tests"]] == ["1.1", "1.2", "2.1"]
     assert ben["tests"][2]["output"] == "well put"
     assert "agreed on in class" in found["=dan"]["output"]
@@ -256,19 +304,24 @@ def test_nbgrader_reads_what_was_exported_to_it(unfinished, tmp_path):
     from nbgrader_venv import nbgrader_python
 
     python, book = nbgrader_python(), tmp_path / "gradebook.db"
-    make = ("from nbgrader.api import Gradebook; import sys\n"
-            "with Gradebook('sqlite:///' + sys.argv[1]) as book:\n"
-            "    book.add_assignment('other'); book.add_student('zoe')")  # fmt: skip
+    make = (
+        "from nbgrader.api import Gradebook; import sys\n"
+        "with Gradebook('sqlite:///' + sys.argv[1]) as book:\n"
+        "    book.add_assignment('other'); book.add_student('zoe')"
+    )
     env = nbgrader.environment_of(python)
     subprocess.run([python, "-c", make, book], check=True, env=env)
     for _ in range(2):  # the second time in the place of the first
         arguments = ("--partial", "--python", python, "-o", book)
         assert export(unfinished, "nbgrader", *arguments) == 0
     target = tmp_path / "grades.csv"
-    read = subprocess.run([python, "-c", READ, book, LAB, target], check=True, capture_output=True,
-                          env=env)  # fmt: skip
-    found = {each["student"]: (each, {g["name"]: g for g in grades}, penalty, comments)
-             for each, grades, penalty, comments in json.loads(read.stdout)}  # fmt: skip
+    read = subprocess.run(
+        [python, "-c", READ, book, LAB, target], check=True, capture_output=True, env=env
+    )
+    found = {
+        each["student"]: (each, {g["name"]: g for g in grades}, penalty, comments)
+        for each, grades, penalty, comments in json.loads(read.stdout)
+    }
     assert set(found) == {*TOTALS, "eva", "finn"}
     for student, total in TOTALS.items():
         each, _, penalty, _ = found[student]

@@ -245,8 +245,14 @@ def test_the_page_can_always_be_written_as_utf8():
 
 def test_the_same_mistake_in_several_items_is_explained_once():
     def item(name, line):
-        evidence = {"ranks": 4, "hint": "Add a wait.", "line": line, "lines": [line],
-                    "reproduce": f"run({name})", "last calls": [{"call": "MPI_Irecv"}]}  # fmt: skip
+        evidence = {
+            "ranks": 4,
+            "hint": "Add a wait.",
+            "line": line,
+            "lines": [line],
+            "reproduce": f"run({name})",
+            "last calls": [{"call": "MPI_Irecv"}],
+        }
         return ItemVerdict(name, name, 1, FAIL, "It hangs.", evidence)
 
     items = (item("one", 3), item("two", 3), item("three", 4))

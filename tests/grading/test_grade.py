@@ -72,14 +72,17 @@ class TestTheSampleClass:
         assert verdict.outcome == "fail"
         assert re.search(words, verdict.reason, re.DOTALL), verdict.reason
 
-    @pytest.mark.parametrize(("student", "words"), [
-        ("dan", ["MPI_Recv", "0 waits for 2 waits for 1", "use MPI_Sendrecv", "ranks=3"]),
-        ("eva", ["SIGSEGV", "ranks=3"]),
-        ("finn", ["line 14", "&#39;;&#39; is missing"]),
-        ("iris", ["strict=True", "MPI_Send"]),
-        ("kim", ["left blank"]),
-        ("lena", ["not valid JSON"]),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("student", "words"),
+        [
+            ("dan", ["MPI_Recv", "0 waits for 2 waits for 1", "use MPI_Sendrecv", "ranks=3"]),
+            ("eva", ["SIGSEGV", "ranks=3"]),
+            ("finn", ["line 14", "&#39;;&#39; is missing"]),
+            ("iris", ["strict=True", "MPI_Send"]),
+            ("kim", ["left blank"]),
+            ("lena", ["not valid JSON"]),
+        ],
+    )
     def test_the_feedback_page_tells_the_student(self, graded, student, words):
         page = (graded.out / "feedback" / f"{student}.html").read_text(encoding="utf-8")
         for word in words:
@@ -96,8 +99,12 @@ class TestTheSampleClass:
         assert "all public checks pass" not in page
 
     def test_no_feedback_page_holds_a_seed(self, graded):
-        seeds = {str(case.seed) for exercise in graded.assignment.rubric.exercises
-                 for item in exercise.items for case in item.cases}  # fmt: skip
+        seeds = {
+            str(case.seed)
+            for exercise in graded.assignment.rubric.exercises
+            for item in exercise.items
+            for case in item.cases
+        }
         for page in (graded.out / "feedback").glob("*.html"):
             text = page.read_text(encoding="utf-8")
             assert not [seed for seed in seeds if seed in text]
@@ -152,7 +159,8 @@ def test_without_a_sandbox_the_marks_are_the_same_and_the_gradebook_says_so(tmp_
     report = grade(tmp_path / "class", LAB, tmp_path / "out", unsafe=True, progress=False)
     expected = {row[0]: row for row in csv.reader((CLASS / "expected.csv").open(encoding="utf-8"))}
     assert [row for row in csv.reader((tmp_path / "out" / "grades.csv").open(encoding="utf-8"))][
-        1:] == [expected["ben"], expected["finn"]]  # fmt: skip
+        1:
+    ] == [expected["ben"], expected["finn"]]
     assert {v.sandbox for v in report.verdicts} == {report.sandbox}
     assert report.sandbox.startswith("none")
 

@@ -189,10 +189,16 @@ for line in sys.stdin:
 
 def test_a_new_gradebook_may_be_opened_by_two_graders_at_the_same_moment(tmp_path):
     graders = [
-        subprocess.Popen([sys.executable, "-c", OPEN], stdin=subprocess.PIPE,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
         for _ in range(2)
-    ]  # fmt: skip
+    ]
     for number in range(60):  # without the wait, every third or so of these failed
         for grader in graders:
             grader.stdin.write(f"{tmp_path / str(number)}\n")

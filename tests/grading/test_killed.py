@@ -38,8 +38,11 @@ ANSWERS = {
 
 def grader(kit, folder, out, scratch):
     """A process that grades the class in `folder` into `out`."""
-    return subprocess.Popen([sys.executable, "-c", CODE, folder, out, kit], cwd=ROOT,
-                            env={**os.environ, "TMPDIR": str(scratch)})  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, folder, out, kit],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
 
 
 def verdicts(out):

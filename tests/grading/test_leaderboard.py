@@ -33,10 +33,15 @@ roots = [0, -1]
 def verdict(student, source, failed=()):
     """What the referee said of an answer to `own`: it failed these items."""
     items = tuple(
-        ItemVerdict(item.id, item.title, item.points, FAIL if item.id in failed else PASS,
-                    "it is wrong there" if item.id in failed else "")
+        ItemVerdict(
+            item.id,
+            item.title,
+            item.points,
+            FAIL if item.id in failed else PASS,
+            "it is wrong there" if item.id in failed else "",
+        )
         for item in RUBRIC.exercise("own").items
-    )  # fmt: skip
+    )
     return SubmissionVerdict(student, LAB, (ExerciseVerdict("own", "own", items, answer=source),))
 
 
@@ -48,12 +53,14 @@ def graded(tmp_path_factory):
     good = solutions(ROOT / "labs" / "source" / f"{LAB}.py")["own"]
     bugs = {bug.name: bug.source for bug in bugs_of(LAB, RUBRIC)}
     with Gradebook(out / "gradebook.sqlite") as book:
-        for number, one in enumerate((
-            verdict("ben", bugs["own-never-cut.c"], ("pipelined", "slow-links")),
-            verdict("ada", good),
-            verdict("cleo", bugs["own-last-piece-is-lost.c"], ("long",)),
-            verdict("dan", bugs["own-lowest-rank-leads.c"]),
-        )):  # fmt: skip
+        for number, one in enumerate(
+            (
+                verdict("ben", bugs["own-never-cut.c"], ("pipelined", "slow-links")),
+                verdict("ada", good),
+                verdict("cleo", bugs["own-last-piece-is-lost.c"], ("long",)),
+                verdict("dan", bugs["own-lowest-rank-leads.c"]),
+            )
+        ):
             book.record(one, f"key {number}")
     return out
 

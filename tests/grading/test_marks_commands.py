@@ -107,9 +107,11 @@ def test_a_csv_that_a_spreadsheet_has_spoilt_is_refused_with_a_remedy(out, tmp_p
         path.write_bytes(content)
         assert marks("import", out, path) == 1
         assert words in capsys.readouterr().err
-    semicolons = [[row["student"], "why", "text", "7,5", "", row["text_id"]]
-                  for row in csv.DictReader(good.splitlines(keepends=True))
-                  if row["exercise"] == "why"]  # fmt: skip
+    semicolons = [
+        [row["student"], "why", "text", "7,5", "", row["text_id"]]
+        for row in csv.DictReader(good.splitlines(keepends=True))
+        if row["exercise"] == "why"
+    ]
     lines = ["student;exercise;item;points;comment;text_id", *map(";".join, semicolons)]
     path.write_text("\r\n".join(lines), encoding="utf-8")
     assert marks("import", out, path) == 0
@@ -129,8 +131,12 @@ def test_an_override_is_shown_with_its_reason_and_can_be_removed(out, capsys):
     assert "ben: 4 of 25" in capsys.readouterr().out
     assert "set by a person" not in (out / "feedback" / "ben.html").read_text(encoding="utf-8")
     for wrong in (["--points", "11"], ["--points", "-1"]):
-        assert marks("override", out, "--student", "ben", "--exercise", "ring", *wrong,
-                     "--reason", "x") == 1  # fmt: skip
+        assert (
+            marks(
+                "override", out, "--student", "ben", "--exercise", "ring", *wrong, "--reason", "x"
+            )
+            == 1
+        )
         assert "write 0 to 10" in capsys.readouterr().err
 
 
@@ -151,9 +157,11 @@ def test_the_history_of_a_mark_tells_all_that_led_to_it(out, tmp_path, capsys, m
     assert re.search(r'total: set by schmidt, \S+ \S+: "prize"', now)
     events = [line.split("  ", 2)[2] for line in history.strip("\n").splitlines()]
     assert events[0].startswith("judged: 10 points, awaiting-manual (rubric rubric o, file ")
-    assert events[1:] == ['why/text: 5 points given by mueller: "fair"',
-                          'table/text: 5 points given by mueller: "fair"',
-                          'total: set to 25 by schmidt: "prize"']  # fmt: skip
+    assert events[1:] == [
+        'why/text: 5 points given by mueller: "fair"',
+        'table/text: 5 points given by mueller: "fair"',
+        'total: set to 25 by schmidt: "prize"',
+    ]
 
 
 RULE = ("--due", "2026-11-20T23:59+00:00", "--per-day", "10%", "--most", "25%", "--grace", "15m")
@@ -199,8 +207,21 @@ def test_lateness_is_told_worked_out_again_extended_and_taken_back(out, tmp_path
 
     assert "0 decisions are new" in late()[1].out
     # More points are given: the penalty is a share of them.
-    assert marks("override", out, "--student", "anna", "--exercise", "why", "--points", "8",
-                 "--reason", "oral") == 0  # fmt: skip
+    assert (
+        marks(
+            "override",
+            out,
+            "--student",
+            "anna",
+            "--exercise",
+            "why",
+            "--points",
+            "8",
+            "--reason",
+            "oral",
+        )
+        == 0
+    )
     assert late()[0][0] == "3.6"
     assert late("--extension", "anna=2d")[0][0] == "0"
     assert late()[0][0] == "0"  # granted once, it stays

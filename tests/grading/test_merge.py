@@ -156,10 +156,13 @@ def test_who_was_not_graded_is_listed_as_ungradable_with_the_reason(tmp_path, ca
     for part in (1, 3):
         share = part_of(found, (part, 3))
         verdicts = [
-            SubmissionVerdict(s.student, LAB, tuple(
-                ungradable(exercise, "made up") for exercise in assignment.rubric.exercises
-            )) for s in share
-        ]  # fmt: skip
+            SubmissionVerdict(
+                s.student,
+                LAB,
+                tuple(ungradable(exercise, "made up") for exercise in assignment.rubric.exercises),
+            )
+            for s in share
+        ]
         keys = [assignment.key(s) for s in share]
         if part == 3:
             keys[0] = books.key("an older file")

@@ -17,13 +17,21 @@ def data(*cells, **more):
     return json.dumps({"nbformat": 4, "cells": cells, **more}).encode()
 
 
-@pytest.mark.parametrize("odd", [
-    {"id": []}, {"id": 5}, {"metadata": []}, {"metadata": {"nbgrader": "x"}}, {"cell_type": {}},
-    {"metadata": {"nbgrader": {"grade_id": {}, "solution": 1}, "tags": 5}}, {"outputs": 5},
-    {"outputs": [5, {}, [], {"output_type": []}, {"output_type": "stream", "text": {}}]},
-    {"outputs": [{"output_type": "error", "traceback": 5, "ename": []}]},
-    {"outputs": [{"output_type": "display_data", "data": {"text/plain": [5, {}]}}]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"id": []},
+        {"id": 5},
+        {"metadata": []},
+        {"metadata": {"nbgrader": "x"}},
+        {"cell_type": {}},
+        {"metadata": {"nbgrader": {"grade_id": {}, "solution": 1}, "tags": 5}},
+        {"outputs": 5},
+        {"outputs": [5, {}, [], {"output_type": []}, {"output_type": "stream", "text": {}}]},
+        {"outputs": [{"output_type": "error", "traceback": 5, "ename": []}]},
+        {"outputs": [{"output_type": "display_data", "data": {"text/plain": [5, {}]}}]},
+    ],
+)
 def test_a_value_of_another_type_is_left_out(odd):
     content = read(data(CELL | odd, CELL), "here")
     for notebook in (bare(content), with_outputs(content)):
@@ -40,14 +48,20 @@ def test_text_of_outputs_is_kept_and_nothing_else():
     metadata = {"nbgrader": {"grade_id": "ring", "solution": True}, "other": "x"}
     notebook = with_outputs(read(data({**CELL, "metadata": metadata, "outputs": outputs}), "here"))
     assert [(each["kind"], each["text"]) for each in printed(notebook)] == [
-        ("error stream", "one\ntwo"), ("value", "42"), ("error", "line")]  # fmt: skip
+        ("error stream", "one\ntwo"),
+        ("value", "42"),
+        ("error", "line"),
+    ]
     assert "ring" in printed(notebook)[0]["where"]
     assert "html" not in str(notebook) and "other" not in str(notebook)
 
 
 def test_injected_parameters_stay_unshown():
-    cell = {**CELL, "metadata": {"tags": ["injected-parameters"]},
-            "outputs": [{"output_type": "stream", "text": "hidden"}]}  # fmt: skip
+    cell = {
+        **CELL,
+        "metadata": {"tags": ["injected-parameters"]},
+        "outputs": [{"output_type": "stream", "text": "hidden"}],
+    }
     assert printed(with_outputs(read(data(cell), "here"))) == []
 
 

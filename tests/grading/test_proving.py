@@ -59,8 +59,11 @@ def test_a_bug_that_loses_another_item_than_it_should_is_told(copied):
 
 
 def test_two_runs_that_differ_in_a_word_are_told():
-    (answer,) = (each for each in answers_of(Assignment.load(LAB), "fit")
-                 if each.name == "fit-microseconds.py")  # fmt: skip
+    (answer,) = (
+        each
+        for each in answers_of(Assignment.load(LAB), "fit")
+        if each.name == "fit-microseconds.py"
+    )
 
     def verdict(rank, seconds=1):
         evidence = {"rank": rank, "table": [{"since": f"{seconds} s"}]}

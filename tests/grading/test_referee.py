@@ -52,18 +52,27 @@ def test_a_right_function_gets_its_points(referee, rubric, reference):
     assert referee.judge(exercise, reference["cost_model"], blank=False).awarded == 20
 
 
-@pytest.mark.parametrize(("source", "words"), [
-    ("def cost(algorithm, P, m):\n    return 1, 2, 3", "returned [1, 2, 3], which is not right"),
-    ("def cost(algorithm, P, m):\n    return P / 0", "ZeroDivisionError"),
-    ("price = 3", "does not define cost"),
-    ("def cost(", "SyntaxError"),
-    ("from mpilab.algorithms.allgather import costs as cost", "ModuleNotFoundError"),
-    ("import sys\ndel sys.modules['mpilab']\nfrom mpilab.algorithms.allgather import costs as cost",
-     "ModuleNotFoundError"),
-    ("import sys\nsys.exit(0)", "SystemExit"),
-    ("while True: pass", "did not come to its end"),
-    ("def cost(algorithm, P, m):\n    return float('nan')", "not right"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (
+            "def cost(algorithm, P, m):\n    return 1, 2, 3",
+            "returned [1, 2, 3], which is not right",
+        ),
+        ("def cost(algorithm, P, m):\n    return P / 0", "ZeroDivisionError"),
+        ("price = 3", "does not define cost"),
+        ("def cost(", "SyntaxError"),
+        ("from mpilab.algorithms.allgather import costs as cost", "ModuleNotFoundError"),
+        (
+            "import sys\ndel sys.modules['mpilab']\n"
+            "from mpilab.algorithms.allgather import costs as cost",
+            "ModuleNotFoundError",
+        ),
+        ("import sys\nsys.exit(0)", "SystemExit"),
+        ("while True: pass", "did not come to its end"),
+        ("def cost(algorithm, P, m):\n    return float('nan')", "not right"),
+    ],
+)
 def test_a_wrong_function_is_told_what_it_did(referee, rubric, source, words):
     verdict = referee.judge(rubric.exercise("cost_model"), source, blank=False)
     assert verdict.awarded == 0
@@ -78,15 +87,20 @@ def test_a_compile_error_names_the_line_of_the_cell(referee, rubric):
     assert verdict.items[0].evidence["source"]["line"] == 4
 
 
-@pytest.mark.parametrize(("body", "words"), [
-    ('extern void *dlsym(void *, const char *); return dlsym(0, "x") != 0;', "uses dlsym"),
-    ('extern int system(const char *); return system("id");', "uses system"),
-    ("return PMPI_Barrier(MPI_COMM_WORLD);", "calls PMPI_Barrier"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('extern void *dlsym(void *, const char *); return dlsym(0, "x") != 0;', "uses dlsym"),
+        ('extern int system(const char *); return system("id");', "uses system"),
+        ("return PMPI_Barrier(MPI_COMM_WORLD);", "calls PMPI_Barrier"),
+    ],
+)
 def test_an_answer_that_reaches_for_more_is_not_run(referee, rubric, body, words):
-    head = ("#include \"mpilab.h\"\nint allgather_pairwise(const void *s, int n, MPI_Datatype t, "
-            "void *r, int m, MPI_Datatype u, MPI_Comm c) { (void)s,(void)n,(void)t,(void)r,(void)m;"
-            "(void)u,(void)c; ")  # fmt: skip
+    head = (
+        '#include "mpilab.h"\nint allgather_pairwise(const void *s, int n, MPI_Datatype t, '
+        "void *r, int m, MPI_Datatype u, MPI_Comm c) { (void)s,(void)n,(void)t,(void)r,(void)m;"
+        "(void)u,(void)c; "
+    )
     verdict = referee.judge(rubric.exercise("pairwise"), head + body + "}", blank=False)
     assert verdict.awarded == 0
     assert words in verdict.items[0].reason
@@ -149,8 +163,9 @@ def flat(function):
     """The answer cell with the kit's own linear bcast under the name `function`."""
     source = (ROOT / "src_c" / "bcast" / "linear.c").read_text(encoding="utf-8")
     name = function.removeprefix("bcast_")
-    return f"%%kernel {function}\n" + source.replace("MPILAB_BCAST(linear)",
-                                                    f"MPILAB_BCAST({name})")  # fmt: skip
+    return f"%%kernel {function}\n" + source.replace(
+        "MPILAB_BCAST(linear)", f"MPILAB_BCAST({name})"
+    )
 
 
 def test_a_choice_is_judged_by_the_variant_that_the_cell_names(referee, choice):
@@ -188,21 +203,38 @@ class Broken:
         return self.outcome
 
 
-@pytest.mark.parametrize("outcome", [
-    Ungradable("the sandbox did not come up"),
-    Outcome(0, "", b"", b"", {}),
-    Outcome(137, "host memory", b"", b"", {}),
-    Outcome(0, "", b"", b"", {"compiled.json": b"{", "called.json": b"[1]"}),
-    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "", "warning": null, "forbidden": []}',
-                              "called.json": b"3"}),
-    Outcome(0, "", b"", b"", {"compiled.json": b'{"error": "x", "diagnosis": [3]}',
-                              "called.json": b"3"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Ungradable("the sandbox did not come up"),
+        Outcome(0, "", b"", b"", {}),
+        Outcome(137, "host memory", b"", b"", {}),
+        Outcome(0, "", b"", b"", {"compiled.json": b"{", "called.json": b"[1]"}),
+        Outcome(
+            0,
+            "",
+            b"",
+            b"",
+            {
+                "compiled.json": b'{"error": "", "warning": null, "forbidden": []}',
+                "called.json": b"3",
+            },
+        ),
+        Outcome(
+            0,
+            "",
+            b"",
+            b"",
+            {"compiled.json": b'{"error": "x", "diagnosis": [3]}', "called.json": b"3"},
+        ),
+    ],
+)
 @pytest.mark.parametrize("exercise", ["pairwise", "cost_model"])
 def test_what_cannot_be_judged_is_ungradable_and_never_gets_points(
     rubric, reference, outcome, exercise
 ):
     verdict = Referee(Broken(outcome)).judge(
-        rubric.exercise(exercise), reference[exercise], blank=False)  # fmt: skip
+        rubric.exercise(exercise), reference[exercise], blank=False
+    )
     assert verdict.awarded is None
     assert verdict.outcomes() == {"ungradable"}

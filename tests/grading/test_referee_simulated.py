@@ -126,10 +126,13 @@ def test_more_ranks_than_a_machine_has_room_for_are_judged_by_simulation(judged)
     assert outcomes(items) == {"right": "pass", "large": "fail", "fast": "pass"}
 
 
-@pytest.mark.parametrize(("only", "there", "not_there"), [
-    (UNLESS_SIMULATED, "simulated", "run on Open MPI"),
-    (IF_SIMULATED, "run on Open MPI", "simulated"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("only", "there", "not_there"),
+    [
+        (UNLESS_SIMULATED, "simulated", "run on Open MPI"),
+        (IF_SIMULATED, "run on Open MPI", "simulated"),
+    ],
+)
 def test_a_difference_is_ungradable_and_both_recordings_are_kept(
     judged, tmp_path, only, there, not_there
 ):

@@ -30,8 +30,12 @@ def graded(tmp_path_factory):
     grade(folder / "class", LAB, folder / "out", progress=False, root=kit)
     with Gradebook(folder / "out" / "gradebook.sqlite") as book:
         anna, ben = (run_of(book, LAB, student) for student in ("anna", "ben"))
-        book.decide([manual(anna, "by_distance", "text", 5, "well said"),
-                     override(ben, 4, "shown in person", "placement")])  # fmt: skip
+        book.decide(
+            [
+                manual(anna, "by_distance", "text", 5, "well said"),
+                override(ben, 4, "shown in person", "placement"),
+            ]
+        )
     return folder / "out", folder / "class", kit
 
 

@@ -9,6 +9,7 @@ CLASS = Path(__file__).resolve().parents[2] / "grading" / "sample-class"
 
 def test_the_committed_sample_class_is_what_the_tool_makes():
     lab, notebooks = sample_class()
-    committed = {path.parent.name: path.read_text(encoding="utf-8")
-                 for path in CLASS.glob(f"*/{lab}.ipynb")}  # fmt: skip
+    committed = {
+        path.parent.name: path.read_text(encoding="utf-8") for path in CLASS.glob(f"*/{lab}.ipynb")
+    }
     assert committed == notebooks

@@ -76,8 +76,11 @@ def abandoned_groups():
     """The folders of control groups whose keeper is gone."""
     keepers = {group: Path(group).name.split("-")[1] for group in control_groups()}
     # In this order: a keeper that ends just now has removed its groups before.
-    return {group for group, keeper in keepers.items()
-            if not os.path.exists(f"/proc/{keeper}") and os.path.exists(group)}  # fmt: skip
+    return {
+        group
+        for group, keeper in keepers.items()
+        if not os.path.exists(f"/proc/{keeper}") and os.path.exists(group)
+    }
 
 
 def children(pid):

@@ -57,11 +57,28 @@ int allgather_pairwise(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 }
 """
 RENAMED = {
-    "neighbour": "wrap", "hand_over": "do_step", "pending": "rq", "extent": "width", "part": "i",
-    "blocks": "n", "known": "have", "mine": "r", "to": "dst", "from": "src", "me": "x",
-    "steps": "d", "total": "p", "all": "buffer", "low": "lb", "rank": "myid", "size": "nprocs",
-    "err": "ret", "count": "cnt", "type": "dt", "7": "4711",
-}  # fmt: skip
+    "neighbour": "wrap",
+    "hand_over": "do_step",
+    "pending": "rq",
+    "extent": "width",
+    "part": "i",
+    "blocks": "n",
+    "known": "have",
+    "mine": "r",
+    "to": "dst",
+    "from": "src",
+    "me": "x",
+    "steps": "d",
+    "total": "p",
+    "all": "buffer",
+    "low": "lb",
+    "rank": "myid",
+    "size": "nprocs",
+    "err": "ret",
+    "count": "cnt",
+    "type": "dt",
+    "7": "4711",
+}
 
 
 def renamed(source):
@@ -74,8 +91,9 @@ def reformatted(source):
     bare = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
     head, _, body = bare.partition("\n\n")
     body = " ".join(body.split())
-    body = body.replace("have = nprocs; else have = have * 2;",
-                        "{ have = nprocs; } else { have = have * 2; }")  # fmt: skip
+    body = body.replace(
+        "have = nprocs; else have = have * 2;", "{ have = nprocs; } else { have = have * 2; }"
+    )
     return f"{head}\n{body.replace(';', ';  // my own idea' + chr(10))}"
 
 
@@ -83,15 +101,18 @@ def reordered(source):
     """The second helper before the first, and declarations in another order."""
     start, first, second, main_one = re.split(r"\n\n(?=/\*|// One|int allgather)", source)
     main_one = main_one.replace("int rank, size;", "int size, rank;")
-    second = second.replace("MPI_Request pending[2];\n    MPI_Aint low, extent;",
-                            "MPI_Aint extent, low;\n    MPI_Request pending[2];")  # fmt: skip
+    second = second.replace(
+        "MPI_Request pending[2];\n    MPI_Aint low, extent;",
+        "MPI_Aint extent, low;\n    MPI_Request pending[2];",
+    )
     return "\n\n".join([start, second, first, main_one])
 
 
 def padded(source):
     """A lot of text around it that does nothing."""
-    lines = "".join(f"int unused_{n} = {n} * {n}; if (unused_{n} > {n}) unused_{n}--;\n"
-                    for n in range(60))  # fmt: skip
+    lines = "".join(
+        f"int unused_{n} = {n} * {n}; if (unused_{n} > {n}) unused_{n}--;\n" for n in range(60)
+    )
     return source.replace("int known = 1;", f"int known = 1;\n{lines}")
 
 
@@ -153,13 +174,25 @@ def test_an_answer_made_to_keep_the_comparison_busy_does_not(tmp_path):
 
 def test_the_command_prints_the_pairs_and_writes_a_page_that_runs_nothing(tmp_path, capsys):
     evil = renamed(ORIGINAL).replace("// One round", "// </code><script>alert(1)</script> round")
-    box = hand_in(tmp_path / "class", {"anna": ORIGINAL, "<b>ben": evil, "cleo": None,
-                                       "dan": "int x;"})  # fmt: skip
+    box = hand_in(
+        tmp_path / "class", {"anna": ORIGINAL, "<b>ben": evil, "cleo": None, "dan": "int x;"}
+    )
     (box / "eva").mkdir()
     (box / "eva" / f"{LAB}.ipynb").write_text("{")
     page = tmp_path / "similar.html"
-    status = main(["similar", str(box), "--lab", LAB, "--exercise", EXERCISE, "-o", str(page),
-                   "--no-progress"])  # fmt: skip
+    status = main(
+        [
+            "similar",
+            str(box),
+            "--lab",
+            LAB,
+            "--exercise",
+            EXERCISE,
+            "-o",
+            str(page),
+            "--no-progress",
+        ]
+    )
     said = capsys.readouterr().out
     assert status == 0
     assert re.search(r"100 % +(\d+)  \1 / \1  <b>ben  anna\n", said)

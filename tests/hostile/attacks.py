@@ -73,11 +73,21 @@ def _of_text(name, exercise, text):
 
 
 def _attack(name, exercise, header, text):
-    said = {key: re.search(rf"{key}:(.*)", header)[1].strip()
-            for key in ("Tries", "Stopped by", "Status", "Points", "Reason")}  # fmt: skip
+    said = {
+        key: re.search(rf"{key}:(.*)", header)[1].strip()
+        for key in ("Tries", "Stopped by", "Status", "Points", "Reason")
+    }
     status = tuple(said["Status"].split(" or "))
-    return Attack(name, exercise, said["Tries"], said["Stopped by"], status,
-                  float(said["Points"]), said["Reason"], text)  # fmt: skip
+    return Attack(
+        name,
+        exercise,
+        said["Tries"],
+        said["Stopped by"],
+        status,
+        float(said["Points"]),
+        said["Reason"],
+        text,
+    )
 
 
 def readme():
@@ -91,15 +101,26 @@ def readme():
         "",
     ]
     found = attacks().values()
-    for exercise, title in ((KERNEL, "Answers in C: kernels/"),
-                            (FUNCTION, "Answers in Python: functions/"),
-                            (WHOLE, "Notebooks, folders and zips: handed_in.py")):  # fmt: skip
-        lines += [f"## {title}", "", "| name | tries | stopped by | status | points |",
-                  "|---|---|---|---|---|"]  # fmt: skip
+    for exercise, title in (
+        (KERNEL, "Answers in C: kernels/"),
+        (FUNCTION, "Answers in Python: functions/"),
+        (WHOLE, "Notebooks, folders and zips: handed_in.py"),
+    ):
+        lines += [
+            f"## {title}",
+            "",
+            "| name | tries | stopped by | status | points |",
+            "|---|---|---|---|---|",
+        ]
         most = POINTS.get(exercise, sum(POINTS.values()))
         for one in (attack for attack in found if attack.exercise == exercise):
-            cells = (f"`{one.name}`", one.tries, one.stopped_by, " or ".join(one.status),
-                     f"{one.points:g} of {most}")  # fmt: skip
+            cells = (
+                f"`{one.name}`",
+                one.tries,
+                one.stopped_by,
+                " or ".join(one.status),
+                f"{one.points:g} of {most}",
+            )
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines)

@@ -21,8 +21,11 @@ def _notebook(change):
 
 
 def _answer(made, name):
-    return next(cell for cell in made["cells"]
-                if cell["metadata"].get("nbgrader", {}).get("grade_id") == name)  # fmt: skip
+    return next(
+        cell
+        for cell in made["cells"]
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == name
+    )
 
 
 def _zipped(members):
@@ -81,8 +84,10 @@ def nested_metadata(folder, context):
     Reason: nested too deeply
     """
     deep = b'{"a":' * 900 + b"1" + b"}" * 900
-    put(folder / "nested_metadata" / FILE,
-        attacks.text().replace(b'"metadata": {}', b'"metadata": ' + deep, 1))  # fmt: skip
+    put(
+        folder / "nested_metadata" / FILE,
+        attacks.text().replace(b'"metadata": {}', b'"metadata": ' + deep, 1),
+    )
 
 
 def huge(folder, context):
@@ -128,8 +133,14 @@ def wrong_types(folder, context):
     """
 
     def change(made):
-        odd = [{"id": []}, {"id": {}}, {"metadata": 5}, {"metadata": {"nbgrader": [1]}},
-               {"metadata": {"nbgrader": {"grade_id": {}}}}, {"cell_type": {}}]  # fmt: skip
+        odd = [
+            {"id": []},
+            {"id": {}},
+            {"metadata": 5},
+            {"metadata": {"nbgrader": [1]}},
+            {"metadata": {"nbgrader": {"grade_id": {}}}},
+            {"cell_type": {}},
+        ]
         usual = {"cell_type": "code", "source": "", "metadata": {}}
         made["cells"] += [{**usual, **each, "get": 1} for each in odd]
         made["metadata"] = made["nbformat_minor"] = [float("nan")]
@@ -144,8 +155,10 @@ def missing_answer(folder, context):
     Points: 6
     Reason: left blank
     """
-    put(folder / "missing_answer" / FILE,
-        _notebook(lambda made: made["cells"].remove(_answer(made, "bcast_linear"))))  # fmt: skip
+    put(
+        folder / "missing_answer" / FILE,
+        _notebook(lambda made: made["cells"].remove(_answer(made, "bcast_linear"))),
+    )
 
 
 def two_answers(folder, context):
@@ -193,12 +206,24 @@ def worth_more(folder, context):
         for name in POINTS:
             _answer(made, name)["metadata"]["nbgrader"] |= {"points": 1000, "locked": True}
         added = "import mpilab.judging.judge\nmpilab.judge.fail_all = None\nprint('@MARK@')"
-        made["cells"].insert(0, {"cell_type": "code", "source": added.replace("@MARK@",
-                             context["MARK"]), "metadata": {}, "outputs": []})  # fmt: skip
+        made["cells"].insert(
+            0,
+            {
+                "cell_type": "code",
+                "source": added.replace("@MARK@", context["MARK"]),
+                "metadata": {},
+                "outputs": [],
+            },
+        )
         for cell in made["cells"]:
             if cell["cell_type"] == "code" and cell["source"] != added:
-                cell["outputs"] = [{"output_type": "stream", "name": "stdout",
-                                    "text": f"all checks pass {context['MARK']}"}]  # fmt: skip
+                cell["outputs"] = [
+                    {
+                        "output_type": "stream",
+                        "name": "stdout",
+                        "text": f"all checks pass {context['MARK']}",
+                    }
+                ]
 
     put(folder / "worth_more" / FILE, _notebook(change))
 

@@ -31,13 +31,22 @@ CORPUS = attacks()
 LISTED = {"takes_anothers_name": "ada…", "formula_as_a_name": "=cmd"}
 # So that every bomb meets a limit soon; each is far more than an honest answer needs.
 SMALL = {
-    (execute, "LIMITS"): {"wall_seconds": 90, "memory": 1024 * MIB, "disk_bytes": 64 * MIB,
-                          "shm_bytes": 32 * MIB},
-    (referee, "CALL_LIMITS"): {"wall_seconds": 20, "memory": 256 * MIB, "cpu_seconds": 30,
-                               "disk_bytes": 64 * MIB, "shm_bytes": 32 * MIB},
+    (execute, "LIMITS"): {
+        "wall_seconds": 90,
+        "memory": 1024 * MIB,
+        "disk_bytes": 64 * MIB,
+        "shm_bytes": 32 * MIB,
+    },
+    (referee, "CALL_LIMITS"): {
+        "wall_seconds": 20,
+        "memory": 256 * MIB,
+        "cpu_seconds": 30,
+        "disk_bytes": 64 * MIB,
+        "shm_bytes": 32 * MIB,
+    },
     (referee, "COMPILE_LIMITS"): {"memory": 512 * MIB, "disk_bytes": 64 * MIB},
     (referee, "RUN_LIMITS"): {"memory": 1024 * MIB},
-}  # fmt: skip
+}
 
 pytestmark = [
     *(pytest.mark.slow, pytest.mark.alone, pytest.mark.privileged, pytest.mark.timeout(1800)),
@@ -60,15 +69,19 @@ class Graded:
         return self.verdicts[name]
 
     def pages(self):
-        return {path.name: path.read_text(encoding="utf-8")
-                for path in (self.report.out / "feedback").iterdir()}  # fmt: skip
+        return {
+            path.name: path.read_text(encoding="utf-8")
+            for path in (self.report.out / "feedback").iterdir()
+        }
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
-    hidden = {name: f"canary-{secrets.token_hex(16)}"
-              for name in ("RUBRIC", "HOME_SECRET", "BOOK", "OTHER", "VARIABLE")}  # fmt: skip
+    hidden = {
+        name: f"canary-{secrets.token_hex(16)}"
+        for name in ("RUBRIC", "HOME_SECRET", "BOOK", "OTHER", "VARIABLE")
+    }
     mark = f"was-here-{secrets.token_hex(8)}"
     # A course of its own: what a rubric holds is a secret.
     course = shutil.copytree(COURSE, folder / "course")
@@ -99,10 +112,17 @@ def graded(tmp_path_factory):
         listener = threading.Thread(target=_listen, args=(server, calls))
         listener.start()
         context = {
-            "ROOT": ROOT, "OUT": folder / "out", "MARK": mark, "RUBRIC": rubric, "OTHER": other,
-            "HOME_SECRET": home, "HONEST": handed_in / "ada", "CANARIES": ":".join(canaries),
-            "BOOK": places["BOOK"], "PORT": server.getsockname()[1],
-        }  # fmt: skip
+            "ROOT": ROOT,
+            "OUT": folder / "out",
+            "MARK": mark,
+            "RUBRIC": rubric,
+            "OTHER": other,
+            "HOME_SECRET": home,
+            "HONEST": handed_in / "ada",
+            "CANARIES": ":".join(canaries),
+            "BOOK": places["BOOK"],
+            "PORT": server.getsockname()[1],
+        }
         for attack in CORPUS.values():
             hand_in(attack, handed_in, context)
         before = machine()
@@ -143,22 +163,31 @@ def machine():
                 continue
     for family in ("tcp", "tcp6"):
         lines = Path(f"/proc/net/{family}").read_text().splitlines()[1:]
-        found |= {f"listens: {line.split()[1]}" for line in lines
-                  if line.split()[3] == "0A" and int(line.split()[7]) in USERS}  # fmt: skip
+        found |= {
+            f"listens: {line.split()[1]}"
+            for line in lines
+            if line.split()[3] == "0A" and int(line.split()[7]) in USERS
+        }
     for kind in ("shm", "msg", "sem"):
         lines = Path(f"/proc/sysvipc/{kind}").read_text().splitlines()[1:]
         found |= {f"{kind} {line.split()[0]}" for line in lines}
-    found |= {group for group in glob.glob("/sys/fs/cgroup/**/mpilab-*", recursive=True)
-              if not os.path.exists(f"/proc/{Path(group).name.split('-')[1]}")
-              and os.path.exists(group)}  # fmt: skip
+    found |= {
+        group
+        for group in glob.glob("/sys/fs/cgroup/**/mpilab-*", recursive=True)
+        if not os.path.exists(f"/proc/{Path(group).name.split('-')[1]}") and os.path.exists(group)
+    }
     return found
 
 
 def _reasons(verdict, exercise):
     if verdict.reason:
         return verdict.reason
-    return "\n".join(item.reason for each in verdict.exercises for item in each.items
-                     if exercise in ("", each.exercise))  # fmt: skip
+    return "\n".join(
+        item.reason
+        for each in verdict.exercises
+        for item in each.items
+        if exercise in ("", each.exercise)
+    )
 
 
 def _awarded(verdict, exercise):

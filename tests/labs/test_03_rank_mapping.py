@@ -29,9 +29,13 @@ def test_bytes_are_counted_as_the_formulas_of_the_talk_say():
     for nodes, each in ((2, 4), (4, 2), (8, 8)):
         all_of = nodes * each
         assert count("recursive_doubling", "SEQ", nodes, each, 3) == [
-            3 * (nodes - 1) * each, 3 * all_of * (nodes - 1) * each]  # fmt: skip
+            3 * (nodes - 1) * each,
+            3 * all_of * (nodes - 1) * each,
+        ]
         assert count("recursive_doubling", "RR", nodes, each, 3) == [
-            3 * (nodes - 1), 3 * all_of * (nodes - 1)]  # fmt: skip
+            3 * (nodes - 1),
+            3 * all_of * (nodes - 1),
+        ]
         assert count("ring", "SEQ", nodes, each, 3)[1] == 3 * nodes * (all_of - 1)
         assert count("ring", "RR", nodes, each, 3) == [3 * (all_of - 1), 3 * all_of * (all_of - 1)]
     assert count("ring", "RR", 1, 8, 3) == [0, 0]

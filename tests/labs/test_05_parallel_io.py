@@ -31,8 +31,10 @@ def test_requests_by_pattern_are_those_that_are_counted_element_by_element():
             for buffer, aggregators in ((1, 1), (20, rows * columns), (64, 1), (10**6, rows)):
                 found = requests_of(method, spread, buffer, aggregators)
                 assert file_requests(method, n, rows, columns, buffer, aggregators) == [
-                    np.bincount(found["rank"]).max(), len(found), found["bytes"].sum()
-                ], (method, n, rows, columns, buffer, aggregators)  # fmt: skip
+                    np.bincount(found["rank"]).max(),
+                    len(found),
+                    found["bytes"].sum(),
+                ], (method, n, rows, columns, buffer, aggregators)
 
 
 @pytest.mark.slow
@@ -40,11 +42,19 @@ def test_patterns_are_what_the_kernels_ask_for():
     """Of block-cyclic matrices, too: the same bytes of the file by the same ranks."""
     kernels = dict(zip(METHODS, ("scatter", "strided", "sieving", "two_phase"), strict=True))
     cases = [
-        Case("read", 6, 1, datatype="double", matrix=matrix, buffer=100, aggregators=2,
-             function=f"read_{kernel}")
+        Case(
+            "read",
+            6,
+            1,
+            datatype="double",
+            matrix=matrix,
+            buffer=100,
+            aggregators=2,
+            function=f"read_{kernel}",
+        )
         for kernel in kernels.values()
         for matrix in ("13x13 on 2x3", "12x10 by 2x3 on 2x3", "3x2 on 3x2")
-    ]  # fmt: skip
+    ]
     methods = {f"read_{kernel}": method for method, kernel in kernels.items()}
     for result in run_cases(need(KERNELS), "", cases):
         case = result.case
@@ -77,7 +87,11 @@ def test_cannons_blocks_meet_once_each_in_the_figure():
 def test_the_unnamed_readers_are_as_the_answer_to_question_2_says():
     x, y, z = unnamed_readers().values()
     assert [(r["rank"], r["offset"], r["bytes"]) for r in x] == [
-        (0, 8, 384), (0, 392, 192), (2, 584, 384), (2, 968, 192)]  # fmt: skip
+        (0, 8, 384),
+        (0, 392, 192),
+        (2, 584, 384),
+        (2, 968, 192),
+    ]
     assert (len(y), y["bytes"].sum()) == (8, 2112)
     assert (len(z), z["bytes"].sum(), set(z["bytes"].tolist())) == (24, 1152, {48})
     assert max((each["offset"] + each["bytes"]).max() for each in (x, y, z)) == 1160
@@ -105,8 +119,12 @@ def test_the_large_products_are_there_and_the_page_on_performance_tells_their_sh
         cells = []
         for n in (2048, 4096):
             for ranks in (4, 9, 16):
-                chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind)
-                              & (rows["n"] == n) & (rows["ranks"] == ranks)]  # fmt: skip
+                chosen = rows[
+                    (rows["stage"] == stage)
+                    & (rows["files"] == kind)
+                    & (rows["n"] == n)
+                    & (rows["ranks"] == ranks)
+                ]
                 assert set(chosen["phase"].tolist()) == {"read", "compute", "write"}
                 cells.append(f"{100 * io_share(chosen):.0f} % \\(.*?\\)")
         row = r" \| ".join([rf"^\| stage {stage}, {kind}", *cells])

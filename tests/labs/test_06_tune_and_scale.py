@@ -33,8 +33,10 @@ def test_at_the_crossover_both_cost_the_same(algorithm, ranks):
 def test_at_the_pipelines_crossover_its_best_segments_cost_as_much_as_the_tree(ranks):
     link = LINK
     size = crossover("pipeline", ranks, link.alpha, link.beta)
-    best = min((ranks - 2 + pieces) * (link.alpha + size / pieces * link.beta)
-               for pieces in range(1, 1 << 13))  # fmt: skip
+    best = min(
+        (ranks - 2 + pieces) * (link.alpha + size / pieces * link.beta)
+        for pieces in range(1, 1 << 13)
+    )
     assert best == pytest.approx(cost("bcast", "binomial", ranks, size, link), rel=0.01)
     # Below it the tree is cheaper, and above it is not.
     assert crossover("pipeline", ranks, 2 * link.alpha, link.beta) == pytest.approx(2 * size)
@@ -42,8 +44,9 @@ def test_at_the_pipelines_crossover_its_best_segments_cost_as_much_as_the_tree(r
 
 def test_the_crossovers_that_are_handed_out_fall_for_the_scatter_and_grow_for_the_pipeline():
     rows = read()
-    scatter, pipeline = (list(crossings(rows, "flat", name).values())
-                         for name in ("scatter_allgather", "pipeline"))  # fmt: skip
+    scatter, pipeline = (
+        list(crossings(rows, "flat", name).values()) for name in ("scatter_allgather", "pipeline")
+    )
     assert scatter == sorted(scatter, reverse=True) and len(scatter) >= 5
     # On 4 ranks a chain is hardly longer than a tree; on 4,096 no message was long enough.
     pipeline = [size for size in pipeline[1:] if not isnan(size)]

@@ -139,8 +139,10 @@ def test_the_solved_lab_runs_in_the_sandbox_of_the_grader(lab):
     assert done.note == ""
     failed = [
         (cell.source[:60], output.ename, output.evalue)
-        for cell in done.notebook.cells if cell.cell_type == "code"
-        for output in cell.outputs if output.output_type == "error"
-    ]  # fmt: skip
+        for cell in done.notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
     assert failed == []
     assert all("all public checks pass" in text for text in checks(done.notebook).values())

@@ -30,8 +30,10 @@ def test_stage_1_sends_sizes_and_blocks_from_rank_0_one_by_one():
     shifts = [len(calls(run, rank, "MPI_Sendrecv_replace")) // 2 for rank in range(4)]
     assert shifts == [2, 3, 3, 4]
     # The lines of the program are known to the timeline.
-    assert re.search("MPI_Send to rank 3, tag 12, 512 B, stage_1.c, line [0-9]+",
-                     timeline(run.recording).to_json())  # fmt: skip
+    assert re.search(
+        "MPI_Send to rank 3, tag 12, 512 B, stage_1.c, line [0-9]+",
+        timeline(run.recording).to_json(),
+    )
 
 
 def test_stage_2_broadcasts_the_sizes_scatters_twice_and_gathers_once():

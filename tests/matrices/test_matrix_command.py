@@ -109,7 +109,9 @@ def test_cannon_refuses_what_cannot_be_in_words(tmp_path, capsys):
 
 def test_cannon_says_why_the_product_cannot_be_written(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for out, words in ((A / "c", "c: cannot be written: Not a directory; name a folder"),
-                       (".", ".: is a directory; give the name of a file for C")):  # fmt: skip
+    for out, words in (
+        (A / "c", "c: cannot be written: Not a directory; name a folder"),
+        (".", ".: is a directory; give the name of a file for C"),
+    ):
         assert main(["cannon", "3", str(A), str(B), "-o", str(out)]) == 1
         assert words in capsys.readouterr().err

@@ -10,9 +10,12 @@ from mpilab.measure.published import DATA
 from mpilab.mpiio import files
 from mpilab.mpiio.files import check, convert, elements, make, table
 
-AWKWARD = np.array([
-    [0.1, -0.0, 5e-324, 1.7976931348623157e308], [1 / 3, np.inf, -np.inf, -2.2250738585072014e-308]
-])  # fmt: skip
+AWKWARD = np.array(
+    [
+        [0.1, -0.0, 5e-324, 1.7976931348623157e308],
+        [1 / 3, np.inf, -np.inf, -2.2250738585072014e-308],
+    ]
+)
 
 
 def binary(rows, columns, elements):
@@ -22,15 +25,19 @@ def binary(rows, columns, elements):
 WRONG = {
     "nothing": (b"", "is empty; make the file again"),
     "half a header": (b"\1\0\0\0\2", r"has 5 bytes, too few for the header of a matrix \(8\)"),
-    "truncated": (binary(2, 3, range(5)),
-                  "truncated: its header says 2 x 3, that is 56 bytes, and it has 48. Make it"),
+    "truncated": (
+        binary(2, 3, range(5)),
+        "truncated: its header says 2 x 3, that is 56 bytes, and it has 48. Make it",
+    ),
     "too long": (binary(2, 3, range(7)), "too long: .* 56 bytes, and it has 64"),
     "one byte more": (binary(1, 1, [1]) + b"\0", "too long: .* 16 bytes, and it has 17"),
     "negative": (binary(-2, 3, range(6)), "-2 rows and 3 columns; both have to be from 1 to 2147"),
     "zero": (binary(0, 3, []), "0 rows and 3 columns; both have to be from 1"),
     "absurd": (binary(2**31 - 1, 2**31 - 1, range(6)), "truncated: .* 2147483647 x 2147483647"),
-    "other byte order": (np.array([2, 3], np.int32).byteswap().tobytes() + bytes(48),
-                         r"of the other byte order \(2 x 3 there\)"),
+    "other byte order": (
+        np.array([2, 3], np.int32).byteswap().tobytes() + bytes(48),
+        r"of the other byte order \(2 x 3 there\)",
+    ),
     "words": (b"hello world\n", ":1: 'hello world' are not the numbers of rows and columns"),
     "three sizes": (b"2 2 2\n1 2\n3 4\n", ":1: '2 2 2' are not the numbers"),
     "a size with a comma": (b"2,0 2\n1 2\n3 4\n", ":1: '2,0 2' are not the numbers"),
@@ -49,7 +56,7 @@ WRONG = {
     "Python's own": (b"1 2\n1_0 2\n", ":2: '1_0' in column 1 is not a number"),
     "hexadecimal": (b"1 2\n1 0x10\n", ":2: '0x10' in column 2 is not a number"),
     "C's own": (b"1 2\n1 nan(123)\n", r":2: 'nan\(123\)' in column 2 is not a number"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", [False, True], ids=["binary", "text"])

@@ -12,12 +12,15 @@ def test_two_points_give_the_line_through_both_and_more_the_fitted_one():
     assert (alpha, beta) == pytest.approx((0.99e-6, 1e-8))
 
 
-@pytest.mark.parametrize("table, message", [
-    ("8 one", "line 1 of the table: '8 one' is not two numbers"),
-    ("# x\n8", "line 2 of the table: '8' is not two numbers"),
-    ("8 1", "1 rows; a line needs 2 points"),
-    ("8 1\n8 2", "both rows of the table are of 8 bytes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        ("8 one", "line 1 of the table: '8 one' is not two numbers"),
+        ("# x\n8", "line 2 of the table: '8' is not two numbers"),
+        ("8 1", "1 rows; a line needs 2 points"),
+        ("8 1\n8 2", "both rows of the table are of 8 bytes"),
+    ],
+)
 def test_a_table_without_a_line_is_refused(table, message):
     with pytest.raises(InputError, match=message):
         alpha_beta(table)

@@ -32,9 +32,14 @@ def test_no_other_number_of_segments_is_better(ranks, size):
     assert seconds <= min(bcast_seconds("pipeline", ranks, size, s, ALPHA, BETA) for s in others)
 
 
-@pytest.mark.parametrize(("size", "name"), (
-    (8, "binomial"), (50_000, "scatter_allgather_ring"), (10_000_000, "pipeline"),
-))  # fmt: skip
+@pytest.mark.parametrize(
+    ("size", "name"),
+    (
+        (8, "binomial"),
+        (50_000, "scatter_allgather_ring"),
+        (10_000_000, "pipeline"),
+    ),
+)
 def test_on_64_ranks_trees_win_for_short_messages_and_the_pipeline_for_long_ones(size, name):
     assert ALGORITHMS[fastest_bcast(64, size, ALPHA, BETA)] == name
 

@@ -16,8 +16,13 @@ def sent(path, points, **how):
     # Other work on the machine must not make ranks that spin wait for one another.
     patient = openmpi.yielding(2, cores=1)
     with tempfile.TemporaryDirectory() as kept:
-        results = run_cases(build.need(build.KERNELS), "bcast_openmpi", cases, keep=kept,
-                            settings=comparison.settings(path) | patient)  # fmt: skip
+        results = run_cases(
+            build.need(build.KERNELS),
+            "bcast_openmpi",
+            cases,
+            keep=kept,
+            settings=comparison.settings(path) | patient,
+        )
         return [
             openmpi_traffic.read(kept, place, case.ranks) if result.outcome == DONE else None
             for place, (case, result) in enumerate(zip(cases, results, strict=True))

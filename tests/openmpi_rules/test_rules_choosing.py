@@ -34,10 +34,17 @@ def said(rules):
 
 
 def test_the_fastest_is_chosen_and_neighbours_share_a_rule():
-    points = points_of("bcast", {
-        (4, 1): {1: 1.0, 6: 2.0}, (4, 100): {1: 1.0, 6: 1.2}, (4, 1000): {1: 3.0, 6: 2.0},
-        (4, 8000): {1: 30.0, 6: 20.0}, (8, 1): {1: 2.0, 6: 1.0}, (16, 1): {1: 2.0, 6: 1.0},
-    })  # fmt: skip
+    points = points_of(
+        "bcast",
+        {
+            (4, 1): {1: 1.0, 6: 2.0},
+            (4, 100): {1: 1.0, 6: 1.2},
+            (4, 1000): {1: 3.0, 6: 2.0},
+            (4, 8000): {1: 30.0, 6: 20.0},
+            (8, 1): {1: 2.0, 6: 1.0},
+            (16, 1): {1: 2.0, 6: 1.0},
+        },
+    )
     assert said(choose(points)) == [(1, 0, 0), (4, 0, 1), (4, 256, 6), (8, 0, 6)]
 
 
@@ -51,8 +58,12 @@ def test_what_measurements_cannot_tell_apart_saves_a_rule():
     """Medians 10 % apart, of times that spread by half."""
     random = np.random.default_rng(3)
     table = made_up(algorithms=("binomial", "chain"), ranks=(4,), sizes=[64, 1024], repetitions=20)
-    for name, size, middle in (("binomial", 64, 1.0), ("chain", 64, 1.1), ("binomial", 1024, 1.1),
-                               ("chain", 1024, 1.0)):  # fmt: skip
+    for name, size, middle in (
+        ("binomial", 64, 1.0),
+        ("chain", 64, 1.1),
+        ("binomial", 1024, 1.1),
+        ("chain", 1024, 1.0),
+    ):
         chosen = (table["algorithm"] == name) & (table["bytes"] == size)
         table["span_s"][chosen] = middle * (1 + np.linspace(-0.5, 0.5, 20))[random.permutation(20)]
     points = from_table(table, "bcast")
@@ -81,7 +92,7 @@ def test_blocks_are_looked_up_together():
         (0, 1, 1),
         (64, 65, 65),
         (63, 64, 64),
-    ],  # fmt: skip
+    ],
 )
 def test_a_border_is_a_round_number_between_what_was_measured(below, most, border):
     assert roundest(below, most) == border

@@ -12,8 +12,10 @@ from mpilab.tuning import read
 def swept(tmp_path):
     """CSV files of sweeps of bcast and gather."""
     paths = []
-    for name, algorithms in (("bcast", ("binomial", "scatter_allgather")),
-                             ("gather", ("basic_linear", "binomial"))):  # fmt: skip
+    for name, algorithms in (
+        ("bcast", ("binomial", "scatter_allgather")),
+        ("gather", ("basic_linear", "binomial")),
+    ):
         path = tmp_path / f"{name}.csv"
         path.write_text(HEADER + text_of(made_up(name, algorithms, ranks=(2, 4))))
         paths.append(str(path))

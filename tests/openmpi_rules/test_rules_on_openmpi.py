@@ -40,7 +40,7 @@ FILES = {
     "an end too early": "1\n7 1\n2 2\n0 8 0 0\n",
     "nothing": "",
     "JSON": '{"collectives": {"bcast": [{"comm_size_min": 2, "rules": [{"alg": 8}]}]}}\n',
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,14 @@ def test_open_mpi_reads_a_file_as_we_say(text, by_itself, tmp_path):
 def test_fan_out_segment_and_size_mean_what_we_say(tmp_path):
     # For each collective one choice below 1000 bytes, as they are looked up, and one from there on.
     choices = {
-        "allgather": ((2, 0, 0), (4, 0, 0)), "allreduce": ((3, 0, 0), (6, 0, 0)),
-        "bcast": ((2, 0, 0), (2, 3, 100)), "gather": ((1, 0, 0), (2, 0, 0)),
-        "reduce": ((5, 0, 0), (2, 2, 64)), "scatter": ((1, 0, 0), (2, 0, 0)),
+        "allgather": ((2, 0, 0), (4, 0, 0)),
+        "allreduce": ((3, 0, 0), (6, 0, 0)),
+        "bcast": ((2, 0, 0), (2, 3, 100)),
+        "gather": ((1, 0, 0), (2, 0, 0)),
+        "reduce": ((5, 0, 0), (2, 2, 64)),
+        "scatter": ((1, 0, 0), (2, 0, 0)),
         "barrier": ((2, 0, 0),),
-    }  # fmt: skip
+    }
     lines = [f"{len(choices)}"]
     for collective, each in choices.items():
         lines += [f"{COLLECTIVES.index(collective)} 1", f"2 {len(each)}"]
@@ -91,9 +94,10 @@ def test_fan_out_segment_and_size_mean_what_we_say(tmp_path):
     # Blocks of 125 bytes on 8 ranks are 1000 bytes; a reduction's ints are 4 bytes each.
     points = [("barrier", 8, 0)] + [
         (collective, 8, size)
-        for collective in choices if collective != "barrier"
+        for collective in choices
+        if collective != "barrier"
         for size in ((124, 125) if collective in ALL_BLOCKS else (996, 1000))
-    ]  # fmt: skip
+    ]
     for point, came in zip(points, sent(path, points), strict=True):
         rule = rules.deciding(*point)
         assert rule.choice == choices[point[0]][point[2] in (125, 1000)]
@@ -119,8 +123,9 @@ def test_substitutes_are_known_where_an_algorithm_cannot_run():
             for ranks in (2, 3, 5, 6, 8):
                 for count in (1, 3, 5, 8, 40):
                     for segment in (0, 8, 24):
-                        shape = Shape(ranks, count * (collective != "barrier"), element,
-                                      segment=segment)  # fmt: skip
+                        shape = Shape(
+                            ranks, count * (collective != "barrier"), element, segment=segment
+                        )
                         runs_itself = bool(expected(collective, name, shape))
                         instead = substitute(collective, name, shape)
                         assert runs_itself == (instead is None), (collective, name, shape)
@@ -133,9 +138,11 @@ def test_substitutes_are_known_where_an_algorithm_cannot_run():
 def test_a_substitute_is_what_open_mpi_runs(tmp_path):
     # Sizes are those that rules begin at; blocks of an allgather are on 5 ranks.
     asked = {
-        "allgather": {0: 3, 40: 5}, "allreduce": {0: 6, 8: 4, 12: 5, 400: 5},
-        "bcast": {0: 4, 3: 8, 4: 9}, "reduce": {0: 7},
-    }  # fmt: skip
+        "allgather": {0: 3, 40: 5},
+        "allreduce": {0: 6, 8: 4, 12: 5, 400: 5},
+        "bcast": {0: 4, 3: 8, 4: 9},
+        "reduce": {0: 7},
+    }
     text = f"{len(asked)}\n" + "".join(
         f"{COLLECTIVES.index(name)} 1\n2 {len(each)}\n"
         + "".join(f"{size} {number} 0 0\n" for size, number in each.items())

@@ -46,16 +46,29 @@ def verdicts(proofs):
 def test_each_rule_is_told_by_what_became_of_it(tmp_path, patient):
     path = tmp_path / "my.rules"
     path.write_text(TEXT)
-    points = [("allgather", 5, 1), ("allgather", 5, 8), ("barrier", 5, 0), ("bcast", 5, 63),
-              ("bcast", 5, 64), ("bcast", 5, 1000), ("reduce", 5, 40), ("reduce", 5, 4000),
-              ("gather", 5, 8)]  # fmt: skip
+    points = [
+        ("allgather", 5, 1),
+        ("allgather", 5, 8),
+        ("barrier", 5, 0),
+        ("bcast", 5, 63),
+        ("bcast", 5, 64),
+        ("bcast", 5, 1000),
+        ("reduce", 5, 40),
+        ("reduce", 5, 4000),
+        ("gather", 5, 8),
+    ]
     proofs = proof.prove(read(path), path, points)
     assert verdicts(proofs) == [
-        ("allgather", 1, proof.SUBSTITUTED), ("allgather", 8, proof.SUBSTITUTED),
-        ("barrier", 0, proof.PROVED), ("bcast", 63, proof.LEFT_ALONE), ("bcast", 64, proof.PROVED),
-        ("bcast", 1000, proof.PROVED), ("reduce", 40, proof.PROVED), ("reduce", 4000, proof.FAILED),
+        ("allgather", 1, proof.SUBSTITUTED),
+        ("allgather", 8, proof.SUBSTITUTED),
+        ("barrier", 0, proof.PROVED),
+        ("bcast", 63, proof.LEFT_ALONE),
+        ("bcast", 64, proof.PROVED),
+        ("bcast", 1000, proof.PROVED),
+        ("reduce", 40, proof.PROVED),
+        ("reduce", 4000, proof.FAILED),
         ("gather", 8, proof.LEFT_ALONE),
-    ]  # fmt: skip
+    ]
     assert "on other than a power of two ranks, Open MPI runs bruck" in proofs[0].reason
     assert "chain" in proofs[5].reason  # 4 chains of one rank each do not, one chain does
     assert proofs[7].reason == "MPI_ERR_ARG, as there is no reduce algorithm 9"
@@ -123,8 +136,9 @@ def test_every_rule_is_tried_near_its_beginning_and_inside():
     assert [size for name, _, size in points if name == "allgather"] == [1, 9, 10, 64]
     assert [size for name, _, size in points if name == "reduce"] == [4, 256, 4000]
     decided = {rules.deciding(*point) for point in points}
-    assert decided == {rule for rule in rules.rules if rule.collective != "barrier" or
-                       rule.ranks == 2}  # fmt: skip
+    assert decided == {
+        rule for rule in rules.rules if rule.collective != "barrier" or rule.ranks == 2
+    }
 
 
 def test_the_default_the_rules_and_the_best_are_compared_in_one_run(tmp_path, patient):
@@ -150,9 +164,11 @@ def test_the_default_the_rules_and_the_best_are_compared_in_one_run(tmp_path, pa
 
 def test_what_cannot_be_compared_is_told():
     rules = parse("1\n3 1\n2 1\n0 1 0 0\n")
-    for options, words in (({"collectives": ["bcast"]}, "has no rules for it, only for alltoall"),
-                           ({}, "alltoall: cannot be measured here"),
-                           ({"rounds": 0}, "rounds=0")):  # fmt: skip
+    for options, words in (
+        ({"collectives": ["bcast"]}, "has no rules for it, only for alltoall"),
+        ({}, "alltoall: cannot be measured here"),
+        ({"rounds": 0}, "rounds=0"),
+    ):
         with pytest.raises(InputError, match=words):
             comparison.compare(rules, "my.rules", ranks=[2], sizes=[8], **options)
 

@@ -9,10 +9,14 @@ from mpilab.tuning import Rule, as_text, explain, parse
 from mpilab.tuning.rules import FAILS, MISREAD, NOTE, read
 
 RULES = [
-    Rule("bcast", 1, 0, 0), Rule("bcast", 8, 0, 6), Rule("bcast", 8, 65536, 3, 0, 8192),
-    Rule("bcast", 64, 0, 2, 4, 1024), Rule("barrier", 2, 0, 4),
-    Rule("allgather", 2, 0, 2), Rule("allgather", 2, 81920, 4),
-]  # fmt: skip
+    Rule("bcast", 1, 0, 0),
+    Rule("bcast", 8, 0, 6),
+    Rule("bcast", 8, 65536, 3, 0, 8192),
+    Rule("bcast", 64, 0, 2, 4, 1024),
+    Rule("barrier", 2, 0, 4),
+    Rule("allgather", 2, 0, 2),
+    Rule("allgather", 2, 81920, 4),
+]
 
 
 def said(rule):

@@ -9,11 +9,16 @@ from mpilab.measure.osu import both_ways
 
 def test_both_are_computed_from_the_spans_of_every_rank():
     # Two calls on three ranks, in µs: rank 2 is late in the first, rank 0 leaves early in both.
-    spans = np.array([
-        [[0, 2], [100, 101]],
-        [[1, 6], [100, 106]],
-        [[4, 9], [102, 108]],
-    ]) * 1000  # fmt: skip
+    spans = (
+        np.array(
+            [
+                [[0, 2], [100, 101]],
+                [[1, 6], [100, 106]],
+                [[4, 9], [102, 108]],
+            ]
+        )
+        * 1000
+    )
     both = both_ways(spans)
     # Own means: (2 + 1) / 2, (5 + 6) / 2, (5 + 6) / 2.
     assert both.min_us == pytest.approx(1.5)

@@ -33,8 +33,13 @@ def test_how_far_it_is_shows_on_a_terminal_and_leaves_the_table_alone():
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
     said = subprocess.run(
         [sys.executable, "-m", "mpilab", *"bench osu_bcast --ranks 2 -i 2 -m 4 --own".split()],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal, text=True, cwd=ROOT,
-        timeout=300)  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
     os.close(terminal)
     shown = os.read(ours, 1 << 16).decode()
     os.close(ours)
@@ -59,14 +64,30 @@ def test_options_go_to_the_run(monkeypatch):
         return type("Table", (), {"all_valid": None})
 
     monkeypatch.setattr(osu, "run", run)
-    assert main("bench osu_bw -i 5 -x 1 -m 4:8 -u 0 -W 8 --cpu-list 0,1 --mca btl self,sm "
-                "--mca pml ob1 --own".split()) == 0  # fmt: skip
+    assert (
+        main(
+            "bench osu_bw -i 5 -x 1 -m 4:8 -u 0 -W 8 --cpu-list 0,1 --mca btl self,sm "
+            "--mca pml ob1 --own".split()
+        )
+        == 0
+    )
     del asked["on_line"]
     assert asked == {
-        "name": "osu_bw", "ranks": None, "iterations": 5, "warmup": 1, "sizes": "4:8",
-        "full": False, "validate": False, "before_each": 0, "window": 8, "memory": None,
-        "mca": [["btl", "self,sm"], ["pml", "ob1"]], "cpu_list": "0,1", "map_by": None, "own": True,
-    }  # fmt: skip
+        "name": "osu_bw",
+        "ranks": None,
+        "iterations": 5,
+        "warmup": 1,
+        "sizes": "4:8",
+        "full": False,
+        "validate": False,
+        "before_each": 0,
+        "window": 8,
+        "memory": None,
+        "mca": [["btl", "self,sm"], ["pml", "ob1"]],
+        "cpu_list": "0,1",
+        "map_by": None,
+        "own": True,
+    }
 
 
 @pytest.mark.parametrize(

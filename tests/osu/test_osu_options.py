@@ -18,8 +18,9 @@ def test_what_is_not_given_is_left_to_the_program():
 
 
 def test_options_are_put_into_omb_words():
-    asked = options(iterations=10, warmup=0, sizes="2:64", full=True, validate=True, before_each=3,
-                    memory=4096)  # fmt: skip
+    asked = options(
+        iterations=10, warmup=0, sizes="2:64", full=True, validate=True, before_each=3, memory=4096
+    )
     assert " ".join(asked.arguments) == "-f -c -i 10 -x 0 -m 2:64 -u 3 -M 4096"
 
 
@@ -102,8 +103,12 @@ def test_cpus_and_a_mapping_exclude_each_other():
 
 
 def test_parameters_that_open_mpi_has_are_passed_on():
-    pairs = [("coll_tuned_use_dynamic_rules", "1"), ("coll_tuned_bcast_algorithm", "pipeline"),
-             ("coll", "^han"), ("rmaps_default_mapping_policy", "core")]  # fmt: skip
+    pairs = [
+        ("coll_tuned_use_dynamic_rules", "1"),
+        ("coll_tuned_bcast_algorithm", "pipeline"),
+        ("coll", "^han"),
+        ("rmaps_default_mapping_policy", "core"),
+    ]
     words = mca_arguments(pairs)
     assert words[::3] == ["--mca"] * 4
     assert list(zip(words[1::3], words[2::3], strict=True)) == pairs
@@ -115,12 +120,14 @@ def test_parameters_that_open_mpi_has_are_passed_on():
     "pairs, message",
     [
         ({"coll_tuned_bcst_algorithm": 3}, "do you mean coll_tuned_bcast_algorithm"),
-        ({"coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 33},
-         "coll_tuned_bcast_algorithm 33: no such choice.*3 pipeline"),
+        (
+            {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 33},
+            "coll_tuned_bcast_algorithm 33: no such choice.*3 pipeline",
+        ),
         ({"coll_tuned_bcast_algorithm": 3}, "add --mca coll_tuned_use_dynamic_rules 1"),
         ({"coll_tuned_use_dynamic_rules": 0, "coll_tuned_bcast_algorithm": 3}, "has no effect"),
     ],
-)  # fmt: skip
+)
 def test_what_open_mpi_would_ignore_in_silence_is_refused(pairs, message):
     with pytest.raises(InputError, match=message):
         mca_arguments(pairs)

@@ -22,9 +22,17 @@ SOURCES = ROOT / "src_c" / "osu"
 def corrupted(tmp_path_factory):
     """Our program, linked with MPI calls that spoil what they bring."""
     target = tmp_path_factory.mktemp("corrupted") / "mpilab-osu"
-    subprocess.run([openmpi.tool("mpicc"), "-D_POSIX_C_SOURCE=200809L", "-o", str(target),
-                    *map(str, sorted(SOURCES.glob("*.c"))),
-                    str(Path(__file__).with_name("corrupt.c"))], check=True)  # fmt: skip
+    subprocess.run(
+        [
+            openmpi.tool("mpicc"),
+            "-D_POSIX_C_SOURCE=200809L",
+            "-o",
+            str(target),
+            *map(str, sorted(SOURCES.glob("*.c"))),
+            str(Path(__file__).with_name("corrupt.c")),
+        ],
+        check=True,
+    )
     return target
 
 
@@ -75,8 +83,16 @@ def test_two_ranks_are_measured_in_both_directions(name):
 
 def test_the_layout_is_that_of_omb():
     lines = []
-    table = osu.run("osu_bcast", ranks=2, sizes="512:1024", full=True, validate=True, own=True,
-                    on_line=lines.append, **FEW)  # fmt: skip
+    table = osu.run(
+        "osu_bcast",
+        ranks=2,
+        sizes="512:1024",
+        full=True,
+        validate=True,
+        own=True,
+        on_line=lines.append,
+        **FEW,
+    )
     assert lines[1:5] == [
         "",
         "# OSU MPI Broadcast Latency Test v7.3",
@@ -238,9 +254,12 @@ def test_our_program_called_by_hand_explains_itself(tmp_path):
 def test_our_program_compiles_without_a_warning(compiler, tmp_path, require_tool):
     import os
 
-    said = subprocess.run(["make", "-C", str(ROOT / "src_c"), "mpilab-osu",
-                           f"BUILD={tmp_path}"], capture_output=True, text=True,
-                          env={**os.environ, "OMPI_CC": require_tool(compiler)})  # fmt: skip
+    said = subprocess.run(
+        ["make", "-C", str(ROOT / "src_c"), "mpilab-osu", f"BUILD={tmp_path}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMPI_CC": require_tool(compiler)},
+    )
     assert said.returncode == 0, said.stderr
     assert "warning" not in said.stderr
     assert (tmp_path / "mpilab-osu").exists()

@@ -89,24 +89,59 @@ TAIL = """# OSU MPI Latency Test v7.5
     [
         (BARRIER_5_3, "osu_barrier", "5.3", "", ("avg_us",), (165.70,)),
         (ALLTOALLV_5_6, "osu_alltoallv", "5.6.3", "", ("size", "avg_us"), (4, 137.19)),
-        (NON_BLOCKING_5_6, "Non-blocking All-to-Allv Personalized Exchange Latency", "5.6.3", "",
-         ("size", "overall_us", "compute_us", "pure_comm_us", "overlap"),
-         (1, 10.54, 5.85, 4.89, 4.31)),
-        (BCAST_5_9, "osu_bcast", "5.9", "", ("size", "avg_us", "min_us", "max_us", "iterations"),
-         (1048576, 179.68, 175.04, 184.31, 1000)),
-        (BCAST_7_0, "osu_bcast", "7.0", "", ("size", "avg_us", "min_us", "max_us", "iterations"),
-         (2, 87.98, 21.39, 128.87, 1000)),
+        (
+            NON_BLOCKING_5_6,
+            "Non-blocking All-to-Allv Personalized Exchange Latency",
+            "5.6.3",
+            "",
+            ("size", "overall_us", "compute_us", "pure_comm_us", "overlap"),
+            (1, 10.54, 5.85, 4.89, 4.31),
+        ),
+        (
+            BCAST_5_9,
+            "osu_bcast",
+            "5.9",
+            "",
+            ("size", "avg_us", "min_us", "max_us", "iterations"),
+            (1048576, 179.68, 175.04, 184.31, 1000),
+        ),
+        (
+            BCAST_7_0,
+            "osu_bcast",
+            "7.0",
+            "",
+            ("size", "avg_us", "min_us", "max_us", "iterations"),
+            (2, 87.98, 21.39, 128.87, 1000),
+        ),
         (LATENCY_7_2, "osu_latency", "7.2", "MPI_CHAR", ("size", "avg_us"), (2, 3.31)),
-        (LATENCY_7_5, "osu_latency", "7.5", "MPI_CHAR", ("size", "avg_us", "valid"),
-         (2, 2.99, False)),
+        (
+            LATENCY_7_5,
+            "osu_latency",
+            "7.5",
+            "MPI_CHAR",
+            ("size", "avg_us", "valid"),
+            (2, 2.99, False),
+        ),
         (BANDWIDTH_7_4, "osu_bw", "7.4", "MPI_CHAR", ("size", "mb_per_s"), (2, 20.01)),
-        (MESSAGE_RATE_7_4, "Multiple Bandwidth / Message Rate", "7.4", "MPI_CHAR",
-         ("size", "mb_per_s", "messages_per_s"), (4194304, 26903.29, 6414.24)),
+        (
+            MESSAGE_RATE_7_4,
+            "Multiple Bandwidth / Message Rate",
+            "7.4",
+            "MPI_CHAR",
+            ("size", "mb_per_s", "messages_per_s"),
+            (4194304, 26903.29, 6414.24),
+        ),
         (CUDA_7_5, "osu_latency", "7.5", "MPI_CHAR", ("size", "avg_us"), (1, 2.48)),
-        (TAIL, "osu_latency", "7.5", "MPI_CHAR", ("size", "avg_us", "p50_us", "p90_us", "p99_us"),
-         (1, 1.1, 1.0, 1.2, 1.9)),
+        (
+            TAIL,
+            "osu_latency",
+            "7.5",
+            "MPI_CHAR",
+            ("size", "avg_us", "p50_us", "p90_us", "p99_us"),
+            (1, 1.1, 1.0, 1.2, 1.9),
+        ),
     ],
-)  # fmt: skip
+)
 def test_tables_of_all_versions_are_read(text, benchmark, version, datatype, fields, last):
     table = parse(text)
     assert (table.benchmark, table.version, table.datatype) == (benchmark, version, datatype)
@@ -116,8 +151,12 @@ def test_tables_of_all_versions_are_read(text, benchmark, version, datatype, fie
 
 def test_columns_are_known_by_osus_names_too():
     assert parse(BCAST_7_0).columns == (
-        "Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations",
-    )  # fmt: skip
+        "Size",
+        "Avg Latency(us)",
+        "Min Latency(us)",
+        "Max Latency(us)",
+        "Iterations",
+    )
     assert parse("# Size Latency (us)\n1 0.5\n").columns == ("Size", "Latency (us)")
 
 
@@ -152,18 +191,24 @@ def test_words_between_and_after_the_rows_are_passed_over():
         ("", "no line names the columns"),
         ("mpirun: not found\n", "the text begins with 'mpirun: not found'"),
         ("Size of the stack: 8192\n1 2\n", "no line names the columns"),
-        (BCAST_7_0 + "4                      86.72\n",
-         r"line 5: '4 +86\.72' is no row of the columns Size, .*Iterations \(line 2\)"),
-        (ALLTOALLV_5_6.replace("118.59", "fast"),
-         r"line 6: 'fast' in the column Avg Latency\(us\) is not a number"),
-        (LATENCY_7_5.replace("Fail", "Maybe"),
-         "line 6: 'Maybe' in the column Validation is not Pass or Fail"),
+        (
+            BCAST_7_0 + "4                      86.72\n",
+            r"line 5: '4 +86\.72' is no row of the columns Size, .*Iterations \(line 2\)",
+        ),
+        (
+            ALLTOALLV_5_6.replace("118.59", "fast"),
+            r"line 6: 'fast' in the column Avg Latency\(us\) is not a number",
+        ),
+        (
+            LATENCY_7_5.replace("Fail", "Maybe"),
+            "line 6: 'Maybe' in the column Validation is not Pass or Fail",
+        ),
         (BCAST_7_0.replace("1000\n2", "1e3\n2"), "line 3: '1e3' .* is not a whole number"),
         ("\n".join(BCAST_7_0.splitlines()[:2]), "line 2: no row follows the columns"),
         (BCAST_7_0 + BCAST_7_0, "line 5: '# OSU MPI Broadcast .*' begins a second table"),
         (BANDWIDTH_7_4 + "# Datatype: MPI_INT.\n", "line 6: .* begins a second table"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_table_is_refused_by_its_line(text, message):
     with pytest.raises(InputError, match=message):
         parse(text)

@@ -11,15 +11,24 @@ DEADLOCKED = Diagnosis(
     hint="Let one of them send first, or use MPI_Sendrecv.",
     ranks=(0, 1),
     places=(
-        Place(14, "    MPI_Recv(buffer, count, type, partner, TAG, comm, &status);",
-              "ranks 0 and 1 wait here", 5),
+        Place(
+            14,
+            "    MPI_Recv(buffer, count, type, partner, TAG, comm, &status);",
+            "ranks 0 and 1 wait here",
+            5,
+        ),
         Place(16, "    MPI_Send(buffer, count, type, partner, TAG, comm);", "never reached"),
     ),
     cycle=(0, 1),
-    tables=(Table("What each rank does", ("rank", "call", "bytes"),
-                  ((0, "MPI_Recv", 16), (1, "MPI_Recv", 1024), (2, "finished", ""))),),
+    tables=(
+        Table(
+            "What each rank does",
+            ("rank", "call", "bytes"),
+            ((0, "MPI_Recv", 16), (1, "MPI_Recv", 1024), (2, "finished", "")),
+        ),
+    ),
     notes=("With 2 ranks it hangs as well.",),
-)  # fmt: skip
+)
 
 SCRIPT = "<script>alert('owned')</script>"
 NASTY = Diagnosis(

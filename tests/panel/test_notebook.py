@@ -21,8 +21,7 @@ def folder(tmp_path, monkeypatch):
 def shown(monkeypatch):
     """The MIME bundles of what is displayed."""
     bundles = []
-    monkeypatch.setattr("IPython.display.display",
-                        lambda what, raw=False: bundles.append(what))  # fmt: skip
+    monkeypatch.setattr("IPython.display.display", lambda what, raw=False: bundles.append(what))
     return bundles
 
 

@@ -96,8 +96,13 @@ def test_places_of_one_line_are_shown_once_with_all_their_labels():
 def test_lines_of_another_file_stand_under_its_name():
     places = (Place(4, "f();"), Place(9, "g();", file="mpilab.h"), Place(5, "h();"))
     lines = text(Diagnosis(CRASH, "h", places=places)).splitlines()
-    assert lines[2:] == ["  ▶ 4 │ f();", "  in mpilab.h:", "  ▶ 9 │ g();", "  in the cell:",
-                         "  ▶ 5 │ h();"]  # fmt: skip
+    assert lines[2:] == [
+        "  ▶ 4 │ f();",
+        "  in mpilab.h:",
+        "  ▶ 9 │ g();",
+        "  in the cell:",
+        "  ▶ 5 │ h();",
+    ]
 
 
 def test_a_cell_that_is_too_wide_goes_on_below_and_loses_nothing():

@@ -24,9 +24,10 @@ def requests_of(*rows):
 
 
 TWO = requests_of(
-    (0, 8, 100, 5_000_000, 7_000_000), (0, 108, 50, 8_000_000, 9_000_000),
+    (0, 8, 100, 5_000_000, 7_000_000),
+    (0, 108, 50, 8_000_000, 9_000_000),
     (2, 158, 42, 6_000_000, 10_000_000),
-)  # fmt: skip
+)
 
 
 def test_each_request_is_a_bar_from_its_first_to_its_last_byte_and_moment():
@@ -111,8 +112,10 @@ def test_a_map_is_the_mean_of_its_bytes_and_needs_no_room_for_each_element():
         asked[one["offset"] : one["offset"] + one["bytes"]] += 1
     mean = asked[8:][: 61 * 103 * 8].reshape(61, 103, 8).mean(axis=2)
     rows, columns = ([n * length // 48 for n in range(49)] for length in (61, 103))
-    expected = [[mean[top:bottom, left:right].mean() for left, right in pairwise(columns)]
-                for top, bottom in pairwise(rows)]  # fmt: skip
+    expected = [
+        [mean[top:bottom, left:right].mean() for left, right in pairwise(columns)]
+        for top, bottom in pairwise(rows)
+    ]
     np.testing.assert_allclose(file_access.times_read(requests, about), expected, rtol=1e-12)
     tracemalloc.start()
     cells = file_access.times_read(TWO, distribution("4096x4096", 16))
@@ -128,8 +131,16 @@ def test_matrices_that_cannot_be_mapped_are_refused():
 
 
 def account(reader, **more):
-    values = {"requests": 8, "bytes": 4096, "largest": 512, "most_requests": 2, "asking": 4,
-              "read_calls": 9, "memory": 1 << 20, "modelled": {}} | more  # fmt: skip
+    values = {
+        "requests": 8,
+        "bytes": 4096,
+        "largest": 512,
+        "most_requests": 2,
+        "asking": 4,
+        "read_calls": 9,
+        "memory": 1 << 20,
+        "modelled": {},
+    } | more
     return Account(reader, **values)
 
 

@@ -89,8 +89,11 @@ def test_what_is_no_grid_of_codes_is_refused(grid, source):
 
 
 def test_elements_are_named_and_ranks_without_a_buffer_stay_empty():
-    figure = blocks([[RIGHT, WRONG], [ABSENT, ABSENT]], details={(0, 1): "rank 1 alone"},
-                    columns=("0", "1 to 3"))  # fmt: skip
+    figure = blocks(
+        [[RIGHT, WRONG], [ABSENT, ABSENT]],
+        details={(0, 1): "rank 1 alone"},
+        columns=("0", "1 to 3"),
+    )
     assert figure.layout.xaxis.title.text == "elements of the buffer"
     assert list(figure.layout.xaxis.ticktext) == ["0", "1 to 3"]
     assert [list(row) for row in heat(figure).text] == [["✓", "✗"], ["", ""]]

@@ -99,8 +99,10 @@ def test_the_numbers_in_the_boxes_are_those_of_their_links(bcast):
     numbers, layout = figure.data[NUMBERS], Layout(bcast.levels)
     shown = {}
     for x, y, text in zip(numbers.x, numbers.y, numbers.text, strict=True):
-        for level, boxes in ((NODE, map(layout.node, range(8))),
-                             (GROUP, map(layout.switch, range(4)))):  # fmt: skip
+        for level, boxes in (
+            (NODE, map(layout.node, range(8))),
+            (GROUP, map(layout.switch, range(4))),
+        ):
             for number, box in enumerate(boxes):
                 if box.left < x < box.right and box.bottom < y < box.top:
                     shown[level, number, text[0]] = in_bytes(text)
@@ -255,8 +257,9 @@ def test_rounds_share_a_scale_and_tell_what_ranks_do(bcast):
     frames = by_round(bcast.messages, bcast.levels).frames
     tops = [frame.data[-1].marker.cmax for frame in frames]
     assert len(set(tops[1:])) == 1 and tops[0] > tops[1]
-    first = dict(zip(frames[1].data[RANKS - 2].text, frames[1].data[RANKS - 2].hovertext,
-                     strict=True))  # fmt: skip
+    first = dict(
+        zip(frames[1].data[RANKS - 2].text, frames[1].data[RANKS - 2].hovertext, strict=True)
+    )
     assert first["0"] == "rank 0 sends" and first["15"] == "rank 15 idle"
     assert list(first.values()).count("rank 8 receives") == 1
 

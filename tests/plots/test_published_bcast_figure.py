@@ -9,19 +9,47 @@ from mpilab.plots import style
 from mpilab.plots.sweep import bcast_against_published
 
 ROW = np.dtype(
-    [("collective", "U20"), ("library", "U20"), ("algorithm", "U40"), ("number", "i4"),
-     ("ranks", "i4"), ("bytes", "i8"), ("segment", "i8"), ("fanout", "i4"), ("radix", "i4"),
-     ("repetition", "i4"), ("span_s", "f8"), ("mean_s", "f8"), ("max_s", "f8"), ("min_s", "f8")]
-)  # fmt: skip
+    [
+        ("collective", "U20"),
+        ("library", "U20"),
+        ("algorithm", "U40"),
+        ("number", "i4"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("segment", "i8"),
+        ("fanout", "i4"),
+        ("radix", "i4"),
+        ("repetition", "i4"),
+        ("span_s", "f8"),
+        ("mean_s", "f8"),
+        ("max_s", "f8"),
+        ("min_s", "f8"),
+    ]
+)
 
 
 def sweep(library, algorithm, ranks=4, segment=0, collective="bcast", radix=0):
     """Two sizes, three repetitions: means of 1, 2, 3 µs times the size, spans twice that."""
     return [
-        (collective, library, algorithm, 3, ranks, size, segment, 0, radix, k,
-         2e-6 * (k + 1) * size, 1e-6 * (k + 1) * size, 0, 0)
-        for size in (1, 1024) for k in range(3)
-    ]  # fmt: skip
+        (
+            collective,
+            library,
+            algorithm,
+            3,
+            ranks,
+            size,
+            segment,
+            0,
+            radix,
+            k,
+            2e-6 * (k + 1) * size,
+            1e-6 * (k + 1) * size,
+            0,
+            0,
+        )
+        for size in (1, 1024)
+        for k in range(3)
+    ]
 
 
 def table(*rows):

@@ -28,10 +28,12 @@ def snapshots(case, rank, taken):
 
     def memory(owners):
         fill = {UNTOUCHED: lambda slot: before[slot], UNKNOWN: lambda slot: right[slot] ^ 0xFF}
-        return np.concatenate([
-            fill.get(owner, lambda _, owner=owner: right[owner])(slot)
-            for slot, owner in enumerate(owners)
-        ])  # fmt: skip
+        return np.concatenate(
+            [
+                fill.get(owner, lambda _, owner=owner: right[owner])(slot)
+                for slot, owner in enumerate(owners)
+            ]
+        )
 
     records = np.array([record for record, _ in taken], np.int64)
     return Snapshots(records, np.stack([memory(owners) for _, owners in taken]))
@@ -197,10 +199,12 @@ def test_of_a_scatter_each_rank_has_one_slot_and_block():
 
 @pytest.mark.parametrize(
     ("function", "count", "words"),
-    [("reduce_linear", 2, "partial results of a reduction cannot be told apart"),
-     ("allreduce_ring", 2, "partial results of a reduction cannot be told apart"),
-     ("barrier_tree", 0, "moves no data")],
-)  # fmt: skip
+    [
+        ("reduce_linear", 2, "partial results of a reduction cannot be told apart"),
+        ("allreduce_ring", 2, "partial results of a reduction cannot be told apart"),
+        ("barrier_tree", 0, "moves no data"),
+    ],
+)
 def test_what_cannot_be_told_apart_is_refused_with_the_views_that_there_are(function, count, words):
     with pytest.raises(InputError, match=f"{words}.*'timeline' or 'matrix'"):
         stepped(function, ranks=2, count=count)

@@ -57,10 +57,16 @@ def test_two_algorithms_of_a_collective_share_neither_colour_nor_marker(collecti
 
 @pytest.mark.parametrize(
     ("theirs", "ours"),
-    [("basic_linear", "linear"), ("linear", "nonblocking_gather_bcast"), ("bruck", "dissemination"),
-     ("neighbor", "neighbor_exchange"), ("binary_tree", "binary"),
-     ("split_binary_tree", "split_binary"), ("in-order_binary", "in_order_binary")],
-)  # fmt: skip
+    [
+        ("basic_linear", "linear"),
+        ("linear", "nonblocking_gather_bcast"),
+        ("bruck", "dissemination"),
+        ("neighbor", "neighbor_exchange"),
+        ("binary_tree", "binary"),
+        ("split_binary_tree", "split_binary"),
+        ("in-order_binary", "in_order_binary"),
+    ],
+)
 def test_an_algorithm_of_open_mpi_looks_like_ours_although_its_name_is_another(theirs, ours):
     assert style.colour(theirs) == style.colour(ours)
     assert style.marker(theirs) == style.marker(ours)

@@ -22,8 +22,24 @@ def table(algorithms=("ring", "bruck"), rank_counts=(4,), sizes=(32, 1024, 32768
                 seconds = predict(algorithm, ranks, size, MODEL) or 1e-7
                 for repetition, factor in enumerate(FACTORS):
                     span = seconds * factor
-                    rows.append(("allgather", "ours", algorithm, -1, ranks, size, 0, 0, 0,
-                                 repetition, span, span / 2, span, span / 4))  # fmt: skip
+                    rows.append(
+                        (
+                            "allgather",
+                            "ours",
+                            algorithm,
+                            -1,
+                            ranks,
+                            size,
+                            0,
+                            0,
+                            0,
+                            repetition,
+                            span,
+                            span / 2,
+                            span,
+                            span / 4,
+                        )
+                    )
     return np.array(rows, dtype=ROW)
 
 
@@ -103,19 +119,39 @@ def test_the_text_alternative_ranks_the_algorithms_at_each_size():
     assert text[-1].startswith("Dashed: the α-β model with α = 2")
 
 
-def rows(collective, library, algorithm, *, ranks=4, sizes=(64, 1024), seconds=1e-5, segment=0,
-         fanout=0):  # fmt: skip
+def rows(
+    collective, library, algorithm, *, ranks=4, sizes=(64, 1024), seconds=1e-5, segment=0, fanout=0
+):
     """Rows of a sweep: three repetitions of each size."""
     return np.array(
-        [(collective, library, algorithm, -1, ranks, size, segment, fanout, 0, repetition,
-          seconds, seconds, seconds, seconds) for size in sizes for repetition in range(3)],
+        [
+            (
+                collective,
+                library,
+                algorithm,
+                -1,
+                ranks,
+                size,
+                segment,
+                fanout,
+                0,
+                repetition,
+                seconds,
+                seconds,
+                seconds,
+                seconds,
+            )
+            for size in sizes
+            for repetition in range(3)
+        ],
         ROW,
-    )  # fmt: skip
+    )
 
 
 def test_open_mpis_own_is_drawn_in_the_colour_of_ours_with_open_markers():
-    both = np.concatenate([rows("bcast", "ours", "linear"),
-                           rows("bcast", "openmpi", "basic_linear")])  # fmt: skip
+    both = np.concatenate(
+        [rows("bcast", "ours", "linear"), rows("bcast", "openmpi", "basic_linear")]
+    )
     figure = sweep.time_against_size(both, models=MODEL)
     (ours,), (theirs,) = named(figure, "linear"), named(figure, "basic_linear (Open MPI)")
     assert ours.line.color == theirs.line.color == style.colour("linear")
@@ -144,11 +180,13 @@ def test_what_has_no_formula_is_drawn_without_a_model(library, algorithm):
 
 
 def test_each_way_to_tune_an_algorithm_is_a_line_of_its_own():
-    table = np.concatenate([rows("bcast", "ours", "chain", fanout=2, segment=s, seconds=1e-5 + s)
-                            for s in (0, 8192)])  # fmt: skip
+    table = np.concatenate(
+        [rows("bcast", "ours", "chain", fanout=2, segment=s, seconds=1e-5 + s) for s in (0, 8192)]
+    )
     figure = sweep.time_against_size(table)
-    (plain,), (cut,) = (named(figure, f"chain ({words})") for words in
-                        ("fanout 2", "segment 8 KiB, fanout 2"))  # fmt: skip
+    (plain,), (cut,) = (
+        named(figure, f"chain ({words})") for words in ("fanout 2", "segment 8 KiB, fanout 2")
+    )
     assert plain.line.color == cut.line.color and plain.line.dash != cut.line.dash
     assert (plain.y[0], cut.y[0]) == (1e-5, 1e-5 + 8192)
 
@@ -161,10 +199,13 @@ def test_of_several_collectives_each_line_names_its_own():
 
 
 def test_a_barrier_is_drawn_over_the_ranks():
-    table = np.concatenate([
-        rows("barrier", "ours", name, ranks=ranks, sizes=(0,), seconds=1e-6 * ranks * factor)
-        for ranks in (2, 4, 8) for name, factor in (("tree", 1), ("linear", 2))
-    ])  # fmt: skip
+    table = np.concatenate(
+        [
+            rows("barrier", "ours", name, ranks=ranks, sizes=(0,), seconds=1e-6 * ranks * factor)
+            for ranks in (2, 4, 8)
+            for name, factor in (("tree", 1), ("linear", 2))
+        ]
+    )
     figure = sweep.time_against_size(table, models=MODEL)
     (tree,) = named(figure, "tree")
     assert tree.x.tolist() == [2, 4, 8]

@@ -239,9 +239,9 @@ def test_a_window_that_is_none_is_refused(window):
 
 
 def test_the_time_of_calls_is_shared_out_among_the_steps():
-    found = calls.calls_of([
-        rank_of(0, 1, [barrier(0, 150), wait(150, 200), barrier(350, 400, sequence=1)])
-    ])  # fmt: skip
+    found = calls.calls_of(
+        [rank_of(0, 1, [barrier(0, 150), wait(150, 200), barrier(350, 400, sequence=1)])]
+    )
     edges = START + np.array([0, 100, 200, 300, 400])
     spent = busy(found, found["end_ns"], 1, edges)
     kinds = calls.KINDS
@@ -326,8 +326,10 @@ def test_timelines_beside_each_other_have_one_scale_and_one_legend():
     lines = style.alt(figure).splitlines()
     assert lines[0] == "Two, on the same scale of time."
     told = [line for line in lines if "2 ranks" in line]
-    assert told == ["slow: 2 ranks, 9.3 µs, 2 calls, 1 message.",
-                    "fast: 2 ranks, 3.3 µs, 2 calls, 1 message."]  # fmt: skip
+    assert told == [
+        "slow: 2 ranks, 9.3 µs, 2 calls, 1 message.",
+        "fast: 2 ranks, 3.3 µs, 2 calls, 1 message.",
+    ]
 
 
 def test_of_timelines_beside_each_other_one_may_have_more_ranks_and_one_too_many_calls():

@@ -11,17 +11,22 @@ from mpilab.plots.schedule import ROLES, drawing, place, rounds, tree
 
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]
 FAINT, ARROWS, LABELS, NODES, GRID = range(5)
-TREES = {
-    ("bcast", name)
-    for name in ("linear", "chain", "pipeline", "binary", "binomial", "knomial", "split_binary")
-} | {
-    ("reduce", name)
-    for name in ("linear", "chain", "pipeline", "binary", "binomial", "in_order_binary")
-} | {
-    (collective, name)
-    for collective in ("gather", "scatter")
-    for name in ("linear", "binomial", "linear_sync", "linear_nb")
-} | {("barrier", "linear"), ("barrier", "tree")}  # fmt: skip
+TREES = (
+    {
+        ("bcast", name)
+        for name in ("linear", "chain", "pipeline", "binary", "binomial", "knomial", "split_binary")
+    }
+    | {
+        ("reduce", name)
+        for name in ("linear", "chain", "pipeline", "binary", "binomial", "in_order_binary")
+    }
+    | {
+        (collective, name)
+        for collective in ("gather", "scatter")
+        for name in ("linear", "binomial", "linear_sync", "linear_nb")
+    }
+    | {("barrier", "linear"), ("barrier", "tree")}
+)
 
 
 def ways(trace, layout):

@@ -33,8 +33,13 @@ def test_the_cycle_is_drawn_apart_from_the_other_arrows(pair):
 
 
 def test_two_ranks_that_wait_for_each_other_have_arrows_that_do_not_lie_on_each_other(pair):
-    points = list(zip(trace(waiting(pair, (0, 1)), "the cycle").x,
-                      trace(waiting(pair, (0, 1)), "the cycle").y, strict=True))  # fmt: skip
+    points = list(
+        zip(
+            trace(waiting(pair, (0, 1)), "the cycle").x,
+            trace(waiting(pair, (0, 1)), "the cycle").y,
+            strict=True,
+        )
+    )
     gap = points.index((None, None))
     there, back = points[:gap], points[gap + 1 : -1]
     assert len(there) == len(back) > 2
@@ -43,8 +48,7 @@ def test_two_ranks_that_wait_for_each_other_have_arrows_that_do_not_lie_on_each_
 
 def test_each_arrow_has_one_head_at_the_rank_that_is_waited_for(pair):
     drawn = trace(waiting(pair, ()), "waits for")
-    heads = [(x, y) for x, y, size in zip(drawn.x, drawn.y, drawn.marker.size, strict=True)
-             if size]  # fmt: skip
+    heads = [(x, y) for x, y, size in zip(drawn.x, drawn.y, drawn.marker.size, strict=True) if size]
     assert len(heads) == 3
     # Rank 0 is at the top of the circle, (0, 1); ranks 1 and 2 wait for it.
     assert sum(abs(x) + abs(y - 1) < 0.4 for x, y in heads) == 2
@@ -57,10 +61,17 @@ def test_hover_over_a_rank_names_its_call_peer_tag_bytes_and_line(pair):
 
 
 def test_finished_ranks_are_faint_and_every_state_has_a_shape_or_shade_of_its_own():
-    states = (RankState(0, FINISHED), RankState(1, COMPUTING), RankState(2, NOT_BEGUN),
-              blocked(3, 1))  # fmt: skip
-    looks = {t.name: (t.marker.symbol, t.marker.color) for t in waiting(states).data
-             if t.mode == "markers+text"}  # fmt: skip
+    states = (
+        RankState(0, FINISHED),
+        RankState(1, COMPUTING),
+        RankState(2, NOT_BEGUN),
+        blocked(3, 1),
+    )
+    looks = {
+        t.name: (t.marker.symbol, t.marker.color)
+        for t in waiting(states).data
+        if t.mode == "markers+text"
+    }
     assert set(looks) == {"finished", "computing", "not begun", "blocked"}
     assert len(set(looks.values())) == 4
     assert looks["finished"][1].endswith("0.12)")

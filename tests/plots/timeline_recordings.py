@@ -27,8 +27,16 @@ def rank_of(rank, size, records, **header):
     made.path = Path(f"0.{rank}.rec")
     made.records = np.array(records, RECORD)
     made.header = np.zeros(1, HEADER)[0]
-    values = {"rank": rank, "size": size, "count": len(records), "current": -1,
-              "opened_ns": START - 500, "closed_ns": START, "host": b"n1", **header}  # fmt: skip
+    values = {
+        "rank": rank,
+        "size": size,
+        "count": len(records),
+        "current": -1,
+        "opened_ns": START - 500,
+        "closed_ns": START,
+        "host": b"n1",
+        **header,
+    }
     if len(records) and "closed_ns" not in header:
         values["closed_ns"] = made.records["end_ns"].max() + 300
     for name, value in values.items():
@@ -39,9 +47,18 @@ def rank_of(rank, size, records, **header):
 def call(name, flags=0, begin=0, end=None, **fields):
     """One record; times in ns since START; end=None is a call that never returned."""
     record = np.zeros(1, RECORD)[0]
-    values = {"operation": NUMBERS[name], "flags": flags, "communicator": 7, "peer": NONE,
-              "tag": NONE, "got_peer": NONE, "got_tag": NONE, "waiter": NONE,
-              "begin_ns": START + begin, "end_ns": 0 if end is None else START + end}  # fmt: skip
+    values = {
+        "operation": NUMBERS[name],
+        "flags": flags,
+        "communicator": 7,
+        "peer": NONE,
+        "tag": NONE,
+        "got_peer": NONE,
+        "got_tag": NONE,
+        "waiter": NONE,
+        "begin_ns": START + begin,
+        "end_ns": 0 if end is None else START + end,
+    }
     if end is not None and not flags & NONBLOCKING:
         values["done_ns"] = START + end
     if "done" in fields:
@@ -88,11 +105,13 @@ def many(ranks, records, seed=1):
         table = np.zeros(3 * rounds, RECORD)
         steps = random.integers(200, 4000, (rounds, 6))
         ends = START + np.cumsum(steps.ravel()).reshape(rounds, 6)
-        for place, (name, flags, peer) in enumerate([
-            ("MPI_Isend", SENDS | NONBLOCKING, (rank + 1) % ranks),
-            ("MPI_Irecv", RECEIVES | NONBLOCKING, (rank - 1) % ranks),
-            ("MPI_Waitall", WAITS, NONE),
-        ]):  # fmt: skip
+        for place, (name, flags, peer) in enumerate(
+            [
+                ("MPI_Isend", SENDS | NONBLOCKING, (rank + 1) % ranks),
+                ("MPI_Irecv", RECEIVES | NONBLOCKING, (rank - 1) % ranks),
+                ("MPI_Waitall", WAITS, NONE),
+            ]
+        ):
             part = table[place::3]
             part["operation"], part["flags"] = NUMBERS[name], flags
             part["communicator"], part["peer"], part["tag"] = 7, peer, 3

@@ -42,9 +42,16 @@ def cases(collective, name, ranks):
 def planned(case, name):
     """(source, dest, bytes, round) of every message of the schedule, counted."""
     schedule = schedule_of(
-        case.collective, name, case.ranks, root=case.root, count=case.count,
-        element_bytes=INT_BYTES, segment=case.segment, fanout=case.fanout, radix=case.radix,
-    )  # fmt: skip
+        case.collective,
+        name,
+        case.ranks,
+        root=case.root,
+        count=case.count,
+        element_bytes=INT_BYTES,
+        segment=case.segment,
+        fanout=case.fanout,
+        radix=case.radix,
+    )
     return Counter(
         (transfer.source, transfer.dest, message_bytes(schedule, transfer), number)
         for number, transfers in enumerate(schedule.rounds, 1)

@@ -46,10 +46,17 @@ def counted(case, name):
     """(rounds, messages, bytes) of the schedule of a case with elements of 4 bytes."""
     added = counts(
         schedule_of(
-            case.collective, name, case.ranks, root=case.root, count=case.count, element_bytes=4,
-            segment=case.segment, fanout=case.fanout, radix=case.radix,
+            case.collective,
+            name,
+            case.ranks,
+            root=case.root,
+            count=case.count,
+            element_bytes=4,
+            segment=case.segment,
+            fanout=case.fanout,
+            radix=case.radix,
         )
-    )  # fmt: skip
+    )
     return added.rounds, added.messages, added.total_bytes
 
 
@@ -145,10 +152,14 @@ def test_what_cannot_be_is_refused_with_the_remedy(arguments, options, words):
 @pytest.mark.parametrize(
     "count, element_bytes, segment, cut",
     [
-        (10, 4, 0, (10,)), (10, 4, 12, (3, 3, 3, 1)), (10, 4, 13, (3, 3, 3, 1)),
-        (3, 4, 1, (1, 1, 1)), (3, 4, 99, (3,)), (0, 4, 8, (0,)),
+        (10, 4, 0, (10,)),
+        (10, 4, 12, (3, 3, 3, 1)),
+        (10, 4, 13, (3, 3, 3, 1)),
+        (3, 4, 1, (1, 1, 1)),
+        (3, 4, 99, (3,)),
+        (0, 4, 8, (0,)),
     ],
-)  # fmt: skip
+)
 def test_segments_are_whole_elements_and_only_the_last_is_shorter(
     count, element_bytes, segment, cut
 ):

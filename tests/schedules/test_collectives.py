@@ -145,9 +145,13 @@ def test_linear_sync_tells_what_its_blocks_are():
     assert schedule.sizes == (1024,) * 3 + (476,) * 3 + (8,) * 3
     said = [(t.source, schedule.name(t.blocks[0]), t.dest) for t in schedule.transfers()]
     assert said == [
-        (0, "go 1", 1), (1, "1", 0), (0, "go 2", 2), (1, "rest 1", 0), (2, "2", 0),
+        (0, "go 1", 1),
+        (1, "1", 0),
+        (0, "go 2", 2),
+        (1, "rest 1", 0),
+        (2, "2", 0),
         (2, "rest 2", 0),
-    ]  # fmt: skip
+    ]
 
 
 def test_blocks_of_a_cut_message_add_up_and_may_be_empty():

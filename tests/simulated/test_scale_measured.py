@@ -18,8 +18,20 @@ TWO = ("bcast_binomial", "alltoallv_leaders")
 
 
 def made_up(ranks, seconds=1.0, mib=100, why="", kernel="bcast_binomial"):
-    return ("2026-11-21", "a machine", kernel, "fat-tree", ranks, 65536, ranks - 1, 1000 * ranks,
-            mib << 20, why, seconds, seconds)  # fmt: skip
+    return (
+        "2026-11-21",
+        "a machine",
+        kernel,
+        "fat-tree",
+        ranks,
+        65536,
+        ranks - 1,
+        1000 * ranks,
+        mib << 20,
+        why,
+        seconds,
+        seconds,
+    )
 
 
 def test_rows_come_into_the_file_one_by_one_and_others_stay(tmp_path, capsys):
@@ -28,8 +40,12 @@ def test_rows_come_into_the_file_one_by_one_and_others_stay(tmp_path, capsys):
     main([str(file), "--ranks", "16,32", "--kernels", ",".join(TWO)])
     rows = read(file)
     assert rows[["kernel", "ranks"]].tolist() == [
-        ("barrier_dissemination", 16), ("bcast_binomial", 16), ("bcast_binomial", 32),
-        ("alltoallv_leaders", 16), ("alltoallv_leaders", 32)]  # fmt: skip
+        ("barrier_dissemination", 16),
+        ("bcast_binomial", 16),
+        ("bcast_binomial", 32),
+        ("alltoallv_leaders", 16),
+        ("alltoallv_leaders", 32),
+    ]
     assert not any(rows["why"])
     assert (rows["wall_s"] > 0).all()
     # Times and messages are those of 'mpilab simulate', which counts them in a recording.
@@ -53,8 +69,12 @@ def test_a_simulation_that_takes_too_much_memory_or_time_is_ended_and_its_row_sa
 def test_memory_is_that_of_a_process_and_all_below_it():
     hoarder = "b = bytearray(60 << 20); print(flush=True); input()"
     outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {hoarder!r}])"
-    process = subprocess.Popen([sys.executable, "-c", outer], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, start_new_session=True)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", outer],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
     process.stdout.readline()
     with Memory(process.pid, 1 << 30) as used:
         process.communicate(b"\n")
@@ -63,12 +83,18 @@ def test_memory_is_that_of_a_process_and_all_below_it():
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize(("before", "ranks", "why"), [
-    ([made_up(16, 1.0), made_up(64, 20.0)], 256, "about 400 s are to be expected, 60 s were"),
-    ([made_up(16, 1e-3, 100), made_up(64, 2e-3, 400)], 256,
-     r"about 1.562 GiB are to be expected, 1 GiB were allowed"),
-    ([made_up(16), made_up(64, why="ended after 60 s")], 256, "too much on 64 ranks already"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "ranks", "why"),
+    [
+        ([made_up(16, 1.0), made_up(64, 20.0)], 256, "about 400 s are to be expected, 60 s were"),
+        (
+            [made_up(16, 1e-3, 100), made_up(64, 2e-3, 400)],
+            256,
+            r"about 1.562 GiB are to be expected, 1 GiB were allowed",
+        ),
+        ([made_up(16), made_up(64, why="ended after 60 s")], 256, "too much on 64 ranks already"),
+    ],
+)
 def test_what_would_take_too_much_by_its_growth_is_not_begun(before, ranks, why):
     (row,) = scale.measure([ranks], ["bcast_binomial"], memory=1 << 30, before=before)
     assert why in row["why"]
@@ -76,8 +102,9 @@ def test_what_would_take_too_much_by_its_growth_is_not_begun(before, ranks, why)
 
 
 def test_growth_is_the_power_of_the_ranks_and_unknown_beside_a_gap():
-    rows = np.array([made_up(16, 1.0), made_up(64, 8.0), made_up(256, why="ended"),
-                     made_up(1024, 9.0)], ROW)  # fmt: skip
+    rows = np.array(
+        [made_up(16, 1.0), made_up(64, 8.0), made_up(256, why="ended"), made_up(1024, 9.0)], ROW
+    )
     assert growth(rows, "wall_s") == pytest.approx([1.5, np.nan, np.nan], nan_ok=True)
     text = as_text(rows)
     assert "| `bcast_binomial` | 65,536 | 1 s | 8 s (P^1.5) | - | 9 s |" in text
@@ -86,11 +113,14 @@ def test_growth_is_the_power_of_the_ranks_and_unknown_beside_a_gap():
     assert "- `bcast_binomial` on 256 ranks: ended" in text
 
 
-@pytest.mark.parametrize(("ranks", "names", "told"), [
-    ([16], ["bcast_magic"], "kernel 'bcast_magic': take some of barrier_dissemination"),
-    ([12], ["bcast_binomial"], "ranks=12: hosts have 8 ranks"),
-    ([8192], ["bcast_binomial"], "ranks=8192: .* at most 4096"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ranks", "names", "told"),
+    [
+        ([16], ["bcast_magic"], "kernel 'bcast_magic': take some of barrier_dissemination"),
+        ([12], ["bcast_binomial"], "ranks=12: hosts have 8 ranks"),
+        ([8192], ["bcast_binomial"], "ranks=8192: .* at most 4096"),
+    ],
+)
 def test_what_is_not_measured_is_told(ranks, names, told):
     with pytest.raises(InputError, match=told):
         scale.measure(ranks, names)

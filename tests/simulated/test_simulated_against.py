@@ -24,21 +24,27 @@ def distances(cluster="four-groups", **changed):
             ("2026-11-21", "a machine", cluster, level, quantity, size, repetition, seconds)
             for level, (alpha, beta) in costs.items()
             for size in (1, 1 << 20)
-            for quantity, seconds in (("one_way", alpha + size * beta), ("gap", size * beta),
-                                      ("send_overhead", 4e-6), ("receive_overhead", 2e-6))
+            for quantity, seconds in (
+                ("one_way", alpha + size * beta),
+                ("gap", size * beta),
+                ("send_overhead", 4e-6),
+                ("receive_overhead", 2e-6),
+            )
             for repetition in range(3)
         ],
         measured_distances.ROW,
-    )  # fmt: skip
+    )
 
 
 def rows(*pairs, collective="bcast", size=1024):
     """(simulated ns, measured s) of kernels a, b, …"""
     return np.array(
-        [("four-groups", collective, f"{collective}_{name}", "rr", 16, size, ns, 1.5, seconds)
-         for name, (ns, seconds) in zip("abcdef", pairs, strict=False)],
+        [
+            ("four-groups", collective, f"{collective}_{name}", "rr", 16, size, ns, 1.5, seconds)
+            for name, (ns, seconds) in zip("abcdef", pairs, strict=False)
+        ],
         ROW,
-    )  # fmt: skip
+    )
 
 
 class TestDistances:
@@ -99,9 +105,22 @@ class TestCommand:
         measured_distances.write(distances(), tmp_path / "distances.csv")
         said = []
         for name in ("one.csv", "two.csv"):
-            assert main(["simulate", "--against", str(tmp_path / "measured.csv"), "--distances",
-                         str(tmp_path / "distances.csv"), "--csv", str(tmp_path / name),
-                         "--figure", str(tmp_path / "figure.html")]) == 0  # fmt: skip
+            assert (
+                main(
+                    [
+                        "simulate",
+                        "--against",
+                        str(tmp_path / "measured.csv"),
+                        "--distances",
+                        str(tmp_path / "distances.csv"),
+                        "--csv",
+                        str(tmp_path / name),
+                        "--figure",
+                        str(tmp_path / "figure.html"),
+                    ]
+                )
+                == 0
+            )
             said.append(capsys.readouterr().out)
         assert said[0] == said[1]
         found = read(tmp_path / "one.csv")
@@ -117,10 +136,13 @@ class TestCommand:
         with pytest.raises(InputError, match="of four-groups, two-hosts: they have to be of one"):
             against(by_level.read(), distances("two-hosts"))
 
-    @pytest.mark.parametrize(("words", "told"), [
-        ([], "simulate: what? Name a kernel"),
-        (["bcast_chain", "--against", "some.csv"], "one or the other"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ([], "simulate: what? Name a kernel"),
+            (["bcast_chain", "--against", "some.csv"], "one or the other"),
+        ],
+    )
     def test_a_kernel_or_a_file_has_to_be_named(self, words, told, capsys):
         assert main(["simulate", *words]) == 1
         assert told in capsys.readouterr().err

@@ -21,22 +21,32 @@ def one_message(where, names, byte_count):
 
 
 class TestNames:
-    @pytest.mark.parametrize(("name", "hosts", "ranks", "groups"), [
-        ("flat-16x8", 16, 128, 1), ("groups-4x2x8", 8, 64, 4), ("fat-tree-16x8", 16, 128, 4),
-        ("fat-tree-2x8x1", 16, 16, 2), ("torus-4x4x4x8", 64, 512, 1),
-        ("dragonfly-4x4x2x8", 32, 256, 4), ("four-groups", 8, 16, 4),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("name", "hosts", "ranks", "groups"),
+        [
+            ("flat-16x8", 16, 128, 1),
+            ("groups-4x2x8", 8, 64, 4),
+            ("fat-tree-16x8", 16, 128, 4),
+            ("fat-tree-2x8x1", 16, 16, 2),
+            ("torus-4x4x4x8", 64, 512, 1),
+            ("dragonfly-4x4x2x8", 32, 256, 4),
+            ("four-groups", 8, 16, 4),
+        ],
+    )
     def test_a_name_says_hosts_ranks_and_groups(self, name, hosts, ranks, groups):
         found = platform(name).description
         assert (len(found.hosts), found.slots, len(found.groups)) == (hosts, ranks, groups)
 
-    @pytest.mark.parametrize(("name", "told"), [
-        ("torus-4x", "torus- is followed by its lengths.*write e.g. torus-4x4x4x8"),
-        ("fat-tree-4x4x4x4", "fat-tree- is followed by HOSTSxRANKS"),
-        ("flat-0x8", "write e.g. flat-16x8"),
-        ("flat-1000x1000", "1000000 ranks; 65536 is the most"),
-        ("ring-16", "no such shape.*flat-16x8.*the kit has"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("torus-4x", "torus- is followed by its lengths.*write e.g. torus-4x4x4x8"),
+            ("fat-tree-4x4x4x4", "fat-tree- is followed by HOSTSxRANKS"),
+            ("flat-0x8", "write e.g. flat-16x8"),
+            ("flat-1000x1000", "1000000 ranks; 65536 is the most"),
+            ("ring-16", "no such shape.*flat-16x8.*the kit has"),
+        ],
+    )
     def test_a_name_that_is_none_is_told_with_an_example(self, name, told):
         with pytest.raises(InputError, match=f"(?s)platform '{name}': .*{told}"):
             platform(name)
@@ -57,8 +67,9 @@ class TestNames:
 
 class TestCosts:
     def test_a_message_costs_overheads_latencies_and_its_bytes(self):
-        where = platform("flat-2x2", host_link=Link(8e9, 1e-6), memory=Link(80e9, 0.2e-6),
-                         overhead=0.5e-6)  # fmt: skip
+        where = platform(
+            "flat-2x2", host_link=Link(8e9, 1e-6), memory=Link(80e9, 0.2e-6), overhead=0.5e-6
+        )
         data = 1000 - HEADER_BYTES
         assert one_message(where, ["n0", "n1"], data) == pytest.approx(4.0e-6, abs=2e-9)
         assert one_message(where, ["n1", "n1"], data) == pytest.approx(1.3e-6, abs=2e-9)
@@ -71,11 +82,14 @@ class TestCosts:
             cost = alpha + (10_000 + HEADER_BYTES) * beta
             assert one_message(where, ends[level], 10_000) == pytest.approx(cost, abs=2e-9)
 
-    @pytest.mark.parametrize(("measured", "told"), [
-        ({"rack": (1e-6, 1e-9)}, "level 'rack': take one of node, group, world"),
-        ({"world": (1e-6, 1e-9)}, "'world' needs 'group'"),
-        ({"node": (-1e-6, 1e-9)}, "α has to be 0 or more"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("measured", "told"),
+        [
+            ({"rack": (1e-6, 1e-9)}, "level 'rack': take one of node, group, world"),
+            ({"world": (1e-6, 1e-9)}, "'world' needs 'group'"),
+            ({"node": (-1e-6, 1e-9)}, "α has to be 0 or more"),
+        ],
+    )
     def test_measured_numbers_that_make_no_sense_are_told(self, measured, told):
         with pytest.raises(InputError, match=told):
             calibrated("groups-2x2x2", measured)
@@ -83,10 +97,13 @@ class TestCosts:
     def test_messages_one_after_the_other_add_up_and_those_at_once_share_a_link(self):
         alpha, beta = 1e-5, 1e-9
         where = calibrated("flat-4x1", {"group": (alpha, beta)}, overhead=0)
-        cases = [Case("bcast", 4, 10_000, "byte", function=name)
-                 for name in ("bcast_linear", "bcast_binomial")]  # fmt: skip
-        cases.append(Case("bcast", 4, 10_000, "byte", function="bcast_chain", fanout=1,
-                          segment=10_000))  # fmt: skip
+        cases = [
+            Case("bcast", 4, 10_000, "byte", function=name)
+            for name in ("bcast_linear", "bcast_binomial")
+        ]
+        cases.append(
+            Case("bcast", 4, 10_000, "byte", function="bcast_chain", fanout=1, segment=10_000)
+        )
         linear, binomial, chain = map(seconds_of, simulate(kernels(), "", cases, where))
         data = (10_000 + HEADER_BYTES) * beta
         assert chain == pytest.approx(3 * (alpha + data), abs=2e-9)

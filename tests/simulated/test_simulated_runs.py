@@ -46,11 +46,17 @@ def spans(results):
 def test_kernels_send_the_same_messages_as_in_real_runs_and_end_with_the_same_bytes():
     places = orders.places_of("2x2x2 rr")
     cases = [
-        Case(collective, 8, 0 if collective == "barrier" else 300, places=places,
-             function=f"{collective}_{name}",
-             root=5 if collective in ("bcast", "gather", "scatter", "reduce") else 0)
-        for collective, names in COMPARED.items() for name in names
-    ]  # fmt: skip
+        Case(
+            collective,
+            8,
+            0 if collective == "barrier" else 300,
+            places=places,
+            function=f"{collective}_{name}",
+            root=5 if collective in ("bcast", "gather", "scatter", "reduce") else 0,
+        )
+        for collective, names in COMPARED.items()
+        for name in names
+    ]
     simulated = simulate(kernels(), "", cases)
     real = run_cases(need(KERNELS), "", cases, limit=60)
     for case, ours, theirs in zip(cases, simulated, real, strict=True):
@@ -61,11 +67,18 @@ def test_kernels_send_the_same_messages_as_in_real_runs_and_end_with_the_same_by
 
 def test_many_cases_of_all_kinds_are_right():
     cases = [
-        Case("allgather", ranks, count, datatype, in_place=in_place, reversed=ranks == 7,
-             function="allgather_bruck")
+        Case(
+            "allgather",
+            ranks,
+            count,
+            datatype,
+            in_place=in_place,
+            reversed=ranks == 7,
+            function="allgather_bruck",
+        )
         for ranks in (1, 2, 7, 13)
         for count, datatype, in_place in ((0, "int", False), (5, "vector", False), (3, "int", True))
-    ]  # fmt: skip
+    ]
     for result in simulate(kernels(), "", cases):
         assert result.outcome == "done"
         assert not compare(result.case, result.outputs), result.case
@@ -89,13 +102,17 @@ def test_simulated_times_are_the_same_in_every_run_also_on_a_busy_machine():
 
 
 def test_what_else_is_in_a_run_does_not_change_the_time_of_a_case():
-    cases = [Case("bcast", 16, 999, function=f"bcast_{name}")
-             for name in ("linear", "binomial", "chain", "node_group")]  # fmt: skip
+    cases = [
+        Case("bcast", 16, 999, function=f"bcast_{name}")
+        for name in ("linear", "binomial", "chain", "node_group")
+    ]
     times = [
-        {result.case.function: seconds_of(result)
-         for result in simulate(kernels(), "", chosen, "groups-2x4x2")}
+        {
+            result.case.function: seconds_of(result)
+            for result in simulate(kernels(), "", chosen, "groups-2x4x2")
+        }
         for chosen in (cases, cases[::-1])
-    ]  # fmt: skip
+    ]
     (alone,) = simulate(kernels(), "", cases[1:2], "groups-2x4x2")
     assert times[0] == times[1]
     assert seconds_of(alone) == times[0]["bcast_binomial"]
@@ -105,8 +122,14 @@ def test_ranks_know_their_host_group_and_who_shares_it(broken):
     library, _ = broken
     (result,) = simulate(library, "bcast_where", [Case("bcast", 6, 1)], "groups-2x2x2", order="rr")
     told = [result.printed[rank].split() for rank in range(6)]
-    assert told == [["n0", "g0", "2"], ["n1", "g0", "2"], ["n2", "g1", "1"], ["n3", "g1", "1"],
-                    ["n0", "g0", "2"], ["n1", "g0", "2"]]  # fmt: skip
+    assert told == [
+        ["n0", "g0", "2"],
+        ["n1", "g0", "2"],
+        ["n2", "g1", "1"],
+        ["n3", "g1", "1"],
+        ["n0", "g0", "2"],
+        ["n1", "g0", "2"],
+    ]
     assert (result.levels.nodes, result.levels.groups) == (4, 2)
 
 
@@ -146,14 +169,24 @@ def test_an_order_and_a_seed_behind_a_platform_s_name_hold_for_more_ranks_than_s
     assert seconds[0] < seconds[1] == seconds[2] != seconds[3]
 
 
-@pytest.mark.parametrize(("case", "platform", "told"), [
-    (Case("bcast", 4, 1, openmpi=1), None, "cannot be simulated"),
-    (Case("bcast", 4097, 1), None, "at most 4096"),
-    (Case("bcast", 9, 1), "flat-2x4", "8 slots on 2 hosts of flat-2x4; take 1 to 8, or a multiple "
-     "of 2, e.g. 10"),
-    (Case("bcast", 1000, 1), "fat-tree-16x8", "take 1 to 128, or a multiple of 16, e.g. 992"),
-    (Case("bcast", 2, 1, places=orders.places_of("1x1x2 seq")), "flat-2x4", "places of its own"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("case", "platform", "told"),
+    [
+        (Case("bcast", 4, 1, openmpi=1), None, "cannot be simulated"),
+        (Case("bcast", 4097, 1), None, "at most 4096"),
+        (
+            Case("bcast", 9, 1),
+            "flat-2x4",
+            "8 slots on 2 hosts of flat-2x4; take 1 to 8, or a multiple of 2, e.g. 10",
+        ),
+        (Case("bcast", 1000, 1), "fat-tree-16x8", "take 1 to 128, or a multiple of 16, e.g. 992"),
+        (
+            Case("bcast", 2, 1, places=orders.places_of("1x1x2 seq")),
+            "flat-2x4",
+            "places of its own",
+        ),
+    ],
+)
 def test_what_cannot_be_simulated_is_told(case, platform, told):
     with pytest.raises(InputError, match=told):
         simulate(kernels(), "bcast_binomial", [case], platform)

@@ -20,8 +20,11 @@ def test_a_deadlock_names_every_blocked_call_and_the_cycle(broken, record):
     result, shown, line = show(broken, "head_to_head", record=record)
     assert result.outcome == "deadlock"
     assert [(s.state, s.call, s.line) for s in result.states] == [
-        ("blocked", "MPI_Recv", line("deadlock")), ("blocked", "MPI_Recv", line("deadlock")),
-        ("finished", "", 0), ("finished", "", 0)]  # fmt: skip
+        ("blocked", "MPI_Recv", line("deadlock")),
+        ("blocked", "MPI_Recv", line("deadlock")),
+        ("finished", "", 0),
+        ("finished", "", 0),
+    ]
     assert result.hang.cycle() == (0, 1)
     assert result.case.record == record
     assert "head-to-head receives" in shown
@@ -41,9 +44,13 @@ def test_a_message_that_is_too_long_is_told_at_the_line_of_its_receive(broken):
     assert f"MPI_Recv returned MPI_ERR_TRUNCATE in line {line('short')}" in shown
 
 
-@pytest.mark.parametrize(("name", "comment", "crashed"), [
-    ("null_pointer", "crash", (2, "SIGSEGV")), ("left", "exit", (1, "exit status 3")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "comment", "crashed"),
+    [
+        ("null_pointer", "crash", (2, "SIGSEGV")),
+        ("left", "exit", (1, "exit status 3")),
+    ],
+)
 def test_a_rank_that_ends_early_is_named_with_its_line(broken, name, comment, crashed):
     result, shown, line = show(broken, name)
     assert (result.outcome, result.crashed) == ("crash", crashed)
@@ -71,7 +78,9 @@ def test_an_error_code_that_a_kernel_returns_is_told_by_open_mpis_name(broken):
 
 def test_cases_after_one_that_fails_are_simulated_all_the_same(broken):
     library, _ = broken
-    cases = [Case("bcast", 4, 5, function=f"bcast_{name}")
-             for name in ("head_to_head", "silent", "null_pointer", "silent")]  # fmt: skip
+    cases = [
+        Case("bcast", 4, 5, function=f"bcast_{name}")
+        for name in ("head_to_head", "silent", "null_pointer", "silent")
+    ]
     found = simulate(library, "", cases, groups=[("a",), ("b",), ("a",), ("b",)])
     assert [one.outcome for one in found] == ["deadlock", "done", "skipped", "done"]

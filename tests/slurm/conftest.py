@@ -31,8 +31,10 @@ def _hindrance():
     missing = [tool for tool in TOOLS if shutil.which(tool, path=path) is None]
     missing += [] if PMIX.is_dir() else ["libpmix2"]
     if missing:
-        return (f"not found: {', '.join(missing)}; 'make test' run by root installs them, or "
-                "apt-get install slurm-wlm munge libpmix2")  # fmt: skip
+        return (
+            f"not found: {', '.join(missing)}; 'make test' run by root installs them, or "
+            "apt-get install slurm-wlm munge libpmix2"
+        )
     probe = ["unshare", "-umpf", "--mount-proc", "sh", "-c", "hostname probe"]
     said = subprocess.run(probe, capture_output=True, text=True)
     return f"no namespaces: {said.stderr.strip()}" if said.returncode else ""

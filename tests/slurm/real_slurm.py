@@ -23,8 +23,16 @@ PMIX = Path(f"/usr/lib/{os.uname().machine}-linux-gnu/pmix2/lib")
 TOOLS = ("munged", "slurmctld", "slurmd", "sbatch", "unshare", "setpriv")
 UP_S = 120.0
 LOOK_S = 0.05
-FINAL = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL",
-         "DEADLINE"}  # fmt: skip
+FINAL = {
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "BOOT_FAIL",
+    "DEADLINE",
+}
 
 CONFIGURATION = """\
 ClusterName=mpilab
@@ -88,8 +96,11 @@ class RealSlurm:
         started = time.monotonic()
         self.folder = Path(tempfile.mkdtemp(prefix="mpilab-slurm-"))
         self.folder.chmod(0o711)  # munged wants its clients to reach the socket
-        outside = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("SLURM", "SBATCH", "SRUN", "MPILAB"))}  # fmt: skip
+        outside = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLURM", "SBATCH", "SRUN", "MPILAB"))
+        }
         self.environment = outside | {
             "SLURM_CONF": str(self.folder / "slurm.conf"),
             "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
@@ -160,10 +171,13 @@ class RealSlurm:
         )
         (self.folder / "slurm.conf").write_text(
             CONFIGURATION.format(
-                host=os.uname().nodename.partition(".")[0], folder=self.folder, nodes=nodes,
-                names=",".join(NODES), controller_port=controller_port,
+                host=os.uname().nodename.partition(".")[0],
+                folder=self.folder,
+                nodes=nodes,
+                names=",".join(NODES),
+                controller_port=controller_port,
             )
-        )  # fmt: skip
+        )
         switches = [f"SwitchName=s{n} Nodes={node}" for n, node in enumerate(NODES, start=1)]
         top = f"SwitchName=s0 Switches=s[1-{len(NODES)}]"
         (self.folder / "topology.conf").write_text("\n".join([*switches, top, ""]))
@@ -171,11 +185,17 @@ class RealSlurm:
     def _run(self, program, *arguments):
         log = self.folder / "log" / f"{len(self.processes)}-{program}"
         with log.open("wb") as file:
-            self.processes.append(subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", program, *arguments],
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                cwd="/", start_new_session=True,
-            ))  # fmt: skip
+            self.processes.append(
+                subprocess.Popen(
+                    ["setpriv", "--pdeathsig", "KILL", "--", program, *arguments],
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    cwd="/",
+                    start_new_session=True,
+                )
+            )
 
     def _await(self, what, is_there):
         """Wait for what announces itself to nobody; SlurmError with the logs where it fails."""
@@ -201,8 +221,13 @@ class RealSlurm:
     def command(self, *argv, check=True, **more):
         """What a command (sinfo, scontrol, …) writes to standard output."""
         done = subprocess.run(
-            [*map(str, argv)], env=self.environment | more.pop("env", {}), capture_output=True,
-            text=True, timeout=300, **more)  # fmt: skip
+            [*map(str, argv)],
+            env=self.environment | more.pop("env", {}),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            **more,
+        )
         if check and done.returncode:
             raise SlurmError(f"{argv}: {done.stderr or done.stdout}\n{self.logs()}")
         return done.stdout

@@ -15,8 +15,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.privileged]
 
 def test_a_platform_is_calibrated_from_the_nodes_of_a_job(slurm, tmp_path):
     command = f"{sys.executable} -m mpilab.datasets.distances some.csv --cluster slurm"
-    job = slurm.submit("-N2", "--ntasks-per-node=2", "-o", "%j.out", "--wrap",
-                       f"{command} --repetitions 2", cwd=tmp_path)  # fmt: skip
+    job = slurm.submit(
+        "-N2",
+        "--ntasks-per-node=2",
+        "-o",
+        "%j.out",
+        "--wrap",
+        f"{command} --repetitions 2",
+        cwd=tmp_path,
+    )
     states = slurm.wait(job)
     assert set(states.values()) == {"COMPLETED"}, (tmp_path / f"{job}.out").read_text()
     rows = distances.read(tmp_path / "some.csv")
@@ -30,9 +37,15 @@ def test_a_platform_is_calibrated_from_the_nodes_of_a_job(slurm, tmp_path):
 
 def test_rules_are_learned_on_the_nodes_of_a_job(slurm, tmp_path):
     command = "mpilab learn slurm -o my.rules --no-progress"
-    job = slurm.submit("-N2", "--ntasks-per-node=2", "-o", "%j.out", "--wrap",
-                       f"{command} --collectives bcast --sizes 64 --orders rr --repetitions 2",
-                       cwd=tmp_path)  # fmt: skip
+    job = slurm.submit(
+        "-N2",
+        "--ntasks-per-node=2",
+        "-o",
+        "%j.out",
+        "--wrap",
+        f"{command} --collectives bcast --sizes 64 --orders rr --repetitions 2",
+        cwd=tmp_path,
+    )
     states = slurm.wait(job)
     said = (tmp_path / f"{job}.out").read_text()
     assert set(states.values()) == {"COMPLETED"}, said

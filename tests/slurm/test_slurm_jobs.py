@@ -43,8 +43,14 @@ def ends_well(slurm, job, folder):
 @pytest.mark.parametrize("launcher", ["mpirun", "srun"])
 def test_a_kernel_runs_on_both_nodes_and_knows_their_switches(slurm, tmp_path, launcher):
     """The hosts that it names are those that the ranks have written into their recordings."""
-    job = slurm.submit(SCRIPTS / "kernel.sbatch", "bcast_node_group", "--count", "1K",
-                       cwd=tmp_path, env={"MPILAB_LAUNCHER": launcher})  # fmt: skip
+    job = slurm.submit(
+        SCRIPTS / "kernel.sbatch",
+        "bcast_node_group",
+        "--count",
+        "1K",
+        cwd=tmp_path,
+        env={"MPILAB_LAUNCHER": launcher},
+    )
     said = ends_well(slurm, job, tmp_path)
     assert "hosts:    s0.s1: n1 (0 1); s0.s2: n2 (2 3)\n" in said
     assert "right on every rank" in said
@@ -69,8 +75,16 @@ def test_under_srun_mpilab_place_has_its_group_from_slurm_s_topology(slurm, tmp_
     (tmp_path / "places.py").write_text(PLACES)
     command = f"srun --mpi=pmix {sys.executable} places.py {need(KERNELS)}"
     transports = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm,tcp", "OMPI_MCA_osc": "^ucx"}
-    job = slurm.submit("-N2", "--ntasks-per-node=2", "-o", "%j.out", "--wrap", command,
-                       cwd=tmp_path, env=transports)  # fmt: skip
+    job = slurm.submit(
+        "-N2",
+        "--ntasks-per-node=2",
+        "-o",
+        "%j.out",
+        "--wrap",
+        command,
+        cwd=tmp_path,
+        env=transports,
+    )
     said = sorted(ends_well(slurm, job, tmp_path).splitlines())
     assert said == ["0 n1 s0.s1", "1 n1 s0.s1", "2 n2 s0.s2", "3 n2 s0.s2"]
 
@@ -78,9 +92,19 @@ def test_under_srun_mpilab_place_has_its_group_from_slurm_s_topology(slurm, tmp_
 def test_a_sweep_that_runs_out_of_time_is_requeued_and_goes_on_where_it_was(slurm, tmp_path):
     """The signal is the one that Slurm sends a minute before the time limit."""
     table = tmp_path / "bcast.csv"
-    job = slurm.submit(SCRIPTS / "sweep.sbatch", "bcast", "--sizes", "1,64,4K,64K", "--algorithms",
-                       "ours:chain,ours:binomial,openmpi:binomial", "--repetitions", "800",
-                       "-o", table.name, cwd=tmp_path)  # fmt: skip
+    job = slurm.submit(
+        SCRIPTS / "sweep.sbatch",
+        "bcast",
+        "--sizes",
+        "1,64,4K,64K",
+        "--algorithms",
+        "ours:chain,ours:binomial,openmpi:binomial",
+        "--repetitions",
+        "800",
+        "-o",
+        table.name,
+        cwd=tmp_path,
+    )
     await_that(lambda: table.exists() and len(table.read_bytes().splitlines()) > 2, "a first row")
     slurm.command("scancel", "--batch", "--signal=USR1", job)
     log = tmp_path / f"mpilab-sweep-{job}.out"
@@ -149,7 +173,10 @@ def test_a_notebook_has_its_engines_on_both_nodes_also_after_a_crash(slurm, tmp_
     assert said[4].startswith("rank 3 died of SIGSEGV")
     assert "right on every rank" in said[5]
     assert {path.name for path in tmp_path.iterdir()} == {
-        "in.ipynb", "out.ipynb", f"mpilab-notebook-{job}.out"}  # fmt: skip
+        "in.ipynb",
+        "out.ipynb",
+        f"mpilab-notebook-{job}.out",
+    }
 
 
 @pytest.mark.timeout(2 * GRADING_S + 60)
@@ -159,8 +186,9 @@ def test_a_class_graded_as_a_job_array_has_the_marks_of_one_graded_here(slurm, t
     out = tmp_path / "out"
 
     def submit():
-        said = slurm.command(SCRIPTS / "submit-class.sh", CLASS, LAB, out, 3, "--jobs", 2,
-                             cwd=tmp_path)  # fmt: skip
+        said = slurm.command(
+            SCRIPTS / "submit-class.sh", CLASS, LAB, out, 3, "--jobs", 2, cwd=tmp_path
+        )
         return re.findall(r"job (\d+)", said)
 
     array, merge = submit()
@@ -168,8 +196,12 @@ def test_a_class_graded_as_a_job_array_has_the_marks_of_one_graded_here(slurm, t
     await_that(lambda: slurm.states(array).get(failing) == "RUNNING", "share 2 at work")
     slurm.command("scancel", failing)
     states = slurm.wait(array, merge, seconds=GRADING_S)
-    assert states == {f"{array}_1": "COMPLETED", failing: "CANCELLED",
-                      f"{array}_3": "COMPLETED", merge: "FAILED"}  # fmt: skip
+    assert states == {
+        f"{array}_1": "COMPLETED",
+        failing: "CANCELLED",
+        f"{array}_3": "COMPLETED",
+        merge: "FAILED",
+    }
     students = sorted(path.name for path in CLASS.iterdir() if path.is_dir())
     graded = {path.stem for path in (out / "shares" / "2" / "feedback").glob("*.html")}
     lost = set(students[1::3]) - graded

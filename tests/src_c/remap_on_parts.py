@@ -8,8 +8,16 @@ wrong; leaves recordings.
 import ctypes
 import sys
 
-PLACES = [("n1", "a"), ("n2", "a"), ("n1", "a"), ("n3", "b"),
-          ("n2", "a"), ("n1", "a"), ("n3", "b"), ("n4", "b")]  # fmt: skip
+PLACES = [
+    ("n1", "a"),
+    ("n2", "a"),
+    ("n1", "a"),
+    ("n3", "b"),
+    ("n2", "a"),
+    ("n1", "a"),
+    ("n3", "b"),
+    ("n4", "b"),
+]
 # As new communicators have them. Of the first one's members three are on n1, one each elsewhere.
 PARTS = [(0, 2, 3, 5, 7), (7, 6, 5, 4, 3, 2, 1, 0), (4, 1, 6, 3), (1, 0, 2), (6,)]
 ELEMENTS, BLOCK_BYTES = 5, 20
@@ -21,8 +29,12 @@ class Place(ctypes.Structure):
 
 
 class Tuning(ctypes.Structure):
-    _fields_ = [("segment_bytes", ctypes.c_long), ("fanout", ctypes.c_int),
-                ("radix", ctypes.c_int), ("remap", ctypes.c_int)]  # fmt: skip
+    _fields_ = [
+        ("segment_bytes", ctypes.c_long),
+        ("fanout", ctypes.c_int),
+        ("radix", ctypes.c_int),
+        ("remap", ctypes.c_int),
+    ]
 
 
 def main(library, directory):

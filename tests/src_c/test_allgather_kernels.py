@@ -33,13 +33,16 @@ def cases(ranks):
         chosen = [case(*options) for options in product(COUNTS, DATATYPES, both, both)]
         chosen += [case(LARGE, "int", *options) for options in product(both, both)]
     else:
-        chosen = [case(7, name, number % 2 == 0, number % 3 == 0)
-                  for number, name in enumerate(DATATYPES)]  # fmt: skip
+        chosen = [
+            case(7, name, number % 2 == 0, number % 3 == 0) for number, name in enumerate(DATATYPES)
+        ]
         chosen += [case(count, "mixed") for count in (0, 1)]
         chosen += [case(count, "shifted", True, True) for count in (0, 1)]
         chosen += [case(LARGE, "int"), case(LARGE, "int", True, True)]
-    strict = [case(count, "struct", *options, strict=True)
-              for count, options in product((0, 7), ((False, False), (True, True)))]  # fmt: skip
+    strict = [
+        case(count, "struct", *options, strict=True)
+        for count, options in product((0, 7), ((False, False), (True, True)))
+    ]
     return chosen + strict + [case(LARGE, "int", strict=True)]
 
 

@@ -32,19 +32,30 @@ def least_budget(places):
 def cases(name, places):
     """Every pattern in place and not, every datatype, blocks of nothing, blocks in many pieces,
     some of which end within an element."""
-    shape = {"collective": "alltoallv", "ranks": len(places), "places": places,
-             "function": f"alltoallv_{name}"}  # fmt: skip
+    shape = {
+        "collective": "alltoallv",
+        "ranks": len(places),
+        "places": places,
+        "function": f"alltoallv_{name}",
+    }
     made = [Case(**shape, count=count) for count in (0, 1, COUNT)]
     for pattern in ("even", "ragged", "sparse"):
         for in_place in (False, True):
             for datatype, budget in (("int", 0), ("mixed", 7 * least_budget(places))):
-                made.append(Case(**shape, count=COUNT, pattern=pattern, in_place=in_place,
-                                 datatype=datatype, budget=budget))  # fmt: skip
+                made.append(
+                    Case(
+                        **shape,
+                        count=COUNT,
+                        pattern=pattern,
+                        in_place=in_place,
+                        datatype=datatype,
+                        budget=budget,
+                    )
+                )
     made += [
-        Case(**shape, count=5, pattern="ragged", datatype=datatype,
-             budget=3 * least_budget(places))
+        Case(**shape, count=5, pattern="ragged", datatype=datatype, budget=3 * least_budget(places))
         for datatype in DATATYPES
-    ]  # fmt: skip
+    ]
     made += [
         Case(**shape, count=COUNT, budget=2 * least_budget(places)),
         Case(**shape, count=COUNT, pattern="ragged", strict=True, budget=least_budget(places)),
@@ -179,9 +190,11 @@ def counted(tmp_path_factory):
             shared = [*src.glob("topology/*.c"), *src.glob("tree/*.c")]
             watched = [*src.glob("exchange/*.c"), src / "alltoallv" / f"{algorithm}.c"]
             built[algorithm] = build_counted(
-                tmp_path_factory.mktemp(algorithm), KERNEL % algorithm,
-                watched=watched, shared=shared,
-            )  # fmt: skip
+                tmp_path_factory.mktemp(algorithm),
+                KERNEL % algorithm,
+                watched=watched,
+                shared=shared,
+            )
         return built[algorithm]
 
     return of
@@ -193,8 +206,11 @@ def test_all_memory_that_a_kernel_takes_is_within_its_budget_and_given_back(algo
     """4 groups x 2 hosts x 2 ranks, 64 KiB a pair: all others' data of a leader are 7 MiB."""
     places = REGULAR["4 of 2 of 2"]
     base = Case("alltoallv", 16, 1 << 14, places=places, budget=1 << 18)
-    tried = [base, replace(base, pattern="ragged", datatype="contiguous", count=5461),
-             replace(base, pattern="sparse", budget=1 << 16)]  # fmt: skip
+    tried = [
+        base,
+        replace(base, pattern="ragged", datatype="contiguous", count=5461),
+        replace(base, pattern="sparse", budget=1 << 16),
+    ]
     for result in run_cases(counted(algorithm), "alltoallv_counted", tried, limit=120.0):
         assert result.outcome == DONE, result.detail
         assert [output.returned for output in result.outputs] == [0] * 16
@@ -217,8 +233,9 @@ def test_a_leader_holds_no_more_than_its_budget_at_2_mb_a_pair(algorithm, counte
 
     The buffers of all ranks take 1 GB; they are not written out, the smaller case above compares.
     """
-    case = Case("alltoallv", 16, 2_000_000 // 4, places=REGULAR["4 of 2 of 2"], budget=8 << 20,
-                dump=False)  # fmt: skip
+    case = Case(
+        "alltoallv", 16, 2_000_000 // 4, places=REGULAR["4 of 2 of 2"], budget=8 << 20, dump=False
+    )
     (result,) = run_cases(counted(algorithm), "alltoallv_counted", [case], limit=500.0)
     assert result.outcome == DONE, result.detail
     assert [output.returned for output in result.outputs] == [0] * 16

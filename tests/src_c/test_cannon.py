@@ -53,11 +53,12 @@ def pairs(tmp_path_factory):
     return {
         "16 x 16": (A, B),
         "13 x 37 x 10": written("awkward", a, b),
-        "3 x 2 x 5": written("small", *(elements(0, n, n).reshape(s) for n, s in
-                                        ((6, (3, 2)), (10, (2, 5))))),
+        "3 x 2 x 5": written(
+            "small", *(elements(0, n, n).reshape(s) for n, s in ((6, (3, 2)), (10, (2, 5))))
+        ),
         "not finite": written("strange", *strange),
         "1 x 1 x 1": written("one", [[1e308]], [[1e308]]),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["16 x 16", "13 x 37 x 10"])
@@ -180,8 +181,12 @@ WRONG = {
 
 
 # Of text files, stages 1 and 2 look at each line; to stage 3 they are no matrices at all.
-STAGES_OF = {"text": [3], **dict.fromkeys((kind for kind in WRONG if kind.endswith(("row", "rows",
-          "word", "sizes"))), [2])}  # fmt: skip
+STAGES_OF = {
+    "text": [3],
+    **dict.fromkeys(
+        (kind for kind in WRONG if kind.endswith(("row", "rows", "word", "sizes"))), [2]
+    ),
+}
 
 
 def test_text_files_give_the_same_product_where_one_rank_reads_them(tmp_path):
@@ -235,15 +240,29 @@ def per_rank(stage, files_of_ranks, out):
         words += [":", "-n", "1", str(build.CANNON_PROGRAM), str(stage), str(a), str(b), str(out)]
     return subprocess.run(
         [openmpi.tool("mpirun"), "--timeout", "25", *words[1:]],  # it ends the ranks, too
-        env=openmpi.environment(len(files_of_ranks)), capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        env=openmpi.environment(len(files_of_ranks)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
-@pytest.mark.parametrize("lonely, words", [
-    (0, "nix: cannot be opened: No such file or directory; look at its name and folder"),
-    (2, "rank 2: {}/nix: cannot be opened: No such file or directory; look at its name and folder"),
-    (3, "{}/stale: some ranks see 2048 bytes in it, others 2056; put one file on a disk that all"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lonely, words",
+    [
+        (0, "nix: cannot be opened: No such file or directory; look at its name and folder"),
+        (
+            2,
+            "rank 2: {}/nix: cannot be opened: No such file or directory; "
+            "look at its name and folder",
+        ),
+        (
+            3,
+            "{}/stale: some ranks see 2048 bytes in it, others 2056; "
+            "put one file on a disk that all",
+        ),
+    ],
+)
 def test_what_one_rank_alone_sees_ends_all_of_them(tmp_path, lonely, words):
     (tmp_path / "stale").write_bytes(WHOLE[:-8])
     own = tmp_path / ("stale" if lonely == 3 else "nix")

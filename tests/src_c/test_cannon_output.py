@@ -34,8 +34,12 @@ def test_a_link_is_followed_and_the_file_keeps_its_mode(tmp_path):
     with pytest.raises(InputError, match="dead: is a link that leads nowhere: No such file or dir"):
         cannon.run(2, 1, A, B, tmp_path / "dead")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [
-        "c", "dead", "new", "place", "usual"
-    ]  # fmt: skip
+        "c",
+        "dead",
+        "new",
+        "place",
+        "usual",
+    ]
     assert [entry.name for entry in (tmp_path / "place").iterdir()] == ["kept"]
 
 
@@ -75,11 +79,26 @@ def test_an_error_of_mpi_on_one_rank_ends_all_and_leaves_nothing(tmp_path, is_re
     out.mkdir()
     report.mkdir()
     said = subprocess.run(
-        [openmpi.tool("mpirun"), "--timeout", "25", "-n", "4", "-x", f"LD_PRELOAD={library}",
-         str(build.CANNON_PROGRAM), "3", str(A), str(B), str(out / "c"),
-         *([str(report)] if is_recorded else [])],
-        env=openmpi.environment(4), capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        [
+            openmpi.tool("mpirun"),
+            "--timeout",
+            "25",
+            "-n",
+            "4",
+            "-x",
+            f"LD_PRELOAD={library}",
+            str(build.CANNON_PROGRAM),
+            "3",
+            str(A),
+            str(B),
+            str(out / "c"),
+            *([str(report)] if is_recorded else []),
+        ],
+        env=openmpi.environment(4),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert said.returncode == 2, said.stderr
     assert "mpilab-cannon: rank 1: a call of MPI failed: MPI_ERR_TRUNCATE" in said.stderr
     assert list(out.iterdir()) == []
@@ -93,12 +112,15 @@ def test_a_disk_without_room_is_found_before_anything_is_computed(tmp_path, stag
     files.write(tmp_path / "tall", elements(0, 200, 1).reshape(200, 1))
     files.write(tmp_path / "wide", elements(0, 200, 2).reshape(1, 200))
     (tmp_path / "disk").mkdir()
-    command = [sys.executable, "-m", "mpilab", "cannon", str(stage), "tall", "wide", "-o",
-               "disk/c"]  # fmt: skip
+    command = [sys.executable, "-m", "mpilab", "cannon", str(stage), "tall", "wide", "-o", "disk/c"]
     said = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", script, "disk", *command], cwd=tmp_path, text=True,
-        env=os.environ | {"PYTHONPATH": str(kit.ROOT)}, capture_output=True, timeout=300,
-    )  # fmt: skip
+        ["unshare", "-rm", "sh", "-c", script, "disk", *command],
+        cwd=tmp_path,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(kit.ROOT)},
+        capture_output=True,
+        timeout=300,
+    )
     assert "disk/c: no room for 320008 bytes: No space left on device; free some" in said.stderr
     assert said.stdout == "status 1\n"
 

@@ -18,15 +18,31 @@ from mpilab.util.kit import ROOT
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
 ALGORITHMS = {
-    "bcast": ["linear", "chain", "pipeline", "binary", "split_binary", "binomial", "knomial",
-              "scatter_allgather", "scatter_allgather_ring"],
+    "bcast": [
+        "linear",
+        "chain",
+        "pipeline",
+        "binary",
+        "split_binary",
+        "binomial",
+        "knomial",
+        "scatter_allgather",
+        "scatter_allgather_ring",
+    ],
     "gather": ["linear", "binomial", "linear_sync"],
     "scatter": ["linear", "binomial", "linear_nb"],
-    "reduce": ["linear", "chain", "pipeline", "binary", "binomial", "in_order_binary",
-               "rabenseifner"],
+    "reduce": [
+        "linear",
+        "chain",
+        "pipeline",
+        "binary",
+        "binomial",
+        "in_order_binary",
+        "rabenseifner",
+    ],
     "allreduce": ["recursive_doubling", "ring", "segmented_ring", "rabenseifner"],
     "barrier": ["linear", "double_ring", "recursive_doubling", "dissemination", "tree"],
-}  # fmt: skip
+}
 
 
 def _others(has):
@@ -80,9 +96,16 @@ def cases(function, ranks):
         for op in ("sum", "compose") if about.reduces else ("sum",):
             for in_place in (False, True) if about.in_place else (False,):
                 made.append(
-                    Case(**shape, count=5, root=last, datatype=datatype, op=op, in_place=in_place,
-                         segment=40)
-                )  # fmt: skip
+                    Case(
+                        **shape,
+                        count=5,
+                        root=last,
+                        datatype=datatype,
+                        op=op,
+                        in_place=in_place,
+                        segment=40,
+                    )
+                )
     return made
 
 

@@ -22,12 +22,28 @@ from mpilab.trace.recording import operations
 
 GATHERS = ("node", "group", "node_group", "rank_order", "pipelined")
 NAMES = [f"gather_{name}" for name in GATHERS] + [
-    "allgather_hierarchical", "allgather_pipelined", "allreduce_hierarchical",
+    "allgather_hierarchical",
+    "allgather_pipelined",
+    "allreduce_hierarchical",
     "allreduce_multilane",
-]  # fmt: skip
+]
 # Groups, nodes of each, ranks of each node.
-SHAPES = [(1, 1, 3), (1, 2, 1), (1, 3, 2), (1, 5, 3), (2, 1, 1), (2, 1, 3), (2, 2, 1), (2, 4, 2),
-          (3, 1, 1), (3, 2, 1), (3, 3, 2), (5, 1, 2), (6, 1, 1), (7, 2, 1)]  # fmt: skip
+SHAPES = [
+    (1, 1, 3),
+    (1, 2, 1),
+    (1, 3, 2),
+    (1, 5, 3),
+    (2, 1, 1),
+    (2, 1, 3),
+    (2, 2, 1),
+    (2, 4, 2),
+    (3, 1, 1),
+    (3, 2, 1),
+    (3, 3, 2),
+    (5, 1, 2),
+    (6, 1, 1),
+    (7, 2, 1),
+]
 # The ranks of one node, and the nodes of one group, are not neighbours, and no two are as many.
 UNEVEN = tuple(Place(f"n{name}", name[0]) for name in "a1 b1 a2 a1 c1 b1 a1 b2 b1 a2 a1 b3".split())
 BLOCK = 7 * 4  # bytes of seven ints
@@ -101,8 +117,9 @@ def test_each_group_sends_the_root_s_group_its_blocks_and_nothing_goes_elsewhere
     home = int(group[result.case.root])
     assert crossing(result, group) == {
         (number, home): int((group == number).sum()) * BLOCK
-        for number in range(result.case.levels.groups) if number != home
-    }  # fmt: skip
+        for number in range(result.case.levels.groups)
+        if number != home
+    }
 
 
 def test_by_nodes_each_node_sends_its_blocks_straight_to_the_root_s_node(uneven):
@@ -111,8 +128,9 @@ def test_by_nodes_each_node_sends_its_blocks_straight_to_the_root_s_node(uneven)
     home = int(node[result.case.root])
     assert crossing(result, node) == {
         (number, home): int((node == number).sum()) * BLOCK
-        for number in range(result.case.levels.nodes) if number != home
-    }  # fmt: skip
+        for number in range(result.case.levels.nodes)
+        if number != home
+    }
 
 
 @pytest.mark.parametrize("name", ["hierarchical", "pipelined"])
@@ -126,8 +144,9 @@ def test_an_allgather_brings_every_other_block_into_a_node_and_a_group_once(name
 
 
 def test_the_pipelined_allgather_sends_every_rank_every_block_once(uneven):
-    received = Counter(int(message["dest"]) for message in
-                       uneven["allgather_pipelined"].recording.messages)  # fmt: skip
+    received = Counter(
+        int(message["dest"]) for message in uneven["allgather_pipelined"].recording.messages
+    )
     assert received == {rank: len(UNEVEN) - 1 for rank in range(len(UNEVEN))}
 
 

@@ -30,8 +30,12 @@ MPILAB_ALLTOALLV(huge)
 @pytest.mark.parametrize("algorithm", ["linear", "pairwise"])
 def test_elements_whose_size_is_no_int_are_refused_before_any_message(algorithm, tmp_path):
     src = ROOT / "src_c"
-    files = [src / "tree/blocks.c", src / "exchange/sides.c", src / "exchange/direct.c",
-             src / f"alltoallv/{algorithm}.c"]  # fmt: skip
+    files = [
+        src / "tree/blocks.c",
+        src / "exchange/sides.c",
+        src / "exchange/direct.c",
+        src / f"alltoallv/{algorithm}.c",
+    ]
     text = "".join(f'#include "{path}"\n' for path in files) + HUGE % algorithm
     built = build(text, tmp_path)
     (result,) = run_cases(built.library, "alltoallv_huge", [Case("alltoallv", 3, 2)])

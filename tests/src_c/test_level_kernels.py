@@ -53,24 +53,39 @@ def between(result, level):
 
 
 # More segments than a rank has slots for, with a rest, and elements with holes.
-@pytest.mark.parametrize("function", ["bcast_pipelined", "bcast_multilane", "bcast_circulant",
-                                      "reduce_pipelined"])  # fmt: skip
+@pytest.mark.parametrize(
+    "function", ["bcast_pipelined", "bcast_multilane", "bcast_circulant", "reduce_pipelined"]
+)
 def test_many_segments_arrive_whole_whatever_the_datatype(function):
     about = COLLECTIVES[function.partition("_")[0]]
-    run([
-        case_of(function, places, count=1003, root=root, segment=segment, datatype=datatype,
-                in_place=in_place, strict=strict)
-        for places in (DEALT, UNEVEN) for root in (0, len(places) - 1)
-        for segment in (60, 512)
-        for datatype, strict in (("int", True), ("vector", False), ("shifted", False))
-        for in_place in ((False, True) if about.in_place else (False,))
-    ])  # fmt: skip
+    run(
+        [
+            case_of(
+                function,
+                places,
+                count=1003,
+                root=root,
+                segment=segment,
+                datatype=datatype,
+                in_place=in_place,
+                strict=strict,
+            )
+            for places in (DEALT, UNEVEN)
+            for root in (0, len(places) - 1)
+            for segment in (60, 512)
+            for datatype, strict in (("int", True), ("vector", False), ("shifted", False))
+            for in_place in ((False, True) if about.in_place else (False,))
+        ]
+    )
 
 
 @pytest.mark.parametrize("places", [DEALT, UNEVEN], ids=["dealt", "uneven"])
 def test_a_pipeline_brings_a_message_over_each_link_once_in_each_direction(places):
-    cases = [case_of(f"{collective}_pipelined", places, count=500, segment=100, root=root)
-             for collective in ("bcast", "reduce") for root in range(len(places))]  # fmt: skip
+    cases = [
+        case_of(f"{collective}_pipelined", places, count=500, segment=100, root=root)
+        for collective in ("bcast", "reduce")
+        for root in range(len(places))
+    ]
     for result in run(cases):
         carried = between(result, "group")
         into = [sum(column) for column in zip(*carried, strict=True)]
@@ -83,8 +98,10 @@ def test_a_pipeline_brings_a_message_over_each_link_once_in_each_direction(place
 def test_a_pipeline_has_its_first_segments_on_their_way_before_the_last_has_come():
     """Six ranks in a chain: 64 segments take 5 + 63 // 4 rounds, not 5 + 63, nor 5 * 64."""
     places = placed("a1 b1 c1 d1 e1 f1")
-    cases = [case_of(f"{name}_pipelined", places, count=64, segment=4, root=3)
-             for name in ("bcast", "reduce")]  # fmt: skip
+    cases = [
+        case_of(f"{name}_pipelined", places, count=64, segment=4, root=3)
+        for name in ("bcast", "reduce")
+    ]
     for result in run(cases):
         messages = result.recording.messages
         assert (result.recording.rounds, len(messages)) == (5 + 63 // AHEAD, 5 * 64)
@@ -127,8 +144,9 @@ def test_a_circulant_broadcast_takes_as_few_rounds_as_there_can_be(ranks):
     roots = sorted({0, ranks // 2, ranks - 1})
     cases = [
         Case("bcast", ranks, segments, root=root, segment=4, function="bcast_circulant")
-        for root in roots for segments in (1, 2, 3, 7, 40)
-    ]  # fmt: skip
+        for root in roots
+        for segments in (1, 2, 3, 7, 40)
+    ]
     for result in run(cases):
         segments, messages = result.case.count, result.recording.messages
         least = (ranks - 1).bit_length() + segments - 1 if ranks > 1 else 0
@@ -138,8 +156,12 @@ def test_a_circulant_broadcast_takes_as_few_rounds_as_there_can_be(ranks):
 class Schedule(ctypes.Structure):
     """struct mpilab_circulant."""
 
-    _fields_ = [("rounds", ctypes.c_int), ("skip", ctypes.c_int * 33), ("send", ctypes.c_int * 32),
-                ("receive", ctypes.c_int * 32)]  # fmt: skip
+    _fields_ = [
+        ("rounds", ctypes.c_int),
+        ("skip", ctypes.c_int * 33),
+        ("send", ctypes.c_int * 32),
+        ("receive", ctypes.c_int * 32),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +183,9 @@ def schedules(tmp_path_factory):
     return of
 
 
-@pytest.mark.parametrize("sizes", [range(1, 70), (127, 128, 129, 500, 1000, 1023, 1025, 4095)],
-                         ids=["small", "large"])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes", [range(1, 70), (127, 128, 129, 500, 1000, 1023, 1025, 4095)], ids=["small", "large"]
+)
 def test_circulant_schedules_fulfil_the_conditions_of_a_round_optimal_broadcast(sizes, schedules):
     """Träff's conditions, from which it follows that blocks are always there when they are sent."""
     for size in sizes:

@@ -14,8 +14,11 @@ from mpilab.trace.recording import RankRecording, operations
 def call(ranks, *arguments):
     return subprocess.run(
         [openmpi.tool("mpirun"), "-n", str(ranks), str(ping_pong()), *map(str, arguments)],
-        env=openmpi.environment(ranks), capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        env=openmpi.environment(ranks),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
 
 def test_each_pair_of_blocks_is_timed_and_only_one_of_them_recorded(tmp_path):

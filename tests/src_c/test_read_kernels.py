@@ -24,12 +24,21 @@ READERS = ("scatter", "strided", "view", "sieving", "two_phase", "two_phase_allt
 RANKS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 16)
 # Of each of these readers, the most bytes that one request is for is said by the buffer.
 BUFFERED = ("scatter", "sieving", "two_phase", "two_phase_alltoallv")
-USUAL = {"scatter": 4 << 20, "sieving": 4 << 20, "two_phase": 512 << 10,
-         "two_phase_alltoallv": 512 << 10}  # fmt: skip
+USUAL = {
+    "scatter": 4 << 20,
+    "sieving": 4 << 20,
+    "two_phase": 512 << 10,
+    "two_phase_alltoallv": 512 << 10,
+}
 READ_ONCE = ("scatter", "two_phase", "two_phase_alltoallv")
 # What mpilab.algorithms.requests calls it; views leave it to MPI what a request is.
-METHODS = {"scatter": "rank 0", "strided": "strided", "sieving": "sieving",
-           "two_phase": "two-phase", "two_phase_alltoallv": "two-phase"}  # fmt: skip
+METHODS = {
+    "scatter": "rank 0",
+    "strided": "strided",
+    "sieving": "sieving",
+    "two_phase": "two-phase",
+    "two_phase_alltoallv": "two-phase",
+}
 
 
 def cases(ranks):
@@ -46,12 +55,21 @@ def cases(ranks):
     ]
     tuned = [(0, 0), (96, 0), (1, 2), (100, 1), (64, max(1, ranks - 1)), (0, 3)]
     return [
-        Case("read", ranks, 1, datatype="double", matrix=matrix, buffer=buffer,
-             aggregators=aggregators, function=f"read_{reader}", reversed=matrix.startswith("17"))
+        Case(
+            "read",
+            ranks,
+            1,
+            datatype="double",
+            matrix=matrix,
+            buffer=buffer,
+            aggregators=aggregators,
+            function=f"read_{reader}",
+            reversed=matrix.startswith("17"),
+        )
         for number, (matrix, (buffer, aggregators)) in enumerate(zip(matrices, tuned, strict=True))
         if ranks == 6 or number % 2 == RANKS.index(ranks) % 2
         for reader in READERS
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +211,15 @@ def test_large_matrices_are_read_right_and_by_the_requests_of_the_header_on_each
     fewer = ranks // 2 + 1  # 3, 5, 9: shares are not all alike
     parts = None
     for reader, aggregators in [(one, 0) for one in READERS] + [(one, fewer) for one in two_phase]:
-        case = Case("read", ranks, 1, datatype="double", matrix=f"{size}x{size}",
-                    aggregators=aggregators, function=f"read_{reader}")  # fmt: skip
+        case = Case(
+            "read",
+            ranks,
+            1,
+            datatype="double",
+            matrix=f"{size}x{size}",
+            aggregators=aggregators,
+            function=f"read_{reader}",
+        )
         # One at a time: all ranks together have a whole matrix in memory.
         (result,) = run_cases(KERNELS, "", [case], limit=120.0)
         check_run(result)
@@ -213,8 +238,15 @@ def test_large_matrices_are_read_right_and_by_the_requests_of_the_header_on_each
 def test_a_two_phase_read_takes_a_share_divided_by_the_buffer_requests_an_aggregator(
     aggregators, expected
 ):
-    case = Case("read", 4, 1, datatype="double", matrix="1024x1024", function="read_two_phase",
-                aggregators=aggregators)  # fmt: skip
+    case = Case(
+        "read",
+        4,
+        1,
+        datatype="double",
+        matrix="1024x1024",
+        function="read_two_phase",
+        aggregators=aggregators,
+    )
     (result,) = run_cases(KERNELS, "", [case], limit=60.0)
     check_parts(result)
     by_rank, _ = _by_rank(result.recording.requests, 4)

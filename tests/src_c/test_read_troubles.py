@@ -15,8 +15,15 @@ from tests.src_c.test_read_kernels import BUFFERED, READERS, check_parts
 # What the kernels below return in place of errors of class MPI_ERR_IO, _NO_MEM and _COUNT.
 SHORT, POOR, VAST = 77, 78, 79
 MORE_ROWS = 5
-BUFFERS = {"scatter": 2, "strided": 0, "view": 0, "sieving": 1, "two_phase": 3,
-           "two_phase_alltoallv": 2, "view_all": 0}  # fmt: skip
+BUFFERS = {
+    "scatter": 2,
+    "strided": 0,
+    "view": 0,
+    "sieving": 1,
+    "two_phase": 3,
+    "two_phase_alltoallv": 2,
+    "view_all": 0,
+}
 WATCHED = """
 #include "matrix.h"
 
@@ -121,20 +128,35 @@ def watched(tmp_path_factory):
 @pytest.mark.parametrize("words", ["256x256", "250x200 by 4x7"])
 def test_memory_is_bounded_by_the_buffer_and_the_view_is_left_as_it_was(words, watched):
     wanted = [
-        Case("read", 4, 1, datatype="double", matrix=words, buffer=1 << 15,
-             function=f"read_watched_{name}")
+        Case(
+            "read",
+            4,
+            1,
+            datatype="double",
+            matrix=words,
+            buffer=1 << 15,
+            function=f"read_watched_{name}",
+        )
         for name in READERS
-    ]  # fmt: skip
+    ]
     for result in run_cases(watched, "", wanted, limit=60.0):
         check_parts(result)
 
 
 def test_a_buffer_takes_no_more_memory_than_there_is_to_read(watched):
     wanted = [
-        Case("read", 4, 1, datatype="double", matrix="12x10", buffer=MOST_BUFFER, aggregators=1,
-             function=f"read_sparing_{name}")
+        Case(
+            "read",
+            4,
+            1,
+            datatype="double",
+            matrix="12x10",
+            buffer=MOST_BUFFER,
+            aggregators=1,
+            function=f"read_sparing_{name}",
+        )
         for name in BUFFERED
-    ]  # fmt: skip
+    ]
     for result in run_cases(watched, "", wanted, limit=60.0):
         check_parts(result)
 
@@ -151,10 +173,19 @@ def _cut_off(words, ranks):
 def test_a_file_that_ends_too_early_is_an_error_and_nobody_waits_for_what_is_not_there(io, watched):
     words = "9x10 by 5x2 on 3x2"
     wanted = [
-        Case("read", 6, 1, datatype="double", matrix=words, buffer=buffer,
-             function=f"read_beyond_{name}", dump=False)
-        for name in READERS for buffer in (64, 1 << 12)
-    ]  # fmt: skip
+        Case(
+            "read",
+            6,
+            1,
+            datatype="double",
+            matrix=words,
+            buffer=buffer,
+            function=f"read_beyond_{name}",
+            dump=False,
+        )
+        for name in READERS
+        for buffer in (64, 1 << 12)
+    ]
     missing = _cut_off(words, 6)
     assert missing == [False, False, True, True, True, True]
     for result in run_cases(watched, "", wanted, limit=60.0, settings=MPI_IO[io]):

@@ -37,8 +37,14 @@ ERR_ARG = 13  # MPI_ERR_ARG of Open MPI
 
 def in_order(function, order, nodes, each, **more):
     """A case on so many nodes, placed in SEQ or RR order."""
-    return Case(function.partition("_")[0], nodes * each, 96, function=function,
-                places=placement(order, nodes, each).places, **more)  # fmt: skip
+    return Case(
+        function.partition("_")[0],
+        nodes * each,
+        96,
+        function=function,
+        places=placement(order, nodes, each).places,
+        **more,
+    )
 
 
 def with_a_formula(function, places):
@@ -47,12 +53,19 @@ def with_a_formula(function, places):
     collective = function.partition("_")[0]
     about = {"function": function, "places": places, "segment": 16}
     return [
-        Case(collective, len(places), count, remap=remap, datatype=datatype,
-             root=len(places) // 2 if collective == "bcast" else 0,
-             in_place=collective != "bcast" and count > 1, **about)
+        Case(
+            collective,
+            len(places),
+            count,
+            remap=remap,
+            datatype=datatype,
+            root=len(places) // 2 if collective == "bcast" else 0,
+            in_place=collective != "bcast" and count > 1,
+            **about,
+        )
         for remap in FORMULAS
         for count, datatype in ((1, "int"), (37, "vector"), (5, "shifted"))
-    ]  # fmt: skip
+    ]
 
 
 def all_cases(function, places):
@@ -165,8 +178,9 @@ def test_counts_are_those_of_the_header_and_of_phase_1(function, name, results):
             continue
         counted = result.recording.messages
         assert (len(counted), int(counted["bytes"].sum())) == (
-            messages + moved, volume + moved * case.block_bytes
-        ), case.describe()  # fmt: skip
+            messages + moved,
+            volume + moved * case.block_bytes,
+        ), case.describe()
         assert rounds <= result.recording.rounds <= rounds + (moved > 0), case.describe()
 
 
@@ -195,8 +209,9 @@ def test_in_seq_order_recursive_doubling_is_that_in_rr_order_after_phase_1(nodes
     m = remapped.case.block_bytes
     phase_1 = Counter(
         (behaves_as[p], behaves_as[behaves_as.index(p)], m)
-        for p in range(nodes * each) if behaves_as[p] != p
-    )  # fmt: skip
+        for p in range(nodes * each)
+        if behaves_as[p] != p
+    )
     assert sent(remapped, behaves_as) == sent(plain) + phase_1
     assert remapped.recording.rounds == plain.recording.rounds + 1
 
@@ -210,10 +225,12 @@ def between_nodes(result):
 def test_recursive_doubling_never_sends_more_across_than_the_plain_one(name):
     places = MORE_PLACES[name]
     shape = {"count": 10, "places": places}
-    plain, remapped = run(*(
-        Case("allgather", len(places), function=f"allgather_recursive_doubling{end}", **shape)
-        for end in ("", "_remapped")
-    ))  # fmt: skip
+    plain, remapped = run(
+        *(
+            Case("allgather", len(places), function=f"allgather_recursive_doubling{end}", **shape)
+            for end in ("", "_remapped")
+        )
+    )
     groups = plain.case.levels.between_groups()
 
     def across(result):
@@ -226,10 +243,12 @@ def test_recursive_doubling_never_sends_more_across_than_the_plain_one(name):
 @pytest.mark.parametrize("nodes, each", [(2, 2), (3, 4), (4, 2), (2, 8)])
 @pytest.mark.parametrize("order", (SEQ, RR))
 def test_a_remapped_bcast_visits_each_node_once_from_any_root(order, nodes, each):
-    for result in run(*(
-        in_order("bcast_binomial_remapped", order, nodes, each, root=root)
-        for root in range(nodes * each)
-    )):  # fmt: skip
+    for result in run(
+        *(
+            in_order("bcast_binomial_remapped", order, nodes, each, root=root)
+            for root in range(nodes * each)
+        )
+    ):
         assert between_nodes(result) == (nodes - 1) * result.case.block_bytes
 
 
@@ -249,11 +268,20 @@ def test_a_bcast_by_formula_counts_on_from_the_rank_that_the_root_behaves_as(rem
 def on_parts(tmp_path_factory):
     """The directory that the program remap_on_parts.py has left its recordings in."""
     directory = tmp_path_factory.mktemp("parts")
-    command = [openmpi.tool("mpirun"), "-n", "8", sys.executable, "-m", "mpi4py",
-               str(Path(__file__).with_name("remap_on_parts.py")), str(KERNELS),
-               str(directory)]  # fmt: skip
-    said = subprocess.run(command, env=openmpi.environment(8), capture_output=True, text=True,
-                          timeout=300)  # fmt: skip
+    command = [
+        openmpi.tool("mpirun"),
+        "-n",
+        "8",
+        sys.executable,
+        "-m",
+        "mpi4py",
+        str(Path(__file__).with_name("remap_on_parts.py")),
+        str(KERNELS),
+        str(directory),
+    ]
+    said = subprocess.run(
+        command, env=openmpi.environment(8), capture_output=True, text=True, timeout=300
+    )
     assert said.returncode == 0, said.stdout + said.stderr
     assert said.stdout.count("all right") == 8
     return directory

@@ -26,10 +26,14 @@ CASES = [
     Case("allgather", ranks, count, datatype, in_place, in_place, strict, snapshots=True)
     for ranks in (1, 2, 3, 5)
     for count, datatype, in_place, strict in (
-        (0, "int", False, False), (1, "struct", False, True), (7, "shifted", True, False),
-        (7, "mixed", False, False), (100, "vector", False, False), (1, "byte", True, True),
+        (0, "int", False, False),
+        (1, "struct", False, True),
+        (7, "shifted", True, False),
+        (7, "mixed", False, False),
+        (100, "vector", False, False),
+        (1, "byte", True, True),
     )
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +86,10 @@ def test_an_alltoallv_of_ours_runs_without_a_report(run, sanitized, algorithm):
     places = tuple(Place(name) for name in ("n1", "n2", "n1", "n1", "n3", "n2"))
     cases = [
         Case("alltoallv", 6, count, datatype, in_place, places=places, pattern=pattern, budget=800)
-        for pattern in PATTERNS for in_place in (False, True)
+        for pattern in PATTERNS
+        for in_place in (False, True)
         for count, datatype in ((0, "int"), (9, "struct"), (9, "mixed"))
-    ]  # fmt: skip
+    ]
     results, said = run(sanitized / "libmpilab_kernels.so", f"alltoallv_{algorithm}", cases)
     for report in REPORTS:
         assert report not in said, said

@@ -15,8 +15,11 @@ from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
 from tests.src_c.test_collective_kernels import TOPOLOGY_AWARE
 
-NAMES = [f"{collective}_{name}" for collective in TOPOLOGY_AWARE
-         for name in sorted(TOPOLOGY_AWARE[collective])]  # fmt: skip
+NAMES = [
+    f"{collective}_{name}"
+    for collective in TOPOLOGY_AWARE
+    for name in sorted(TOPOLOGY_AWARE[collective])
+]
 
 
 def placed(hosts):
@@ -63,8 +66,17 @@ def cases(function, places):
     for datatype in ("contiguous", "vector", "shifted") + ("mixed",) * (not about.one_type):
         for op in ("sum", "compose") if about.reduces and datatype != "mixed" else ("sum",):
             for in_place in (False, True) if about.in_place else (False,):
-                made.append(Case(**shape, count=5, root=last, datatype=datatype, op=op,
-                                 in_place=in_place, segment=40))  # fmt: skip
+                made.append(
+                    Case(
+                        **shape,
+                        count=5,
+                        root=last,
+                        datatype=datatype,
+                        op=op,
+                        in_place=in_place,
+                        segment=40,
+                    )
+                )
     return made
 
 

@@ -13,18 +13,32 @@ def monitored(asked, settings=None):
     """Counted of each (collective, number, Shape); all that have as many ranks in one mpirun."""
     cases = [
         Case(
-            collective, shape.ranks, shape.count, "int" if shape.element_bytes == 4 else "byte",
-            root=shape.root, segment=shape.segment, fanout=shape.fanout, radix=shape.radix,
-            record=False, dump=False, openmpi=number, monitor=True,
+            collective,
+            shape.ranks,
+            shape.count,
+            "int" if shape.element_bytes == 4 else "byte",
+            root=shape.root,
+            segment=shape.segment,
+            fanout=shape.fanout,
+            radix=shape.radix,
+            record=False,
+            dump=False,
+            openmpi=number,
+            monitor=True,
             function=f"{collective}_openmpi",
         )
         for collective, number, shape in asked
-    ]  # fmt: skip
+    ]
     # Other work on the machine must not make ranks that spin wait for one another.
     patient = openmpi.yielding(2, cores=1)
     with tempfile.TemporaryDirectory() as kept:
-        results = run_cases(build.need(build.KERNELS), "bcast_openmpi", cases, keep=kept,
-                            settings=(settings or openmpi.CHOOSING) | patient)  # fmt: skip
+        results = run_cases(
+            build.need(build.KERNELS),
+            "bcast_openmpi",
+            cases,
+            keep=kept,
+            settings=(settings or openmpi.CHOOSING) | patient,
+        )
         for result in results:
             assert result.outcome == DONE, (result.case, result.detail, result.log)
         return [openmpi_traffic.read(kept, place, case.ranks) for place, case in enumerate(cases)]

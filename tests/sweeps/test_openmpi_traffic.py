@@ -76,8 +76,12 @@ def run_everything(ranks):
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5])
 def test_every_algorithm_sends_what_it_must_and_every_substitution_is_seen(ranks):
     substituted = run_everything(ranks)
-    always = {("bcast", "scatter_allgather"), ("bcast", "split_binary_tree"),
-              ("allreduce", "ring"), ("allreduce", "segmented_ring")}  # fmt: skip
+    always = {
+        ("bcast", "scatter_allgather"),
+        ("bcast", "split_binary_tree"),
+        ("allreduce", "ring"),
+        ("allreduce", "segmented_ring"),
+    }
     assert always <= substituted
     assert (("allgather", "recursive_doubling") in substituted) == (ranks in (3, 5))
     assert (("allgather", "neighbor") in substituted) == (ranks in (3, 5))
@@ -119,8 +123,15 @@ def test_trees_look_as_open_mpi_draws_them():
         (3, 7),
     }
     assert set(openmpi_traffic.in_order_binary(9)) == {
-        (8, 7), (8, 3), (7, 6), (7, 5), (5, 4), (3, 2), (3, 1), (1, 0),
-    }  # fmt: skip
+        (8, 7),
+        (8, 3),
+        (7, 6),
+        (7, 5),
+        (5, 4),
+        (3, 2),
+        (3, 1),
+        (1, 0),
+    }
 
 
 def test_a_message_is_cut_where_open_mpi_cuts_it():

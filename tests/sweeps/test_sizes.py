@@ -8,8 +8,12 @@ from mpilab.util.units import bytes_of, ranks_of, sizes_of
 
 def test_k_and_m_are_powers_of_1024():
     assert [bytes_of(word) for word in ("7", "8K", "1m", "2KiB", "3MB")] == [
-        7, 8192, 1 << 20, 2048, 3 << 20,
-    ]  # fmt: skip
+        7,
+        8192,
+        1 << 20,
+        2048,
+        3 << 20,
+    ]
 
 
 def test_a_range_doubles_from_its_first_size_to_its_last():

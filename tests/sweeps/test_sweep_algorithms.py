@@ -65,9 +65,12 @@ def test_what_is_added_up_comes_in_numbers_of_four_bytes():
 
 def test_options_that_make_no_sense_are_refused_before_anything_runs():
     for wrong, words in (
-        ({"repetitions": 0}, "repetitions=0"), ({"warmup": -1}, "warmup=-1"),
-        ({"root": 2}, "root=2"), ({"radix": 1}, "radix=1"), ({"segment": -8}, "segment=-8"),
-    ):  # fmt: skip
+        ({"repetitions": 0}, "repetitions=0"),
+        ({"warmup": -1}, "warmup=-1"),
+        ({"root": 2}, "root=2"),
+        ({"radix": 1}, "radix=1"),
+        ({"segment": -8}, "segment=-8"),
+    ):
         with pytest.raises(InputError, match=words):
             Plan.make("bcast", [2, 4], "1:4", "ours", **wrong)
     with pytest.raises(InputError, match="'gossip' is unknown"):
@@ -79,9 +82,11 @@ def test_options_that_make_no_sense_are_refused_before_anything_runs():
 def test_the_algorithms_of_a_size_run_one_after_the_other():
     plan = Plan.make("bcast", [2], "1,2", "ours:linear,openmpi:1")
     assert [(str(p.algorithm), p.bytes) for p in plan.points()] == [
-        ("ours:linear", 1), ("openmpi:basic_linear", 1),
-        ("ours:linear", 2), ("openmpi:basic_linear", 2),
-    ]  # fmt: skip
+        ("ours:linear", 1),
+        ("openmpi:basic_linear", 1),
+        ("ours:linear", 2),
+        ("openmpi:basic_linear", 2),
+    ]
 
 
 def test_long_messages_and_shared_cores_are_timed_less_often():

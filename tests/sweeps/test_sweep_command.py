@@ -17,9 +17,24 @@ def run(capsys, *arguments):
 
 def test_a_sweep_prints_medians_and_keeps_the_rows(tmp_path, capsys):
     out = tmp_path / "g.csv"
-    asked = ["gather", "--ranks", "2", "--sizes", "64,1K", "--algorithms", "ours:linear,openmpi",
-             "--repetitions", 8, "--warmup", 1, "--segment", "64", "-o", out,
-             "--no-progress"]  # fmt: skip
+    asked = [
+        "gather",
+        "--ranks",
+        "2",
+        "--sizes",
+        "64,1K",
+        "--algorithms",
+        "ours:linear,openmpi",
+        "--repetitions",
+        8,
+        "--warmup",
+        1,
+        "--segment",
+        "64",
+        "-o",
+        out,
+        "--no-progress",
+    ]
     status, printed, said = run(capsys, *asked)
     assert status == 0, said
     assert "openmpi:linear_sync (3)" in printed
@@ -38,9 +53,22 @@ def test_a_sweep_prints_medians_and_keeps_the_rows(tmp_path, capsys):
 
 
 def test_what_was_refused_is_told_and_nothing_else_is_lost(tmp_path, capsys):
-    asked = ["allgather", "--ranks", "3", "--sizes", "8", "--algorithms", "ours:ring,openmpi:3",
-             "--repetitions", 6, "--warmup", 0, "-o", tmp_path / "a.csv",
-             "--no-progress"]  # fmt: skip
+    asked = [
+        "allgather",
+        "--ranks",
+        "3",
+        "--sizes",
+        "8",
+        "--algorithms",
+        "ours:ring,openmpi:3",
+        "--repetitions",
+        6,
+        "--warmup",
+        0,
+        "-o",
+        tmp_path / "a.csv",
+        "--no-progress",
+    ]
     status, printed, said = run(capsys, *asked)
     assert status == 0
     assert "ours:ring" in printed and "recursive_doubling" not in printed
@@ -52,8 +80,20 @@ def test_what_was_refused_is_told_and_nothing_else_is_lost(tmp_path, capsys):
 
 
 def test_a_pipeline_that_does_not_pipeline_is_remarked_on(tmp_path, capsys):
-    asked = ["bcast", "--ranks", "2", "--sizes", "64", "--algorithms", "openmpi:pipeline",
-             "--repetitions", 6, "-o", tmp_path / "p.csv", "--no-progress"]  # fmt: skip
+    asked = [
+        "bcast",
+        "--ranks",
+        "2",
+        "--sizes",
+        "64",
+        "--algorithms",
+        "openmpi:pipeline",
+        "--repetitions",
+        6,
+        "-o",
+        tmp_path / "p.csv",
+        "--no-progress",
+    ]
     assert "nothing is pipelined" in run(capsys, *asked)[2]
     asked[asked.index(tmp_path / "p.csv")] = tmp_path / "q.csv"
     assert "nothing is pipelined" not in run(capsys, *asked, "--segment", "16")[2]
@@ -69,11 +109,13 @@ def test_a_pipeline_that_does_not_pipeline_is_remarked_on(tmp_path, capsys):
         (["bcast", "--sizes", "big", "-o", "x.csv"], "'big' is no size"),
         (["bcast", "--segment", "8Q", "-o", "x.csv"], "'8Q' is no size"),
         (["bcast", "--algorithms", "openmpi:99", "-o", "x.csv"], "binomial \\(6\\)"),
-        (["barrier", "--ranks", "4", "--algorithms", "openmpi:two_proc", "-o", "x.csv"],
-         "two_proc: for 2 ranks only"),
+        (
+            ["barrier", "--ranks", "4", "--algorithms", "openmpi:two_proc", "-o", "x.csv"],
+            "two_proc: for 2 ranks only",
+        ),
         (["--summary", "missing.csv"], "missing.csv: no such file"),
     ],
-)  # fmt: skip
+)
 def test_bad_usage_is_told_with_the_remedy_and_leaves_no_file(
     tmp_path, monkeypatch, capsys, arguments, words
 ):

@@ -93,8 +93,9 @@ def test_one_false_or_missing_witness_is_enough_to_distrust():
 
 
 def test_an_algorithm_that_open_mpi_replaces_gets_no_rows_and_the_others_do():
-    table, said = refused("allgather", "openmpi:bruck,openmpi:3,openmpi:neighbor",
-                          ranks=[3], sizes="64")  # fmt: skip
+    table, said = refused(
+        "allgather", "openmpi:bruck,openmpi:3,openmpi:neighbor", ranks=[3], sizes="64"
+    )
     assert set(table["algorithm"]) == {"bruck"}
     assert said == [
         "openmpi:recursive_doubling with 3 ranks and 64 bytes is left out: asked for "
@@ -112,17 +113,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize(("collective", "words"), [
-    ("bcast", "openmpi:chain,openmpi:5"), ("scatter", "openmpi:1,openmpi:2,openmpi:3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("collective", "words"),
+    [
+        ("bcast", "openmpi:chain,openmpi:5"),
+        ("scatter", "openmpi:1,openmpi:2,openmpi:3"),
+    ],
+)
 def test_no_row_gets_a_name_where_open_mpi_does_not_heed_it(monkeypatch, wrong, collective, words):
     for name, value in WRONG[wrong].items():
         monkeypatch.setenv(name, value)
-    table, said = refused(collective, f"ours:linear,openmpi:default,{words}",
-                          ranks=[2], sizes="64")  # fmt: skip
+    table, said = refused(collective, f"ours:linear,openmpi:default,{words}", ranks=[2], sizes="64")
     assert set(zip(table["library"], table["algorithm"], strict=True)) == {
-        ("ours", "linear"), ("openmpi", "default"),
-    }  # fmt: skip
+        ("ours", "linear"),
+        ("openmpi", "default"),
+    }
     assert len(said) == words.count(",") + 1
     assert all("did not heed the choice: coll_tuned_use_dynamic_rules" in line for line in said)
 

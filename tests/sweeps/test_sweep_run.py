@@ -32,14 +32,18 @@ def points(table):
     ]
 
 
-@pytest.mark.parametrize("collective", ["bcast", "gather", "scatter", "reduce", "allgather",
-                                        "allreduce", "barrier"])  # fmt: skip
+@pytest.mark.parametrize(
+    "collective", ["bcast", "gather", "scatter", "reduce", "allgather", "allreduce", "barrier"]
+)
 def test_every_algorithm_of_every_collective_is_timed(collective):
     report = sweep.Report()
     table = sweep.sweep(collective, ranks=[4], sizes="256", segment=64, report=report, **QUICK)
     assert report.warnings() == []
-    known = [a for a in sweep_run.Plan.make(collective, [4], "256", "ours,openmpi").algorithms
-             if a.name != "two_proc"]  # fmt: skip
+    known = [
+        a
+        for a in sweep_run.Plan.make(collective, [4], "256", "ours,openmpi").algorithms
+        if a.name != "two_proc"
+    ]
     assert [point[:2] for point in points(table)] == [(a.library, a.name) for a in known]
     assert len(table) == 3 * len(known)
     assert (table["span_s"] > 0).all() and (table["span_s"] >= table["max_s"]).all()
@@ -52,8 +56,13 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
     jobs = []
 
     def note(library, function, cases, **options):
-        jobs.append({name: value for name, value in options["settings"].items()
-                     if name.startswith("OMPI_MCA_coll_tuned_bcast")})  # fmt: skip
+        jobs.append(
+            {
+                name: value
+                for name, value in options["settings"].items()
+                if name.startswith("OMPI_MCA_coll_tuned_bcast")
+            }
+        )
         assert {case.openmpi for case in cases} == {-1}
         return run_cases(library, function, cases, **options)
 
@@ -61,14 +70,21 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
     monkeypatch.setattr(openmpi, "version", lambda: "mpirun (Open MPI) 5.0.5")
     report = sweep.Report()
     table = sweep.sweep(
-        "bcast", ranks=[4], sizes="256", segment=64, report=report,
-        algorithms="ours:chain,openmpi:1,openmpi:3,openmpi:9", **QUICK,
-    )  # fmt: skip
+        "bcast",
+        ranks=[4],
+        sizes="256",
+        segment=64,
+        report=report,
+        algorithms="ours:chain,openmpi:1,openmpi:3,openmpi:9",
+        **QUICK,
+    )
     assert report.warnings() == []
     assert [point[:2] for point in points(table)] == [
-        ("ours", "chain"), ("openmpi", "basic_linear"), ("openmpi", "pipeline"),
+        ("ours", "chain"),
+        ("openmpi", "basic_linear"),
+        ("openmpi", "pipeline"),
         ("openmpi", "scatter_allgather_ring"),
-    ]  # fmt: skip
+    ]
     name = "OMPI_MCA_coll_tuned_bcast_algorithm"
     assert {name: "3", f"{name}_segmentsize": "64"} in jobs
     assert {} in jobs  # ours
@@ -77,8 +93,15 @@ def test_an_open_mpi_that_cannot_choose_at_run_time_gets_an_mpirun_for_each(monk
 def test_the_guard_also_refuses_what_the_settings_of_an_mpirun_did_not_bring_about(monkeypatch):
     monkeypatch.setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "false")
     report = sweep.Report()
-    table = sweep.sweep("bcast", ranks=[4], sizes="256", choose="mca", report=report,
-                         algorithms="openmpi:1,openmpi:9", **QUICK)  # fmt: skip
+    table = sweep.sweep(
+        "bcast",
+        ranks=[4],
+        sizes="256",
+        choose="mca",
+        report=report,
+        algorithms="openmpi:1,openmpi:9",
+        **QUICK,
+    )
     assert len(table) == 0
     assert "did not heed the choice" in " ".join(report.warnings())
 
@@ -94,8 +117,11 @@ def test_ours_and_open_mpis_run_in_one_job_in_turn(monkeypatch):
     sweep.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear,openmpi:1", **QUICK)
     (timed,) = [run for run in runs if run]
     assert [(case.function, case.count) for case in timed] == [
-        ("bcast_linear", 8), ("bcast_openmpi", 8), ("bcast_linear", 16), ("bcast_openmpi", 16),
-    ]  # fmt: skip
+        ("bcast_linear", 8),
+        ("bcast_openmpi", 8),
+        ("bcast_linear", 16),
+        ("bcast_openmpi", 16),
+    ]
     assert not any(case.record or case.dump for case in timed)
 
 
@@ -109,8 +135,11 @@ def test_a_wrong_result_is_never_timed(monkeypatch):
         return after
 
     monkeypatch.setitem(COLLECTIVES, "bcast", replace(bcast, after=spoilt))
-    with pytest.warns(UserWarning, match="ours:linear with 2 ranks and 16 bytes is left out: its "
-                      "result is wrong: rank 1: block 0 is wrong"):  # fmt: skip
+    with pytest.warns(
+        UserWarning,
+        match="ours:linear with 2 ranks and 16 bytes is left out: its "
+        "result is wrong: rank 1: block 0 is wrong",
+    ):
         table = sweep.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear", **QUICK)
     assert points(table) == [("ours", "linear", 2, 8)]
 
@@ -129,11 +158,22 @@ BODIES = {
 def test_what_crashes_or_returns_an_error_is_left_out_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "KERNELS", build_kernels(tmp_path, BODIES))
     report = sweep.Report()
-    table = sweep.sweep("allgather", ranks=[2], sizes="1,2,4", report=report, **QUICK,
-                         algorithms="ours:pairwise,ours:ring,ours:bruck")  # fmt: skip
+    table = sweep.sweep(
+        "allgather",
+        ranks=[2],
+        sizes="1,2,4",
+        report=report,
+        **QUICK,
+        algorithms="ours:pairwise,ours:ring,ours:bruck",
+    )
     assert [(name, size) for _, name, _, size in points(table)] == [
-        ("pairwise", 1), ("ring", 1), ("bruck", 1), ("pairwise", 2), ("pairwise", 4), ("ring", 4),
-    ]  # fmt: skip
+        ("pairwise", 1),
+        ("ring", 1),
+        ("bruck", 1),
+        ("pairwise", 2),
+        ("pairwise", 4),
+        ("ring", 4),
+    ]
     assert report.warnings() == [
         "ours:ring with 2 ranks and 2 bytes is left out: it returned the MPI error 16",
         "ours:bruck with 2 ranks and 2 bytes is left out: crash: rank 1 ended with SIGSEGV",
@@ -144,8 +184,14 @@ def test_what_crashes_or_returns_an_error_is_left_out_with_the_reason(tmp_path, 
 
 def test_alone_a_rank_has_no_choice_of_algorithms():
     report = sweep.Report()
-    table = sweep.sweep("bcast", ranks=[1], sizes="8", report=report, **QUICK,
-                         algorithms="ours:linear,openmpi:default,openmpi:1")  # fmt: skip
+    table = sweep.sweep(
+        "bcast",
+        ranks=[1],
+        sizes="8",
+        report=report,
+        **QUICK,
+        algorithms="ours:linear,openmpi:default,openmpi:1",
+    )
     assert points(table) == [("ours", "linear", 1, 8), ("openmpi", "default", 1, 8)]
     assert len(report.left_out) == 1
 
@@ -161,19 +207,37 @@ def test_what_is_done_is_not_done_again_and_more_can_be_added(tmp_path, monkeypa
     monkeypatch.undo()
     more = sweep.sweep("bcast", sizes="8,16,32", **options)
     assert out.read_text().startswith(before)
-    assert points(more) == points(first) + [("ours", "linear", 2, 32),
-                                            ("openmpi", "basic_linear", 2, 32)]  # fmt: skip
+    assert points(more) == points(first) + [
+        ("ours", "linear", 2, 32),
+        ("openmpi", "basic_linear", 2, 32),
+    ]
     with pytest.raises(InputError, match="segment 0, not 4"):
         sweep.sweep("bcast", sizes="8", segment=4, **options)
 
 
 def test_a_sweep_that_was_killed_goes_on_where_it_was_and_leaves_nothing_behind(tmp_path):
     out = tmp_path / "sweep.csv"
-    command = [sys.executable, "-m", "mpilab", "sweep", "barrier", "--ranks", "2",
-               "--algorithms", "ours,openmpi", "--repetitions", "500", "--warmup", "1",
-               "-o", str(out), "--no-progress"]  # fmt: skip
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "mpilab",
+        "sweep",
+        "barrier",
+        "--ranks",
+        "2",
+        "--algorithms",
+        "ours,openmpi",
+        "--repetitions",
+        "500",
+        "--warmup",
+        "1",
+        "-o",
+        str(out),
+        "--no-progress",
+    ]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     family = psutil.Process(process.pid)
     children = []
     while not out.exists() or out.read_text().count("\n") < 2:

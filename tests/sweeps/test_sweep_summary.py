@@ -12,9 +12,19 @@ from mpilab.measure.sweep_table import ROW, interval_ranks, median_interval, sum
     ("number", "places"),
     # The tabulated critical values of the two-sided sign test at 5 %, plus 1: they are 0 for 6 to 8
     # values, and 1, 1, 5, 7, 9, 17 and 39 for the others.
-    [(6, (1, 6)), (7, (1, 7)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15)),
-     (25, (8, 18)), (30, (10, 21)), (50, (18, 33)), (100, (40, 61))],
-)  # fmt: skip
+    [
+        (6, (1, 6)),
+        (7, (1, 7)),
+        (8, (1, 8)),
+        (9, (2, 8)),
+        (10, (2, 9)),
+        (20, (6, 15)),
+        (25, (8, 18)),
+        (30, (10, 21)),
+        (50, (18, 33)),
+        (100, (40, 61)),
+    ],
+)
 def test_the_interval_has_the_tabulated_order_statistics(number, places):
     assert interval_ranks(number) == places
 

@@ -95,8 +95,9 @@ def _explained_warnings(diagnostics, source):
     found = _causes(warnings, diagnostics, Source(source))
     found.sort(key=lambda one: (one[0].weight, one[1].line, one[1].column))
     said = "\n".join(map(str, diagnostics))
-    return _diagnosis(COMPILE_WARNING, "It compiles, with a warning: ", "warning", found,
-                      [REMINDER], said)  # fmt: skip
+    return _diagnosis(
+        COMPILE_WARNING, "It compiles, with a warning: ", "warning", found, [REMINDER], said
+    )
 
 
 def _causes(messages, diagnostics, source):
@@ -150,24 +151,36 @@ def _explained(message, diagnostics, source):
 
 
 def _breaks_form(message):
-    return re.search(r"^expected|^unknown type name|extraneous|missing terminating|stray|"
-    r"^'else' without", message.text) is not None  # fmt: skip
+    return (
+        re.search(
+            r"^expected|^unknown type name|extraneous|missing terminating|stray|"
+            r"^'else' without",
+            message.text,
+        )
+        is not None
+    )
 
 
 def _diagnosis(kind, opening, noun, found, notes, said):
     slip, place, _ = found[0]
     shown, more = found[:SHOWN], len(found) - SHOWN
     hints = [f"{_at(place)}{slip.hint}" for slip, place, _ in shown[1:] if slip.hint]
-    words = [f"The compiler's words, line {message.line}: {message.text}"
-             for slip, _, message in shown
-             if slip.label != message.text and not _EXPANSION.match(message.text)]  # fmt: skip
+    words = [
+        f"The compiler's words, line {message.line}: {message.text}"
+        for slip, _, message in shown
+        if slip.label != message.text and not _EXPANSION.match(message.text)
+    ]
     if more > 0:
         hints.append(f"{more} more {noun}{'s' if more > 1 else ''} after these.")
     return Diagnosis(
-        kind, f"{opening}{_at(place)}{slip.label}", slip.pattern, slip.hint,
+        kind,
+        f"{opening}{_at(place)}{slip.label}",
+        slip.pattern,
+        slip.hint,
         places=tuple(place for _, place, _ in shown if place.line > 0),
-        notes=(*_unique(hints), *notes, *words), log=said,
-    )  # fmt: skip
+        notes=(*_unique(hints), *notes, *words),
+        log=said,
+    )
 
 
 def _expansions(diagnostics, said, severity):

@@ -25,13 +25,13 @@ HEADERS = {
     "math.h": "sqrt pow log log2 log10 exp floor ceil fabs fmax fmin round",
     "stdbool.h": "bool true false",
     "stdint.h": "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t "
-                "intptr_t",
+    "intptr_t",
     "limits.h": "INT_MAX INT_MIN LONG_MAX CHAR_BIT UINT_MAX",
     "assert.h": "assert",
     "unistd.h": "usleep sleep getpid write",
     "time.h": "clock_gettime time clock CLOCK_MONOTONIC",
     "stddef.h": "NULL size_t ptrdiff_t offsetof",
-}  # fmt: skip
+}
 HEADER_OF = {name: header for header, listed in HEADERS.items() for name in listed.split()}
 
 # Words of other languages → (language, what to write in C).
@@ -68,13 +68,22 @@ HABITS = {
     "and": ("Python", "In C it is &&."),
     "or": ("Python", "In C it is ||."),
     "not": ("Python", "In C it is !."),
-}  # fmt: skip
+}
 # Wrong MPI names, too different from the right ones for a comparison of spelling.
-ALIASES = {"MPI_ADD": "MPI_SUM", "MPI_INTEGER_T": "MPI_INT", "MPI_INTS": "MPI_INT",
-           "MPI_NULL_STATUS": "MPI_STATUS_IGNORE", "MPI_IGNORE": "MPI_STATUS_IGNORE",
-           "MPI_STATUS_NULL": "MPI_STATUS_IGNORE", "MPI_ANY": "MPI_ANY_SOURCE",
-           "MPI_WORLD": "MPI_COMM_WORLD", "COMM_WORLD": "MPI_COMM_WORLD", "MPI_STRING": "MPI_CHAR",
-           "MPI_Rank": "MPI_Comm_rank", "MPI_Size": "MPI_Comm_size"}  # fmt: skip
+ALIASES = {
+    "MPI_ADD": "MPI_SUM",
+    "MPI_INTEGER_T": "MPI_INT",
+    "MPI_INTS": "MPI_INT",
+    "MPI_NULL_STATUS": "MPI_STATUS_IGNORE",
+    "MPI_IGNORE": "MPI_STATUS_IGNORE",
+    "MPI_STATUS_NULL": "MPI_STATUS_IGNORE",
+    "MPI_ANY": "MPI_ANY_SOURCE",
+    "MPI_WORLD": "MPI_COMM_WORLD",
+    "COMM_WORLD": "MPI_COMM_WORLD",
+    "MPI_STRING": "MPI_CHAR",
+    "MPI_Rank": "MPI_Comm_rank",
+    "MPI_Size": "MPI_Comm_size",
+}
 
 
 @rule(
@@ -106,12 +115,20 @@ def undeclared(spot, match):
     if meant := suggestion(name, spot.source, spot.diagnostic.text, is_function):
         return Slip(label, f"Did you mean {meant}?", "misspelt name", subject, GRAVE, offset)
     if is_function:
-        hint = (f"No function {name} is known here: mind the spelling, or define it above the "
-                "kernel in this cell.")  # fmt: skip
+        hint = (
+            f"No function {name} is known here: mind the spelling, or define it above the "
+            "kernel in this cell."
+        )
         return Slip(label, hint, "unknown function", subject, GRAVE, offset)
     if is_type:
-        return Slip(f"'{name}' is no type", "Mind the spelling of the type.", "unknown type",
-                    subject, GRAVE, offset)  # fmt: skip
+        return Slip(
+            f"'{name}' is no type",
+            "Mind the spelling of the type.",
+            "unknown type",
+            subject,
+            GRAVE,
+            offset,
+        )
     hint = f"Declare it before its first use, e.g. int {name} = 0;"
     if re.search(rf"\bfor\s*\(\s*{re.escape(name)}\s*=", spot.line):
         hint = f"Declare it in the loop: for (int {name} = ...)."
@@ -150,16 +167,22 @@ def undefined_reference(spot, match):
     hint = f"{name} is declared but has no body: define it in this cell, or mind the spelling."
     if meant:
         hint = f"Did you mean {meant}?"
-    return Slip(f"'{name}' is defined nowhere", hint, "defined nowhere", f"name {name}", GRAVE,
-                offset)  # fmt: skip
+    return Slip(
+        f"'{name}' is defined nowhere", hint, "defined nowhere", f"name {name}", GRAVE, offset
+    )
 
 
 @rule(r"multiple definition of [`'](?P<name>\w+)'")
 def multiple_definition(spot, match):
     """A name of the kit or of MPI that the cell also defines."""
     name = match["name"]
-    return Slip(f"'{name}' is already defined elsewhere", "Call your function something else.",
-                "defined twice", f"name {name}", GRAVE)  # fmt: skip
+    return Slip(
+        f"'{name}' is already defined elsewhere",
+        "Call your function something else.",
+        "defined twice",
+        f"name {name}",
+        GRAVE,
+    )
 
 
 @rule(r"^'?(?P<file>[^\s:']+)'?:? (?:No such file or directory|file not found)")
@@ -174,8 +197,9 @@ def no_such_file(spot, match):
         hint = "That is a header of C++; C's end in .h."
     else:
         hint = 'A kernel needs #include "mpilab.h"; C\'s own headers stand in <>.'
-    return Slip(f"there is no file '{file}' to include", hint, "unknown #include",
-                f"file {file}", GRAVE)  # fmt: skip
+    return Slip(
+        f"there is no file '{file}' to include", hint, "unknown #include", f"file {file}", GRAVE
+    )
 
 
 @rule(
@@ -193,8 +217,7 @@ def declared_twice(spot, match):
         hint = "Keep one of the two functions."
     elif name in ("comm", "sendbuf", "recvbuf", "sendcount", "recvcount", "sendtype", "recvtype"):
         hint = f"{name} is an argument of the kernel: use it as it is."
-    return Slip(f"'{name}' is declared twice{where}", hint, "declared twice", f"name {name}",
-                GRAVE)  # fmt: skip
+    return Slip(f"'{name}' is declared twice{where}", hint, "declared twice", f"name {name}", GRAVE)
 
 
 @rule(r"conflicting types for '(?P<name>\w+)'")
@@ -207,15 +230,25 @@ def other_prototype(spot, match):
             hint = "Call your function something else: this name belongs to a header."
         else:
             hint = "Declaration and definition have to agree; a function comes before its calls."
-        return Slip(f"'{name}' is declared in another way before", hint, "another prototype",
-                    f"name {name}", GRAVE)  # fmt: skip
+        return Slip(
+            f"'{name}' is declared in another way before",
+            hint,
+            "another prototype",
+            f"name {name}",
+            GRAVE,
+        )
     _, _, listed = right.partition("(")
     wanted = parse_parameters(listed.rstrip(") "))
     head = re.search(rf"(\w[\w\s*]*?)\b{name}\s*\(([^()]*)\)", spot.source.code)
     difference = _difference(head, wanted) if head else ""
     hint = f"{difference}The right head is: {right}".strip()
-    return Slip(f"the head of '{name}' differs from its prototype in mpilab.h", hint,
-                "another prototype", f"name {name}", GRAVE)  # fmt: skip
+    return Slip(
+        f"the head of '{name}' differs from its prototype in mpilab.h",
+        hint,
+        "another prototype",
+        f"name {name}",
+        GRAVE,
+    )
 
 
 def _difference(head, wanted):
@@ -267,23 +300,45 @@ def other_language(spot, match):
     """A line of C++, Fortran or Python, on which the compiler's message says little."""
     code = _code_line(spot)
     if re.search(r"\w::\w|\b\w+<\w+>\s+\w+\s*[(;=]", code):
-        return Slip("this line is C++, not C", "C has no :: and no templates: MPI's C functions "
-                    "are called MPI_...", "another language", _line(spot), GRAVE)  # fmt: skip
+        return Slip(
+            "this line is C++, not C",
+            "C has no :: and no templates: MPI's C functions are called MPI_...",
+            "another language",
+            _line(spot),
+            GRAVE,
+        )
     if re.search(r"^\s*(?:for\s+\w+\s+in\b|(?:if|while|else|elif|def)\b[^;{]*:\s*$)", code):
-        return Slip("this line is Python, not C", "In C: for (int i = 0; i < n; i++) { ... } and "
-                    "if (condition) { ... }", "another language", _line(spot), GRAVE)  # fmt: skip
-    if spot.source.code[spot.offset - 1 : spot.offset + 1].count("&") == 1 and re.search(
-        r"\w\s*&\s*\w+\s*[=;,)]", code
-    ) and "identifier" in spot.diagnostic.text:  # fmt: skip
-        return Slip("references are C++, not C", "In C use a pointer: T *name = &variable.",
-                    "another language", _line(spot), GRAVE)  # fmt: skip
+        return Slip(
+            "this line is Python, not C",
+            "In C: for (int i = 0; i < n; i++) { ... } and if (condition) { ... }",
+            "another language",
+            _line(spot),
+            GRAVE,
+        )
+    if (
+        spot.source.code[spot.offset - 1 : spot.offset + 1].count("&") == 1
+        and re.search(r"\w\s*&\s*\w+\s*[=;,)]", code)
+        and "identifier" in spot.diagnostic.text
+    ):
+        return Slip(
+            "references are C++, not C",
+            "In C use a pointer: T *name = &variable.",
+            "another language",
+            _line(spot),
+            GRAVE,
+        )
     if "expected" in match[0]:
         for word in re.findall(r"\b[A-Za-z]\w*", code):
             # Names that C programs use too do not count here.
             if word in HABITS and word not in ("string", "vector", "len", "range", "call", "print"):
                 language, hint = HABITS[word]
-                return Slip(f"'{word}' is {language}, not C", hint, "another language",
-                            f"language {word}", GRAVE)  # fmt: skip
+                return Slip(
+                    f"'{word}' is {language}, not C",
+                    hint,
+                    "another language",
+                    f"language {word}",
+                    GRAVE,
+                )
     return None
 
 
@@ -306,8 +361,10 @@ def c_type_as_value(spot, match):
         index = call.index_at(spot.offset) or 0
         if index < len(prototype.parameters):
             parameter = prototype.parameters[index]
-            label = (f"argument {index + 1} of {call.function} is the {parameter.name}, but "
-                     f"'{spot.word}' is a C type")  # fmt: skip
+            label = (
+                f"argument {index + 1} of {call.function} is the {parameter.name}, but "
+                f"'{spot.word}' is a C type"
+            )
         hint = f"Write {named}. The prototype: {prototype}."
     subject = f"call {call.begin}" if call else _line(spot)
     return Slip(label, hint, "C type for a datatype", subject, GRAVE)
@@ -319,13 +376,20 @@ def missing_bracket(spot, match):
     text = spot.diagnostic.text
     if outside := outside_of_functions(spot, match):
         return outside
-    if re.search(r"expected '\('", text) and (after := re.search(r"\b(if|for|while)\b",
-                                                                 _code_line(spot))):  # fmt: skip
-        return Slip(f"'(' is missing after {after[1]}", f"In C: {after[1]} (...) {{ ... }}",
-                    "missing bracket", _line(spot), GRAVE)  # fmt: skip
+    if re.search(r"expected '\('", text) and (
+        after := re.search(r"\b(if|for|while)\b", _code_line(spot))
+    ):
+        return Slip(
+            f"'(' is missing after {after[1]}",
+            f"In C: {after[1]} (...) {{ ... }}",
+            "missing bracket",
+            _line(spot),
+            GRAVE,
+        )
     if re.search(r"expected '\)'", text):
-        return Slip("a ')' is missing", "Every ( needs its ).", "missing bracket", _line(spot),
-                    GRAVE)  # fmt: skip
+        return Slip(
+            "a ')' is missing", "Every ( needs its ).", "missing bracket", _line(spot), GRAVE
+        )
     return None
 
 
@@ -335,14 +399,24 @@ def missing_semicolon(spot, match):
     before = spot.source.code[: spot.offset].rstrip()
     function = re.search(r"(\w+)$", before)
     if function and function[1] in functions():
-        return Slip(f"'(' is missing after {function[1]}", "A function is called with brackets "
-                    f"around its arguments: {functions()[function[1]]};",
-                    "missing bracket", _line(spot), GRAVE)  # fmt: skip
+        return Slip(
+            f"'(' is missing after {function[1]}",
+            f"A function is called with brackets around its arguments: {functions()[function[1]]};",
+            "missing bracket",
+            _line(spot),
+            GRAVE,
+        )
     line, _ = spot.source.place(max(len(before) - 1, 0))
     where = "at the end of this line" if _ends(spot.source, line, before) else "here"
     offset = len(before) - 1 if line != spot.diagnostic.line else None
-    return Slip(f"a ';' is missing {where}", "Every statement ends with ;.", "missing ;",
-                f"line {line}", GRAVE, offset)  # fmt: skip
+    return Slip(
+        f"a ';' is missing {where}",
+        "Every statement ends with ;.",
+        "missing ;",
+        f"line {line}",
+        GRAVE,
+        offset,
+    )
 
 
 @rule(r"expected declaration or statement at end of input", r"expected '}'")
@@ -352,13 +426,24 @@ def missing_brace(spot, match):
     if begin is None:
         return None
     line, _ = spot.source.place(begin)
-    return Slip(f"the block that begins in line {line} is never closed", "A '}' is missing.",
-                "missing }", SYNTAX, GRAVE, begin)  # fmt: skip
+    return Slip(
+        f"the block that begins in line {line} is never closed",
+        "A '}' is missing.",
+        "missing }",
+        SYNTAX,
+        GRAVE,
+        begin,
+    )
 
 
-@rule(r"extraneous closing brace", r"expected identifier or '\('", r"^data definition has no type",
-      r"expected parameter declarator", r"type defaults to 'int'",
-      r"expected declaration specifiers")  # fmt: skip
+@rule(
+    r"extraneous closing brace",
+    r"expected identifier or '\('",
+    r"^data definition has no type",
+    r"expected parameter declarator",
+    r"type defaults to 'int'",
+    r"expected declaration specifiers",
+)
 def outside_of_functions(spot, match):
     """Code outside every function: a surplus '}', or a ';' after the head."""
     code = spot.source.code
@@ -366,30 +451,48 @@ def outside_of_functions(spot, match):
         return None
     before = code[: spot.offset].rstrip()
     if code[spot.offset :].startswith("{") and before.endswith(";"):
-        return Slip("the function's body follows a ';'",
-                    "No ; between the head of a function and its {.", "a ; too many", SYNTAX, GRAVE,
-                    len(before) - 1)  # fmt: skip
+        return Slip(
+            "the function's body follows a ';'",
+            "No ; between the head of a function and its {.",
+            "a ; too many",
+            SYNTAX,
+            GRAVE,
+            len(before) - 1,
+        )
     end = before.rfind("}")
     closes = end >= 0 and _depth(code, end + 1) <= 0
     if spot.word in ("return", "if", "for", "while", "else") or code[spot.offset :].startswith("}"):
         if closes:
             line, _ = spot.source.place(end)
-            return Slip(f"the function ends in line {line}, before this",
-                        f"A '}}' too many above, or a '{{' missing: line {line} closes the "
-                        "function.", "a } too many", SYNTAX, GRAVE)  # fmt: skip
+            return Slip(
+                f"the function ends in line {line}, before this",
+                f"A '}}' too many above, or a '{{' missing: line {line} closes the function.",
+                "a } too many",
+                SYNTAX,
+                GRAVE,
+            )
     call = spot.source.call_at(spot.offset)
     if call and call.function in functions():
-        return Slip(f"{call.function} is called outside of every function", "Calls belong between "
-                    "the { and } of a function; mind the } above.", "outside of functions", SYNTAX,
-                    GRAVE)  # fmt: skip
+        return Slip(
+            f"{call.function} is called outside of every function",
+            "Calls belong between the { and } of a function; mind the } above.",
+            "outside of functions",
+            SYNTAX,
+            GRAVE,
+        )
     return None
 
 
 @rule(r"^'else' without a previous 'if'")
 def else_without_if(spot, match):
     """An else whose if has ended."""
-    return Slip("this else has no if", "More than one statement after if needs { }; no ; after "
-                "if (...).", "else without if", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "this else has no if",
+        "More than one statement after if needs { }; no ; after if (...).",
+        "else without if",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"^expected expression|expected identifier$")
@@ -397,9 +500,13 @@ def value_missing(spot, match):
     """An operator, a comma or a bracket where a value is expected."""
     here = spot.source.code[spot.offset : spot.offset + 1].strip()
     before = f" before '{here}'" if here and here in ",;)]}=*/%<>|&" else ""
-    return Slip(f"a value is missing{before or ' here'}", "Look for a comma, an operator or a "
-                "bracket too many, or for a name that was left out.", "a value missing",
-                _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        f"a value is missing{before or ' here'}",
+        "Look for a comma, an operator or a bracket too many, or for a name that was left out.",
+        "a value missing",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"type defaults to 'int'|type specifier missing")
@@ -407,15 +514,25 @@ def type_left_out(spot, match):
     """The auto of C++ instead of a type."""
     if not re.search(r"\bauto\b", spot.line):
         return None
-    return Slip("auto is C++, not C", "In C a declaration names its type.", "another language",
-                _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "auto is C++, not C",
+        "In C a declaration names its type.",
+        "another language",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"multi-character character constant")
 def text_in_single_quotes(spot, match):
     """'abc' instead of "abc"."""
-    return Slip("'...' holds one character", 'A text stands in double quotes: "...".',
-                "single quotes", f"type {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        "'...' holds one character",
+        'A text stands in double quotes: "...".',
+        "single quotes",
+        f"type {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"missing terminating (?P<mark>.)", r"unterminated /\*|unterminated comment")
@@ -423,8 +540,9 @@ def unterminated(spot, match):
     """A string or a comment without an end."""
     what = "this comment" if "comment" in match[0] or "/*" in match[0] else "this text"
     mark = "*/" if what == "this comment" else '"'
-    return Slip(f"{what} is never closed", f"Its {mark} is missing.", "unterminated", _line(spot),
-                GRAVE)  # fmt: skip
+    return Slip(
+        f"{what} is never closed", f"Its {mark} is missing.", "unterminated", _line(spot), GRAVE
+    )
 
 
 @rule(r"stray '[^']*' in program", r"unexpected character <", r"non-ASCII")
@@ -433,8 +551,13 @@ def foreign_character(spot, match):
     odd = next((c for c in spot.line[spot.offset_in_line :] if not c.isascii()), "")
     odd = odd or next((c for c in spot.line if not c.isascii()), "") or spot.word
     shown = f"'{odd}'" if odd else "a character here"
-    return Slip(f"{shown} is no character of C", "Copied texts bring “quotes”, – dashes and odd "
-                "blanks: type them anew.", "a foreign character", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        f"{shown} is no character of C",
+        "Copied texts bring “quotes”, – dashes and odd blanks: type them anew.",
+        "a foreign character",
+        _line(spot),
+        GRAVE,
+    )
 
 
 def unclosed(source):

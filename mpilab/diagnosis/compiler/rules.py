@@ -180,12 +180,40 @@ def _without_comments(text):
 # is no parser, because the text is broken where a hint is needed: brackets, words and commas have
 # to do. What cannot be determined is '' (a type) or None (a call), and a hint then says less.
 
-C_TYPES = ("char", "short", "int", "long", "unsigned", "signed", "float", "double", "size_t",
-           "void", "_Bool", "bool", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t",
-           "uint16_t", "uint32_t", "uint64_t", "ptrdiff_t", "ssize_t")  # fmt: skip
+C_TYPES = (
+    "char",
+    "short",
+    "int",
+    "long",
+    "unsigned",
+    "signed",
+    "float",
+    "double",
+    "size_t",
+    "void",
+    "_Bool",
+    "bool",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "ptrdiff_t",
+    "ssize_t",
+)
 INTEGERS = frozenset(C_TYPES) - {"void", "float", "double"} | {
-    "unsigned int", "unsigned long", "unsigned char", "long long", "long int", "MPI_Aint",
-    "MPI_Count", "MPI_Offset"}  # fmt: skip
+    "unsigned int",
+    "unsigned long",
+    "unsigned char",
+    "long long",
+    "long int",
+    "MPI_Aint",
+    "MPI_Count",
+    "MPI_Offset",
+}
 _KEYWORDS = frozenset({"if", "for", "while", "switch", "return", "sizeof", "else", "do", "case"})
 _OPAQUE = re.compile(
     r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)"""

@@ -18,23 +18,46 @@ from mpilab.diagnosis.compiler.rules import (
     rule,
 )
 
-HANDLES = ("MPI_Comm", "MPI_Datatype", "MPI_Request", "MPI_Op", "MPI_Group", "MPI_Win",
-           "MPI_File", "MPI_Info", "MPI_Errhandler", "MPI_Message")  # fmt: skip
+HANDLES = (
+    "MPI_Comm",
+    "MPI_Datatype",
+    "MPI_Request",
+    "MPI_Op",
+    "MPI_Group",
+    "MPI_Win",
+    "MPI_File",
+    "MPI_Info",
+    "MPI_Errhandler",
+    "MPI_Message",
+)
 DATATYPES = {
-    "char": "MPI_CHAR", "short": "MPI_SHORT", "int": "MPI_INT", "long": "MPI_LONG",
-    "unsigned": "MPI_UNSIGNED", "float": "MPI_FLOAT", "double": "MPI_DOUBLE",
-    "size_t": "MPI_UNSIGNED_LONG", "bool": "MPI_C_BOOL", "_Bool": "MPI_C_BOOL",
-    "int8_t": "MPI_INT8_T", "int16_t": "MPI_INT16_T", "int32_t": "MPI_INT32_T",
-    "int64_t": "MPI_INT64_T", "uint8_t": "MPI_UINT8_T", "uint16_t": "MPI_UINT16_T",
-    "uint32_t": "MPI_UINT32_T", "uint64_t": "MPI_UINT64_T"}  # fmt: skip
+    "char": "MPI_CHAR",
+    "short": "MPI_SHORT",
+    "int": "MPI_INT",
+    "long": "MPI_LONG",
+    "unsigned": "MPI_UNSIGNED",
+    "float": "MPI_FLOAT",
+    "double": "MPI_DOUBLE",
+    "size_t": "MPI_UNSIGNED_LONG",
+    "bool": "MPI_C_BOOL",
+    "_Bool": "MPI_C_BOOL",
+    "int8_t": "MPI_INT8_T",
+    "int16_t": "MPI_INT16_T",
+    "int32_t": "MPI_INT32_T",
+    "int64_t": "MPI_INT64_T",
+    "uint8_t": "MPI_UINT8_T",
+    "uint16_t": "MPI_UINT16_T",
+    "uint32_t": "MPI_UINT32_T",
+    "uint64_t": "MPI_UINT64_T",
+}
 _ADVICE = {
     "MPI_Comm": "A communicator is no number: give the kernel's comm.",
     "MPI_Datatype": "A datatype says what the elements are: give e.g. the kernel's recvtype, or "
-                    "MPI_INT for int.",
+    "MPI_INT for int.",
     "MPI_Op": "An operation has a name of MPI's: MPI_SUM, MPI_MAX, ...",
     "MPI_Status *": "Give the address of an MPI_Status, or MPI_STATUS_IGNORE where you do not "
-                    "need it.",
-}  # fmt: skip
+    "need it.",
+}
 
 
 @rule(
@@ -64,8 +87,15 @@ def wrong_argument(spot, match):
     pattern, advice = _advice(spot.source, call, prototype, number, given)
     # A variable passed without & is also reported as uninitialized: the cause is the same.
     follows = (f"value {argument.text}",) if pattern == "missing &" else ()
-    return Slip(label, f"{advice} The prototype: {prototype}.".strip(), pattern,
-                f"call {call.begin}", GRAVE, argument.begin, follows)  # fmt: skip
+    return Slip(
+        label,
+        f"{advice} The prototype: {prototype}.".strip(),
+        pattern,
+        f"call {call.begin}",
+        GRAVE,
+        argument.begin,
+        follows,
+    )
 
 
 @rule(
@@ -81,9 +111,14 @@ def read_only_argument(spot, match):
     hint = "What is const may only be read."
     if argument.text == "sendbuf":
         hint = "The send buffer may only be read; what is received belongs into recvbuf."
-    return Slip(f"{call.function} would write into {_quote(argument.text)}, which is const", hint,
-                "writing what is const", f"call {call.begin}.{number}", GRAVE,
-                argument.begin)  # fmt: skip
+    return Slip(
+        f"{call.function} would write into {_quote(argument.text)}, which is const",
+        hint,
+        "writing what is const",
+        f"call {call.begin}.{number}",
+        GRAVE,
+        argument.begin,
+    )
 
 
 @rule(r"too (?P<amount>few|many) arguments to function(?: call|)(?: '(?P<function>\w+)')?")
@@ -95,8 +130,14 @@ def number_of_arguments(spot, match):
     prototype = functions().get(call.function)
     pattern = f"too {match['amount']} arguments"
     if prototype is None:
-        return Slip(f"{call.function} is called with too {match['amount']} arguments", "",
-                    pattern, f"call {call.begin}", GRAVE, call.begin)  # fmt: skip
+        return Slip(
+            f"{call.function} is called with too {match['amount']} arguments",
+            "",
+            pattern,
+            f"call {call.begin}",
+            GRAVE,
+            call.begin,
+        )
     wanted, got = len(prototype.parameters), len(call.arguments)
     label = f"{call.function} takes {_arguments(wanted)}, but got {got}"
     if match["amount"] == "few":
@@ -254,13 +295,17 @@ def uninitialised(spot, match):
     sometimes = "whenever" in spot.diagnostic.text or "may be" in spot.diagnostic.text
     label = f"'{name}' {'may be' if sometimes else 'is'} used before it has a value"
     if kind == "MPI_Request":
-        hint = ("A request gets its value from MPI_Isend, MPI_Irecv, ...: give them its address. "
-                f"Where none is started: MPI_Request {name} = MPI_REQUEST_NULL;")  # fmt: skip
+        hint = (
+            "A request gets its value from MPI_Isend, MPI_Irecv, ...: give them its address. "
+            f"Where none is started: MPI_Request {name} = MPI_REQUEST_NULL;"
+        )
     elif kind in HANDLES:
         hint = f"Give {name} a value first, e.g. {kind} {name} = {_null(kind)};"
     elif kind.endswith("*"):
-        hint = (f"{name} points nowhere yet: get memory for it (malloc), or declare the thing "
-                f"itself and pass its address, &{name}.")  # fmt: skip
+        hint = (
+            f"{name} points nowhere yet: get memory for it (malloc), or declare the thing "
+            f"itself and pass its address, &{name}."
+        )
     elif sometimes:
         hint = f"Not every way to this line sets {name}: give it a value where it is declared."
     else:
@@ -270,27 +315,44 @@ def uninitialised(spot, match):
     return Slip(label, hint, "no value yet", f"value {name}", GRAVE, offset)
 
 
-@rule(r"unused (?P<what>variable|parameter|function|label) '(?P<name>\w+)'",
-      r"variable '(?P<name>\w+)' set but not (?P<what>used)",
-      r"'(?P<name>\w+)' defined but not (?P<what>used)",
-      r"label '(?P<name>\w+)' defined but not (?P<what>used)")  # fmt: skip
+@rule(
+    r"unused (?P<what>variable|parameter|function|label) '(?P<name>\w+)'",
+    r"variable '(?P<name>\w+)' set but not (?P<what>used)",
+    r"'(?P<name>\w+)' defined but not (?P<what>used)",
+    r"label '(?P<name>\w+)' defined but not (?P<what>used)",
+)
 def unused(spot, match):
     """Something that is declared and never read."""
     name, what = match["name"], match["what"]
     if what == "parameter":
-        hint = ("A kernel that does not look at an argument is wrong for some of its values. "
-                f"While you work on it: (void){name};")  # fmt: skip
-        return Slip(f"the kernel does not use its argument '{name}'", hint, "unused argument",
-                    "unused argument", HARMLESS)  # fmt: skip
+        hint = (
+            "A kernel that does not look at an argument is wrong for some of its values. "
+            f"While you work on it: (void){name};"
+        )
+        return Slip(
+            f"the kernel does not use its argument '{name}'",
+            hint,
+            "unused argument",
+            "unused argument",
+            HARMLESS,
+        )
     how = (
         "gets a value that is never used" if "set but" in spot.diagnostic.text else "is never used"
     )
-    return Slip(f"'{name}' {how}", "Take it away, or use it where you meant to.", "unused",
-                f"unused {name}", HARMLESS)  # fmt: skip
+    return Slip(
+        f"'{name}' {how}",
+        "Take it away, or use it where you meant to.",
+        "unused",
+        f"unused {name}",
+        HARMLESS,
+    )
 
 
-@rule(r"statement with no effect", r"(?:expression|comparison) result unused",
-      r"operand of comma (?:expression|operator) has no effect")  # fmt: skip
+@rule(
+    r"statement with no effect",
+    r"(?:expression|comparison) result unused",
+    r"operand of comma (?:expression|operator) has no effect",
+)
 def no_effect(spot, match):
     """A value that is computed and discarded: often == for =, or a call without parentheses."""
     # gcc points to the operator, clang to the beginning: the statement is between two ';'.
@@ -302,36 +364,57 @@ def no_effect(spot, match):
         hint = f"A call has brackets: {rules.functions()[statement]};"
     elif "==" in statement:
         hint = "== compares; = assigns."
-    return Slip("this statement does nothing", hint, "no effect",
-                f"effect {begin}", GRAVE)  # fmt: skip
+    return Slip("this statement does nothing", hint, "no effect", f"effect {begin}", GRAVE)
 
 
 @rule(r"assignment used as truth value", r"using the result of an assignment as a condition")
 def assignment_in_condition(spot, match):
     """= for == in an if or while."""
-    return Slip("= assigns; == compares", "Write == in a condition; if you do mean to assign, put "
-                "the assignment into brackets of its own.", "= for ==",
-                f"if {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        "= assigns; == compares",
+        "Write == in a condition; if you do mean to assign, put "
+        "the assignment into brackets of its own.",
+        "= for ==",
+        f"if {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"comparison of integer(?:s| expressions) of different sign")
 def signs_compared(spot, match):
     """int compared with size_t: -1 becomes the largest number."""
-    hint = ("A negative int becomes a huge number in such a comparison. sizeof is unsigned: "
-            "compare with (int)sizeof(...), or take the other type for both.")  # fmt: skip
-    return Slip("a signed and an unsigned number are compared", hint, "signed and unsigned",
-                f"sign {spot.offset}", DOUBTFUL)  # fmt: skip
+    hint = (
+        "A negative int becomes a huge number in such a comparison. sizeof is unsigned: "
+        "compare with (int)sizeof(...), or take the other type for both."
+    )
+    return Slip(
+        "a signed and an unsigned number are compared",
+        hint,
+        "signed and unsigned",
+        f"sign {spot.offset}",
+        DOUBTFUL,
+    )
 
 
-@rule(r"control reaches end of non-void function", r"non-void function does not return a value",
-      r"'return' with no value", r"non-void function '\w+' should return a value")  # fmt: skip
+@rule(
+    r"control reaches end of non-void function",
+    r"non-void function does not return a value",
+    r"'return' with no value",
+    r"non-void function '\w+' should return a value",
+)
 def nothing_returned(spot, match):
     """A kernel that ends without an error code."""
     label = "the function may end without returning a value"
     if "return" in spot.line:
         label = "this return has no value"
-    return Slip(label, "A kernel returns MPI_SUCCESS, or the error code of the call that failed: "
-                "return MPI_SUCCESS;", "nothing returned", "returned", GRAVE)  # fmt: skip
+    return Slip(
+        label,
+        "A kernel returns MPI_SUCCESS, or the error code of the call that failed: "
+        "return MPI_SUCCESS;",
+        "nothing returned",
+        "returned",
+        GRAVE,
+    )
 
 
 @rule(r"sizeof", r"size is based on a different type")
@@ -340,27 +423,42 @@ def size_of_pointer(spot, match):
     found = re.search(r"sizeof\s*\(?\s*(\w+)", spot.line[max(0, spot.offset_in_line - 10) :])
     found = found or re.search(r"sizeof\s*\(?\s*(\w+)", spot.line)
     name = found[1] if found else "a pointer"
-    return Slip(f"sizeof({name}) is the size of a pointer, not of what it points to",
-                "A pointer does not know how many elements there are: multiply their number by "
-                "the size of one (MPI_Type_get_extent).", "sizeof a pointer",
-                f"sizeof {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        f"sizeof({name}) is the size of a pointer, not of what it points to",
+        "A pointer does not know how many elements there are: multiply their number by "
+        "the size of one (MPI_Type_get_extent).",
+        "sizeof a pointer",
+        f"sizeof {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"\[-W(?:error=)?format|^format (?:'|specifies)")
 def format_and_arguments(spot, match):
     """printf: a % that does not match its argument."""
-    kinds = re.search(r"format '(?P<mark>%[^']*)' expects argument of type '(?P<wanted>[^']*)', "
-                      r"but argument (?P<number>\d+) has type '(?P<given>[^']*)'",
-                      spot.diagnostic.text)  # fmt: skip
+    kinds = re.search(
+        r"format '(?P<mark>%[^']*)' expects argument of type '(?P<wanted>[^']*)', "
+        r"but argument (?P<number>\d+) has type '(?P<given>[^']*)'",
+        spot.diagnostic.text,
+    )
     if kinds is None:
-        kinds = re.search(r"format specifies type '(?P<wanted>[^']*)' but the argument has type "
-                          r"'(?P<given>[^']*)'", spot.diagnostic.text)  # fmt: skip
-    table = ("%d is for int, %ld for long, %zu for size_t and sizeof, %f for double, %p for "
-             "addresses, %s for texts.")  # fmt: skip
+        kinds = re.search(
+            r"format specifies type '(?P<wanted>[^']*)' but the argument has type "
+            r"'(?P<given>[^']*)'",
+            spot.diagnostic.text,
+        )
+    table = (
+        "%d is for int, %ld for long, %zu for size_t and sizeof, %f for double, %p for "
+        "addresses, %s for texts."
+    )
     if kinds is None:
-        return Slip("the format and the arguments do not agree in number", "Each % takes one "
-                    "argument, in their order.", "printf format",
-                    f"format {spot.diagnostic.line}", DOUBTFUL)  # fmt: skip
+        return Slip(
+            "the format and the arguments do not agree in number",
+            "Each % takes one argument, in their order.",
+            "printf format",
+            f"format {spot.diagnostic.line}",
+            DOUBTFUL,
+        )
     label = f"the format wants {a(kinds['wanted'])}, but the argument is {a(kinds['given'])}"
     return Slip(label, table, "printf format", f"format {spot.diagnostic.line}", DOUBTFUL)
 
@@ -403,21 +501,35 @@ def constant_that_does_not_fit(spot, match):
     kind = rules.constants().get(name)
     if kind is None:
         return None
-    return Slip(f"{name} is {a(kind)}, which does not fit here", f"A variable for it is declared "
-                f"{kind}.", "another type", f"type {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        f"{name} is {a(kind)}, which does not fit here",
+        f"A variable for it is declared {kind}.",
+        "another type",
+        f"type {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
-@rule(r"invalid use of void expression", r"void value not ignored",
-      r"incomplete type '(?:const )?void'", r"incompatible type '(?:const )?void'",
-      r"dereferencing 'void \*' pointer", r"ISO C does not allow indirection")  # fmt: skip
+@rule(
+    r"invalid use of void expression",
+    r"void value not ignored",
+    r"incomplete type '(?:const )?void'",
+    r"incompatible type '(?:const )?void'",
+    r"dereferencing 'void \*' pointer",
+    r"ISO C does not allow indirection",
+)
 def element_of_void(spot, match):
     """recvbuf[0] of a void *: C does not know the type of the elements."""
     found = re.search(r"(\w+)\s*\[|\*\s*(\w+)", spot.line)
     name = next((n for n in found.groups() if n), "the buffer") if found else "the buffer"
-    return Slip(f"'{name}' is a void *: C does not know how large an element is",
-                "Move blocks with MPI (copy_local, MPI_Sendrecv) and find them with "
-                "block(buffer, index, count, type); a kernel holds for every datatype.",
-                "element of a void *", f"void {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        f"'{name}' is a void *: C does not know how large an element is",
+        "Move blocks with MPI (copy_local, MPI_Sendrecv) and find them with "
+        "block(buffer, index, count, type); a kernel holds for every datatype.",
+        "element of a void *",
+        f"void {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"has no member named '(?P<name>\w+)'", r"no member named '(?P<name>\w+)'")
@@ -439,40 +551,64 @@ def no_such_member(spot, match):
 @rule(r"invalid type argument of '->'", r"is not a pointer; did you mean to use '\.'")
 def arrow_for_dot(spot, match):
     """status->MPI_SOURCE of an MPI_Status."""
-    return Slip("-> is for pointers", "Write a dot: status.MPI_SOURCE.", "-> for .",
-                f"arrow {spot.diagnostic.line}", GRAVE)  # fmt: skip
+    return Slip(
+        "-> is for pointers",
+        "Write a dot: status.MPI_SOURCE.",
+        "-> for .",
+        f"arrow {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"suggest braces around empty body", r"has empty body")
 def empty_body(spot, match):
     """if (...); does nothing."""
-    return Slip("this ; ends the if or loop", "Take the ; after the ) away, or nothing depends on "
-                "the condition.", "a ; too many", f"body {spot.diagnostic.line}",
-                GRAVE)  # fmt: skip
+    return Slip(
+        "this ; ends the if or loop",
+        "Take the ; after the ) away, or nothing depends on the condition.",
+        "a ; too many",
+        f"body {spot.diagnostic.line}",
+        GRAVE,
+    )
 
 
 @rule(r"misleading indentation|does not guard")
 def misleading_indentation(spot, match):
     """Two indented lines after an if without braces."""
-    return Slip("this line looks as if it depended on the if, but does not",
-                "More than one statement needs { }.", "missing { }", _line(spot),
-                GRAVE)  # fmt: skip
+    return Slip(
+        "this line looks as if it depended on the if, but does not",
+        "More than one statement needs { }.",
+        "missing { }",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"read-only (?:location|variable|parameter)|read-only")
 def written_const(spot, match):
     """An assignment to something const."""
-    return Slip("what is const cannot be assigned to", "The send buffer may only be read; results "
-                "belong into recvbuf.", "writing what is const", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "what is const cannot be assigned to",
+        "The send buffer may only be read; results belong into recvbuf.",
+        "writing what is const",
+        _line(spot),
+        GRAVE,
+    )
 
 
-@rule(r"above array bounds|outside array bounds|past the end of the array|"
-      r"iteration \d+ invokes undefined behavior")  # fmt: skip
+@rule(
+    r"above array bounds|outside array bounds|past the end of the array|"
+    r"iteration \d+ invokes undefined behavior"
+)
 def beyond_array(spot, match):
     """An index beyond the end of an array."""
-    return Slip("an array is used beyond its end", "An array of n elements has the indices 0 to "
-                "n - 1: a loop runs while i < n.", "beyond the end of an array", _line(spot),
-                GRAVE)  # fmt: skip
+    return Slip(
+        "an array is used beyond its end",
+        "An array of n elements has the indices 0 to n - 1: a loop runs while i < n.",
+        "beyond the end of an array",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"division by zero")
@@ -484,8 +620,13 @@ def division_by_zero(spot, match):
 @rule(r"infinite recursion|all paths through this function will call itself")
 def endless_recursion(spot, match):
     """A kernel that always calls itself."""
-    return Slip("the function calls itself without end", "Does the kernel call its own name where "
-                "it should call MPI?", "endless recursion", "recursion", GRAVE)  # fmt: skip
+    return Slip(
+        "the function calls itself without end",
+        "Does the kernel call its own name where it should call MPI?",
+        "endless recursion",
+        "recursion",
+        GRAVE,
+    )
 
 
 @rule(r"invalid operands to binary (?:expression|(?P<sign>\S+)) \((?P<kinds>.*)\)")
@@ -493,55 +634,93 @@ def operands(spot, match):
     """Operands that an operator cannot combine: a status + 1."""
     kinds = re.findall(r"'([^']*)'", re.sub(r" (?:\{aka[^}]*\}|\(aka[^)]*\))", "", match["kinds"]))
     sign = f"'{match['sign']}'" if match["sign"] else "this operator"
-    return Slip(f"{sign} cannot put {' and '.join(map(a, kinds))} together", "Handles and statuses "
-                "are no numbers; shifts and % are for whole numbers.", "operands", _line(spot),
-                GRAVE)  # fmt: skip
+    return Slip(
+        f"{sign} cannot put {' and '.join(map(a, kinds))} together",
+        "Handles and statuses are no numbers; shifts and % are for whole numbers.",
+        "operands",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"lvalue required as left operand|expression is not assignable")
 def not_assignable(spot, match):
     """rank + 1 = next."""
-    return Slip("what stands left of = cannot be assigned to", "A variable stands left of =; to "
-                "compare write ==.", "not assignable", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "what stands left of = cannot be assigned to",
+        "A variable stands left of =; to compare write ==.",
+        "not assignable",
+        _line(spot),
+        GRAVE,
+    )
 
 
-@rule(r"subscripted value is n(?:either|ot an) array", r"invalid type argument of unary '\*'",
-      r"indirection requires pointer operand")  # fmt: skip
+@rule(
+    r"subscripted value is n(?:either|ot an) array",
+    r"invalid type argument of unary '\*'",
+    r"indirection requires pointer operand",
+)
 def no_array(spot, match):
     """rank[0] of an int."""
-    return Slip("[] and * need an array or a pointer", "Is it declared with [n] or *?", "no array",
-                _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "[] and * need an array or a pointer",
+        "Is it declared with [n] or *?",
+        "no array",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"called object .*is not a function")
 def no_function(spot, match):
     """A variable followed by parentheses: often a missing *."""
-    return Slip("this is called like a function, but it is none", "A * or a ; may be missing "
-                "before the bracket, or a variable has the function's name.", "no function",
-                _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "this is called like a function, but it is none",
+        "A * or a ; may be missing before the bracket, or a variable has the function's name.",
+        "no function",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"function definition is not allowed here")
 def nested_function(spot, match):
     """A function inside a function, or a missing '}' above."""
-    return Slip("a function is defined inside of another", "Put it above the kernel; or is a } "
-                "missing above this line?", "nested function", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        "a function is defined inside of another",
+        "Put it above the kernel; or is a } missing above this line?",
+        "nested function",
+        _line(spot),
+        GRAVE,
+    )
 
 
 @rule(r"changes value from (?P<before>\S+) to (?P<after>\S+)")
 def changed_value(spot, match):
     """2.5 assigned to an int."""
-    return Slip(f"{match['before']} becomes {match['after']} here", "A whole number is wanted.",
-                "rounded value", _line(spot), DOUBTFUL)  # fmt: skip
+    return Slip(
+        f"{match['before']} becomes {match['after']} here",
+        "A whole number is wanted.",
+        "rounded value",
+        _line(spot),
+        DOUBTFUL,
+    )
 
 
-@rule(r"comparison between (?:pointer and integer|distinct pointer types)",
-      r"comparison of distinct pointer types")  # fmt: skip
+@rule(
+    r"comparison between (?:pointer and integer|distinct pointer types)",
+    r"comparison of distinct pointer types",
+)
 def comparison_of_kinds(spot, match):
     """A handle or an address compared with a number."""
-    return Slip(f"this compares things of different kinds ({plain(spot.diagnostic.text)})",
-                "Compare handles with handles (MPI_COMM_NULL, MPI_REQUEST_NULL), addresses with "
-                "NULL or MPI_IN_PLACE.", "compared kinds", _line(spot), GRAVE)  # fmt: skip
+    return Slip(
+        f"this compares things of different kinds ({plain(spot.diagnostic.text)})",
+        "Compare handles with handles (MPI_COMM_NULL, MPI_REQUEST_NULL), addresses with "
+        "NULL or MPI_IN_PLACE.",
+        "compared kinds",
+        _line(spot),
+        GRAVE,
+    )
 
 
 def _null(kind):

@@ -24,8 +24,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import namespaces  # noqa: E402
 
 CANNOT_ENTER, NO_COMMAND = 255, 127
-PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-             signal.SIGUSR2)  # fmt: skip
+PASSED_ON = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
 # Signals that a terminal sends to its whole foreground process group, including the command.
 FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 PARENT_ENDED = signal.SIGRTMIN + 5
@@ -47,8 +53,10 @@ def main(process, begun, host, command):
     except ProcessLookupError:
         return _say(f"host {host}: its cluster is gone. Bring it up again: mpilab hosts up ...")
     except OSError as error:
-        return _say(f"host {host} cannot be entered: {error}. Are you the user who brought it up, "
-                    "and is the working directory on a drive that the host sees?")  # fmt: skip
+        return _say(
+            f"host {host} cannot be entered: {error}. Are you the user who brought it up, "
+            "and is the working directory on a drive that the host sees?"
+        )
     orders, status = _start_attendant(command, heeded, has_terminal)
     while True:
         ready = select.select([heard, status], [], [])[0]

@@ -76,8 +76,13 @@ def batch(tool, lines):
     if not lines:
         return
     said = subprocess.run(
-        [tool, "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True,
-        env={"LC_ALL": "C", "PATH": os.defpath}, check=False)  # fmt: skip
+        [tool, "-batch", "-"],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": "C", "PATH": os.defpath},
+        check=False,
+    )
     if said.returncode:
         name = os.path.basename(tool)
         raise _Failed(f"{name} said: {' '.join(said.stderr.split())}")

@@ -88,8 +88,10 @@ def read_state(directory):
         }
     )
     processes = {name: tuple(pair) for name, pair in told.pop("processes").items()}
-    return State(**told | {"directory": Path(told["directory"]), "description": description,
-                           "processes": processes})  # fmt: skip
+    return State(
+        **told
+        | {"directory": Path(told["directory"]), "description": description, "processes": processes}
+    )
 
 
 # Life cycle of a cluster: its files, its keeper, its end.
@@ -387,8 +389,17 @@ class EmulatedHosts:
         """
         host = self.names[0] if host is None else host
         number, begun = self._process(host)
-        return [sys.executable, "-I", "-S", ENTER, str(number), str(begun), host, "--",
-                *map(str, argv)]  # fmt: skip
+        return [
+            sys.executable,
+            "-I",
+            "-S",
+            ENTER,
+            str(number),
+            str(begun),
+            host,
+            "--",
+            *map(str, argv),
+        ]
 
     def environment(self, ranks, **more):
         """The complete environment for `ranks` ranks on these hosts: openmpi.environment, and what
@@ -443,8 +454,10 @@ class EmulatedHosts:
 
     def _need(self):
         if not self.running:
-            raise ClusterError(f"{self.name}: the hosts are not up. Call up() first, or write "
-                               f"'with EmulatedHosts(...) as hosts:'")  # fmt: skip
+            raise ClusterError(
+                f"{self.name}: the hosts are not up. Call up() first, or write "
+                f"'with EmulatedHosts(...) as hosts:'"
+            )
 
     def _forget(self):
         """Forget a cluster that is gone, or that belongs to our parent before a fork."""

@@ -73,8 +73,11 @@ def attempt(ip, tc):
     namespaces.mount("proc", "/proc", "proc")
     namespaces.mount("tmpfs", "/dev/shm", "tmpfs")
     namespaces.set_hostname("trial")
-    said = batch(ip, "link add sw0 type bridge\nlink add left type veth peer name right\n"
-                 "link set left master sw0 up\n")  # fmt: skip
+    said = batch(
+        ip,
+        "link add sw0 type bridge\nlink add left type veth peer name right\n"
+        "link set left master sw0 up\n",
+    )
     if said:
         return {"refused": f"no network can be made: {said}"}
     return {
@@ -86,8 +89,14 @@ def attempt(ip, tc):
 
 def batch(tool, lines):
     """The error message of `ip` or `tc` for these lines; '' if it succeeds."""
-    said = subprocess.run([tool, "-batch", "-"], input=lines, capture_output=True, text=True,
-                          env={"LC_ALL": "C"}, check=False)  # fmt: skip
+    said = subprocess.run(
+        [tool, "-batch", "-"],
+        input=lines,
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": "C"},
+        check=False,
+    )
     return " ".join(said.stderr.split()) or f"status {said.returncode}" if said.returncode else ""
 
 

@@ -149,8 +149,9 @@ def formula_of(collective, algorithm, library="ours"):
     return known[algorithm]
 
 
-def coefficients(collective, algorithm, ranks, bytes, *, segment=0, fanout=0, radix=0, gamma=None,
-                 library="ours"):  # fmt: skip
+def coefficients(
+    collective, algorithm, ranks, bytes, *, segment=0, fanout=0, radix=0, gamma=None, library="ours"
+):
     """(a, b): T = a α + b β, a in messages, b in bytes.
 
     collective, algorithm   names of our kernels, or of Open MPI's algorithms.
@@ -174,15 +175,35 @@ def coefficients(collective, algorithm, ranks, bytes, *, segment=0, fanout=0, ra
     return (a, b) if m.ndim else (float(a), float(b))
 
 
-def cost(collective, algorithm, ranks, bytes, model, *, segment=0, fanout=0, radix=0, gamma=None,
-         library="ours"):  # fmt: skip
+def cost(
+    collective,
+    algorithm,
+    ranks,
+    bytes,
+    model,
+    *,
+    segment=0,
+    fanout=0,
+    radix=0,
+    gamma=None,
+    library="ours",
+):
     """Seconds that the algorithm takes, a α + b β, with the `coefficients` of these arguments.
 
     model   anything with an `alpha` (seconds) and a `beta` (seconds per byte): a Hockney or a
             LogGP.
     """
-    a, b = coefficients(collective, algorithm, ranks, bytes, segment=segment, fanout=fanout,
-                        radix=radix, gamma=gamma, library=library)  # fmt: skip
+    a, b = coefficients(
+        collective,
+        algorithm,
+        ranks,
+        bytes,
+        segment=segment,
+        fanout=fanout,
+        radix=radix,
+        gamma=gamma,
+        library=library,
+    )
     return a * model.alpha + b * model.beta
 
 
@@ -214,8 +235,16 @@ def best_segment(collective, algorithm, ranks, bytes, model, *, fanout=0, radix=
     length = _CUT[collective, algorithm](bytes, max(ranks, 1))
 
     def parts(number):
-        return coefficients(collective, algorithm, ranks, bytes, segment=length / number,
-                            fanout=fanout, radix=radix, gamma=gamma)  # fmt: skip
+        return coefficients(
+            collective,
+            algorithm,
+            ranks,
+            bytes,
+            segment=length / number,
+            fanout=fanout,
+            radix=radix,
+            gamma=gamma,
+        )
 
     (a1, b1), (a2, b2) = parts(1), parts(2)
     per_segment, filling = a2 - a1, 2 * (b1 - b2) / length

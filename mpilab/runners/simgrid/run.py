@@ -101,8 +101,11 @@ class Watch:
 
 def outside(headers):
     """Ranks that have begun and not finished the kernel, and are not in a call."""
-    return [i for i, h in enumerate(headers)
-            if h is not None and h["closed_ns"] == 0 and h["current"] == NONE]  # fmt: skip
+    return [
+        i
+        for i, h in enumerate(headers)
+        if h is not None and h["closed_ns"] == 0 and h["current"] == NONE
+    ]
 
 
 def latest_ns(ranks):
@@ -182,8 +185,29 @@ _HARNESS = re.compile(r"^mpilab-harness: (.*)", re.MULTILINE)
 _NOISE = re.compile(r"^(\./program .*|Execution failed with code .*|Backtrace .*|  ->.*|)\n", re.M)
 # Error codes that a kernel may return: SMPI's (smpi.h) -> Open MPI's (mpi.h). The codes in
 # recordings are already Open MPI's (src_c/simulated/answers.c).
-_RETURNED = {1: 5, 2: 13, 3: 3, 4: 7, 5: 17, 6: 2, 7: 6, 8: 4, 9: 15, 10: 9, 11: 10, 12: 16, 13: 18,
-             14: 19, 15: 1, 17: 12, 18: 11, 19: 39, 24: 8, 25: 14, 26: 36}  # fmt: skip
+_RETURNED = {
+    1: 5,
+    2: 13,
+    3: 3,
+    4: 7,
+    5: 17,
+    6: 2,
+    7: 6,
+    8: 4,
+    9: 15,
+    10: 9,
+    11: 10,
+    12: 16,
+    13: 18,
+    14: 19,
+    15: 1,
+    17: 12,
+    18: 11,
+    19: 39,
+    24: 8,
+    25: 14,
+    26: 36,
+}
 _LOGS = ("smpi_config", "xbt_cfg", "smpi_utils", "smpi_coll", "smpi_colls")
 
 
@@ -207,19 +231,34 @@ class Run:
         }
         # smpirun splits names at blanks: so all names are short, in a directory of our own.
         command = [
-            smpirun, "-np", str(len(names)), "-platform", "platform.xml",
-            "-hostfile", "hosts", "./program", "./library.so",
-            function or "-", "cases", ".",
+            smpirun,
+            "-np",
+            str(len(names)),
+            "-platform",
+            "platform.xml",
+            "-hostfile",
+            "hosts",
+            "./program",
+            "./library.so",
+            function or "-",
+            "cases",
+            ".",
             *(f"--cfg={name}:{value}" for name, value in settings.items()),
             *(f"--log={name}.thres:warning" for name in _LOGS),
             "--cfg=smpi/tmpdir:.",
-        ]  # fmt: skip
+        ]
         # Every rank keeps a recording open; thousands of ranks exceed the usual limit.
         command = ["sh", "-c", 'ulimit -n "$(ulimit -H -n)"; exec "$@"', "sh", *command]
         with open(self.directory / "log", "wb") as log:
             self.process = subprocess.Popen(
-                command, cwd=self.directory, env=self._environment(), stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True)  # fmt: skip
+                command,
+                cwd=self.directory,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def _write_files(self, platform):
         stripped = self.library.with_suffix(".run")
@@ -234,8 +273,11 @@ class Run:
 
     def _environment(self):
         groups = dict.fromkeys(f"{place.node}={place.group}" for place in self.places)
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("OMPI_", "SLURM_", "PMIX_", "PRTE_"))}  # fmt: skip
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OMPI_", "SLURM_", "PMIX_", "PRTE_"))
+        }
         return {**kept, "MPILAB_GROUPS": ",".join(groups), "LC_ALL": "C", "TMPDIR": "."}
 
     def results(self, *, limit, standstill):
@@ -277,8 +319,11 @@ class Run:
         """True if a rank has begun the next case; the harness synchronizes ranks in between."""
         numbers = list(self.cases)
         after = numbers[numbers.index(number) + 1 :][:1]
-        return any(os.path.exists(f"{self.directory}/{i}.0.{kind}")
-                   for i in after for kind in ("rec", "out"))  # fmt: skip
+        return any(
+            os.path.exists(f"{self.directory}/{i}.0.{kind}")
+            for i in after
+            for kind in ("rec", "out")
+        )
 
     def _done(self, number, case):
         """The Result of a finished case; None while an output is incomplete."""
@@ -294,9 +339,16 @@ class Run:
 
     def _result(self, number, case, outcome, **more):
         places = () if case.places else self.places
-        return gather(self.directory, number, case, outcome, library=str(self.library),
-                      function=case.function or self.function,
-                      places=places[::-1] if case.reversed else places, **more)  # fmt: skip
+        return gather(
+            self.directory,
+            number,
+            case,
+            outcome,
+            library=str(self.library),
+            function=case.function or self.function,
+            places=places[::-1] if case.reversed else places,
+            **more,
+        )
 
     def _ended(self, number, case):
         """The Result if smpirun ended without finishing this case: a deadlock or a crash."""
@@ -305,16 +357,18 @@ class Run:
         states = read_states(ranks, latest_ns(ranks))
         harness = _HARNESS.search(log)
         if harness is None and _DEADLOCK.search(log):
-            return self._result(number, case, DEADLOCK, hang=Hang(DEADLOCK, states),
-                                states=states, log=log)  # fmt: skip
+            return self._result(
+                number, case, DEADLOCK, hang=Hang(DEADLOCK, states), states=states, log=log
+            )
         if harness or (case.record and never_began(states)):
             detail = harness[1].removeprefix(f"{case.line(number)}: ") if harness else _tail(log)
             return self._result(number, case, ERROR, detail=detail, states=states, log=log)
         status = self.process.returncode
         ended = signal_name(status - 128) if status > 128 else f"exit status {status}"
         crashed = blame(ranks) or (None, ended)  # SimGrid itself, for example on a bad buffer
-        return self._result(number, case, CRASH, crashed=crashed, detail=_tail(log),
-                            states=states, log=log)  # fmt: skip
+        return self._result(
+            number, case, CRASH, crashed=crashed, detail=_tail(log), states=states, log=log
+        )
 
     def _hung(self, number, case, kind):
         samples, computing = {}, []
@@ -330,10 +384,17 @@ class Run:
         states = read_states(ranks, latest_ns(ranks))
         log = self._said()
         if case.record and never_began(states):
-            return self._result(number, case, ERROR, states=states, log=log,
-                                detail=f"no rank began; smpirun said: {_tail(log)}")  # fmt: skip
-        return self._result(number, case, kind, hang=Hang(kind, states), states=states,
-                            samples=samples, log=log)  # fmt: skip
+            return self._result(
+                number,
+                case,
+                ERROR,
+                states=states,
+                log=log,
+                detail=f"no rank began; smpirun said: {_tail(log)}",
+            )
+        return self._result(
+            number, case, kind, hang=Hang(kind, states), states=states, samples=samples, log=log
+        )
 
     def _recorded(self, number, case):
         """read_ranks of a run that has ended, after truncating the recordings to their content."""
@@ -397,8 +458,20 @@ MOST_RANKS = 4096  # more would exceed the system's limit on mappings of a proce
 ONE_HOST = "flat-1x{ranks}"
 
 
-def simulate(library, function, cases, platform=None, *, order="seq", seed=1, groups=None,
-             limit=60.0, standstill=2.0, on_result=None, keep=None):  # fmt: skip
+def simulate(
+    library,
+    function,
+    cases,
+    platform=None,
+    *,
+    order="seq",
+    seed=1,
+    groups=None,
+    limit=60.0,
+    standstill=2.0,
+    on_result=None,
+    keep=None,
+):
     """Simulate `cases` of `function` in `library` (mpilab.kernels.simgrid); list of Result.
 
     platform   a Platform, Description or name (mpilab.hosts.platforms). Default: the case's own
@@ -435,8 +508,15 @@ def simulate(library, function, cases, platform=None, *, order="seq", seed=1, gr
                 with closing(run.results(limit=limit, standstill=standstill)) as came:
                     for number, result in came:
                         if result.outcome != DONE and not cases[number].record:
-                            result = _again(library, function, result, place, scratch,
-                                            limit=limit, standstill=standstill)  # fmt: skip
+                            result = _again(
+                                library,
+                                function,
+                                result,
+                                place,
+                                scratch,
+                                limit=limit,
+                                standstill=standstill,
+                            )
                         results[number] = result
                         left.remove(number)
                         if result.outcome != DONE:

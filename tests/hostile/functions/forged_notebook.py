@@ -18,12 +18,16 @@ def placement(hostfile, ranks, policy):
 
 SCRIPT = "<script>document.title = '@MARK@'</script>"
 CELL = {"cell_type": "code", "source": [], "metadata": {"tags": 5, "nbgrader": 7}, "id": {}}
-OUTPUTS = [5, {}, {"output_type": []}, {"output_type": "stream", "text": {"a": 1}},
-           {"output_type": "stream", "name": [SCRIPT], "text": [SCRIPT, 5]},
-           {"output_type": "error", "traceback": {"a": 5}},
-           {"output_type": "display_data", "data": [SCRIPT]},
-           {"output_type": "display_data", "data": {"text/plain": [SCRIPT], "text/html": SCRIPT}},
-           ]  # fmt: skip
+OUTPUTS = [
+    5,
+    {},
+    {"output_type": []},
+    {"output_type": "stream", "text": {"a": 1}},
+    {"output_type": "stream", "name": [SCRIPT], "text": [SCRIPT, 5]},
+    {"output_type": "error", "traceback": {"a": 5}},
+    {"output_type": "display_data", "data": [SCRIPT]},
+    {"output_type": "display_data", "data": {"text/plain": [SCRIPT], "text/html": SCRIPT}},
+]
 if os.path.exists("notebook.ipynb"):
     with open("executed.ipynb", "w") as file:
         forged = {"nbformat": 4, "nbformat_minor": "x", "metadata": []}
