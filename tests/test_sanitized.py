@@ -6,11 +6,12 @@ from c_kernels import line_of, source_of
 from mpilab.algorithms.allgather import ALGORITHMS
 from mpilab.cases.case import Case
 from mpilab.cases.expected import compare
-from mpilab.diagnosis.sanitizer import diagnose_report, parse, separate
+from mpilab.diagnosis.sanitizer import diagnose_report
 from mpilab.errors import BuildError
 from mpilab.kernels.build import build, compile_object, link, sanitized_harness
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import CRASH, DONE
+from mpilab.trace.sanitizer import parse, separate
 from mpilab.util.kit import ROOT
 
 PREAMBLE = """#include "mpilab.h"

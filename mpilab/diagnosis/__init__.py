@@ -1,5 +1,7 @@
 """Explain why a run failed, in terms that a student can act on."""
 
+from mpilab.diagnosis.causes import explain
+
 
 def diagnose(result):
     """The Diagnosis of a Result (mpilab.runners.result); None if nothing is wrong.
@@ -8,8 +10,4 @@ def diagnose(result):
     error, a deadlock, a time-out, a wrong return code, a wrong result, a leak. The others go into
     the notes.
     """
-    # Imported here because mpilab.diagnosis.causes needs mpilab.runners.result, which needs this
-    # package.
-    from mpilab.diagnosis.causes import explain
-
     return result.diagnosis if result.diagnosis is not None else explain(result)

@@ -10,12 +10,13 @@ from mpilab.diagnosis.crash import crash
 from mpilab.diagnosis.deadlock import deadlock
 from mpilab.diagnosis.evidence import Evidence, with_requests
 from mpilab.diagnosis.model import ERROR, MPI_ERROR, WRONG_RESULT, Diagnosis
-from mpilab.diagnosis.sanitizer import beside_calls, diagnose_report, parse
+from mpilab.diagnosis.sanitizer import beside_calls, diagnose_report
 from mpilab.diagnosis.time_out import time_out
 from mpilab.diagnosis.wrong_result import wrong_result
 from mpilab.errors import InputError
 from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
 from mpilab.trace.callsites import source_line
+from mpilab.trace.sanitizer import parse
 from mpilab.util import faults
 
 # The smallest failing case: fewer ranks, then less data, then simpler parameters.

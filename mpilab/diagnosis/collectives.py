@@ -13,19 +13,17 @@ import numpy as np
 from mpilab.cases.expected import COLLECTIVES
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import (
-    LOOKED_AT,
     Match,
     all_wants,
-    conflicts,
     conjugated,
-    incomplete,
     of_wants,
 )
 from mpilab.diagnosis.model import COMPILE_WARNING, MPI_ERROR, WRONG_RESULT, Diagnosis, Place, Table
 from mpilab.kernels.symbols import used
-from mpilab.runners.hang import ALIKE, BLOCKED, FINISHED, ROOT_DIFFERS
+from mpilab.runners.hang import BLOCKED, FINISHED
 from mpilab.runners.result import DONE
 from mpilab.trace.callsites import source_line
+from mpilab.trace.collectives import ALIKE, MOST_REPORTED, ROOT_DIFFERS
 from mpilab.trace.recording import COLLECTIVE
 
 # Broken barriers: a rank can leave before all others have entered.
@@ -325,7 +323,7 @@ def because_of_collectives(found, evidence):
 def disagreement(evidence):
     """The earliest collective that ranks enter with different calls, roots or amounts of data,
     whether they are still inside or not."""
-    for calls in conflicts(evidence):
+    for calls in evidence.collectives.conflicts():
         for differs in (_names_differ, _roots_differ, _amounts_differ):
             match = differs(evidence, calls)
             if match is not None:
@@ -404,7 +402,7 @@ def _left_alone(evidence):
         for rank in evidence.ranks
     ):
         return None
-    for calls in incomplete(evidence):
+    for calls in evidence.collectives.incomplete():
         came = {call.rank for call in calls}
         missing = [rank for rank in range(evidence.size) if rank not in came]
         call = calls[0]
@@ -463,7 +461,7 @@ def _given(evidence, receive):
     )
     own = evidence.ranks[receive.rank].records
     own = own[(own["flags"] & COLLECTIVE != 0) & (own["communicator"] == receive.communicator)]
-    chosen = chosen[~np.isin(records["sequence"][chosen], own["sequence"])][:LOOKED_AT]
+    chosen = chosen[~np.isin(records["sequence"][chosen], own["sequence"])][:MOST_REPORTED]
     return [
         call
         for call in evidence.calls(receive.peer, chosen.tolist())

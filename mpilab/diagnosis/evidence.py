@@ -9,116 +9,21 @@ import numpy as np
 from mpilab.diagnosis import model
 from mpilab.diagnosis.model import NUMBERS, SANITIZER, Place, Table
 from mpilab.diagnosis.model import class_name as error_name
-from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING, calls_of
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING
 from mpilab.runners.result import DONE
 from mpilab.trace.callsites import lines_of, source_line
+from mpilab.trace.collectives import Collectives, entries
 from mpilab.trace.recording import (
     ANY,
-    COLLECTIVE,
-    ERR_TRUNCATE,
     NOBODY,
     POLLS,
     RECEIVES,
     SENDS,
     WAITS,
     call_of,
-    joined,
     operations,
 )
 from mpilab.trace.traffic import EXCHANGES, Traffic, communicator_of
-
-# Collectives matched across ranks: which calls belong to the same collective, and which collectives
-# are mismatched or incomplete.
-
-LOOKED_AT = 200  # at most so many collectives are reported, the earliest first
-
-
-def conflicts(evidence):
-    """[Call] of all ranks for each collective that they entered with different calls, roots or
-    bytes, the earliest first.
-
-    Calls after a failed call are left out, and so are failed calls, except one that received a
-    message of another length: a mismatch may cause that.
-    """
-    failed = {
-        number: int(np.flatnonzero(rank.records["error"])[0])
-        for number, rank in enumerate(evidence.ranks)
-        if rank is not None and rank.records["error"].any()
-    }
-    for calls in _meetings(evidence, _disagree):
-        if all(
-            call.error in (0, ERR_TRUNCATE) and call.index <= failed.get(call.rank, call.index)
-            for call in calls
-        ):
-            yield calls
-
-
-def incomplete(evidence):
-    """[Call] of the ranks that entered, for each collective that not all ranks of its communicator
-    entered, the earliest first."""
-    return _meetings(evidence, _lack_somebody)
-
-
-def _disagree(records, begins):
-    differ = np.zeros(len(begins), bool)
-    # In a file call, each rank has its own view and may request any amount.
-    of_file = [code for code, name in operations().items() if name.startswith("MPI_File_")]
-    may_differ = np.isin(records["operation"][begins], of_file)
-    for name, free in (("operation", False), ("peer", False), ("bytes", may_differ)):
-        least = np.minimum.reduceat(records[name], begins)
-        differ |= (least != np.maximum.reduceat(records[name], begins)) & ~np.asarray(free)
-    return differ
-
-
-def _lack_somebody(records, begins):
-    return np.diff([*begins, len(records)]) < records["members"][begins]
-
-
-def _meetings(evidence, chosen):
-    """[Call], one per rank, for each `chosen` collective (one number on one communicator).
-
-    `chosen` takes all records and the indices at which each collective begins.
-    """
-    records, owner, index = evidence.collectives
-    if not len(records):
-        return
-    same = (np.diff(records["sequence"].astype("i8")) == 0) & (
-        np.diff(records["communicator"].astype("i8")) == 0
-    )
-    begins = np.flatnonzero(np.concatenate(([True], ~same)))
-    ends = np.append(begins[1:], len(records))
-    # A rank enters once; twice means that two communicators share a number.
-    twice = np.concatenate((same & (np.diff(owner) == 0), [False]))
-    good = chosen(records, begins) & ~np.logical_or.reduceat(twice, begins)
-    first = np.minimum.reduceat(records["begin_ns"], begins)
-    found = np.flatnonzero(good)
-    for meeting in found[np.argsort(first[found], kind="stable")][:LOOKED_AT].tolist():
-        yield [
-            evidence.calls(int(owner[at]), [int(index[at])])[0]
-            for at in range(begins[meeting], ends[meeting])
-        ]
-
-
-def all_collectives(ranks, *, done):
-    """(records, their ranks, their indices) of all collectives of `ranks`, grouped by collective.
-
-    done   the run completed, so a missing free or close is reported as a leak.
-    """
-    records, owner = joined(ranks)
-    met = (records["flags"] & COLLECTIVE != 0) & (records["communicator"] != 0)
-    met &= records["members"] > 1
-    if done and met.any():
-        freed = [
-            number
-            for number, name in operations().items()
-            if name in ("MPI_Comm_free", "MPI_File_close")
-        ]
-        met &= ~np.isin(records["operation"], freed)
-    chosen = np.flatnonzero(met)
-    index = chosen - np.searchsorted(owner, owner[chosen])  # counted from 0 on each rank
-    records, owner = records[chosen], owner[chosen]
-    order = np.lexsort((owner, records["sequence"], records["communicator"]))
-    return records[order], owner[order], index[order]
 
 
 @dataclass(frozen=True)
@@ -279,8 +184,8 @@ class Evidence:
 
     @cached_property
     def collectives(self):
-        """(records, their ranks, their indices) of all collectives, grouped by collective."""
-        return all_collectives(self.ranks, done=self.result.outcome == DONE)
+        """The Collectives of this run."""
+        return Collectives(self.ranks, completed=self.result.outcome == DONE)
 
     def names(self, rank):
         """The names of the calls that `rank` made, as a set."""
@@ -312,7 +217,7 @@ class Evidence:
             came
             for number, rank in enumerate(self.ranks)
             if rank is not None
-            for came in self.calls(number, calls_of(record, rank))
+            for came in self.calls(number, entries(record, rank))
         ]
 
     def name(self, call):

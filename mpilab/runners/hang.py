@@ -12,13 +12,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import psutil
 
 from mpilab.trace.callsites import lines_of
+from mpilab.trace.collectives import is_complete, missing
 from mpilab.trace.recording import (
     ANY,
-    COLLECTIVE,
     HEADER,
     NOBODY,
     NONE,
@@ -26,7 +25,6 @@ from mpilab.trace.recording import (
     PROBES,
     RankRecording,
     call_of,
-    operations,
     peek,
 )
 from mpilab.trace.traffic import EXCHANGES, Traffic
@@ -264,71 +262,8 @@ def _state(number, rank, traffic, now_ns):
 
 def _waits_for(inside, calls, state, ranks):
     if state == BLOCKED and inside.collective:
-        return _missing(ranks[inside.rank].records[inside.index], ranks)
+        return missing(ranks[inside.rank].records[inside.index], ranks)
     return tuple(c.peer for c in calls if (c.sends or c.receives) and c.peer >= 0)
-
-
-# Collectives to which every rank must contribute the same number of bytes; in those of
-# ROOT_DIFFERS, where the root may pass MPI_IN_PLACE, the root's number is meaningless.
-ALIKE = {
-    f"MPI_{i}{name.lower() if i else name}"
-    for i in ("", "I")
-    for name in (
-        "Bcast",
-        "Gather",
-        "Scatter",
-        "Allgather",
-        "Alltoall",
-        "Reduce",
-        "Allreduce",
-        "Reduce_scatter_block",
-        "Scan",
-        "Exscan",
-    )
-}
-ROOT_DIFFERS = {"MPI_Gather", "MPI_Scatter", "MPI_Igather", "MPI_Iscatter"}
-
-
-def meeting(record):
-    """What all ranks of a communicator must agree on in a collective: (communicator, sequence,
-    operation, root)."""
-    return tuple(int(record[name]) for name in ("communicator", "sequence", "operation", "peer"))
-
-
-def brought(record, rank):
-    """Bytes that `rank` contributes to a collective, if all must contribute the same, or None."""
-    name = operations().get(int(record["operation"]))
-    if name not in ALIKE or (name in ROOT_DIFFERS and record["peer"] == rank):
-        return None
-    return int(record["bytes"])
-
-
-def calls_of(meeting_of, rank):
-    """Indices of the records with which `rank` entered the collective of this record."""
-    records = rank.records
-    return np.flatnonzero(
-        (records["flags"] & COLLECTIVE != 0)
-        & (records["communicator"] == meeting_of["communicator"])
-        & (records["sequence"] == meeting_of["sequence"])
-    ).tolist()
-
-
-def _came(record, ranks):
-    """{rank: its record} of the ranks that have entered the same collective as `record`."""
-    found = {}
-    for number, rank in enumerate(ranks):
-        for index in () if rank is None else calls_of(record, rank):
-            if meeting(rank.records[index]) == meeting(record):
-                found[number] = rank.records[index]
-    return found
-
-
-def _missing(record, ranks):
-    """Ranks that have not called this collective; () if it does not involve all ranks."""
-    if record["members"] != len(ranks):
-        return ()
-    came = _came(record, ranks)
-    return tuple(number for number in range(len(ranks)) if number not in came)
 
 
 def can_progress(ranks):
@@ -339,16 +274,7 @@ def can_progress(ranks):
     doubt it returns True: a deadlock is only reported when it is certain.
     """
     traffic = Traffic(ranks)
-    return traffic.may_move(lambda call: _is_complete(call, traffic.ranks))
-
-
-def _is_complete(call, ranks):
-    """True if all ranks have entered the collective of this Call, and it is not over."""
-    if call.done_ns:
-        return False
-    came = _came(ranks[call.rank].records[call.index], ranks)
-    amounts = {brought(record, rank) for rank, record in came.items()} - {None}
-    return len(came) >= call.members and len(amounts) <= 1
+    return traffic.may_move(lambda call: is_complete(call, traffic.ranks))
 
 
 def never_began(states):

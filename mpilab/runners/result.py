@@ -5,7 +5,7 @@ import re
 import shutil
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels
 from mpilab.runners.hang import Hang
-from mpilab.trace import file_access
+from mpilab.trace import file_access, snapshots
+from mpilab.trace.collectives import Collectives
 from mpilab.trace.recording import (
     CANCELLED,
     LEAKED,
@@ -25,6 +26,7 @@ from mpilab.trace.recording import (
     joined,
     operations,
 )
+from mpilab.trace.sanitizer import separate
 
 # Leftover MPI state that could affect the next run.
 #
@@ -34,8 +36,6 @@ from mpilab.trace.recording import (
 
 def remains(result):
     """True if a recorded run left messages, requests or incomplete collectives."""
-    from mpilab.diagnosis.evidence import Evidence, conflicts, incomplete
-
     ranks = [rank for rank in result.ranks if rank is not None]
     records, places = joined(ranks)
     if (records["flags"] & (LEAKED | NONBLOCKING) == LEAKED | NONBLOCKING).any():
@@ -43,8 +43,8 @@ def remains(result):
     numbers = np.array([rank.rank for rank in ranks], np.int64)[places]
     if not np.array_equal(_sent(records, numbers), _received(records, numbers)):
         return True
-    evidence = Evidence(result)
-    return any(True for _ in incomplete(evidence)) or any(True for _ in conflicts(evidence))
+    collectives = Collectives(result.ranks, completed=result.outcome == DONE)
+    return any(map(any, (collectives.incomplete(), collectives.conflicts())))
 
 
 def _sent(records, ranks):
@@ -70,9 +70,6 @@ def _sorted(rows):
     return rows[np.lexsort(rows.T[::-1])]
 
 
-if TYPE_CHECKING:  # mpilab.diagnosis imports this module
-    from mpilab.diagnosis.model import Diagnosis
-
 DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
     "done",
     "deadlock",
@@ -85,6 +82,18 @@ DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
 PRINTED_BYTES = 1 << 16
 # Open MPI's crash messages begin with host and process: '[host:123] *** Process ...'.
 _NOISE = re.compile(r"\[[^\]\s]+:\d+\] ")
+
+
+class Explanation(Protocol):
+    """What a Result holds of a mpilab.diagnosis.model.Diagnosis, which is made from Results."""
+
+    @property
+    def kind(self) -> str:
+        """What failed, such as 'deadlock'."""
+
+    @property
+    def headline(self) -> str:
+        """One sentence: what happened, to which ranks."""
 
 
 @dataclass
@@ -129,7 +138,7 @@ class Result:
     snapshots: list = field(default_factory=list)
     places: tuple = ()
     access: file_access.FileAccess | None = None
-    diagnosis: "Diagnosis | None" = None
+    diagnosis: Explanation | None = None
 
     @property
     def last_call_ns(self) -> int:
@@ -146,8 +155,6 @@ class Result:
 
 def gather(directory, number, case, outcome, **more):
     """The Result of case `number`, with all files in `directory`; `more` are further fields."""
-    from mpilab.diagnosis.sanitizer import separate  # mpilab.diagnosis imports this module
-
     ranks = read_ranks(directory, number, case)
     printed, noise = read_printed(directory, number, case)
     sanitizer = more.pop("sanitizer", {})
@@ -224,8 +231,6 @@ def read_snapshots(directory, number, case):
     paths = paths_of(directory, number, case, "mem")
     if not all(map(os.path.exists, paths)):
         return []
-    from mpilab.trace import snapshots
-
     try:
         return [snapshots.read(path) for path in paths]
     except InputError:

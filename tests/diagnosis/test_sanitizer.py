@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mpilab.diagnosis.model import SANITIZER, Diagnosis
-from mpilab.diagnosis.sanitizer import ADDRESS, UNDEFINED, diagnose_report, parse, separate
+from mpilab.diagnosis.sanitizer import diagnose_report
+from mpilab.trace.sanitizer import ADDRESS, UNDEFINED, parse, separate
 
 REPORTS = Path(__file__).parent / "reports"
 

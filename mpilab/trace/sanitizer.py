@@ -1,0 +1,262 @@
+"""Parse the reports of AddressSanitizer and UndefinedBehaviorSanitizer.
+
+The formats are those of gcc 12 to 14 and clang 14 to 18 (their wording of regions differs).
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpilab.cases.expected import GUARD_BYTES
+from mpilab.trace.callsites import lines_of
+
+ADDRESS, UNDEFINED = "AddressSanitizer", "UndefinedBehaviorSanitizer"
+OUT_OF_BOUNDS, USE_AFTER_FREE, UNDEFINED_BEHAVIOUR = (
+    "out of bounds",
+    "use after free",
+    "undefined behaviour",
+)
+NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
+    "a null pointer",
+    "memory that is not yours",
+    "stack exhausted",
+)
+HEAP_CORRUPTED, DIVISION_BY_ZERO = "heap corrupted", "division by zero"
+# The harness rounds its buffers up by a word and puts a guard zone on each side of the data.
+_AROUND_DATA = 2 * GUARD_BYTES + 8
+FIRST_PAGE = 4096
+
+_ERROR = re.compile(r"^==\d+==ERROR: AddressSanitizer: (?P<text>.*)$", re.MULTILINE)
+_RUNTIME_ERROR = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): runtime error: (?P<text>.*)$",
+    re.MULTILINE,
+)
+_KIND = re.compile(r"attempting (double-free|free)\b|([\w-]+)")
+_FRAME = re.compile(
+    r"^ +#\d+ 0x[0-9a-f]+ +(?:in (?P<function>\S+) ?)?"
+    r"(?:\((?P<module>[^()]+)\+0x(?P<offset>[0-9a-f]+)\)|(?P<file>[^\s:]+):(?P<line>\d+)(?::\d+)?)?"
+)
+_ACCESS = re.compile(r"^(READ|WRITE) of size (\d+)", re.MULTILINE)
+_SIGNAL_ACCESS = re.compile(r"caused by a (READ|WRITE) memory access")
+_ADDRESS = re.compile(r"(?:address|on|-ed:) (0x[0-9a-f]+)")
+_REGION = re.compile(
+    r"is located \d+ bytes [a-z ]+ (?P<size>\d+)-byte region \[(?P<begin>0x[0-9a-f]+),"
+)
+_GLOBAL = re.compile(
+    r"is located (?P<distance>\d+) bytes (?P<direction>[a-z ]+) "
+    r"global variable '(?P<name>[^']+)'.*? of size (?P<size>\d+)"
+)
+_IN_FRAME = re.compile(r"is located in stack of thread T\d+ at offset (\d+) in frame")
+_VARIABLE = re.compile(r"\[(\d+), (\d+)\) '([^']+)'(?: \(line \d+\))? <== Memory access")
+_DEADLY = re.compile(r"^(?:AddressSanitizer|UndefinedBehaviorSanitizer):DEADLYSIGNAL\n?", re.M)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One report.
+
+    tool       ADDRESS or UNDEFINED.
+    kind       AddressSanitizer's term ('heap-buffer-overflow'); 'runtime error' for the other.
+    summary    the message in its first line.
+    pattern    the mistake, as in a Diagnosis, such as OUT_OF_BOUNDS.
+    frames     (function, file, line) of the kernel, the innermost first; file without directories.
+    call       the MPI call in which it happened ('MPI_Recv'); '' outside MPI.
+    access     'WRITE of size 4', or '' if unknown.
+    object     what was overrun or misused: 'the receive buffer (32 bytes)'; '' if unknown.
+    region     the address relative to the object: 'just behind its end', 'inside of it'.
+    column     column of the innermost line, 0 if unknown.
+    freed, allocated   like `frames`, for the memory that was accessed; () if unknown.
+    text       the whole report.
+    address    the address that was accessed, None if unknown.
+    """
+
+    tool: str
+    kind: str
+    summary: str
+    pattern: str
+    frames: tuple = ()
+    call: str = ""
+    access: str = ""
+    object: str = ""
+    region: str = ""
+    column: int = 0
+    freed: tuple = ()
+    allocated: tuple = ()
+    text: str = ""
+    address: int | None = None
+
+
+def separate(printed):
+    """(what the kernel printed, report or ''): gcc's UndefinedBehaviorSanitizer writes to stderr.
+
+    It ends the process, so its report comes last.
+    """
+    printed = _DEADLY.sub("", printed)
+    found = _RUNTIME_ERROR.search(printed)
+    if found is None:
+        return printed, ""
+    begin = found.start()
+    frames, _ = _of_kernel(_stacks(printed[begin:])["mistake"])
+    if frames and found["file"].endswith(frames[0][1]):
+        # The kernel's last line may lack a newline.
+        left_open = found["file"].removesuffix(frames[0][1])
+        begin += 0 if left_open.endswith("/") else len(left_open)
+    return printed[:begin], printed[begin:]
+
+
+def parse(text):
+    """The first Report in `text`, or None if there is none."""
+    if found := _ERROR.search(text):
+        return _address_report(found["text"], text[found.start() :])
+    if found := _RUNTIME_ERROR.search(text):
+        return _undefined_report(found, text[found.start() :])
+    return None
+
+
+def _address_report(summary, text):
+    attempted, word = _KIND.match(summary).groups()
+    kind = {"free": "bad-free"}.get(attempted, attempted) or word
+    stacks = _stacks(text)
+    frames, call = _of_kernel(stacks["mistake"])
+    freed, allocated = _of_kernel(stacks["freed"])[0], _of_kernel(stacks["allocated"])[0]
+    allocators = {function for function, _, _ in stacks["allocated"]}
+    access = _ACCESS.search(text)
+    signalled = _SIGNAL_ACCESS.search(text)
+    named = _ADDRESS.search(summary)
+    address = int(named[1], 16) if named else None
+    return Report(
+        ADDRESS,
+        kind,
+        summary,
+        _address_pattern(kind, address),
+        frames,
+        call,
+        f"{access[1]} of size {access[2]}" if access else signalled[1] if signalled else "",
+        *_region(text, address or 0, allocators),
+        0,
+        freed,
+        allocated,
+        text,
+        address,
+    )
+
+
+def _address_pattern(kind, address):
+    if kind in ("double-free", "heap-use-after-free") or kind.startswith("stack-use-after"):
+        return USE_AFTER_FREE
+    if "overflow" in kind and kind != "stack-overflow" or "underflow" in kind:
+        return OUT_OF_BOUNDS
+    if kind in ("SEGV", "BUS"):
+        # The report omits an address that no pointer can have.
+        return NOT_YOURS if address is None or address >= FIRST_PAGE else NULL_POINTER
+    return {
+        "use-after-poison": OUT_OF_BOUNDS,
+        "negative-size-param": OUT_OF_BOUNDS,
+        "stack-overflow": STACK_EXHAUSTED,
+        "bad-free": HEAP_CORRUPTED,
+        "FPE": DIVISION_BY_ZERO,
+    }.get(kind, UNDEFINED_BEHAVIOUR)
+
+
+def _undefined_report(found, text):
+    frames, call = _of_kernel(_stacks(text)["mistake"])
+    here = (frames[0][0] if frames else "", Path(found["file"]).name, int(found["line"]))
+    words = found["text"]
+    if "out of bounds" in words or "insufficient space" in words:
+        pattern = OUT_OF_BOUNDS
+    elif "null pointer" in words:
+        pattern = NULL_POINTER
+    else:
+        pattern = DIVISION_BY_ZERO if "division by zero" in words else UNDEFINED_BEHAVIOUR
+    return Report(
+        UNDEFINED,
+        "runtime error",
+        words,
+        pattern,
+        (here, *frames[1:]),
+        call,
+        column=int(found["column"]),
+        text=text,
+    )
+
+
+def _stacks(text):
+    """{'mistake': frames, 'freed': …, 'allocated': …}: the first stack of each kind, or []."""
+    stacks, name, frames = {"mistake": [], "freed": [], "allocated": []}, "mistake", []
+    for line in [*text.splitlines(), ""]:
+        if frame := _FRAME.match(line):
+            frames.append(_frame(frame))
+        elif frames:
+            stacks[name] = stacks.get(name) or frames
+            frames = []
+        if begun := re.match(r"(?:previously )?(freed|allocated) by", line):
+            name = begun[1]
+        elif re.match(r"Address .* is located in stack|SUMMARY", line):
+            name = "elsewhere"
+    return stacks
+
+
+def _frame(match):
+    """(function, file, line) of a frame; without debug information, file is its library."""
+    if match["file"]:
+        return match["function"] or "", match["file"], int(match["line"])
+    function, module = match["function"] or "", match["module"] or ""
+    if module and not function:
+        # There was no symbolizer. A frame's offset is the last byte of its instruction; `lines_of`
+        # expects the next one.
+        function, file, line = lines_of(module, (int(match["offset"], 16) + 1,))[0]
+        if line and not _is_harness(module):
+            return function, file, line
+    return function, module, 0
+
+
+def _of_kernel(frames):
+    """(frames, call): the frames between the harness and the kernel's MPI call, if any."""
+    end = next((i for i, frame in enumerate(frames) if _is_harness(frame[1])), len(frames))
+    inside = [i for i in range(end) if frames[i][0].startswith(("MPI_", "PMPI_"))]
+    begin = inside[-1] + 1 if inside else 0
+    call = frames[inside[-1]][0].removeprefix("P") if inside else ""
+    own = tuple(
+        (function, Path(file).name, line)
+        for function, file, line in frames[begin:end]
+        if line
+        and "libsanitizer" not in file
+        and "compiler-rt" not in file
+        and not file.endswith(("mpilab.h", ".S"))  # memcpy and the like are in assembly language
+    )
+    return own, call
+
+
+def _is_harness(file):
+    path = Path(file)
+    return path.parent.name == "harness" or path.name.startswith(("libmpilab_harness.", "libc."))
+
+
+def _region(text, address, allocators):
+    """(object, where the address is relative to it)."""
+    if found := _REGION.search(text):
+        # The report's own distance counts from the end of a long access.
+        size, position = int(found["size"]), address - int(found["begin"], 16)
+        for buffer in ("send", "receive"):
+            # The harness's allocation includes the guard zones of its buffers.
+            if f"make_{buffer}_region" in allocators:
+                data = size - _AROUND_DATA
+                return f"the {buffer} buffer ({data} bytes)", _where(position - GUARD_BYTES, data)
+        return f"{size} bytes from malloc()", _where(position, size)
+    if found := min(_GLOBAL.finditer(text), key=lambda m: int(m["distance"]), default=None):
+        size, distance = int(found["size"]), int(found["distance"])
+        begin = {"inside of": distance, "to the left of": -distance, "before": -distance}
+        where = _where(begin.get(found["direction"], size + distance), size)
+        return f"'{found['name']}' ({size} bytes)", where
+    if (frame := _IN_FRAME.search(text)) and (found := _VARIABLE.search(text)):
+        begin, size = int(found[1]), int(found[2]) - int(found[1])
+        return f"'{found[3]}' ({size} bytes)", _where(int(frame[1]) - begin, size)
+    return "", ""
+
+
+def _where(position, size):
+    if position < 0:
+        return f"{-position} bytes in front of it"
+    if position < size:
+        return "inside of it"
+    return "just behind its end" if position == size else f"{position - size} bytes behind its end"
