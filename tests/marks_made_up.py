@@ -20,7 +20,7 @@ def verdict(student, text, any_size="pass", second="The table has no errors bars
     )
 
     def waiting(points):
-        return (ItemVerdict("text", "Explanation", points, "manual", "A person reads this."),)
+        return (ItemVerdict("text", "Explanation", points, "manual", "This is graded manually."),)
 
     exercises = (
         ExerciseVerdict("ring", "Ring allgather", items, f"int ring; // {student}", "r1"),
@@ -67,7 +67,7 @@ def hand_in(out, given):
 
 
 def graded_class(out):
-    """Three students whose texts wait for a person; the folder. Ben's ring deadlocks."""
+    """Three students whose texts await manual grading; the folder. Ben's ring deadlocks."""
     for student, text in TEXTS.items():
         hand_in(out, verdict(student, text, "fail" if student == "ben" else "pass"))
     return out

@@ -17,7 +17,7 @@ TARGETS = {
 
 EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Who has no
-final mark (could not be judged, or waits for a person) is never exported as a zero: the command
+final mark (could not be judged, or awaits manual grading) is never exported as a zero: the command
 lists them and stops, or leaves their cells empty with --partial. The exit status is 1 where a
 student has no place in the platform's file.
 """

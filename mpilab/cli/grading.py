@@ -143,7 +143,7 @@ def add_marks(commands):
     history = _verb(verbs, "history", _history, "where the mark of a student comes from")
     history.add_argument("student", metavar="STUDENT")
 
-    export = _verb(verbs, "export", _export, "write what waits for a person as a CSV")
+    export = _verb(verbs, "export", _export, "write the items that await manual grading as a CSV")
     export.add_argument("file", type=Path, metavar="FILE.csv")
     export.add_argument("--all", action="store_true", help="also what has points already")
     read = _verb(verbs, "import", _import, "read the CSV with points back: all of it, or nothing")
@@ -340,7 +340,7 @@ def _times_and_rule(options):
 
 def _tell_waiting(verdicts):
     waiting = [each.student for each in verdicts if any(e.waiting for e in each.exercises)]
-    print(f"{len(waiting)} of {len(verdicts)} submissions still wait for a person")
+    print(f"{len(waiting)} of {len(verdicts)} submissions still await manual grading")
 
 
 def _tell(notes):

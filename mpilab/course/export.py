@@ -46,7 +46,7 @@ def results(student, visibility):
     tests = []
     for number, exercise in enumerate(student.exercises, start=1):
         if exercise.decision is not None:
-            words = f"Set by hand: {plain(exercise.decision.reason)}"
+            words = f"Set manually: {plain(exercise.decision.reason)}"
             tests.append(_test(f"{number}", exercise.title, exercise, words, visibility))
             continue
         for place, item in enumerate(exercise.items, start=1):
@@ -92,7 +92,7 @@ def _about(student):
     if student.penalty:
         lines.append(f"Handed in late: {points(student.penalty)} points less.")
     if student.decision is not None:
-        lines.append(f"The total was set by hand: {plain(student.decision.reason)}")
+        lines.append(f"The total was set manually: {plain(student.decision.reason)}")
     return "\n".join(lines)
 
 

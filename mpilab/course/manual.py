@@ -284,7 +284,7 @@ def readable(verdicts):
 
 
 def read(book, lab, path):
-    """The Decisions in a CSV that `export` wrote and a person filled in.
+    """The Decisions in a CSV that `export` wrote and an instructor filled in.
 
     Rows without points, and those that change nothing, are left out. Raises InputError with
     file:line of every wrong row; then nothing of the file may be used.

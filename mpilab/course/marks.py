@@ -92,7 +92,7 @@ def why_unfinished(student):
     if student.status == "ungradable":
         return "ungradable: " + "; ".join(ungradable_reasons(student))
     items = [f"{each.exercise}" for each in student.exercises if each.awarded is None]
-    return f"a person has to read {', '.join(items)}"
+    return f"awaiting manual grading: {', '.join(items)}"
 
 
 def ungradable_reasons(student):

@@ -176,7 +176,7 @@ def text(summary, names=False):
         for reason, who in summary.ungradable:
             lines += [f"  {len(who):4}  {reason}", *_under(_named(who, names))]
     if summary.waiting:
-        lines += ["", "waiting for a person:"]
+        lines += ["", "awaiting manual grading:"]
         lines += [f"  {count:4}  {exercise}" for exercise, count in summary.waiting.items()]
     if summary.unconfirmed:
         lines += ["", f"{UNCONFIRMED} ({HOW_TO_CONFIRM}):"]
@@ -216,7 +216,10 @@ def _numbers(summary):
     """Pairs (name, value) for the top of the report."""
     status = summary.statuses
     numbers = [("final", str(status.get("graded", 0)))]
-    for name, words in (("awaiting-manual", "waiting for a person"), ("ungradable", "ungradable")):
+    for name, words in (
+        ("awaiting-manual", "awaiting manual grading"),
+        ("ungradable", "ungradable"),
+    ):
         if name in status:
             numbers.append((words, str(status[name])))
     if summary.middle:

@@ -1,8 +1,8 @@
 """Control groups: let the operating system limit the memory and the processes of one run.
 
 Both versions of the interface are in use: v2 has one tree for all controllers, v1 one tree for
-each. The supervisor (keeper.py) imports this module and starts for every run, so the module uses
-only a small part of the standard library.
+each. The supervisor imports this module and starts for every run, so the module uses only a small
+part of the standard library.
 """
 
 import os
@@ -87,8 +87,8 @@ def sweep(root=ROOT):
     folders = {"v1": _own_groups(root).values(), "v2": [root]}.get(available(root), ())
     for folder in folders:
         for name in os.listdir(folder):
-            kit, keeper, *_, space = [*name.split("-"), "", ""][:4]
-            if kit != "mpilab" or not keeper.isdigit() or os.path.exists(f"/proc/{keeper}"):
+            kit, supervisor, *_, space = [*name.split("-"), "", ""][:4]
+            if kit != "mpilab" or not supervisor.isdigit() or os.path.exists(f"/proc/{supervisor}"):
                 continue
             if space not in ("", _process_space()):
                 continue  # that supervisor is in another PID namespace, invisible to us

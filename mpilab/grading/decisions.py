@@ -110,7 +110,7 @@ def manual(run, exercise, item, points, comment=""):
     found, (part,) = _find(run, exercise, item)
     if part.outcome != MANUAL:
         raise InputError(
-            f"{run.verdict.student}, {exercise}, {item}: not for a person to mark, it has been "
+            f"{run.verdict.student}, {exercise}, {item}: not graded manually, it has been "
             f"judged ({part.outcome}); to give other points, use 'mpilab marks override'"
         )
     _check_range(points, part.points, f"{run.verdict.student}, {exercise}, {item}")

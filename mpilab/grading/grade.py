@@ -26,7 +26,7 @@ from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
 from mpilab.grading.sandbox import Limits
 from mpilab.grading.submission import find_submissions, parse, read, with_outputs
-from mpilab.grading.workers import Pool, Workers, send_inside
+from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
 from mpilab.judging import rubric as exercises
@@ -75,7 +75,7 @@ def execute(notebook, parameters, sandbox):
             tags = cell.metadata.setdefault("tags", [])
             tags.append("raises-exception")
     job = {"parameters": parameters, "cell_seconds": CELL_SECONDS}
-    outcome = send_inside(
+    outcome = run_inside(
         sandbox,
         "execute",
         job,
@@ -109,7 +109,7 @@ def _note(outcome):
 # Fingerprints of exercises: two that ask the same have the same fingerprint.
 
 
-def essence(exercise):
+def fingerprint(exercise):
     """The fingerprint of an Exercise: its text without the hidden seeds of its cases.
 
     The seeds change with any word of the rubric, even in another exercise. Default values are left
@@ -201,7 +201,7 @@ class Assignment:
         stubs = answer_cells(self.notebook)
         return {
             exercise.id: books.key(
-                essence(exercise),
+                fingerprint(exercise),
                 stubs[exercise.id],
                 __version__,
                 *[self.simgrid] * agreement.is_simulated(exercise),
@@ -365,7 +365,7 @@ def _grade_one(assignment, submission, workers, book, out):
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
     verdict, page = _judged_whole(assignment, submission, workers, keep)
-    if workers.called_off:  # then the verdict may only reflect the interrupt
+    if workers.canceled:  # then the verdict may only reflect the interrupt
         return
     feedback = out / "feedback" / f"{submission.student}.html"
     write_whole(feedback, page)
@@ -386,7 +386,7 @@ def _judged_whole(assignment, submission, workers, keep):
     except SetupError:
         raise
     except Exception as error:
-        if workers.called_off:
+        if workers.canceled:
             raise
         log = faults.record(error, f"grading {submission.student}")
         parts = tuple(
@@ -415,7 +415,7 @@ def verdict_on(sandbox, student, keep, exercise, source, blank):
     except SetupError:
         raise
     except Exception as error:
-        if sandbox.called_off:
+        if sandbox.canceled:
             raise
         return grader_failed(exercise, faults.record(error, f"judging {exercise.id} of {student}"))
 
@@ -513,7 +513,7 @@ def _shown(sandbox, student, notebook, parameters):
             faults.keep(str(error), f"running the notebook of {student}")
         return None, f"Your notebook could not be run: {error.public}"
     except Exception as error:
-        if sandbox.called_off:
+        if sandbox.canceled:
             raise
         faults.record(error, f"running the notebook of {student}")
         return None, "Your notebook could not be run. Your instructor has been informed."

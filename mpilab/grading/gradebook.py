@@ -76,7 +76,7 @@ CREATE TABLE items (
 """
 # Manual decisions are only ever added. `class` lists the students of the class as last graded, and
 # why a student has no verdict.
-_PEOPLE = """
+_DECISIONS = """
 CREATE TABLE IF NOT EXISTS decisions (
     id       INTEGER PRIMARY KEY,
     token    TEXT NOT NULL UNIQUE,
@@ -115,7 +115,7 @@ _UPGRADES = {
         "ALTER TABLE runs ADD COLUMN submission TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE exercises ADD COLUMN answer TEXT",
         "ALTER TABLE exercises ADD COLUMN rubric TEXT NOT NULL DEFAULT ''",
-        *_PEOPLE.split("\n\n"),
+        *_DECISIONS.split("\n\n"),
     ],
     3: [
         "ALTER TABLE runs ADD COLUMN simgrid TEXT NOT NULL DEFAULT ''",
@@ -140,7 +140,7 @@ def prepare(database, path, wait):
         database.execute("BEGIN IMMEDIATE")
         # Another grader may have created them in the meantime.
         if _is_new(database, path):
-            for statement in [*_TABLES.split("\n\n"), *_PEOPLE.split("\n\n")]:
+            for statement in [*_TABLES.split("\n\n"), *_DECISIONS.split("\n\n")]:
                 database.execute(statement)
             database.execute(f"PRAGMA application_id = {APPLICATION}")
             database.execute(f"PRAGMA user_version = {SCHEMA}")

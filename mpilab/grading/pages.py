@@ -38,7 +38,7 @@ def explain(book, lab, student):
     if counted.late is not None:
         lines.append(f"  lateness: {counted.late.reason} {_by(counted.late)}")
         if counted.decision is not None:
-            lines.append("    takes nothing: the total was set by hand")
+            lines.append("    takes nothing: the total was set manually")
         elif counted.total is not None:
             lines.append(f"    takes {short(counted.penalty)} of {short(counted.raw_total)}")
     if counted.decision is not None:
@@ -71,7 +71,7 @@ def _parts(counted):
 
 def _judged_text(item):
     if item.proposal is not None:
-        return f"waits for a person; {short(item.proposal)} had been given for another text"
+        return f"awaits manual grading; {short(item.proposal)} had been given for another text"
     outcome = item.outcome + ", not confirmed by simulation" * item.unconfirmed
     said = f": {' '.join(item.reason.split())[:160]}" if item.reason else ""
     if log := item.evidence.get(LOG):
@@ -82,7 +82,7 @@ def _judged_text(item):
 
 
 def _told(decision):
-    verb = {POINTS: "read", OVERRIDE: "set"}[decision.kind]
+    verb = {POINTS: "graded", OVERRIDE: "set"}[decision.kind]
     said = f': "{decision.reason}"' if decision.reason else ""
     return f"{verb} {_by(decision)}{said}"
 

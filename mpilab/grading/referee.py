@@ -13,7 +13,7 @@ from mpilab.cases.case import Output
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.sandbox import Limits
-from mpilab.grading.workers import send, send_inside
+from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
 from mpilab.judging import judge as functions
 from mpilab.judging.rubric import KERNEL, PYTHON
@@ -89,7 +89,7 @@ def compile_kernel(sandbox, exercise, source, *, simulated):
         "source": source,
         "simulated": simulated,
     }
-    outcome = send_inside(
+    outcome = run_inside(
         sandbox,
         "compile",
         job,
@@ -145,7 +145,7 @@ def _try(sandbox, verb, exercise, files, plan, readable):
         "standstill": STANDSTILL_S,
     }
     most = max(case.ranks for case in cases)
-    outcome = send_inside(
+    outcome = run_inside(
         sandbox,
         verb,
         job,
@@ -269,7 +269,7 @@ class Referee:
                 return self._function(exercise, source)
         except Ungradable as error:
             return undecided(exercise, error)
-        return _for_a_person(exercise)
+        return _graded_manually(exercise)
 
     # --- C
 
@@ -313,7 +313,7 @@ class Referee:
     def _function(self, exercise, source):
         calls = functions.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
-        outcome = send(
+        outcome = run_job(
             self.sandbox,
             [str(CALLER)],
             job,
@@ -338,9 +338,9 @@ def undecided(exercise, error):
     return judge.ungradable(exercise, error.public, evidence)
 
 
-def _for_a_person(exercise):
+def _graded_manually(exercise):
     items = tuple(
-        ItemVerdict(item.id, item.title, item.points, MANUAL, "A person reads this.")
+        ItemVerdict(item.id, item.title, item.points, MANUAL, "This is graded manually.")
         for item in exercise.items
     )
     return ExerciseVerdict(exercise.id, exercise.title, items)

@@ -358,11 +358,11 @@ def _again(sandbox, assignment, exercise, submission, run, book, out):
     place = [each.exercise for each in run.verdict.exercises].index(exercise.id)
     parts = list(run.verdict.exercises)
     before, parts[place] = parts[place], judged
-    kept_apart = run.verdict.sandbox
-    if kept_apart != sandbox.description:
-        kept_apart = f"{kept_apart}; {exercise.id}: {sandbox.description}"
+    isolation = run.verdict.sandbox
+    if isolation != sandbox.description:
+        isolation = f"{isolation}; {exercise.id}: {sandbox.description}"
     verdict = replace(
-        run.verdict, exercises=tuple(parts), sandbox=kept_apart, simgrid=assignment.simgrid
+        run.verdict, exercises=tuple(parts), sandbox=isolation, simgrid=assignment.simgrid
     )
     note = _show(out / run.feedback, verdict, exercise.id, judged.answer)
     book.record(

@@ -1,7 +1,7 @@
 """The grader's side of a sandboxed run: start a supervisor, drain its pipes, read its report.
 
-The supervisor (keeper.py) does what a process with threads must not do. This side only moves bytes,
-and limits them: whatever a command prints, the grader holds no more than the limits allow.
+The supervisor (supervisor.py) does what a process with threads must not do. This side only moves
+bytes, and limits them: whatever a command prints, the grader holds no more than the limits allow.
 """
 
 import fcntl
@@ -98,7 +98,7 @@ def is_safe(name):
     )
 
 
-KEEPER = "import sys; sys.path.append({folder!r}); import keeper; keeper.main()"
+SUPERVISOR = "import sys; sys.path.append({folder!r}); import supervisor; supervisor.main()"
 
 # The first bytes that come back: the sandbox is up, and the command is about to start.
 READY = b"ready\n"
@@ -146,7 +146,7 @@ def rlimits(limits, *, processes):
 
 @dataclass
 class Ending:
-    """The result of a run: the supervisor's report (see keeper.hold), and all that came back."""
+    """The result of a run: the report of supervisor.hold, and all that came back."""
 
     report: dict
     stdout: bytes
@@ -161,7 +161,7 @@ class Run:
     def __init__(self):
         self._inherited = []
         self._open = ExitStack()
-        self._slack, self._called_off = None, False
+        self._slack, self._canceled = None, False
 
     def __enter__(self):
         return self
@@ -174,14 +174,14 @@ class Run:
         return self._inherit(self._memory(data)).fileno()
 
     def hold(self, job, limits, standard_input=b""):
-        """Run `job`, a dict for keeper.hold without its descriptors and the grader's pid.
+        """Run `job`, a dict for supervisor.hold without its descriptors and the grader's pid.
 
         Returns the Ending. Raises Ungradable if the supervisor failed: then nothing is known about
         the command.
         """
         leash, slack = self._pipe()
         self._slack = slack
-        if self._called_off:
+        if self._canceled:
             slack.close()
         report, status = self._pipe()
         archive, packed = self._pipe()
@@ -190,8 +190,8 @@ class Run:
         numbers = {name: file.fileno() for name, file in theirs.items()}
         order = self.content(marshal.dumps({**job, **numbers, "grader": os.getpid()}))
         folder = str(Path(__file__).parent)
-        keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", KEEPER.format(folder=folder), str(order)],
+        supervisor = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", SUPERVISOR.format(folder=folder), str(order)],
             stdin=self._memory(standard_input) if standard_input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -199,20 +199,20 @@ class Run:
             start_new_session=True,  # the grader handles interrupts from the keyboard
             cwd="/",
         )
-        with keeper:
+        with supervisor:
             try:
                 for file in theirs.values():
                     file.close()
                 outputs = {
-                    keeper.stdout: Drain(limits.stream_bytes),
-                    keeper.stderr: Drain(limits.stream_bytes),
+                    supervisor.stdout: Drain(limits.stream_bytes),
+                    supervisor.stderr: Drain(limits.stream_bytes),
                     archive: Drain(len(READY) + limits.output_bytes, when_full=slack.close),
                     report: Drain(CHUNK),
                 }
                 drain(outputs)
             finally:
                 slack.close()
-                keeper.wait()
+                supervisor.wait()
         stdout, stderr, archive, report = outputs.values()
         return Ending(
             report=_read_report(bytes(report.kept), bytes(stderr.kept)),
@@ -222,9 +222,9 @@ class Run:
             overflowed=archive.full,
         )
 
-    def call_off(self):
+    def cancel(self):
         """Cancel the run, now or as soon as it begins, from any thread."""
-        self._called_off = True
+        self._canceled = True
         if self._slack is not None:
             self._slack.close()
 
@@ -292,7 +292,7 @@ def drain(outputs):
 def _read_report(data, stderr):
     said = stderr[-2000:].decode(errors="replace").strip()
     if not data:
-        raise Ungradable("the sandbox's keeper ended without a report", said or "it was killed")
+        raise Ungradable("the sandbox's supervisor ended without a report", said or "it was killed")
     report = marshal.loads(data)
     if "failure" in report:
         raise Ungradable("the sandbox failed", report["failure"])

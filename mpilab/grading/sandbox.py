@@ -164,7 +164,8 @@ MIB = 1 << 20
 FIRST_USER_ID = 60000
 
 # If started by root, readable paths are mounted over this folder, in the run's own mount namespace
-# (see keeper.stage). Every machine has it, and it holds no programs and nothing to make readable.
+# (see supervisor.stage). Every machine has it, and it holds no programs and nothing to make
+# readable.
 STAGE = "/dev/shm"
 
 REMEDY = (
@@ -223,8 +224,8 @@ class Outcome:
     wall_seconds: float = 0.0
 
 
-class CalledOff(Exception):
-    """`Sandbox.call_off` canceled a run: nothing is known about the command."""
+class Canceled(Exception):
+    """`Sandbox.cancel` canceled a run: nothing is known about the command."""
 
 
 class Sandbox:
@@ -233,8 +234,10 @@ class Sandbox:
     description = ""
     folders = {}  # variables that name the folders inside, if known in advance
     counts_processes = True  # whether RLIMIT_NPROC counts the run's own processes only
-    called_off = False
-    _current = None
+
+    def __init__(self):
+        self.canceled = False
+        self._runs = set()  # those in progress, one for each thread that is in `run`
 
     def run(
         self,
@@ -259,8 +262,9 @@ class Sandbox:
         hidden       folders to hide inside readable ones; what `readable` itself names is still
                      shown
 
-        Any number of threads may call it. Raises InputError for unusable arguments, and Ungradable
-        if the sandbox itself failed: then nothing is known about the command.
+        Several threads may call it at the same time; their runs share the sandbox's slot. Raises
+        InputError for unusable arguments, Ungradable if the sandbox itself failed, and Canceled
+        after `cancel`: then nothing is known about the command.
         """
         command = _texts("command", command, "['./ring', '4']")
         collect = _texts("collect", collect or (), "['*.bin']")
@@ -281,9 +285,9 @@ class Sandbox:
             *("/bin/sh", "-c", script(limits, collect, bool(filling)), "sh", *command),
         ]
         with Run() as run:
-            self._current = run
-            if self.called_off:
-                run.call_off()
+            self._runs.add(run)
+            if self.canceled:
+                run.cancel()
             job = {
                 "command": inner,
                 "environment": variables,
@@ -294,21 +298,24 @@ class Sandbox:
                 **dict.fromkeys(("cgroup", "uid", "stage", "scratch")),
                 "readable": places,
             }
-            self._enclose(job, run, links, limits, hidden)
-            ending = run.hold(job, limits, filling)
-        if self.called_off:
-            raise CalledOff
+            try:
+                self._enclose(job, run, links, limits, hidden)
+                ending = run.hold(job, limits, filling)
+            finally:
+                self._runs.discard(run)
+        if self.canceled:
+            raise Canceled
         return _outcome(ending, limits, collect)
 
-    def call_off(self):
-        """Cancel the current run and all later ones: `run` then raises CalledOff.
+    def cancel(self):
+        """Cancel all runs in progress and all later ones: `run` then raises Canceled.
 
-        Any thread may call it, but only one thread at a time may use the sandbox.
+        Any thread may call it.
         """
-        self.called_off = True
-        run = self._current
-        if run is not None:
-            run.call_off()
+        # In this order: a run that begins meanwhile is either in the set, or sees the flag.
+        self.canceled = True
+        for run in list(self._runs):
+            run.cancel()
 
     def _enclose(self, job, run, links, limits, hidden):
         """Change `job`, which would run the command with our rights, to run it in this sandbox."""
@@ -336,6 +343,7 @@ class Bubblewrap(Sandbox):
     folders = {"HOME": WORK, "TMPDIR": "/tmp"}
 
     def __init__(self, guard, slot=0, program=None):
+        super().__init__()
         self.guard = guard
         self.slot = slot
         self.program = program or shutil.which("bwrap")

@@ -25,7 +25,7 @@ LOGS = f".local/state/mpilab/logs/*{faults.SUFFIX}"
 MOST_LOGS, MOST_CHARACTERS = 3, 20_000
 
 
-def send(sandbox, command, job, *, readable, files=(), **options):
+def run_job(sandbox, command, job, *, readable, files=(), **options):
     """Run `command` with this Python and `job` in job.json; returns its Outcome.
 
     `readable` names what it may read besides Python itself; `files` and `options` are those of
@@ -41,7 +41,7 @@ def send(sandbox, command, job, *, readable, files=(), **options):
     )
 
 
-def send_inside(sandbox, verb, job, *, ranks, **options):
+def run_inside(sandbox, verb, job, *, ranks, **options):
     """Run `verb` of mpilab.grading.inside, with Open MPI set up for `ranks` ranks.
 
     Unexpected errors of mpilab in the sandbox are logged outside.
@@ -55,7 +55,7 @@ def send_inside(sandbox, verb, job, *, ranks, **options):
     }
     command = ["-m", "mpilab.grading.inside", verb]
     options["collect"] = [*options.get("collect", ()), LOGS]
-    outcome = send(sandbox, command, job, environment=environment, **options)
+    outcome = run_job(sandbox, command, job, environment=environment, **options)
     logs = sorted(name for name in outcome.files if fnmatch.fnmatch(name, LOGS))
     for name in logs[:MOST_LOGS]:
         text = outcome.files[name].decode(errors="replace")[:MOST_CHARACTERS]
@@ -82,7 +82,7 @@ class Workers:
         self._free = queue.SimpleQueue()
         slots = range(first_slot, first_slot + self.jobs)
         sandboxes = [open_sandbox(unsafe=unsafe, slot=slot) for slot in slots]
-        self._sandboxes, self.called_off = sandboxes, False
+        self._sandboxes, self.canceled = sandboxes, False
         for sandbox in sandboxes:
             self._free.put(sandbox)
         self.description = "; ".join(dict.fromkeys(one.description for one in sandboxes))
@@ -94,9 +94,9 @@ class Workers:
     def __exit__(self, kind, *exception):
         # After an interrupt, do not wait until the running jobs reach their limits.
         if kind is not None and not issubclass(kind, Exception):
-            self.called_off = True
+            self.canceled = True
             for sandbox in self._sandboxes:
-                sandbox.call_off()
+                sandbox.cancel()
         self._pool.__exit__(kind, *exception)
 
     def submit(self, function, *arguments):

@@ -56,13 +56,13 @@ def test_a_group_that_cannot_be_limited_is_not_left_behind(v2, monkeypatch):
     assert [path.name for path in v2.iterdir() if path.is_dir()] == []
 
 
-def test_groups_of_keepers_that_are_gone_are_swept_away(v2):
+def test_groups_of_supervisors_that_are_gone_are_swept_away(v2):
     gone = subprocess.Popen(["true"])
     gone.wait()
     here = os.stat("/proc/self/ns/pid").st_ino
     swept = {f"mpilab-{gone.pid}-1a", f"mpilab-{gone.pid}-1b-{here}"}
     kept = {f"mpilab-{os.getpid()}-1a-{here}", "mpilab-x", "system.slice"}
-    # That of a keeper in another container, where its number may be that of a running process.
+    # That of a supervisor in another container, where its number may be that of a running process.
     kept.add(f"mpilab-{gone.pid}-1c-{here + 1}")
     for name in swept | kept:
         (v2 / name).mkdir()

@@ -64,7 +64,7 @@ def test_the_terminal_lists_the_ungradable_first_and_groups_failures(out, capsys
     assert main(["report", str(out), "--lab", LAB]) == 0
     said = capsys.readouterr().out
     assert re.search(
-        r"final: 3\n  waiting for a person: 1\n  ungradable: 2\n  mean: 10.0 of 15\n"
+        r"final: 3\n  awaiting manual grading: 1\n  ungradable: 2\n  mean: 10.0 of 15\n"
         r"  median: 10\n  range: 5 to 15",
         said,
     )
@@ -76,7 +76,7 @@ def test_the_terminal_lists_the_ungradable_first_and_groups_failures(out, capsys
     assert "12 s for all 6" in said
     headings = (
         "could not be judged",
-        "\nwaiting for a person:",
+        "\nawaiting manual grading:",
         "totals:",
         "items by",
         "common failures",

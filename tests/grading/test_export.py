@@ -80,7 +80,7 @@ def test_without_a_final_mark_nothing_is_exported_and_everybody_is_named(
     assert export(unfinished, target) == 1
     said = capsys.readouterr().err
     assert "2 of 6 students have no final mark" in said and "--partial" in said
-    assert "  eva: ungradable: not valid JSON\n  finn: a person has to read essay" in said
+    assert "  eva: ungradable: not valid JSON\n  finn: awaiting manual grading: essay" in said
     assert sorted(unfinished.rglob("*")) == before
 
 

@@ -153,7 +153,7 @@ def test_the_history_of_a_mark_tells_all_that_led_to_it(out, tmp_path, capsys, m
     said = capsys.readouterr().out
     assert said.startswith("anna, 02-allgather: 25 of 25, graded\n")
     now, history = said.split("History, oldest first:")
-    assert re.search(r'text: 5 of 8, read by mueller, \S+ \S+: "fair"', now)
+    assert re.search(r'text: 5 of 8, graded by mueller, \S+ \S+: "fair"', now)
     assert re.search(r'total: set by schmidt, \S+ \S+: "prize"', now)
     events = [line.split("  ", 2)[2] for line in history.strip("\n").splitlines()]
     assert events[0].startswith("judged: 10 points, awaiting-manual (rubric rubric o, file ")

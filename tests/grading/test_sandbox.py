@@ -20,7 +20,14 @@ from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import cgroups
 from mpilab.grading import run as run_module
 from mpilab.grading import sandbox as sandbox_module
-from mpilab.grading.sandbox import Bubblewrap, Limits, Unsafe, open_sandbox, python_paths
+from mpilab.grading.sandbox import (
+    Bubblewrap,
+    Canceled,
+    Limits,
+    Unsafe,
+    open_sandbox,
+    python_paths,
+)
 from mpilab.kernels import openmpi
 from mpilab.util.system import namespace_remedy
 
@@ -67,19 +74,19 @@ def read_within(reader, seconds):
     return os.read(reader, 4096)
 
 
-def control_groups(keeper="*"):
-    """The folders of control groups that belong to the runs of the process `keeper`."""
-    return glob(f"/sys/fs/cgroup/**/mpilab-{keeper}-*", recursive=True)
+def control_groups(supervisor="*"):
+    """The folders of control groups that belong to the runs of the process `supervisor`."""
+    return glob(f"/sys/fs/cgroup/**/mpilab-{supervisor}-*", recursive=True)
 
 
 def abandoned_groups():
-    """The folders of control groups whose keeper is gone."""
-    keepers = {group: Path(group).name.split("-")[1] for group in control_groups()}
-    # In this order: a keeper that ends just now has removed its groups before.
+    """The folders of control groups whose supervisor is gone."""
+    supervisors = {group: Path(group).name.split("-")[1] for group in control_groups()}
+    # In this order: a supervisor that ends just now has removed its groups before.
     return {
         group
-        for group, keeper in keepers.items()
-        if not os.path.exists(f"/proc/{keeper}") and os.path.exists(group)
+        for group, supervisor in supervisors.items()
+        if not os.path.exists(f"/proc/{supervisor}") and os.path.exists(group)
     }
 
 
@@ -152,6 +159,30 @@ def test_runs_in_several_threads_do_not_mix(sandbox):
     for thread in threads:
         thread.join()
     assert answers == dict.fromkeys(range(6), True)
+
+
+def test_cancel_ends_the_runs_of_all_threads_and_those_that_come_later(pipe):
+    path, reader = pipe
+    sandbox, ended = open_sandbox(unsafe=True), []
+
+    def run():
+        try:
+            shell(sandbox, HOLD.format(path=path) + "sleep 1000")
+        except Canceled:
+            ended.append("canceled")
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    said = b""
+    for thread in threads:
+        thread.start()
+    while len(said) < len(b"up\nup\n"):
+        said += read_within(reader, 120)
+    sandbox.cancel()
+    for thread in threads:
+        thread.join(120)
+    assert ended == ["canceled"] * 2
+    with pytest.raises(Canceled):
+        shell(sandbox, "echo too late")
 
 
 @pytest.mark.parametrize(
@@ -454,22 +485,22 @@ def test_all_is_gone_when_the_grader_is_killed(sandbox, pipe, kind, tmp_path):
     grader = subprocess.Popen([sys.executable, "-c", code], cwd=PACKAGE.parent, env=environment)
     try:
         assert read_within(reader, 120) == b"up\n"
-        (keeper,) = children(grader.pid)
-        keeper_end = os.pidfd_open(keeper)
-        groups = control_groups(keeper)
+        (supervisor,) = children(grader.pid)
+        supervisor_end = os.pidfd_open(supervisor)
+        groups = control_groups(supervisor)
         assert bool(groups) == (kind == "bubblewrap" and sandbox.guard in ("v1", "v2"))
         assert bool(list(tmp_path.iterdir())) == (kind == "unsafe")
     finally:
         grader.kill()
         grader.wait()
     assert read_within(reader, 120) == b""
-    assert select.select([keeper_end], [], [], 120)[0]
-    os.close(keeper_end)
-    assert not control_groups(keeper)
+    assert select.select([supervisor_end], [], [], 120)[0]
+    os.close(supervisor_end)
+    assert not control_groups(supervisor)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_all_is_gone_when_the_keeper_is_killed(sandbox, pipe):
+def test_all_is_gone_when_the_supervisor_is_killed(sandbox, pipe):
     path, reader = pipe
     failure = []
 
@@ -482,12 +513,12 @@ def test_all_is_gone_when_the_keeper_is_killed(sandbox, pipe):
     thread = threading.Thread(target=run)
     thread.start()
     assert read_within(reader, 120) == b"up\n"
-    (keeper,) = children(thread.native_id)
-    os.kill(keeper, signal.SIGKILL)
+    (supervisor,) = children(thread.native_id)
+    os.kill(supervisor, signal.SIGKILL)
     assert read_within(reader, 120) == b""
     thread.join(120)
-    assert failure == ["the sandbox's keeper ended without a report: it was killed"]
-    for group in control_groups(keeper):  # the keeper alone would have removed them
+    assert failure == ["the sandbox's supervisor ended without a report: it was killed"]
+    for group in control_groups(supervisor):  # the supervisor alone would have removed them
         cgroups.ControlGroup(dict.fromkeys(("memory", "pids"), group), "").remove()
 
 
@@ -646,7 +677,7 @@ def test_it_works_for_a_plain_user_too(shared_folder):
     for name in ("__init__.py", "grading/__init__.py", "util/__init__.py"):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).touch()
-    grading = "sandbox run isolation keeper cgroups".split()
+    grading = "sandbox run isolation supervisor cgroups".split()
     own = ("errors", "util/system", *(f"grading/{name}" for name in grading))
     for name in own:
         shutil.copyfile(PACKAGE / f"{name}.py", package / f"{name}.py")

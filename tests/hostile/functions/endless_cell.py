@@ -1,5 +1,5 @@
 # Tries: never to leave the cell
-# Stopped by: the limit on processor time, or on wall time; the keeper kills the whole run
+# Stopped by: the limit on processor time, or on wall time; the supervisor kills the whole run
 # Status: graded
 # Points: 0
 # Reason: processor time was the limit | wall time was the limit

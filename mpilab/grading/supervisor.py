@@ -100,12 +100,12 @@ def hold(job):
 
 def start(job, group, home):
     """Start the command; returns its pid once it is executing. OSError if it cannot execute."""
-    keeper = os.getpid()
+    supervisor = os.getpid()
     heard, told = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            become(job, group, home, keeper)
+            become(job, group, home, supervisor)
         except BaseException as error:
             os.write(told, f"{type(error).__name__}: {error}".encode()[:4000])
         finally:
@@ -118,7 +118,7 @@ def start(job, group, home):
     return child
 
 
-def become(job, group, home, keeper):
+def become(job, group, home, supervisor):
     """Turn this process, a fork of the supervisor, into the command."""
     os.setpgid(0, 0)
     with open("/proc/self/oom_score_adj", "w") as file:
@@ -135,7 +135,7 @@ def become(job, group, home, keeper):
         os.setresuid(job["uid"], job["uid"], job["uid"])
     _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     _call("prctl", PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)  # after the change of uid, which clears it
-    if os.getppid() != keeper:
+    if os.getppid() != supervisor:
         os._exit(126)
     environment = job["environment"]
     if home:
@@ -192,7 +192,7 @@ def watch(child, grader, leash, deadline, memory):
         if ended in ready:
             return ""
         if ready:
-            return "called off"
+            return "canceled"
         if memory is not None:
             if sum(resident for _, _, resident in descendants().values()) > memory:
                 return "memory"
