@@ -267,7 +267,7 @@ def test_a_wheel_brings_a_kit_that_runs_grades_and_lays_out_course_folders(tmp_p
 
     # In the notebooks' folder: checks, hostfiles and data by name.
     code = (
-        "import mpilab, mpilab.hosts.hostfile, mpilab.measure.published as csv\n"
+        "import mpilab, mpilab.hosts.hostfile, mpilab.measure.dataset as csv\n"
         "from mpilab.util.kit import ROOT\n"
         "print(mpilab.Lab('02-allgather').rubric.exercises[0].id, ROOT.name, csv.DATA.is_dir())\n"
         "print(len(mpilab.hosts.hostfile.read('two-groups.txt').hosts))\n"

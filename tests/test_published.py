@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.measure.published import (
-    ALLGATHER_CSV,
+    ALLGATHER,
     implied_bandwidth,
     missing_factor,
     published_allgather,
@@ -56,7 +56,7 @@ def test_values_are_those_printed(rows, method, size, processes, seconds):
 
 
 def test_the_digits_in_the_file_are_those_printed():
-    text = ALLGATHER_CSV.read_text()
+    text = ALLGATHER.path.read_text()
     assert "nonblocking_gather_bcast,64,2,3.60E-08\n" in text
     assert "pairwise,1048576,8,1.10E-04\npairwise,1048576,16,0.00027906\n" in text
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.measure.published import BCAST_CSV, published_bcast, published_latency
+from mpilab.measure.published import BCAST, published_bcast, published_latency
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_there_is_one_row_for_each_algorithm_and_size(rows):
 
 
 def test_values_are_those_printed(rows):
-    text = BCAST_CSV.read_text()
+    text = BCAST.path.read_text()
     for line in (
         "default,0,128,1,13.52",
         "default,0,128,64,15.47",

@@ -18,7 +18,7 @@ import numpy as np
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE
-from mpilab.measure.distances import machine
+from mpilab.measure.dataset import machine
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 from mpilab.util.text import update

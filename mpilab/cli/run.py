@@ -332,7 +332,7 @@ def _against(options):
             f"simulate {options.kernel} --against {options.against}: one or the other; the file "
             "says which kernels there are"
         )
-    distances = measured_distances.read(options.distances or measured_distances.MEASURED_CSV)
+    distances = measured_distances.read(options.distances)
     measured = by_level.read(options.against)
     rows = against.against(measured, distances, progress=True)
     if options.csv:

@@ -18,26 +18,18 @@ from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import description
 from mpilab.hosts.platforms import calibrated
 from mpilab.kernels.simgrid import kernels
-from mpilab.measure import published
+from mpilab.measure.dataset import Dataset
 from mpilab.runners.result import DONE
 from mpilab.runners.simgrid.run import seconds_of, simulate
 
-COMPARED_CSV = published.DATA / "simulated-four-groups.csv"
 # simulated_ns: exact; spread: longest over shortest repetition; measured_s: median repetition.
-ROW = np.dtype(
-    [
-        ("cluster", "U40"),
-        ("collective", "U16"),
-        ("kernel", "U40"),
-        ("order", "U12"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("simulated_ns", "i8"),
-        ("spread", "f8"),
-        ("measured_s", "f8"),
-    ]
+TABLE = Dataset(
+    "simulated-four-groups.csv",
+    columns="cluster collective kernel order ranks bytes simulated_ns spread:f8 measured_s:f8",
+    example="four-groups,bcast,bcast_node,rr,16,16384,2845120,1.25,3.021e-03",
 )
-_EXAMPLE = "four-groups,bcast,bcast_node,rr,16,16384,2845120,1.25,3.021e-03"
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 _GROUP = ["collective", "order", "bytes"]
 
 
@@ -76,7 +68,7 @@ def against(measured, distances, *, progress=False):
                 on_result=lambda _: bar.update(),
             )
             rows += [_row(cluster, *pair) for pair in zip(here, results, strict=True)]
-    return np.array(rows, ROW)
+    return TABLE.array(rows)
 
 
 def _case(one):
@@ -221,13 +213,3 @@ def _line(name, size, found, rho):
         f"| {name} | {size} | {found.points} | {rho} | {found.ratio:.2f} "
         f"| {found.loss:.0%} | {found.spread:.2f} |"
     )
-
-
-def read(path=COMPARED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=COMPARED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)

@@ -7,30 +7,25 @@ four-groups: real Open MPI and real TCP over shaped links. Each row is one repet
 first rank's entry to the last rank's exit.
 """
 
-import sys
 from collections import defaultdict
-from datetime import UTC, datetime
-
-import numpy as np
 
 from mpilab.cases.case import Case
 from mpilab.cases.expected import collective_of
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import description
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.links import lower_bound
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels
 from mpilab.kernels.build import KERNELS as KERNELS_LIBRARY
 from mpilab.kernels.build import need
-from mpilab.measure import published
+from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HAN, HOSTS_LIMIT_S, NO_HAN, Timed, time_on
 from mpilab.models import declared
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
-from mpilab.util import door
 
 CLUSTER = "four-groups"
-MEASURED_CSV = published.DATA / "by-level-four-groups.csv"
 ORDERS = ("seq", "rr", "shuffled")
 RECORDING_LIMIT_S = 60.0
 KERNELS = {
@@ -51,25 +46,17 @@ KERNELS = {
 # Bytes of the message in a bcast and reduce, otherwise of a block.
 _LONG = (16 << 10, 256 << 10, 2 << 20)
 SIZES = {"bcast": _LONG, "reduce": _LONG, "gather": _LONG, "alltoallv": (16, 1 << 10, 16 << 10)}
-# ppn: ranks on the fullest host.
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("cluster", "U40"),
-        ("collective", "U16"),
-        ("kernel", "U40"),
-        ("order", "U12"),
-        ("groups", "i4"),
-        ("nodes", "i4"),
-        ("ppn", "i4"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("repetition", "i4"),
-        ("seconds", "f8"),
-    ]
+TABLE = Dataset(
+    "by-level-four-groups.csv",
+    columns=(
+        "date machine cluster collective kernel order groups nodes ppn ranks bytes repetition "
+        "seconds"
+    ),
+    example="2026-11-21,a machine,four-groups,bcast,bcast_node,rr,4,8,2,16,16384,1,0.003",
+    program="mpilab.datasets.by_level",
 )
-_EXAMPLE = "2026-11-21,a machine,four-groups,bcast,bcast_node,rr,4,8,2,16,16384,1,0.003"
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 
 
 def names(collective):
@@ -94,8 +81,6 @@ def measure(
 
     Raises SetupError if hosts cannot be emulated, MpilabError if a kernel fails.
     """
-    from mpilab.hosts.emulated import EmulatedHosts
-
     sizes = SIZES if sizes is None else sizes
     with EmulatedHosts(CLUSTER) as hosts:
         return [
@@ -126,28 +111,23 @@ def _runs(collectives, own):
 
 def rows_of(timed, cluster=CLUSTER):
     """Timed objects measured today on this machine, as an array of ROW."""
-    from mpilab.measure.distances import machine
-
-    about = datetime.now(UTC).date().isoformat(), machine(), cluster
-    return np.array(
-        [
-            (
-                *about,
-                one.collective,
-                one.kernel,
-                one.order,
-                one.levels.groups,
-                one.levels.nodes,
-                one.levels.most_on_a_node,
-                len(one.levels.places),
-                one.bytes,
-                number,
-                seconds,
-            )
-            for one in timed
-            for number, seconds in enumerate(one.seconds, start=1)
-        ],
-        dtype=ROW,
+    about = *stamp(), cluster
+    return TABLE.array(
+        (
+            *about,
+            one.collective,
+            one.kernel,
+            one.order,
+            one.levels.groups,
+            one.levels.nodes,
+            one.levels.most_on_a_node,
+            len(one.levels.places),
+            one.bytes,
+            number,
+            seconds,
+        )
+        for one in timed
+        for number, seconds in enumerate(one.seconds, start=1)
     )
 
 
@@ -216,20 +196,11 @@ def bounds(timed):
     return found
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)
+def main(arguments=None):
+    """Measure and write the file."""
+    file = TABLE.parser().parse_args(arguments).file
+    write(rows_of(measure(progress=True)), file)
 
 
 if __name__ == "__main__":
-    sys.exit(
-        door.run(
-            "mpilab.datasets.by_level",
-            lambda: write(rows_of(measure(progress=True)), *sys.argv[1:2]),
-        )
-    )
+    TABLE.run(main)

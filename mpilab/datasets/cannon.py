@@ -7,23 +7,19 @@ Each row is one phase of one run (mpilab.mpiio.cannon). The files have just been
 the page cache, so this measures the program, not a disk.
 """
 
-import argparse
-import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
 from mpilab.errors import InputError, MpilabError
-from mpilab.measure import published
+from mpilab.measure.dataset import DATA, Dataset, stamp
 from mpilab.mpiio import cannon
 from mpilab.mpiio.files import make
-from mpilab.util import door
+from mpilab.util.arguments import positive
 
-MEASURED_CSV = published.DATA / "cannon-scaling.csv"
-LARGE_CSV = published.DATA / "cannon-large.csv"  # sizes like the worksheet's, fewer repetitions
+LARGE_CSV = DATA / "cannon-large.csv"  # sizes like the worksheet's, fewer repetitions
 TEXT, BINARY = "text", "binary"
 # (stage, kind of input files); first the worksheet's base case. Views need binary files.
 WAYS = ((1, TEXT), (1, BINARY), (2, BINARY), (3, BINARY))
@@ -32,21 +28,14 @@ SIZES = (256, 512)
 REPETITIONS = 30
 DRAWS, SEED_SLOW, SEED_FAST = 2000, 1, 2  # of the bootstrap
 # in_mpi_s: seconds of the phase spent in MPI, mean over the ranks.
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("stage", "i4"),
-        ("files", "U8"),
-        ("ranks", "i4"),
-        ("n", "i4"),
-        ("repetition", "i4"),
-        ("phase", "U8"),
-        ("in_mpi_s", "f8"),
-        ("seconds", "f8"),
-    ]
+TABLE = Dataset(
+    "cannon-scaling.csv",
+    columns="date machine stage:i4 files:U8 ranks n:i4 repetition phase:U8 in_mpi_s:f8 seconds",
+    example="2026-11-21,a machine,3,binary,4,1024,1,read,0.0123,2.5e-02",
+    program="mpilab.datasets.cannon",
 )
-_EXAMPLE = "2026-11-21,a machine,3,binary,4,1024,1,read,0.0123,2.5e-02"
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 
 
 def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1, progress=False):
@@ -58,11 +47,9 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
     Raises InputError for what cannot be run, MpilabError for a run that fails, or whose C is not
     bitwise identical to that of the first run with matrices of this size.
     """
-    from mpilab.measure.distances import machine
-
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
-    about = datetime.now(UTC).date().isoformat(), machine()
+    about = stamp()
     rows, first = [], {}
     with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
         operands = {
@@ -84,7 +71,7 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
             in_mpi = done.mpi_seconds.mean(axis=0).round(7).tolist()
             for (phase, seconds), spent in zip(done.seconds.items(), in_mpi, strict=True):
                 rows.append((*about, stage, kind, size, n, number, phase, spent, seconds))
-    return np.array(rows, ROW)
+    return TABLE.array(rows)
 
 
 def _operands(folder, n, kind, seed):
@@ -147,26 +134,15 @@ def _medians(seconds, seed):
     return np.median(seconds[drawn], axis=1)
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)
+def numbers(text):
+    """The numbers in "4,9,16", as an argument's type; ValueError for one below 1."""
+    return tuple(positive(word) for word in text.split(","))
 
 
 def main(arguments=None):
     """Measure all sizes and numbers of ranks and write the file."""
-    from mpilab.util.arguments import positive
-
-    def numbers(text):
-        return tuple(positive(word) for word in text.split(","))
-
     sizes, ranks = (",".join(map(str, usual)) for usual in (SIZES, RANKS))
-    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.cannon")
-    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser = TABLE.parser()
     parser.add_argument(
         "repetitions", nargs="?", type=int, default=REPETITIONS, help=f"default: {REPETITIONS}"
     )
@@ -190,4 +166,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.datasets.cannon", main))
+    TABLE.run(main)

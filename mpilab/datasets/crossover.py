@@ -8,8 +8,6 @@ the same between any two ranks, as the α-β model assumes; in the other, groups
 uplinks, and the ranks are assigned to the hosts round robin.
 """
 
-import argparse
-import sys
 from math import exp, log
 
 import numpy as np
@@ -18,10 +16,11 @@ from tqdm import tqdm
 from mpilab import models
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, MpilabError
-from mpilab.measure import published
-from mpilab.util import door
+from mpilab.measure.dataset import Dataset
+from mpilab.measure.sweep_table import ROW as SWEPT
+from mpilab.runners import simgrid
+from mpilab.runners.simgrid.run import seconds_of
 
-MEASURED_CSV = published.DATA / "crossover.csv"
 FLAT, GROUPS = "flat", "groups"
 # kind -> (platform for P ranks, rank order, divisor of P, maximum P)
 KINDS = {FLAT: ("flat-{0}x1", "seq", 1, 4096), GROUPS: ("groups-4x{1}x8", "rr", 32, 1024)}
@@ -37,17 +36,14 @@ LEAST_SEGMENT = 4096
 MOST_BYTES = 512 << 20
 # What a message costs on a flat cluster: the kit's default links (mpilab.hosts.platforms).
 LINK = models.Hockney(alpha=1.4e-6, beta=8e-11)
-ROW = np.dtype(
-    [
-        ("kind", "U8"),
-        ("ranks", "i4"),
-        ("algorithm", "U32"),
-        ("bytes", "i8"),
-        ("segment", "i8"),
-        ("seconds", "f8"),
-    ]
+TABLE = Dataset(
+    "crossover.csv",
+    columns="kind:U8 ranks algorithm bytes segment:i8 seconds",
+    example="flat,64,binomial,1024,0,1.234e-05",
+    program="mpilab.datasets.crossover",
 )
-_EXAMPLE = "flat,64,binomial,1024,0,1.234e-05"
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 
 
 def simulate(
@@ -69,9 +65,6 @@ def simulate(
     The defaults take about ten minutes and 2 GiB of memory. Raises SetupError without SimGrid,
     InputError for an unknown kind, MpilabError if a kernel does not complete.
     """
-    from mpilab.runners import simgrid
-    from mpilab.runners.simgrid.run import seconds_of
-
     for kind in kinds:
         if kind not in KINDS:
             raise InputError(f"kind {kind!r}: take one of {', '.join(KINDS)}")
@@ -112,8 +105,8 @@ def simulate(
                 raise MpilabError(f"bcast_{algorithm} on {size} ranks: {result.outcome}")
             rows.append((kind, size, algorithm, count, segment, seconds_of(result)))
         if on_rows:
-            on_rows(np.array(rows, ROW))
-    return np.array(rows, ROW)
+            on_rows(TABLE.array(rows))
+    return TABLE.array(rows)
 
 
 def _is_there(kind, ranks):
@@ -165,8 +158,6 @@ def _crossing(sizes, lost):
 
 def as_sweep(rows):
     """Rows of one kind of cluster as sweep rows (mpilab.measure.sweep_table.ROW), for figures."""
-    from mpilab.measure.sweep_table import ROW as SWEPT
-
     table = np.zeros(len(rows), SWEPT)
     table["collective"], table["library"], table["number"] = "bcast", "ours", -1
     for name in ("algorithm", "ranks", "bytes"):
@@ -177,23 +168,11 @@ def as_sweep(rows):
     return table
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)
-
-
 def main(arguments=None):
     """Simulate all of RANKS and SIZES on both kinds of cluster; write the file after each one."""
-    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.crossover")
-    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
-    file = parser.parse_args(arguments).file
+    file = TABLE.parser().parse_args(arguments).file
     simulate(progress=True, on_rows=lambda rows: write(rows, file))
 
 
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.datasets.crossover", main))
+    TABLE.run(main)

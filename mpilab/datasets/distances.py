@@ -10,41 +10,31 @@ ranks share the cores of this machine, so waiting ranks sleep briefly, and so do
 about a minute.
 """
 
-import argparse
-import sys
-from datetime import UTC, datetime
-
 import numpy as np
 from tqdm import tqdm
 
 from mpilab.cluster.location import hosts_of, placed
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import build
-from mpilab.measure import published
+from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.distances import parse
-from mpilab.util import door, processes
+from mpilab.util import processes
 
 CLUSTER = "four-groups"
-MEASURED_CSV = published.DATA / "distances-four-groups.csv"
 LEVELS = ("node", "group", "world")
 SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
 SHORT_BYTES = 256  # up to this size, the cost of the bytes is negligible
 REPETITIONS = 20
 LIMIT_S = 120.0
 # distance: one of LEVELS; quantity as in mpilab.measure.distances.
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("cluster", "U40"),
-        ("distance", "U16"),
-        ("quantity", "U18"),
-        ("bytes", "i8"),
-        ("repetition", "i4"),
-        ("seconds", "f8"),
-    ]
+TABLE = Dataset(
+    "distances-four-groups.csv",
+    columns="date machine cluster distance:U16 quantity:U18 bytes repetition seconds",
+    example="2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05",
+    program="mpilab.datasets.distances",
 )
-_EXAMPLE = "2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05"
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 
 
 def measure(
@@ -59,17 +49,15 @@ def measure(
     Raises SetupError if hosts cannot be emulated, or outside a job; MpilabError for a run that
     fails or takes longer than `limit`.
     """
-    from mpilab.measure.distances import machine
-
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
-    about = datetime.now(UTC).date().isoformat(), machine()
+    about = stamp()
     rows = []
     with hosts_of(cluster) as hosts:
         for level, pair in tqdm(pairs(hosts.description).items(), disable=not progress):
             said = _run(hosts, pair, [str(repetitions), *map(str, sizes)], level, limit)
             rows += [(*about, hosts.description.name, level, *row) for row in parse(said)]
-    return np.array(rows, ROW)
+    return TABLE.array(rows)
 
 
 def pairs(description):
@@ -150,20 +138,9 @@ def as_text(rows):
     return "\n".join(lines)
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)
-
-
 def main(arguments=None):
     """Measure and write the file."""
-    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.distances")
-    parser.add_argument("file", nargs="?", default=MEASURED_CSV, help=f"default: {MEASURED_CSV}")
+    parser = TABLE.parser()
     parser.add_argument(
         "--cluster",
         default=CLUSTER,
@@ -177,4 +154,4 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.datasets.distances", main))
+    TABLE.run(main)

@@ -7,41 +7,29 @@ system. Whether the page cache could be emptied depends on the file system below
 is the share of the file that was still cached, 1 if the cache was left alone.
 """
 
-import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 
-from mpilab.measure import published
+from mpilab.measure.dataset import Dataset, stamp
 from mpilab.mpiio import readers
-from mpilab.util import door
 
-MEASURED_CSV = published.DATA / "reads.csv"
 SIZES, RANKS = ("2048x2048", "4096x4096"), (4, 9, 16)
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("matrix", "U40"),
-        ("ranks", "i4"),
-        ("algorithm", "U24"),
-        ("mpi_io", "U8"),
-        ("cold", "i4"),
-        ("resident", "f8"),
-        ("requests", "i8"),
-        ("most_requests", "i8"),
-        ("bytes", "i8"),
-        ("largest", "i8"),
-        ("memory", "i8"),
-        ("repetition", "i4"),
-        ("seconds", "f8"),
-    ]
-)
 UNKNOWN = -1
-_EXAMPLE = (
-    "2026-11-21,a machine,2048x2048,4,two_phase,ompio,0,1.0,32,33554432,1048576,2097152,1,.01"
+TABLE = Dataset(
+    "reads.csv",
+    columns=(
+        "date machine matrix:U40 ranks algorithm mpi_io:U8 cold:i4 resident:f8 requests:i8 "
+        "most_requests:i8 bytes largest:i8 memory:i8 repetition seconds"
+    ),
+    example=(
+        "2026-11-21,a machine,2048x2048,4,two_phase,ompio,0,1.0,32,8,33554432,1048576,2097152,1,"
+        "1.0e-02"
+    ),
+    program="mpilab.datasets.reads",
 )
+ROW = TABLE.row
+read, write = TABLE.read, TABLE.write
 
 
 def measure(sizes=SIZES, ranks=RANKS, repetitions=7, *, cold=(False, True), progress=False):
@@ -67,29 +55,24 @@ def measure(sizes=SIZES, ranks=RANKS, repetitions=7, *, cold=(False, True), prog
 
 def rows_of(accounts, matrix, ranks, cold, share):
     """Timed mpilab.mpiio.readers.Account objects, measured today on this machine: array of ROW."""
-    from mpilab.measure.distances import machine
-
-    about = datetime.now(UTC).date().isoformat(), machine(), matrix, ranks
-    return np.array(
-        [
-            (
-                *about,
-                one.reader.algorithm,
-                one.reader.mpi_io,
-                int(cold),
-                UNKNOWN if share is None else share,
-                one.requests,
-                one.most_requests,
-                one.bytes,
-                one.largest,
-                UNKNOWN if one.memory is None else one.memory,
-                number,
-                seconds,
-            )
-            for one in accounts
-            for number, seconds in enumerate(one.seconds, start=1)
-        ],
-        dtype=ROW,
+    about = *stamp(), matrix, ranks
+    return TABLE.array(
+        (
+            *about,
+            one.reader.algorithm,
+            one.reader.mpi_io,
+            int(cold),
+            UNKNOWN if share is None else share,
+            one.requests,
+            one.most_requests,
+            one.bytes,
+            one.largest,
+            UNKNOWN if one.memory is None else one.memory,
+            number,
+            seconds,
+        )
+        for one in accounts
+        for number, seconds in enumerate(one.seconds, start=1)
     )
 
 
@@ -102,17 +85,11 @@ def seconds_of(rows):
     return {reader: tuple(values) for reader, values in found.items()}
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that fails."""
-    published.write(rows, path)
+def main(arguments=None):
+    """Measure and write the file."""
+    file = TABLE.parser().parse_args(arguments).file
+    write(measure(progress=True), file)
 
 
 if __name__ == "__main__":
-    sys.exit(
-        door.run("mpilab.datasets.reads", lambda: write(measure(progress=True), *sys.argv[1:2]))
-    )
+    TABLE.run(main)

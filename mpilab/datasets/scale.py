@@ -10,13 +10,10 @@ A run is skipped if the growth of the kernel's rows so far predicts too much tim
 stopped if it exceeds a limit. Its row says why.
 """
 
-import argparse
 import resource
-import sys
 import tempfile
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import log
 from pathlib import Path
 from time import monotonic
@@ -34,14 +31,13 @@ from mpilab.errors import InputError
 from mpilab.hosts import orders
 from mpilab.hosts.platforms import platform
 from mpilab.kernels.simgrid import kernels
-from mpilab.measure import published as published_csv
+from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
 from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Run, seconds_of
-from mpilab.util import door
+from mpilab.util.arguments import size
 from mpilab.util.text import update
-from mpilab.util.units import byte_size
+from mpilab.util.units import byte_size, ranks_of
 
-MEASURED_CSV = published_csv.DATA / "scale.csv"
 RANKS = (16, 64, 256, 1024, 4096)
 RANKS_OF_A_HOST = 8
 # Bytes of the message of a bcast, reduce or allreduce, otherwise of a block.
@@ -64,25 +60,19 @@ UNKNOWN = -1
 # messages: of one call, as declared in the kernel's header; peak_bytes (resident) and cpu_s
 # (processor time): of all smpirun processes; why: the reason if not measured, when numbers are
 # UNKNOWN and times nan.
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("kernel", "U40"),
-        ("platform", "U40"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("messages", "i8"),
-        ("simulated_ns", "i8"),
-        ("peak_bytes", "i8"),
-        ("why", "U200"),
-        ("cpu_s", "f8"),
-        ("wall_s", "f8"),
-    ]
+TABLE = Dataset(
+    "scale.csv",
+    columns=(
+        "date machine kernel platform:U40 ranks bytes messages:i8 simulated_ns peak_bytes:i8 "
+        "why:U200 cpu_s:f8 wall_s:f8"
+    ),
+    example=(
+        "2026-11-21,a machine,bcast_binomial,fat-tree-2x8,16,65536,15,27310,41943040,,0.05,5.2e-02"
+    ),
+    program="mpilab.datasets.scale",
 )
-_EXAMPLE = (
-    "2026-11-21,a machine,bcast_binomial,fat-tree-2x8,16,65536,15,27310,41943040,,0.05,5.2e-02"
-)
+ROW = TABLE.row
+read = TABLE.read
 
 
 def measure(
@@ -107,11 +97,9 @@ def measure(
     simulate.
     """
     _check(ranks, names)
-    from mpilab.measure.distances import machine
-
     if memory is None:
         memory = int(SHARE_OF_MEMORY * psutil.virtual_memory().available)
-    about = datetime.now(UTC).date().isoformat(), machine()
+    about = stamp()
     kernels()  # build before timing
     known = list(map(tuple, before))
     rows = []
@@ -124,7 +112,7 @@ def measure(
             rows.append(row)
             if on_row:
                 on_row(row)
-    return np.array(rows, ROW)
+    return TABLE.array(rows)
 
 
 def _check(ranks, names):
@@ -150,7 +138,7 @@ def _measured(name, ranks, known, limit, memory):
     case = _case(name, ranks)
     placed = replace(case, places=where.description.places(hosts))
     begins = name, where.name, ranks, KERNELS[name], cost_of(name).at(placed)[1]
-    why = _too_much(np.array(known, ROW), name, ranks, limit, memory)
+    why = _too_much(TABLE.array(known), name, ranks, limit, memory)
     if why:
         return (*begins, UNKNOWN, UNKNOWN, why, np.nan, np.nan)
     spent = _processor_seconds()
@@ -276,27 +264,16 @@ def _table(rows, title, field, say):
     return "\n".join(lines)
 
 
-def read(path=MEASURED_CSV):
-    """The rows of a file written by `write`; InputError if it cannot be read."""
-    return published_csv.read(path, ROW, _EXAMPLE)
-
-
-def write(rows, path=MEASURED_CSV):
+def write(rows, path=None):
     """Write rows of ROW as CSV, by kernel and ranks; InputError if that fails."""
     place = list(KERNELS)
     rows = sorted(map(tuple, rows), key=lambda row: (place.index(_of(row)[0]), _of(row)[1]))
-    published_csv.write(np.array(rows, ROW), path)
+    TABLE.write(TABLE.array(rows), path)
 
 
 def main(arguments=None):
     """Measure, write each row at once, and print the tables."""
-    from mpilab.util.arguments import size
-    from mpilab.util.units import ranks_of
-
-    parser = argparse.ArgumentParser(prog="python -m mpilab.datasets.scale")
-    parser.add_argument(
-        "file", nargs="?", type=Path, default=MEASURED_CSV, help=f"default: {MEASURED_CSV}"
-    )
+    parser = TABLE.parser()
     parser.add_argument(
         "--ranks",
         default=",".join(map(str, RANKS)),
@@ -351,24 +328,18 @@ def main(arguments=None):
         on_row=keep,
         progress=True,
     )
-    print(as_text(np.array(list(rows.values()), ROW)))
+    print(as_text(TABLE.array(rows.values())))
 
 
 def tables():
     """{name: Markdown} for docs/scale.md, made from data/; InputError if a file cannot be read."""
     scale, distances = read(), measured_distances.read()
     return {
-        "scale": f"{_about(scale)}\n\n{as_text(scale)}",
-        "distances": f"{_about(distances)}\n\n{measured_distances.as_text(distances)}",
+        "scale": f"{stamps_of(scale)}\n\n{as_text(scale)}",
+        "distances": f"{stamps_of(distances)}\n\n{measured_distances.as_text(distances)}",
         "against": against.as_text(against.read()),
     }
 
 
-def _about(rows):
-    """When and where rows were measured."""
-    found = sorted(set(rows[["date", "machine"]].tolist()))
-    return "Measured " + "; ".join(f"{date} on {machine}" for date, machine in found) + "."
-
-
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.datasets.scale", main))
+    TABLE.run(main)

@@ -13,7 +13,6 @@ distance of two CPUs is named after the smallest thing that they share:
 """
 
 import os
-import platform
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -361,17 +360,3 @@ def _medians(rows, quantity):
     sizes, seconds = _all(rows, quantity)
     different = np.unique(sizes)
     return different, np.array([np.median(seconds[sizes == size]) for size in different])
-
-
-def machine():
-    """This machine in one line: processor, cores, memory, system, Python."""
-    model = "unknown processor"
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            model = line.partition(":")[2].strip()
-            break
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return (
-        f"{model}, {os.cpu_count()} cores, {pages / 2**30:.0f} GiB, {platform.system()} "
-        f"{platform.release()}, Python {platform.python_version()}"
-    )

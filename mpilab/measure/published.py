@@ -1,85 +1,28 @@
-"""Read and write the CSV files of data/, and examine the published timings of labs 01 and 02."""
-
-import csv
-from pathlib import Path
+"""Timings that others published, for labs 00 to 02: read them, and examine those of allgather."""
 
 import numpy as np
 
 from mpilab.algorithms import allgather
 from mpilab.errors import InputError
-from mpilab.util.kit import ROOT
-
-# CSV files of data/.
-
-DATA = ROOT / "data"
-
-
-def read(path, row, example):
-    """The rows of a CSV file whose header is exactly the field names of the dtype `row`.
-
-    example   a valid line, for the error message about an invalid one.
-
-    Returns a structured array of `row`. Raises InputError if the file is missing, or for a line
-    that is not a row, with its number.
-    """
-    path = Path(path)
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return np.array(list(_rows(path, csv.reader(file), row, example)), dtype=row)
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: the published timings are not there. They come with mpilab's repository, "
-            "in its folder data/: run from a clone, or give the path of the file."
-        ) from None
-
-
-def write(rows, path):
-    """Write a structured array as CSV, with its field names as the header; the last is in seconds.
-
-    Raises InputError if the file cannot be written.
-    """
-    try:
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file, lineterminator="\n")
-            out.writerow(rows.dtype.names)
-            out.writerows((*row[:-1], f"{row[-1]:.3e}") for row in rows.tolist())
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written: {error.strerror}; write to a folder of yours"
-        ) from None
-
-
-def _rows(path, lines, row, example):
-    header = next(lines, [])
-    if tuple(header) != row.names:
-        raise InputError(f"{path}:1: header {header}; expected {','.join(row.names)}.")
-    kinds = [{"i": int, "f": float, "U": str}[row[name].kind] for name in row.names]
-    for number, line in enumerate(lines, start=2):
-        try:
-            yield tuple(kind(word) for kind, word in zip(kinds, line, strict=True))
-        except ValueError:
-            raise InputError(
-                f"{path}:{number}: {','.join(line)!r} is not a row of {','.join(row.names)}; "
-                f"write e.g. {example!r}."
-            ) from None
-
+from mpilab.measure.dataset import Dataset
 
 # The published OSU tables of lab 01: bcast on 128 processes, latencies between two cores. Source,
 # units and doubts: data/README.md.
 
-BCAST_CSV = DATA / "bcast-osu-2024.csv"
-LATENCY_CSV = DATA / "latency-osu-2024.csv"
-
-_BCAST = np.dtype(
-    [("algorithm", "U40"), ("number", "i4"), ("ranks", "i4"), ("bytes", "i8"), ("latency_us", "f8")]
+BCAST = Dataset(
+    "bcast-osu-2024.csv",
+    columns="algorithm number:i4 ranks bytes latency_us",
+    example="pipeline,3,128,1,28.93",
 )
-_LATENCY = np.dtype([("cpus", "U40"), ("bytes", "i8"), ("latency_us", "f8")])
+LATENCY = Dataset(
+    "latency-osu-2024.csv", columns="cpus:U40 bytes latency_us", example='"0,8",1,0.35'
+)
 
-BCAST_ROW = np.dtype([*_BCAST.descr, ("mean_s", "f8")])
-LATENCY_ROW = np.dtype([*_LATENCY.descr, ("seconds", "f8")])
+BCAST_ROW = np.dtype([*BCAST.row.descr, ("mean_s", "f8")])
+LATENCY_ROW = np.dtype([*LATENCY.row.descr, ("seconds", "f8")])
 
 
-def published_bcast(path=BCAST_CSV):
+def published_bcast(path=None):
     """The exercise's two tables of osu_bcast as a structured array of BCAST_ROW (42 rows).
 
     algorithm and number are Open MPI's (coll_tuned_bcast_algorithm); ranks and bytes as printed;
@@ -87,17 +30,17 @@ def published_bcast(path=BCAST_CSV):
     OMB's average: the mean over the ranks of each rank's own time, not the span.
     Raises InputError if the file is missing or a row cannot be read.
     """
-    return _in_seconds(read(path, _BCAST, "pipeline,3,128,1,28.93"), BCAST_ROW)
+    return _in_seconds(BCAST.read(path), BCAST_ROW)
 
 
-def published_latency(path=LATENCY_CSV):
+def published_latency(path=None):
     """The exercise's two tables of osu_latency as a structured array of LATENCY_ROW (6 rows).
 
     cpus is the --cpu-list given, or 'default'; bytes of a message; latency_us as printed: half a
     round trip, in microseconds; seconds the same in seconds.
     Raises InputError if the file is missing or a row cannot be read.
     """
-    return _in_seconds(read(path, _LATENCY, '"0,8",1,0.35'), LATENCY_ROW)
+    return _in_seconds(LATENCY.read(path), LATENCY_ROW)
 
 
 def _in_seconds(read, row):
@@ -108,20 +51,23 @@ def _in_seconds(read, row):
     return rows
 
 
-ALLGATHER_CSV = DATA / "allgather-huang-2021.csv"
-
-ROW = np.dtype([("method", "U40"), ("bytes", "i8"), ("processes", "i4"), ("seconds", "f8")])
+ALLGATHER = Dataset(
+    "allgather-huang-2021.csv",
+    columns="method:U40 bytes processes:i4 seconds",
+    example="pairwise,32,2,3.03E-07",
+)
+ROW = ALLGATHER.row
 
 READINGS = ("per process", "in all")
 
 
-def published_allgather(path=ALLGATHER_CSV):
+def published_allgather(path=None):
     """The homework's two timing tables as a structured array of ROW, one row per cell (160 rows).
 
     method is the name of our equivalent kernel; seconds are as printed. Source, units and doubts:
     data/README.md. Raises InputError if the file is missing or a row cannot be read.
     """
-    return read(path, ROW, "pairwise,32,2,3.03E-07")
+    return ALLGATHER.read(path)
 
 
 def implied_bandwidth(rows, reading="per process"):

@@ -17,7 +17,7 @@ from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
 from mpilab.measure import guard, openmpi_traffic
-from mpilab.measure.distances import machine
+from mpilab.measure.dataset import machine
 from mpilab.measure.guard import OPENMPI, OURS
 from mpilab.measure.openmpi_traffic import Shape, matching
 from mpilab.measure.sweep_table import ROW, Store, key_of, rows_of

@@ -18,8 +18,7 @@ import numpy as np
 from mpilab.cluster.location import ThisMachine
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import build
-from mpilab.measure.published import DATA
-from mpilab.measure.published import read as read_csv
+from mpilab.measure.dataset import Dataset
 from mpilab.mpiio import files
 from mpilab.trace.recording import Recording
 from mpilab.util import processes
@@ -30,7 +29,9 @@ LIMIT_S = 600.0
 LONGEST_S = 1_000_000
 _SPEAKS = "mpilab-cannon: "
 
-PUBLISHED = np.dtype([("stage", "i4"), ("n", "i4"), ("io_percent", "f8")])
+PUBLISHED = Dataset(
+    "cannon-worksheet-2016.csv", columns="stage:i4 n:i4 io_percent:f8", example="3,4096,38"
+)
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,9 @@ def mpi_seconds(recording, phases_ns):
     return spent
 
 
-def published(path=DATA / "cannon-worksheet-2016.csv"):
-    """The worksheet's results (data/README.md), as PUBLISHED rows; InputError if it is missing."""
-    return read_csv(path, PUBLISHED, "3,4096,38")
+def published(path=None):
+    """The worksheet's results (data/README.md), rows of PUBLISHED; InputError if it is missing."""
+    return PUBLISHED.read(path)
 
 
 def _said(command, ranks, scratch, limit):

@@ -6,11 +6,7 @@ Run as a program, the module measures and writes a file:
 """
 
 import re
-import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
-
-import numpy as np
 
 from mpilab.algorithms.formula import SOURCES, evaluate
 from mpilab.cases.case import Case
@@ -18,32 +14,27 @@ from mpilab.errors import InputError
 from mpilab.hosts import description
 from mpilab.hosts.orders import order
 from mpilab.kernels.build import KERNELS, need
-from mpilab.measure import published as tables
+from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
 from mpilab.models import declared
 from mpilab.remapping.orders import RR, SEQ, placement
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
-from mpilab.util import door
 
 # Measurements on emulated hosts, made here or read from those of the kit: eight ranks on the two
 # hosts of hostfiles/two-hosts.toml, with links limited to 1 Gbit/s, real Open MPI and real TCP.
 # Each row is one repetition, from the first rank's entry to the last one's exit.
 
 CLUSTER = "two-hosts"
-MEASURED_CSV = tables.DATA / "remapping-two-hosts.csv"
 SIZES = (1024, 32768, 262144)
-ROW = np.dtype(
-    [
-        ("date", "U10"),
-        ("machine", "U160"),
-        ("kernel", "U40"),
-        ("order", "U12"),
-        ("bytes", "i8"),
-        ("repetition", "i4"),
-        ("seconds", "f8"),
-    ]
+MEASURED = Dataset(
+    "remapping-two-hosts.csv",
+    columns="date machine kernel order bytes repetition seconds",
+    example="2026-11-21,a machine,allgather_ring,rr,1024,1,0.003",
+    program="mpilab.remapping.loggp",
 )
+ROW = MEASURED.row
+read, write = MEASURED.read, MEASURED.write
 ALLGATHERS = tuple(
     f"allgather_{name}{remapped}"
     for name in ("recursive_doubling", "ring")
@@ -79,7 +70,6 @@ def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS
     fails.
     """
     from mpilab.hosts.emulated import EmulatedHosts
-    from mpilab.measure.distances import machine
 
     orders = {"allgather": ("seq", "rr"), "bcast": bcast_orders or orders_of_bcast()}
     with EmulatedHosts(CLUSTER) as hosts:
@@ -98,14 +88,11 @@ def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS
                 limit=limit,
             )
         ]
-    about = datetime.now(UTC).date().isoformat(), machine()
-    return np.array(
-        [
-            (*about, one.kernel, one.order, one.bytes, number, seconds)
-            for one in timed
-            for number, seconds in enumerate(one.seconds, start=1)
-        ],
-        dtype=ROW,
+    about = stamp()
+    return MEASURED.array(
+        (*about, one.kernel, one.order, one.bytes, number, seconds)
+        for one in timed
+        for number, seconds in enumerate(one.seconds, start=1)
     )
 
 
@@ -117,16 +104,6 @@ def _runs(own):
         yield from ((collective, own[name], [name]) for name in kernels if name in own)
 
 
-def read(path=MEASURED_CSV):
-    """The rows that `write` has written; InputError if they cannot be read."""
-    return tables.read(path, ROW, "2026-11-21,a machine,allgather_ring,rr,1024,1,0.003")
-
-
-def write(rows, path=MEASURED_CSV):
-    """Write rows of ROW as CSV; InputError if that is not possible."""
-    tables.write(rows, path)
-
-
 def seconds(rows, kernel, order_name, size):
     """The times of one kernel in one order with one size, in seconds: array, maybe empty."""
     chosen = (rows["kernel"] == kernel) & (rows["order"] == order_name) & (rows["bytes"] == size)
@@ -135,7 +112,11 @@ def seconds(rows, kernel, order_name, size):
 
 # The slide's table of what recursive doubling costs, next to what our kernels send.
 
-PUBLISHED_CSV = tables.DATA / "loggp-rank-remapping-2017.csv"
+PUBLISHED = Dataset(
+    "loggp-rank-remapping-2017.csv",
+    columns="row:U16 intra_node:U40 inter_node:U40",
+    example="RDA*,(Q-1) M m G0,M m G1",
+)
 LIMIT_S = 60.0  # for one case of the table; it takes milliseconds
 
 
@@ -195,16 +176,15 @@ class Row:
         return intra * near_G + inter * far_G
 
 
-def published(path=PUBLISHED_CSV):
+def published(path=None):
     """The slide's table, in bytes: {"RDA SEQ": (intra, inter), …}.
 
     They are formulas of mpilab.algorithms.formula: "(Q-1) m G0" is "(Q - 1) * m" here. Raises
     InputError if the file cannot be read.
     """
-    row = np.dtype([("row", "U16"), ("intra_node", "U40"), ("inter_node", "U40")])
     return {
         str(name): (_formula(str(intra)), _formula(str(inter)))
-        for name, intra, inter in tables.read(path, row, "RDA*,(Q-1) M m G0,M m G1")
+        for name, intra, inter in PUBLISHED.read(path)
     }
 
 
@@ -304,5 +284,11 @@ def as_text(rows):
     return "\n".join(lines_of_text)
 
 
+def main(arguments=None):
+    """Measure and write the file."""
+    file = MEASURED.parser().parse_args(arguments).file
+    write(measure(), file)
+
+
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.remapping.loggp", lambda: write(measure(), *sys.argv[1:2])))
+    MEASURED.run(main)

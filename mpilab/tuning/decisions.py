@@ -21,7 +21,7 @@ from mpilab.cluster.location import hosts_of
 from mpilab.errors import InputError
 from mpilab.hosts.orders import order
 from mpilab.hosts.slurm import SLURM
-from mpilab.measure.distances import machine
+from mpilab.measure.dataset import machine
 from mpilab.measure.timing import time_on
 from mpilab.util.kit import ROOT
 

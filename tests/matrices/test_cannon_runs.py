@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 from mpilab.mpiio import cannon, files
 from mpilab.plots.timeline import timeline
 from mpilab.trace.recording import RECORD, operations

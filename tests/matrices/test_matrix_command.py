@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpilab.cli import main
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 from mpilab.mpiio import files
 
 A, B, C = (DATA / "matrices" / f"{name}-16x16.bin" for name in "abc")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 from mpilab.mpiio import files
 from mpilab.mpiio.files import check, convert, elements, make, table
 

@@ -12,7 +12,9 @@ from mpilab.mpiio import cannon
 
 @pytest.mark.parametrize("words", [[], ["mine.csv"], ["mine.csv", "2"]])
 def test_the_file_and_the_repetitions_may_be_left_out(words, monkeypatch, tmp_path):
-    monkeypatch.setattr(measured_cannon, "MEASURED_CSV", "usual.csv")
+    monkeypatch.setattr(
+        measured_cannon, "TABLE", replace(measured_cannon.TABLE, file=tmp_path / "usual.csv")
+    )
     monkeypatch.setattr(measured_cannon, "REPETITIONS", 1)
     measure = measured_cannon.measure
     monkeypatch.setattr(

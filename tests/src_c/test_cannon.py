@@ -12,7 +12,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.kernels import build, openmpi
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 from mpilab.mpiio import cannon, files
 from mpilab.mpiio.files import elements, error_bound, make, product
 

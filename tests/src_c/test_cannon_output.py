@@ -9,7 +9,7 @@ import pytest
 
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels import build, openmpi
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 from mpilab.mpiio import cannon, files
 from mpilab.mpiio.files import elements
 from mpilab.util import kit

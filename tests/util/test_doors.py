@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpilab.measure.published import DATA
+from mpilab.measure.dataset import DATA
 
 ROOT = Path(__file__).resolve().parents[2]
 MATRIX = str(DATA / "matrices" / "a-16x16.bin")
