@@ -239,7 +239,7 @@ def test_both_languages_agree_on_every_field(tmp_path):
     program = tmp_path / "layout.c"
     program.write_text(
         "#include <stdio.h>\n#include <stddef.h>\n#include <mpi.h>\n"
-        f'#include "{ROOT}/src_c/recorder/record.h"\n'
+        f'#include "{ROOT}/src_c/runtime/recorder/record.h"\n'
         "int main(void) {\n" + "\n".join(lines) + "\nreturn 0; }\n"
     )
     subprocess.run(
@@ -259,7 +259,7 @@ def test_both_languages_agree_on_flags_and_names_of_calls(tmp_path):
     program = tmp_path / "names.c"
     program.write_text(
         "#include <stdio.h>\n"
-        f'#include "{ROOT}/src_c/recorder/record.h"\n'
+        f'#include "{ROOT}/src_c/runtime/recorder/record.h"\n'
         '#define X(name) printf("%d MPI_" #name "\\n", MPILAB_##name);\n'
         'int main(void) { MPILAB_OPERATIONS(X) printf("%d %d %d %d %d %d %d %d %d %d %d\\n",\n'
         "MPILAB_SENDS, MPILAB_RECEIVES, MPILAB_NONBLOCKING, MPILAB_COLLECTIVE, MPILAB_WAITS,\n"

@@ -357,7 +357,7 @@ lab.check("two_level")
 # ```
 #
 # `MPI_COMM_NULL_COPY_FN` says that a duplicate of the communicator doesn't inherit it. The kit's
-# kernels do it like this (`src_c/topology/cache.c`), and need no communicators for a broadcast:
+# kernels do it like this (`src_c/common/topology/cache.c`), and need no communicators for a broadcast:
 # they send on the one they were given, along lists of ranks.
 #
 # One thing depends on the root: who leads. The lists are cheap to make anew for another root, as

@@ -195,7 +195,7 @@ show(cannon_steps(3))
 # | 3 | every rank reads its blocks: displacement, subarray, view, `MPI_File_read_all` | the same with `MPI_File_write_all` |
 #
 # In stages 1 and 2 a single process reads, and its memory must hold the whole matrices. In stage 3
-# nobody holds more than its own blocks. (The program is in `src_c/cannon/`: `stage_1.c`, `stage_2.c`,
+# nobody holds more than its own blocks. (The program is in `src_c/programs/cannon/`: `stage_1.c`, `stage_2.c`,
 # `stage_3.c`.)
 #
 # And there is one more difference. The students began with *text* files, in which rank 0 had to turn

@@ -12,7 +12,7 @@ from mpilab.errors import InputError
 
 
 def pieces(count, element_bytes, segment_bytes):
-    """Elements of each segment of a message of `count` elements (mpilab_cut in src_c/tree/tree.h).
+    """Elements of each segment of a message of `count` elements (mpilab_cut in src_c/common/tree/tree.h).
 
     A segment has as many whole elements as fit into `segment_bytes`, but at least one; only the
     last one may be shorter. With segment_bytes 0, or without elements, there is one segment.
@@ -26,7 +26,7 @@ def blocks(count, parts):
     """Elements of each of `parts` blocks of `count` elements.
 
     They are as equal as possible; some are empty if there are too few elements. The same as
-    mpilab_block_begin in src_c/tree/blocks.h.
+    mpilab_block_begin in src_c/common/tree/blocks.h.
     """
     ends = [count * index // parts for index in range(parts + 1)]
     return tuple(end - begin for begin, end in pairwise(ends))

@@ -1,4 +1,4 @@
-"""Trees of ranks, and the messages sent along them (src_c/tree/tree.h, in Python).
+"""Trees of ranks, and the messages sent along them (src_c/common/tree/tree.h, in Python).
 
 Trees are built from *virtual* ranks, v = (rank - root) mod P, so that the root is always 0; a Tree
 has real ranks.
@@ -16,7 +16,7 @@ from functools import cached_property
 from mpilab.algorithms.schedule import Transfer
 from mpilab.errors import InputError
 
-# Scattering, exchanging, reducing or gathering the blocks of a message (src_c/tree/blocks.h).
+# Scattering, exchanging, reducing or gathering the blocks of a message (src_c/common/tree/blocks.h).
 # Virtual rank v < parts owns block v. If an algorithm needs a power of two, the first `core` ranks
 # do the work; each rank v from `core` up sends its data to v - core before (`fold`), or gets the
 # result from there at the end (`unfold`).
@@ -119,7 +119,7 @@ def unfold(call, core):
     ]
 
 
-MOST_CHILDREN = 256  # MPILAB_MOST_CHILDREN of src_c/tree/tree.h
+MOST_CHILDREN = 256  # MPILAB_MOST_CHILDREN of src_c/common/tree/tree.h
 CHAINS, FANOUT, RADIX = 4, 2, 4  # the kernels' defaults
 
 

@@ -120,7 +120,7 @@ def cell_to_result_ratio(repeats=7):
     from mpilab.notebook import session
 
     kernel = (ROOT / "src_c" / "allgather" / "ring.c").read_text(encoding="utf-8")
-    driver = ROOT / "src_c" / "bench" / "by_hand.c"
+    driver = ROOT / "src_c" / "programs" / "bench" / "by_hand.c"
     ratios = []
     defaults = {name: value for name, value in os.environ.items() if "_MCA_" not in name}
     with tempfile.TemporaryDirectory() as folder, Cluster(4, progress=False):

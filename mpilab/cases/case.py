@@ -1,6 +1,6 @@
 """A call of a kernel (Case), and what the buffers of each rank hold after it (Output).
 
-The C harness (src_c/harness) runs a case and writes raw buffers; this package computes, from the
+The C harness (src_c/runtime/harness) runs a case and writes raw buffers; this package computes, from the
 seed alone, what they must contain.
 """
 
@@ -284,7 +284,7 @@ class Output:
     """The output of one rank: its return code, its memory and the time of each call.
 
     held   the most bytes of other ranks' data that the kernel held at a time, as far as it counts
-           them (src_c/exchange/staging.c).
+           them (src_c/common/exchange/exchange.c).
     """
 
     rank: int

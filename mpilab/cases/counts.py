@@ -1,6 +1,6 @@
 """Counts and displacements of an alltoallv: how much each rank sends to each, and where it lies.
 
-src_c/harness/alltoallv.c computes the same arguments for the kernel; this code is independent of it
+src_c/runtime/harness/alltoallv.c computes the same arguments for the kernel; this code is independent of it
 on purpose. A case's `pattern` determines how much:
 
     even    every pair exchanges `count` elements, and block j begins at element j * count.

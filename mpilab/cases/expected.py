@@ -282,7 +282,7 @@ COLLECTIVES = {
 
 
 # The contents of buffers and files before a call: pseudorandom bytes from the seed of a case, the
-# same as in src_c/harness/buffers.c.
+# same as in src_c/runtime/harness/buffers.c.
 
 # Bytes that are generated in one numpy call: short buffers of many ranks, or few long ones.
 _AT_A_TIME = 1 << 20
@@ -294,7 +294,7 @@ def words(seed, ranks, stream, count):
     """The words of a stream of each of `ranks`: uint64 [ranks, count].
 
     They are SipHash-1-3 (Aumasson, Bernstein 2012) of 1, 2, … keyed by seed and stream. The words
-    of one stream do not reveal those of another one: see src_c/harness/buffers.c.
+    of one stream do not reveal those of another one: see src_c/runtime/harness/buffers.c.
     """
     streams = np.array([4 * rank + stream for rank in ranks], np.uint64)[:, None]
     keys = (np.uint64(seed), streams) * 2

@@ -320,7 +320,7 @@ def explained(evidence, call, waiting, name):
 
 
 def _no_send_type(case):
-    """Whether sendtype is MPI_DATATYPE_NULL (src_c/harness/allgather.c, alltoallv.c)."""
+    """Whether sendtype is MPI_DATATYPE_NULL (src_c/runtime/harness/allgather.c, alltoallv.c)."""
     return case.in_place and case.collective in ("allgather", "alltoallv")
 
 

@@ -36,7 +36,11 @@ CASE_WORK_S = 1.0
 STANDSTILL_S = 0.5
 CASE_LIMIT_S = 60.0
 # What every command in the sandbox may read: no rubric, reference answer or other submission.
-READABLE = (kit.PACKAGES / "mpilab", build.INCLUDE, ROOT / "src_c" / "recorder" / "record.h")
+READABLE = (
+    kit.PACKAGES / "mpilab",
+    build.INCLUDE,
+    ROOT / "src_c" / "runtime" / "recorder" / "record.h",
+)
 # A compiler that never ends reaches this processor time limit before the wall time limit in
 # mpilab.kernels.build, which may also be reached because the machine is busy.
 COMPILE_LIMITS = Limits(wall_seconds=90, memory=1 << 30, cpu_seconds=30)

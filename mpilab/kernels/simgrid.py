@@ -2,7 +2,7 @@
 
 A program is a shared object PROGRAM.so with debugging information, to which recordings refer, and
 a stripped PROGRAM.run, of which every rank gets a copy. The sources are those of real runs;
-src_c/simulated contains the differences.
+src_c/runtime/simulated contains the differences.
 """
 
 import os
@@ -21,7 +21,7 @@ from mpilab.util.system import install_line
 FOLDER = kit.BUILD / "simulated"
 KERNELS = FOLDER / "mpilab_kernels.so"
 LIBRARY = FOLDER / "libsimulated.a"
-DIFFERENCES = ROOT / "src_c" / "simulated" / "simulated.h"
+DIFFERENCES = ROOT / "src_c" / "runtime" / "simulated" / "simulated.h"
 VERSION_S = 30.0
 _VERSION = re.compile(r"SimGrid version (\d+(?:\.\d+)+)")
 

@@ -168,7 +168,7 @@ def _listed(numbers):
     return ", ".join(map(str, sorted(numbers)))
 
 
-# Ping-pongs, overheads and gaps between two ranks at each distance (src_c/bench/distance.c).
+# Ping-pongs, overheads and gaps between two ranks at each distance (src_c/programs/bench/distance.c).
 # mpirun binds the ranks to two CPUs with the options shown to students (`pe-list=A,B:ordered`), and
 # the program reports where they really ran.
 

@@ -270,7 +270,7 @@ def spread(count, parts):
 
 
 # The trees of Open MPI's collectives: lists of (parent, child), counted from the root. Some differ
-# from ours (src_c/tree): in the binomial tree of bcast, the parent lacks the child's *highest* bit;
+# from ours (src_c/common/tree): in the binomial tree of bcast, the parent lacks the child's *highest* bit;
 # the binary tree has odd ranks under 1 and even ranks under 2.
 
 

@@ -351,7 +351,7 @@ def _known():
     return known
 
 
-# The program that measures: OMB's own if it is on PATH, otherwise ours (src_c/osu).
+# The program that measures: OMB's own if it is on PATH, otherwise ours (src_c/programs/osu).
 
 
 @dataclass(frozen=True)

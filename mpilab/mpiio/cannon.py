@@ -1,4 +1,4 @@
-"""Run Cannon's algorithm (src_c/cannon) on matrix files, and measure where the time goes.
+"""Run Cannon's algorithm (src_c/programs/cannon) on matrix files, and measure where the time goes.
 
 The published worksheet reports the share of MPI time spent on reading, distributing, collecting and
 writing: 96 % if rank 0 does it all, about 38 % with MPI-IO (data/cannon-worksheet-2016.csv).
@@ -125,7 +125,7 @@ def run(stage, ranks, a, b, c=None, *, limit=LIMIT_S):
             said = _said([*program, str(scratch)], ranks, scratch, limit)
         finally:
             with suppress(OSError):  # there is none, or it was renamed to C
-                os.unlink(os.readlink(scratch / "unfinished"))  # see src_c/cannon/output.c
+                os.unlink(os.readlink(scratch / "unfinished"))  # see src_c/programs/cannon/output.c
         _check(said, limit)
         rows, columns = files.size(target)
         told = [_told(scratch / f"phases.{rank}.json") for rank in range(ranks)]

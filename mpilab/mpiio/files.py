@@ -7,7 +7,7 @@
   as are needed to read the same double back. (NaN has many bit patterns; one is written.)
 
 These are the formats of the published worksheet on MPI-IO (data/README.md). The C side
-(src_c/matrix/matrix_file.c) reports errors in the same words.
+(src_c/common/matrix/matrix_file.c) reports errors in the same words.
 """
 
 import os
@@ -446,7 +446,7 @@ def error_bound(left, right):
 
     Each product is off by at most k u |A||B|, to first order, with k terms in a sum and u = 2^-53
     (Higham 2002, "Accuracy and stability of numerical algorithms", 2nd ed., section 3.5). What our
-    Cannon's algorithm drops (src_c/cannon/sums.c) is far below that, unless an element is far below
+    Cannon's algorithm drops (src_c/programs/cannon/sums.c) is far below that, unless an element is far below
     the largest of its row of A times the largest of its column of B: that is the second term.
     """
     inner = left.shape[1]

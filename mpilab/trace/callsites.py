@@ -109,7 +109,7 @@ def _sources(library, name):
         yield beside, 1
     if library in (KERNELS, SIMULATED_KERNELS):
         yield from (
-            (path, 0) for path in sorted((ROOT / "src_c").glob("*/*.c")) if path.name == name
+            (path, 0) for path in sorted((ROOT / "src_c").rglob("*.c")) if path.name == name
         )
     if name == "mpilab.h":
         yield INCLUDE / name, 0

@@ -1,7 +1,7 @@
 """Read recordings: calls, messages, rounds and file requests.
 
 Each rank has a file; a recording is the list of a run's files, in rank order. The layout is that of
-src_c/recorder/record.h.
+src_c/runtime/recorder/record.h.
 """
 
 import re
@@ -32,7 +32,7 @@ from mpilab.util.kit import ROOT
 ) = (1 << bit for bit in range(11))
 MAGIC = b"MPILABR3"
 ANY, NOBODY, NONE = -1, -2, -1
-UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/recorder/failures.c
+UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/runtime/recorder/failures.c
 ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
 
 RECORD = np.dtype(
@@ -121,7 +121,7 @@ REQUEST = np.dtype(
     ]
 )
 
-_RECORD_H = ROOT / "src_c" / "recorder" / "record.h"
+_RECORD_H = ROOT / "src_c" / "runtime" / "recorder" / "record.h"
 
 
 @cache

@@ -1,6 +1,6 @@
 """The order of messages (rounds, happens-before), and snapshots of the receive buffers.
 
-The recorder (src_c/recorder/memory.c) takes a snapshot whenever a call has ended and the receive
+The recorder (src_c/runtime/recorder/memory.c) takes a snapshot whenever a call has ended and the receive
 buffer has changed.
 """
 

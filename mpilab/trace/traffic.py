@@ -27,7 +27,7 @@ from mpilab.trace.recording import (
 EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Calls that wait for all of their operations, not for any one.
 WANT_ALL = ("MPI_Waitall", "MPI_Testall", *EXCHANGES)
-# The recorder distinguishes at most this many polls in a loop (src_c/recorder/recorder.c).
+# The recorder distinguishes at most this many polls in a loop (src_c/runtime/recorder/recorder.c).
 POLLS_IN_A_LOOP = 8
 
 
@@ -45,7 +45,7 @@ def communicator_of(members, earlier=0):
     """The number that records use for the communicator of these ranks.
 
     earlier   how many communicators with the same ranks there were before it
-              (src_c/recorder/communicators.c).
+              (src_c/runtime/recorder/communicators.c).
     """
     number = 2166136261
     for value in (*members, earlier):

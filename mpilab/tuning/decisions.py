@@ -6,7 +6,7 @@
 
 The first line of a collective whose conditions all hold decides. The kernels called
 COLLECTIVE_auto read the file that the environment variable MPILAB_RULES names
-(src_c/decision/rules.h defines the names in conditions).
+(src_c/common/decision/rules.h defines the names in conditions).
 """
 
 import re

@@ -1,9 +1,9 @@
 /* The allgather that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see decision/rules.h. Without rules, or
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
  * where none of them applies, it is allgather_hierarchical.
  */
-#include "../decision/rules.h"
+#include "../common/decision/rules.h"
 
 typedef int allgather_kernel(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
 

@@ -25,8 +25,8 @@
  * Source: Bruck et al. (1997) among the leaders; the levels: Karonis et al. (2000), "Exploiting
  * hierarchy in parallel computer networks".
  */
-#include "../topology/block_lists.h"
-#include "../topology/topology.h"
+#include "../common/topology/block_lists.h"
+#include "../common/topology/topology.h"
 #include <stdlib.h>
 #include <string.h>
 

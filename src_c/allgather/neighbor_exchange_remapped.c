@@ -1,6 +1,6 @@
 /* Neighbor exchange allgather, remapped: neighbours are on the same node where they can be.
  *
- * Processes behave as other ranks of the plain algorithm (remap/remap.h), so that those of a node
+ * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a node
  * follow each other in its ring. Blocks lie in the buffer by the rank that they come from: the two
  * of a pair need not be neighbours there, and travel as a datatype. Remapping costs nothing else.
  *
@@ -22,7 +22,7 @@
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; translated blocks instead of their first phase.
  */
-#include "../remap/remap.h"
+#include "../common/remap/remap.h"
 
 /* The datatype of pair q: the blocks of the processes that behave as 2q and 2q+1. */
 static int pair_type(const int *process, int pair, int count, MPI_Datatype type, MPI_Datatype *made)

@@ -23,7 +23,7 @@
  * Source: the ring of Thakur, Rabenseifner, Gropp (2005), section 4.1, with the levels of Karonis
  * et al. (2000), "Exploiting hierarchy in parallel computer networks".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 #include <stdlib.h>
 
 /* The neighbours of a rank; MPI_PROC_NULL where there is none, or where they are no concern of this

@@ -1,7 +1,7 @@
 /* Recursive doubling allgather, remapped: the longest messages stay within a node.
  *
  * The blocks that two ranks swap are the more, the further apart they are: so nodes should take
- * turns (RR order). In another order processes behave as ranks for which they do (remap/remap.h).
+ * turns (RR order). In another order processes behave as ranks for which they do (common/remap/remap.h).
  * Phase 1: each process gets the block of the rank that it behaves as, and hands its own to the
  * process that behaves as it. Phase 2: recursive doubling, as it is, among ranks as behaved; blocks
  * swapped lie together in the buffer, and each ends where it belongs.
@@ -28,8 +28,8 @@
  * rank remapping technique in Broadcast, Allgather and Allreduce MPI collective operations"; for
  * other P as in recursive_doubling.c.
  */
-#include "../remap/remap.h"
-#include "../tree/blocks.h"
+#include "../common/remap/remap.h"
+#include "../common/tree/blocks.h"
 
 /* Where this process stands in the pattern. */
 struct stand {

@@ -1,6 +1,6 @@
 /* Ring allgather, remapped: the ring goes from node to node, whatever ranks the processes have.
  *
- * Processes behave as other ranks of the ring (remap/remap.h), so that those of a node follow each
+ * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node follow each
  * other in it. A block goes round by its place in the ring, and lies in the buffer by the rank that
  * it comes from: no process needs another one's data first, and remapping costs nothing.
  *
@@ -26,7 +26,7 @@
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; translated blocks instead of their first phase.
  */
-#include "../remap/remap.h"
+#include "../common/remap/remap.h"
 
 MPILAB_ALLGATHER(ring_remapped)
 {

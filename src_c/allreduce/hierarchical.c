@@ -23,7 +23,7 @@
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks"; Thakur,
  * Rabenseifner, Gropp (2005), section 4.5.
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 enum { ROOT = 0 };
 

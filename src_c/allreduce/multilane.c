@@ -25,8 +25,8 @@
  * Source: Träff, Hunold (2019), "Decomposing collectives for exploiting multi-lane communication",
  * arXiv:1910.13373, with a level more.
  */
-#include "../topology/topology.h"
-#include "../tree/blocks.h"
+#include "../common/topology/topology.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* Ranks that divide a part of the message among the first `holders` of them. */

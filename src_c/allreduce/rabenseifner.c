@@ -18,7 +18,7 @@
  * doubling does it.
  * Source: Rabenseifner (2004); Thakur, Rabenseifner, Gropp (2005), section 4.5.
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 
 enum { ROOT = 0 };
 

@@ -19,7 +19,7 @@
  * more: best for short messages.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.5.
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 struct operands {

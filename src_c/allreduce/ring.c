@@ -16,7 +16,7 @@
  * doubling does it.
  * Source: Patarasuk, Yuan (2009); Open MPI 5, coll/base, "ring".
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* A block comes to where its result will be, and our own part is taken in there. If that is where

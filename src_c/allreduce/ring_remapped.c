@@ -1,6 +1,6 @@
 /* Ring allreduce, remapped: the ring goes from node to node, whatever ranks the processes have.
  *
- * Processes behave as other ranks of the ring (remap/remap.h), so that those of a node follow each
+ * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node follow each
  * other in it. The message is cut into blocks by places in the ring, and everybody ends with all of
  * them: no data have to change places, and remapping costs nothing.
  *
@@ -26,8 +26,8 @@
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; the ring as in Patarasuk, Yuan (2009).
  */
-#include "../remap/remap.h"
-#include "../tree/blocks.h"
+#include "../common/remap/remap.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* Twice round the ring: in the first P-1 rounds what comes is a part of a block, and our own part is

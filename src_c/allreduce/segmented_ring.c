@@ -18,8 +18,8 @@
  * reduced): for very long messages. If the operation does not commute, recursive doubling does it.
  * Source: Open MPI 5, coll/base, "ring_segmented".
  */
-#include "../tree/blocks.h"
-#include "../tree/tree.h"
+#include "../common/tree/blocks.h"
+#include "../common/tree/tree.h"
 #include <stdlib.h>
 
 enum { SEGMENT_BYTES = 65536 };

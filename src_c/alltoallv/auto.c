@@ -1,12 +1,12 @@
 /* The alltoallv that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see decision/rules.h. Without rules, or
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
  * where none of them applies, it is alltoallv_leaders.
  *
  * What a rank sends differs from rank to rank, and all have to choose the same: the busiest one's
  * bytes are found by an MPI_Allreduce of one number, before each call.
  */
-#include "../decision/rules.h"
+#include "../common/decision/rules.h"
 
 typedef int alltoallv_kernel(const void *, const int[], const int[], MPI_Datatype, void *,
                              const int[], const int[], MPI_Datatype, MPI_Comm);

@@ -28,7 +28,7 @@
  * messages.
  * Source: the published assignment, section 5, second algorithm.
  */
-#include "../exchange/routes.h"
+#include "../common/exchange/routes.h"
 
 MPILAB_ALLTOALLV(gathervs)
 {

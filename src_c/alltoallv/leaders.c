@@ -10,7 +10,7 @@
  *   round 3   0 -2345|1-> 1    2 -0145|3-> 3    4 -0123|5-> 5
  *
  * First, each rank tells its leader how many bytes there are: 16 bytes for each rank of another
- * node. If it has 2048 bytes at most for other nodes, its first piece rides in the same message, and
+ * node. If it has 2048 bytes at most for other nodes, its first piece is piggybacked on that message, and
  * else it follows at once. A leader holds 4 areas for pieces of its Q ranks and P - Q others.
  *
  * Tunables: budget_bytes (B; default 8 MiB)
@@ -26,7 +26,7 @@
  * Source: Kumar et al. (2008), "Scaling alltoall collective on multi-core systems"; the published
  * assignment, section 5, whose leaders held everything at once and ran out of memory at 256 KB.
  */
-#include "../exchange/routes.h"
+#include "../common/exchange/routes.h"
 
 MPILAB_ALLTOALLV(leaders)
 {

@@ -20,7 +20,7 @@
  * node, q² messages go between each two nodes.
  * Source: Open MPI 5, coll/base, "basic_linear"; MPICH, "scattered" without its batches.
  */
-#include "../exchange/exchange.h"
+#include "../common/exchange/exchange.h"
 
 MPILAB_ALLTOALLV(linear)
 {

@@ -27,7 +27,7 @@
  * Source: Träff, Hunold (2020), "Decomposing MPI collectives for exploiting multi-lane
  * communication", full-lane alltoall, here for any counts and for nodes of different sizes.
  */
-#include "../exchange/routes.h"
+#include "../common/exchange/routes.h"
 
 static int itself(const struct mpilab_topology *topology, int rank)
 {

@@ -20,7 +20,7 @@
  * for its slowest pair: with uneven counts that adds up.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.4; Open MPI 5, coll/base, "pairwise".
  */
-#include "../exchange/exchange.h"
+#include "../common/exchange/exchange.h"
 
 static int step_of(const struct mpilab_exchange *exchange, int step)
 {

@@ -16,7 +16,7 @@
  * Cost: log2(P) α for a power of two; otherwise two rounds more.
  * Source: Open MPI 5, coll/base, "recursive_doubling"; Hensgen, Finkel, Manber (1988).
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 
 MPILAB_BARRIER(recursive_doubling)
 {

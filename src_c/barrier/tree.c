@@ -12,7 +12,7 @@
  * Cost: 2 ⌈log2 P⌉ α: as few messages as the linear barrier, but no rank handles more than log2(P).
  * Source: Open MPI 5, coll/base, "tree".
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_BARRIER(tree)
 {

@@ -1,9 +1,9 @@
 /* The bcast that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see decision/rules.h. Without rules, or
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
  * where none of them applies, it is bcast_node_group.
  */
-#include "../decision/rules.h"
+#include "../common/decision/rules.h"
 
 typedef int bcast_kernel(void *, int, MPI_Datatype, int, MPI_Comm);
 

@@ -13,7 +13,7 @@
  * every byte leaves an inner rank twice.
  * Source: Open MPI 5, coll/base, "binary"; Nuriyev, Lastovetsky (2020), section 3.
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_BCAST(binary)
 {

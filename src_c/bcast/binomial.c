@@ -15,7 +15,7 @@
  * ⌈log2 P⌉ (m/S) β) with S segments: best for short messages.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_BCAST(binomial)
 {

@@ -1,6 +1,6 @@
 /* Binomial broadcast, remapped: large subtrees are on nodes of their own.
  *
- * Processes behave as other ranks of the plain algorithm (remap/remap.h), so that those of a node
+ * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a node
  * follow each other in it. The root keeps its role, so that nobody needs another one's data first:
  * remapping costs nothing.
  *
@@ -23,7 +23,7 @@
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; the tree as in Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */
-#include "../remap/remap.h"
+#include "../common/remap/remap.h"
 
 MPILAB_BCAST(binomial_remapped)
 {

@@ -14,7 +14,7 @@
  * Cost: (⌈(P-1)/K⌉ + S - 1)(α + K (m/S) β): long chains want many segments.
  * Source: Open MPI 5, coll/base, "chain"; Nuriyev, Lastovetsky (2020), section 3.
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_BCAST(chain)
 {

@@ -24,8 +24,8 @@
  * Source: Träff (2024), "Optimal broadcast schedules in logarithmic time ...", arXiv 2407.18004;
  * the broadcast from memory. One level after the other is our own addition.
  */
-#include "../tree/circulant.h"
-#include "../topology/topology.h"
+#include "../common/tree/circulant.h"
+#include "../common/topology/topology.h"
 
 enum { SEGMENT_BYTES = 16384 };
 

@@ -20,7 +20,7 @@
  * Cost: ⌈log2 G⌉ (α + mβ) between groups, then ⌈log2 P/G⌉ within them: for one rank a node.
  * Source: Bijlani, Raol (2021), "group-level optimization only".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_BCAST(group)
 {

@@ -16,7 +16,7 @@
  * more to do; good where starting a message costs much less than its way.
  * Source: Open MPI 5, coll/base, "knomial"; Ruefenacht et al. (2017).
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_BCAST(knomial)
 {

@@ -24,8 +24,8 @@
  * Source: Träff, Hunold (2020), "Decomposing MPI collectives for exploiting multi-lane
  * communication", section III; from memory. There the lanes use MPI's own broadcast.
  */
-#include "../topology/topology.h"
-#include "../tree/blocks.h"
+#include "../common/topology/topology.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* The rank of a lane on the node of `leader`: the leader comes first, the others in their order. */

@@ -20,7 +20,7 @@
  * Cost: ⌈log2 M⌉ (α + mβ) between nodes, then ⌈log2 Q⌉ within them: for clusters without groups.
  * Source: Bijlani, Raol (2021), "node level optimization only"; Husbands, Hoe (1998), "MPI-StarT".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_BCAST(node)
 {

@@ -20,7 +20,7 @@
  * Cost: ⌈log2 G⌉ (α + mβ) between groups, then ⌈log2 M/G⌉ between nodes and ⌈log2 Q⌉ within them.
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_BCAST(node_group)
 {

@@ -15,7 +15,7 @@
  * messages, as if there were one receiver only.
  * Source: Watts, van de Geijn (1995); Open MPI 5, coll/base, "pipeline".
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 enum { SEGMENT_BYTES = 8192 };
 

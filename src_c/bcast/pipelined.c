@@ -27,7 +27,7 @@
  * Source: Bijlani, Raol (2021), "a pipelined optimization" (which overlaps two levels by
  * MPI_Ibcast); the chains: Watts, van de Geijn (1995).
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 /* Short of 64 KiB, from where on Open MPI asks the receiver before it sends over TCP. */
 enum { SEGMENT_BYTES = 16384 };

@@ -22,7 +22,7 @@
  * are alike and powers of two.
  * Source: Bijlani, Raol (2021), "rank placements optimization".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_BCAST(rank_order)
 {

@@ -16,7 +16,7 @@
  * go twice through a link, and not log2(P) times as in the binomial tree.
  * Source: van de Geijn; Thakur, Rabenseifner, Gropp (2005), section 4.3; folding as in section 4.5.
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 
 MPILAB_BCAST(scatter_allgather)
 {

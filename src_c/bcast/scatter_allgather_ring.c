@@ -17,7 +17,7 @@
  * neighbours talk, and any P will do: best for very long messages.
  * Source: Barnett et al. (1994); Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 
 MPILAB_BCAST(scatter_allgather_ring)
 {

@@ -17,7 +17,7 @@
  * more.
  * Source: Open MPI 5, coll/base, "split_binary"; Pjesivac-Grbovic et al. (2007), section 3.
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 /* A way that one half of the message takes between this rank and another one. */
 struct link {

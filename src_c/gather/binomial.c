@@ -15,7 +15,7 @@
  * blocks and many ranks. A block goes through up to log2(P) ranks.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4; Open MPI 5, coll/base, "binomial".
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 enum { MOST_CHILDREN = 32 };

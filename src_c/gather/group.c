@@ -16,7 +16,7 @@
  * its leader's node go between nodes twice, and nothing comes to the root before a leader has all.
  * Source: Bijlani, Raol (2021), "CS633: Assignment 2", section 4.
  */
-#include "../topology/gathering.h"
+#include "../common/topology/gathering.h"
 
 MPILAB_GATHER(group)
 {

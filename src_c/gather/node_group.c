@@ -17,7 +17,7 @@
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks"; Bijlani,
  * Raol (2021), "CS633: Assignment 2", section 4.
  */
-#include "../topology/gathering.h"
+#include "../common/topology/gathering.h"
 
 MPILAB_GATHER(node_group)
 {

@@ -22,8 +22,8 @@
  * the pipeline, whose segments are blocks here: Watts, van de Geijn (1995), "A pipelined broadcast
  * for multidimensional meshes".
  */
-#include "../topology/gathering.h"
-#include "../tree/blocks.h"
+#include "../common/topology/gathering.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 static int at_root(const struct mpilab_collector *collector, const void *sendbuf, int sendcount,

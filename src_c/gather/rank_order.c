@@ -20,7 +20,7 @@
  * before what goes between groups; but a block may go through several nodes and groups on its way.
  * Source: Bijlani, Raol (2021), "CS633: Assignment 2", section 4 ("rank optimization").
  */
-#include "../topology/gathering.h"
+#include "../common/topology/gathering.h"
 
 /* The lowest 1 among a rank's digits: the binomial tree in terms of heights. */
 static int height(const struct mpilab_topology *topology, const int *order, int position)

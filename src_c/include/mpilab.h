@@ -87,7 +87,7 @@ static inline int wrapped_run_type(int first, int length, int size, int count, M
                          run);
 }
 
-/* Which rank a process behaves as, in kernels whose names end in _remapped (remap/remap.h): what
+/* Which rank a process behaves as, in kernels whose names end in _remapped (common/remap/remap.h): what
  * the topology suggests; in SEQ order as if it were RR; the other way round. */
 enum mpilab_remap { MPILAB_BY_TOPOLOGY, MPILAB_SEQ_TO_RR, MPILAB_RR_TO_SEQ };
 
@@ -118,7 +118,7 @@ struct mpilab_place {
 const struct mpilab_place *mpilab_place(void);
 
 /* From now on this process pretends to be there; NULL ends it. A communicator whose topology has been
- * asked for keeps that (src_c/topology). */
+ * asked for keeps that (src_c/common/topology). */
 void mpilab_pretend_place(const struct mpilab_place *place);
 
 #define MPILAB_BCAST(name) \

@@ -1,5 +1,5 @@
 /* Communicators by place, and who is in them: for kernels that build their levels by hand, call for
- * call. (Ours keep theirs on the communicator: src_c/topology.)
+ * call. (Ours keep theirs on the communicator: src_c/common/topology.)
  *
  * Making a communicator is collective: all ranks of `comm` have to come. What it costs in messages
  * is MPI's own business, and in no recording.

@@ -18,7 +18,7 @@
  * Read:     N
  * Source: stage 1 of the published worksheet, whose rank 0 held the whole matrix.
  */
-#include "../matrix/stretches.h"
+#include "../common/matrix/stretches.h"
 #include "mpilab.h"
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@
  * Source: Thakur, Gropp, Lusk (1999), "Data sieving and collective I/O in ROMIO", section 3. The
  * default is that of ROMIO's ind_rd_buffer_size.
  */
-#include "../matrix/stretches.h"
+#include "../common/matrix/stretches.h"
 #include "mpilab.h"
 #include <stdlib.h>
 

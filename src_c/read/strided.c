@@ -14,7 +14,7 @@
  * Read:     N
  * Source: Thakur, Gropp, Lusk (1999), "Data sieving and collective I/O in ROMIO", section 2.
  */
-#include "../matrix/stretches.h"
+#include "../common/matrix/stretches.h"
 #include "mpilab.h"
 
 /* One row of the part: from `at` on, a run for each of its blocks. */

@@ -34,8 +34,8 @@
  * run-time access strategy"; Thakur, Gropp, Lusk (1999), "Data sieving and collective I/O in
  * ROMIO", section 4.
  */
-#include "../matrix/domains.h"
-#include "../tree/blocks.h"
+#include "../common/matrix/domains.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 enum { UNDER_WAY = 2 /* rounds */ };

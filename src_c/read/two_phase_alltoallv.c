@@ -27,7 +27,7 @@
  * Read:     N
  * Source: Thakur, Gropp, Lusk (1999), "Data sieving and collective I/O in ROMIO", section 4.
  */
-#include "../matrix/domains.h"
+#include "../common/matrix/domains.h"
 #include <stdlib.h>
 
 struct job {

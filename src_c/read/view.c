@@ -17,7 +17,7 @@
  * Read:     N
  * Source: MPI 4.1, sections 14.3 and 5.1.3 (subarray), 5.1.4 (darray).
  */
-#include "../matrix/views.h"
+#include "../common/matrix/views.h"
 #include "mpilab.h"
 
 MPILAB_READ(view)

@@ -15,7 +15,7 @@
  * Source: MPI 4.1, sections 14.2.8 (hints) and 14.4.2; Thakur, Gropp, Lusk (1999), "Data sieving
  * and collective I/O in ROMIO", section 4.
  */
-#include "../matrix/views.h"
+#include "../common/matrix/views.h"
 #include "mpilab.h"
 #include <stdio.h>
 

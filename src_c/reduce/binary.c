@@ -14,7 +14,7 @@
  * more than two to take in. If the operation does not commute, the in-order binary tree does it.
  * Source: Open MPI 5, coll/base, "binary".
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_REDUCE(binary)
 {

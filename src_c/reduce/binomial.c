@@ -14,7 +14,7 @@
  * does not commute, the in-order binary tree does it.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.4.
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_REDUCE(binomial)
 {

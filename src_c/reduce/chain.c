@@ -15,7 +15,7 @@
  * segments. If the operation does not commute, the in-order binary tree does it.
  * Source: Open MPI 5, coll/base, "chain".
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 MPILAB_REDUCE(chain)
 {

@@ -21,7 +21,7 @@
  * If the operation does not commute, the in-order binary tree does it, which knows no groups.
  * Source: Bijlani, Raol (2021), "group-level optimization".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_REDUCE(group)
 {

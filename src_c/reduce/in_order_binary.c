@@ -17,8 +17,8 @@
  * Source: Open MPI 5, coll/base, "in-order_binary" (whose tree ends at rank P-1 for any root; from
  * there the result takes one message more).
  */
-#include "../tree/blocks.h"
-#include "../tree/tree.h"
+#include "../common/tree/blocks.h"
+#include "../common/tree/tree.h"
 #include <stdlib.h>
 
 MPILAB_REDUCE(in_order_binary)

@@ -12,7 +12,7 @@
  * Cost: α + (P-1)(mβ + mγ) with γ per byte reduced: the root does all the work; for 2 or 3 ranks.
  * Source: Open MPI 5, coll/base, "linear".
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* MPI_Reduce_local(a, b) puts a op b into b: so the result grows to the left, from the last rank's

@@ -21,7 +21,7 @@
  * the operation does not commute, the in-order binary tree does it, which knows no nodes.
  * Source: Bijlani, Raol (2021), "node level optimization".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_REDUCE(node)
 {

@@ -21,7 +21,7 @@
  * which knows no levels.
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_REDUCE(node_group)
 {

@@ -16,7 +16,7 @@
  * in-order binary tree does it.
  * Source: Open MPI 5, coll/base, "pipeline".
  */
-#include "../tree/tree.h"
+#include "../common/tree/tree.h"
 
 enum { SEGMENT_BYTES = 8192 };
 

@@ -26,7 +26,7 @@
  * does it, which knows no levels.
  * Source: our own mirror image of the pipelined broadcast; the chains: Watts, van de Geijn (1995).
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 /* Short of 64 KiB, from where on Open MPI asks the receiver before it sends over TCP. */
 enum { SEGMENT_BYTES = 16384 };

@@ -18,7 +18,7 @@
  * in-order binary tree does it.
  * Source: Rabenseifner (2004); Thakur, Rabenseifner, Gropp (2005), section 4.4.
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* Block v is at virtual rank v < core: bring them all to virtual rank 0. */

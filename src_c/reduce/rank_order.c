@@ -23,7 +23,7 @@
  * the in-order binary tree does it, which knows no nodes.
  * Source: Bijlani, Raol (2021), "rank placements optimization".
  */
-#include "../topology/topology.h"
+#include "../common/topology/topology.h"
 
 MPILAB_REDUCE(rank_order)
 {

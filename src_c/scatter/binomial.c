@@ -16,7 +16,7 @@
  * blocks and many ranks.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4; Open MPI 5, coll/base, "binomial".
  */
-#include "../tree/blocks.h"
+#include "../common/tree/blocks.h"
 #include <stdlib.h>
 
 /* `buffer` is a ring of `blocks` blocks, with this rank's own at `own`. */

@@ -15,7 +15,7 @@ from mpilab.util.kit import ROOT
 
 FEW = {"iterations": 3, "warmup": 1, "before_each": 1}
 COLLECTIVES = [b.name for b in BENCHMARKS.values() if b.kind == "collective"]
-SOURCES = ROOT / "src_c" / "osu"
+SOURCES = ROOT / "src_c" / "programs" / "osu"
 
 
 @pytest.fixture(scope="module")

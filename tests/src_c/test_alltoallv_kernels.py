@@ -187,8 +187,8 @@ def counted(tmp_path_factory):
     def of(algorithm):
         if algorithm not in built:
             src = ROOT / "src_c"
-            shared = [*src.glob("topology/*.c"), *src.glob("tree/*.c")]
-            watched = [*src.glob("exchange/*.c"), src / "alltoallv" / f"{algorithm}.c"]
+            shared = [*src.glob("common/topology/*.c"), *src.glob("common/tree/*.c")]
+            watched = [*src.glob("common/exchange/*.c"), src / "alltoallv" / f"{algorithm}.c"]
             built[algorithm] = build_counted(
                 tmp_path_factory.mktemp(algorithm),
                 KERNEL % algorithm,

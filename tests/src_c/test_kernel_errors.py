@@ -31,9 +31,8 @@ MPILAB_ALLTOALLV(huge)
 def test_elements_whose_size_is_no_int_are_refused_before_any_message(algorithm, tmp_path):
     src = ROOT / "src_c"
     files = [
-        src / "tree/blocks.c",
-        src / "exchange/sides.c",
-        src / "exchange/direct.c",
+        src / "common/tree/blocks.c",
+        src / "common/exchange/exchange.c",
         src / f"alltoallv/{algorithm}.c",
     ]
     text = "".join(f'#include "{path}"\n' for path in files) + HUGE % algorithm
@@ -80,7 +79,7 @@ MPILAB_ALLTOALLV(abandoned)
 
 
 def test_what_is_under_way_after_an_error_is_cancelled_or_told_to_be_unfinished(tmp_path):
-    built = build(ABANDONED % (ROOT / "src_c/tree/blocks.c"), tmp_path)
+    built = build(ABANDONED % (ROOT / "src_c/common/tree/blocks.c"), tmp_path)
     case = Case("alltoallv", 2, 1)
     (result,) = run_cases(built.library, "alltoallv_abandoned", [case])
     assert result.outcome == DONE, result.hang or result.detail
@@ -150,7 +149,7 @@ MPILAB_ALLREDUCE(failing)
 )
 def test_a_kernel_that_fails_halfway_leaves_no_request_pending(kernel, case, tmp_path):
     src = ROOT / "src_c"
-    helpers = [src / "tree/blocks.c", src / "tree/bcast_along.c"]
+    helpers = [src / "common/tree/blocks.c", src / "common/tree/bcast_along.c"]
     text = "".join(f'#include "{path}"\n' for path in helpers) + FAILING[kernel] % src
     built = build(text, tmp_path)
     (result,) = run_cases(built.library, f"{case.collective}_failing", [case])

@@ -168,7 +168,7 @@ class Schedule(ctypes.Structure):
 def schedules(tmp_path_factory):
     """A function: the schedules of all ranks of a size, as (rounds, [skips, sends, receives])."""
     library = tmp_path_factory.mktemp("circulant") / "circulant.so"
-    source = ROOT / "src_c" / "tree" / "circulant.c"
+    source = ROOT / "src_c" / "common" / "tree" / "circulant.c"
     subprocess.run(["cc", "-std=c11", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
     compute = ctypes.CDLL(str(library)).mpilab_circulant_schedule
 

@@ -120,8 +120,12 @@ def watched(tmp_path_factory):
     return build_counted(
         tmp_path_factory.mktemp("watched"),
         WATCHED + "".join(READ_WATCHED % one for one in about),
-        watched=[*(f"read/{name}.c" for name in READERS), "matrix/stretches.c", "matrix/views.c"],
-        shared=["tree/blocks.c"],
+        watched=[
+            *(f"read/{name}.c" for name in READERS),
+            "common/matrix/stretches.c",
+            "common/matrix/views.c",
+        ],
+        shared=["common/tree/blocks.c"],
     )
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a communicator's topology goes with the communicator (src_c/topology/cache.c)."""
+"""What is kept of a communicator's topology goes with the communicator (src_c/common/topology/cache.c)."""
 
 import pytest
 
@@ -48,7 +48,11 @@ MPILAB_BCAST(counted)
 def counted(tmp_path_factory):
     """The shared object of KERNEL, with all memory of topologies counted."""
     src = ROOT / "src_c"
-    watched = [*src.glob("topology/*.c"), *src.glob("tree/*.c"), src / "bcast" / "node_group.c"]
+    watched = [
+        *src.glob("common/topology/*.c"),
+        *src.glob("common/tree/*.c"),
+        src / "bcast" / "node_group.c",
+    ]
     return build_counted(tmp_path_factory.mktemp("topology"), KERNEL, watched=watched)
 
 

@@ -184,7 +184,7 @@ _HARNESS = re.compile(r"^mpilab-harness: (.*)", re.MULTILINE)
 # smpirun's echo of its command line, and SimGrid's traces.
 _NOISE = re.compile(r"^(\./program .*|Execution failed with code .*|Backtrace .*|  ->.*|)\n", re.M)
 # Error codes that a kernel may return: SMPI's (smpi.h) -> Open MPI's (mpi.h). The codes in
-# recordings are already Open MPI's (src_c/simulated/answers.c).
+# recordings are already Open MPI's (src_c/runtime/simulated/answers.c).
 _RETURNED = {
     1: 5,
     2: 13,

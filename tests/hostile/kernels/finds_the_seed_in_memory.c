@@ -24,7 +24,7 @@ static void sip_round(uint64_t v[4])
     v[2] += v[1], v[1] = rotated(v[1], 17) ^ v[2], v[2] = rotated(v[2], 32);
 }
 
-/* As the harness makes them: src_c/harness/buffers.c. */
+/* As the harness makes them: src_c/runtime/harness/buffers.c. */
 static uint64_t keyed(uint64_t seed, uint64_t stream, uint64_t word)
 {
     uint64_t v[4] = {seed ^ 0x736f6d6570736575u, stream ^ 0x646f72616e646f6du,

@@ -2,7 +2,7 @@
  * phases and the most memory that it had. Written into DIRECTORY/0.RANK.rec and
  * DIRECTORY/phases.RANK.json; mpilab/mpiio/cannon.py reads them.
  */
-#include "../recorder/recorder_api.h"
+#include "../../runtime/recorder/recorder_api.h"
 #include "cannon.h"
 #include <errno.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
  * The exit status of all ranks is 0, or 2 for what cannot be done: then rank 0 has said why, and C
  * is as it was.
  */
-#include "../recorder/recorder_api.h"
+#include "../../runtime/recorder/recorder_api.h"
 #include "cannon.h"
 #include <stdio.h>
 #include <string.h>

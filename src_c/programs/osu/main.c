@@ -80,7 +80,8 @@ int main(int argc, char **argv)
         return refuse(rank, benchmark->name, trouble);
 
     if (rank == 0)
-        printf("# program: mpilab's %s (src_c/osu), in the layout of OMB 7.3\n", benchmark->name);
+        printf("# program: mpilab's %s (src_c/programs/osu), in the layout of OMB 7.3\n",
+               benchmark->name);
     const size_t failed = run(benchmark, &options);
     MPI_Finalize();
     if (failed == 0 || rank != 0)

@@ -18,7 +18,7 @@
 #ifndef MPILAB_CANNON_H
 #define MPILAB_CANNON_H
 
-#include "../matrix/matrix_file.h"
+#include "../../common/matrix/matrix_file.h"
 #include "matrix.h"
 #include <limits.h>
 #include <stddef.h>

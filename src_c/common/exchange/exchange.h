@@ -68,7 +68,7 @@ int mpilab_pack(const struct mpilab_exchange *exchange, int peer, long long begi
 int mpilab_unpack(struct mpilab_exchange *exchange, int peer, long long begin, long long bytes,
                   const char *from);
 
-/* --- direct.c: blocks that go straight from rank to rank. They are under way from the beginning
+/* --- Blocks that go straight from rank to rank. They are under way from the beginning
  * until the end. The `peers` (NULL: all ranks) include this rank: its own block is copied. */
 struct mpilab_direct {
     MPI_Request *requests; /* first those of receives */
@@ -80,7 +80,7 @@ int mpilab_begin_direct(const struct mpilab_exchange *exchange, const int *peers
  * for: a copy that they are sent from is then never freed. */
 int mpilab_end_direct(struct mpilab_exchange *exchange, struct mpilab_direct *direct, int err);
 
-/* --- staging.c: memory for data that are on their way to other ranks */
+/* --- Memory for data that are on their way to other ranks */
 struct mpilab_staging {
     long budget, held;
 };

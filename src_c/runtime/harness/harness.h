@@ -7,7 +7,7 @@
 #ifndef MPILAB_HARNESS_H
 #define MPILAB_HARNESS_H
 
-#include "../include/matrix.h"
+#include "../../include/matrix.h"
 #include <mpi.h>
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
  * Cost: no rank holds more than what multiply.c takes, and what the MPI library buffers. Requests:
  * see lab 05.
  */
-#include "../matrix/views.h"
+#include "../../common/matrix/views.h"
 #include "cannon.h"
 
 /* A rank's part within its block in memory. There are no empty subarrays: without a part, any type

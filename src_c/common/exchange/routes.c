@@ -1,5 +1,7 @@
 /* A whole alltoallv: what stays on a node goes straight, meanwhile the rest goes by its route. */
 #include "routes.h"
+#include "headers.h"
+#include "travel.h"
 
 int mpilab_leader_there(const struct mpilab_topology *topology, int carrier, int node)
 {
@@ -14,10 +16,12 @@ int mpilab_leader_of(const struct mpilab_topology *topology, int rank)
 
 static int between_nodes(struct mpilab_plan *plan)
 {
-    int err = mpilab_tell_plan(plan);
+    int err = plan_take_memory(plan);
+    if (err == MPI_SUCCESS)
+        err = headers_exchange(plan);
     if (err == MPI_SUCCESS)
         err = mpilab_travel(plan);
-    mpilab_free_plan(plan);
+    plan_free(plan);
     return err;
 }
 
@@ -36,7 +40,7 @@ int mpilab_exchange_by(const struct mpilab_route *route, const void *sendbuf,
         err = mpilab_topology_of(comm, &topology);
     /* A budget that is too small is to be found out before anything is under way. */
     if (err == MPI_SUCCESS && topology->nodes > 1)
-        err = mpilab_begin_plan(topology, route, &exchange, &plan);
+        err = plan_begin(topology, route, &exchange, &plan);
     if (err == MPI_SUCCESS) {
         const int node = topology->node[exchange.rank], begin = topology->node_begin[node];
         err = mpilab_begin_direct(&exchange, topology->order + begin,

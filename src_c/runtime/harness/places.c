@@ -1,5 +1,5 @@
 /* Where ranks pretend to be: "NODE@GROUP" for one rank after the other, "*N" behind for N of them. */
-#include "../include/mpilab.h"
+#include "../../include/mpilab.h"
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>

@@ -7,13 +7,13 @@ SMPICC    ?= smpicc
 SIMULATED  = $(BUILD)/simulated
 SIM_FLAGS  = -std=c11 $(WARNINGS) -O2 -gdwarf-4 -Iinclude -MMD -MP \
              -fno-omit-frame-pointer -fno-optimize-sibling-calls -DSMPI_NO_OVERRIDE_MALLOC \
-             -DMPILAB_OURS -include simulated/simulated.h
-# What SMPI cannot do as it stands has its counterpart in simulated/; files are not simulated.
+             -DMPILAB_OURS -include runtime/simulated/simulated.h
+# What SMPI cannot do as it stands has its counterpart in runtime/simulated/; files are not simulated.
 SIM_KERNELS  = $(filter-out read/%.c,$(KERNELS))
-SIM_RECORDER = $(filter-out recorder/failures.c,$(RECORDER))
-SIM_HARNESS  = $(filter-out harness/openmpi.c harness/han.c harness/switches.c harness/monitoring.c \
-               harness/printed.c harness/read.c harness/agreement.c,$(HARNESS)) harness/main.c
-SIM_OWN      = $(wildcard simulated/*.c)
+SIM_RECORDER = $(filter-out runtime/recorder/failures.c,$(RECORDER))
+SIM_HARNESS  = $(filter-out runtime/harness/openmpi.c runtime/harness/han.c runtime/harness/switches.c runtime/harness/monitoring.c \
+               runtime/harness/printed.c runtime/harness/read.c runtime/harness/agreement.c,$(HARNESS)) $(MAIN)
+SIM_OWN      = $(wildcard runtime/simulated/*.c)
 sim_object   = $(patsubst %.c,$(SIMULATED)/%.o,$(1))
 
 $(SIMULATED)/%.o: %.c
@@ -23,7 +23,7 @@ $(SIMULATED)/%.o: %.c
 
 # The harness's own calls to MPI go past the recorder, as they do where it is a library of its own;
 # and ranks leave its barriers at the same moment, and wait for each other between cases.
-$(SIMULATED)/harness.o: simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
+$(SIMULATED)/harness.o: runtime/simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
 	ld -r -o $@.all $(filter %.o,$^)
 	nm -u $@.all | sed -n 's/.* \(MPI_[A-Z][a-z].*\)/\1 P\1/p' | \
 	    sed 's/ PMPI_Barrier/ simulated_barrier/; s/ PMPI_Comm_split$$/ simulated_comm_split/' \

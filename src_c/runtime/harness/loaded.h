@@ -2,7 +2,7 @@
 #ifndef MPILAB_LOADED_H
 #define MPILAB_LOADED_H
 
-#include "../include/mpilab.h"
+#include "../../include/mpilab.h"
 
 typedef int open_recorder(const char *, MPI_Comm, long, int);
 typedef void watch_memory(const void *, long, const char *);
@@ -20,7 +20,7 @@ struct loaded {
     pretend_place *pretend;
     struct mpilab_tuning *tuning;
     MPI_File *lent_file; /* NULL where the recorder is an older one */
-    long *most_staged;   /* NULL in what was built without exchange/staging.c */
+    long *most_staged;   /* NULL in what was built without common/exchange/exchange.c */
 };
 
 /* Returns 0; otherwise mpilab_harness_error() says what is missing. */

@@ -5,7 +5,7 @@
  * nanoseconds that TRIPS round trips took recorded, and directly. Each pair begins with the other
  * one of the two. `mpilab bench recorder_overhead_ns` compiles and runs it.
  */
-#include "../recorder/recorder_api.h"
+#include "../../runtime/recorder/recorder_api.h"
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
