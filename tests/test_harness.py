@@ -28,7 +28,7 @@ def test_data_bytes_of_elements_do_not_overlap_and_stay_in_the_extent(name):
 
 
 def test_sizes_and_extents_are_those_of_the_c_harness():
-    """src_c/runtime/harness/datatypes.c builds them; tests/src_c/test_allgather_kernels.py compares."""
+    """src_c/runtime/harness/datatypes.c builds them; test_allgather_kernels.py compares."""
     sizes = {name: (datatype(name)[1].size, datatype(name)[1].extent) for name in DATATYPES}
     assert sizes == {
         "byte": (1, 1),

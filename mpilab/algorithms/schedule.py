@@ -12,7 +12,7 @@ from mpilab.errors import InputError
 
 
 def pieces(count, element_bytes, segment_bytes):
-    """Elements of each segment of a message of `count` elements (mpilab_cut in src_c/common/tree/tree.h).
+    """Elements of each segment of a message of `count` (mpilab_cut in src_c/common/tree/tree.h).
 
     A segment has as many whole elements as fit into `segment_bytes`, but at least one; only the
     last one may be shorter. With segment_bytes 0, or without elements, there is one segment.

@@ -16,10 +16,10 @@ from functools import cached_property
 from mpilab.algorithms.schedule import Transfer
 from mpilab.errors import InputError
 
-# Scattering, exchanging, reducing or gathering the blocks of a message (src_c/common/tree/blocks.h).
-# Virtual rank v < parts owns block v. If an algorithm needs a power of two, the first `core` ranks
-# do the work; each rank v from `core` up sends its data to v - core before (`fold`), or gets the
-# result from there at the end (`unfold`).
+# Scattering, exchanging, reducing or gathering the blocks of a message
+# (src_c/common/tree/blocks.h). Virtual rank v < parts owns block v. If an algorithm needs a power
+# of two, the first `core` ranks do the work; each rank v from `core` up sends its data to v - core
+# before (`fold`), or gets the result from there at the end (`unfold`).
 
 
 def largest_power_of_two(ranks):

@@ -1,7 +1,7 @@
 """A call of a kernel (Case), and what the buffers of each rank hold after it (Output).
 
-The C harness (src_c/runtime/harness) runs a case and writes raw buffers; this package computes, from the
-seed alone, what they must contain.
+The C harness (src_c/runtime/harness) runs a case and writes raw buffers; this package computes,
+from the seed alone, what they must contain.
 """
 
 from dataclasses import asdict, dataclass, field, fields

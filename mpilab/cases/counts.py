@@ -1,7 +1,7 @@
 """Counts and displacements of an alltoallv: how much each rank sends to each, and where it lies.
 
-src_c/runtime/harness/alltoallv.c computes the same arguments for the kernel; this code is independent of it
-on purpose. A case's `pattern` determines how much:
+src_c/runtime/harness/alltoallv.c computes the same arguments for the kernel; this code is
+independent of it on purpose. A case's `pattern` determines how much:
 
     even    every pair exchanges `count` elements, and block j begins at element j * count.
     ragged  i sends j (i + 2j + 1) mod 5 halves of `count` elements: from none to 2 * count.

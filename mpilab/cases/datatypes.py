@@ -1,8 +1,8 @@
 """The datatypes (as layouts in memory) and the reductions that kernels are tested with.
 
-Both are independent of the harness on purpose: src_c/runtime/harness/datatypes.c builds the same datatypes
-with MPI calls, src_c/runtime/harness/operations.c passes the same operations to MPI, and results are
-compared with *these* layouts and functions.
+Both are independent of the harness on purpose: src_c/runtime/harness/datatypes.c builds the same
+datatypes with MPI calls, src_c/runtime/harness/operations.c passes the same operations to MPI, and
+results are compared with *these* layouts and functions.
 """
 
 from dataclasses import dataclass

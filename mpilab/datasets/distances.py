@@ -4,10 +4,10 @@
     python -m mpilab.datasets.distances my-cluster.csv --cluster slurm     in a job
 
 The table, measured on emulated hosts or the nodes of a Slurm job, calibrates a simulated platform.
-It holds ping-pongs, overheads and gaps of two ranks (src_c/programs/bench/distance.c), over the same shaped
-links and with the same Open MPI settings as the collectives of mpilab.datasets.by_level: there, 16
-ranks share the cores of this machine, so waiting ranks sleep briefly, and so do these two. It takes
-about a minute.
+It holds ping-pongs, overheads and gaps of two ranks (src_c/programs/bench/distance.c), over the
+same shaped links and with the same Open MPI settings as the collectives of
+mpilab.datasets.by_level: there, 16 ranks share the cores of this machine, so waiting ranks sleep
+briefly, and so do these two. It takes about a minute.
 """
 
 import numpy as np

@@ -175,7 +175,7 @@ def note(evidence):
 
 @lru_cache(maxsize=64)
 def _numbers(size, is_reversed):
-    """The numbers that the recorder may give MPI_COMM_WORLD (src_c/runtime/recorder/communicators.c).
+    """Numbers that the recorder may give MPI_COMM_WORLD (src_c/runtime/recorder/communicators.c).
 
     Each is a hash of its processes, as ranks of comm, and of the number of such communicators seen
     before."""

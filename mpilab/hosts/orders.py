@@ -40,8 +40,9 @@ from mpilab.hosts.places import Levels, Place
 # Runs: consecutive members of a topology-aware tree in one place, for formulas of inter-node
 # traffic.
 #
-# The topology-aware kernels order ranks as src_c/common/topology does: the root's group first, the others
-# by their lowest ranks; within a group the root's node first, the others by their lowest ranks.
+# The topology-aware kernels order ranks as src_c/common/topology does: the root's group first, the
+# others by their lowest ranks; within a group the root's node first, the others by their lowest
+# ranks.
 
 
 @dataclass(frozen=True)

@@ -168,9 +168,9 @@ def _listed(numbers):
     return ", ".join(map(str, sorted(numbers)))
 
 
-# Ping-pongs, overheads and gaps between two ranks at each distance (src_c/programs/bench/distance.c).
-# mpirun binds the ranks to two CPUs with the options shown to students (`pe-list=A,B:ordered`), and
-# the program reports where they really ran.
+# Ping-pongs, overheads and gaps between two ranks at each distance
+# (src_c/programs/bench/distance.c). mpirun binds the ranks to two CPUs with the options shown to
+# students (`pe-list=A,B:ordered`), and the program reports where they really ran.
 
 SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
 QUANTITIES = ("one_way", "send_overhead", "receive_overhead", "gap")

@@ -270,8 +270,8 @@ def spread(count, parts):
 
 
 # The trees of Open MPI's collectives: lists of (parent, child), counted from the root. Some differ
-# from ours (src_c/common/tree): in the binomial tree of bcast, the parent lacks the child's *highest* bit;
-# the binary tree has odd ranks under 1 and even ranks under 2.
+# from ours (src_c/common/tree): in the binomial tree of bcast, the parent lacks the child's
+# *highest* bit; the binary tree has odd ranks under 1 and even ranks under 2.
 
 
 def _edges(tree):

@@ -446,8 +446,9 @@ def error_bound(left, right):
 
     Each product is off by at most k u |A||B|, to first order, with k terms in a sum and u = 2^-53
     (Higham 2002, "Accuracy and stability of numerical algorithms", 2nd ed., section 3.5). What our
-    Cannon's algorithm drops (src_c/programs/cannon/sums.c) is far below that, unless an element is far below
-    the largest of its row of A times the largest of its column of B: that is the second term.
+    Cannon's algorithm drops (src_c/programs/cannon/sums.c) is far below that, unless an element is
+    far below the largest of its row of A times the largest of its column of B: that is the second
+    term.
     """
     inner = left.shape[1]
     log2 = max(2, (inner - 1).bit_length())

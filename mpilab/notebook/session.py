@@ -215,7 +215,7 @@ class KernelRun:
 
     @property
     def _is_mpis_own(self):
-        """Whether it is MPI's own collective (src_c/runtime/openmpi), whose messages are not recorded."""
+        """Whether it is MPI's own collective (src_c/runtime/openmpi): no message is recorded."""
         return self.function == f"{self.result.case.collective}_openmpi"
 
     def _title(self):

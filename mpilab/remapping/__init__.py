@@ -5,8 +5,8 @@
 
 An algorithm is written for ranks 0 … P-1, and its pattern determines which of them communicate
 most. If that does not fit the placement, a process behaves as another rank of the pattern; no
-process moves. `orders.py` does on schedules what the C kernels do (src_c/common/remap/remap.h); `loggp.py`
-times the kernels on emulated hosts, and counts what they send.
+process moves. `orders.py` does on schedules what the C kernels do (src_c/common/remap/remap.h);
+`loggp.py` times the kernels on emulated hosts, and counts what they send.
 
 Source: Álvarez, Díaz, Rico, "Formal modeling and performance evaluation of a run-time rank
 remapping technique in Broadcast, Allgather and Allreduce MPI collective operations", TAPEMS 2017:

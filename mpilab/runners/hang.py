@@ -33,8 +33,8 @@ from mpilab.util import processes
 # Samples of the call sites at which ranks compute.
 #
 # On a real-time signal, the recorder notes the current location in the kernel's shared object
-# (src_c/runtime/recorder/failures.c). The signal would kill any other process, so it is sent only to a
-# process that has mapped the recording.
+# (src_c/runtime/recorder/failures.c). The signal would kill any other process, so it is sent only
+# to a process that has mapped the recording.
 
 SIGNAL = signal.SIGRTMIN + 7 if hasattr(signal, "SIGRTMIN") else None  # MPILAB_SAMPLE_SIGNAL
 LOOKS = 8

@@ -1,8 +1,8 @@
 """File access below MPI: the requests of a kernel that reach the operating system.
 
 An MPI-IO call is one request to MPI, which OMPIO or ROMIO may turn into others, by data sieving or
-two-phase reads. The harness (src_c/runtime/harness/requests.c) is interposed between MPI and the C library
-and records each request that reaches the operating system. It also records the system's own
+two-phase reads. The harness (src_c/runtime/harness/requests.c) is interposed between MPI and the C
+library and records each request that reaches the operating system. It also records the system's own
 counters (/proc/self/io), the high-water mark of memory, and how much of the file was in the page
 cache before the call. Cases turn this on with `requests` and `cold` (mpilab.cases.case.Case); the
 data is `access` of a mpilab.runners.result.Result.

@@ -1,7 +1,7 @@
 """The order of messages (rounds, happens-before), and snapshots of the receive buffers.
 
-The recorder (src_c/runtime/recorder/memory.c) takes a snapshot whenever a call has ended and the receive
-buffer has changed.
+The recorder (src_c/runtime/recorder/memory.c) takes a snapshot whenever a call has ended and the
+receive buffer has changed.
 """
 
 from dataclasses import dataclass

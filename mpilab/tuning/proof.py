@@ -1,7 +1,7 @@
 """Prove that the rules of a file take effect: run their cases, and count messages below MPI.
 
-Each case runs twice in one mpirun, with the file and without (src_c/runtime/harness/openmpi.c). What was
-sent between every two ranks is compared with what the chosen algorithm must send
+Each case runs twice in one mpirun, with the file and without (src_c/runtime/harness/openmpi.c).
+What was sent between every two ranks is compared with what the chosen algorithm must send
 (mpilab.measure.openmpi_traffic). If the messages match and Open MPI sends others without the file,
 the rule took effect. If it sends the same without the file, the case proves nothing.
 """

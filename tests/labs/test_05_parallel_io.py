@@ -159,7 +159,7 @@ def test_the_solved_lab_shows_what_it_promises(solved_run):
         return of(words).outputs[-1]["data"]["text/markdown"]
 
     assert "files of C that differ: 0" in shown(of("runs = {"))
-    assert "24 requests of 4 ranks, 1.125 KiB" in shown(of("access_map.of_result(run.result))"))
+    assert "24 requests of 4 ranks, 1.125 KiB" in shown(of("file_access.of_result(run.result))"))
     told = shown(of("BY_METHOD = ")).splitlines()
     compared = [line.partition("recorded ")[2].split(", yours ") for line in told if line.strip()]
     compared = [pair for pair in compared if len(pair) == 2]

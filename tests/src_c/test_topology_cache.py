@@ -1,4 +1,4 @@
-"""What is kept of a communicator's topology goes with the communicator (src_c/common/topology/cache.c)."""
+"""What is kept of a communicator's topology goes with it (src_c/common/topology/cache.c)."""
 
 import pytest
 
