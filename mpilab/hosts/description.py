@@ -21,15 +21,20 @@ A link without a rate is as fast as the machine allows.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from mpilab.errors import InputError
 from mpilab.hosts.hostfile import FOLDER, MOST, Host, expand
 from mpilab.hosts.places import Place
 from mpilab.util import units as amounts
 from mpilab.util.toml import Misplaced, loads, located, quoted, refuse_unknown, table_of, text_of
+
+# Where a value is in a TOML table, as in mpilab.util.toml.
+KeyPath = tuple[str | int, ...]
 
 _KEYS = {"title", "links", "group"}
 _LINKS = {"host", "group"}
@@ -58,30 +63,30 @@ class Description:
 
     name: str
     title: str
-    hosts: tuple
+    hosts: tuple[Host, ...]
     host_link: Link = Link()
     group_link: Link = Link()
 
     @property
-    def groups(self):
+    def groups(self) -> dict[str, tuple[Host, ...]]:
         """The hosts of each group: {name: tuple of Host}, in the order of the file."""
-        found = {}
+        found: dict[str, list[Host]] = {}
         for host in self.hosts:
             found.setdefault(host.group, []).append(host)
         return {name: tuple(hosts) for name, hosts in found.items()}
 
     @property
-    def alternating(self):
+    def alternating(self) -> tuple[Host, ...]:
         """The hosts, one of each group in turn: the first of each, then the second of each, …"""
         turns = zip_longest(*self.groups.values())
         return tuple(host for host in chain.from_iterable(turns) if host is not None)
 
     @property
-    def slots(self):
+    def slots(self) -> int:
         """The number of slots of the cluster."""
-        return sum(host.slots for host in self.hosts)
+        return sum(host.known_slots for host in self.hosts)
 
-    def places(self, names):
+    def places(self, names: Iterable[str]) -> tuple[Place, ...]:
         """The Place of each rank, from the name of each rank's host."""
         group = {host.name: host.group for host in self.hosts}
         for name in names:
@@ -89,7 +94,7 @@ class Description:
                 raise InputError(f"host {name!r}: not in {self.name}; it has {', '.join(group)}")
         return tuple(Place(name, group[name]) for name in names)
 
-    def part(self, *, hosts=None, ppn=None):
+    def part(self, *, hosts: int | None = None, ppn: int | None = None) -> "Description":
         """The same cluster with fewer hosts, or with fewer slots on each.
 
         hosts   number of hosts, taken from each group in turn, from its first host on, which
@@ -98,7 +103,7 @@ class Description:
 
         Raises InputError if the cluster has fewer.
         """
-        fullest = max(host.slots for host in self.hosts)
+        fullest = max(host.known_slots for host in self.hosts)
         hosts = len(self.hosts) if hosts is None else hosts
         ppn = fullest if ppn is None else ppn
         for name, number, most in (("hosts", hosts, len(self.hosts)), ("ppn", ppn, fullest)):
@@ -108,12 +113,14 @@ class Description:
         return replace(
             self,
             hosts=tuple(
-                replace(host, slots=min(host.slots, ppn)) for host in self.hosts if host in kept
+                replace(host, slots=min(host.known_slots, ppn))
+                for host in self.hosts
+                if host in kept
             ),
         )
 
 
-def read(path):
+def read(path: Path | str) -> Description:
     """Read the Description at `path`; a bare name such as "two-groups" is searched in hostfiles/.
 
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
@@ -130,7 +137,7 @@ def read(path):
     return parse(text, f"hostfiles/{path.name}" if path.parent == FOLDER else str(path))
 
 
-def find(path):
+def find(path: Path | str) -> Path:
     """The Path of a description, with or without '.toml'; a bare name that is not in the current
     folder is searched in hostfiles/."""
     path = Path(path)
@@ -142,7 +149,7 @@ def find(path):
     return path
 
 
-def parse(text, name="description"):
+def parse(text: str, name: str = "description") -> Description:
     """The Description in a text. `name`, a path, appears in messages, and its stem names the
     cluster. Raises InputError as `read` does."""
     table = loads(text, name)
@@ -155,7 +162,7 @@ def parse(text, name="description"):
         return Description(Path(name).stem, title, _hosts(table), host_link, group_link)
 
 
-def as_text(description):
+def as_text(description: Description) -> str:
     """The text that `parse` reads as this description, with the hosts sorted by group."""
     lines = []
     if description.title:
@@ -180,7 +187,7 @@ def as_text(description):
     return "\n".join(lines)
 
 
-def _hosts(table):
+def _hosts(table: dict[str, Any]) -> tuple[Host, ...]:
     """The Hosts of all groups, in the order of the file."""
     groups = table.get("group", [])
     if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
@@ -209,7 +216,7 @@ def _hosts(table):
     return tuple(hosts.values())
 
 
-def _listed(group, path):
+def _listed(group: dict[str, Any], path: KeyPath) -> list[tuple[str, KeyPath]]:
     """The hosts of a group: list of (name, path of the value that names it)."""
     given, path = group.get("hosts", []), (*path, "hosts")
     entries = (
@@ -225,7 +232,7 @@ def _listed(group, path):
     return [(name, at) for text, at in entries for name in _names(text, at)]
 
 
-def _names(text, path):
+def _names(text: object, path: KeyPath) -> list[str]:
     """The names in a host list such as "n[1-4]"."""
     if not isinstance(text, str):
         raise Misplaced(path, f'{text!r} is no name of a host; write e.g. "n1" or "n[1-4]"')
@@ -243,7 +250,7 @@ def _names(text, path):
     return names
 
 
-def _slots(group, path, hosts):
+def _slots(group: dict[str, Any], path: KeyPath, hosts: int) -> list[int]:
     """The slots of each of the `hosts` hosts of a group: list of int."""
     given, path = group.get("slots", 1), (*path, "slots")
     numbers = given if isinstance(given, list) else [given] * hosts
@@ -260,7 +267,7 @@ def _slots(group, path, hosts):
     return numbers
 
 
-def _link(links, name):
+def _link(links: dict[str, Any], name: str) -> Link:
     path = ("links", name)
     link = table_of(links, name, path[:1])
     refuse_unknown(link, _LINK_KEYS, path)

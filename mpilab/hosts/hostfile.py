@@ -16,8 +16,8 @@ it leaves open were tested with Open MPI 5.0.11 (and again in tests/test_mapping
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from mpilab.errors import InputError
@@ -32,7 +32,7 @@ _LIST = re.compile(r"([^][]*)\[([^][]*)\]([^][]*)")
 _RANGE = re.compile(r"\s*([0-9]{1,9})(?:\s*-\s*([0-9]{1,9}))?\s*")
 
 
-def expand(text):
+def expand(text: str) -> list[str]:
     """The names in a host list: "n[08-10]" -> ["n08", "n09", "n10"]; "csews[1-3,7]", "n1".
 
     Numbers keep their leading zeros. Raises InputError for anything else.
@@ -54,7 +54,7 @@ def expand(text):
     return found
 
 
-def _ends(word, text):
+def _ends(word: str, text: str) -> tuple[str, str]:
     """("1", "4") for "1-4", ("7", "7") for "7"."""
     ends = _RANGE.fullmatch(word)
     if ends is None:
@@ -94,38 +94,47 @@ class Host:
     max_slots: int | None = None
     group: str = ""
 
+    @property
+    def known_slots(self) -> int:
+        """The slots, of a host that gives their number; InputError for another one."""
+        if self.slots is None:
+            raise InputError(f"{self.name} has no number of slots; {_EXAMPLE}")
+        return self.slots
+
 
 @dataclass(frozen=True)
 class Hostfile:
     """The hosts of a file, each once, in file order; `lines` has the host of every line."""
 
     name: str
-    hosts: tuple
-    lines: tuple
+    hosts: tuple[Host, ...]
+    lines: tuple[int, ...]
 
     @property
-    def slots(self):
+    def slots(self) -> list[int]:
         """Slots of each host: list of int. InputError if the file omits one."""
+        found = []
         for host in self.hosts:
             if host.slots is None:
                 raise InputError(
                     f"{self.name}: {host.name} has no number of slots, so it gets as many as "
                     f"it has cores, which nobody knows before mpirun is there; {_EXAMPLE}"
                 )
-        return [host.slots for host in self.hosts]
+            found.append(host.slots)
+        return found
 
-    def placement(self, ranks=None, policy="slot"):
+    def placement(self, ranks: int | None = None, policy: str = "slot") -> list[int]:
         """The host of each rank, as indices into `hosts`: list of int; default: all slots."""
         if policy == "seq":
             return _line_by_line(self, len(self.lines) if ranks is None else ranks)
         return placement(self.slots, sum(self.slots) if ranks is None else ranks, policy)
 
-    def names(self, ranks=None, policy="slot"):
+    def names(self, ranks: int | None = None, policy: str = "slot") -> list[str]:
         """The name of the host of each rank."""
         return [self.hosts[place].name for place in self.placement(ranks, policy)]
 
 
-def read(path):
+def read(path: Path | str) -> Hostfile:
     """Read the Hostfile at `path`; a bare name ("two-groups.txt") is searched in hostfiles/.
 
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
@@ -141,7 +150,7 @@ def read(path):
     return parse(text, f"hostfiles/{path.name}" if path.parent == FOLDER else str(path))
 
 
-def find(path):
+def find(path: Path | str) -> Path:
     """The Path of a hostfile; a bare name not in the current folder is searched in hostfiles/."""
     path = Path(path)
     if not path.exists() and path.name == str(path) and (FOLDER / path).exists():
@@ -149,9 +158,10 @@ def find(path):
     return path
 
 
-def parse(text, name="hostfile"):
+def parse(text: str, name: str = "hostfile") -> Hostfile:
     """The Hostfile in a text; `name` appears in messages. Raises InputError as `read` does."""
-    hosts, lines, group = {}, [], ""
+    hosts: dict[str, Host] = {}
+    lines, group = [], ""
     for number, line in enumerate(text.splitlines(), start=1):
         where = f"{name}:{number}"
         if named := _GROUP.match(line.strip()):
@@ -183,7 +193,7 @@ def parse(text, name="hostfile"):
     )
 
 
-def placement(slots, ranks, policy):
+def placement(slots: Iterable[int], ranks: int, policy: str) -> list[int]:
     """The host of each of `ranks` ranks: list of indices into `slots`, the slots of each host.
 
     policy   "slot": fill a host before the next; "node": deal one rank to each host in turn,
@@ -205,30 +215,31 @@ def placement(slots, ranks, policy):
         return [host for host, number in enumerate(slots) for _ in range(number)][:ranks]
     if policy != "node":
         raise InputError(f"policy={policy!r}: take 'slot' or 'node'; 'seq' needs a whole hostfile")
-    dealt = []
-    for turn in count():
-        if len(dealt) >= ranks:
-            return dealt[:ranks]
+    dealt: list[int] = []
+    turn = 0
+    while len(dealt) < ranks:
         dealt += [host for host, number in enumerate(slots) if turn < number]
+        turn += 1
+    return dealt[:ranks]
 
 
-def place_ranks(text, ranks, policy):
+def place_ranks(text: str, ranks: int, policy: str) -> list[int]:
     """`placement` of `ranks` ranks on the hosts of a hostfile's text."""
     return parse(text).placement(ranks, policy)
 
 
-def crossings(hosts_of_ranks):
+def crossings(hosts_of_ranks: Sequence[object]) -> int:
     """The number of neighbor pairs, rank r and r + 1, on two different hosts."""
     pairs = zip(hosts_of_ranks, hosts_of_ranks[1:], strict=False)
     return sum(one != other for one, other in pairs)
 
 
-def _words(line):
+def _words(line: str) -> list[str]:
     """The words of a line without its comment; 'slots = 4' is one word, as in Open MPI."""
     return re.sub(r"\s*=\s*", "=", line.split("#", 1)[0]).split()
 
 
-def _host(words, group, where):
+def _host(words: list[str], group: str, where: str) -> Host:
     host, *options = words
     if host.startswith(("^", "+")):
         raise InputError(
@@ -254,14 +265,14 @@ def _host(words, group, where):
     return Host(named[1], numbers.get("slots"), numbers.get("max_slots"), group)
 
 
-def _with_slots_of_lines(host, listed):
+def _with_slots_of_lines(host: Host, listed: int) -> Host:
     """The host; if it is listed several times without slots, it gets one for each line."""
     if host.slots is not None or listed == 1:
         return host
     return Host(host.name, listed, host.max_slots, host.group)
 
 
-def _line_by_line(hostfile, ranks):
+def _line_by_line(hostfile: Hostfile, ranks: int) -> list[int]:
     if not 0 <= ranks <= len(hostfile.lines):
         raise InputError(
             f"ranks={ranks} with policy 'seq': {hostfile.name} names {len(hostfile.lines)} hosts; "

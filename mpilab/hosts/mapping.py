@@ -13,7 +13,9 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.hostfile import POLICIES, find
@@ -38,17 +40,17 @@ class Here:
     rank: int | None
     ranks: int | None
     host: str
-    cores: tuple
+    cores: tuple[int, ...]
     core: int | None
 
-    def __str__(self):
+    def __str__(self) -> str:
         who = "no rank" if self.rank is None else f"rank {self.rank} of {self.ranks}"
         bound = f"core{'s' * (len(self.cores) != 1)} {_ranges(self.cores)}"
         now = "" if self.core is None else f", now on {self.core}"
         return f"{who}: host {self.host}, may use {bound}{now}"
 
 
-def here():
+def here() -> Here:
     """Where this process is (Here), with Linux core numbers."""
     rank, ranks = (os.environ.get(f"OMPI_COMM_WORLD_{what}") for what in ("RANK", "SIZE"))
     allowed = getattr(os, "sched_getaffinity", None)
@@ -62,7 +64,7 @@ def here():
     )
 
 
-def mpirun(line, *, timeout=30.0):
+def mpirun(line: str, *, timeout: float = 30.0) -> str:
     """What `mpirun LINE` prints in a terminal: text, with the exit status unless it is 0.
 
     line      options and program as typed, e.g. "-n 2 --bind-to core hostname"; a program called
@@ -86,7 +88,9 @@ def mpirun(line, *, timeout=30.0):
     return f"{text}\n(exit status {said.returncode})".lstrip()
 
 
-def mapped(hostfile, ranks, policy="slot", *, timeout=30.0):
+def mapped(
+    hostfile: Path | str, ranks: int, policy: str = "slot", *, timeout: float = 30.0
+) -> list[str]:
     """The host of each rank according to Open MPI: list of names. Nothing is started.
 
     hostfile   path of a hostfile, or bare name of one of the kit's; its hosts need not exist.
@@ -113,7 +117,7 @@ def mapped(hostfile, ranks, policy="slot", *, timeout=30.0):
         "hostname",
     ]
     said = _said(words, timeout)
-    host, found = None, {}
+    host, found = "", {}
     for at in said.stdout.splitlines():
         if named := _NODE.search(at):
             host = named[1]
@@ -127,7 +131,7 @@ def mapped(hostfile, ranks, policy="slot", *, timeout=30.0):
     return [found[rank] for rank in range(ranks)]
 
 
-def _said(words, timeout):
+def _said(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
     """The CompletedProcess of mpirun, with all its output in `stdout`."""
     words = [sys.executable if word == "python" else word for word in words]
     environment = {**openmpi.ROOT, **openmpi.TRANSPORTS, **openmpi.QUIET, **os.environ}
@@ -156,9 +160,9 @@ def _said(words, timeout):
     return subprocess.CompletedProcess(command, process.returncode, stdout)
 
 
-def _ranges(numbers):
+def _ranges(numbers: Iterable[int]) -> str:
     """'0-3,8' for 0, 1, 2, 3, 8."""
-    runs = []
+    runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
             runs[-1][1] = number

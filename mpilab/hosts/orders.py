@@ -24,6 +24,7 @@ Pretended places of ranks have a short text form (`places_of`):
 
 import random
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod
@@ -52,10 +53,10 @@ class Runs:
     trees   the lengths of the runs, for each tree.
     """
 
-    trees: tuple
+    trees: tuple[tuple[int, ...], ...]
 
 
-def runs_by_name(levels, root):
+def runs_by_name(levels: Levels, root: int) -> dict[str, Runs]:
     """{name in a formula: Runs} for ranks at these mpilab.hosts.places.Levels.
 
     node_ranks      one tree over all ranks, with a run for each node
@@ -80,7 +81,7 @@ def runs_by_name(levels, root):
     }
 
 
-def _fronted(numbers, first):
+def _fronted(numbers: Iterable[int], first: int) -> list[int]:
     """The numbers in order, but with `first` moved to the front if it is among them."""
     return sorted(map(int, numbers), key=lambda number: (number != first, number))
 
@@ -95,7 +96,15 @@ _RANKS_THERE = re.compile(r"([^/*]+)/([^/*]+)(?:\*([0-9]{1,9}))?")
 _EXAMPLES = "write e.g. '2x2x4 rr', 'four-groups shuffled 7' or 'a/n1 a/n1 b/n2'"
 
 
-def order(description, name, *, ranks=None, ppn=None, hosts=None, seed=1):
+def order(
+    description: Description,
+    name: str,
+    *,
+    ranks: int | None = None,
+    ppn: int | None = None,
+    hosts: int | None = None,
+    seed: int = 1,
+) -> list[str]:
     """The name of each rank's host: list of str.
 
     description  mpilab.hosts.description.Description.
@@ -110,32 +119,33 @@ def order(description, name, *, ranks=None, ppn=None, hosts=None, seed=1):
     ranks = part.slots if ranks is None else ranks
     ordered = part.alternating if name == "rr-groups" else part.hosts
     if name == "shuffled":
-        ordered = _shuffled(ordered, seed)
+        ordered = tuple(ordered[place] for place in _permutation(len(ordered), seed))
     elif name not in ORDERS:
         raise InputError(f"order {name!r}: unknown; take one of {', '.join(ORDERS)}")
-    slots = [host.slots for host in ordered]
+    slots = [host.known_slots for host in ordered]
     if not 1 <= ranks <= sum(slots):
         raise InputError(
             f"ranks={ranks}: there are {sum(slots)} slots on {len(slots)} hosts of "
             f"{description.name}; take 1 to {sum(slots)}"
         )
     if name == "random":
-        placed = _shuffled(placement(slots, sum(slots), "slot"), seed)[:ranks]
+        by_slot = placement(slots, sum(slots), "slot")
+        placed = [by_slot[place] for place in _permutation(len(by_slot), seed)[:ranks]]
     else:
         placed = placement(slots, ranks, "node" if name.startswith("rr") else "slot")
     return [ordered[host].name for host in placed]
 
 
-def _shuffled(items, seed):
-    """The items in random order.
+def _permutation(number: int, seed: int) -> list[int]:
+    """The numbers below `number` in random order.
 
     random.shuffle may change between Python versions; random.random is guaranteed not to.
     """
     draw = random.Random(seed)
-    return sorted(items, key=lambda _: draw.random())
+    return sorted(range(number), key=lambda _: draw.random())
 
 
-def hostfile_text(names, description):
+def hostfile_text(names: Sequence[str], description: Description) -> str:
     """A hostfile for `mpirun --map-by seq`: each rank's host on a line of its own.
 
     names         the host of each rank, from `order`.
@@ -153,7 +163,7 @@ def hostfile_text(names, description):
     return "\n".join([*lines, ""])
 
 
-def write_hostfile(path, names, description):
+def write_hostfile(path: Path | str, names: Sequence[str], description: Description) -> None:
     """Write `hostfile_text` to a file; InputError if that fails."""
     text = hostfile_text(names, description)
     try:
@@ -164,7 +174,7 @@ def write_hostfile(path, names, description):
         ) from None
 
 
-def regular(groups, nodes, ranks):
+def regular(groups: int, nodes: int, ranks: int) -> Description:
     """The Description of `groups` groups g0, g1, … of `nodes` nodes each, with slots for `ranks`
     each; the nodes of all groups are n0, n1, …"""
     name = f"{groups}x{nodes}x{ranks}"
@@ -177,7 +187,7 @@ def regular(groups, nodes, ranks):
     )
 
 
-def places_of(text):
+def places_of(text: str) -> tuple[Place, ...]:
     """The Place of each rank, from a text as in the module docstring: tuple of Place.
 
     Raises InputError, with the text, if it is invalid.
@@ -191,7 +201,7 @@ def places_of(text):
         raise InputError(f"places {text!r}: {error}") from None
 
 
-def _there(word):
+def _there(word: str) -> tuple[Place, ...]:
     """'a/n1*2' -> two ranks on node n1 of group a."""
     read = _RANKS_THERE.fullmatch(word)
     if read is None or not 1 <= int(read[3] or 1) <= MOST_RANKS:
@@ -199,7 +209,7 @@ def _there(word):
     return (Place(read[2], read[1]),) * int(read[3] or 1)
 
 
-def _ordered(words):
+def _ordered(words: list[str]) -> tuple[Place, ...]:
     """['2x2x4', 'ppn=2', 'shuffled', '7'] -> places."""
     options = {read[1]: int(read[2]) for word in words if (read := _OPTION.fullmatch(word))}
     words = [word for word in words if not _OPTION.fullmatch(word)]
@@ -215,11 +225,11 @@ def _ordered(words):
             raise InputError(f"{' '.join(seed)!r} is no seed; write one number, e.g. {name} 7")
         options["seed"] = int(seed[0])
     shape = _SHAPE.fullmatch(cluster)
-    cluster = regular(*map(int, shape.groups())) if shape else descriptions.read(cluster)
-    return cluster.places(order(cluster, name, **options))
+    described = regular(*map(int, shape.groups())) if shape else descriptions.read(cluster)
+    return described.places(order(described, name, **options))
 
 
-def text_of(places):
+def text_of(places: Iterable[Place]) -> str:
     """A text that `places_of` reads as these places: '2x2x4 rr' if that fits, otherwise a list."""
     places = tuple(places)
     levels = Levels(places)

@@ -18,15 +18,18 @@ full rate of the memory.
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite, isqrt, prod
+from typing import Any, Protocol, runtime_checkable
 from xml.sax.saxutils import quoteattr
 
 from mpilab.errors import InputError
 from mpilab.hosts import orders
 from mpilab.hosts.description import Description, Link, find, read
 from mpilab.hosts.hostfile import Host
+from mpilab.hosts.places import Place
 
 MOST_SLOTS = 1 << 16  # so that a typo does not fill the memory
 HEADER_BYTES = 16  # added to each message by SMPI 3.32
@@ -49,6 +52,20 @@ _FORMS = {
 }
 
 
+@runtime_checkable
+class Hockney(Protocol):
+    """The cost of a message as a model: α in seconds, β in seconds per byte."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def beta(self) -> float: ...
+
+
+Cost = tuple[float, float] | Hockney
+
+
 @dataclass(frozen=True)
 class Platform:
     """A simulated cluster.
@@ -63,43 +80,43 @@ class Platform:
 
     description: Description
     wiring: str = SWITCHES
-    shape: tuple = ()
+    shape: tuple[int, ...] = ()
     memory: Link = MEMORY
     overhead: float = OVERHEAD_S
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not (isfinite(self.overhead) and self.overhead >= 0):
             raise InputError(f"overhead={self.overhead} s: has to be 0 or more")
         for link in (self.memory, self.host_link, self.group_link):
-            if not (link.rate > 0 and isfinite(link.latency) and link.latency >= 0):
+            if not ((link.rate or 0) > 0 and isfinite(link.latency) and link.latency >= 0):
                 raise InputError(
                     f"{self.name}: {link}: a link needs a rate above 0 and a latency of 0 or more"
                 )
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of its description."""
         return self.description.name
 
     @property
-    def host_link(self):
+    def host_link(self) -> Link:
         """The link between a host and its switch, with a rate."""
         return _filled(self.description.host_link, HOST_LINK)
 
     @property
-    def group_link(self):
+    def group_link(self) -> Link:
         """The link between the switch of a group and all others, with a rate."""
         return _filled(self.description.group_link, GROUP_LINK)
 
 
-def _filled(link, usual):
+def _filled(link: Link, usual: Link) -> Link:
     """`link`, with defaults from `usual` for what the description leaves open."""
     if link == Link():
         return usual
     return link if link.rate is not None else replace(link, rate=usual.rate)
 
 
-def platform(name, **speeds):
+def platform(name: str | Description | Platform, **speeds: Any) -> Platform:
     """The Platform for a Description, or for a name (see the module docstring).
 
     speeds   host_link, group_link, memory (mpilab.hosts.description.Link) and overhead (seconds),
@@ -118,7 +135,7 @@ def platform(name, **speeds):
     return replace(found, description=replace(found.description, **links), **speeds)
 
 
-def holding(found, ranks):
+def holding(found: Platform, ranks: int) -> Platform:
     """The Platform with slots for `ranks` ranks: the same, or with more slots on each host.
 
     Slots are added if the hosts take equal shares of the ranks: fat-tree-16x8 with 1024 ranks has
@@ -141,7 +158,7 @@ def holding(found, ranks):
     return replace(found, description=replace(description, hosts=taller))
 
 
-def _named(name):
+def _named(name: str) -> Description | Platform:
     shaped = _SHAPED.fullmatch(name)
     if shaped is None or find(name).is_file():
         try:
@@ -159,30 +176,30 @@ def _named(name):
     return _MAKERS[kind](name, *numbers)
 
 
-def _flat(name, hosts, ranks):
+def _flat(name: str, hosts: int, ranks: int) -> Platform:
     return Platform(_described(name, hosts, ranks, lambda host: "-"), FLAT)
 
 
-def _groups(name, groups, hosts, ranks):
+def _groups(name: str, groups: int, hosts: int, ranks: int) -> Platform:
     return Platform(_described(name, groups * hosts, ranks, lambda host: f"g{host // hosts}"))
 
 
-def _fat_tree(name, *numbers):
+def _fat_tree(name: str, *numbers: int) -> Platform:
     *shape, ranks = numbers
     if len(shape) == 1:
         (hosts,) = shape
         leaves = next(n for n in range(isqrt(hosts), 0, -1) if hosts % n == 0)
-        shape = (leaves, hosts // leaves)
+        shape = [leaves, hosts // leaves]
     described = _described(name, prod(shape), ranks, lambda host: f"leaf{host // shape[1]}")
     return Platform(described, FAT_TREE, tuple(shape))
 
 
-def _torus(name, *numbers):
+def _torus(name: str, *numbers: int) -> Platform:
     *shape, ranks = numbers
     return Platform(_described(name, prod(shape), ranks, lambda host: "-"), TORUS, tuple(shape))
 
 
-def _dragonfly(name, groups, routers, hosts, ranks):
+def _dragonfly(name: str, groups: int, routers: int, hosts: int, ranks: int) -> Platform:
     if groups > routers:
         # SimGrid 3.32 links group i to group j at router j of group i, which must exist.
         raise InputError(
@@ -195,7 +212,7 @@ def _dragonfly(name, groups, routers, hosts, ranks):
     return Platform(described, DRAGONFLY, (groups, routers, hosts))
 
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[..., Platform]] = {
     "flat": _flat,
     "groups": _groups,
     "fat-tree": _fat_tree,
@@ -204,14 +221,14 @@ _MAKERS = {
 }
 
 
-def _described(name, hosts, ranks, group_of):
+def _described(name: str, hosts: int, ranks: int, group_of: Callable[[int], str]) -> Description:
     """A Description of hosts n0, n1, … with `ranks` slots each."""
     return Description(
         name, name, tuple(Host(f"n{host}", ranks, None, group_of(host)) for host in range(hosts))
     )
 
 
-def of_places(places, name="places"):
+def of_places(places: Iterable[Place], name: str = "places") -> tuple[Platform, list[str]]:
     """The Platform for pretended places: their nodes and groups, with links as for groups-….
 
     places   mpilab.hosts.places.Place of each rank. Nodes of different groups may have the same
@@ -219,7 +236,8 @@ def of_places(places, name="places"):
 
     Returns (platform, name of each rank's host).
     """
-    numbers, slots = {}, {}
+    numbers: dict[Place, str] = {}
+    slots: dict[Place, int] = {}
     for place in places:
         numbers.setdefault(place, f"n{len(numbers)}")
         slots[place] = slots.get(place, 0) + 1
@@ -227,7 +245,9 @@ def of_places(places, name="places"):
     return Platform(Description(name, name, hosts)), [numbers[place] for place in places]
 
 
-def calibrated(description, measured, *, overhead=OVERHEAD_S):
+def calibrated(
+    description: str | Description, measured: Mapping[str, Cost], *, overhead: float = OVERHEAD_S
+) -> Platform:
     """The Platform on which messages have the measured cost.
 
     description   hosts and groups: a Description, or the name of one.
@@ -248,7 +268,7 @@ def calibrated(description, measured, *, overhead=OVERHEAD_S):
     if "world" in costs and "group" not in costs:
         raise InputError("measured: 'world' needs 'group', which its messages cross as well")
     overhead = min([overhead, *(alpha / 2 for alpha, _ in costs.values())])
-    speeds = {"overhead": overhead}
+    speeds: dict[str, Any] = {"overhead": overhead}
     if "node" in costs:
         alpha, beta = costs["node"]
         speeds["memory"] = Link(8 / beta, alpha - 2 * overhead)
@@ -261,10 +281,10 @@ def calibrated(description, measured, *, overhead=OVERHEAD_S):
     return platform(base, **speeds)
 
 
-def _cost(level, one):
+def _cost(level: str, one: Cost) -> tuple[float, float]:
     if level not in LEVELS:
         raise InputError(f"measured: level {level!r}: take one of {', '.join(LEVELS)}")
-    alpha, beta = (one.alpha, one.beta) if hasattr(one, "alpha") else one
+    alpha, beta = (one.alpha, one.beta) if isinstance(one, Hockney) else one
     if not (isfinite(alpha) and isfinite(beta) and alpha >= 0 and beta > 0):
         raise InputError(
             f"measured[{level!r}] = ({alpha}, {beta}): α has to be 0 or more seconds, β above 0 "
@@ -286,7 +306,7 @@ _HEAD = """<?xml version='1.0'?>
 """
 
 
-def options(platform, version):
+def options(platform: Platform, version: str) -> dict[str, str]:
     """Settings of SMPI, {name: value}, for plain latencies and rates. By default, SMPI scales them
     by factors fitted to one cluster of 2013.
 
@@ -313,31 +333,27 @@ def options(platform, version):
     }
 
 
-def xml(platform):
+def xml(platform: Platform) -> str:
     """The text of SimGrid's platform file."""
     if platform.wiring == SWITCHES:
         return f"{_HEAD}{_switches(platform)}</platform>\n"
     return f"{_HEAD}{_cluster(platform)}</platform>\n"
 
 
-def _cluster(platform):
+def _cluster(platform: Platform) -> str:
     """SimGrid's <cluster> tag, for identical hosts."""
     hosts = platform.description.hosts
-    topology = {
-        FLAT: lambda: {},
-        FAT_TREE: lambda leaves, each: {
-            "topology": "FAT_TREE",
-            "topo_parameters": f"2;{each},{leaves};1,{each};1,1",
-        },
-        TORUS: lambda *lengths: {
-            "topology": "TORUS",
-            "topo_parameters": ",".join(map(str, lengths)),
-        },
-        DRAGONFLY: lambda groups, routers, each: {
-            "topology": "DRAGONFLY",
-            "topo_parameters": f"{groups},1;1,1;{routers},1;{each}",
-        },
-    }[platform.wiring](*platform.shape)
+    topology = {}
+    if platform.wiring != FLAT:
+        topology["topology"] = platform.wiring.upper().replace("-", "_")
+    if platform.wiring == FAT_TREE:
+        leaves, each = platform.shape
+        topology["topo_parameters"] = f"2;{each},{leaves};1,{each};1,1"
+    elif platform.wiring == TORUS:
+        topology["topo_parameters"] = ",".join(map(str, platform.shape))
+    elif platform.wiring == DRAGONFLY:
+        groups, routers, each = platform.shape
+        topology["topo_parameters"] = f"{groups},1;1,1;{routers},1;{each}"
     values = {
         "id": "cluster",
         "prefix": "n",
@@ -355,7 +371,7 @@ def _cluster(platform):
     return f'<zone id="world" routing="Full">\n<cluster {_attributes(values)}/>\n</zone>\n'
 
 
-def _switches(platform):
+def _switches(platform: Platform) -> str:
     """A zone for each group, with its switch, and links from the switches to a central one."""
     groups = platform.description.groups
     lines = ['<zone id="world" routing="Floyd">']
@@ -373,7 +389,7 @@ def _switches(platform):
     return "\n".join([*lines, "</zone>\n"])
 
 
-def _group(platform, number, hosts):
+def _group(platform: Platform, number: int, hosts: Iterable[Host]) -> Iterator[str]:
     """The lines of a group. SimGrid requires hosts, routers, links and routes in this order."""
     names = [host.name for host in hosts]
     yield f'<zone id="group{number}" routing="Floyd">'
@@ -394,7 +410,7 @@ def _group(platform, number, hosts):
     yield "</zone>"
 
 
-def _link(name, link, policy):
+def _link(name: str, link: Link, policy: str) -> str:
     values = {
         "id": name,
         "bandwidth": _rate(link),
@@ -404,15 +420,16 @@ def _link(name, link, policy):
     return f"<link {_attributes(values)}/>"
 
 
-def _rate(link):
+def _rate(link: Link) -> str:
+    assert link.rate is not None  # Platform has checked it
     return f"{link.rate / 8:.12g}Bps"
 
 
-def _seconds(link):
+def _seconds(link: Link) -> str:
     return f"{link.latency:.12g}s"
 
 
-def _attributes(values):
+def _attributes(values: Mapping[str, str]) -> str:
     return " ".join(f"{name}={quoteattr(value)}" for name, value in values.items())
 
 
@@ -423,7 +440,7 @@ def _attributes(values):
 # four-groups                 in SEQ order
 
 
-def words(text):
+def words(text: str) -> tuple[Platform, str, int]:
     """(Platform, order, seed) of such a text; InputError if it is invalid."""
     name, *rest = text.split() or [""]
     order, seed = (*rest, *("seq", "1")[len(rest) :])[:2]
@@ -435,14 +452,14 @@ def words(text):
 
 
 @cache
-def standing(text):
+def standing(text: str) -> tuple[Platform, tuple[str, ...]]:
     """(Platform, tuple of each rank's host name) of such a text; InputError if it is invalid."""
     found, order, seed = words(text)
     return found, tuple(orders.order(found.description, order, seed=seed))
 
 
 @cache
-def places(text):
+def places(text: str) -> tuple[Place, ...]:
     """The mpilab.hosts.places.Place of each rank for such a text."""
     found, names = standing(text)
     return tuple(found.description.places(names))

@@ -11,6 +11,7 @@ import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -47,7 +48,7 @@ class Allocation:
     Raises SetupError outside of a job, and if some node does not see `directory`.
     """
 
-    def __init__(self, environment=None):
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         environment = os.environ if environment is None else environment
         job, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NODELIST")
         if not (job and nodes):
@@ -59,7 +60,7 @@ class Allocation:
         self.launcher = environment.get(LAUNCHER) or LAUNCHERS[0]
         if self.launcher not in LAUNCHERS:
             raise InputError(f"{LAUNCHER}={self.launcher!r}: take {' or '.join(LAUNCHERS)}")
-        self.directory = shared_folder(environment)
+        self.directory = _shared(environment)
         self.names = tuple(_said("scontrol", "show", "hostnames", nodes).split())
         slots = tasks_per_node(environment.get("SLURM_TASKS_PER_NODE", "1"), len(self.names))
         found = self._ask()
@@ -70,14 +71,14 @@ class Allocation:
         ]
         self.description = Description(self.name, "", tuple(hosts))
 
-    def __enter__(self):
+    def __enter__(self) -> "Allocation":
         """Do nothing: the nodes are Slurm's, and remain after the block."""
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         pass
 
-    def _ask(self):
+    def _ask(self) -> dict[str, tuple[str, str]]:
         """{node: (its own name, its group)}. Raises as the class does."""
         probe = self.directory / f".mpilab-seen-{secrets.token_hex(6)}"
         try:
@@ -117,13 +118,13 @@ class Allocation:
         return {node: (own, _group(address, node)) for node, own, address, _ in answers}
 
     @property
-    def address(self):
+    def address(self) -> str:
         """This node's address or name in Slurm, by which every other node can reach it."""
         here = os.environ.get("SLURMD_NODENAME", self.names[0])
         told = re.search(r"\bNodeAddr=(\S+)", _said("scontrol", "show", "node", here))
         return told[1] if told else here
 
-    def place(self, name):
+    def place(self, name: str) -> Place:
         """The Place of the node `name`, which is its own name or Slurm's."""
         short = name.partition(".")[0]
         for host in self.description.hosts:
@@ -134,15 +135,17 @@ class Allocation:
             f"{', '.join(self.names)}"
         )
 
-    def order(self, name="seq", ranks=None, seed=1):
+    def order(self, name: str = "seq", ranks: int | None = None, seed: int = 1) -> list[str]:
         """The node of each rank, as in mpilab.hosts.orders.order. If there are more ranks than
         tasks, nodes take more ranks than they have tasks."""
         slots = self.description.slots
         times = -(-(ranks or slots) // slots)
-        hosts = tuple(replace(host, slots=host.slots * times) for host in self.description.hosts)
+        hosts = tuple(
+            replace(host, slots=host.known_slots * times) for host in self.description.hosts
+        )
         return order(replace(self.description, hosts=hosts), name, ranks=ranks, seed=seed)
 
-    def command(self, names):
+    def command(self, names: Sequence[str]) -> list[str]:
         """The command that starts one rank on each of the nodes `names`; append the program."""
         listed = ",".join(names)
         if self.launcher == "mpirun":
@@ -171,7 +174,7 @@ class Allocation:
             listed,
         ]
 
-    def environment(self, names, **more):
+    def environment(self, names: Sequence[str], **more: str) -> dict[str, str]:
         """The complete environment of the mpirun or srun in `command(names)`."""
         fullest = max(map(list(names).count, set(names)))
         groups = ",".join(
@@ -188,7 +191,7 @@ class Allocation:
         return found
 
 
-def wished():
+def wished() -> Allocation | None:
     """The Allocation if MPILAB_HOSTS asks for it, otherwise None. Raises as Allocation does."""
     value = os.environ.get(HOSTS, "")
     if value not in ("", SLURM):
@@ -198,21 +201,26 @@ def wished():
 
 
 @cache
-def _known(*_):
+def _known(*_: str | None) -> Allocation:
     return Allocation()
 
 
-def shared_folder(environment=None):
+def shared_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     """The Path of a folder that all nodes of this Slurm job see: MPILAB_SHARED, or the one from
     which sbatch was called. None outside of a job: use the default place for files."""
     environment = os.environ if environment is None else environment
     if "SLURM_JOB_ID" not in environment:
         return None
+    return _shared(environment)
+
+
+def _shared(environment: Mapping[str, str]) -> Path:
+    """The same in a job."""
     submitted = environment.get("SLURM_SUBMIT_DIR") or os.getcwd()
     return Path(environment.get(SHARED) or submitted).resolve()
 
 
-def tasks_per_node(text, nodes):
+def tasks_per_node(text: str, nodes: int) -> list[int]:
     """Slurm's task list, "2(x3),1" -> [2, 2, 2, 1]; a single number applies to all `nodes` nodes.
 
     Raises InputError if the text is not such a list.
@@ -230,13 +238,13 @@ def tasks_per_node(text, nodes):
     return found
 
 
-def _group(address, node):
+def _group(address: str, node: str) -> str:
     """The switches above a node, "s0.s3.node7" -> "s0.s3"; "-" if Slurm knows of none."""
     above, dot, last = address.rpartition(".")
     return above if dot and last == node else "-"
 
 
-def _said(*argv):
+def _said(*argv: Path | str) -> str:
     """Standard output of a Slurm command."""
     if shutil.which(argv[0]) is None:
         raise SetupError(f"{argv[0]}: not found on PATH; load Slurm's module on the nodes, too")

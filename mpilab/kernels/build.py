@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from mpilab.util.kit import BUILD, ROOT
 MAGIC, SANITIZE = "%%kernel", "--sanitize"
 
 
-def split(source):
+def split(source: str) -> tuple[str, str]:
     """(the %%kernel line or "", the C text) of an answer cell.
 
     The line becomes an empty one, so that the others keep their numbers. As in a notebook, empty
@@ -36,7 +37,7 @@ def split(source):
     return lines[first].strip(), "\n".join(["" for _ in lines[: first + 1]] + lines[first + 1 :])
 
 
-def parse(options):
+def parse(options: str) -> tuple[str, bool]:
     """(function, True if --sanitize is given) from a %%kernel line; InputError if no function."""
     words = options.split()
     names = [word for word in words if word != SANITIZE]
@@ -45,7 +46,7 @@ def parse(options):
     return names[0], SANITIZE in words
 
 
-def function_of(source):
+def function_of(source: str) -> str:
     """The function that the %%kernel line of an answer cell names; "" if there is none."""
     line, _ = split(source)
     if not line.startswith(MAGIC):
@@ -63,7 +64,7 @@ _COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
 _LOG = "sanitizer"
 
 
-def settings(directory):
+def settings(directory: Path | str) -> dict[str, str]:
     """Environment variables that make ranks write their reports to `directory`.
 
     Raises SetupError if the sanitizers cannot parse its path.
@@ -82,13 +83,15 @@ def settings(directory):
     }
 
 
-def reports(directory, ranks):
-    """{rank: report} for the ranks (RankRecording or None) that left a report in `directory`."""
-    by_process = {int(rank.header["pid"]): rank.rank for rank in ranks if rank is not None}
+def reports(directory: Path | str, rank_of: Mapping[int, int]) -> dict[int, str]:
+    """{rank: report} of the sanitizers for the ranks that left a report in `directory`.
+
+    rank_of   the rank of each process, by its number.
+    """
     found = {}
     for path in sorted(Path(directory).glob(f"{_LOG}.*")):
         process = path.suffix.removeprefix(".")
-        rank = by_process.get(int(process)) if process.isdigit() else None
+        rank = rank_of.get(int(process)) if process.isdigit() else None
         if rank is not None:
             found[rank] = path.read_text(encoding="utf-8", errors="replace")
     return found
@@ -161,11 +164,11 @@ class Diagnostic:
     source: str = ""
 
     @property
-    def is_error(self):
+    def is_error(self) -> bool:
         """True if it prevents the kernel from being built."""
         return "error" in self.severity
 
-    def __str__(self):
+    def __str__(self) -> str:
         pointer = ""
         if self.source:
             pointer = f"\n    {self.source}\n    {' ' * max(self.column - 1, 0)}^"
@@ -178,12 +181,12 @@ class Built:
 
     library: Path
     object: Path
-    warnings: tuple = ()
+    warnings: tuple[Diagnostic, ...] = ()
     sanitized: bool = False  # can only be loaded into `sanitized_harness()`
     source: str = ""
 
 
-def need(path):
+def need(path: Path) -> Path:
     """`path` in the C build; in the user's cache, compiled on first use.
 
     Raises SetupError with the remedy if that fails or if `path` does not exist.
@@ -199,7 +202,9 @@ def need(path):
     return path
 
 
-def make(*targets, timeout=600.0, smpicc=""):
+def make(
+    *targets: str, timeout: float = 600.0, smpicc: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run make with targets of src_c/Makefile in BUILD; CompletedProcess.
 
     Holds a lock, since two notebooks may build at once. Raises SetupError if there is no make or
@@ -217,7 +222,7 @@ def make(*targets, timeout=600.0, smpicc=""):
         ) from None
 
 
-def _build_in_cache(timeout=600.0):
+def _build_in_cache(timeout: float = 600.0) -> None:
     """Compile the kit's C code into BUILD, a folder in the user's cache that does not exist yet.
 
     Copies what the kit's owner has compiled. The folder appears only when all is done, so that a
@@ -250,7 +255,7 @@ def _build_in_cache(timeout=600.0):
         )
 
 
-def _copied_from_owner(folder):
+def _copied_from_owner(folder: Path) -> bool:
     """Copy the kit's own build folder; True if there was one that we may read."""
     leave_out = shutil.ignore_patterns("nbgrader", "sanitize", "src_c", ".lock", "*.part")
     try:
@@ -262,7 +267,9 @@ def _copied_from_owner(folder):
     return False
 
 
-def _make(place, targets, timeout, smpicc=""):
+def _make(
+    place: Path, targets: Iterable[str], timeout: float, smpicc: str = ""
+) -> subprocess.CompletedProcess[str]:
     """Run make for the build folder `place`."""
     # make splits names at blanks. So file paths are relative, without any part of the user's, and
     # program paths are passed in the environment and expanded by the shell.
@@ -289,7 +296,14 @@ def _make(place, targets, timeout, smpicc=""):
         ) from None
 
 
-def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False):
+def compile_object(
+    source: str,
+    target: Path | str,
+    *,
+    name: str = "cell",
+    timeout: float = 60.0,
+    sanitize: bool = False,
+) -> tuple[Diagnostic, ...]:
     """Compile C text into the object file `target`; return the warnings.
 
     `name` is the source's name in diagnostics. Raises BuildError, with the diagnostics, if the
@@ -319,7 +333,15 @@ def compile_object(source, target, *, name="cell", timeout=60.0, sanitize=False)
     return diagnostics
 
 
-def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=False):
+def link(
+    objects: Iterable[Path | str],
+    library: Path | str,
+    *,
+    source: str = "",
+    name: str = "cell",
+    timeout: float = 60.0,
+    sanitize: bool = False,
+) -> None:
     """Link objects and their own copy of the recorder into the shared object `library`.
 
     Raises BuildError for an undefined function, at the line of `source` that calls it.
@@ -349,7 +371,14 @@ def link(objects, library, *, source="", name="cell", timeout=60.0, sanitize=Fal
         raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
 
-def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
+def build(
+    source: str,
+    directory: Path | str,
+    *,
+    name: str = "cell",
+    stem: str = "kernel",
+    sanitize: bool = False,
+) -> Built:
     """Compile and link C text into `directory`/`stem`.so; return Built.
 
     With `sanitize`, the kernel runs under AddressSanitizer and UndefinedBehaviorSanitizer.
@@ -364,7 +393,7 @@ def build(source, directory, *, name="cell", stem="kernel", sanitize=False):
     return Built(library, object_file, warnings, sanitize, source)
 
 
-def sanitized_harness(timeout=120.0):
+def sanitized_harness(timeout: float = 120.0) -> Path:
     """The harness program with the sanitizers' runtime, built on first use.
 
     Raises SetupError, with the remedy, if the build fails.
@@ -379,7 +408,7 @@ def sanitized_harness(timeout=120.0):
     return HARNESS_SANITIZED
 
 
-def ping_pong(timeout=120.0):
+def ping_pong(timeout: float = 120.0) -> Path:
     """The program that measures the recorder's overhead, built on first use.
 
     Raises SetupError if the build fails.
@@ -393,12 +422,12 @@ def ping_pong(timeout=120.0):
     return BUILD / "ping-pong"
 
 
-def last_lines(text, lines=6):
+def last_lines(text: str, lines: int = 6) -> str:
     """The last lines of a program's output, for a message; 'nothing' if it is empty."""
     return "\n".join(text.strip().splitlines()[-lines:]) or "nothing"
 
 
-def parse_diagnostics(text, source, name):
+def parse_diagnostics(text: str, source: str, name: str) -> tuple[Diagnostic, ...]:
     """The messages of gcc, clang and the linker about the source called `name`."""
     lines = source.split("\n")
     found = []
@@ -424,7 +453,9 @@ def parse_diagnostics(text, source, name):
     return tuple(found)
 
 
-def run(command, timeout, variables=None):
+def run(
+    command: Sequence[str], timeout: float, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a compiler, linker or make to its end; CompletedProcess, with its output in English.
 
     `variables` are added to the environment. Raises BuildError after `timeout` seconds, or if the
@@ -464,7 +495,7 @@ def run(command, timeout, variables=None):
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
-def _end_session(process):
+def _end_session(process: subprocess.Popen[str]) -> None:
     """End a process and its whole session: mpicc starts the compiler, which starts more programs.
 
     make gets time to remove unfinished files.

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -59,7 +60,7 @@ CHOOSES_AT_RUN_TIME = (5, 0, 6)
 _ENUMERATED = re.compile(r"coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(\S+)$", re.MULTILINE)
 
 
-def yielding(ranks, cores=None):
+def yielding(ranks: int, cores: int | None = None) -> dict[str, str]:
     """Settings that keep `ranks` ranks usable on `cores` cores.
 
     With more ranks than cores, spinning ranks would waste each other's time slices. Waiting ranks
@@ -77,7 +78,7 @@ def yielding(ranks, cores=None):
     }
 
 
-def settings(ranks):
+def settings(ranks: int) -> dict[str, str]:
     """Environment variables for a run of `ranks` ranks on this machine."""
     return {
         **TRANSPORTS,
@@ -103,7 +104,9 @@ IN_ALLOCATION = {"PRTE_MCA_ras": "slurm", "PRTE_MCA_plm": "slurm", "SLURM_OVERLA
 SLOT_BY_SLOT = {"PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe"}
 
 
-def on_hosts(*, agent, hostfile, temporary, groups):
+def on_hosts(
+    *, agent: Path, hostfile: Path, temporary: Path, groups: Mapping[str, str]
+) -> dict[str, str]:
     """Settings of mpirun and the ranks on emulated hosts, which override the user's.
 
     agent      program that starts a command on a host, as ssh does: AGENT HOST COMMAND...
@@ -125,7 +128,7 @@ def on_hosts(*, agent, hostfile, temporary, groups):
     }
 
 
-def environment(ranks, **more):
+def environment(ranks: int, **more: str) -> dict[str, str]:
     """This process's environment with `settings` and `more`; the user's values take precedence.
 
     A variable with its usual value, which the kit (for example the grader) may have set, does not
@@ -141,7 +144,7 @@ def environment(ranks, **more):
 
 
 @cache
-def algorithms():
+def algorithms() -> dict[str, dict[int, str]]:
     """{collective: {number: name}} of the algorithms that can be selected in this Open MPI.
 
     Read from ompi_info. Number 0 is "default", Open MPI's own choice. Raises SetupError if there
@@ -156,7 +159,7 @@ def algorithms():
         timeout=60,
         check=False,
     )
-    found = {}
+    found: dict[str, dict[int, str]] = {}
     for collective, number, name in _ENUMERATED.findall(said.stdout):
         found.setdefault(collective, {})[int(number)] = name if int(number) else "default"
     if not found:
@@ -167,14 +170,14 @@ def algorithms():
     return found
 
 
-def mpi_io(name):
+def mpi_io(name: str) -> dict[str, str]:
     """Settings for an mpirun with MPI-IO by "ompio" or "romio"; InputError for another name."""
     if name not in MPI_IO:
         raise InputError(f"MPI-IO {name!r}: unknown; write one of {', '.join(MPI_IO)}")
     return dict(MPI_IO[name])
 
 
-def romio_hints(path, *, aggregators=0, buffer=0):
+def romio_hints(path: Path | str, *, aggregators: int = 0, buffer: int = 0) -> dict[str, str]:
     """Write hints for ROMIO to the file `path`; return the settings that make mpirun use them.
 
     aggregators   ranks that read for all in a collective read; 0: ROMIO's default, one per host.
@@ -193,7 +196,7 @@ def romio_hints(path, *, aggregators=0, buffer=0):
 
 
 @cache
-def version():
+def version() -> str:
     """Open MPI's version string: 'mpirun (Open MPI) 5.0.11'. Raises SetupError."""
     said = subprocess.run(
         [tool("mpirun"), "--version"],
@@ -206,13 +209,15 @@ def version():
     return said.stdout.partition("\n")[0].strip()
 
 
-def chooses_at_run_time(said=None):
+def chooses_at_run_time(said: str | None = None) -> bool:
     """True if a program can select Open MPI's algorithms at run time; `said` as from `version`."""
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", version() if said is None else said)
     return found is not None and tuple(map(int, found.groups())) >= CHOOSES_AT_RUN_TIME
 
 
-def chosen(collective, number, *, segment=0, fanout=0, radix=0):
+def chosen(
+    collective: str, number: int, *, segment: int = 0, fanout: int = 0, radix: int = 0
+) -> dict[str, str]:
     """Settings for an mpirun that always uses Open MPI's algorithm `number` for a collective.
 
     segment, fanout and radix are its tuning parameters; 0 is Open MPI's default. Use the settings
@@ -225,7 +230,7 @@ def chosen(collective, number, *, segment=0, fanout=0, radix=0):
     }
 
 
-def tool(name):
+def tool(name: str) -> str:
     """The path of Open MPI's `name` (mpicc, mpirun): beside this Python, otherwise on PATH.
 
     Raises SetupError if there is none.

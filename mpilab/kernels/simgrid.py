@@ -8,12 +8,15 @@ src_c/runtime/simulated contains the differences.
 import os
 import re
 import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 from mpilab.errors import BuildError, SetupError
 from mpilab.kernels import build as real
-from mpilab.kernels.build import FLAGS, INCLUDE, SAYING, WARNINGS, Built
+from mpilab.kernels.build import FLAGS, INCLUDE, SAYING, WARNINGS, Built, Diagnostic
 from mpilab.util import kit
 from mpilab.util.kit import ROOT
 from mpilab.util.system import install_line
@@ -26,7 +29,7 @@ VERSION_S = 30.0
 _VERSION = re.compile(r"SimGrid version (\d+(?:\.\d+)+)")
 
 
-def tool(name):
+def tool(name: str) -> str:
     """The path of smpicc or smpirun; SetupError if SimGrid is not installed."""
     path = shutil.which(name)
     if path is None:
@@ -37,23 +40,23 @@ def tool(name):
     return path
 
 
-def how_to_install():
+def how_to_install() -> str:
     """How to install SimGrid on this machine, as a command or a sentence."""
     return install_line("smpicc")
 
 
-def available():
+def available() -> bool:
     """True if SimGrid is installed."""
     return None not in map(shutil.which, ("smpicc", "smpirun"))
 
 
-def version():
+def version() -> str | None:
     """SimGrid's version, e.g. '3.32'; None if it is not installed. Raises as `version_of`."""
     return version_of(tool("smpirun")) if available() else None
 
 
 @cache
-def version_of(smpirun):
+def version_of(smpirun: str) -> str:
     """The SimGrid version of this smpirun; SetupError if it does not report one."""
     said = real.run([smpirun, "-version"], VERSION_S)
     found = _VERSION.search(said.stdout)
@@ -67,7 +70,7 @@ def version_of(smpirun):
 
 
 @cache
-def kernels():
+def kernels() -> Path:
     """The program with all kernels of the kit, rebuilt on first use if sources have changed.
 
     Raises SetupError without SimGrid, BuildError if the build fails.
@@ -84,7 +87,15 @@ def kernels():
     return KERNELS
 
 
-def build(source, directory, *, name="cell", stem="kernel", timeout=60.0, made=False):
+def build(
+    source: str,
+    directory: Path | str,
+    *,
+    name: str = "cell",
+    stem: str = "kernel",
+    timeout: float = 60.0,
+    made: bool = False,
+) -> Built:
     """Compile C text into the program `directory`/`stem`.so for simulated runs; return Built.
 
     made   the kit's own C code is already built and must not be built here.
@@ -138,7 +149,7 @@ def build(source, directory, *, name="cell", stem="kernel", timeout=60.0, made=F
     return Built(library, object_file, warnings)
 
 
-def _smpicc(arguments, directory, stem, *options):
+def _smpicc(arguments: Iterable[str], directory: Path, stem: str, *options: str) -> list[str]:
     """The command that runs smpicc in `directory`.
 
     smpicc is a script that splits its arguments at blanks. So they go into a response file for
@@ -158,6 +169,12 @@ def _smpicc(arguments, directory, stem, *options):
     ]
 
 
-def _refuse(who, name, told, diagnostics, said):
+def _refuse(
+    who: str,
+    name: str,
+    told: Iterable[Diagnostic],
+    diagnostics: Sequence[Diagnostic],
+    said: subprocess.CompletedProcess[str],
+) -> NoReturn:
     summary = "\n".join(map(str, told)) or said.stderr.strip() or "no reason given"
     raise BuildError(f"{who} refused {name}:\n{summary}", diagnostics)

@@ -6,10 +6,11 @@ macro and no spelling can hide a call.
 
 import re
 import subprocess
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from mpilab.errors import BuildError, InputError
-from mpilab.kernels import openmpi
+from mpilab.kernels import openmpi, simgrid
 from mpilab.kernels.build import FLAGS, INCLUDE, RECORDER, need, run
 
 # Sections and assembler in an object file.
@@ -34,7 +35,7 @@ _DATA = re.compile(r"^[0-9a-f]+ .{6}O (\S+)\t[0-9a-f]+ (?:\.\w+ )?(.*)$", re.MUL
 COMPILE_SECONDS = 60.0
 
 
-def oddities(object_file, say):
+def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[str]:
     """Parts of an object file that a compiler does not generate from plain C: list of sentences.
 
     `say` runs a command and returns its output.
@@ -53,13 +54,13 @@ def oddities(object_file, say):
     return reasons
 
 
-def _strange(section):
+def _strange(section: str) -> str:
     if _RUN_BY_LOADER.fullmatch(section):
         return f"it has code that runs outside of the kernel (section {section})"
     return f"it puts something into the section {section}"
 
 
-def has_assembler(c_file, simulated=False):
+def has_assembler(c_file: Path, simulated: bool = False) -> bool:
     """True if C source contains assembler after macro expansion.
 
     `simulated`: expand as for a simulation, where other macros are defined. Raises BuildError if
@@ -69,10 +70,8 @@ def has_assembler(c_file, simulated=False):
         raise BuildError(f"{c_file}: not there, so that nobody can tell what was compiled")
     options = [flag for flag in FLAGS if not flag.startswith("-g")]
     if simulated:
-        from mpilab.kernels.simgrid import DIFFERENCES, tool
-
-        options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(DIFFERENCES)]
-        compiler = tool("smpicc")
+        options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
+        compiler = simgrid.tool("smpicc")
     else:
         compiler = openmpi.tool("mpicc")
     said = run(
@@ -138,7 +137,9 @@ _HANDLES = (
 _OURS = "mpilab_(tuning|place)"  # the kernel's tuning parameters, and where it runs
 
 
-def forbidden(object_file, function, allowed, simulated=False):
+def forbidden(
+    object_file: Path | str, function: str, allowed: Iterable[str], simulated: bool = False
+) -> list[str]:
     """Why this object file must not be run as an answer: list of sentences, empty if it may.
 
     `function` is the kernel that it must define, `allowed` the groups of MPI calls that the
@@ -174,17 +175,17 @@ def forbidden(object_file, function, allowed, simulated=False):
     return reasons
 
 
-def defined(object_file):
+def defined(object_file: Path | str) -> set[str]:
     """Names of the functions and variables that the object file exports: set of str."""
     return _symbols(object_file)[0]
 
 
-def used(object_file):
+def used(object_file: Path | str) -> set[str]:
     """Names that the object file imports: set of str."""
     return _symbols(object_file)[1]
 
 
-def _symbols(file):
+def _symbols(file: Path | str) -> tuple[set[str], set[str], set[str]]:
     """(defined, used, run when loaded): names in an object file or in a whole archive."""
     defined, used, resolvers = set(), set(), set()
     for line in _say(["nm", "--format=posix", str(file)]).splitlines():
@@ -199,7 +200,7 @@ def _symbols(file):
     return defined, used, resolvers
 
 
-def _say(command):
+def _say(command: Sequence[str]) -> str:
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     if said.returncode != 0:
         raise BuildError(f"{command[0]}: {said.stderr.strip()}")

@@ -373,7 +373,8 @@ class _Run:
             crashed = (self._kernel_rank(case, int(match[1])), match[2])
         elif crashed is None:
             crashed = (None, self.mpirun.status)
-        reports = build.reports(self.directory, ranks)
+        processes = {int(rank.header["pid"]): rank.rank for rank in ranks if rank is not None}
+        reports = build.reports(self.directory, processes)
         return self._result(
             number,
             case,

@@ -4,11 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from mpilab.errors import SetupError
+from mpilab.hosts.description import Description
 from mpilab.kernels.build import need
 from mpilab.util.kit import BUILD
 
@@ -43,15 +44,15 @@ class Capabilities:
     tbf: bool = False
     netem: bool = False
     relay: bool = False
-    tools: dict = None
-    missing: tuple = ()
+    tools: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
-    def latency_by(self):
+    def latency_by(self) -> str:
         """The source of latency: "netem", "relay", or "" if there is none."""
         return "netem" if self.netem else "relay" if self.relay else ""
 
-    def describe(self):
+    def describe(self) -> str:
         """The capabilities in one line."""
         if self.namespaces == "none":
             return f"no emulated hosts: {self.reason}"
@@ -64,7 +65,7 @@ class Capabilities:
         by = {"root": "by root", "rootless": "without root"}[self.namespaces]
         return f"namespaces made {by}; {rate}; {late}"
 
-    def need(self, description):
+    def need(self, description: Description) -> None:
         """Raise SetupError if this description's hosts and links cannot be created here."""
         if self.namespaces == "none":
             raise SetupError(f"emulated hosts cannot be made here: {self.reason}. {INSTEAD}")
@@ -85,17 +86,17 @@ class Capabilities:
 
 
 @cache
-def probe():
+def probe() -> Capabilities:
     """The Capabilities of this machine; probed once per process, in about 50 ms."""
     if not sys.platform.startswith("linux"):
         return Capabilities("none", f"namespaces are for Linux, and this is {sys.platform}")
-    tools = {name: find(name) for name in TOOLS}
-    missing = tuple(name for name, path in tools.items() if path is None)
+    tools = {name: path for name in TOOLS if (path := find(name)) is not None}
+    missing = tuple(name for name in TOOLS if name not in tools)
     if missing:
         remedy = "install them, e.g. by 'apt-get install iproute2 util-linux'"
         reason = f"not found: {', '.join(missing)}; {remedy}"
         return Capabilities("none", reason, missing=missing)
-    command = [sys.executable, "-I", "-S", TRIAL, tools["ip"], tools["tc"]]
+    command = [sys.executable, "-I", "-S", str(TRIAL), tools["ip"], tools["tc"]]
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=TRIAL_S, check=False)
         found = json.loads(said.stdout)
@@ -107,14 +108,14 @@ def probe():
     return Capabilities(**found, relay=packets and _has_relay(), tools=tools)
 
 
-def _has_relay():
+def _has_relay() -> bool:
     try:
         return need(RELAY).exists()
     except SetupError:  # reported, with its remedy, when latency is requested
         return False
 
 
-def find(name):
+def find(name: str) -> str | None:
     """The path of a system program, or None."""
     beside = (Path(folder, name) for folder in SYSTEM)
     return shutil.which(name) or next((str(path) for path in beside if path.exists()), None)

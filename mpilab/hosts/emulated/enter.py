@@ -38,7 +38,7 @@ PARENT_ENDED = signal.SIGRTMIN + 5
 PATIENCE_S = 2.0  # time for the command to end after SIGTERM
 
 
-def main(process, begun, host, command):
+def main(process: int, begun: int, host: str, command: list[str]) -> int:
     """Enter the host, run the command, forward signals until it ends; return the exit status."""
     parent, folder = os.getppid(), os.getcwd()
     has_terminal = os.isatty(0)
@@ -72,7 +72,7 @@ def main(process, begun, host, command):
                 os.write(orders, bytes([number]))
 
 
-def _is_ignored(name):
+def _is_ignored(name: signal.Signals) -> bool:
     """True if this signal is ignored, as with nohup.
 
     (Scripts make background jobs ignore SIGINT; it must still reach the command on the host.)
@@ -80,7 +80,7 @@ def _is_ignored(name):
     return signal.getsignal(name) == signal.SIG_IGN
 
 
-def _listen(names):
+def _listen(names: list[int]) -> int:
     """A file from which the numbers of these signals can be read as they arrive."""
     heard, told = os.pipe()
     os.set_blocking(told, False)
@@ -90,7 +90,9 @@ def _listen(names):
     return heard
 
 
-def _start_attendant(command, heeded, has_terminal):
+def _start_attendant(
+    command: list[str], heeded: list[signal.Signals], has_terminal: bool
+) -> tuple[int, int]:
     """Two files: to write signals for the command, and to read its status when it has ended."""
     order_end, orders = os.pipe()
     status, status_end = os.pipe()
@@ -110,7 +112,14 @@ def _start_attendant(command, heeded, has_terminal):
     return orders, status
 
 
-def _attend(command, heeded, has_terminal, mask, orders, status):
+def _attend(
+    command: list[str],
+    heeded: list[signal.Signals],
+    has_terminal: bool,
+    mask: set[int],
+    orders: int,
+    status: int,
+) -> None:
     """Run the attendant: start the command, forward signals, report its end.
 
     If the sender of the signals ends, so does the command.
@@ -142,7 +151,9 @@ def _attend(command, heeded, has_terminal, mask, orders, status):
     os._exit(0)
 
 
-def _become(command, heeded, has_terminal, mask):
+def _become(
+    command: list[str], heeded: list[signal.Signals], has_terminal: bool, mask: set[int]
+) -> None:
     """In the child: execute the command."""
     try:
         if not has_terminal:
@@ -160,7 +171,7 @@ def _become(command, heeded, has_terminal, mask):
     os._exit(NO_COMMAND)
 
 
-def _say(words):
+def _say(words: str) -> int:
     print(f"mpilab: {words}", file=sys.stderr, flush=True)
     return CANNOT_ENTER
 

@@ -43,23 +43,23 @@ class _Failed(Exception):
     """The fabric could not be created; the message says where it failed."""
 
 
-def main(plan, directory, report):
-    """Create the cluster, write one line of JSON to the file `report`, and wait.
+def main(plan: dict, directory: str, report: int) -> None:
+    """Create the cluster, write one line of JSON to the descriptor `report`, and wait.
 
     The line is {"hosts": [process of each host, as seen inside]} or {"error": message}.
     """
     try:
         hosts, others = _make(plan, directory)
-        told = {"hosts": [host.process for host in hosts]}
+        told: dict = {"hosts": [host.process for host in hosts]}
     except (_Failed, OSError) as error:
         told = {"error": str(error)}
-    report.write(json.dumps(told) + "\n")
-    report.close()
+    os.write(report, (json.dumps(told) + "\n").encode())
+    os.close(report)
     if "error" not in told:
         _stay({host.process for host in hosts} | others)
 
 
-def tune():
+def tune() -> None:
     """Apply NETWORK_SETTINGS to the current network, as far as this kernel supports them."""
     for name, value in NETWORK_SETTINGS.items():
         try:
@@ -71,7 +71,7 @@ def tune():
             print(f"mpilab: {name} stays as it is: {error}", flush=True)
 
 
-def batch(tool, lines):
+def batch(tool: str, lines: list[str]) -> None:
     """Run `ip` or `tc` (a path) on these lines; raise _Failed with its error message."""
     if not lines:
         return
@@ -88,7 +88,7 @@ def batch(tool, lines):
         raise _Failed(f"{name} said: {' '.join(said.stderr.split())}")
 
 
-def _make(plan, directory):
+def _make(plan: dict, directory: str) -> "tuple[list[_Host], set[int]]":
     """(the _Host of each host, numbers of other processes that must not end)."""
     os.chdir("/")
     # Mounts made outside later appear here too; mounts made here are not visible outside.
@@ -116,18 +116,19 @@ def _make(plan, directory):
     return hosts, others
 
 
-def _relay(plan):
+def _relay(plan: dict) -> set[int]:
     """Start the relay if links need it: the numbers of the processes started."""
     arguments = links.relayed(plan)
     if not arguments:
         return set()
     relay = subprocess.Popen([plan["tools"]["relay"], *arguments], stdout=subprocess.PIPE)
+    assert relay.stdout is not None  # a pipe
     if relay.stdout.readline() != b"ready\n":
         raise _Failed(f"the relay ended with status {relay.wait()}")
     return {relay.pid}
 
 
-def _write_agent(plan, directory, hosts):
+def _write_agent(plan: dict, directory: str, hosts: "list[_Host]") -> None:
     path = os.path.join(directory, "agent")
     cases = "\n".join(f"{host.name}) process={host.process} ;;" for host in hosts)
     with open(path, "w") as file:
@@ -135,7 +136,7 @@ def _write_agent(plan, directory, hosts):
     os.chmod(path, 0o700)
 
 
-def _stay(needed):
+def _stay(needed: set[int]) -> None:
     """Reap orphaned processes, as process 1 must; return when one in `needed` ends."""
     while True:
         process, status = os.wait()
@@ -148,7 +149,7 @@ def _stay(needed):
 class _Host:
     """One host: a process that holds its namespaces, and two pipes to synchronize with it."""
 
-    def __init__(self, host, plan, directory):
+    def __init__(self, host: dict, plan: dict, directory: str) -> None:
         self.name = host["name"]
         heard, tell = os.pipe()
         told, self._tell = os.pipe()
@@ -161,30 +162,29 @@ class _Host:
         try:
             os.close(self._tell)
             os.close(heard)
-            _be_host(host, plan, directory, os.fdopen(tell, "w"), told)
+            _be_host(host, plan, directory, tell, told)
         except BaseException:
             sys.excepthook(*sys.exc_info())  # into the log
         finally:
             os._exit(1)
 
-    def expect(self, what):
+    def expect(self, what: str) -> None:
         """Wait until the host reports this state; raise _Failed with any other message."""
         said = self._heard.readline().strip()
         if said != what:
             raise _Failed(f"host {self.name}: {said or 'its process ended'}")
 
-    def go_on(self):
+    def go_on(self) -> None:
         """Tell the host that its link exists."""
         os.write(self._tell, b".")
         os.close(self._tell)
 
 
-def _be_host(host, plan, directory, tell, told):
+def _be_host(host: dict, plan: dict, directory: str, tell: int, told: int) -> None:
     """In the child: become a host, and wait. `told` is readable once the links exist."""
 
-    def say(words):
-        tell.write(" ".join(words.split()) + "\n")
-        tell.flush()
+    def say(words: str) -> None:
+        os.write(tell, (" ".join(words.split()) + "\n").encode())
 
     try:
         namespaces.end_with_parent()
@@ -201,6 +201,6 @@ def _be_host(host, plan, directory, tell, told):
     except (_Failed, OSError) as error:
         say(str(error))
         return
-    tell.close()
+    os.close(tell)
     while True:
         signal.pause()

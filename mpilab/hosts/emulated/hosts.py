@@ -15,13 +15,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.description import Description, Link, read
 from mpilab.hosts.emulated import links
-from mpilab.hosts.emulated.capabilities import RELAY, probe
+from mpilab.hosts.emulated.capabilities import RELAY, Capabilities, probe
 from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.hosts.hostfile import Host
 from mpilab.kernels import openmpi
@@ -51,17 +53,17 @@ class State:
     name: str
     directory: Path
     description: Description
-    processes: dict
+    processes: dict[str, tuple[int, int]]
     latency_by: str = ""
     owner: int = 0
 
     @property
-    def is_up(self):
+    def is_up(self) -> bool:
         """True if its process 1 is running."""
         number, begun = self.processes["fabric"]
         return begun is not None and begun_at(number) == begun
 
-    def write(self):
+    def write(self) -> None:
         """Write it to the cluster's directory atomically."""
         told = {"format": FORMAT, **asdict(self), "directory": str(self.directory)}
         partial = self.directory / "state.partial"
@@ -69,7 +71,7 @@ class State:
         os.replace(partial, self.directory / FILE)
 
 
-def read_state(directory):
+def read_state(directory: Path | str) -> State | None:
     """The State of the cluster in `directory`; None if there is none (yet), or if another version
     of the kit wrote it."""
     try:
@@ -103,7 +105,9 @@ PATIENCE_S = 10.0  # time for it to end one; normally some 0.1 s
 LOOK_S = 0.01  # between checks of a process that cannot be waited for
 
 
-def begin(name, description, capabilities, owner):
+def begin(
+    name: str, description: Description, capabilities: Capabilities, owner: int
+) -> tuple[State, subprocess.Popen[bytes]]:
     """Bring a cluster up; return its State and the Popen of its keeper.
 
     It ends with the process `owner`, which must be this one, or 0 for none. Raises ClusterError,
@@ -129,7 +133,7 @@ def begin(name, description, capabilities, owner):
     return state, keeper
 
 
-def end(state):
+def end(state: State) -> None:
     """End a cluster, whoever brought it up, and remove everything.
 
     Raises ClusterError if it does not end.
@@ -149,7 +153,7 @@ def end(state):
     shutil.rmtree(state.directory, ignore_errors=True)  # in case the keeper was killed
 
 
-def end_keeper(number):
+def end_keeper(number: int) -> None:
     """Ask a keeper to end its cluster, and wait until it has; SIGKILL after PATIENCE_S."""
     try:
         process = os.pidfd_open(number)
@@ -167,7 +171,7 @@ def end_keeper(number):
         os.close(process)
 
 
-def _end_by_number(number):
+def _end_by_number(number: int) -> None:
     """End a keeper without a pidfd."""
     begun = begun_at(number)
     for name in signal.SIGTERM, signal.SIGKILL:
@@ -180,14 +184,15 @@ def _end_by_number(number):
             time.sleep(LOOK_S)
 
 
-def release(keeper):
+def release(keeper: subprocess.Popen[bytes]) -> None:
     """Close the pipes of a keeper (Popen) that has ended or is about to, and wait for it."""
-    keeper.stdin.close()
-    keeper.stdout.close()
+    for pipe in (keeper.stdin, keeper.stdout):
+        if pipe is not None:
+            pipe.close()
     keeper.wait()
 
 
-def base():
+def base() -> str:
     """The folder for the cluster's directory, without blanks, where Open MPI splits the agent's
     path, and not under /dev/shm, which is private to each host."""
     base = tempfile.gettempdir()
@@ -195,7 +200,7 @@ def base():
     return base if is_shared and not re.search(r"[\s:,;]", base) else "/tmp"
 
 
-def _write_files(directory, description, capabilities):
+def _write_files(directory: Path, description: Description, capabilities: Capabilities) -> None:
     """Write the files for the keeper and mpirun."""
     (directory / "tmp").mkdir()
     groups = list(description.groups)
@@ -216,7 +221,7 @@ def _write_files(directory, description, capabilities):
     (directory / "hostfile").write_text("".join(lines), encoding="ascii")
 
 
-def _start_keeper(directory, name, owner):
+def _start_keeper(directory: Path, name: str, owner: int) -> subprocess.Popen[bytes]:
     new = directory / "lock.new"
     with open(new, "w") as lock, open(directory / "log", "w") as log:
         fcntl.flock(lock, fcntl.LOCK_EX)  # inherited by the keeper, for its lifetime
@@ -233,9 +238,10 @@ def _start_keeper(directory, name, owner):
         )
 
 
-def _listen(keeper, name, directory):
+def _listen(keeper: subprocess.Popen[bytes], name: str, directory: Path) -> dict[str, Any]:
     """The keeper's report once the hosts are up (keeper.py). Raises ClusterError."""
-    # Open it before the keeper removes it.
+    assert keeper.stdout is not None  # a pipe, as is its standard input
+    # Open the log before the keeper removes it.
     with open(directory / "log", encoding="utf-8", errors="replace") as log:
         if select.select([keeper.stdout], [], [], BEGIN_S)[0]:
             line = keeper.stdout.readline()
@@ -251,27 +257,33 @@ def _listen(keeper, name, directory):
     return told
 
 
-def _let_go(keeper, name):
+def _let_go(keeper: subprocess.Popen[bytes], name: str) -> None:
     """Tell the keeper to keep the cluster when we end. Raises ClusterError."""
+    assert keeper.stdin is not None
     try:
         os.write(keeper.stdin.fileno(), LET_GO)
     except BrokenPipeError:
         raise _ended_at_once(name) from None
 
 
-def _processes(name, description, keeper, told):
+def _processes(
+    name: str, description: Description, keeper: subprocess.Popen[bytes], told: dict[str, Any]
+) -> dict[str, tuple[int, int]]:
     """State.processes. Raises ClusterError if one of them has already ended."""
     numbers = {"keeper": keeper.pid, "fabric": told["fabric"]}
     of = namespace(told["fabric"])
     for host, inside in zip(description.hosts, told["hosts"], strict=True):
         numbers[f"host {host.name}"] = outside(inside, of)
-    found = {what: (number, begun_at(number)) for what, number in numbers.items()}
-    if any(begun is None for _, begun in found.values()):
-        raise _ended_at_once(name)
+    found = {}
+    for what, number in numbers.items():
+        begun = begun_at(number)
+        if begun is None:
+            raise _ended_at_once(name)
+        found[what] = (number, begun)
     return found
 
 
-def _ended_at_once(name):
+def _ended_at_once(name: str) -> ClusterError:
     return ClusterError(
         f"{name}: the hosts ended as soon as they were up: something has killed one of their "
         "processes (too little memory?). Try again"
@@ -301,7 +313,7 @@ class EmulatedHosts:
     Raises InputError for a description whose hosts cannot be emulated.
     """
 
-    def __init__(self, description, *, name=None):
+    def __init__(self, description: Description | Path | str, *, name: str | None = None) -> None:
         if not isinstance(description, Description):
             description = read(description)
         self.description = description
@@ -313,47 +325,48 @@ class EmulatedHosts:
                     f"{description.name}: no emulated host can be called {host!r}; take up to 64 "
                     "letters, digits, _ and -, e.g. 'n1'"
                 )
-        self._state = self._keeper = None
+        self._state: State | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def attached(cls, found):
+    def attached(cls, found: State) -> "EmulatedHosts":
         """The cluster of a State (mpilab.hosts.emulated.hosts) that another process brought up."""
         hosts = cls(found.description, name=found.name)
         hosts._state = found
         return hosts
 
-    def __enter__(self):
+    def __enter__(self) -> "EmulatedHosts":
         return self.up()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         # Hosts that were already up stay up.
         if self._keeper is not None:
             self.down()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         where = f"up in {self.directory}" if self.running else "down"
         return f"EmulatedHosts({self.name!r}: {', '.join(self.names)}; {where})"
 
     @property
-    def running(self):
+    def running(self) -> bool:
         """True if the hosts are up."""
         return self._state is not None and self._state.is_up
 
     @property
-    def directory(self):
+    def directory(self) -> Path | None:
         return None if self._state is None else self._state.directory
 
     @property
-    def owner(self):
+    def owner(self) -> int:
         """The process with which the hosts end; 0 if they stay up until taken down."""
         return 0 if self._state is None else self._state.owner
 
     @property
-    def latency_by(self):
+    def latency_by(self) -> str:
         """The source of link latency: "netem" or "relay"; "" if there is none."""
         return "" if self._state is None else self._state.latency_by
 
-    def up(self, *, stay=False):
+    def up(self, *, stay: bool = False) -> "EmulatedHosts":
         """Bring the hosts up; return self. With `stay` they outlive this process.
 
         Raises SetupError if this machine cannot emulate them, ClusterError if starting them fails.
@@ -366,7 +379,7 @@ class EmulatedHosts:
             self._state, self._keeper = begin(self.name, self.description, capabilities, owner)
         return self
 
-    def down(self):
+    def down(self) -> None:
         """Take the hosts down with all that runs on them, if they are up; nothing is left.
 
         Raises ClusterError if they do not end.
@@ -377,7 +390,7 @@ class EmulatedHosts:
             finally:
                 self._forget()
 
-    def command(self, argv, host=None):
+    def command(self, argv: Sequence[object], host: str | None = None) -> list[str]:
         """The command line that runs `argv` on `host` (default: the first), for subprocess.Popen.
 
         The command inherits standard input and output, environment and working directory, gets
@@ -401,29 +414,29 @@ class EmulatedHosts:
             *map(str, argv),
         ]
 
-    def environment(self, ranks, **more):
+    def environment(self, ranks: int, **more: str) -> dict[str, str]:
         """The complete environment for `ranks` ranks on these hosts: openmpi.environment, and what
         the hosts need. A plain `mpirun -n 8` then uses the hosts in order, by their slots."""
-        self._need()
+        directory = self._need().directory
         groups = {host.name: host.group for host in self.description.hosts}
         return openmpi.environment(ranks, **openmpi.SLOT_BY_SLOT | more) | openmpi.on_hosts(
-            agent=self.directory / "agent",
-            hostfile=self.directory / "hostfile",
-            temporary=self.directory / "tmp",
+            agent=directory / "agent",
+            hostfile=directory / "hostfile",
+            temporary=directory / "tmp",
             groups=groups,
         )
 
-    def hostfile(self, names):
+    def hostfile(self, names: Sequence[str]) -> Path:
         """Write a hostfile with one line per rank, for `mpirun --map-by seq --hostfile`: its Path.
 
         Raises InputError for a name that is not one of the hosts.
         """
-        self._need()
+        directory = self._need().directory
         unknown = [name for name in names if name not in self.names]
         if unknown:
             raise self._no_such(unknown[0])
         text = "".join(f"{name}\n" for name in names)
-        path = self.directory / f"hostfile-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        path = directory / f"hostfile-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         if not path.exists():
             # Atomically: other processes of this user may request the same file.
             partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
@@ -431,35 +444,36 @@ class EmulatedHosts:
             os.replace(partial, path)
         return path
 
-    def process(self, host):
+    def process(self, host: str) -> int:
         """The number, here, of a process that lives as long as this host: /proc/NUMBER/root is
         the host's file system. Raises as `command` does."""
         return self._process(host)[0]
 
-    def host_pid(self, pid_inside):
+    def host_pid(self, pid_inside: int) -> int | None:
         """The number, here, of the process with number `pid_inside` on the hosts, or None. (All
         hosts of a cluster share one PID namespace.)"""
         self._need()
         of = processes.namespace(self._process(self.names[0])[0])
         return None if of is None else processes.outside(pid_inside, of)
 
-    def _process(self, host):
-        self._need()
+    def _process(self, host: str) -> tuple[int, int]:
+        state = self._need()
         if host not in self.names:
             raise self._no_such(host)
-        return self._state.processes[f"host {host}"]
+        return state.processes[f"host {host}"]
 
-    def _no_such(self, host):
+    def _no_such(self, host: str) -> InputError:
         return InputError(f"host {host!r}: not in {self.name}; it has {', '.join(self.names)}")
 
-    def _need(self):
-        if not self.running:
+    def _need(self) -> State:
+        if self._state is None or not self._state.is_up:
             raise ClusterError(
                 f"{self.name}: the hosts are not up. Call up() first, or write "
                 f"'with EmulatedHosts(...) as hosts:'"
             )
+        return self._state
 
-    def _forget(self):
+    def _forget(self) -> None:
         """Forget a cluster that is gone, or that belongs to our parent before a fork."""
         if self._keeper is not None:
             release(self._keeper)
@@ -470,7 +484,7 @@ class EmulatedHosts:
 # processes. There is no list that could be out of date.
 
 
-def attach(name):
+def attach(name: Path | str) -> EmulatedHosts:
     """The EmulatedHosts that `mpilab hosts up` left running, by name or by directory.
 
     Raises InputError if there is none, or more than one.
@@ -489,7 +503,7 @@ def attach(name):
     )
 
 
-def running():
+def running() -> list[EmulatedHosts]:
     """All running clusters of emulated hosts of this user: list of EmulatedHosts, by name."""
     # A set: processes of the fabric that have not called exec have the keeper's command line.
     states = filter(None, map(read_state, set(_directories())))
@@ -497,7 +511,7 @@ def running():
     return sorted(clusters, key=lambda one: (one.name, str(one.directory)))
 
 
-def sweep():
+def sweep() -> list[Path]:
     """Remove directories of clusters whose keeper was killed; return their paths.
 
     A keeper holds the lock of its directory as long as it lives.
@@ -518,12 +532,12 @@ def sweep():
     return removed
 
 
-def _open_a_file(path, flags):
+def _open_a_file(path: str, flags: int) -> int:
     """Open it as `open` does, but without following links or waiting for the writer of a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _directories():
+def _directories() -> Iterator[str]:
     """The directories of the keepers among this user's processes."""
     user, keeper = os.geteuid(), os.fsencode(KEEPER)
     for name in filter(str.isdigit, os.listdir("/proc")):

@@ -27,7 +27,7 @@ import namespaces  # noqa: E402
 LET_GO = b"."
 
 
-def main(directory, owner):
+def main(directory: str, owner: int) -> None:
     """Create the cluster, supervise it, remove its directory."""
     os.chdir("/")
     for name in signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE:
@@ -49,7 +49,7 @@ def main(directory, owner):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _lifelines(owner):
+def _lifelines(owner: int) -> list[int]:
     """Files that become readable when `owner`, a process number, ends; for 0, when our parent does.
 
     The pipe alone is not enough: a child of the owner may hold its other end.
@@ -64,13 +64,13 @@ def _lifelines(owner):
         return [0]
 
 
-def _wait(watched):
+def _wait(watched: list[int]) -> None:
     """Wait until one of these files is readable; ignore LET_GO on standard input."""
     while select.select(watched, [], [])[0] == [0] and os.read(0, 1) == LET_GO:
         watched = [file for file in watched if file != 0]
 
 
-def _start(directory):
+def _start(directory: str) -> int | None:
     """Start the fabric and report to the owner; return its process number, or None if it failed."""
     with open(os.path.join(directory, "plan.json")) as file:
         plan = json.load(file)
@@ -98,7 +98,7 @@ def _start(directory):
     return child
 
 
-def _be_fabric(plan, directory, told, tell):
+def _be_fabric(plan: dict, directory: str, told: int, tell: int) -> None:
     """In the child: process 1 of the new PID namespace."""
     try:
         signal.set_wakeup_fd(-1)
@@ -110,14 +110,14 @@ def _be_fabric(plan, directory, told, tell):
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        fabric.main(plan, directory, os.fdopen(tell, "w"))
+        fabric.main(plan, directory, tell)
     except BaseException:
         sys.excepthook(*sys.exc_info())  # into the log
     finally:
         os._exit(1)
 
 
-def _say(**words):
+def _say(**words: object) -> None:
     print(json.dumps(words), flush=True)
 
 

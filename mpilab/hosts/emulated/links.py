@@ -33,12 +33,12 @@ NETWORK = "10.77.0.0/16"
 HOSTS_A_BLOCK = 250
 
 
-def address(number):
+def address(number: int) -> str:
     """The address of the host with this number, from 0."""
     return f"10.77.{number // HOSTS_A_BLOCK}.{number % HOSTS_A_BLOCK + 1}"
 
 
-def switches(plan, processes):
+def switches(plan: dict, processes: list[int]) -> list[str]:
     """Lines for ip: bridges and links. processes[i] is the process that holds host i."""
     lines = ["link set lo up"]
     for group in range(plan["groups"]):
@@ -55,7 +55,7 @@ def switches(plan, processes):
     return lines
 
 
-def shaping(plan):
+def shaping(plan: dict) -> list[str]:
     """Lines for tc: shape what leaves the switches. Hosts shape what they send (host_shaping)."""
     lines = []
     for number in range(len(plan["hosts"])):
@@ -67,7 +67,7 @@ def shaping(plan):
     return lines
 
 
-def host_network(host):
+def host_network(host: dict) -> list[str]:
     """Lines for ip, inside of a host."""
     return [
         "link set lo up",
@@ -77,12 +77,12 @@ def host_network(host):
     ]
 
 
-def host_shaping(plan):
+def host_shaping(plan: dict) -> list[str]:
     """Lines for tc, inside of a host."""
     return _shape("eth0", plan, plan["host_link"])
 
 
-def relayed(plan):
+def relayed(plan: dict) -> list[str]:
     """The relay's arguments: 'INTERFACE,INTERFACE,MICROSECONDS' for each relayed link."""
     found = []
     if _is_relayed(plan, plan["group_link"]) and plan["groups"] > 1:
@@ -92,17 +92,17 @@ def relayed(plan):
     return [f"{one}r,{other}r,{link['latency'] * 1e6:.3f}" for one, other, link in found]
 
 
-def etc_hosts(plan):
+def etc_hosts(plan: dict) -> str:
     """The text of /etc/hosts on all hosts."""
     lines = [f"{host['address']} {host['name']}" for host in plan["hosts"]]
     return "\n".join(["127.0.0.1 localhost", *lines]) + "\n"
 
 
-def _bridge(name):
+def _bridge(name: str) -> list[str]:
     return [f"link add {name} type bridge", f"link set {name} up"]
 
 
-def _cable(ends, plan, link, process=None):
+def _cable(ends: tuple[str, str], plan: dict, link: dict, process: int | None = None) -> list[str]:
     """Link two interfaces; the second is eth0 of the host of `process`, if given."""
     near, far = ends
     if not _is_relayed(plan, link):
@@ -111,16 +111,16 @@ def _cable(ends, plan, link, process=None):
     return [_pair(near, f"{near}r"), _pair(f"{far}r", far, process), *up]
 
 
-def _pair(near, far, process=None):
+def _pair(near: str, far: str, process: int | None = None) -> str:
     peer = far if process is None else f"eth0 netns {process}"
     return f"link add {near} mtu {MTU} type veth peer name {peer} mtu {MTU}"
 
 
-def _is_relayed(plan, link):
+def _is_relayed(plan: dict, link: dict) -> bool:
     return link["latency"] > 0 and plan["latency_by"] == "relay"
 
 
-def _shape(interface, plan, link):
+def _shape(interface: str, plan: dict, link: dict) -> list[str]:
     rate = None
     if link["rate"] is not None:
         rate = f"tbf rate {link['rate']:.0f}bit burst {BURST_BYTES} latency {QUEUE_MS}ms"

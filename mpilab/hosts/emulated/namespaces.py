@@ -27,24 +27,24 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def unshare(names):
+def unshare(names: tuple[str, ...]) -> None:
     """Give this process new namespaces of these kinds (keys of FLAGS). Raises OSError."""
     _check(_libc.unshare(sum(FLAGS[name] for name in names)), f"unshare({' '.join(names)})")
 
 
-def become_root_of_a_user_namespace():
+def become_root_of_a_user_namespace() -> None:
     """Create a user namespace in which this process is root; normal users may, if permitted.
 
     Outside, it keeps its user. Raises OSError.
     """
     user, group = os.geteuid(), os.getegid()
-    unshare(["user"])
+    unshare(("user",))
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"0 {user} 1")
     _write("/proc/self/gid_map", f"0 {group} 1")
 
 
-def enter(process, begun):
+def enter(process: int, begun: int) -> None:
     """Enter all namespaces of the process with this number and start time (begun_at).
 
     The PID namespace applies to children only (setns(2)). Raises ProcessLookupError if that
@@ -67,7 +67,7 @@ def enter(process, begun):
         os.close(file)
 
 
-def begun_at(process):
+def begun_at(process: int) -> int | None:
     """The start time of a process, in clock ticks since boot; with its number, it identifies the
     process uniquely. None if it has ended, even if it is still a zombie."""
     try:
@@ -79,29 +79,29 @@ def begun_at(process):
     return None if fields[0] in b"ZX" else int(fields[19])
 
 
-def mount(source, target, kind=None, flags=0):
+def mount(source: str | None, target: str, kind: str | None = None, flags: int = 0) -> None:
     """mount(2); raises OSError."""
     words = [None if word is None else os.fsencode(word) for word in (source, target, kind)]
     _check(_libc.mount(*words, ctypes.c_ulong(flags), None), f"mount {kind or source} on {target}")
 
 
-def end_with_parent(number=signal.SIGKILL):
+def end_with_parent(number: int = signal.SIGKILL) -> None:
     """Send this process the signal `number` when the thread that forked it ends."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
-def set_hostname(name):
+def set_hostname(name: str) -> None:
     """Set the host name of this process's UTS namespace; raises OSError."""
     encoded = name.encode()
     _check(_libc.sethostname(encoded, len(encoded)), f"sethostname({name})")
 
 
-def _check(result, what):
+def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _write(path, text):
+def _write(path: str, text: str) -> None:
     with open(path, "w") as file:
         file.write(text)

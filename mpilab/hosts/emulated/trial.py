@@ -18,7 +18,7 @@ import namespaces  # noqa: E402
 from system import namespace_remedy  # noqa: E402
 
 
-def main(ip, tc):
+def main(ip: str, tc: str) -> dict:
     """Try as root; if that is not permitted, and for other users, in a user namespace."""
     refused = ""
     for kind in ("root", "rootless") if os.geteuid() == 0 else ("rootless",):
@@ -29,12 +29,12 @@ def main(ip, tc):
     return {"namespaces": "none", "reason": refused + remedy()}
 
 
-def remedy(settings="/proc/sys"):
+def remedy(settings: str = "/proc/sys") -> str:
     """The remedy that fits this kernel's settings."""
     return f"; {namespace_remedy(settings, sys.executable)}"
 
 
-def in_a_child(kind, ip, tc):
+def in_a_child(kind: str, ip: str, tc: str) -> dict:
     """The result of `attempt` in namespaces of this kind, in a child process."""
     parent = os.getpid()
     told, tell = os.pipe()
@@ -66,7 +66,7 @@ def in_a_child(kind, ip, tc):
     return json.loads(said) if said else {"refused": "the trial ended without a word"}
 
 
-def attempt(ip, tc):
+def attempt(ip: str, tc: str) -> dict:
     """Mount, create a bridge and a pair of interfaces; try rate, delay and raw packets."""
     namespaces.end_with_parent()
     namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_SLAVE)
@@ -87,7 +87,7 @@ def attempt(ip, tc):
     }
 
 
-def batch(tool, lines):
+def batch(tool: str, lines: str) -> str:
     """The error message of `ip` or `tc` for these lines; '' if it succeeds."""
     said = subprocess.run(
         [tool, "-batch", "-"],
@@ -100,7 +100,7 @@ def batch(tool, lines):
     return " ".join(said.stderr.split()) or f"status {said.returncode}" if said.returncode else ""
 
 
-def raw_packets():
+def raw_packets() -> bool:
     """True if a raw packet socket can be opened."""
     try:
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
