@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES, compare
+from mpilab.cases.case import COLLECTIVES, Case
+from mpilab.cases.output import compare
 from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Levels

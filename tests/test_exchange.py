@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mpilab.cases import counts as exchange
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import GUARD_BYTES, block_places, compare, gap_places, sent_places
+from mpilab.cases.case import Case, block_places, gap_places, sent_places
+from mpilab.cases.data import GUARD_BYTES, datatype
+from mpilab.cases.output import compare
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels, Place
 from tests.test_harness import outputs

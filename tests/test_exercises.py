@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import mpilab
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES
 from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Place

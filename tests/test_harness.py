@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mpilab.cases.case import Case, Output
-from mpilab.cases.datatypes import DATATYPES, datatype
-from mpilab.cases.expected import GUARD_BYTES, Difference, compare
+from mpilab.cases.case import Case
+from mpilab.cases.data import DATATYPES, GUARD_BYTES, datatype
+from mpilab.cases.output import Difference, Output, compare
 from mpilab.errors import InputError
 
 

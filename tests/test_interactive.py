@@ -5,7 +5,7 @@ from c_kernels import build, build_kernels
 
 from mpilab.algorithms.allgather import ALGORITHMS, schedule
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of

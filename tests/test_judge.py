@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from c_kernels import PREAMBLE, build_kernels, run
 
-from mpilab.cases.case import Case, Output
+from mpilab.cases.case import Case
+from mpilab.cases.output import Output
 from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.judging.judge import fail_all, judge_exercise, judge_item, plan, ungradable
 from mpilab.judging.rubric import Exercise, Item

@@ -8,8 +8,8 @@ import psutil
 import pytest
 from c_kernels import build_kernels, run
 
-from mpilab.cases.case import Case, Output
-from mpilab.cases.expected import compare
+from mpilab.cases.case import Case
+from mpilab.cases.output import Output, compare
 from mpilab.errors import SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.runners.mpirun import run_cases

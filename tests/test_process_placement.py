@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import GUARD_BYTES
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.hosts.orders import places_of
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE

@@ -5,7 +5,7 @@ from c_kernels import line_of, source_of
 
 from mpilab.algorithms.allgather import ALGORITHMS
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.diagnosis.sanitizer import diagnose_report
 from mpilab.errors import BuildError
 from mpilab.kernels.build import build, compile_object, link, sanitized_harness

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from c_kernels import build_kernels
 
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import DATATYPES
-from mpilab.cases.expected import GUARD_BYTES, block_places
+from mpilab.cases.case import Case, block_places
+from mpilab.cases.data import DATATYPES, GUARD_BYTES
 from mpilab.errors import InputError
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import CRASH, DONE, gather

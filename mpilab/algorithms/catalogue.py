@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from mpilab.algorithms import allgather, allreduce, barrier, bcast, gather, reduce, scatter
 from mpilab.algorithms.schedule import Call, Plan, Schedule, counts, in_rounds
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 
 _MODULES = {

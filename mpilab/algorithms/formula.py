@@ -45,7 +45,7 @@ from dataclasses import dataclass
 
 from mpilab.algorithms import requests
 from mpilab.cases.counts import volumes
-from mpilab.cases.datatypes import datatype
+from mpilab.cases.data import datatype
 from mpilab.errors import InputError
 from mpilab.hosts.orders import runs_by_name
 from mpilab.util.kit import ROOT

@@ -1,23 +1,38 @@
-"""A call of a kernel (Case), and what the buffers of each rank hold after it (Output).
+"""A call of a kernel (Case), and what it must leave in memory, computed with numpy alone.
 
-The C harness (src_c/runtime/harness) runs a case and writes raw buffers; this package computes,
-from the seed alone, what they must contain.
+`COLLECTIVES[name]` gives the number of blocks in a rank's buffers, and the contents of the receive
+buffers after the call (MPI 4.1, chapter 6). A bcast has one buffer, which counts as the receive
+buffer. A barrier has none; `mpilab.diagnosis.collectives` tells from its recording whether it was
+one. The C harness (src_c/runtime/harness) runs a case and writes raw buffers; their contents follow
+from the seed alone.
 """
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases import counts
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.distribution import distribution
-from mpilab.cases.expected import COLLECTIVES, collective_of, fill, room, words
+from mpilab.cases.data import GUARD_BYTES, OPERATIONS, Layout, datatype, fill, fold, words
+from mpilab.cases.distribution import Distribution, distribution
 from mpilab.errors import InputError
+from mpilab.hosts import platforms
 from mpilab.hosts.places import Levels, Place, as_text, one_node
 
 SEND_STREAM, RECEIVE_STREAM, FILE_STREAM = 1, 2, 3
 REMAPS = ("", "remapped from SEQ to RR", "remapped from RR to SEQ")
 MOST_BUFFER = 2**31 - 1  # above, ROMIO reads nothing and reports no error (Open MPI 5.0.11)
+# The datatypes that consist of 32-bit words, which operations work on.
+REDUCIBLE = ("int", "contiguous", "vector", "shifted")
+
+# The memory of each rank: uint8 arrays, with guard zones.
+Memory = NDArray[np.uint8]
+# Indices of bytes in such an array.
+Places = NDArray[np.int64]
+# (send, receive) memory of every rank.
+Before = Sequence[tuple[Memory, Memory]]
 
 
 @dataclass(frozen=True)
@@ -91,13 +106,13 @@ class Case:
     han: bool = True
     rules: bool = True
     monitor: bool = False
-    places: tuple = ()
+    places: tuple[Place, ...] = ()
     function: str = ""
     requests: bool = False
     cold: bool = False
     platform: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         collective = collective_of(self.collective)
         datatype(self.datatype)
         least = {"ranks": 1, "repetitions": 1, "openmpi": -1}
@@ -142,7 +157,7 @@ class Case:
             self._check_platform()
         collective.check(self)
 
-    def _check_platform(self):
+    def _check_platform(self) -> None:
         if self.places:
             raise InputError("places beside a platform, which has its own; leave one of them out")
         slots = len(self.levels.places)
@@ -152,7 +167,7 @@ class Case:
                 f"ranks={slots}"
             )
 
-    def line(self, number):
+    def line(self, number: int) -> str:
         """The case as the harness reads it; `number` names the files it writes."""
         words = {field.name: getattr(self, field.name) for field in fields(self)}
         words["places"] = as_text(self.places)
@@ -179,7 +194,7 @@ class Case:
             for k, v in {"id": number, **words}.items()
         )
 
-    def describe(self):
+    def describe(self) -> str:
         """The case in words, for a message: '3 ranks, count 7, datatype vector, MPI_IN_PLACE'."""
         words = [
             f"{self.ranks} rank{'s' * (self.ranks != 1)}",
@@ -223,33 +238,31 @@ class Case:
         return ", ".join(words)
 
     @property
-    def levels(self):
+    def levels(self) -> Levels:
         """The Levels of the ranks, as far as the case says; without places, on one node."""
         if self.platform:
-            from mpilab.hosts.platforms import places  # only simulated cases need it
-
-            return Levels(places(self.platform))
+            return Levels(platforms.places(self.platform))
         return Levels(self.places) if self.places else one_node(self.ranks)
 
     @property
-    def distribution(self):
+    def distribution(self) -> Distribution:
         """The distribution of the matrix of a read (mpilab.cases.distribution.Distribution)."""
         return distribution(self.matrix, self.ranks)
 
     @property
-    def block_bytes(self):
+    def block_bytes(self) -> int:
         """Bytes of data in one block (m in the formulas)."""
         return self.count * datatype(self.datatype)[1].size
 
-    def regions(self, rank):
+    def regions(self, rank: int) -> tuple[Memory, Memory]:
         """(send, receive) memory of `rank` before the call, with guard zones, as uint8."""
         return self._regions([rank])[0]
 
-    def before(self):
+    def before(self) -> list[tuple[Memory, Memory]]:
         """The same for every rank: list of (send, receive)."""
         return self._regions(range(self.ranks))
 
-    def _regions(self, ranks):
+    def _regions(self, ranks: Sequence[int]) -> list[tuple[Memory, Memory]]:
         sent, received, factor = datatype(self.datatype)
         rooms = [room(self, rank) for rank in ranks]
         sends = [elements.sent * factor * sent.extent for elements in rooms]
@@ -259,17 +272,17 @@ class Case:
         )
         return list(zip(*filled, strict=True))
 
-    def elements(self):
+    def elements(self) -> NDArray[np.uint64]:
         """The elements in the file of a read, as bits: uint64 [rows * columns]."""
         about = self.distribution
         return words(self.seed, [0], FILE_STREAM, about.rows * about.columns)[0]
 
-    def expected(self):
+    def expected(self) -> list[Memory]:
         """Receive memory of every rank after a correct call: list of uint8 arrays."""
         return COLLECTIVES[self.collective].after(self, self.before())
 
 
-def check_real(cases):
+def check_real(cases: Iterable[Case]) -> None:
     """Raise InputError if a case is for a simulated platform."""
     for case in cases:
         if case.platform:
@@ -279,36 +292,260 @@ def check_real(cases):
             )
 
 
-@dataclass(frozen=True)
-class Output:
-    """The output of one rank: its return code, its memory and the time of each call.
+class Blocks(NamedTuple):
+    """Number of blocks in a rank's send and receive buffers."""
 
-    held   the most bytes of other ranks' data that the kernel held at a time, as far as it counts
-           them (src_c/common/exchange/exchange.c).
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True)
+class Collective:
+    """blocks(case, rank) -> Blocks; after(case, before) -> receive memory of every rank.
+
+    `before` lists (send, receive) memory of every rank, with guard zones, as uint8 arrays.
+
+    is_rooted   it has a root.
+    reduces     it has an operation, one datatype, and elements that can be combined.
+    one_type    it has one datatype, not one to send and one to receive.
+    in_place    MPI allows MPI_IN_PLACE.
+    has_blocks  it moves data at all.
+    exchanges   its blocks differ in size, and lie anywhere in the buffers (mpilab.cases.counts).
+    reads       it reads a matrix from a file: a rank's single block is its part of the matrix,
+                which differs from that of others (mpilab.cases.distribution).
     """
 
-    rank: int
-    returned: int
-    received: np.ndarray
-    sent: np.ndarray
-    spans_ns: np.ndarray = field(repr=False)  # [repetitions, 2]: begin, end
-    held: int = 0
+    blocks: Callable[[Case, int], Blocks]
+    after: Callable[[Case, Before], list[Memory]]
+    is_rooted: bool = False
+    reduces: bool = False
+    one_type: bool = False
+    in_place: bool = True
+    has_blocks: bool = True
+    exchanges: bool = False
+    reads: bool = False
 
-    @classmethod
-    def read(cls, path):
-        """Read an output file of the harness; InputError if it is invalid or incomplete."""
-        with open(path, "rb") as file:
-            return cls.parse(file.read(), path)
+    def check(self, case: Case) -> None:
+        """Raise InputError if the case asks for something this collective does not have."""
+        name = case.collective
+        if case.root and not self.is_rooted:
+            raise InputError(f"root={case.root}: {name} has no root; leave it out")
+        if case.in_place and not self.in_place:
+            raise InputError(f"in_place: {name} takes no MPI_IN_PLACE; leave it out")
+        if case.count and not self.has_blocks:
+            raise InputError(f"count={case.count}: {name} moves no data; write count 0")
+        self._check_matrix(case)
+        counts.check(case.pattern)
+        if case.pattern != counts.EVEN and not self.exchanges:
+            raise InputError(
+                f"pattern {case.pattern!r}: the blocks of {name} are all alike; leave it out"
+            )
+        if self.one_type and case.datatype == "mixed":
+            raise InputError(f"datatype 'mixed': {name} has a single datatype; write another one")
+        if case.op not in OPERATIONS:
+            raise InputError(f"op {case.op!r} is unknown; write one of {', '.join(OPERATIONS)}")
+        if case.op != "sum" and not self.reduces:
+            raise InputError(f"op {case.op!r}: {name} has no operation; leave it out")
+        if self.reduces and case.datatype not in REDUCIBLE:
+            raise InputError(
+                f"datatype {case.datatype!r}: {name} is tried with {', '.join(REDUCIBLE)} only"
+            )
 
-    @classmethod
-    def parse(cls, data, path):
-        """The same from `data`, the content of the file that is, or was, at `path`."""
-        words = np.frombuffer(data[:64], np.int64) if len(data) >= 64 else np.zeros(8, np.int64)
-        _, rank, _, returned, received, sent, repetitions, held = (int(word) for word in words)
-        whole = 64 + received + sent + 16 * repetitions
-        if data[:8] != b"MPILABO1" or min(received, sent, repetitions) < 0 or len(data) != whole:
-            raise InputError(f"{path}: not a whole output file of the harness; run the case again")
-        memory = np.frombuffer(data, np.uint8, received + sent, 64)
-        spans = np.frombuffer(data, np.int64, 2 * repetitions, 64 + received + sent)
-        spans = spans.reshape(-1, 2)
-        return cls(rank, returned, memory[:received], memory[received:], spans, held)
+    def _check_matrix(self, case: Case) -> None:
+        name = case.collective
+        if not self.reads:
+            for key in ("matrix", "buffer", "aggregators", "requests", "cold"):
+                if value := getattr(case, key):
+                    raise InputError(f"{key}={value!r}: {name} reads no file; leave it out")
+            return
+        distribution(case.matrix, case.ranks)
+        if (case.count, case.datatype) != (1, "double"):
+            raise InputError(
+                f"count={case.count}, datatype={case.datatype!r}: the matrix of a {name} is of "
+                "doubles, and says how many; write count=1, datatype='double'"
+            )
+
+
+def collective_of(name: str) -> Collective:
+    """The Collective of this name; InputError, listing the known ones, if there is none."""
+    try:
+        return COLLECTIVES[name]
+    except KeyError:
+        known = ", ".join(COLLECTIVES)
+        raise InputError(f"collective {name!r} is unknown; write one of {known}") from None
+
+
+def room(case: Case, rank: int) -> Blocks:
+    """Blocks(sent, received): the elements, of the receive datatype, that a rank's buffers hold."""
+    if COLLECTIVES[case.collective].exchanges:
+        return Blocks(counts.sent(case, rank).room, counts.received(case, rank).room)
+    if COLLECTIVES[case.collective].reads:
+        return Blocks(0, case.distribution.elements_of(rank))
+    blocks = COLLECTIVES[case.collective].blocks(case, rank)
+    return Blocks(blocks.sent * case.count, blocks.received * case.count)
+
+
+def block_places(case: Case, index: int, rank: int = 0) -> Places:
+    """Places of the data bytes of receive block `index`, of this rank's if ranks differ."""
+    begin, elements = index * case.count, case.count
+    if COLLECTIVES[case.collective].exchanges:
+        begin, elements = _block(counts.received(case, rank), index)
+    elif COLLECTIVES[case.collective].reads:
+        elements = case.distribution.elements_of(rank)
+    return _places(datatype(case.datatype)[1], begin, elements)
+
+
+def sent_places(case: Case, index: int, rank: int = 0) -> Places:
+    """Places of the data bytes of send block `index`; in an alltoallv, of this rank's."""
+    layout, _, factor = datatype(case.datatype)
+    begin, elements = index * case.count, case.count
+    if COLLECTIVES[case.collective].exchanges:
+        begin, elements = _block(counts.sent(case, rank), index)
+    return _places(layout, begin * factor, elements * factor)
+
+
+def gap_places(case: Case, rank: int) -> Places:
+    """Places of the bytes between two blocks in the receive buffer of this rank."""
+    if not COLLECTIVES[case.collective].exchanges:
+        return np.zeros(0, np.int64)
+    side, extent = counts.received(case, rank), datatype(case.datatype)[1].extent
+    is_gap = np.ones(side.room * extent, bool)
+    for begin, count in zip(side.begins.tolist(), side.counts.tolist(), strict=True):
+        is_gap[begin * extent : (begin + count) * extent] = False
+    return GUARD_BYTES + np.flatnonzero(is_gap)
+
+
+def _block(side: counts.Side, index: int) -> tuple[int, int]:
+    """(first element, elements) of the block of a peer."""
+    return int(side.begins[index]), int(side.counts[index])
+
+
+def _places(layout: Layout, begin: int, elements: int) -> Places:
+    return GUARD_BYTES + begin * layout.extent + layout.offsets(elements)
+
+
+def _unchanged(before: Before) -> list[Memory]:
+    return [received.copy() for _, received in before]
+
+
+def _allgather(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    for source, (sent, received) in enumerate(before):
+        places = block_places(case, source)
+        block = received[places] if case.in_place else sent[sent_places(case, 0)]
+        for memory in after:
+            memory[places] = block
+    return after
+
+
+def _bcast(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    places = block_places(case, 0)
+    for memory in after:
+        memory[places] = before[case.root][1][places]
+    return after
+
+
+def _gather(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    for source, (sent, _) in enumerate(before):
+        if not (case.in_place and source == case.root):
+            after[case.root][block_places(case, source)] = sent[sent_places(case, 0)]
+    return after
+
+
+def _scatter(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    for dest, memory in enumerate(after):
+        if not (case.in_place and dest == case.root):
+            memory[block_places(case, 0)] = before[case.root][0][sent_places(case, dest)]
+    return after
+
+
+def _combined(case: Case, before: Before, in_place_on: set[int]) -> Memory:
+    """All ranks' contributions combined; ranks `in_place_on` contribute their receive buffer."""
+    return fold(
+        case.op,
+        [
+            received[block_places(case, 0)] if rank in in_place_on else sent[sent_places(case, 0)]
+            for rank, (sent, received) in enumerate(before)
+        ],
+    )
+
+
+def _reduce(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    in_place_on = {case.root} if case.in_place else set()
+    after[case.root][block_places(case, 0)] = _combined(case, before, in_place_on)
+    return after
+
+
+def _allreduce(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    in_place_on = set(range(case.ranks)) if case.in_place else set()
+    combined = _combined(case, before, in_place_on)
+    for memory in after:
+        memory[block_places(case, 0)] = combined
+    return after
+
+
+def _alltoallv(case: Case, before: Before) -> list[Memory]:
+    after = _unchanged(before)
+    for dest, memory in enumerate(after):
+        for source, (sent, received) in enumerate(before):
+            block = (
+                received[block_places(case, dest, source)]
+                if case.in_place
+                else sent[sent_places(case, dest, source)]
+            )
+            memory[block_places(case, source, dest)] = block
+    return after
+
+
+def _read(case: Case, before: Before) -> list[Memory]:
+    after, elements = _unchanged(before), case.elements()
+    for rank, memory in enumerate(after):
+        part = elements[case.distribution.indices_of(rank)]
+        memory[block_places(case, 0, rank)] = part.view(np.uint8)
+    return after
+
+
+def _barrier(case: Case, before: Before) -> list[Memory]:
+    return _unchanged(before)
+
+
+def _at_root(case: Case, rank: int, there: int) -> int:
+    return there if rank == case.root else 0
+
+
+COLLECTIVES = {
+    "allgather": Collective(lambda case, rank: Blocks(1, case.ranks), _allgather),
+    "alltoallv": Collective(
+        lambda case, rank: Blocks(case.ranks, case.ranks), _alltoallv, exchanges=True
+    ),
+    "bcast": Collective(
+        lambda case, rank: Blocks(0, 1), _bcast, is_rooted=True, one_type=True, in_place=False
+    ),
+    "gather": Collective(
+        lambda case, rank: Blocks(1, _at_root(case, rank, case.ranks)), _gather, is_rooted=True
+    ),
+    "scatter": Collective(
+        lambda case, rank: Blocks(_at_root(case, rank, case.ranks), 1), _scatter, is_rooted=True
+    ),
+    "reduce": Collective(
+        lambda case, rank: Blocks(1, _at_root(case, rank, 1)),
+        _reduce,
+        is_rooted=True,
+        reduces=True,
+        one_type=True,
+    ),
+    "allreduce": Collective(
+        lambda case, rank: Blocks(1, 1), _allreduce, reduces=True, one_type=True
+    ),
+    "read": Collective(
+        lambda case, rank: Blocks(0, 1), _read, one_type=True, in_place=False, reads=True
+    ),
+    "barrier": Collective(
+        lambda case, rank: Blocks(0, 0), _barrier, in_place=False, has_blocks=False
+    ),
+}

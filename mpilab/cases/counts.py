@@ -14,17 +14,41 @@ and after the last. MPI_IN_PLACE requires that i sends as much to j as j to i (M
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.datatypes import datatype
+from mpilab.cases.data import datatype
 from mpilab.errors import InputError
+from mpilab.hosts.places import Levels
 
 EVEN, RAGGED, SPARSE = "even", "ragged", "sparse"
 PATTERNS = (EVEN, RAGGED, SPARSE)
 GAP = 2  # elements
 _EACH, _NEXT, _RESIDUES = 3, 2, 5
+
+
+Counts = NDArray[np.int64]
+
+
+class Exchange(Protocol):
+    """An alltoallv: the fields of a mpilab.cases.case.Case that its counts depend on."""
+
+    @property
+    def pattern(self) -> str: ...
+
+    @property
+    def ranks(self) -> int: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def in_place(self) -> bool: ...
+
+    @property
+    def datatype(self) -> str: ...
 
 
 class Side(NamedTuple):
@@ -34,33 +58,33 @@ class Side(NamedTuple):
     elements for which the buffer has room.
     """
 
-    counts: np.ndarray
-    begins: np.ndarray
+    counts: Counts
+    begins: Counts
     room: int
 
 
-def check(pattern):
+def check(pattern: str) -> None:
     """Raise InputError for an unknown pattern."""
     if pattern not in PATTERNS:
         raise InputError(f"pattern {pattern!r} is unknown; write one of {', '.join(PATTERNS)}")
 
 
-def elements(case):
+def elements(case: Exchange) -> Counts:
     """Elements that rank i sends to rank j: int64 [P, P], read-only."""
     return _elements(case.pattern, case.ranks, case.count, case.in_place)
 
 
-def sent(case, rank):
+def sent(case: Exchange, rank: int) -> Side:
     """The Side of a rank's send buffer; in place, of what it sends from its receive buffer."""
     return _side(case, rank, elements(case)[rank])
 
 
-def received(case, rank):
+def received(case: Exchange, rank: int) -> Side:
     """The Side of a rank's receive buffer."""
     return _side(case, rank, elements(case)[:, rank])
 
 
-def volumes(case, levels):
+def volumes(case: Exchange, levels: Levels) -> dict[str, int]:
     """{name: bytes} between different ranks (V), nodes (VM) and groups (VG)."""
     volume = elements(case) * datatype(case.datatype)[1].size
     between = {
@@ -72,7 +96,7 @@ def volumes(case, levels):
 
 
 @lru_cache(maxsize=16)
-def _elements(pattern, ranks, count, in_place):
+def _elements(pattern: str, ranks: int, count: int, in_place: bool) -> Counts:
     one, other = np.indices((ranks, ranks), np.int64)
     source, dest = (np.minimum(one, other), np.maximum(one, other)) if in_place else (one, other)
     if pattern == EVEN:
@@ -86,7 +110,7 @@ def _elements(pattern, ranks, count, in_place):
     return found
 
 
-def _side(case, rank, counts):
+def _side(case: Exchange, rank: int, counts: Counts) -> Side:
     if case.pattern == EVEN:
         return Side(counts, np.arange(case.ranks) * case.count, case.ranks * case.count)
     order = (rank - 1 - np.arange(case.ranks)) % case.ranks

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.errors import InputError
 
@@ -43,7 +44,7 @@ class Distribution:
     grid_rows: int
     grid_columns: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("block_rows", "block_columns", "grid_rows", "grid_columns"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)}: has to be 1 or more")
@@ -58,30 +59,30 @@ class Distribution:
             )
 
     @property
-    def ranks(self):
+    def ranks(self) -> int:
         """Number of ranks in the grid."""
         return self.grid_rows * self.grid_columns
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Bytes of all elements."""
         return self.rows * self.columns * ELEMENT_BYTES
 
-    def rows_of(self, rank):
+    def rows_of(self, rank: int) -> NDArray[np.int64]:
         """Indices of the rows of which a rank has elements, ascending (if it has any columns)."""
         return _dealt(self.rows, self.block_rows, self.grid_rows, rank // self.grid_columns)
 
-    def columns_of(self, rank):
+    def columns_of(self, rank: int) -> NDArray[np.int64]:
         """Indices of the columns of which a rank has elements, ascending (if it has any rows)."""
         return _dealt(self.columns, self.block_columns, self.grid_columns, rank % self.grid_columns)
 
-    def elements_of(self, rank):
+    def elements_of(self, rank: int) -> int:
         """Elements of a rank's part."""
         row, column = divmod(rank, self.grid_columns)
         rows = _count(self.rows, self.block_rows, self.grid_rows, row)
         return rows * _count(self.columns, self.block_columns, self.grid_columns, column)
 
-    def indices_of(self, rank):
+    def indices_of(self, rank: int) -> NDArray[np.int64]:
         """Indices in the file of the elements of a rank's part, from 0.
 
         int64 [elements], in the order of the part.
@@ -89,7 +90,7 @@ class Distribution:
         rows, columns = self.rows_of(rank), self.columns_of(rank)
         return (rows[:, None] * self.columns + columns[None, :]).reshape(-1)
 
-    def words(self):
+    def words(self) -> str:
         """The distribution in full, in the form that `distribution` reads."""
         return (
             f"{self.rows}x{self.columns} by {self.block_rows}x{self.block_columns} "
@@ -97,7 +98,7 @@ class Distribution:
         )
 
 
-def distribution(words, ranks):
+def distribution(words: str, ranks: int) -> Distribution:
     """The Distribution described by `words`, over `ranks` ranks.
 
     Raises InputError for words that do not match, or name a grid of another number of ranks.
@@ -108,22 +109,22 @@ def distribution(words, ranks):
             f"matrix {words!r}: not understood; write e.g. '512x512', '512x512 on 1x4', or, "
             "block-cyclic, '512x512 by 4x2 on 2x3'"
         )
-    rows, columns, *rest = (None if number is None else int(number) for number in found.groups())
-    block_rows, block_columns, grid_rows, grid_columns = rest
-    if grid_rows is None:
-        grid_rows, grid_columns = squarest(ranks)
+    rows, columns = int(found[1]), int(found[2])
+    grid_rows, grid_columns = (int(found[5]), int(found[6])) if found[5] else squarest(ranks)
     if grid_rows * grid_columns != ranks:
         raise InputError(
             f"matrix {words!r}: a grid of {grid_rows * grid_columns} ranks, for {ranks}; "
             "leave 'on' out for the grid that is nearest to a square"
         )
-    if block_rows is None:
+    if found[3]:
+        block_rows, block_columns = int(found[3]), int(found[4])
+    else:
         block_rows = max(1, -(-rows // grid_rows))
         block_columns = max(1, -(-columns // grid_columns))
     return Distribution(rows, columns, block_rows, block_columns, grid_rows, grid_columns)
 
 
-def squarest(ranks):
+def squarest(ranks: int) -> tuple[int, int]:
     """(rows, columns) of the grid of `ranks` ranks that is closest to a square, rows <= columns.
 
     Raises InputError for fewer than one rank.
@@ -134,14 +135,14 @@ def squarest(ranks):
     return rows, ranks // rows
 
 
-def _count(total, block, places, place):
+def _count(total: int, block: int, places: int, place: int) -> int:
     """How many of `total` indices, dealt in blocks to `places` in turn, go to `place`."""
     whole, rest = divmod(total, block)
     rounds, extra = divmod(whole, places)
     return rounds * block + (block if place < extra else rest if place == extra else 0)
 
 
-def _dealt(total, block, places, place):
+def _dealt(total: int, block: int, places: int, place: int) -> NDArray[np.int64]:
     """Those indices, ascending: int64; the first of each of its blocks, and those after it."""
     firsts = np.arange(place * block, total, places * block, dtype=np.int64)
     numbers = (firsts[:, None] + np.arange(min(block, total))).reshape(-1)

@@ -234,7 +234,7 @@ def call_learn(options):
 
 
 def _collectives(options):
-    from mpilab.cases.expected import collective_of
+    from mpilab.cases.case import collective_of
 
     names = [name.strip() for name in options.collectives.split(",")]
     for name in names:

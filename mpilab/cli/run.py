@@ -58,7 +58,7 @@ def add_costs(commands):
 
 def call_costs(options):
     """Print the table; 1 if a kernel deviates from the costs that its header declares."""
-    from mpilab.cases.expected import COLLECTIVES
+    from mpilab.cases.case import COLLECTIVES
     from mpilab.models.declared import as_text as promises_text
     from mpilab.models.declared import promises
     from mpilab.util.units import bytes_of, ranks_of
@@ -88,7 +88,7 @@ def call_costs(options):
 
 def _crossings(options):
     """Print the traffic between nodes and groups; 1 if it deviates from a header."""
-    from mpilab.cases.expected import COLLECTIVES
+    from mpilab.cases.case import COLLECTIVES
     from mpilab.errors import InputError
     from mpilab.measure.crossings import as_text as crossings_text
     from mpilab.measure.crossings import crosses, crossings

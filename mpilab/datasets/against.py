@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import Case, collective_of
 from mpilab.datasets import by_level
 from mpilab.datasets import distances as measured_distances
 from mpilab.errors import InputError, MpilabError

@@ -9,8 +9,7 @@ first rank's entry to the last rank's exit.
 
 from collections import defaultdict
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import description
 from mpilab.hosts.emulated import EmulatedHosts

@@ -23,8 +23,7 @@ import psutil
 from tqdm import tqdm
 
 from mpilab.algorithms.formula import cost_of
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import Case, collective_of
 from mpilab.datasets import against
 from mpilab.datasets import distances as measured_distances
 from mpilab.errors import InputError

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mpilab.cases import counts as exchange
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.cases.case import COLLECTIVES, block_places
+from mpilab.cases.data import GUARD_BYTES, datatype
 from mpilab.diagnosis import memory as arrivals
 from mpilab.diagnosis import memory as fills
 from mpilab.diagnosis import model, requests, single

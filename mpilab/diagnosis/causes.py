@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.diagnosis import collectives, memory, mpi_error, requests
 from mpilab.diagnosis.collectives import because_of_collectives, left_early
 from mpilab.diagnosis.crash import crash

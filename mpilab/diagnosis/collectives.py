@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import (
     Match,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.cases.case import COLLECTIVES, block_places
+from mpilab.cases.data import GUARD_BYTES, datatype
 from mpilab.diagnosis import evidence as wanted
 from mpilab.diagnosis import model
 from mpilab.trace.recording import ANY, COLLECTIVE, RECEIVES, SENDS
@@ -608,7 +608,7 @@ _EXTENT_HINT = (
 
 
 def explain_certain(case, outputs, differences):
-    """(pattern, hint) of `differences` (mpilab.cases.expected.compare) if the memory alone proves
+    """(pattern, hint) of `differences` (mpilab.cases.output.compare) if the memory alone proves
     the mistake; else ('', '')."""
     notes = {note for difference in differences for note in difference.notes}
     if OUTSIDE in notes:

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.cases.case import COLLECTIVES, Case, block_places
+from mpilab.cases.data import GUARD_BYTES, datatype
 from mpilab.diagnosis import memory, single
 from mpilab.diagnosis.memory import content
 from mpilab.trace import snapshots

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mpilab.cases.case import block_places
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES
-from mpilab.cases.expected import GUARD_BYTES, block_places
 from mpilab.diagnosis import memory, model, requests
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.trace.recording import READS_FILE
@@ -284,7 +285,7 @@ SHOWN_RANKS, SHOWN_ELEMENTS, SHOWN_REQUESTS = 8, 3, 8
 def wrong_read(evidence, case, differences):
     """The Diagnosis of a read with wrong parts.
 
-    differences   from mpilab.cases.expected.compare, at least one.
+    differences   from mpilab.cases.output.compare, at least one.
     """
     parts = _parts(case, evidence.result.outputs)
     ranks = tuple(one.rank for one in differences)

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilab.cases.datatypes import OPERATIONS, datatype
-from mpilab.cases.expected import GUARD_BYTES
+from mpilab.cases.data import GUARD_BYTES, OPERATIONS, datatype
 from mpilab.diagnosis import memory, model
 from mpilab.diagnosis import memory as parts
 from mpilab.diagnosis.evidence import received

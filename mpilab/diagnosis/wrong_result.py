@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from mpilab.cases.expected import COLLECTIVES, compare
+from mpilab.cases.case import COLLECTIVES
+from mpilab.cases.output import compare
 from mpilab.diagnosis import blocks, memory, model, reads, requests, single
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.diagnosis.pictures import first_difference, picture, remembering

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from mpilab.cases.case import Output
+from mpilab.cases.output import Output
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.sandbox import Limits

@@ -13,7 +13,7 @@ Simulated time is judged here as well, because it is the same on every machine.
 from dataclasses import dataclass, replace
 from functools import cache
 
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES
 from mpilab.judging import judge
 from mpilab.judging.rubric import KERNEL
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict

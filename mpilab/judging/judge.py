@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from mpilab.algorithms.formula import evaluate, names_of
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import LEAK
 from mpilab.errors import InputError, Ungradable

@@ -105,8 +105,7 @@ from itertools import product
 from pathlib import Path
 
 from mpilab.algorithms.formula import evaluate, names_of
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError
 from mpilab.hosts import platforms
 from mpilab.hosts.orders import places_of

@@ -9,8 +9,7 @@ import sys
 from typing import NamedTuple
 
 from mpilab.algorithms.formula import cost_of
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES, collective_of
+from mpilab.cases.case import COLLECTIVES, Case, collective_of
 from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of
 from mpilab.kernels.build import KERNELS, need

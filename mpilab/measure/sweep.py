@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of, compare
+from mpilab.cases.case import Case, collective_of
+from mpilab.cases.output import compare
 from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import collective_of, compare
+from mpilab.cases.case import Case, collective_of
+from mpilab.cases.output import compare
 from mpilab.errors import MpilabError
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels

@@ -12,8 +12,7 @@ import numpy as np
 
 from mpilab.algorithms.formula import cost_of, evaluate, header_of, names_of
 from mpilab.algorithms.requests import whole_elements
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES, collective_of
+from mpilab.cases.case import COLLECTIVES, Case, collective_of
 from mpilab.errors import InputError, did_you_mean
 from mpilab.kernels.build import KERNELS, need
 from mpilab.runners.mpirun import run_cases

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import GUARD_BYTES, compare
+from mpilab.cases.data import GUARD_BYTES
+from mpilab.cases.output import compare
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts.slurm import shared_folder
 from mpilab.kernels import openmpi

@@ -15,8 +15,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES, block_places, collective_of
+from mpilab.cases.case import COLLECTIVES, Case, block_places, collective_of
 from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.causes import smallest

@@ -3,9 +3,8 @@
 import csv
 from dataclasses import astuple, dataclass, fields
 
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import collective_of, room
+from mpilab.cases.case import Case, collective_of, room
+from mpilab.cases.data import datatype
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.platforms import Platform, calibrated, platform, words

@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import collective_of
+from mpilab.cases.case import Case, collective_of
+from mpilab.cases.data import datatype
 from mpilab.cluster.engines import active_cluster
 from mpilab.errors import InputError
 from mpilab.measure.sweep_table import ROW

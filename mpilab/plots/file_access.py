@@ -5,8 +5,8 @@ import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
+from mpilab.cases.case import collective_of
 from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES
-from mpilab.cases.expected import collective_of
 from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots.matrix import SCALE

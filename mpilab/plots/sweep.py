@@ -8,8 +8,8 @@ from plotly.subplots import make_subplots
 
 from mpilab.algorithms import algorithms, schedule_of
 from mpilab.algorithms.catalogue import BLOCKWISE
-from mpilab.cases.datatypes import datatype
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES
+from mpilab.cases.data import datatype
 from mpilab.errors import InputError
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of

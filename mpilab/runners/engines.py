@@ -8,7 +8,8 @@ import re
 import tempfile
 from pathlib import Path
 
-from mpilab.cases.case import Output, check_real
+from mpilab.cases.case import check_real
+from mpilab.cases.output import Output
 from mpilab.cluster import roles
 from mpilab.errors import ClusterError, EngineDied, InputError
 from mpilab.kernels.build import HARNESS, need

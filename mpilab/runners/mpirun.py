@@ -15,7 +15,8 @@ from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
-from mpilab.cases.case import Output, check_real
+from mpilab.cases.case import check_real
+from mpilab.cases.output import Output
 from mpilab.cluster.guardian import MARKER, Guardian, kill, marked
 from mpilab.cluster.location import SHARED_MEMORY, ThisMachine, placed
 from mpilab.errors import InputError

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpilab.cases.expected import GUARD_BYTES
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.trace.callsites import lines_of
 
 ADDRESS, UNDEFINED = "AddressSanitizer", "UndefinedBehaviorSanitizer"

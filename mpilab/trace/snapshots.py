@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mpilab.cases.expected import COLLECTIVES, GUARD_BYTES, block_places
+from mpilab.cases.case import COLLECTIVES, block_places
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.errors import InputError
 
 # The happens-before order. Source: L. Lamport, "Time, Clocks, and the Ordering of Events in a

@@ -17,7 +17,7 @@ from corpus import ENGINES, FOLDER, MPIRUN, all_broken
 
 from mpilab import Cluster
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.compiler import diagnose_build, diagnose_warnings
 from mpilab.diagnosis.model import (

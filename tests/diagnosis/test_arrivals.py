@@ -4,8 +4,7 @@ import pytest
 from made_up import over, recv, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import block_places
+from mpilab.cases.case import Case, block_places
 from mpilab.diagnosis import diagnose
 from mpilab.trace.recording import ANY, ERR_TRUNCATE
 

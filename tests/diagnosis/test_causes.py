@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from made_up import meet, over, poll, rank_of, recv, run_of, send, sites_are_lines, wait  # noqa: F401
 
-from mpilab.cases.case import Case, Output
+from mpilab.cases.case import Case
+from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import KINDS, Diagnosis
 from mpilab.runners.hang import Hang, RankState, read_states

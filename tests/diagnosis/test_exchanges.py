@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from mpilab.cases import counts as exchange
-from mpilab.cases.case import Case, Output
-from mpilab.cases.expected import GUARD_BYTES, block_places, gap_places, sent_places
+from mpilab.cases.case import Case, block_places, gap_places, sent_places
+from mpilab.cases.data import GUARD_BYTES
+from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
 from mpilab.runners.result import Result
 

@@ -4,8 +4,8 @@ import pytest
 from made_up import over, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
-from mpilab.cases.case import Case, Output
-from mpilab.cases.expected import block_places
+from mpilab.cases.case import Case, block_places
+from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.memory import Fill, fills
 from mpilab.diagnosis.pictures import WRONG, picture

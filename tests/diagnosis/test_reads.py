@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from mpilab.cases.case import Case, Output
-from mpilab.cases.expected import GUARD_BYTES
+from mpilab.cases.case import Case
+from mpilab.cases.data import GUARD_BYTES
+from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
 from mpilab.runners.result import DONE, Result
 

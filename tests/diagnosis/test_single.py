@@ -8,9 +8,8 @@ import pytest
 from made_up import meet, over, recv, run_of, send, sites_are_lines  # noqa: F401
 from test_wrong_result import outputs_of
 
-from mpilab.cases.case import Case
-from mpilab.cases.datatypes import fold
-from mpilab.cases.expected import GUARD_BYTES, block_places
+from mpilab.cases.case import Case, block_places
+from mpilab.cases.data import GUARD_BYTES, fold
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.pictures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, picture

@@ -12,7 +12,7 @@ from c_kernels import build, line_of, source_of
 from small_clusters import described, said
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi

@@ -24,7 +24,7 @@ import json, os, subprocess, sys
 from small_clusters import Traces, await_end, described, said
 from mpilab.kernels.build import KERNELS
 from mpilab.hosts.emulated import EmulatedHosts, attach, probe
-from mpilab.cases.case import Case; from mpilab.cases.expected import compare
+from mpilab.cases.case import Case; from mpilab.cases.output import compare
 from mpilab.runners.mpirun import run_cases
 
 found = {"user": os.geteuid(), "namespaces": probe().namespaces, "reason": probe().reason}

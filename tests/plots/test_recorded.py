@@ -9,7 +9,7 @@ from timeline_recordings import START, exchange, rank_of, receive, send, wait
 from mpilab.algorithms import holdings
 from mpilab.algorithms.allgather import schedule
 from mpilab.cases.case import Case
-from mpilab.cases.expected import GUARD_BYTES
+from mpilab.cases.data import GUARD_BYTES
 from mpilab.errors import InputError
 from mpilab.kernels.build import KERNELS
 from mpilab.plots import style

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.hosts.platforms import words
 from mpilab.kernels import simgrid
 from mpilab.kernels.build import build as build_for_open_mpi

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.errors import InputError, SetupError
 from mpilab.hosts import orders
 from mpilab.kernels.build import KERNELS, need

@@ -9,8 +9,8 @@ import pytest
 from mpilab.algorithms.allgather import ALGORITHMS, schedule
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import Case
-from mpilab.cases.datatypes import DATATYPES
-from mpilab.cases.expected import compare
+from mpilab.cases.data import DATATYPES
+from mpilab.cases.output import compare
 from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE

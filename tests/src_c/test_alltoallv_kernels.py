@@ -10,8 +10,8 @@ import pytest
 
 from mpilab.algorithms.formula import cost_of, names_of
 from mpilab.cases.case import Case
-from mpilab.cases.datatypes import DATATYPES
-from mpilab.cases.expected import compare
+from mpilab.cases.data import DATATYPES
+from mpilab.cases.output import compare
 from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE

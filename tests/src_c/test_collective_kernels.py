@@ -9,8 +9,8 @@ import re
 import pytest
 
 from mpilab.algorithms.formula import cost_of
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES, REDUCIBLE, compare
+from mpilab.cases.case import COLLECTIVES, REDUCIBLE, Case
+from mpilab.cases.output import compare
 from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE

@@ -13,7 +13,7 @@ import pytest
 
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.hosts.places import Place
 from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases

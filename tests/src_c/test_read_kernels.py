@@ -11,7 +11,7 @@ import pytest
 from mpilab.algorithms.requests import requests_of
 from mpilab.cases.case import Case
 from mpilab.cases.distribution import HEADER_BYTES, squarest
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.kernels.build import KERNELS
 from mpilab.kernels.openmpi import MPI_IO
 from mpilab.models.declared import counts, read_cost_of

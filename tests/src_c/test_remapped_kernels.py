@@ -12,7 +12,7 @@ import pytest
 from mpilab import remapping
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS

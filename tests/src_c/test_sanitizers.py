@@ -11,7 +11,7 @@ from c_kernels import build_kernels
 from mpilab.algorithms.allgather import ALGORITHMS
 from mpilab.cases.case import Case
 from mpilab.cases.counts import PATTERNS
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.hosts.places import Place
 from mpilab.kernels import build, openmpi
 from mpilab.runners.mpirun import Mpirun, run_cases

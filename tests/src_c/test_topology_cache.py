@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.cases.case import Case
-from mpilab.cases.expected import compare
+from mpilab.cases.output import compare
 from mpilab.hosts.orders import places_of
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE

@@ -11,8 +11,7 @@ import psutil
 import pytest
 from c_kernels import build_kernels
 
-from mpilab.cases.case import Case
-from mpilab.cases.expected import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.errors import InputError
 from mpilab.kernels import build, openmpi
 from mpilab.measure import sweep

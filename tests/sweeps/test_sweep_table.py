@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from mpilab.cases.case import Output
+from mpilab.cases.output import Output
 from mpilab.errors import InputError
 from mpilab.measure.sweep import Plan, Point
 from mpilab.measure.sweep_table import HEADER, ROW, Store, read, rows_of, text_of

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from mpilab.cases.case import Output
+from mpilab.cases.output import Output
 from mpilab.errors import InputError
 from mpilab.hosts import orders, platforms
 from mpilab.hosts.platforms import holding, of_places, standing

@@ -1,4 +1,4 @@
-/* The datatypes that kernels are tried with. mpilab/cases/datatypes.py knows their layouts by itself:
+/* The datatypes that kernels are tried with. mpilab/cases/data.py knows their layouts by itself:
  * that is what makes the comparison independent of MPI. */
 #include "harness.h"
 #include <stddef.h>

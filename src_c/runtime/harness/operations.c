@@ -1,5 +1,5 @@
 /* The operations that reductions are tried with, on all the ints in an element of a datatype.
- * mpilab/cases/datatypes.py knows by itself what they come to.
+ * mpilab/cases/data.py knows by itself what they come to.
  *
  *   sum       of the ints, modulo 2^32; MPI_SUM itself for the datatype int
  *   compose   does not commute: an int stands for the map x -> a x + b modulo 2^16, with a in its
