@@ -15,7 +15,7 @@ import nbformat
 import numpy as np
 
 from mpilab.bench import figure
-from mpilab.course.nbgrader import OWN, environment_of
+from mpilab.course.export import NBGRADER_PYTHON, environment_of
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.measure import sweep, sweep_table
 from mpilab.util.kit import ROOT
@@ -403,8 +403,8 @@ def _papermill():
 @cache
 def _nbgrader():
     """Wall seconds of `nbgrader autograde`; SetupError if nbgrader is not installed."""
-    if not OWN.exists():
-        raise SetupError(f"{OWN}: no nbgrader; run 'python3 tools/nbgrader_venv.py'")
+    if not NBGRADER_PYTHON.exists():
+        raise SetupError(f"{NBGRADER_PYTHON}: no nbgrader; run 'python3 tools/nbgrader_venv.py'")
     with _submitted(kernel=KERNEL, deeper=LAB) as folder:
         source = folder / "source" / LAB / f"{LAB}.ipynb"
         # nbgrader copies this notebook's kernel name into the students' notebooks.
@@ -414,8 +414,8 @@ def _nbgrader():
         spec.parent.mkdir(parents=True)
         launch = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         spec.write_text(json.dumps({"argv": launch, "display_name": KERNEL, "language": "python"}))
-        env = {**environment_of(OWN), "JUPYTER_PATH": str(folder / "jupyter")}
-        nbgrader = [OWN, "-m", "nbgrader"]
+        env = {**environment_of(NBGRADER_PYTHON), "JUPYTER_PATH": str(folder / "jupyter")}
+        nbgrader = [NBGRADER_PYTHON, "-m", "nbgrader"]
         _seconds([*nbgrader, "generate_assignment", LAB, "--create"], cwd=folder, env=env)
         seconds = _seconds([*nbgrader, "autograde", LAB, "--create"], cwd=folder, env=env)
         _check_executed(folder / "autograded" / BEST / LAB / f"{LAB}.ipynb")

@@ -86,9 +86,8 @@ def add_export(commands):
 
 def call_export(options):
     """Write the export and list the students left out; 1 if the platform's file lacks a student."""
-    from mpilab.course.export import gradescope
+    from mpilab.course.export import gradescope, nbgrader
     from mpilab.course.marks import class_marks
-    from mpilab.course.nbgrader import nbgrader
     from mpilab.util.files import write_whole
     from mpilab.util.text import plain
 

@@ -15,14 +15,31 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
-from mpilab.course.marks import csv_text, read_rows, safe_cell
+from mpilab.course.marks import csv_text, read_rows
 from mpilab.errors import InputError, Ungradable
+from mpilab.grading.marks import bare_cell, safe_cell
 from mpilab.grading.submission import limited, member_of, member_path, open_archive, student_name
 from mpilab.util.files import write_whole
 
-# Reading a download, a folder or a zip. Nothing is unpacked to disk, and no link is followed.
-
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
+
+MOODLE, CANVAS, GITHUB, NBGRADER = "moodle", "canvas", "github-classroom", "nbgrader"
+
+_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_file_(?P<file>.*)")
+_CANVAS = re.compile(
+    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_(?P<file>.+)"
+)
+_AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
+
+TABLE = "submissions.csv"
+COLUMNS = ("student", "time", "late", "id", "source")
+
+# What browsers, platforms and people append to the name of a second copy.
+_COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]\d+|[-_ ]copy\d*)$", re.IGNORECASE)
+_AUTO = "auto"
+
+
+# Reading a download, a folder or a zip. Nothing is unpacked to disk, and no link is followed.
 
 
 @dataclass(frozen=True)
@@ -171,14 +188,6 @@ def _zip_time(member):
 # Canvas      schmidtanna_LATE_12345_67890_lab-1.ipynb: user, submission, number of resubmissions
 # GitHub      assignment-username/..., as 'gh classroom clone student-repos' creates it
 # nbgrader    submitted/STUDENT/LAB/LAB.ipynb, with timestamp.txt next to it
-
-MOODLE, CANVAS, GITHUB, NBGRADER = "moodle", "canvas", "github-classroom", "nbgrader"
-
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_file_(?P<file>.*)")
-_CANVAS = re.compile(
-    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_(?P<file>.+)"
-)
-_AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
 
 
 @dataclass(frozen=True)
@@ -356,12 +365,6 @@ def _stamp(found):
 
 # Writing STUDENT/LAB.ipynb and the table of submissions.
 
-TABLE = "submissions.csv"
-COLUMNS = ("student", "time", "late", "id", "source")
-# What browsers, platforms and people append to the name of a second copy.
-_COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]\d+|[-_ ]copy\d*)$", re.IGNORECASE)
-_AUTO = "auto"
-
 
 @dataclass(frozen=True)
 class Collected:
@@ -489,7 +492,7 @@ def _write(dest, lab, chosen, contents):
 
     Students from an earlier collection who are not in this one stay, with their rows.
     """
-    rows = {row[0].removeprefix("'"): row for row in _rows(dest)}
+    rows = {bare_cell(row[0]): row for row in _rows(dest)}
     for student in chosen:
         path = dest / student / f"{lab}.ipynb"
         if path.parent.is_symlink() or path.is_symlink():

@@ -1,24 +1,47 @@
-"""Export marks to Gradescope, Moodle, Canvas, and CSV for spreadsheets.
-
-For nbgrader see mpilab.course.nbgrader.
-"""
+"""Export marks to Gradescope, nbgrader, Moodle, Canvas, and CSV for spreadsheets."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mpilab.course.marks import csv_text, read_rows, require_final, safe_cell
-from mpilab.errors import InputError
-from mpilab.grading.marks import points
+from mpilab.course.marks import csv_text, one_line, read_rows, require_final
+from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.grading.marks import bare_cell, points, safe_cell
+from mpilab.judging.verdict import MANUAL
 from mpilab.util.files import write_whole
+from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
+
+# The environment with nbgrader that tools/nbgrader_venv.py creates.
+NBGRADER_PYTHON = ROOT / "build" / "nbgrader" / "bin" / "python"
+_NBGRADER_WRITER = Path(__file__).with_name("nbgrader_writer.py")
+
+VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
+
+# Names have many spellings ('Schmidt, Anna', 'schmidtanna'); any other identifier must match
+# exactly.
+NAMES = ("Student", "Full name")
+
+# The columns that identify a student in Canvas; all others of its gradebook hold marks.
+CANVAS_COLUMNS = (
+    "Student",
+    "ID",
+    "SIS User ID",
+    "SIS Login ID",
+    "Integration ID",
+    "Root Account",
+    "Section",
+)
+MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email address")
+
 
 # Gradescope: a results.json for each student, as an autograder writes it. Format:
 # https://gradescope-autograders.readthedocs.io/en/latest/specs/#output-format
-
-VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 
 
 def gradescope(marks, folder, *, visibility="after_published", partial=False):
@@ -105,11 +128,125 @@ def _number(value):
     return round(float(value), 4)
 
 
-# Matching the rows of a platform's CSV with our students.
+# nbgrader: its gradebook.db, written through nbgrader's own API. nbgrader need not be installed
+# with mpilab: any Python that can import it will do.
 
-# Names have many spellings ('Schmidt, Anna', 'schmidtanna'); any other identifier must match
-# exactly.
-NAMES = ("Student", "Full name")
+
+def nbgrader(marks, path, *, partial=False, python=None):
+    """Write the assignment of a lab into the gradebook at `path`; a list of students.
+
+    Each exercise becomes a graded cell of one notebook. An exercise without points gets no score
+    and, unless the total is final, is marked for manual grading; nbgrader counts it as 0.
+    """
+    require_final(marks, partial)
+    python = python or find_nbgrader()
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ran = subprocess.run(
+        # -I: do not search the writer's folder, whose modules could hide others.
+        [python, "-I", _NBGRADER_WRITER, path],
+        input=json.dumps(nbgrader_table(marks)),
+        capture_output=True,
+        text=True,
+        env=environment_of(python),
+    )
+    if ran.returncode:
+        said = (ran.stderr.strip() or f"exit status {ran.returncode}").splitlines()[-1]
+        raise MpilabError(
+            f"{path}: nbgrader, run by {python}, could not write it: {one_line(said)}; check that "
+            "it is an nbgrader gradebook of version 0.9, or name another file with -o"
+        )
+    return [each.student for each in marks.students]
+
+
+def nbgrader_table(marks):
+    """ClassMarks as the input of nbgrader_writer.py.
+
+    It holds the assignment, its cells, and each student's grades, penalty in points, and comments.
+    """
+    texts = {
+        exercise.exercise
+        for student in marks.students
+        for exercise in student.exercises
+        if any(item.outcome == MANUAL for item in exercise.items)
+    }
+    cells = [
+        {"name": name, "points": most, "type": "markdown" if name in texts else "code"}
+        for name, (_, most) in marks.exercises.items()
+    ]
+    students = [
+        {
+            "id": each.student,
+            "penalty": _penalty(each),
+            "grades": _grades(each, marks.exercises, texts, each.status == "graded"),
+        }
+        for each in marks.students
+    ]
+    return {"assignment": marks.lab, "cells": cells, "students": students}
+
+
+def find_nbgrader():
+    """The path of a Python that can import nbgrader; SetupError with a remedy if there is none."""
+    for python in (sys.executable, NBGRADER_PYTHON):
+        if Path(python).exists():
+            look = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('nbgrader'))"
+            if subprocess.run([python, "-I", "-c", look], capture_output=True).returncode == 0:
+                return python
+    raise SetupError(
+        "nbgrader is not installed here; get it into an environment of its own with 'python3 "
+        "tools/nbgrader_venv.py', or name a Python that has it with --python"
+    )
+
+
+def environment_of(python):
+    """The environment variables to run `python` with.
+
+    PATH begins with its folder, because nbgrader calls alembic, which is there, by its bare name.
+    """
+    path = f"{Path(python).absolute().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path}
+
+
+def _penalty(student):
+    """Points that nbgrader must deduct from the sum of the cells to get our total."""
+    if student.status != "graded":
+        return 0.0
+    return sum(each.awarded or 0.0 for each in student.exercises) - student.total
+
+
+def _grades(student, known, texts, final):
+    """A dict for each exercise; one without points awaits manual grading unless `final`."""
+    mine = {each.exercise: each for each in student.exercises}
+    grades = []
+    for name in known:
+        each = mine.get(name)
+        awarded = None if each is None else each.awarded
+        by_hand = name in texts or bool(each and each.decision)
+        grades.append(
+            {
+                "name": name,
+                "auto": None if by_hand else awarded,
+                "manual": awarded if by_hand else None,
+                "waits": awarded is None and not final,
+                "comment": "" if each is None else _comment(each),
+            }
+        )
+    return grades
+
+
+def _comment(exercise):
+    """The comment for the student on an exercise, one line per item."""
+    if exercise.decision is not None:
+        return plain(exercise.decision.reason)
+    lines = (
+        f"{item.title or item.item}: {' '.join(filter(None, (item.reason, item.comment)))}"
+        for item in exercise.items
+        if item.reason or item.comment
+    )
+    return plain("\n".join(lines))
+
+
+# Matching the rows of a platform's CSV with our students.
 
 
 @dataclass(frozen=True)
@@ -188,18 +325,6 @@ def _canonical(key, text):
 #
 # A student without a final mark gets an empty cell, never a zero. Text that a spreadsheet would run
 # as a formula is prefixed with '; identifiers in a platform's own file stay unchanged.
-
-# The columns that identify a student in Canvas; all others of its gradebook hold marks.
-CANVAS_COLUMNS = (
-    "Student",
-    "ID",
-    "SIS User ID",
-    "SIS Login ID",
-    "Integration ID",
-    "Root Account",
-    "Section",
-)
-MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email address")
 
 
 @dataclass(frozen=True)
@@ -334,7 +459,7 @@ def read_roster(path):
     roster = {}
     for row in body:
         entry = {name: _cell(row, place).strip() for place, name in enumerate(names)}
-        student = entry["student"].removeprefix("'")
+        student = bare_cell(entry["student"])
         if student in roster:
             raise InputError(f"{path}: {student!r} is there twice; keep one row")
         roster[student] = entry

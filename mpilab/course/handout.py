@@ -19,10 +19,6 @@ from mpilab.notebook.kernelspec import HELP, write_help
 from mpilab.util.files import write_whole
 from mpilab.util.kit import PACKAGES, ROOT
 
-# labs/START.ipynb, the first page that students open. What it says about a lab is read from the
-# lab's source, so the two cannot drift apart. With it goes labs/checks/answers.json: the unedited
-# answer cells of each lab, by which mpilab.notebook.lab recognizes a blank one.
-
 START = "START.ipynb"
 TEMPLATE = "START.md.j2"
 ANSWERS = Path("checks") / "answers.json"
@@ -30,6 +26,33 @@ ANSWERS = Path("checks") / "answers.json"
 _LEARN, _NEED = "## What you will learn", "## What you need"
 # "## Question 1: what a simulated time is worth (10 points)"
 _HEADING = re.compile(r"#+\s+(.*?)(?:\s*\(\d+ points\))?\s*$")
+
+# Files of the kit that students need besides their notebook. `grading/` and `labs/source/` hold
+# the rubrics and the solutions and must never be on this list.
+HANDED_OUT = (
+    "mpilab",
+    "src_c",
+    "data",
+    "hostfiles",
+    "tools",
+    "pyproject.toml",
+    "constraints.txt",
+    "environment.yml",
+    "Makefile",
+    "README.md",
+    "LICENSE",
+)
+
+# Folders that notebooks and jobs refer to by path. Everything else stays in the kit.
+_COURSE = ("labs", "hostfiles", "slurm", "data", "docs")
+
+# Build products contain the solutions as machine code.
+_DERIVED = ("__pycache__", "*.py[cod]", "*.o", "*.so", "*.a", "build", "*.egg-info", ".*")
+
+
+# labs/START.ipynb, the first page that students open. What it says about a lab is read from the
+# lab's source, so the two cannot drift apart. With it goes labs/checks/answers.json: the unedited
+# answer cells of each lab, by which mpilab.notebook.lab recognizes a blank one.
 
 
 @dataclass(frozen=True)
@@ -142,28 +165,6 @@ def _exercises(lab, source):
             lines = [line for line in cell.source.split("\n") if line.startswith("#")]
             heading = _HEADING.match(lines[-1])[1] if lines else heading
     return tuple(found)
-
-
-# Files of the kit that students need besides their notebook. `grading/` and `labs/source/` hold
-# the rubrics and the solutions and must never be on this list.
-HANDED_OUT = (
-    "mpilab",
-    "src_c",
-    "data",
-    "hostfiles",
-    "tools",
-    "pyproject.toml",
-    "constraints.txt",
-    "environment.yml",
-    "Makefile",
-    "README.md",
-    "LICENSE",
-)
-# Folders that notebooks and jobs refer to by path. Everything else stays in the kit.
-_COURSE = ("labs", "hostfiles", "slurm", "data", "docs")
-
-# Build products contain the solutions as machine code.
-_DERIVED = ("__pycache__", "*.py[cod]", "*.o", "*.so", "*.a", "build", "*.egg-info", ".*")
 
 
 def handout(lab, directory, leave_out=(), root=ROOT):

@@ -28,17 +28,16 @@ from tqdm import tqdm
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import referee
+from mpilab.grading.marks import safe_cell
 from mpilab.hosts.platforms import places
 from mpilab.judging import agreement, judge
-from mpilab.judging import rubric as exercises
 from mpilab.judging.rubric import KERNEL, Exercise, Item
+from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import PASS
 from mpilab.kernels import build
 from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
 from mpilab.util.toml import loads
-
-# Rendering: a table for the terminal, a CSV, and an HTML page that needs no network.
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
@@ -53,6 +52,21 @@ th:nth-child(2), td:nth-child(2), .words { text-align: left; }
 @media (prefers-color-scheme: dark) {
   body { color: #e3e5e8; background: #17191c; } th, td { border-color: #3a3e44; } }
 """
+
+_MANNERS = (
+    "brave bright calm clever curious daring eager gentle happy keen lively merry nimble patient "
+    "quick quiet silver steady sunny swift tall tidy wise witty"
+).split()
+_BIRDS = (
+    "albatross avocet bittern bunting condor crane curlew dipper egret falcon finch gannet heron "
+    "ibis jackdaw kestrel kingfisher lapwing linnet merlin nightjar oriole osprey plover puffin "
+    "raven redstart sandpiper siskin skylark starling stork swallow tern thrush wagtail warbler "
+    "wren"
+).split()
+_KEYS = {"exercise", "than", "platforms", "counts", "roots"}
+
+
+# Rendering: a table for the terminal, a CSV, and an HTML page that needs no network.
 
 
 def as_text(entries, names, board):
@@ -89,10 +103,10 @@ def write_csv(entries, names, board, path):
         rows.append(
             [
                 place if ranked else "",
-                names[one.student],
+                safe_cell(names[one.student]),
                 f"{one.score:.4f}" if ranked else "",
                 *(f"{one.seconds[point] * 1e6:.3f}" if ranked else "" for point in points),
-                one.reason,
+                safe_cell(one.reason),
             ]
         )
     _write(path, lambda file: csv.writer(file, lineterminator="\n").writerows(rows))
@@ -160,75 +174,6 @@ def _write(path, fill):
         ) from None
 
 
-_MANNERS = (
-    "brave",
-    "bright",
-    "calm",
-    "clever",
-    "curious",
-    "daring",
-    "eager",
-    "gentle",
-    "happy",
-    "keen",
-    "lively",
-    "merry",
-    "nimble",
-    "patient",
-    "quick",
-    "quiet",
-    "silver",
-    "steady",
-    "sunny",
-    "swift",
-    "tall",
-    "tidy",
-    "wise",
-    "witty",
-)
-_BIRDS = (
-    "albatross",
-    "avocet",
-    "bittern",
-    "bunting",
-    "condor",
-    "crane",
-    "curlew",
-    "dipper",
-    "egret",
-    "falcon",
-    "finch",
-    "gannet",
-    "heron",
-    "ibis",
-    "jackdaw",
-    "kestrel",
-    "kingfisher",
-    "lapwing",
-    "linnet",
-    "merlin",
-    "nightjar",
-    "oriole",
-    "osprey",
-    "plover",
-    "puffin",
-    "raven",
-    "redstart",
-    "sandpiper",
-    "siskin",
-    "skylark",
-    "starling",
-    "stork",
-    "swallow",
-    "tern",
-    "thrush",
-    "wagtail",
-    "warbler",
-    "wren",
-)
-_KEYS = {"exercise", "than", "platforms", "counts", "roots"}
-
-
 @dataclass(frozen=True)
 class Board:
     """What a class is ranked by.
@@ -278,7 +223,7 @@ def load(lab, root=ROOT):
         )
     for key in sorted(_KEYS - table.keys()):
         raise InputError(f"{path}: the key {key!r} is missing")
-    rubric = exercises.load(Path(root) / "grading" / lab / "rubric.toml")
+    rubric = load_rubric(Path(root) / "grading" / lab / "rubric.toml")
     try:
         exercise = rubric.exercise(table["exercise"])
         if exercise.kind != KERNEL or exercise.variants:

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
+from mpilab.course.marks import read_csv
 from mpilab.errors import InputError
 from mpilab.grading.decisions import (
     LATE,
@@ -27,16 +28,32 @@ from mpilab.grading.decisions import (
     newest,
     run_of,
 )
+from mpilab.grading.marks import bare_cell, safe_cell
 from mpilab.grading.submission import student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
 from mpilab.util.text import plain
 
-# Lateness. A decision records the submission time, the rule, and the share of the points deducted,
-# so that it can be explained years later, or recomputed with another rule.
-
 DAY = 86_400
 _UNITS = {"m": 60, "h": 3600, "d": DAY}
+
+COLUMNS = ("student", "exercise", "item", "most", "text", "before", "points", "comment", "text_id")
+NEEDED = ("student", "exercise", "item", "points", "comment", "text_id")
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_FILES = {
+    "": ("marking.html", "text/html; charset=utf-8"),
+    "marking.js": ("marking.js", "text/javascript; charset=utf-8"),
+    "marking.css": ("marking.css", "text/css; charset=utf-8"),
+}
+MOST_BYTES = 100_000
+
+
+# Lateness. A decision records the submission time, the rule, and the share of the points deducted,
+# so that it can be explained years later, or recomputed with another rule.
 
 
 @dataclass(frozen=True)
@@ -128,30 +145,21 @@ def times_of_csv(path):
 
     Students without a time (not submitted, or unknown when) are left out.
     """
-    path = Path(path)
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            if not {"student", "time"} <= set(reader.fieldnames or ()):
-                raise InputError(
-                    f"{path}:1: no columns student and time; write 'student,time', "
-                    "then e.g. 'anna,2026-11-20T22:10'"
-                )
-            times = {}
-            for row in reader:
-                where = f"{path}:{reader.line_num}"
-                student = (row["student"] or "").strip()
-                if student in times:
-                    raise InputError(f"{where}: {student} stands in two lines; keep the last time")
-                time = (row["time"] or "").strip()
-                times[student] = moment(time, where) if time else None
-            return {student: time for student, time in times.items() if time}
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UnicodeDecodeError as error:
+    reader = csv.DictReader(io.StringIO(read_csv(path), newline=""))
+    if not {"student", "time"} <= set(reader.fieldnames or ()):
         raise InputError(
-            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
-        ) from None
+            f"{path}:1: no columns student and time; write 'student,time', "
+            "then e.g. 'anna,2026-11-20T22:10'"
+        )
+    times = {}
+    for row in reader:
+        where = f"{path}:{reader.line_num}"
+        student = (row["student"] or "").strip()
+        if student in times:
+            raise InputError(f"{where}: {student} stands in two lines; keep the last time")
+        time = (row["time"] or "").strip()
+        times[student] = moment(time, where) if time else None
+    return {student: time for student, time in times.items() if time}
 
 
 def times_of_files(path, lab):
@@ -230,11 +238,6 @@ def _local(text):
 # Points for free text in a spreadsheet: `export` writes a CSV, `read` reads it back with points. A
 # row identifies its text (text_id), so that points cannot be given to a text that nobody has read.
 
-COLUMNS = ("student", "exercise", "item", "most", "text", "before", "points", "comment", "text_id")
-NEEDED = ("student", "exercise", "item", "points", "comment", "text_id")
-# A spreadsheet would run a cell that begins with one of these as a formula.
-FORMULA = ("=", "+", "-", "@", "\t")
-
 
 def export(book, lab, path, everything=False):
     """Write a row for each item to be graded manually, by exercise, then by student; their number.
@@ -260,7 +263,7 @@ def export(book, lab, path, everything=False):
             given.reason if given else "",
         ]
         about = about_of(runs[each.student], exercise)[:16]
-        writer.writerow([*map(_guarded, row), about])
+        writer.writerow([*map(safe_cell, row), about])
         count += 1
     # The byte order mark tells spreadsheets that the file is UTF-8.
     Path(path).write_text(text.getvalue(), encoding="utf-8-sig", newline="")
@@ -291,7 +294,7 @@ def read(book, lab, path):
     """
     path = Path(path)
     runs = {run.verdict.student: run for run in book.newest(lab)}
-    students = {_guarded(student): student for student in runs}
+    students = {safe_cell(student): student for student in runs}
     waiting = {
         (each.student, *where): item for where, each, _, item in readable(effective(book, lab))
     }
@@ -326,9 +329,7 @@ def _decision(row, runs, students):
     number = row["points"].strip()
     if not re.fullmatch(r"\d+([.,]\d+)?", number):
         raise InputError(f"points {number!r}: not a number; write e.g. 7 or 7.5")
-    points, comment = float(number.replace(",", ".")), row["comment"]
-    if comment[1:].startswith(FORMULA):
-        comment = comment.removeprefix("'")
+    points, comment = float(number.replace(",", ".")), bare_cell(row["comment"])
     decision = manual(run, row["exercise"], row["item"], points, comment)
     if row["text_id"].strip() != decision.about[:16]:
         raise InputError("the text has changed since the export; export again, and read it anew")
@@ -337,14 +338,7 @@ def _decision(row, runs, students):
 
 def _rows(path):
     """Yield (line, {column: text}) of each row; `line` is where it begins."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
-        ) from None
+    text = read_csv(path)
     head = text.partition("\n")[0]
     # In locales with a decimal comma, spreadsheets separate columns by semicolons.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if ";" in head else ",")
@@ -361,25 +355,10 @@ def _rows(path):
         line = reader.line_num + 1
 
 
-def _guarded(text):
-    return "'" * text.startswith(FORMULA) + text
-
-
 # A local web page for reading free text side by side and giving points with the keyboard.
 #
 # It is served on 127.0.0.1 only, below a secret path; requests with another host name or from
 # another page are rejected. Students' texts are sent as JSON and displayed as plain text.
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_FILES = {
-    "": ("marking.html", "text/html; charset=utf-8"),
-    "marking.js": ("marking.js", "text/javascript; charset=utf-8"),
-    "marking.css": ("marking.css", "text/css; charset=utf-8"),
-}
-MOST_BYTES = 100_000
 
 
 class MarkingServer(ThreadingHTTPServer):

@@ -19,6 +19,18 @@ from mpilab.util.text import plain
 
 LISTED = 10  # students in an error message
 
+_CASE = re.compile(r"^With [^:]*: ")
+_QUOTED = re.compile(r"'[^']*'|‘[^’]*’|“[^”]*”|\"[^\"]*\"")
+_NUMBER = re.compile(
+    r"(?<![\w#])[+-]?(?:0x[0-9a-f]+|\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)", re.IGNORECASE
+)
+_LIST = re.compile(r"#(?:(?:, | and | to |, and )#)+")
+_CHAIN = re.compile(r"((?: [a-z]+)+ #)\1+")
+
+NONE, LESS, HALF, FULL, OPEN = "no points", "less than half", "half or more", "all points", "open"
+BANDS = (NONE, LESS, HALF, FULL, OPEN)
+BINS = 10
+
 
 @dataclass(frozen=True)
 class ClassMarks:
@@ -120,11 +132,6 @@ def one_line(text):
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def safe_cell(text):
-    """A text as a cell of a CSV, prefixed with ' if a spreadsheet would run it as a formula."""
-    return "'" * str(text).startswith(("=", "+", "-", "@", "\t", "\r")) + str(text)
-
-
 def csv_text(rows):
     """Rows of cells as the text of a CSV file; the cells are written unchanged."""
     text = io.StringIO()
@@ -132,20 +139,27 @@ def csv_text(rows):
     return text.getvalue()
 
 
+def read_csv(path):
+    """The text of a CSV file that a spreadsheet may have saved, with its line ends as they are.
+
+    Raises InputError if it cannot be read.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
+        ) from error
+
+
 def read_rows(path):
     """The nonempty rows of a CSV file as lists of strings; comma, semicolon or tab separated.
 
     Raises InputError if it cannot be read.
     """
-    path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: byte {error.start} is not UTF-8; save it as CSV UTF-8"
-        ) from error
+    text = read_csv(path).replace("\r\n", "\n").replace("\r", "\n")
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
@@ -160,14 +174,6 @@ def _title(lab):
 
 
 # The most common failures of a class: reasons that differ only in numbers and names are grouped.
-
-_CASE = re.compile(r"^With [^:]*: ")
-_QUOTED = re.compile(r"'[^']*'|‘[^’]*’|“[^”]*”|\"[^\"]*\"")
-_NUMBER = re.compile(
-    r"(?<![\w#])[+-]?(?:0x[0-9a-f]+|\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)", re.IGNORECASE
-)
-_LIST = re.compile(r"#(?:(?:, | and | to |, and )#)+")
-_CHAIN = re.compile(r"((?: [a-z]+)+ #)\1+")
 
 
 @dataclass(frozen=True)
@@ -228,10 +234,6 @@ def without_name(text, student):
 
 
 # Statistics of a class: distribution of marks, lost items, grading time.
-
-NONE, LESS, HALF, FULL, OPEN = "no points", "less than half", "half or more", "all points", "open"
-BANDS = (NONE, LESS, HALF, FULL, OPEN)
-BINS = 10
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 
 def write(path, marks):
-    """Write `marks` (from nbgrader.table) into the gradebook at `path` atomically."""
+    """Write `marks`, an export.nbgrader_table, into the gradebook at `path` atomically."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, scratch = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
     os.close(handle)

@@ -1,22 +1,87 @@
-"""The report on a class: an HTML page with figures, and the same as text for the terminal."""
+"""Instructors' pages: self-contained HTML, and the report on a class, as a page or as text."""
 
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
 from statistics import median
 
+import jinja2
 import plotly.graph_objects as go
+from markupsafe import Markup
 
-from mpilab.course import page
 from mpilab.course.marks import BANDS, FULL, HALF, LESS, NONE, OPEN, without_name
 from mpilab.grading.marks import UNCONFIRMED, points
 from mpilab.grading.referee import LOG
 from mpilab.plots import style
 from mpilab.util.text import plain
 
-# Figures: totals, exercises, and lost items.
+PACKAGE = Path(__file__).resolve().parents[1]
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 ITEMS = 25  # bars that fit on a page
 # From bad to good, and gray for open. The bars have patterns as well.
-_COLOURS = {NONE: "#d4553e", LESS: "#b8740c", HALF: "#3b7dd8", FULL: "#2f9150", OPEN: "#7a7e85"}
+_COLORS = {NONE: "#d4553e", LESS: "#b8740c", HALF: "#3b7dd8", FULL: "#2f9150", OPEN: "#7a7e85"}
 _PATTERNS = {NONE: "x", LESS: "/", HALF: ".", FULL: "", OPEN: "-"}
+
+ROWS = 60  # kinds of failure listed on the page
+LINES = 12  # and in the terminal
+HOW_TO_CONFIRM = "install SimGrid ('mpilab doctor' says how) and run 'mpilab grade' again"
+BAR = 40  # characters of the longest bar
+
+
+# Pages quote students' texts, so all values are escaped, and a page's Content-Security-Policy
+# allows only scripts whose hashes it names: those of our figures.
+
+
+def render(template, figures=(), **values):
+    """Render a template (a path within mpilab, e.g. 'course/report.html.j2'); the page as text.
+
+    `figures` are trusted HTML fragments whose scripts may run. The template gets them as `figures`,
+    the policy as `policy` and the style sheet as `style`; `values` are escaped.
+    """
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            figures=[Markup(figure) for figure in figures],
+            policy=_policy("".join(figures)),
+            **values,
+        )
+    )
+
+
+def _policy(html):
+    """A Content-Security-Policy under which only the scripts in `html` run."""
+    hashes = {
+        "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
+        for script in _SCRIPT.findall(html)
+    }
+    scripts = " ".join(sorted(hashes)) or "'none'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _environment():
+    # select_autoescape decides by file name and would not escape in a '.j2'.
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PACKAGE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["plain"] = plain
+    style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+    environment.globals["style"] = Markup(style)
+    return environment
+
+
+# Figures: totals, exercises, and lost items.
 
 
 def totals(summary):
@@ -59,7 +124,7 @@ def exercises(summary):
                 x=[summary.bands[name][band] for name in names],
                 name=band,
                 marker=dict(
-                    color=_COLOURS[band],
+                    color=_COLORS[band],
                     pattern=dict(
                         shape=_PATTERNS[band],
                         fgcolor="rgba(255, 255, 255, 0.45)",
@@ -129,18 +194,13 @@ def _whole(most):
 
 # The report as HTML and as text.
 
-ROWS = 60  # kinds of failure listed on the page
-LINES = 12  # and in the terminal
-HOW_TO_CONFIRM = "install SimGrid ('mpilab doctor' says how) and run 'mpilab grade' again"
-BAR = 40  # characters of the longest bar
-
 
 def html(summary, names=False):
     """The report as an HTML page; it names students only if `names` is true."""
     marks = summary.marks
     figures = [totals(summary)] if summary.totals else []
     figures += [exercises(summary), lost(summary)]
-    return page.render(
+    return render(
         "course/report.html.j2",
         figures=[
             # The first figure includes plotly.js for all.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby
 
-from mpilab.course.page import render
+from mpilab.course.report import render
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.answers import answer_cells, is_blank, lift
 from mpilab.grading.grade import Assignment
@@ -21,12 +21,6 @@ from mpilab.judging.rubric import KERNEL
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 from mpilab.util.units import plural
-
-# C as a list of tokens that renaming, reformatting and commenting do not change.
-#
-# All numbers count as the same token, and so do all string and character literals. Names chosen by
-# the student are kept, marked with NAME, because matching must know which are equal. Braces,
-# qualifiers and `#include` lines are dropped: they can change without a change of meaning.
 
 NAME = "$"  # no C text begins with it
 
@@ -50,6 +44,27 @@ _KEYWORDS = set(
     "unsigned void while".split()
 )
 _DROPPED = set("const volatile restrict static inline register { }".split())
+
+GRAM, WINDOW = 12, 4
+
+# Answers with fewer tokens of their own than this (about five lines) are not compared.
+FEWEST = 40
+
+# A hash that occurs this often in an answer belongs to repetitive text and would match everywhere.
+OFTEN = 16
+
+SHOWN = 50  # pairs side by side; more would make the page too long to read
+
+# Renamed and rearranged copies are above it, independent kernels below; see docs/reporting.md.
+THRESHOLD = 0.7
+LONGEST = 100_000  # characters; nobody writes a longer answer
+
+
+# C as a list of tokens that renaming, reformatting and commenting do not change.
+#
+# All numbers count as the same token, and so do all string and character literals. Names chosen by
+# the student are kept, marked with NAME, because matching must know which are equal. Braces,
+# qualifiers and `#include` lines are dropped: they can change without a change of meaning.
 
 
 @dataclass(frozen=True)
@@ -92,8 +107,6 @@ def _kind(group, text):
 #
 # Passages are extended from fingerprints in both directions, then tiled, longest first, as in
 # Wise's greedy string tiling (1993): no token counts twice, and reordered passages count, too.
-
-GRAM, WINDOW = 12, 4
 
 
 def grams(kinds, size=GRAM):
@@ -192,11 +205,6 @@ def _tiled(found, size):
 
 
 # Pairs of answers, by the share of text that they have in common.
-
-# Answers with fewer tokens of their own than this (about five lines) are not compared.
-FEWEST = 40
-# A hash that occurs this often in an answer belongs to repetitive text and would match everywhere.
-OFTEN = 16
 
 
 @dataclass(frozen=True)
@@ -306,8 +314,6 @@ def _stretches(kinds):
 
 # The pairs as a table for the terminal, and as a page with both answers side by side.
 
-SHOWN = 50  # pairs side by side; more would make the page too long to read
-
 
 def table(similar):
     """The pairs above the threshold as lines of text."""
@@ -383,10 +389,6 @@ def _piece(text, passage=None, given=False, first=False):
 
 
 # From the submissions of a class to similar pairs of answers.
-
-# Renamed and rearranged copies are above it, independent kernels below; see docs/reporting.md.
-THRESHOLD = 0.7
-LONGEST = 100_000  # characters; nobody writes a longer answer
 
 
 @dataclass(frozen=True)

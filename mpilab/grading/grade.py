@@ -18,8 +18,7 @@ import nbformat
 from mpilab import __version__
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
-from mpilab.grading import gradebook as books
-from mpilab.grading import marks, pages
+from mpilab.grading import gradebook, marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, Referee
@@ -29,17 +28,15 @@ from mpilab.grading.submission import find_submissions, parse, read, with_output
 from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
-from mpilab.judging import rubric as exercises
 from mpilab.judging.judge import ungradable
+from mpilab.judging.rubric import Rubric
+from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import MANUAL, NO_SIMGRID, UNGRADABLE, SubmissionVerdict
-from mpilab.kernels import simgrid as simulated
 from mpilab.kernels.build import KERNELS, need
+from mpilab.kernels.simgrid import how_to_install, kernels, version
 from mpilab.util import door, faults, kit
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
-
-# Run a submission's notebook with papermill in the sandbox. Its output is shown in the feedback and
-# does not affect the points.
 
 CELL_SECONDS = 45
 LIMITS = Limits(
@@ -53,6 +50,20 @@ READABLE = (
     kit.BUILD,
     Path("/sys/devices/system/cpu"),
 )
+
+GRADER_FAILED = (
+    "the grader failed. Your instructor has been informed; nothing is held against your answer."
+)
+INCOMPLETE = (
+    "Parts of this page could not be made. Your instructor has been informed; the points are right."
+)
+
+# Files of cases on which simulation and Open MPI disagree: OUT/differences/STUDENT/…
+DIFFERENCES = "differences"
+
+
+# Run a submission's notebook with papermill in the sandbox. Its output is shown in the feedback and
+# does not affect the points.
 
 
 @dataclass(frozen=True)
@@ -137,16 +148,6 @@ def _plain(value):
     return value if isinstance(value, (str, int, float, bool)) or value is None else repr(value)
 
 
-GRADER_FAILED = (
-    "the grader failed. Your instructor has been informed; nothing is held against your answer."
-)
-INCOMPLETE = (
-    "Parts of this page could not be made. Your instructor has been informed; the points are right."
-)
-# Files of cases on which simulation and Open MPI disagree: OUT/differences/STUDENT/…
-DIFFERENCES = "differences"
-
-
 @dataclass(frozen=True)
 class Assignment:
     """A lab to grade: the trusted notebook, the rubric, and the version of SimGrid to judge with.
@@ -156,7 +157,7 @@ class Assignment:
 
     lab: str
     notebook: object
-    rubric: exercises.Rubric
+    rubric: Rubric
     simgrid: str = ""
 
     @classmethod
@@ -167,7 +168,7 @@ class Assignment:
         """
         rubric_path = Path(root) / "grading" / lab / "rubric.toml"
         text = rubric_path.read_bytes() if rubric_path.exists() else b""
-        rubric = exercises.load(rubric_path, seed=int(books.key(text)[:12], 16))
+        rubric = load_rubric(rubric_path, seed=int(gradebook.key(text)[:12], 16))
         notebook = trusted(Path(root) / "labs" / "source" / f"{lab}.py")
         stubs = answer_cells(notebook)
         for exercise in rubric.exercises:
@@ -178,7 +179,7 @@ class Assignment:
                     f"it has {known}"
                 )
         simulates = any(map(agreement.is_simulated, rubric.exercises))
-        simgrid = (simulated.version() or NO_SIMGRID) if simulates else ""
+        simgrid = (version() or NO_SIMGRID) if simulates else ""
         return cls(lab, notebook, rubric, simgrid)
 
     @property
@@ -189,7 +190,7 @@ class Assignment:
     @cached_property
     def digest(self):
         """A hash of lab, rubric and grader; verdicts with different ones must not be combined."""
-        return books.key(*self._everything)
+        return gradebook.key(*self._everything)
 
     @cached_property
     def parts(self):
@@ -200,7 +201,7 @@ class Assignment:
         """
         stubs = answer_cells(self.notebook)
         return {
-            exercise.id: books.key(
+            exercise.id: gradebook.key(
                 fingerprint(exercise),
                 stubs[exercise.id],
                 __version__,
@@ -211,7 +212,7 @@ class Assignment:
 
     def key(self, submission):
         """A hash of everything that a verdict on `submission` depends on."""
-        return books.key(submission.digest, *self._everything)
+        return gradebook.key(submission.digest, *self._everything)
 
     @cached_property
     def _everything(self):
@@ -263,7 +264,7 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
     prepare(assignment)
     out = Path(out)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
-    with books.Gradebook(out / "gradebook.sqlite") as book:
+    with gradebook.Gradebook(out / "gradebook.sqlite") as book:
         todo = [s for s in found if _standing(book, assignment, s) is None]
         with (
             # As many submissions are in progress as jobs run at a time: the next notebook starts
@@ -301,7 +302,7 @@ def prepare(assignment):
     """Build what judging needs, before anything runs in a sandbox."""
     need(KERNELS)
     if assignment.simgrid not in ("", NO_SIMGRID):
-        simulated.kernels()
+        kernels()
     # The sandbox cannot write bytecode, so compile it once here instead of in each submission. A
     # kit that is not writable is used as it is.
     if os.access(kit.PACKAGES / "mpilab", os.W_OK):
@@ -315,7 +316,7 @@ def simulation_notes(assignment):
     return [
         "SimGrid is not installed on this machine: marks rest on runs on Open MPI alone, and items "
         "that can only be tried on a simulated cluster are ungradable. Install it "
-        f"({simulated.how_to_install()}), then run 'mpilab grade' again: it judges them anew."
+        f"({how_to_install()}), then run 'mpilab grade' again: it judges them anew."
     ]
 
 

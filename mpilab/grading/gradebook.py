@@ -22,8 +22,6 @@ from mpilab.grading.decisions import Decision, stamped
 from mpilab.grading.feedback import loads
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
-# The SQLite tables: create, upgrade and write them.
-
 # PRAGMA application_id marks the file as ours ("mpil"); user_version is the version of the tables.
 APPLICATION = 0x6D70696C
 SCHEMA = 4
@@ -122,6 +120,9 @@ _UPGRADES = {
         "ALTER TABLE items ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
     ],
 }
+
+
+# The SQLite tables: create, upgrade and write them.
 
 
 def prepare(database, path, wait):

@@ -13,6 +13,19 @@ from mpilab.util.files import write_whole
 
 UNCONFIRMED = "not confirmed by simulation"
 
+# A spreadsheet evaluates a cell that begins with one of these as a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def safe_cell(text):
+    """A text as a cell of a CSV, prefixed with ' if a spreadsheet would run it as a formula."""
+    return "'" * text.startswith(FORMULA) + text
+
+
+def bare_cell(text):
+    """The text that `safe_cell` has made `text` of."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+
 
 def in_order(verdicts):
     """The verdicts in listing order: the ungradable ones first, then by student."""
@@ -51,11 +64,9 @@ def write_csv(verdicts, path, exercises):
     )
     for verdict in in_order(verdicts):
         awarded = {each.exercise: each.awarded for each in verdict.exercises}
-        # A spreadsheet would evaluate a cell that begins with one of these as a formula.
-        student = "'" * verdict.student.startswith(("=", "+", "-", "@")) + verdict.student
         writer.writerow(
             [
-                *(student, verdict.lab),
+                *(safe_cell(verdict.student), verdict.lab),
                 *(points(awarded.get(exercise)) for exercise in exercises),
                 *[points(_penalty(verdict))] * late,
                 *(points(verdict.total), verdict.status),

@@ -20,6 +20,8 @@ from mpilab.judging.verdict import simulated_by
 from mpilab.util.files import write_whole
 from mpilab.util.text import plain
 
+GRADEBOOK = "gradebook.sqlite"
+
 # Explain a mark from the gradebook: what counts now, and its history.
 
 
@@ -120,9 +122,6 @@ def _when(event):
 
 def _time(text):
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-GRADEBOOK = "gradebook.sqlite"
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from mpilab.errors import InputError, Ungradable
 from mpilab.grading.sandbox import Limits
 from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
-from mpilab.judging import judge as functions
 from mpilab.judging.rubric import KERNEL, PYTHON
 from mpilab.judging.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 from mpilab.kernels import build
@@ -25,8 +24,6 @@ from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OU
 from mpilab.trace.recording import RankRecording, Recording
 from mpilab.util import kit
 from mpilab.util.kit import PACKAGES
-
-# Compile, simulate and run kernels in the sandbox; each case gives a Result.
 
 ROOT = kit.ROOT
 # A case takes milliseconds. It is stopped when its ranks have computed for CASE_WORK_S without an
@@ -54,6 +51,18 @@ RUN_LIMITS = Limits(
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
 _REAL, _SIMULATED = ("kernel.so",), ("simulated.so", "simulated.run")
+
+# Evidence for the instructor only: feedback pages never show names that begin with '_'.
+DETAILS, LOG = "_details", "_log"
+
+# The only file of mpilab that a Python answer may read: the rest contains the right values.
+CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
+
+# Processor time decides, so a busy machine costs nobody a mark. Wall time stops answers that sleep.
+CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
+
+
+# Compile, simulate and run kernels in the sandbox; each case gives a Result.
 
 
 @dataclass(frozen=True)
@@ -243,14 +252,6 @@ def _recording(left, name):
         return None
 
 
-# Evidence for the instructor only: feedback pages never show names that begin with '_'.
-DETAILS, LOG = "_details", "_log"
-# The only file of mpilab that a Python answer may read: the rest contains the right values.
-CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
-# Processor time decides, so a busy machine costs nobody a mark. Wall time stops answers that sleep.
-CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
-
-
 class Referee:
     """Judges the answers of one submission, in `sandbox`.
 
@@ -315,7 +316,7 @@ class Referee:
     # --- Python
 
     def _function(self, exercise, source):
-        calls = functions.calls(exercise)
+        calls = judge.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
         outcome = run_job(
             self.sandbox,
@@ -333,7 +334,7 @@ class Referee:
         returned = read_json(outcome, "called.json", "calling the answer")
         if not isinstance(returned, list) or len(returned) != len(calls):
             raise Ungradable("what the answer returned did not come out of the sandbox whole")
-        return functions.judge_function(exercise, dict(zip(calls, returned, strict=True)))
+        return judge.judge_function(exercise, dict(zip(calls, returned, strict=True)))
 
 
 def undecided(exercise, error):

@@ -28,9 +28,10 @@ from mpilab.util import door, faults
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 
-# Merge gradebooks.
-
 GRADEBOOK = pages.GRADEBOOK
+
+
+# Merge gradebooks.
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,23 @@ from pathlib import Path, PurePosixPath
 
 from mpilab.errors import InputError, Ungradable
 
+BLOCK = tarfile.BLOCKSIZE
+PROGRAMS = (b"\x7fELF", b"#!")
+
+SUPERVISOR = "import sys; sys.path.append({folder!r}); import supervisor; supervisor.main()"
+
+# The first bytes that come back: the sandbox is up, and the command is about to start.
+READY = b"ready\n"
+
+# Seconds to collect the command's files after its time is up.
+GRACE_SECONDS = 5.0
+
+CHUNK = 1 << 16
+
+
 # Tar streams into and out of a sandbox. The submission may forge what comes out, so only tarfile's
 # check of a single header is used: its reader follows extended headers of any kind (sparse files of
 # terabytes; CVE-2025-8194, an endless loop, in versions of Python still in use).
-
-BLOCK = tarfile.BLOCKSIZE
-PROGRAMS = (b"\x7fELF", b"#!")
 
 
 def pack(files):
@@ -96,17 +107,6 @@ def is_safe(name):
         and ".." not in path.parts
         and "\0" not in name
     )
-
-
-SUPERVISOR = "import sys; sys.path.append({folder!r}); import supervisor; supervisor.main()"
-
-# The first bytes that come back: the sandbox is up, and the command is about to start.
-READY = b"ready\n"
-
-# Seconds to collect the command's files after its time is up.
-GRACE_SECONDS = 5.0
-
-CHUNK = 1 << 16
 
 
 def script(limits, collect, filled):

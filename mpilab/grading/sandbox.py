@@ -25,9 +25,6 @@ from mpilab.grading.isolation import NAMESPACES, USER_ID, sized_folder
 from mpilab.grading.run import GRACE_SECONDS, READY, Run, pack, rlimits, script, unpack
 from mpilab.util.system import namespace_remedy
 
-# The options of bubblewrap: a command sees a system to run programs, a work directory, what the
-# grader makes readable, and nothing else.
-
 WORK = "/lab"
 
 SYSTEM_LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
@@ -48,6 +45,32 @@ ACCOUNTS = {
     "/etc/group": f"root:x:0:\nstudent:x:{USER_ID}:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
 }
+
+MIB = 1 << 20
+
+# If started by root, commands run as this user id plus the slot; it needs no account.
+FIRST_USER_ID = 60000
+
+# If started by root, readable paths are mounted over this folder, in the run's own mount namespace
+# (see supervisor.stage). Every machine has it, and it holds no programs and nothing to make
+# readable.
+STAGE = "/dev/shm"
+
+REMEDY = (
+    "Install bubblewrap 0.8 or newer: 'apt-get install bubblewrap' (the packages of that name on "
+    "PyPI are something else). Or grade without isolation, if you trust every submission: "
+    "--unsafe-no-sandbox."
+)
+
+# A probe may fail once because the machine is busy, and the next guard may be weaker.
+PROBES = 2
+
+# How systemd-run finds the user's service manager.
+BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+
+
+# The options of bubblewrap: a command sees a system to run programs, a work directory, what the
+# grader makes readable, and nothing else.
 
 
 def view_options(links, binds, limits, environment, contents, hidden=()):
@@ -156,23 +179,6 @@ def _refuse_cover(place):
             f"readable: {place!r} cannot be shown inside, where it would cover the sandbox's own "
             f"{place}; name a folder below it that holds only what the command needs"
         )
-
-
-MIB = 1 << 20
-
-# If started by root, commands run as this user id plus the slot; it needs no account.
-FIRST_USER_ID = 60000
-
-# If started by root, readable paths are mounted over this folder, in the run's own mount namespace
-# (see supervisor.stage). Every machine has it, and it holds no programs and nothing to make
-# readable.
-STAGE = "/dev/shm"
-
-REMEDY = (
-    "Install bubblewrap 0.8 or newer: 'apt-get install bubblewrap' (the packages of that name on "
-    "PyPI are something else). Or grade without isolation, if you trust every submission: "
-    "--unsafe-no-sandbox."
-)
 
 
 @dataclass(frozen=True)
@@ -412,12 +418,6 @@ def python_paths():
     The executable itself is included, for the links that lead from one to the other.
     """
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.executable)))
-
-
-# A probe may fail once because the machine is busy, and the next guard may be weaker.
-PROBES = 2
-# How systemd-run finds the user's service manager.
-BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
 def _scope(limits):

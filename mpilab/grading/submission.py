@@ -26,16 +26,38 @@ from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
 from mpilab.util.text import plain
 
-# Untrusted notebooks. A few megabytes of JSON can become gigabytes of objects, and any value may
-# have the wrong type. So lists and objects are counted before parsing, and only the parts that are
-# named here are checked and used.
-
 # Lists and objects in a notebook's JSON: each takes 30 times as many bytes in memory as in the
 # file. A notebook with large figures has about ten thousand.
 PART_LIMIT = 1_000_000
 CELL_LIMIT = 10_000
 DEPTH_LIMIT = 100
 _FRESH = "copy the answers into a fresh copy of the lab"
+
+MiB = 1024 * 1024
+NOTEBOOK_LIMIT = 20 * MiB
+ARCHIVE_LIMIT = 64 * MiB
+MEMBER_LIMIT = 10_000
+
+# Deflate reaches at most 1032; a notebook that printed one line a million times stays below 500.
+RATIO_LIMIT = 500
+
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
+
+OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
+ALL_OUTPUT_CHARACTERS = 200_000
+
+NAME_LIMIT = 100
+
+# Characters that change the reading direction can make one name look like another.
+_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+# Untrusted notebooks. A few megabytes of JSON can become gigabytes of objects, and any value may
+# have the wrong type. So lists and objects are counted before parsing, and only the parts that are
+# named here are checked and used.
 
 
 def read(data, where):
@@ -191,18 +213,6 @@ def _check_shape(content, where):
 
 # Untrusted zips: read in memory, never unpacked to disk; what they declare is not trusted.
 
-MiB = 1024 * 1024
-NOTEBOOK_LIMIT = 20 * MiB
-ARCHIVE_LIMIT = 64 * MiB
-MEMBER_LIMIT = 10_000
-# Deflate reaches at most 1032; a notebook that printed one line a million times stays below 500.
-RATIO_LIMIT = 500
-
-_ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error),
-    *(NotImplementedError, RuntimeError, ValueError),
-)
-
 
 def open_archive(file, name):
     """Open the zip in the binary file object `file` as a ZipFile, if its directory looks harmless.
@@ -297,9 +307,6 @@ def _directory_bytes(file, size):
 
 # The output of a student's notebook, cut to what a feedback page can hold.
 
-OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
-ALL_OUTPUT_CHARACTERS = 200_000
-
 
 def printed(notebook):
     """What the code cells of a notebook printed, as a list of dicts (where, kind, text, note).
@@ -353,11 +360,6 @@ def _cut(text):
 
 
 # Find the submissions of a class.
-
-NAME_LIMIT = 100
-
-# Characters that change the reading direction can make one name look like another.
-_TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Spool:

@@ -17,12 +17,13 @@ from mpilab.kernels import openmpi
 from mpilab.util import faults, kit
 from mpilab.util.text import plain
 
-# Run our own code in the sandbox on a job, and collect the files it leaves.
-
 # Where mpilab.util.faults logs inside, below HOME, which is the work directory.
 LOGS = f".local/state/mpilab/logs/*{faults.SUFFIX}"
 # An answer may write there as well, so only a few logs are kept, and only their beginnings.
 MOST_LOGS, MOST_CHARACTERS = 3, 20_000
+
+
+# Run our own code in the sandbox on a job, and collect the files it leaves.
 
 
 def run_job(sandbox, command, job, *, readable, files=(), **options):

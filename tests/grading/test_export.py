@@ -9,7 +9,7 @@ import pytest
 from class_made_up import LAB, class_in, verdict
 
 from mpilab.cli import main
-from mpilab.course import nbgrader
+from mpilab.course import export as exporting
 from mpilab.course.manual import Rule, decide
 from mpilab.course.marks import class_marks
 from mpilab.grading.decisions import manual, override
@@ -271,14 +271,20 @@ def test_a_total_set_by_hand_is_final_though_nothing_could_be_judged(tmp_path):
     assert rows(out / "marks.csv")[1][2:] == ["", "", "9", "0", "9", "15", "graded"]
     found = json.loads((out / "gradescope" / "gus" / "results.json").read_text())
     assert found["score"] == 9 and not any("score" in test for test in found["tests"])
-    (student,) = nbgrader.table(class_marks(out, LAB))["students"]
+    (student,) = exporting.nbgrader_table(class_marks(out, LAB))["students"]
     assert student["penalty"] == -9  # nbgrader's own total is the sum of the cells without it
     assert not any(grade["waits"] for grade in student["grades"])
 
 
+def test_a_roster_keeps_the_apostrophe_of_a_name_but_not_that_of_a_guarded_cell(tmp_path):
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,id\n'aisha,1\n'=dan,2\n")
+    assert list(exporting.read_roster(roster)) == ["'aisha", "=dan"]
+
+
 def test_without_nbgrader_the_way_to_it_is_told(out, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(nbgrader, "OWN", tmp_path / "none")
-    monkeypatch.setattr(nbgrader.sys, "executable", "/bin/false")
+    monkeypatch.setattr(exporting, "NBGRADER_PYTHON", tmp_path / "none")
+    monkeypatch.setattr(exporting.sys, "executable", "/bin/false")
     assert export(out, "nbgrader") == 1
     assert "python3 tools/nbgrader_venv.py" in capsys.readouterr().err
 
@@ -309,7 +315,7 @@ def test_nbgrader_reads_what_was_exported_to_it(unfinished, tmp_path):
         "with Gradebook('sqlite:///' + sys.argv[1]) as book:\n"
         "    book.add_assignment('other'); book.add_student('zoe')"
     )
-    env = nbgrader.environment_of(python)
+    env = exporting.environment_of(python)
     subprocess.run([python, "-c", make, book], check=True, env=env)
     for _ in range(2):  # the second time in the place of the first
         arguments = ("--partial", "--python", python, "-o", book)

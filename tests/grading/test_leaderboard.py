@@ -128,6 +128,13 @@ def test_a_lab_without_a_board_is_told():
         leaderboard.load("02-allgather")
 
 
+def test_cells_that_a_spreadsheet_would_run_are_quoted(tmp_path):
+    board = leaderboard.Board("Topology", None, "bcast_node_group", {}, frozenset())
+    entry = leaderboard.Entry("=1+1", None, {}, "-2 is not a rank")
+    leaderboard.write_csv([entry], {"=1+1": "=1+1"}, board, tmp_path / "board.csv")
+    assert "\n,'=1+1,,'-2 is not a rank\n" in (tmp_path / "board.csv").read_text()
+
+
 def test_nicknames_differ_and_stay():
     students = [f"student{number}" for number in range(300)]
     names = leaderboard.nicknames(students, LAB)
