@@ -23,13 +23,18 @@ from mpilab.kernels.build import function_of
 from mpilab.util import door
 from mpilab.util.kit import ROOT
 
-# Seeded bugs are in grading/LAB/bugs/, named EXERCISE-WORDS.c or .py, as a student would hand them
-# in. grading/LAB/bugs.toml describes each:
+# grading/LAB/bugs.toml describes the seeded bugs, named EXERCISE-WORDS.c or .py:
 #
-#     ["pairwise-only-powers-of-two.c"]
-#     fault = "Partners by exclusive or: those beyond the last rank are left out."
-#     kind = "only powers of two"         # one of KINDS
-#     loses = ["any-size"]                # ids of items, or "all"
+#     ["reordered-colour-by-first-letter.c"]
+#     fault = "Groups are split by the first letter of their names."
+#     kind = "other"                      # one of KINDS
+#     loses = ["regular", "crossing"]     # ids of items, or "all"
+#     edit = [{ replace = "split_by_name(comm, ", by = "MPI_Comm_split(comm, " }]
+#     of = "bcast_reordered"              # only if the exercise has variants: which one is edited
+#
+# The edits turn the reference into the bug, one after the other; each text to be replaced must
+# occur exactly once. A bug without edits, one that has little in common with the reference, is a
+# file of that name in grading/LAB/bugs/.
 
 ALL = "all"
 # What goes wrong in answers; "other" is anything else.
@@ -52,6 +57,7 @@ KINDS = (
     "other",
 )
 _KEYS = {"fault", "kind", "loses"}
+_EDIT_KEYS = {"edit", "of"}
 
 
 @dataclass(frozen=True)
@@ -76,8 +82,9 @@ def bugs_of(lab, rubric, root=ROOT):
 
     rubric   the lab's Rubric, with the exercises and items.
 
-    Raises InputError, naming file and bug, if a file has no entry or an entry no file, and for an
-    unknown exercise, item or kind.
+    Raises InputError, naming file and bug, if a bug has neither edits nor a file, or both, if a
+    file has no entry, if an edit does not fit the reference, and for an unknown exercise, item or
+    kind.
     """
     folder = Path(root) / "grading" / lab
     listing = folder / "bugs.toml"
@@ -87,19 +94,60 @@ def bugs_of(lab, rubric, root=ROOT):
         raise InputError(f"{listing}: no such file; it says what each seeded bug loses") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{listing}: not TOML: {error}") from None
-    files = {path.name: path for path in sorted((folder / "bugs").iterdir()) if path.is_file()}
+    files = {path.name: path for path in sorted((folder / "bugs").glob("*")) if path.is_file()}
     for name in files:
         if name not in table:
             raise InputError(f"{listing}: nothing about {name}; say what it loses")
+    references = references_of(lab, rubric, root)
     bugs = []
     for name, entry in table.items():
-        if name not in files:
-            raise InputError(f"{listing}: {name!r}: there is no such file in {folder / 'bugs'}")
         try:
-            bugs.append(_bug(name, entry, files[name].read_text(encoding="utf-8"), rubric))
+            _check_keys(entry)
+            if "edit" in entry and name in files:
+                raise InputError(f"has edits, and is also the file {files[name]}; remove one")
+            if "edit" in entry:
+                source = _edited(name, entry, references)
+            elif name in files:
+                source = files[name].read_text(encoding="utf-8")
+            else:
+                raise InputError(
+                    f"there is no such file in {folder / 'bugs'}; write it, or give the bug edits "
+                    "of the reference: edit = [{ replace = ..., by = ... }]"
+                )
+            bugs.append(_bug(name, entry, source, rubric))
         except InputError as error:
             raise InputError(f"{listing}: {name!r}: {error}") from None
     return bugs
+
+
+def _check_keys(entry):
+    if not isinstance(entry, dict) or not _KEYS <= set(entry) <= _KEYS | _EDIT_KEYS:
+        raise InputError(f"give it {', '.join(sorted(_KEYS))}, and nothing else but edit and of")
+
+
+def _edited(name, entry, references):
+    """The source of a bug: the reference of its exercise, with its edits."""
+    exercise = name.partition("-")[0]
+    sources = [source for _, id, source in references if id == exercise]
+    if "of" in entry:
+        sources = [source for source in sources if function_of(source) == entry["of"]]
+    if not sources:
+        variant = f" that defines {entry['of']!r}" if "of" in entry else ""
+        raise InputError(f"exercise {exercise!r} has no reference{variant}")
+    text = sources[0]
+    if not isinstance(entry["edit"], list) or not entry["edit"]:
+        raise InputError("edit is not a list; write edit = [{ replace = ..., by = ... }]")
+    for edit in entry["edit"]:
+        if not isinstance(edit, dict) or set(edit) != {"replace", "by"}:
+            raise InputError(f"the edit {edit!r} is not {{ replace = ..., by = ... }}")
+        count = text.count(edit["replace"]) if edit["replace"] else 0
+        if count != 1:
+            raise InputError(
+                f"the text {edit['replace']!r} occurs {count} times in the reference, and must "
+                f"occur once; {'write more of it' if count else 'see labs/source for what it is'}"
+            )
+        text = text.replace(edit["replace"], edit["by"])
+    return text
 
 
 def references_of(lab, rubric, root=ROOT):
@@ -128,8 +176,6 @@ def references_of(lab, rubric, root=ROOT):
 
 
 def _bug(name, entry, source, rubric):
-    if not isinstance(entry, dict) or set(entry) != _KEYS:
-        raise InputError(f"give it {', '.join(sorted(_KEYS))}, and nothing else")
     if entry["kind"] not in KINDS:
         raise InputError(f"kind {entry['kind']!r} is unknown; write one of {', '.join(KINDS)}")
     exercise = rubric.exercise(name.partition("-")[0])

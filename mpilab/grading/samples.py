@@ -10,7 +10,9 @@ import tomllib
 import nbformat
 
 from mpilab.grading.answers import answer_cells
+from mpilab.grading.proving import bugs_of
 from mpilab.grading.release import answer_id, release, solutions
+from mpilab.judging import rubric
 from mpilab.util import door
 from mpilab.util.kit import ROOT
 
@@ -24,14 +26,17 @@ def sample_class():
     lab = table["lab"]
     source = ROOT / "labs" / "source" / f"{lab}.py"
     blank, reference = release(source), solutions(source)
+    wrong = {
+        bug.name: bug.source for bug in bugs_of(lab, rubric.load(GRADING / lab / "rubric.toml"))
+    }
     return lab, {
-        student: _notebook(blank, reference, GRADING / lab, answers)
+        student: _notebook(blank, reference, wrong, answers)
         for student, answers in table["student"].items()
     }
 
 
-def _notebook(blank, reference, folder, answers):
-    """The text of one notebook; `answers` name files in `folder`: bugs, or paths (answers/…)."""
+def _notebook(blank, reference, wrong, answers):
+    """The text of one notebook; `reference` is {exercise: answer}, `wrong` {bug's name: answer}."""
     notebook = nbformat.from_dict(blank.copy())
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
     known = answer_cells(notebook)
@@ -42,8 +47,7 @@ def _notebook(blank, reference, folder, answers):
             if answer == "reference":
                 cell.source = reference[exercise]
             elif answer != "blank":
-                path = folder / answer if "/" in answer else folder / "bugs" / answer
-                cell.source = path.read_text(encoding="utf-8").rstrip("\n")
+                cell.source = wrong[answer].rstrip("\n")
         elif answers.get("tampered") and cell.cell_type == "code" and ".check(" in cell.source:
             cell.source = CHEAT
     text = nbformat.writes(notebook) + "\n"

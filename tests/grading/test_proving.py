@@ -9,11 +9,14 @@ import pytest
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading.grade import Assignment
-from mpilab.grading.proving import answers_of, compare, prove
+from mpilab.grading.proving import answers_of, bugs_of, compare, prove
+from mpilab.grading.release import solutions
+from mpilab.judging.rubric import load
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = "00-first-contact"
+SOLUTIONS = solutions(ROOT / "labs" / "source" / f"{LAB}.py")
 
 
 @pytest.fixture
@@ -89,6 +92,55 @@ def test_a_list_of_bugs_that_does_not_fit_is_refused(copied, old, new, words):
     change(copied, old, new)
     with pytest.raises(InputError, match=words):
         prove(LAB, progress=False, root=copied)
+
+
+def bugs_with(root, text):
+    """The seeded bugs of lab 00, with one more, of which `text` is the end."""
+    path = root / "grading" / LAB / "bugs.toml"
+    path.write_text(
+        path.read_text(encoding="utf-8")
+        + '["fit-new.py"]\nfault = "is new"\nkind = "other"\nloses = "all"\n'
+        + text,
+        encoding="utf-8",
+    )
+    return {
+        bug.name: bug for bug in bugs_of(LAB, load(root / "grading" / LAB / "rubric.toml"), root)
+    }
+
+
+def test_a_bug_is_its_reference_with_edits_one_after_the_other(copied):
+    found = bugs_with(
+        copied,
+        'edit = [{ replace = "def fit(", by = "def fitted(" }, '
+        '{ replace = "def fitted(", by = "def fit (" }]\n',
+    )
+    assert found["fit-new.py"].source.startswith("def fit (")
+    assert found["fit-new.py"].source.replace("fit (", "fit(") == SOLUTIONS["fit"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'fit-new.py': there is no such file in .*; write it, or give the bug edits"),
+        ("edit = []", "edit is not a list; write edit = "),
+        ('edit = [{ replace = "def fit(" }]', "is not { replace = ..., by = ... }"),
+        (
+            'edit = [{ replace = "nowhere", by = "" }]',
+            "'fit-new.py': the text 'nowhere' occurs 0 times in the reference",
+        ),
+        ('edit = [{ replace = "e", by = "" }]', r"'e' occurs \d+ times .*; write more of it"),
+        ('edit = [{ replace = "e", by = "" }]\nof = "fat"', "no reference that defines 'fat'"),
+    ],
+)
+def test_edits_that_do_not_fit_the_reference_are_refused(copied, text, words):
+    with pytest.raises(InputError, match=words):
+        bugs_with(copied, text + "\n")
+
+
+def test_a_bug_that_is_both_edits_and_a_file_is_refused(copied):
+    (copied / "grading" / LAB / "bugs" / "fit-new.py").write_text(SOLUTIONS["fit"])
+    with pytest.raises(InputError, match="has edits, and is also the file .*; remove one"):
+        bugs_with(copied, 'edit = [{ replace = "def fit(", by = "def fit (" }]\n')
 
 
 def test_a_rubric_is_shown_with_its_cases(capsys):

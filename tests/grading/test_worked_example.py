@@ -29,7 +29,6 @@ def course(tmp_path_factory):
 def test_the_files_of_the_guide_are_all_that_a_lab_needs(course):
     assert sorted(str(p.relative_to(course)) for p in course.rglob("*") if p.is_file()) == [
         "grading/90-example/bugs.toml",
-        "grading/90-example/bugs/scatter-from-rank-0.c",
         "grading/90-example/rubric.toml",
         "labs/source/90-example.py",
     ]
