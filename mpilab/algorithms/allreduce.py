@@ -1,4 +1,4 @@
-"""Schedules of the allreduce algorithms, named after the C kernels `allreduce_<name>`.
+"""The allreduce algorithms, named after the C kernels `allreduce_<name>`: schedules and costs.
 
 P ranks, a message of m bytes, log to base 2, p2 the largest power of two <= P, rest = P - p2;
 segmented_ring cuts each of P blocks into S segments:
@@ -10,17 +10,33 @@ segmented_ring cuts each of P blocks into S segments:
     rabenseifner        2 log p2 (+2 if rest)           2 p2 log p2 + 2 rest   2 (P-1) m
 
 The operation is commutative; for one that is not, all kernels fall back to recursive_doubling. A
-single rank sends nothing.
+single rank sends nothing. The time to reduce a byte is in the β that is fitted to runs of the
+algorithm.
 """
 
-from mpilab.algorithms import schedule, trees
+from mpilab.algorithms import bcast, reduce, schedule, trees
+from mpilab.algorithms.algorithm import (
+    BROWN,
+    GREEN,
+    OLIVE,
+    PURPLE,
+    Algorithm,
+    Call,
+    Coefficients,
+    CostFunction,
+    ModelCall,
+    Plan,
+    Step,
+    table,
+)
+from mpilab.algorithms.formula import floor_log2
 from mpilab.algorithms.formula import segments as count_segments
-from mpilab.algorithms.schedule import Plan, Transfer
+from mpilab.algorithms.schedule import Transfer
 
 RING_SEGMENT = 65536  # SEGMENT_BYTES of src_c/allreduce/segmented_ring.c
 
 
-def recursive_doubling(call):
+def recursive_doubling(call: Call) -> Plan:
     """Partners at distance 1, 2, 4 … exchange all they have, and both reduce it.
 
     If P is not a power of two, each odd rank of the first 2 (P - p2) sends its data to its left
@@ -29,7 +45,7 @@ def recursive_doubling(call):
     core = trees.largest_power_of_two(call.ranks)
     folded = call.ranks - core
 
-    def rank(number):
+    def rank(number: int) -> int:
         return 2 * number if number < folded else number + folded
 
     folding = [(2 * number + 1, 2 * number) for number in range(folded)]
@@ -44,13 +60,33 @@ def recursive_doubling(call):
     return Plan(steps, call.sizes((call.count,)))
 
 
-def ring(call):
+def recursive_doubling_cost(call: ModelCall) -> Coefficients:
+    """log2 C (α + mβ), and 2 (α + mβ) to fold and unfold if P is not C, a power of two.
+
+    Source: Thakur, Rabenseifner, Gropp (2005), section 4.5.
+    """
+    steps = floor_log2(call.ranks)
+    rounds = steps + 2 * (call.ranks != 1 << steps)
+    return rounds, rounds * call.bytes
+
+
+def ring(call: Call) -> Plan:
     """Each of P blocks circulates and is reduced on its way; then the result's blocks circulate."""
     steps = [_round(call.ranks, number, 1) for number in range(1, 2 * call.ranks - 1)]
     return Plan(steps, call.sizes(schedule.blocks(call.count, call.ranks)))
 
 
-def segmented_ring(call):
+def ring_cost(call: ModelCall) -> Coefficients:
+    """2 (P-1) (α + m/P β).
+
+    Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+    JPDC 69(2), 2009.
+    """
+    rounds = 2 * (call.ranks - 1)
+    return rounds, rounds / call.ranks * call.bytes
+
+
+def segmented_ring(call: Call) -> Plan:
     """The ring with each block in S segments, two of which are in flight at any time.
 
     Blocks circulate in segments until they are reduced; the blocks of the result circulate whole.
@@ -80,7 +116,18 @@ def segmented_ring(call):
     return Plan(steps, call.sizes(elements))
 
 
-def rabenseifner(call):
+def segmented_ring_cost(call: ModelCall) -> Coefficients:
+    """(P-1)(S + 1) α + 2 (P-1)/P mβ with S segments per block.
+
+    This model has only α and β, so segments only add cost; what they hide is the time to reduce.
+    Source: Open MPI 5, coll/base, "ring_segmented".
+    """
+    others, block = call.ranks - 1, call.bytes / call.ranks
+    segments, _ = call.cut(block, RING_SEGMENT)
+    return others * (segments + 1), 2 * others * block
+
+
+def rabenseifner(call: Call) -> Plan:
     """Reduce-scatter by recursive halving, then allgather by recursive doubling.
 
     If P is not a power of two, the surplus ranks send their data before and get the result after.
@@ -95,7 +142,17 @@ def rabenseifner(call):
     return Plan(steps, call.sizes(schedule.blocks(call.count, core)))
 
 
-def _round(ranks, number, segments):
+def rabenseifner_cost(call: ModelCall) -> Coefficients:
+    """2 log2 C α + 2 (C-1)/C mβ, and 2 (α + mβ) to fold and unfold if P is not C, a power of two.
+
+    Source: Rabenseifner (2004); Thakur, Rabenseifner, Gropp (2005), section 4.5.
+    """
+    steps = floor_log2(call.ranks)
+    rest = call.ranks != 1 << steps
+    return 2 * (steps + rest), 2 * (1 - 0.5**steps + rest) * call.bytes
+
+
+def _round(ranks: int, number: int, segments: int) -> Step:
     """The Transfers of round `number` of a ring: each rank passes on the block it received last.
 
     All segments of the block go together. In round 1, it is the rank's own block; in round P, the
@@ -112,7 +169,17 @@ def _round(ranks, number, segments):
     ]
 
 
-ALGORITHMS = {
-    algorithm.__name__: algorithm
-    for algorithm in (recursive_doubling, ring, segmented_ring, rabenseifner)
-}
+def basic_linear_cost(call: ModelCall) -> Coefficients:
+    """Linear reduction, then linear broadcast. Source: Open MPI 5, coll/base, "basic_linear"."""
+    up, down = reduce.linear_cost(call), bcast.linear_cost(call)
+    return up[0] + down[0], up[1] + down[1]
+
+
+ALGORITHMS = table(
+    Algorithm(recursive_doubling, recursive_doubling_cost, PURPLE, openmpi="recursive_doubling"),
+    Algorithm(ring, ring_cost, GREEN, openmpi="ring"),
+    Algorithm(segmented_ring, segmented_ring_cost, OLIVE, "m/P", openmpi="segmented_ring"),
+    Algorithm(rabenseifner, rabenseifner_cost, BROWN, openmpi="rabenseifner"),
+)
+# Not ours. Left out is "nonoverlapping": whatever Open MPI's reduce and bcast choose.
+OPENMPI_ONLY: dict[str, CostFunction] = {"basic_linear": basic_linear_cost}

@@ -1,4 +1,4 @@
-"""Schedules of the broadcast algorithms, named after the C kernels `bcast_<name>`.
+"""The broadcast algorithms, named after the C kernels `bcast_<name>`: schedules and costs.
 
 P ranks, a message of m bytes in S segments, log to base 2, p2 the largest power of two <= P,
 rest = P - p2, K the fan-out or radix:
@@ -17,48 +17,104 @@ rest = P - p2, K the fan-out or radix:
 split_binary cuts each half of the message into S segments; the last two algorithms move (P-1) m
 bytes, plus what their scatter moves beyond m. A single rank sends nothing. The headers of the
 kernels have the exact formulas and the sources.
+
+Sources of the costs: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI
+broadcast algorithms for multi-core clusters", JPDC 165, 2022; Thakur, Rabenseifner, Gropp,
+"Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005.
 """
 
+from collections.abc import Sequence
+
 from mpilab.algorithms import schedule, trees
-from mpilab.algorithms.schedule import Plan, Transfer
+from mpilab.algorithms.algorithm import (
+    AMBER,
+    BLUE,
+    BROWN,
+    GREEN,
+    OLIVE,
+    PINK,
+    PURPLE,
+    RED,
+    TEAL,
+    Algorithm,
+    Call,
+    Coefficients,
+    ModelCall,
+    Plan,
+    Step,
+    table,
+)
+from mpilab.algorithms.formula import ceil_log2, floor_log2
+from mpilab.algorithms.schedule import Transfer
 
 PIPELINE_SEGMENT = 8192  # SEGMENT_BYTES of src_c/bcast/pipeline.c
 
 
-def linear(call):
+def linear(call: Call) -> Plan:
     """The root sends the whole message to all other ranks at the same time."""
     others = [rank for rank in range(call.ranks) if rank != call.root]
     step = [Transfer(call.root, rank, (0,)) for rank in others]
     return _from_root(call, [step], (call.count,))
 
 
-def chain(call):
+def linear_cost(call: ModelCall) -> Coefficients:
+    """γ(P) (α + mβ). Source: Nuriyev et al. (2022)."""
+    served = call.at_once(call.ranks - 1)
+    return served, served * call.bytes
+
+
+def chain(call: Call) -> Plan:
     """Along `fanout` chains, in segments."""
     return _along(call, trees.chain(call.ranks, call.root, call.fanout))
 
 
-def pipeline(call):
+def chain_cost(call: ModelCall) -> Coefficients:
+    """(⌈(P-1)/K⌉ - 1)(α + sβ) + γ(K+1) (Sα + mβ)."""
+    return trees.chain_down_cost(call, call.fanout or trees.CHAINS)
+
+
+def pipeline(call: Call) -> Plan:
     """Along one chain, in segments of 8 KiB by default."""
     tree = trees.chain(call.ranks, call.root, 1)
     return _along(call, tree, call.segment or PIPELINE_SEGMENT)
 
 
-def binary(call):
+def pipeline_cost(call: ModelCall) -> Coefficients:
+    """(P-2)(α + sβ) + Sα + mβ."""
+    return trees.chain_down_cost(call, 1, PIPELINE_SEGMENT)
+
+
+def binary(call: Call) -> Plan:
     """Down a binary tree (or one with another fan-out), in segments."""
     return _along(call, trees.kary(call.ranks, call.root, call.fanout))
 
 
-def binomial(call):
+def binary_cost(call: ModelCall) -> Coefficients:
+    """γ(K+1) ((D-1)(α + sβ) + Sα + mβ) on a complete tree of depth D."""
+    return trees.kary_cost(call, call.at_once)
+
+
+def binomial(call: Call) -> Plan:
     """Down a binomial tree, in segments."""
     return _along(call, trees.knomial(call.ranks, call.root, 2))
 
 
-def knomial(call):
+def binomial_cost(call: ModelCall) -> Coefficients:
+    """⌈log2 P⌉ (Sα + mβ); with γ, γ(⌈log2 P⌉ + 1)(Sα + mβ), and the time further down the tree."""
+    return trees.knomial_down_cost(call, 2)
+
+
+def knomial(call: Call) -> Plan:
     """Down a k-nomial tree, in segments."""
     return _along(call, trees.knomial(call.ranks, call.root, call.radix))
 
 
-def split_binary(call):
+def knomial_cost(call: ModelCall) -> Coefficients:
+    """As binomial, with radix K: (K-1) log_K P children and log_K P levels."""
+    return trees.knomial_down_cost(call, call.radix or trees.RADIX)
+
+
+def split_binary(call: Call) -> Plan:
     """One half of the message goes down each of two binary trees; then ranks swap halves in pairs.
 
     One tree holds the odd ranks, the other the even ones; halves are sent in segments. Segment s of
@@ -72,10 +128,10 @@ def split_binary(call):
     second = (*first[:-1], call.count // 2 - sum(first[:-1]))
     members = ranks // 2  # of each tree
 
-    def member(half, index):
+    def member(half: int, index: int) -> int:
         return real(min(2 * index + 1 + half, ranks - 1))
 
-    steps = []
+    steps: list[Step] = []
     for segment in range(segments) if ranks > 1 else ():
         block = (segment, segments + segment)
         steps.append([Transfer(call.root, member(half, 0), (block[half],)) for half in (0, 1)])
@@ -96,7 +152,24 @@ def split_binary(call):
     return _from_root(call, steps, first + second)
 
 
-def scatter_allgather(call):
+def split_binary_cost(call: ModelCall) -> Coefficients:
+    """γ(3) ((D-1)(α + sβ) + Sα + m/2 β) down two trees of depth D, then α + m/2 β to swap halves.
+
+    Each half is cut into S segments. If P is even, one rank is a leaf in both trees: it receives
+    two segments at the same time, and has no partner to swap with. Source: Nuriyev et al. (2022),
+    "split-binary tree".
+    """
+    half = call.bytes / 2
+    members, both = call.ranks // 2, call.at_once(2)
+    depth = 1 + floor_log2(members)
+    # As in a binary tree, the ranks above the deepest level may have only one child.
+    last = 2 if call.ranks % 2 == 0 else trees.last_level(members, 2) if depth > 1 else 0
+    filling = (depth - 2) * both + call.at_once(last) if depth > 1 else 0
+    a, b = trees.pipelined_cost(filling, both, *call.cut(half), half)
+    return (a + 1, b + half) if call.ranks > 2 else (a, b)
+
+
+def scatter_allgather(call: Call) -> Plan:
     """Binomial scatter, then allgather by recursive doubling.
 
     If P is not a power of two, there are p2 blocks, and the surplus ranks get the whole message at
@@ -111,7 +184,17 @@ def scatter_allgather(call):
     return _from_root(call, steps, schedule.blocks(call.count, core))
 
 
-def scatter_allgather_ring(call):
+def scatter_allgather_cost(call: ModelCall) -> Coefficients:
+    """2 log2 C α + 2 (C-1)/C mβ, and α + mβ to unfold if P is not C, a power of two.
+
+    Source: Thakur, Rabenseifner, Gropp (2005), section 4.3.
+    """
+    steps = floor_log2(call.ranks)
+    rest = call.ranks != 1 << steps
+    return 2 * steps + rest, (2 * (1 - 0.5**steps) + rest) * call.bytes
+
+
+def scatter_allgather_ring(call: Call) -> Plan:
     """Binomial scatter of P blocks, then allgather around the ring."""
     ranks, real = call.ranks, call.real
     steps = trees.scatter(call, ranks)
@@ -122,28 +205,33 @@ def scatter_allgather_ring(call):
     return _from_root(call, steps, schedule.blocks(call.count, ranks))
 
 
-def _along(call, tree, segment=None):
+def scatter_allgather_ring_cost(call: ModelCall) -> Coefficients:
+    """(⌈log2 P⌉ + P-1) α + 2 (P-1)/P mβ. Source: Thakur et al. (2005), section 4.3."""
+    ranks = call.ranks
+    return ceil_log2(ranks) + ranks - 1, 2 * (ranks - 1) / ranks * call.bytes
+
+
+def _along(call: Call, tree: trees.Tree, segment: int | None = None) -> Plan:
     pieces = schedule.pieces(
         call.count, call.element_bytes, call.segment if segment is None else segment
     )
     return _from_root(call, trees.down(tree, len(pieces)), pieces)
 
 
-def _from_root(call, steps, elements):
+def _from_root(call: Call, steps: list[Step], elements: Sequence[int]) -> Plan:
     return Plan(steps, call.sizes(elements), (call.root,) * len(elements))
 
 
-ALGORITHMS = {
-    algorithm.__name__: algorithm
-    for algorithm in (
-        linear,
-        chain,
-        pipeline,
-        binary,
-        split_binary,
-        binomial,
-        knomial,
-        scatter_allgather,
-        scatter_allgather_ring,
-    )
-}
+ALGORITHMS = table(
+    Algorithm(linear, linear_cost, RED, openmpi="basic_linear"),
+    Algorithm(chain, chain_cost, AMBER, "m", "fanout", openmpi="chain"),
+    Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
+    Algorithm(binary, binary_cost, TEAL, "m", "fanout", openmpi="binary_tree"),
+    Algorithm(split_binary, split_binary_cost, PINK, "m/2", openmpi="split_binary_tree"),
+    Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
+    Algorithm(knomial, knomial_cost, BROWN, "m", "radix", openmpi="knomial"),
+    Algorithm(scatter_allgather, scatter_allgather_cost, PURPLE, openmpi="scatter_allgather"),
+    Algorithm(
+        scatter_allgather_ring, scatter_allgather_ring_cost, GREEN, openmpi="scatter_allgather_ring"
+    ),
+)

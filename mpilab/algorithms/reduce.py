@@ -1,4 +1,4 @@
-"""Schedules of the reduce algorithms, named after the C kernels `reduce_<name>`.
+"""The reduce algorithms, named after the C kernels `reduce_<name>`: schedules and costs.
 
 P ranks, a message of m bytes in S segments, log to base 2, p2 the largest power of two <= P,
 rest = P - p2, K the fan-out:
@@ -15,47 +15,110 @@ rest = P - p2, K the fan-out:
 Every message carries a partial result; a block is a part of the message that is reduced separately.
 The operation is commutative; for one that is not, the kernels chain, pipeline, binary, binomial and
 rabenseifner fall back to in_order_binary. A single rank sends nothing.
+
+Costs are those of a reduction to rank 0. A rank receives its children's messages one by one (at
+most two receives are open), so γ(P) plays no role. The time to reduce a byte is not separate: it is
+in the β that is fitted to runs of the algorithm. Source unless stated otherwise: Thakur,
+Rabenseifner, Gropp (2005), section 4.4, and the mirror image of the broadcast's formula.
 """
 
 from mpilab.algorithms import schedule, trees
-from mpilab.algorithms.bcast import PIPELINE_SEGMENT
-from mpilab.algorithms.schedule import Plan, Transfer
+from mpilab.algorithms.algorithm import (
+    AMBER,
+    BLUE,
+    BROWN,
+    OLIVE,
+    PINK,
+    RED,
+    TEAL,
+    Algorithm,
+    Call,
+    Coefficients,
+    ModelCall,
+    Plan,
+    table,
+)
+from mpilab.algorithms.formula import ceil_log2, floor_log2
+from mpilab.algorithms.schedule import Transfer
+
+PIPELINE_SEGMENT = 8192  # SEGMENT_BYTES of src_c/reduce/pipeline.c
 
 
-def linear(call):
+def linear(call: Call) -> Plan:
     """Every rank sends its data to the root, all at the same time."""
     others = [rank for rank in range(call.ranks) if rank != call.root]
     step = [Transfer(rank, call.root, (0,)) for rank in others]
     return Plan([step], call.sizes((call.count,)))
 
 
-def chain(call):
+def linear_cost(call: ModelCall) -> Coefficients:
+    """(P-1)(α + mβ)."""
+    others = call.ranks - 1
+    return others, others * call.bytes
+
+
+def chain(call: Call) -> Plan:
     """Along `fanout` chains that end at the root, in segments."""
     return _along(call, trees.chain(call.ranks, call.root, call.fanout))
 
 
-def pipeline(call):
+def chain_cost(call: ModelCall) -> Coefficients:
+    """(⌊(P-1)/K⌋ - 1)(α + sβ) + K (Sα + mβ)."""
+    return trees.chain_up_cost(call, call.fanout or trees.CHAINS)
+
+
+def pipeline(call: Call) -> Plan:
     """Along one chain, in segments of 8 KiB by default."""
     tree = trees.chain(call.ranks, call.root, 1)
     return _along(call, tree, call.segment or PIPELINE_SEGMENT)
 
 
-def binary(call):
+def pipeline_cost(call: ModelCall) -> Coefficients:
+    """(P-2)(α + sβ) + Sα + mβ."""
+    return trees.chain_up_cost(call, 1, PIPELINE_SEGMENT)
+
+
+def binary(call: Call) -> Plan:
     """Up a binary tree (or one with another fan-out), in segments."""
     return _along(call, trees.kary(call.ranks, call.root, call.fanout))
 
 
-def binomial(call):
+def binary_cost(call: ModelCall) -> Coefficients:
+    """K ((D-1)(α + sβ) + Sα + mβ) on a complete tree of depth D.
+
+    On an incomplete tree, this is too much: messages from shallower leaves arrive earlier.
+    """
+    return trees.kary_cost(call, float)
+
+
+def binomial(call: Call) -> Plan:
     """Up a binomial tree, in segments."""
     return _along(call, trees.knomial(call.ranks, call.root, 2))
 
 
-def in_order_binary(call):
+def binomial_cost(call: ModelCall) -> Coefficients:
+    """⌈log2 P⌉ (Sα + mβ): the root receives ⌈log2 P⌉ messages for each segment."""
+    steps = ceil_log2(call.ranks)
+    return trees.pipelined_cost(0, steps, *call.cut(call.bytes), call.bytes)
+
+
+def in_order_binary(call: Call) -> Plan:
     """Up an in-order binary tree of the ranks, in segments."""
     return _along(call, trees.in_order(call.ranks, call.root))
 
 
-def rabenseifner(call):
+def in_order_binary_cost(call: ModelCall) -> Coefficients:
+    """2 ((D-2)(α + sβ) + Sα + mβ) + α + sβ, D = ⌈log2 P⌉, to rank 0, which has only one child."""
+    children = min(2, call.ranks - 2)
+    segments, piece = call.cut(call.bytes)
+    if children == 0:
+        return segments, call.bytes
+    depth = ceil_log2(call.ranks)
+    a, b = trees.pipelined_cost((depth - 2) * children, children, segments, piece, call.bytes)
+    return a + 1, b + piece
+
+
+def rabenseifner(call: Call) -> Plan:
     """Reduce-scatter by recursive halving, then a binomial gather.
 
     If P is not a power of two, there are p2 blocks, and the surplus ranks send their data before.
@@ -65,14 +128,29 @@ def rabenseifner(call):
     return Plan(steps, call.sizes(schedule.blocks(call.count, core)))
 
 
-def _along(call, tree, segment=None):
+def rabenseifner_cost(call: ModelCall) -> Coefficients:
+    """2 log2 C α + 2 (C-1)/C mβ, and α + mβ to fold if P is not C, a power of two.
+
+    Source: Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
+    """
+    steps = floor_log2(call.ranks)
+    rest = call.ranks != 1 << steps
+    return 2 * steps + rest, (2 * (1 - 0.5**steps) + rest) * call.bytes
+
+
+def _along(call: Call, tree: trees.Tree, segment: int | None = None) -> Plan:
     pieces = schedule.pieces(
         call.count, call.element_bytes, call.segment if segment is None else segment
     )
     return Plan(trees.up(tree, len(pieces)), call.sizes(pieces))
 
 
-ALGORITHMS = {
-    algorithm.__name__: algorithm
-    for algorithm in (linear, chain, pipeline, binary, binomial, in_order_binary, rabenseifner)
-}
+ALGORITHMS = table(
+    Algorithm(linear, linear_cost, RED, openmpi="linear"),
+    Algorithm(chain, chain_cost, AMBER, "m", "fanout", openmpi="chain"),
+    Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
+    Algorithm(binary, binary_cost, TEAL, "m", "fanout", openmpi="binary"),
+    Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
+    Algorithm(in_order_binary, in_order_binary_cost, PINK, "m", openmpi="in-order_binary"),
+    Algorithm(rabenseifner, rabenseifner_cost, BROWN, openmpi="rabenseifner"),
+)

@@ -1,9 +1,10 @@
 """Schedules as data: messages in rounds, the blocks that each rank holds after each, and counts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.algorithms.formula import segments
 from mpilab.errors import InputError
@@ -11,18 +12,19 @@ from mpilab.errors import InputError
 # Cutting a message into segments of a given size, or into a number of (almost) equal blocks.
 
 
-def pieces(count, element_bytes, segment_bytes):
-    """Elements of each segment of a message of `count` (mpilab_cut in src_c/common/tree/tree.h).
+def pieces(count: int, element_bytes: int, segment_bytes: int) -> tuple[int, ...]:
+    """Elements of each segment of a message (mpilab_cut in src_c/common/tree/tree.h).
 
-    A segment has as many whole elements as fit into `segment_bytes`, but at least one; only the
-    last one may be shorter. With segment_bytes 0, or without elements, there is one segment.
+    A segment has as many whole elements of the `count` as fit into `segment_bytes`, but at least
+    one; only the last one may be shorter. With segment_bytes 0, or without elements, there is one
+    segment.
     """
     number = segments(count, element_bytes, segment_bytes)
     each = max(1, segment_bytes // element_bytes) if number > 1 else count
     return (each,) * (number - 1) + (count - (number - 1) * each,)
 
 
-def blocks(count, parts):
+def blocks(count: int, parts: int) -> tuple[int, ...]:
     """Elements of each of `parts` blocks of `count` elements.
 
     They are as equal as possible; some are empty if there are too few elements. The same as
@@ -67,21 +69,21 @@ class Schedule:
     owners: tuple[int, ...] | None = None
     names: tuple[str, ...] | None = None
 
-    def transfers(self):
+    def transfers(self) -> list[Transfer]:
         """All transfers, round by round."""
         return [transfer for transfers in self.rounds for transfer in transfers]
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         """Number of blocks."""
         return self.ranks if self.sizes is None else len(self.sizes)
 
     @property
-    def reduces(self):
+    def reduces(self) -> bool:
         """Do ranks combine parts of a block (reduce, allreduce), rather than forward it?"""
         return self.owners == () and self.blocks > 0
 
-    def name(self, block):
+    def name(self, block: int) -> str:
         """Label of a block."""
         return str(block) if self.names is None else self.names[block]
 
@@ -94,31 +96,31 @@ class Counts:
     """
 
     rounds: int
-    messages_between: np.ndarray
-    bytes_between: np.ndarray
+    messages_between: NDArray[np.int64]
+    bytes_between: NDArray[np.int64]
 
     @property
-    def messages(self):
+    def messages(self) -> int:
         """Messages of all ranks."""
         return int(self.messages_between.sum())
 
     @property
-    def total_bytes(self):
+    def total_bytes(self) -> int:
         """Bytes of all messages."""
         return int(self.bytes_between.sum())
 
     @property
-    def max_bytes_sent(self):
+    def max_bytes_sent(self) -> int:
         """Bytes sent by the rank that sends most."""
         return int(self.bytes_between.sum(axis=1).max(initial=0))
 
     @property
-    def max_bytes_received(self):
+    def max_bytes_received(self) -> int:
         """Bytes received by the rank that receives most."""
         return int(self.bytes_between.sum(axis=0).max(initial=0))
 
 
-def holdings(schedule):
+def holdings(schedule: Schedule) -> NDArray[np.bool_]:
     """Which blocks each rank holds: bool array [rounds + 1, rank, block]; row 0 is the start.
 
     Raises InputError for a reduction or a barrier, whose ranks hold parts of blocks: see `parts`.
@@ -138,7 +140,7 @@ def holdings(schedule):
     return held
 
 
-def parts(schedule):
+def parts(schedule: Schedule) -> NDArray[np.bool_]:
     """Whose parts of each block a rank has: bool array [rounds + 1, rank, block, whose].
 
     Row 0 is the start, when every rank has its own part of every block. This is for reductions and
@@ -161,7 +163,7 @@ def parts(schedule):
     return has
 
 
-def message_bytes(schedule, transfer, block_bytes=None):
+def message_bytes(schedule: Schedule, transfer: Transfer, block_bytes: int | None = None) -> int:
     """Bytes of one message; `block_bytes` only if the schedule has no block sizes.
 
     Raises InputError if the size of blocks is given twice, or not at all.
@@ -169,7 +171,7 @@ def message_bytes(schedule, transfer, block_bytes=None):
     return sum(_sizes(schedule, block_bytes)[block] for block in transfer.blocks)
 
 
-def counts(schedule, block_bytes=None):
+def counts(schedule: Schedule, block_bytes: int | None = None) -> Counts:
     """The Counts of `schedule`; with blocks of `block_bytes` bytes if it has no block sizes.
 
     Raises InputError if the size of blocks is given twice, or not at all.
@@ -183,83 +185,14 @@ def counts(schedule, block_bytes=None):
     return Counts(len(schedule.rounds), messages, volume)
 
 
-def _sizes(schedule, block_bytes):
-    if (schedule.sizes is None) == (block_bytes is None):
-        which = "needs the size of a block" if block_bytes is None else "knows its blocks' sizes"
-        remedy = "give block_bytes" if block_bytes is None else "leave block_bytes out"
-        raise InputError(
-            f"block_bytes={block_bytes}: the schedule of {schedule.collective} "
-            f"{schedule.algorithm} {which}; {remedy}"
-        )
-    return schedule.sizes if block_bytes is None else (block_bytes,) * schedule.ranks
-
-
-# From *steps* to rounds. The messages of a step start together; a rank that takes part in a step
-# finishes it before its next one, other ranks go ahead. So a blocking send is a step of its own, an
-# exchange (MPI_Sendrecv) of all ranks is one step, and so are sends that a rank starts together
-# before it waits for them.
-
-
-@dataclass(frozen=True)
-class Call:
-    """The call of a collective for which a schedule is made.
-
-    count           elements, of a block or of the whole message (see
-                    mpilab.algorithms.schedule_of).
-    element_bytes   bytes of one element.
-    segment, fanout, radix   as in mpilab_tuning of src_c/include/mpilab.h; 0 is the default.
-    """
-
-    ranks: int
-    root: int = 0
-    count: int = 1
-    element_bytes: int = 1
-    segment: int = 0
-    fanout: int = 0
-    radix: int = 0
-
-    def real(self, virtual):
-        """The rank whose virtual rank, counted from the root, is `virtual`."""
-        return (virtual + self.root) % self.ranks
-
-    def sizes(self, elements):
-        """Bytes of the parts of a message, from the elements of each."""
-        return tuple(number * self.element_bytes for number in elements)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an algorithm sends: steps, and the blocks in them.
-
-    steps    lists of Transfers, in an order that every rank follows.
-    sizes    bytes of each block.
-    owners   the rank that has each block at the start; () if all have a part of it (reduce,
-             allreduce) or there are no blocks (barrier).
-    names    labels of the blocks in figures; () for their numbers.
-    """
-
-    steps: list[list[Transfer]]
-    sizes: tuple[int, ...] = ()
-    owners: tuple[int, ...] = field(default=())
-    names: tuple[str, ...] = field(default=())
-
-
-def in_rounds(ranks, steps):
-    """The Transfers of `steps` in rounds, each sorted by sender: a tuple of tuples.
-
-    The round of a message is 1 + the latest round among the messages that its sender had finished
-    sending or receiving before: its depth in Lamport's happens-before order, exactly as in a
-    recording (mpilab.trace.recording.Recording).
-    """
-    rounds = []
-    depth = [0] * ranks
-    for step in steps:
-        begun = [(depth[transfer.source] + 1, transfer) for transfer in step]
-        for number, transfer in begun:
-            if number > len(rounds):
-                rounds.append([])
-            rounds[number - 1].append(transfer)
-            for rank in (transfer.source, transfer.dest):
-                depth[rank] = max(depth[rank], number)
-    # The sort is stable: messages of a rank stay in the order in which it starts them.
-    return tuple(tuple(sorted(one, key=lambda transfer: transfer.source)) for one in rounds)
+def _sizes(schedule: Schedule, block_bytes: int | None) -> tuple[int, ...]:
+    if schedule.sizes is None and block_bytes is not None:
+        return (block_bytes,) * schedule.ranks
+    if schedule.sizes is not None and block_bytes is None:
+        return schedule.sizes
+    which = "needs the size of a block" if block_bytes is None else "knows its blocks' sizes"
+    remedy = "give block_bytes" if block_bytes is None else "leave block_bytes out"
+    raise InputError(
+        f"block_bytes={block_bytes}: the schedule of {schedule.collective} "
+        f"{schedule.algorithm} {which}; {remedy}"
+    )

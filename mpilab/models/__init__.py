@@ -3,7 +3,7 @@
 hockney.py   α-β: one message takes α + β n; robust regression
 logp.py      LogP and LogGP: latency, overhead, gaps
 textbook.py  any schedule, round by round, also with nodes; the formulas of labs 00, 01 and 04
-costs/       a formula for each algorithm of each collective
+costs.py     what each algorithm of each collective costs, and the best segment
 choice.py    α and β per algorithm, γ(P), what the models choose, and the regret
 declared.py  the costs declared by the kernels' headers, compared with recordings
 file_access.py   requests to a file: on a disk, on a parallel file system

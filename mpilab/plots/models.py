@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from mpilab.algorithms.catalogue import BLOCKWISE
+from mpilab.algorithms import BLOCKWISE
 from mpilab.errors import InputError
 from mpilab.models.choice import (
     FIELDS,

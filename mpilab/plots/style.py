@@ -17,6 +17,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.io import to_html
 
+from mpilab.algorithms import looks
+from mpilab.algorithms.algorithm import AMBER, BLUE, GRAY, GREEN, PINK, PURPLE, RED, TEAL
+
 # Re-exported, so that sizes, times and numbers are formatted alike in every figure.
 from mpilab.util.units import (
     byte_size,
@@ -29,29 +32,19 @@ LINE = "rgba(128, 132, 140, 0.55)"
 GRID = "rgba(128, 132, 140, 0.22)"
 FAINT = "rgba(128, 132, 140, 0.14)"
 
-# A color and a marker stand for a message pattern, so that an algorithm looks the same in every
-# figure of every lab, whatever the collective and the author (Open MPI's names are included). Two
-# algorithms of one collective share neither. Each color has a contrast of 3:1 on white and on
-# JupyterLab's dark background; markers are for readers who can't tell the colors apart.
-_PATTERNS = (
-    ("#d4553e", "triangle-up", "linear basic_linear nonblocking_gather_bcast scatter"),
-    ("#b8740c", "square", "nonblocking_all linear_sync linear_nb chain strided"),
-    ("#8a8412", "hexagon", "pipeline segmented_ring"),
-    ("#2f9150", "diamond", "ring double_ring scatter_allgather_ring sieving"),
-    ("#0c8f9e", "x", "bruck dissemination binary binary_tree view"),
-    ("#3b7dd8", "circle", "pairwise binomial tree two_phase"),
-    ("#9b5fd0", "cross", "recursive_doubling scatter_allgather view_all"),
-    (
-        "#c9498f",
-        "triangle-down",
-        "neighbor_exchange neighbor split_binary split_binary_tree in_order_binary in-order_binary "
-        "two_phase_alltoallv",
-    ),
-    ("#8c7464", "pentagon", "knomial rabenseifner"),
-    ("#7a7e85", "octagon", "default"),
-)
-ALGORITHM_COLOURS = {name: colour for colour, _, names in _PATTERNS for name in names.split()}
-ALGORITHM_MARKERS = {name: marker for _, marker, names in _PATTERNS for name in names.split()}
+# The algorithms' own looks (mpilab/algorithms/algorithm.py), and those of ways to read a file.
+_LOOKS = looks() | {
+    "scatter": RED,
+    "strided": AMBER,
+    "sieving": GREEN,
+    "view": TEAL,
+    "two_phase": BLUE,
+    "view_all": PURPLE,
+    "two_phase_alltoallv": PINK,
+    "default": GRAY,
+}
+ALGORITHM_COLOURS = {name: look.color for name, look in _LOOKS.items()}
+ALGORITHM_MARKERS = {name: look.marker for name, look in _LOOKS.items()}
 # For algorithms of future labs and a student's own.
 OTHER_COLOURS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
 

@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from mpilab.algorithms import algorithms, schedule_of
-from mpilab.algorithms.catalogue import BLOCKWISE
+from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
 from mpilab.cases.case import COLLECTIVES
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError

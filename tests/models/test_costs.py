@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.algorithms import schedule_of
-from mpilab.algorithms.catalogue import algorithms, tunables
+from mpilab.algorithms.catalog import algorithms, tunables
 from mpilab.errors import InputError
 from mpilab.models import Hockney, best_segment, coefficients, cost, predict_schedule
 from mpilab.models.choice import one_by_one

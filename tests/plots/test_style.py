@@ -5,7 +5,7 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from mpilab.algorithms import COLLECTIVES, algorithms
+from mpilab.algorithms import ALGORITHMS, COLLECTIVES, algorithms
 from mpilab.plots import style
 from mpilab.util import units
 
@@ -36,23 +36,26 @@ def test_every_colour_keeps_a_contrast_of_three_on_light_and_dark(colour):
     assert contrast(colour, DARK) >= 3
 
 
-OPENMPI = {
-    "allgather": "linear bruck recursive_doubling ring neighbor",
-    "bcast": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial "
-    "scatter_allgather scatter_allgather_ring",
-    "gather": "basic_linear binomial linear_sync",
-    "scatter": "basic_linear binomial linear_nb",
-    "reduce": "linear chain pipeline binary binomial in-order_binary rabenseifner",
-    "allreduce": "basic_linear recursive_doubling ring segmented_ring rabenseifner",
-    "barrier": "linear double_ring recursive_doubling bruck tree",
-}
+def theirs_of(collective):
+    """Open MPI's names of the algorithms that are ours as well; its allreduce has one more."""
+    names = [one.openmpi for one in ALGORITHMS[collective].values() if one.openmpi]
+    return [*names, "basic_linear"] if collective == "allreduce" else names
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_two_algorithms_of_a_collective_share_neither_colour_nor_marker(collective):
-    for names in (algorithms(collective), OPENMPI[collective].split()):
+    for names in (algorithms(collective), theirs_of(collective)):
         for look in (style.ALGORITHM_COLOURS, style.ALGORITHM_MARKERS):
             assert len({look[name] for name in (*names, "default")}) == len(names) + 1
+
+
+def test_algorithms_of_one_name_look_alike_in_every_collective():
+    for known in ALGORITHMS.values():
+        for name, algorithm in known.items():
+            look = algorithm.look
+            assert (style.colour(name), style.marker(name)) == look
+            if algorithm.openmpi:
+                assert (style.colour(algorithm.openmpi), style.marker(algorithm.openmpi)) == look
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import pytest
 from mpilab.algorithms import (
     COLLECTIVES,
     ROOTED,
+    algorithm_of,
     algorithms,
-    catalogue,
     counts,
     holdings,
     message_bytes,
     parts,
     schedule_of,
 )
-from mpilab.algorithms.schedule import Call
+from mpilab.algorithms.algorithm import Call
 
 RANKS = (*range(1, 10), 16, 17)
 TUNINGS = ({}, {"count": 13, "segment": 3, "fanout": 3, "radix": 3})
@@ -94,7 +94,7 @@ def test_no_part_is_taken_in_twice(collective, name):
     """Followed through the steps: partial results are disjoint, or the message is the result."""
     for ranks in RANKS:
         call = Call(ranks, root=ranks - 1 if collective in ROOTED else 0, count=13, segment=3)
-        plan = catalogue._MODULES[collective].ALGORITHMS[name](call)
+        plan = algorithm_of(collective, name).plan(call)
         has = np.zeros((ranks, len(plan.sizes), ranks), dtype=bool)
         has[range(ranks), :, range(ranks)] = True
         for step in plan.steps:

@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+from mpilab.algorithms import COLLECTIVES as SCHEDULED
+from mpilab.algorithms import algorithms
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import COLLECTIVES, REDUCIBLE, Case
 from mpilab.cases.output import compare
@@ -17,31 +19,9 @@ from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
 
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
+# Those of allgather are in test_allgather_kernels.py.
 ALGORITHMS = {
-    "bcast": [
-        "linear",
-        "chain",
-        "pipeline",
-        "binary",
-        "split_binary",
-        "binomial",
-        "knomial",
-        "scatter_allgather",
-        "scatter_allgather_ring",
-    ],
-    "gather": ["linear", "binomial", "linear_sync"],
-    "scatter": ["linear", "binomial", "linear_nb"],
-    "reduce": [
-        "linear",
-        "chain",
-        "pipeline",
-        "binary",
-        "binomial",
-        "in_order_binary",
-        "rabenseifner",
-    ],
-    "allreduce": ["recursive_doubling", "ring", "segmented_ring", "rabenseifner"],
-    "barrier": ["linear", "double_ring", "recursive_doubling", "dissemination", "tree"],
+    collective: algorithms(collective) for collective in SCHEDULED if collective != "allgather"
 }
 
 

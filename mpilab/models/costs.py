@@ -1,8 +1,8 @@
 """Cost of each algorithm, in closed form: T = a(P, m, segment) α + b(P, m, segment) β.
 
-One module for each collective, one function for each algorithm, named after the kernel. m is in
-bytes: of a block in allgather, gather and scatter; of the whole message in bcast, reduce and
-allreduce; unused in a barrier.
+The formulas are in the module of each collective (mpilab.algorithms). m is in bytes: of a block in
+allgather, gather and scatter; of the whole message in bcast, reduce and allreduce; unused in a
+barrier.
 
 A rank has one port that sends and one that receives, at the same time. Serving several children at
 the same time costs γ(P) instead of one by one (mpilab.models.choice). Times of rounds add up only
@@ -13,121 +13,52 @@ Open MPI's algorithms have the same formulas under Open MPI's names (`library="o
 a segment of 0 bytes means no segments.
 """
 
-from types import FunctionType, ModuleType
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from mpilab.algorithms import ALGORITHMS, OPENMPI_COSTS
+from mpilab.algorithms.algorithm import (
+    FIRST,
+    PARTS,
+    Coefficients,
+    CostFunction,
+    Gamma,
+    ModelCall,
+    Quantity,
+)
 from mpilab.errors import InputError
-from mpilab.models.costs import allgather, allreduce, barrier, bcast, gather, reduce, scatter
-from mpilab.models.costs.call import Call
 
 LIBRARIES = ("ours", "openmpi")
 
-
-def _functions(module: ModuleType, without=()):
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, FunctionType)
-        and value.__module__ == module.__name__
-        and name not in without
-    }
-
-
-_MODULES = {
-    "allgather": allgather,
-    "bcast": bcast,
-    "gather": gather,
-    "scatter": scatter,
-    "reduce": reduce,
-    "allreduce": allreduce,
-    "barrier": barrier,
+# {collective: {algorithm: formula}}, under the names of our kernels, and of Open MPI 5.
+FORMULAS: dict[str, dict[str, CostFunction]] = {
+    collective: {name: algorithm.cost for name, algorithm in known.items()}
+    for collective, known in ALGORITHMS.items()
 }
-_NOT_OURS = ("two_proc", "basic_linear")
+OPENMPI_FORMULAS = OPENMPI_COSTS
 
-# {collective: {algorithm: formula}}, under the names of our kernels.
-FORMULAS = {name: _functions(module, _NOT_OURS) for name, module in _MODULES.items()}
-
-# The same under the names of Open MPI 5 (`ompi_info --param coll tuned -l 9`). Left out, because
-# they have no formula of their own: "ignore" or "default" (a choice among the others), and
-# allreduce "nonoverlapping" (whatever reduce and bcast choose).
-OPENMPI_FORMULAS = {
-    "allgather": {
-        "linear": allgather.nonblocking_gather_bcast,
-        "bruck": allgather.bruck,
-        "recursive_doubling": allgather.recursive_doubling,
-        "ring": allgather.ring,
-        "neighbor": allgather.neighbor_exchange,
-        "two_proc": allgather.two_proc,
-        # As many rounds and bytes as Bruck's. Source: Loch, Koslovski, "Sparbit: a new logarithmic
-        # and data locality-aware MPI Allgather algorithm", CCGrid 2021.
-        "sparbit": allgather.bruck,
-    },
-    "bcast": {
-        "basic_linear": bcast.linear,
-        "chain": bcast.chain,
-        "pipeline": bcast.pipeline,
-        "split_binary_tree": bcast.split_binary,
-        "binary_tree": bcast.binary,
-        "binomial": bcast.binomial,
-        "knomial": bcast.knomial,
-        "scatter_allgather": bcast.scatter_allgather,
-        "scatter_allgather_ring": bcast.scatter_allgather_ring,
-    },
-    "gather": {
-        "basic_linear": gather.linear,
-        "binomial": gather.binomial,
-        "linear_sync": gather.linear_sync,
-    },
-    "scatter": {
-        "basic_linear": scatter.linear,
-        "binomial": scatter.binomial,
-        "linear_nb": scatter.linear_nb,
-    },
-    "reduce": {
-        "linear": reduce.linear,
-        "chain": reduce.chain,
-        "pipeline": reduce.pipeline,
-        "binary": reduce.binary,
-        "binomial": reduce.binomial,
-        "in-order_binary": reduce.in_order_binary,
-        "rabenseifner": reduce.rabenseifner,
-    },
-    "allreduce": {
-        "basic_linear": allreduce.basic_linear,
-        "recursive_doubling": allreduce.recursive_doubling,
-        "ring": allreduce.ring,
-        "segmented_ring": allreduce.segmented_ring,
-        "rabenseifner": allreduce.rabenseifner,
-    },
-    "barrier": {
-        "linear": barrier.linear,
-        "double_ring": barrier.double_ring,
-        "recursive_doubling": barrier.recursive_doubling,
-        "bruck": barrier.dissemination,
-        "two_proc": barrier.two_proc,
-        "tree": barrier.tree,
-    },
-}
-
-# The part of the message that is cut into segments, for algorithms whose cost depends on S.
+# Algorithms whose cost depends on the number of segments.
 _CUT = {
-    ("bcast", "chain"): lambda m, ranks: m,
-    ("bcast", "pipeline"): lambda m, ranks: m,
-    ("bcast", "binary"): lambda m, ranks: m,
-    ("bcast", "binomial"): lambda m, ranks: m,
-    ("bcast", "knomial"): lambda m, ranks: m,
-    ("bcast", "split_binary"): lambda m, ranks: m / 2,
-    ("reduce", "chain"): lambda m, ranks: m,
-    ("reduce", "pipeline"): lambda m, ranks: m,
-    ("reduce", "binary"): lambda m, ranks: m,
-    ("reduce", "binomial"): lambda m, ranks: m,
-    ("reduce", "in_order_binary"): lambda m, ranks: m,
-    ("allreduce", "segmented_ring"): lambda m, ranks: m / ranks,
+    (collective, name): algorithm.cut
+    for collective, known in ALGORITHMS.items()
+    for name, algorithm in known.items()
+    if algorithm.cut not in ("", FIRST)
 }
 
 
-def formula_of(collective, algorithm, library="ours"):
+class Model(Protocol):
+    """A model of one message: seconds for it, and seconds per byte (Hockney, LogGP)."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def beta(self) -> float: ...
+
+
+def formula_of(collective: str, algorithm: str, library: str = "ours") -> CostFunction:
     """The formula of `algorithm`; InputError, listing the known names, if there is none.
 
     For `library` "openmpi", Open MPI's names are looked up; for "ours", ours first, then Open
@@ -150,8 +81,17 @@ def formula_of(collective, algorithm, library="ours"):
 
 
 def coefficients(
-    collective, algorithm, ranks, bytes, *, segment=0, fanout=0, radix=0, gamma=None, library="ours"
-):
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    bytes: ArrayLike,
+    *,
+    segment: float = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    gamma: Gamma | None = None,
+    library: str = "ours",
+) -> Coefficients:
     """(a, b): T = a α + b β, a in messages, b in bytes.
 
     collective, algorithm   names of our kernels, or of Open MPI's algorithms.
@@ -170,24 +110,24 @@ def coefficients(
     a = b = np.zeros_like(m)
     if ranks > 1:
         own = library == "ours" and algorithm in FORMULAS[collective]
-        call = Call(int(ranks), m, segment, fanout, radix, gamma, own)
+        call = ModelCall(int(ranks), m, segment, fanout, radix, gamma, own)
         a, b = (np.broadcast_to(np.asarray(part, float), m.shape) for part in formula(call))
     return (a, b) if m.ndim else (float(a), float(b))
 
 
 def cost(
-    collective,
-    algorithm,
-    ranks,
-    bytes,
-    model,
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    bytes: ArrayLike,
+    model: Model,
     *,
-    segment=0,
-    fanout=0,
-    radix=0,
-    gamma=None,
-    library="ours",
-):
+    segment: float = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    gamma: Gamma | None = None,
+    library: str = "ours",
+) -> Quantity:
     """Seconds that the algorithm takes, a α + b β, with the `coefficients` of these arguments.
 
     model   anything with an `alpha` (seconds) and a `beta` (seconds per byte): a Hockney or a
@@ -207,11 +147,21 @@ def cost(
     return a * model.alpha + b * model.beta
 
 
-def best_segment(collective, algorithm, ranks, bytes, model, *, fanout=0, radix=0, gamma=None):
+def best_segment(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    bytes: float,
+    model: Model,
+    *,
+    fanout: int = 0,
+    radix: int = 0,
+    gamma: Gamma | None = None,
+) -> int:
     """The segment size in bytes that minimizes the cost of our algorithm.
 
     With S segments of the n bytes that are cut, T = const + y α S + x β n / S (see
-    mpilab.models.costs.trees), which is minimal for S = √(x n β / (y α)), rounded down or up,
+    mpilab.algorithms.trees), which is minimal for S = √(x n β / (y α)), rounded down or up,
     whichever is better. For the pipeline, x = P - 2 and y = 1: S = √((P-2) m β / α). If segments
     only add cost (x = 0), the answer is one segment: all n bytes.
 
@@ -232,9 +182,9 @@ def best_segment(collective, algorithm, ranks, bytes, model, *, fanout=0, radix=
             f"best segment of {bytes} bytes with α = {model.alpha} s, β = {model.beta} s/B: "
             "all three must be positive."
         )
-    length = _CUT[collective, algorithm](bytes, max(ranks, 1))
+    length = bytes / PARTS[_CUT[collective, algorithm]](max(ranks, 1))
 
-    def parts(number):
+    def parts(number: int) -> Coefficients:
         return coefficients(
             collective,
             algorithm,
@@ -258,7 +208,15 @@ def best_segment(collective, algorithm, ranks, bytes, model, *, fanout=0, radix=
     return max(1, int(np.ceil(length / number)))
 
 
-def _check(collective, algorithm, ranks, m, segment, fanout, radix):
+def _check(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    m: NDArray[np.float64],
+    segment: float,
+    fanout: int,
+    radix: int,
+) -> None:
     of = f"the cost of {collective} {algorithm}"
     if ranks < 1:
         raise InputError(f"ranks={ranks} for {of}: give 1 or more.")

@@ -1,4 +1,4 @@
-"""The catalogue knows all our kernels, their tunables and their costs, and refuses nonsense."""
+"""The catalog knows all our kernels, their tunables and their costs, and refuses nonsense."""
 
 import re
 
@@ -7,6 +7,7 @@ import pytest
 from mpilab.algorithms import (
     COLLECTIVES,
     ROOTED,
+    algorithm_of,
     algorithms,
     allgather,
     costs_of,
@@ -40,6 +41,14 @@ def test_tunables_are_those_that_the_kernel_uses(collective, name):
     text = (ROOT / "src_c" / collective / f"{name}.c").read_text(encoding="utf-8")
     used = {word.removesuffix("_bytes") for word in re.findall(r"mpilab_tuning\.(\w+)", text)}
     assert set(tunables(collective, name)) == used
+
+
+@pytest.mark.parametrize("collective, name", NAMES)
+def test_what_is_cut_and_what_shapes_the_tree_are_as_the_header_says(collective, name):
+    algorithm, header = algorithm_of(collective, name), cost_of(f"{collective}_{name}")
+    assert algorithm.tuned_by == header.tuned_by
+    if algorithm.cut and name != "linear_sync":
+        assert algorithm.cut == header.cut
 
 
 def counted(case, name):

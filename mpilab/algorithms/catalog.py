@@ -1,13 +1,16 @@
-"""The catalog of algorithms: the schedule and the cost of each algorithm of each collective."""
+"""The catalog of algorithms: schedule, counts, tunables and look of each, by its name."""
 
+from types import ModuleType
 from typing import NamedTuple
 
 from mpilab.algorithms import allgather, allreduce, barrier, bcast, gather, reduce, scatter
-from mpilab.algorithms.schedule import Call, Plan, Schedule, counts, in_rounds
+from mpilab.algorithms.algorithm import PARTS, Algorithm, Call, CostFunction, Look, in_rounds
+from mpilab.algorithms.schedule import Schedule, counts
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 
-_MODULES = {
+# To add a collective, add its module; to add an algorithm, add it to ALGORITHMS of its module.
+_MODULES: dict[str, ModuleType] = {
     "allgather": allgather,
     "bcast": bcast,
     "gather": gather,
@@ -16,19 +19,33 @@ _MODULES = {
     "allreduce": allreduce,
     "barrier": barrier,
 }
-COLLECTIVES = tuple(_MODULES)
+ALGORITHMS: dict[str, dict[str, Algorithm]] = {
+    collective: module.ALGORITHMS for collective, module in _MODULES.items()
+}
+COLLECTIVES = tuple(ALGORITHMS)
 ROOTED = tuple(name for name in COLLECTIVES if collective_of(name).is_rooted)
 BLOCKWISE = ("allgather", "gather", "scatter")  # count is that of one rank's block
 
-# The tunables of each algorithm, as stated in its kernel's header.
-_SEGMENTED = {
-    "bcast": ("chain", "pipeline", "binary", "split_binary", "binomial", "knomial"),
-    "gather": ("linear_sync",),
-    "reduce": ("chain", "pipeline", "binary", "binomial", "in_order_binary"),
-    "allreduce": ("segmented_ring",),
+# The cost functions of Open MPI 5's algorithms, under its names, which are those that
+# `ompi_info --param coll tuned -l 9` prints. Left out, because they have no formula of their own:
+# "ignore" or "default" (a choice among the others), and allreduce "nonoverlapping" (whatever reduce
+# and bcast choose).
+OPENMPI_COSTS: dict[str, dict[str, CostFunction]] = {
+    collective: {one.openmpi: one.cost for one in module.ALGORITHMS.values() if one.openmpi}
+    | getattr(module, "OPENMPI_ONLY", {})
+    for collective, module in _MODULES.items()
 }
-_FANOUT = {"bcast": ("chain", "binary"), "reduce": ("chain", "binary")}
-_RADIX = {"bcast": ("knomial",)}
+
+
+def looks() -> dict[str, Look]:
+    """The Look of each algorithm, by its name and by Open MPI's, whatever the collective."""
+    found = {}
+    for known in ALGORITHMS.values():
+        for name, algorithm in known.items():
+            found[name] = algorithm.look
+            if algorithm.openmpi:
+                found[algorithm.openmpi] = algorithm.look
+    return found
 
 
 class Costs(NamedTuple):
@@ -40,30 +57,42 @@ class Costs(NamedTuple):
     max_bytes_sent: int
 
 
-def algorithms(collective):
+def algorithms(collective: str) -> tuple[str, ...]:
     """The names of our algorithms of a collective, in the order of the labs."""
-    return tuple(_algorithms(collective))
+    if collective not in ALGORITHMS:
+        raise InputError(
+            f"collective {collective!r} is unknown; take one of {', '.join(COLLECTIVES)}"
+        )
+    return tuple(ALGORITHMS[collective])
 
 
-def tunables(collective, algorithm):
-    """Which of 'segment', 'fanout', 'radix' an algorithm uses, as a tuple."""
-    _algorithm(collective, algorithm)
-    known = {"segment": _SEGMENTED, "fanout": _FANOUT, "radix": _RADIX}
-    return tuple(name for name, where in known.items() if algorithm in where.get(collective, ()))
+def algorithm_of(collective: str, algorithm: str) -> Algorithm:
+    """The Algorithm of these names; InputError, listing the known names, if there is none."""
+    known = algorithms(collective)
+    if algorithm not in known:
+        raise InputError(
+            f"{algorithm!r} is not an algorithm of {collective}; take one of {', '.join(known)}"
+        )
+    return ALGORITHMS[collective][algorithm]
+
+
+def tunables(collective: str, algorithm: str) -> tuple[str, ...]:
+    """Which of 'segment', 'fanout', 'radix' an algorithm uses."""
+    return algorithm_of(collective, algorithm).tunables
 
 
 def schedule_of(
-    collective,
-    algorithm,
-    ranks,
+    collective: str,
+    algorithm: str,
+    ranks: int,
     *,
-    root=0,
-    count=None,
-    element_bytes=1,
-    segment=0,
-    fanout=0,
-    radix=0,
-):
+    root: int = 0,
+    count: int | None = None,
+    element_bytes: int = 1,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+) -> Schedule:
     """The Schedule of our kernel `<collective>_<algorithm>`, message by message, round by round.
 
     ranks          P, 1 or more.
@@ -79,7 +108,7 @@ def schedule_of(
     The round of a message is its depth in happens-before order, as in a recording of the kernel.
     Raises InputError for an unknown name or an invalid number.
     """
-    function = _algorithm(collective, algorithm)
+    plan_of = algorithm_of(collective, algorithm).plan
     if count is None:
         count = 1 if collective in BLOCKWISE else ranks
     _check(collective, algorithm, ranks, root, count, element_bytes, segment, fanout, radix)
@@ -92,7 +121,7 @@ def schedule_of(
         int(fanout),
         int(radix),
     )
-    plan = _allgather(function, call) if collective == "allgather" else function(call)
+    plan = plan_of(call)
     return Schedule(
         algorithm,
         call.ranks,
@@ -105,7 +134,16 @@ def schedule_of(
     )
 
 
-def schedule_in_segments(collective, algorithm, ranks, segments=1, *, root=0, fanout=0, radix=0):
+def schedule_in_segments(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    segments: int = 1,
+    *,
+    root: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+) -> Schedule:
     """The Schedule of a message that an algorithm cuts into `segments` segments (1 or more).
 
     That is the number in the message, in a half of it (bcast split_binary), in a block (allreduce
@@ -116,9 +154,8 @@ def schedule_in_segments(collective, algorithm, ranks, segments=1, *, root=0, fa
     if segments < 1:
         raise InputError(f"segments={segments}: a message has at least one; give 1 or more")
     count, segment = None, 0
-    if "segment" in tunables(collective, algorithm):
-        cut = {"split_binary": 2, "segmented_ring": ranks}.get(algorithm, 1)
-        count, segment = cut * segments, 1
+    if cut := algorithm_of(collective, algorithm).cut:
+        count, segment = PARTS[cut](ranks) * segments, 1
     return schedule_of(
         collective,
         algorithm,
@@ -131,7 +168,17 @@ def schedule_in_segments(collective, algorithm, ranks, segments=1, *, root=0, fa
     )
 
 
-def costs_of(collective, algorithm, ranks, bytes, segment=0, *, root=0, fanout=0, radix=0):
+def costs_of(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    bytes: int,
+    segment: int = 0,
+    *,
+    root: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+) -> Costs:
     """The Costs of an algorithm, counted from its schedule.
 
     bytes   m, of a block (allgather, gather, scatter) or of the whole message; elements have one
@@ -154,29 +201,17 @@ def costs_of(collective, algorithm, ranks, bytes, segment=0, *, root=0, fanout=0
     return Costs(counted.rounds, counted.messages, counted.total_bytes, counted.max_bytes_sent)
 
 
-def _allgather(function, call):
-    sizes = call.sizes((call.count,) * call.ranks)
-    return Plan(function(call.ranks), sizes, tuple(range(call.ranks)))
-
-
-def _algorithms(collective):
-    if collective not in _MODULES:
-        raise InputError(
-            f"collective {collective!r} is unknown; take one of {', '.join(COLLECTIVES)}"
-        )
-    return _MODULES[collective].ALGORITHMS
-
-
-def _algorithm(collective, algorithm):
-    known = _algorithms(collective)
-    if algorithm not in known:
-        raise InputError(
-            f"{algorithm!r} is not an algorithm of {collective}; take one of {', '.join(known)}"
-        )
-    return known[algorithm]
-
-
-def _check(collective, algorithm, ranks, root, count, element_bytes, segment, fanout, radix):
+def _check(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    root: int,
+    count: int,
+    element_bytes: int,
+    segment: int,
+    fanout: int,
+    radix: int,
+) -> None:
     least = {
         "ranks": (ranks, 1),
         "root": (root, 0),
