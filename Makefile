@@ -85,6 +85,7 @@ release: setup ## make the student notebooks and START in labs/ from labs/source
 lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 	@+$(KERNELS) check-format
 
 format: $(STAMP) $(TEST_STAMP) ## put the Python and C code into our style
@@ -94,7 +95,7 @@ format: $(STAMP) $(TEST_STAMP) ## put the Python and C code into our style
 
 clean: ## delete what was made (build/, out/, caches), but not .venv
 	@+test ! -f src_c/Makefile || $(KERNELS) -s clean
-	rm -rf build out .pytest_cache .ruff_cache *.egg-info
+	rm -rf build out .pytest_cache .ruff_cache .mypy_cache .import_linter_cache *.egg-info
 	find . -path ./.venv -prune -o -path ./.git -prune -o -type d \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 

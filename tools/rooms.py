@@ -4,95 +4,56 @@
 
 A room is a package below mpilab/. The picture is Mermaid, which GitHub and JupyterLab draw. It has
 an arrow from each room to those that it imports, but for arrows that a longer way says as well.
+Which room may import which is said in pyproject.toml; `make lint` holds it.
 """
 
 import ast
 import re
-import sys
+import tomllib
 from pathlib import Path
 
+import grimp
+
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "mpilab"
 PAGE = ROOT / "docs" / "architecture.md"
-
-# From the ground up: a room imports rooms that stand before it, and no others.
-ORDER = (
-    "errors",
-    "util",
-    "kernels",
-    "hosts",
-    "cases",
-    "trace",
-    "cluster",
-    "runners",
-    "diagnosis",
-    "algorithms",
-    "models",
-    "measure",
-    "mpiio",
-    "tuning",
-    "datasets",
-    "plots",
-    "remapping",
-    "judging",
-    "grading",
-    "notebook",
-    "course",
-    "bench",
-    "doctor",
-    "cli",
-    "__main__",
-)
+# All rooms import these: no arrows lead to them.
+GROUND = ("errors", "util")
 
 
-def imports() -> dict[tuple[str, str], list[str]]:
-    """{(room, room that it imports): the files that do}, with imports inside of functions."""
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        inside = path.relative_to(PACKAGE)
-        room = inside.parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module == "mpilab":
-                names = [f"mpilab.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                names = [node.module]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            else:
-                continue
-            for name in names:
-                other = (name.split(".") + [""])[1] if name.startswith("mpilab.") else room
-                if other != room and other in ORDER:
-                    found.setdefault((room, other), []).append(str(inside))
-    return found
+def layers() -> list[str]:
+    """The rooms from the top down, as import-linter's contract has them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = (
+        contract
+        for contract in settings["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    )
+    return contract["layers"]
 
 
-def against_the_order(edges: dict[tuple[str, str], list[str]]) -> list[str]:
-    """A line for each pair of rooms whose imports do not point to the ground."""
-    place = {room: index for index, room in enumerate(ORDER)}
-    return [
-        f"{room} imports {other}, which stands above it: {', '.join(dict.fromkeys(files))}"
-        for (room, other), files in edges.items()
-        if room in place and place[room] < place[other]
-    ]
+def imports() -> set[tuple[str, str]]:
+    """(room, room that it imports): all pairs, imports inside functions included."""
+    graph = grimp.build_graph("mpilab", cache_dir=None)
+    names = {module: (module.split(".") + [""])[1] for module in graph.modules}
+    return {
+        (names[module], names[other])
+        for module in graph.modules
+        for other in graph.find_modules_directly_imported_by(module)
+        if names[module] and names[other] and names[module] != names[other]
+    }
 
 
-def picture(edges: dict[tuple[str, str], list[str]]) -> str:
-    """Mermaid of the rooms; what all import (errors, util) has no arrows."""
-    ground = ("errors", "util")
-    ways = {room: set() for room in ORDER}
-    for room, other in edges:
-        if room in ways and other not in ground:
-            ways[room].add(other)
+def picture(edges: set[tuple[str, str]]) -> str:
+    """Mermaid of the rooms: an arrow from each room to those that it imports."""
+    drawn = [room for room in reversed(layers()) if room not in (*GROUND, "__main__")]
+    ways = {room: {other for one, other in edges if one == room} & set(drawn) for room in drawn}
     lines = ["```mermaid", "flowchart BT"]
-    for room in ORDER:
-        if room in ground or room == "__main__":
-            continue
+    for room in drawn:
         lines += [f"    {room} --> {other}" for other in sorted(_needed(room, ways))]
     return "\n".join([*lines, "```"])
 
 
-def _needed(room, ways):
+def _needed(room: str, ways: dict[str, set[str]]) -> set[str]:
     """The rooms that `room` imports and that none of these leads to."""
     beyond, todo = set(), [further for other in ways[room] for further in ways[other]]
     while todo:
@@ -106,8 +67,8 @@ def _needed(room, ways):
 def table() -> str:
     """A Markdown table of the rooms, from the top down, with what their docstrings begin with."""
     lines = ["| room | what it is for | files |", "|---|---|---|"]
-    for room in reversed(ORDER):
-        folder = PACKAGE / room
+    for room in layers():
+        folder = ROOT / "mpilab" / room
         if folder.is_dir():
             tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
             words = " ".join((ast.get_docstring(tree) or "").partition("\n\n")[0].split())
@@ -127,4 +88,3 @@ def filled(page: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    sys.exit("\n".join(against_the_order(imports())) or None)

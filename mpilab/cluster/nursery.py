@@ -34,12 +34,7 @@ import subprocess
 import sys
 import time
 
-from mpilab.cluster.roles import FORK, ROLES, preload_engine, report
-
-# Seconds between the end of an engine and the report to mpirun, which then ends all others: ranks
-# with the same error can crash by themselves, and are reported too. There is no delay if all
-# engines have ended. On a busy machine, 0.1 s was sometimes too short.
-GRACE = 0.5
+from mpilab.cluster.roles import FORK, GRACE, ROLES, preload_engine, report
 
 BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "

@@ -425,7 +425,7 @@ class Processes:
 
     def collect_deaths(self):
         """`deaths`, after time for other ranks to crash of the same error."""
-        patience = time.monotonic() + nursery.GRACE
+        patience = time.monotonic() + roles.GRACE
         while (left := patience - time.monotonic()) > 0 and len(self.ended) < self.n:
             self.take_events(left)
         return self.deaths

@@ -11,6 +11,11 @@ import time
 
 from mpilab.cluster import rank
 
+# Seconds between the end of an engine and the report to mpirun, which then ends all others: ranks
+# with the same error can crash by themselves, and are reported too. There is no delay if all
+# engines have ended. On a busy machine, 0.1 s was sometimes too short.
+GRACE = 0.5
+
 # Run one case in an engine, with the C harness loaded into it.
 
 _harness = {}
@@ -182,8 +187,6 @@ def engine(order):
 def engine_elsewhere(order):
     """Be the parent of an engine on a node of a Slurm job, in place of the nursery: record in the
     directory `order["ends"]` how it ended, and end likewise."""
-    from mpilab.cluster.nursery import GRACE
-
     if FORK and (child := os.fork()):
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         name = f"end.{os.environ['PMIX_RANK']}"
