@@ -9,11 +9,14 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cluster.location import ThisMachine
 from mpilab.errors import InputError, MpilabError
@@ -51,20 +54,20 @@ class CannonRun:
     rows: int
     inner: int
     columns: int
-    phases_ns: np.ndarray
-    peak_bytes: np.ndarray
-    base_bytes: np.ndarray
+    phases_ns: NDArray[np.int64]
+    peak_bytes: NDArray[np.int64]
+    base_bytes: NDArray[np.int64]
     recording: Recording
     digest: str
 
     @property
-    def seconds(self):
+    def seconds(self) -> dict[str, float]:
         """{phase: seconds from the first rank's begin to the last one's end}; phases overlap."""
         begin, end = self.phases_ns[:, :, 0].min(axis=0), self.phases_ns[:, :, 1].max(axis=0)
         return dict(zip(PHASES, ((end - begin) / 1e9).tolist(), strict=True))
 
     @property
-    def mpi_seconds(self):
+    def mpi_seconds(self) -> NDArray[np.float64]:
         """float64 [ranks, 3]: seconds that each rank spent inside MPI calls in each of PHASES.
 
         Reading and writing with stdio on rank 0 is not MPI time; the time that others wait for it
@@ -73,7 +76,7 @@ class CannonRun:
         return mpi_seconds(self.recording, self.phases_ns)
 
     @property
-    def io_share(self):
+    def io_share(self) -> float:
         """The fraction of the MPI time of all ranks that is in reading and writing, from 0 to 1.
 
         NaN if there was none at all. Starting and ending MPI is not counted.
@@ -81,7 +84,7 @@ class CannonRun:
         spent = self.mpi_seconds.sum(axis=0)
         return float((spent[0] + spent[2]) / spent.sum()) if spent.sum() else float("nan")
 
-    def __str__(self):
+    def __str__(self) -> str:
         words = f"stage {self.stage} ({STAGES[self.stage]})"
         spent = self.mpi_seconds.mean(axis=0)
         lines = [
@@ -99,7 +102,15 @@ class CannonRun:
         return "\n".join(lines)
 
 
-def run(stage, ranks, a, b, c=None, *, limit=LIMIT_S):
+def run(
+    stage: int,
+    ranks: int,
+    a: Path | str,
+    b: Path | str,
+    c: Path | str | None = None,
+    *,
+    limit: float = LIMIT_S,
+) -> CannonRun:
     """Compute C = A B by Cannon's algorithm on `ranks` ranks of this machine; return a CannonRun.
 
     stage   how files are read and written: 1, 2 or 3, see STAGES.
@@ -117,8 +128,8 @@ def run(stage, ranks, a, b, c=None, *, limit=LIMIT_S):
         raise InputError(f"ranks={ranks}: has to be 1 or more, and a square number")
     if not 0 < limit <= LONGEST_S:
         raise InputError(f"limit={limit:g}: has to be above 0 seconds, and at most {LONGEST_S:,}")
-    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as scratch:
-        scratch = Path(scratch)
+    with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
+        scratch = Path(folder)
         target = scratch / "c" if c is None else Path(c)
         program = [str(build.need(build.CANNON_PROGRAM)), str(stage), str(a), str(b), str(target)]
         try:
@@ -143,7 +154,7 @@ def run(stage, ranks, a, b, c=None, *, limit=LIMIT_S):
         )
 
 
-def mpi_seconds(recording, phases_ns):
+def mpi_seconds(recording: Recording, phases_ns: NDArray[np.int64]) -> NDArray[np.float64]:
     """float64 [ranks, phases]: seconds of each rank inside MPI calls, within each of its phases.
 
     phases_ns   int64 [ranks, phases, 2]. Nested calls count once.
@@ -161,12 +172,12 @@ def mpi_seconds(recording, phases_ns):
     return spent
 
 
-def published(path=None):
+def published(path: Path | str | None = None) -> NDArray[Any]:
     """The worksheet's results (data/README.md), rows of PUBLISHED; InputError if it is missing."""
     return PUBLISHED.read(path)
 
 
-def _said(command, ranks, scratch, limit):
+def _said(command: Sequence[str], ranks: int, scratch: Path, limit: float) -> processes.Said:
     """Run `command` under mpirun: the Said, with code None if it exceeded its time limit."""
     where = ThisMachine(ranks)
     segments = where.shared_memory(scratch.name)
@@ -183,7 +194,7 @@ def _said(command, ranks, scratch, limit):
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _check(said, limit):
+def _check(said: processes.Said, limit: float) -> None:
     for line in said.stderr.splitlines():
         if line.startswith(_SPEAKS):
             raise InputError(line.removeprefix(_SPEAKS))
@@ -193,10 +204,10 @@ def _check(said, limit):
         raise MpilabError(f"mpilab-cannon: {why}{hint if said.code is None else ''}")
 
 
-def _told(path):
+def _told(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="ascii"))
 
 
-def _digest(path):
+def _digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,23 +12,29 @@ These are the formats of the published worksheet on MPI-IO (data/README.md). The
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from mpilab.cases import distribution
 from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, MOST
 from mpilab.errors import InputError
 
+Matrix = NDArray[np.float64]
+
 # The rows of a text file: errors give the line number, and numbers are written exactly.
 
 LINES_BYTES = 1 << 20
 
 
-def text_pieces(path, file, rows, columns):
+def text_pieces(path: Path | str, file: BinaryIO, rows: int, columns: int) -> Iterator[Matrix]:
     """The rows of a text file, a piece at a time: float64 [some rows, columns].
 
     file   open for reading bytes, at its second line.
@@ -58,12 +64,12 @@ def text_pieces(path, file, rows, columns):
     _expect_end(path, file, rows, number)
 
 
-def lines(piece):
+def lines(piece: Matrix) -> str:
     """The lines, with line ends, of rows [some rows, columns] of float64."""
     return "".join(" ".join(map(repr, row)) + "\n" for row in piece.tolist())
 
 
-def _row(path, number, line, columns):
+def _row(path: Path | str, number: int, line: bytes, columns: int) -> Matrix:
     words = line.split()
     if len(words) != columns:
         raise InputError(
@@ -83,7 +89,7 @@ def _row(path, number, line, columns):
     return row
 
 
-def _is_number(word):
+def _is_number(word: bytes) -> bool:
     try:
         float(word)
     except ValueError:
@@ -91,7 +97,7 @@ def _is_number(word):
     return b"_" not in word  # float() accepts 1_000
 
 
-def _expect_end(path, file, rows, number):
+def _expect_end(path: Path | str, file: BinaryIO, rows: int, number: int) -> None:
     for line in iter(lambda: file.readline(1024), b""):
         number += 1
         if line.strip():
@@ -114,14 +120,14 @@ class Writer:
     an invalid size, and if the file cannot be written.
     """
 
-    def __init__(self, path, rows, columns, *, text=False):
+    def __init__(self, path: Path | str, rows: int, columns: int, *, text: bool = False) -> None:
         check_size(rows, columns, path)
         self.path, self.rows, self.columns, self.text = Path(path), rows, columns, text
         self.written = 0
         self._partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        self._file = None
+        self._file: BinaryIO  # opened at the begin of the block
 
-    def __enter__(self):
+    def __enter__(self) -> "Writer":
         if self.path.exists() and not self.path.is_file():
             raise InputError(f"{self.path}: is not a file; give the name of one")
         with self._refusing("name a folder that is there, and yours"):
@@ -132,14 +138,19 @@ class Writer:
             self._file.write(np.array([self.rows, self.columns], HEADER).tobytes())
         return self
 
-    def append(self, piece):
+    def append(self, piece: ArrayLike) -> None:
         """Write the next rows, [some rows, columns]. Raises InputError if there is no room."""
         piece = np.ascontiguousarray(piece, ELEMENT)
         self.written += len(piece)
         with self._refusing(_NO_ROOM):
             self._file.write(lines(piece).encode() if self.text else piece.data)
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         try:
             if kind is not None:
                 with suppress(OSError):  # the earlier error is the one to report
@@ -153,7 +164,7 @@ class Writer:
             self._partial.unlink(missing_ok=True)
 
     @contextmanager
-    def _refusing(self, remedy):
+    def _refusing(self, remedy: str) -> Iterator[None]:
         """Turn errors of the system into an InputError."""
         try:
             yield
@@ -186,7 +197,7 @@ class Account:
     not_finite: int
     is_integer: bool
 
-    def __str__(self):
+    def __str__(self) -> str:
         kind = "text" if self.is_text else "binary"
         parts = [f"{self.path}: {kind}, {self.rows} x {self.columns}, {self.bytes:,} bytes"]
         if not np.isnan(self.least):
@@ -197,7 +208,7 @@ class Account:
         return ", ".join(parts)
 
 
-def check(path, *, progress=False):
+def check(path: Path | str, *, progress: bool = False) -> Account:
     """Read a file to its end: its Account. Raises InputError if the file is invalid."""
     rows, columns = size(path)
     least, largest, not_finite, is_integer = np.inf, -np.inf, 0, True
@@ -226,7 +237,7 @@ def check(path, *, progress=False):
     )
 
 
-def table(path):
+def table(path: Path | str) -> str:
     """The matrix of a file as aligned lines of numbers; of a large one, the corners.
 
     Only these are read from a binary file, but all of a text file.
@@ -251,14 +262,14 @@ def table(path):
     return "\n".join([f"{rows} x {columns}", *lines])
 
 
-def _ends(count):
+def _ends(count: int) -> list[int]:
     """Indices to show: all, up to 2 * SHOWN of them, otherwise the first and the last few."""
     if count <= 2 * SHOWN:
         return list(range(count))
     return [*range(SHOWN // 2), *range(count - SHOWN // 2, count)]
 
 
-def _number(value):
+def _number(value: float) -> str:
     return f"{float(value):.6g}"
 
 
@@ -268,7 +279,7 @@ PRINTED = frozenset([*range(32, 127), *b"\t\r\n"])
 LONGEST_HEADER = 64  # characters of the first line of a text file, with its two numbers
 
 
-def read(path):
+def read(path: Path | str) -> Matrix:
     """The matrix of a file in either format: float64 [rows, columns], in memory.
 
     Raises InputError for an incomplete or invalid file.
@@ -276,7 +287,7 @@ def read(path):
     return np.concatenate(list(pieces(path)))
 
 
-def write(path, matrix, *, text=False):
+def write(path: Path | str, matrix: ArrayLike, *, text: bool = False) -> None:
     """Write a matrix, [rows, columns] of numbers, to a file.
 
     The file appears complete or not at all. Raises InputError for anything but a matrix of 1 x 1 or
@@ -293,7 +304,7 @@ def write(path, matrix, *, text=False):
         file.append(matrix)
 
 
-def size(path):
+def size(path: Path | str) -> tuple[int, int]:
     """(rows, columns) of a file in either format; the length is checked only of a binary one.
 
     Raises InputError if the file does not give a valid size.
@@ -301,7 +312,7 @@ def size(path):
     return _text_size(path)[:2] if is_text(path) else _binary_size(path)
 
 
-def is_text(path):
+def is_text(path: Path | str) -> bool:
     """Is it a text file?
 
     A binary one has nonprintable bytes in its header: the first or the fourth byte of any possible
@@ -314,7 +325,7 @@ def is_text(path):
     return PRINTED.issuperset(first)
 
 
-def pieces(path):
+def pieces(path: Path | str) -> Iterator[Matrix]:
     """The rows of a file in either format, a piece at a time: float64 [some rows, columns].
 
     Raises InputError as `read` does, once it reaches the error in the file.
@@ -336,7 +347,7 @@ def pieces(path):
             yield piece.reshape(some, columns)
 
 
-def rows_at_a_time(rows, columns, most_bytes=1 << 20):
+def rows_at_a_time(rows: int, columns: int, most_bytes: int = 1 << 20) -> Iterator[int]:
     """The number of rows of each piece: as many as fit into `most_bytes`, at least one."""
     some = max(1, most_bytes // (columns * ELEMENT_BYTES))
     yield from [some] * (rows // some)
@@ -344,7 +355,7 @@ def rows_at_a_time(rows, columns, most_bytes=1 << 20):
         yield rows % some
 
 
-def check_size(rows, columns, where):
+def check_size(rows: int, columns: int, where: object) -> None:
     """Raise InputError, with `where` in front, for invalid numbers of rows and columns."""
     if not (0 < rows <= MOST and 0 < columns <= MOST):
         raise InputError(
@@ -352,12 +363,12 @@ def check_size(rows, columns, where):
         )
 
 
-def bytes_of(rows, columns):
+def bytes_of(rows: int, columns: int) -> int:
     """Bytes of the binary file of a matrix of `rows` by `columns`."""
     return HEADER_BYTES + rows * columns * ELEMENT_BYTES
 
 
-def _opened(path):
+def _opened(path: Path | str) -> BinaryIO:
     """Open a file to read bytes from; InputError if that is not possible."""
     try:
         mode = os.stat(path).st_mode
@@ -372,7 +383,7 @@ def _opened(path):
     raise InputError(f"{path}: is {kind}, not a file; give the name of a matrix file")
 
 
-def _binary_size(path):
+def _binary_size(path: Path | str) -> tuple[int, int]:
     length = Path(path).stat().st_size
     with _opened(path) as file:
         header = np.fromfile(file, HEADER, 2)
@@ -399,7 +410,7 @@ def _binary_size(path):
     )
 
 
-def _text_size(path):
+def _text_size(path: Path | str) -> tuple[int, int, int]:
     """(rows, columns, bytes of the first line) of a text file."""
     with _opened(path) as file:
         line = file.readline(LONGEST_HEADER)
@@ -423,7 +434,7 @@ def _text_size(path):
 UNIT_ROUNDOFF = 2.0**-53
 
 
-def operands(a, b):
+def operands(a: Path | str, b: Path | str) -> tuple[Matrix, Matrix]:
     """The matrices of two files that can be multiplied; InputError if they cannot."""
     left, right = size(a), size(b)
     if left[1] != right[0]:
@@ -434,14 +445,14 @@ def operands(a, b):
     return read(a), read(b)
 
 
-def product(a, b, c, *, text=False):
+def product(a: Path | str, b: Path | str, c: Path | str, *, text: bool = False) -> None:
     """Write the product of the files `a` and `b`, as computed by numpy, to the file `c`."""
     left, right = operands(a, b)
     with np.errstate(all="ignore"):  # infinite elements are allowed
         write(c, left @ right, text=text)
 
 
-def error_bound(left, right):
+def error_bound(left: Matrix, right: Matrix) -> Matrix:
     """Bound on the difference of two correct products, for each element: float64 [n, m].
 
     Each product is off by at most k u |A||B|, to first order, with k terms in a sum and u = 2^-53
@@ -464,7 +475,7 @@ def error_bound(left, right):
 INTEGERS = 9  # integer matrices have elements from -9 to 9
 
 
-def elements(first, count, seed, *, integers=False):
+def elements(first: int, count: int, seed: int, *, integers: bool = False) -> Matrix:
     """Elements number `first` to `first + count - 1` of the matrix of a seed: float64 [count].
 
     Multiples of 2^-52 from -1 up to 1, or integers from -9 to 9. An element depends on its number
@@ -484,7 +495,16 @@ def elements(first, count, seed, *, integers=False):
     return top * 2.0**-52 - 1.0
 
 
-def make(path, rows, columns, *, seed=1, text=False, integers=False, progress=False):
+def make(
+    path: Path | str,
+    rows: int,
+    columns: int,
+    *,
+    seed: int = 1,
+    text: bool = False,
+    integers: bool = False,
+    progress: bool = False,
+) -> None:
     """Write a matrix of any size, the same for the same seed on every machine.
 
     integers   from -9 to 9, whose products and sums are exact; otherwise elements from -1 to 1.
@@ -507,7 +527,7 @@ def make(path, rows, columns, *, seed=1, text=False, integers=False, progress=Fa
             bar.update(some)
 
 
-def convert(source, target, *, text, progress=False):
+def convert(source: Path | str, target: Path | str, *, text: bool, progress: bool = False) -> None:
     """Write the matrix of the file `source`, in either format, to `target` as text or binary.
 
     No bit of an element changes, except that a NaN read from text is the usual one. Raises
@@ -523,6 +543,6 @@ def convert(source, target, *, text, progress=False):
             bar.update(len(piece))
 
 
-def _bar(words, rows, progress):
+def _bar(words: str, rows: int, progress: bool) -> tqdm:
     """A progress bar that appears after a second."""
     return tqdm(total=rows, desc=words, unit="row", delay=1, leave=False, disable=not progress)

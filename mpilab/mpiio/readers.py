@@ -6,9 +6,12 @@ fixed when it starts, so each has an mpirun of its own.
 """
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case
 from mpilab.cases.data import GUARD_BYTES
@@ -19,7 +22,8 @@ from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
 from mpilab.models.file_access import STORAGE, modelled
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DONE
+from mpilab.runners.result import DONE, Result
+from mpilab.trace.file_access import FileAccess
 from mpilab.trace.recording import NONE
 
 OMPIO, ROMIO = "ompio", "romio"
@@ -45,7 +49,7 @@ class Reader:
     mpi_io: str = OMPIO
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Name in tables: 'two_phase', 'view_all (ROMIO)'."""
         with_both = len(ALGORITHMS.get(self.algorithm, ())) > 1
         return f"{self.algorithm} ({self.mpi_io.upper()})" if with_both else self.algorithm
@@ -76,11 +80,11 @@ class Account:
     asking: int
     read_calls: int | None
     memory: int | None
-    modelled: dict
-    seconds: tuple = ()
+    modelled: dict[str, float]
+    seconds: tuple[float, ...] = ()
 
 
-def chosen(words):
+def chosen(words: str) -> list[Reader]:
     """The Readers of 'all', or of comma-separated algorithms; InputError for another name."""
     names = list(ALGORITHMS) if words == "all" else [name.strip() for name in words.split(",")]
     for name in names:
@@ -89,7 +93,14 @@ def chosen(words):
     return [reader for reader in READERS if reader.algorithm in names]
 
 
-def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
+def count(
+    matrix: str,
+    ranks: int,
+    readers: Sequence[Reader] = READERS,
+    *,
+    buffer: int = 0,
+    aggregators: int = 0,
+) -> list[Account]:
     """Run each reader once, compare what it read, and count its requests: list of Account.
 
     matrix   in the notation of mpilab.cases.distribution; buffer (bytes of a request) and
@@ -108,21 +119,22 @@ def count(matrix, ranks, readers=READERS, *, buffer=0, aggregators=0):
         for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
             parts = parts_of(result.case) if parts is None else parts
             check(reader, result, parts)
+            assert result.access is not None  # _run has checked it
             found[reader] = _account(reader, result.access)
     return [found[reader] for reader in readers]
 
 
 def time(
-    matrix,
-    ranks,
-    readers=READERS,
+    matrix: str,
+    ranks: int,
+    readers: Sequence[Reader] = READERS,
     *,
-    buffer=0,
-    aggregators=0,
-    cold=False,
-    repetitions=7,
-    progress=False,
-):
+    buffer: int = 0,
+    aggregators: int = 0,
+    cold: bool = False,
+    repetitions: int = 7,
+    progress: bool = False,
+) -> tuple[dict[Reader, tuple[float, ...]], float | None]:
     """Time readers in turn: ({Reader: seconds of each repetition}, share).
 
     `share` is the largest share of the file that was in the page cache before a call, None if the
@@ -137,7 +149,7 @@ def time(
 
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
-    seconds = {reader: [] for reader in readers}
+    seconds: dict[Reader, list[float]] = {reader: [] for reader in readers}
     shares = []
     for _ in tqdm(range(repetitions), desc=f"{matrix} on {ranks}", disable=not progress):
         for mpi_io in (OMPIO, ROMIO):
@@ -159,13 +171,13 @@ def time(
             for reader, result in zip(mine, _run(cases, mpi_io), strict=True):
                 spans = np.stack([output.spans_ns[-1] for output in result.outputs])
                 seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
-                if cold:
+                if cold and result.access is not None:
                     shares.append(result.access.resident_share())
     share = 1.0 if not cold else None if None in shares else max(shares)
     return {reader: tuple(values) for reader, values in seconds.items()}, share
 
 
-def speed_ups(seconds):
+def speed_ups(seconds: Mapping[Reader, Sequence[float]]) -> list[float]:
     """How many times faster read_two_phase is than the better MPI_File_read_all, per repetition.
 
     seconds   {Reader: seconds}, as from `time` with `RIVALS`.
@@ -184,7 +196,9 @@ RIVALS = tuple(
 )
 
 
-def _case(reader, matrix, ranks, buffer, aggregators, **more):
+def _case(
+    reader: Reader, matrix: str, ranks: int, buffer: int, aggregators: int, **more: Any
+) -> Case:
     return Case(
         "read",
         ranks,
@@ -198,7 +212,7 @@ def _case(reader, matrix, ranks, buffer, aggregators, **more):
     )
 
 
-def _run(cases, mpi_io):
+def _run(cases: Sequence[Case], mpi_io: str) -> list[Result]:
     """Results of cases that all have the same number of aggregators."""
     if not cases:
         return []
@@ -219,7 +233,7 @@ def _run(cases, mpi_io):
     return results
 
 
-def parts_of(case):
+def parts_of(case: Case) -> list[NDArray[np.uint64]]:
     """The part of each rank that a case should read, as bits: list of uint64 [rows, columns]."""
     about = case.distribution
     elements = case.elements().reshape(about.rows, about.columns)
@@ -228,7 +242,7 @@ def parts_of(case):
     ]
 
 
-def check(reader, result, parts):
+def check(reader: Reader, result: Result, parts: Sequence[NDArray[np.uint64]]) -> None:
     """Raise MpilabError if a rank does not have its part, of `parts_of` the case.
 
     `compare` checks every single byte, which is slow for so many: it is called only to tell what is
@@ -241,7 +255,7 @@ def check(reader, result, parts):
             raise MpilabError(f"{reader.name} of {result.case.matrix}: {wrong.describe()}")
 
 
-def _account(reader, access):
+def _account(reader: Reader, access: FileAccess) -> Account:
     requests, volume, largest = access.counts()
     read_calls = access.calls[:, -1]["syscr"]
     memory = access.memory()

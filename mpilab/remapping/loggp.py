@@ -6,13 +6,21 @@ Run as a program, the module measures and writes a file:
 """
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.algorithms.formula import SOURCES, evaluate
 from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.hosts import description
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.orders import order
+from mpilab.hosts.places import Levels
 from mpilab.kernels.build import KERNELS, need
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
@@ -20,6 +28,7 @@ from mpilab.models import declared
 from mpilab.remapping.orders import RR, SEQ, placement
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
+from mpilab.trace.recording import Recording
 
 # Measurements on emulated hosts, made here or read from those of the kit: eight ranks on the two
 # hosts of hostfiles/two-hosts.toml, with links limited to 1 Gbit/s, real Open MPI and real TCP.
@@ -44,7 +53,7 @@ BCASTS = ("bcast_binomial", "bcast_binomial_remapped")
 SLOWEST = "slowest"
 
 
-def orders_of_bcast(slowest=None):
+def orders_of_bcast(slowest: Sequence[int] | None = None) -> dict[str, list[str]]:
     """{name: the host of each rank}: seq, rr, and slowest, in which every message changes hosts.
 
     slowest   the index of each rank's host; default: the order measured for the kit.
@@ -57,7 +66,13 @@ def orders_of_bcast(slowest=None):
     return found | {SLOWEST: [names[number] for number in slowest]}
 
 
-def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS_LIMIT_S):
+def measure(
+    sizes: Sequence[int] = SIZES,
+    repetitions: int = 7,
+    bcast_orders: Mapping[str, Sequence[str]] | None = None,
+    own: Mapping[str, Path] | None = None,
+    limit: float = HOSTS_LIMIT_S,
+) -> NDArray[Any]:
     """Time allgathers and broadcasts, plain and remapped; array of ROW. It takes about 15 s.
 
     sizes          bytes: of a block in an allgather, of the message in a broadcast.
@@ -69,8 +84,6 @@ def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS
     `own` are left out. Raises SetupError if hosts cannot be emulated, MpilabError if a kernel
     fails.
     """
-    from mpilab.hosts.emulated import EmulatedHosts
-
     orders = {"allgather": ("seq", "rr"), "bcast": bcast_orders or orders_of_bcast()}
     with EmulatedHosts(CLUSTER) as hosts:
         timed = [
@@ -96,7 +109,7 @@ def measure(sizes=SIZES, repetitions=7, bcast_orders=None, own=None, limit=HOSTS
     )
 
 
-def _runs(own):
+def _runs(own: Mapping[str, Path]) -> Iterator[tuple[str, Path | None, list[str]]]:
     """(collective, shared object or None for the kit's, its kernels)."""
     for collective, kernels in (("allgather", ALLGATHERS), ("bcast", BCASTS)):
         kits = declared.kernels_of(collective)
@@ -104,7 +117,7 @@ def _runs(own):
         yield from ((collective, own[name], [name]) for name in kernels if name in own)
 
 
-def seconds(rows, kernel, order_name, size):
+def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDArray[np.float64]:
     """The times of one kernel in one order with one size, in seconds: array, maybe empty."""
     chosen = (rows["kernel"] == kernel) & (rows["order"] == order_name) & (rows["bytes"] == size)
     return rows["seconds"][chosen]
@@ -140,12 +153,12 @@ class Line:
     total: str
 
     @property
-    def function(self):
+    def function(self) -> str:
         """Name of the kernel."""
         return f"allgather_{self.algorithm}" + "_remapped" * bool(self.remap)
 
     @property
-    def is_handed_out(self):
+    def is_handed_out(self) -> bool:
         """Does the kernel's source exist? Students who are to write it do not get it."""
         _, _, algorithm = self.function.partition("_")
         return (SOURCES / "allgather" / f"{algorithm}.c").is_file()
@@ -162,21 +175,21 @@ class Row:
     nodes: int
     each: int
     bytes: int
-    formula: tuple
-    counted: tuple
+    formula: tuple[int, ...]
+    counted: tuple[int, ...]
 
     @property
-    def holds(self):
+    def holds(self) -> bool:
         """Do the formulas match the counts?"""
         return self.formula == self.counted
 
-    def seconds(self, near_G, far_G):
+    def seconds(self, near_G: float, far_G: float) -> float:
         """LogGP time of long messages, as on the slide: intra G0 + inter G1; G in s/byte."""
         intra, inter, _ = self.formula
         return intra * near_G + inter * far_G
 
 
-def published(path=None):
+def published(path: Path | str | None = None) -> dict[str, tuple[str, str]]:
     """The slide's table, in bytes: {"RDA SEQ": (intra, inter), …}.
 
     They are formulas of mpilab.algorithms.formula: "(Q-1) m G0" is "(Q - 1) * m" here. Raises
@@ -188,12 +201,12 @@ def published(path=None):
     }
 
 
-def _formula(printed):
+def _formula(printed: str) -> str:
     factors = re.sub(r" G[01]$", "", printed).split(" ")
     return " * ".join(factors).replace("-", " - ")
 
 
-def lines():
+def lines() -> tuple[Line, ...]:
     """The Lines of the table: the slide's, and the same for the ring.
 
     The slide gives what one process gets; the totals, and the ring, are ours. They hold if M and Q
@@ -212,7 +225,9 @@ def lines():
     )
 
 
-def table(shapes=((2, 2), (2, 4), (4, 2), (4, 4)), count=256):
+def table(
+    shapes: Iterable[tuple[int, int]] = ((2, 2), (2, 4), (4, 2), (4, 4)), count: int = 256
+) -> list[Row]:
     """The Rows of all Lines whose kernels exist, on each of `shapes`.
 
     shapes   pairs (M nodes, Q processes on each).
@@ -249,7 +264,7 @@ def table(shapes=((2, 2), (2, 4), (4, 2), (4, 4)), count=256):
     return rows
 
 
-def _received(recording, levels):
+def _received(recording: Recording, levels: Levels) -> tuple[int, int, int]:
     """(intra, inter, total) in bytes.
 
     intra and inter are what the process with the most bytes from other nodes gets within its node,
@@ -262,7 +277,7 @@ def _received(recording, levels):
     return intra, int(inter[busiest]), int(inter.sum())
 
 
-def as_text(rows):
+def as_text(rows: Iterable[Row]) -> str:
     """The rows as a text table, in blocks of m bytes: formula and count side by side."""
     lines_of_text = [
         f"{'':<9} {'':>3} {'':>3}  {'within a node':^15}  {'from other nodes':^16}  "
@@ -284,7 +299,7 @@ def as_text(rows):
     return "\n".join(lines_of_text)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write the file."""
     file = MEASURED.parser().parse_args(arguments).file
     write(measure(), file)

@@ -6,20 +6,23 @@ and Q = 3, 1 becomes 3, and 3 becomes 4.
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain, zip_longest
 
 from mpilab.algorithms import allgather
-from mpilab.algorithms.schedule import Transfer
+from mpilab.algorithms.schedule import Schedule, Transfer
 from mpilab.errors import InputError
 from mpilab.hosts import hostfile
 from mpilab.hosts.places import Levels, Place
 
+# order[v] is the process that behaves as rank v.
+Order = tuple[int, ...]
 SEQ, RR = "SEQ", "RR"
 REMAPPED = ("recursive_doubling", "ring", "neighbor_exchange")
 
 
-def seq_to_rr(rank, nodes, each):
+def seq_to_rr(rank: int, nodes: int, each: int) -> int:
     """The rank that has, in RR order, the place of `rank` in SEQ order: f_SEQ→RR.
 
     nodes, each   M nodes of Q processes; rank is below M Q, otherwise InputError.
@@ -32,12 +35,12 @@ def seq_to_rr(rank, nodes, each):
     return rank * nodes % (nodes * each) + rank // each
 
 
-def rr_to_seq(rank, nodes, each):
+def rr_to_seq(rank: int, nodes: int, each: int) -> int:
     """The rank that has, in SEQ order, the place of `rank` in RR order: f_RR→SEQ."""
     return seq_to_rr(rank, each, nodes)
 
 
-def placement(order, nodes, each):
+def placement(order: str, nodes: int, each: int) -> Levels:
     """The Levels of `nodes` nodes of `each` processes in the order "SEQ" or "RR"."""
     if order not in (SEQ, RR):
         raise InputError(f"order={order!r}: take {SEQ!r} or {RR!r}")
@@ -45,7 +48,7 @@ def placement(order, nodes, each):
     return Levels(tuple(places * each if order == RR else [p for p in places for _ in range(each)]))
 
 
-def by_formula(convert, levels):
+def by_formula(convert: Callable[[int, int, int], int], levels: Levels) -> Order:
     """The order of `convert` (seq_to_rr, rr_to_seq) for ranks on these levels.
 
     An *order* is a tuple of all processes: order[v] is the one that behaves as v. Raises InputError
@@ -61,27 +64,27 @@ def by_formula(convert, levels):
     return tuple(sorted(range(ranks), key=behaves_as.__getitem__))
 
 
-def by_node(levels):
+def by_node(levels: Levels) -> Order:
     """The order by group, node and rank, which suits rings and trees."""
     key = list(zip(levels.group.tolist(), levels.node.tolist(), strict=True))
     return tuple(sorted(range(len(key)), key=key.__getitem__))
 
 
-def dealt(levels):
+def dealt(levels: Levels) -> Order:
     """The order in which groups take turns, and within each group its nodes."""
-    groups = {}
+    groups: dict[int, dict[int, list[int]]] = {}
     for process in by_node(levels):
         nodes = groups.setdefault(int(levels.group[process]), {})
         nodes.setdefault(int(levels.node[process]), []).append(process)
     return tuple(_deal([_deal(nodes.values()) for nodes in groups.values()]))
 
 
-def _deal(lists):
+def _deal(lists: Iterable[list[int]]) -> list[int]:
     turns = zip_longest(*lists)
     return [process for process in chain.from_iterable(turns) if process is not None]
 
 
-def remapped(algorithm, order):
+def remapped(algorithm: str, order: Order) -> Schedule:
     """The Schedule of an allgather (one of REMAPPED) whose processes behave as other ranks.
 
     In ring and neighbor exchange, each process starts with its own block. In recursive doubling,
@@ -92,7 +95,7 @@ def remapped(algorithm, order):
     plain = allgather.schedule(algorithm, len(order))
     changes_data = algorithm == "recursive_doubling"
 
-    def translate(transfer):
+    def translate(transfer: Transfer) -> Transfer:
         blocks = transfer.blocks if changes_data else tuple(order[v] for v in transfer.blocks)
         return Transfer(order[transfer.source], order[transfer.dest], blocks)
 
@@ -103,7 +106,7 @@ def remapped(algorithm, order):
     return replace(plain, rounds=tuple(rounds))
 
 
-def crossing(schedule, levels):
+def crossing(schedule: Schedule, levels: Levels) -> tuple[int, int]:
     """(blocks between nodes, blocks between groups) of a schedule."""
     between_nodes, between_groups = levels.between_nodes(), levels.between_groups()
     sent = [(t.source, t.dest, len(t.blocks)) for t in schedule.transfers()]
@@ -113,7 +116,7 @@ def crossing(schedule, levels):
     )
 
 
-def chosen(algorithm, levels):
+def chosen(algorithm: str, levels: Levels) -> Order:
     """The order that a remapped allgather takes by default (Case.remap = 0).
 
     It is `by_node` for ring and neighbor exchange. For recursive doubling, it is the one of three
@@ -137,26 +140,26 @@ HOSTFILE = "slowest.txt"
 LONGEST = 4096  # characters of a hostfile
 
 
-def inter_node_bytes(algorithm, order, M, Q, m):  # noqa: N803 (the names of the lab)
+def inter_node_bytes(algorithm: str, order: str, M: int, Q: int, m: int) -> list[int]:  # noqa: N803 (the names of the lab)
     """[most bytes that one process gets from other nodes, bytes that all processes get from them].
 
     algorithm   of an allgather: "ring", "recursive_doubling", …
     order       "SEQ" or "RR", of M nodes of Q processes; blocks have m bytes.
     """
     crosses = placement(order, M, Q).between_nodes()
-    received = Counter()
+    received: Counter[int] = Counter()
     for transfer in allgather.schedule(algorithm, M * Q).transfers():
         if crosses[transfer.source, transfer.dest]:
             received[transfer.dest] += len(transfer.blocks) * m
     return [max(received.values(), default=0), sum(received.values())]
 
 
-def binomial_edges(ranks):
+def binomial_edges(ranks: int) -> list[tuple[int, int]]:
     """(parent, child) of each rank but 0 in the binomial tree from rank 0, by child."""
     return [(child & (child - 1), child) for child in range(1, ranks)]
 
 
-def rank_hosts(text):
+def rank_hosts(text: object) -> list[str]:
     """The name of the host of each rank, from a hostfile for `--map-by seq`: list of str.
 
     Raises InputError, as 'FILE:LINE: what is wrong; what to write', unless the text is such a file
@@ -181,7 +184,7 @@ def rank_hosts(text):
     return names
 
 
-def is_no_hostfile(text):
+def is_no_hostfile(text: object) -> str:
     """Check a hostfile of eight ranks on two hosts; return "".
 
     Raises InputError, as `rank_hosts`, for anything else.
@@ -190,7 +193,7 @@ def is_no_hostfile(text):
     return ""
 
 
-def stays_on_a_host(text):
+def stays_on_a_host(text: object) -> str:
     """The messages of the binomial tree from rank 0 that stay on a host, as text; "" if none do."""
     names = rank_hosts(text)
     inside = [
