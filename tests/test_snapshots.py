@@ -50,7 +50,7 @@ def snapshots_of(library, monkeypatch):
         kept.extend(read(path) for path in paths if path.exists())
         return gather(directory, number, case, outcome, **more)
 
-    monkeypatch.setattr("mpilab.runners.mpirun.gather", gather_all)
+    monkeypatch.setattr("mpilab.runners.run.gather", gather_all)
 
     def run(name, ranks=3, count=4, datatype="int", snapshots=True, **more):
         kept.clear()

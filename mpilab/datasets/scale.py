@@ -32,7 +32,7 @@ from mpilab.hosts.platforms import platform
 from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
-from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Run, seconds_of
+from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Simulation, seconds_of
 from mpilab.util.arguments import size
 from mpilab.util.text import update
 from mpilab.util.units import byte_size, ranks_of
@@ -143,7 +143,7 @@ def _measured(name, ranks, known, limit, memory):
     spent = _processor_seconds()
     with tempfile.TemporaryDirectory(prefix="mpilab-scale-") as scratch:
         began = monotonic()
-        run = Run(kernels(), name, {0: case}, where, hosts, scratch, None)
+        run = Simulation(kernels(), name, {0: case}, where, hosts, scratch, None)
         with Memory(run.process.pid, memory) as used:
             with closing(run.results(limit=limit, standstill=limit)) as came:
                 _, result = next(came)

@@ -6,48 +6,42 @@ the kernel is loaded into ranks that are already running.
 
 import re
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from mpilab.cases.case import check_real
+from mpilab.cases.case import Case, check_real
 from mpilab.cases.output import Output
 from mpilab.cluster import roles
+from mpilab.cluster.engines import Cluster
 from mpilab.errors import ClusterError, EngineDied, InputError
+from mpilab.hosts.places import Place
 from mpilab.kernels.build import HARNESS, need
-from mpilab.runners.hang import COMPUTING, Hang, Watch, never_began, read_states, sample
-from mpilab.runners.result import (
-    CRASH,
-    DONE,
-    ERROR,
-    SKIPPED,
-    TIME_OUT,
-    Result,
-    blame,
-    gather,
-    read_ranks,
-    remains,
-)
+from mpilab.runners.hang import Hang, Watch, read_states
+from mpilab.runners.result import CRASH, DONE, TIME_OUT, Result, blame, paths_of, remains
+from mpilab.runners.run import Groups, Results, Run, run_in_turn
 
 
 class _Hung(Exception):
     """Raised in the middle of a call, to abandon it."""
 
-    def __init__(self, hang):
+    def __init__(self, hang: Hang) -> None:
         super().__init__(hang.kind)
         self.hang = hang
 
 
 def run_cases(
-    cluster,
-    library,
-    function,
-    cases,
+    cluster: Cluster,
+    library: str | Path,
+    function: str,
+    cases: Sequence[Case],
     *,
-    groups=None,
-    limit=10.0,
-    standstill=1.0,
-    work=4.0,
-    on_result=None,
-):
+    groups: Groups | None = None,
+    limit: float = 10.0,
+    standstill: float = 1.0,
+    work: float | None = 4.0,
+    on_result: Callable[[Result], object] | None = None,
+) -> list[Result]:
     """Run `cases` on `cluster`, one after the other; list of Result.
 
     After a hang or a crash, the cluster is restarted and the later cases of the same group are
@@ -55,127 +49,111 @@ def run_cases(
     behind. Raises InputError if a case needs more ranks than there are.
     """
     check_real(cases)
-    groups = list(groups) if groups is not None else [(i,) for i in range(len(cases))]
     for case in cases:
         if case.ranks > cluster.n:
             raise InputError(
                 f"ranks={case.ranks}: the cluster has {cluster.n}; start a larger one: "
                 f"cluster = mpilab.Cluster({case.ranks}).start()"
             )
-    failed, results = set(), []
-    for number, (case, group) in enumerate(zip(cases, groups, strict=True)):
-        if failed.issuperset(group):
-            results.append(Result(case, SKIPPED))
-            continue
-        result = _run(
-            cluster, library, function, number, case, limit=limit, standstill=standstill, work=work
-        )
-        if result.outcome != DONE:
-            failed.update(group)
-        if on_result:
-            on_result(result)
-        results.append(result)
-    return results
+    return run_in_turn(
+        cases,
+        [[number] for number in range(len(cases))],
+        lambda one: _Call(cluster, library, function, one),
+        groups=groups,
+        on_result=on_result,
+        limit=limit,
+        standstill=standstill,
+        work=work,
+    )
 
 
-def _run(cluster, library, function, number, case, **limits):
-    with tempfile.TemporaryDirectory(prefix="mpilab-case-", dir=cluster.folder) as directory:
-        run = _Run(cluster, library, function, directory, number, case)
-        watch = Watch(directory, number, case.ranks, **limits)
+class _Call(Run):
+    """One case as a call on the engines of a cluster, which is restarted if it is not as before."""
 
-        def poll():
+    def __init__(
+        self, cluster: Cluster, library: str | Path, function: str, cases: Mapping[int, Case]
+    ) -> None:
+        super().__init__(library, function, cases, cluster.folder)
+        self.cluster = cluster
+        self.log_begin = cluster.log_size
+
+    def results(self, **limits: Any) -> Results:
+        ((number, case),) = self.cases.items()
+        with tempfile.TemporaryDirectory(prefix="mpilab-case-", dir=self.cluster.folder) as folder:
+            self.directory = Path(folder)
+            result, is_as_before = self._call(number, case, limits)
+        if not is_as_before:
+            self.cluster.restart()
+        yield number, result
+
+    def _call(self, number: int, case: Case, limits: dict[str, Any]) -> tuple[Result, bool]:
+        """The Result, and whether the cluster can take the next case."""
+        watch = Watch(self.directory, number, case.ranks, **limits)
+
+        def poll() -> None:
             hang = watch.poll() if case.record else None
             if hang is not None:
                 raise _Hung(hang)
 
-        arguments = (
-            case.line(number),
-            str(library),
-            function,
-            directory,
-            str(need(HARNESS)),
-            case.ranks,
-        )
-        was_running = cluster.running
+        was_running = self.cluster.running
         try:
             # Without a recording, only the time limit can end a call.
-            cluster.apply(
+            self.cluster.apply(
                 roles.run_case,
-                *arguments,
+                case.line(number),
+                str(self.library),
+                self.function,
+                str(self.directory),
+                str(need(HARNESS)),
+                case.ranks,
                 ranks=range(case.ranks),
                 poll=poll,
                 timeout=None if case.record else limits["limit"],
             )
         except _Hung as error:
-            result = run.hung(error.hang)
+            return self.hung(number, case, error.hang), False
         except TimeoutError:
-            result = run.hung(Hang(TIME_OUT, read_states(watch.read())))
+            return self.hung(number, case, Hang(TIME_OUT, read_states(watch.read()))), False
         except EngineDied as error:
-            result = run.crashed(error)
+            return self._crashed(number, case, error), False
         except ClusterError as error:
             if not was_running:
-                return Result(case, ERROR, detail=str(error))
+                return self.error(number, case, detail=str(error)), True
             # MPI_Abort ends all ranks, including those that would have reported who died.
-            lost = case.record and not cluster.running and blame(run.ranks())
-            result = run.crashed(error) if lost else Result(case, ERROR, detail=str(error))
-        else:
-            paths = [Path(directory) / f"{number}.{rank}.out" for rank in range(case.ranks)]
-            result = run.result(DONE, outputs=[Output.read(path) for path in paths])
-            if not remains(result):
-                return result
-    cluster.restart()
-    return result
+            lost = case.record and not self.cluster.running and blame(self.recorded(number, case))
+            if lost:
+                return self._crashed(number, case, error), False
+            return self.error(number, case, detail=str(error)), False
+        outputs = [Output.read(path) for path in paths_of(self.directory, number, case, "out")]
+        result = self.result(number, case, DONE, outputs=outputs)
+        return result, not remains(result)
 
+    def places(self, case: Case) -> Sequence[Place]:
+        return self.cluster.places[: case.ranks]
 
-class _Run:
-    """One case on the cluster, and the files that it leaves in its directory."""
+    def said(self) -> str:
+        return self.cluster.log_since(self.log_begin)
 
-    def __init__(self, cluster, library, function, directory, number, case):
-        self.cluster, self.case, self.place = cluster, case, (directory, number, case)
-        self.library, self.function = str(library), function
-        self.log_begin = cluster.log_size
+    def result(self, number: int, case: Case, outcome: str, **more: Any) -> Result:
+        return super().result(number, case, outcome, **{"log": self.said()} | more)
 
-    def ranks(self):
-        return read_ranks(*self.place)
+    def error(self, number: int, case: Case, **more: Any) -> Result:
+        return super().error(number, case, **more | {"log": ""})
 
-    def result(self, outcome, **more):
-        """A Result with all files that the case left behind, whatever the outcome."""
-        log = self.cluster.log_since(self.log_begin)
-        places = self.cluster.places[: self.case.ranks]
-        return gather(
-            *self.place,
-            outcome,
-            library=self.library,
-            function=self.function,
-            log=log,
-            places=places[::-1] if self.case.reversed else places,
-            **more,
-        )
-
-    def hung(self, hang):
-        if self.case.record and never_began(hang.states):
-            return Result(self.case, ERROR, states=hang.states, detail="no rank began it in time")
-        computing = [s.rank for s in hang.states if s.state == COMPUTING]
-        samples = {}
-        if hang.kind == TIME_OUT:
-            directory, number, _ = self.place
-            samples = sample({r: Path(directory) / f"{number}.{r}.rec" for r in computing})
-        return self.result(hang.kind, hang=hang, states=hang.states, samples=samples)
-
-    def crashed(self, error):
+    def _crashed(self, number: int, case: Case, error: ClusterError) -> Result:
         """The Result after `error`, with the rank that died, if it is known."""
-        ranks = self.ranks()
+        ranks = self.recorded(number, case)
         crashed = blame(ranks)
         if crashed is None:
             rank = next(iter(getattr(error, "ranks", ())), None)
-            if rank is not None and self.case.reversed:
-                rank = self.case.ranks - 1 - rank
+            if rank is not None and case.reversed:
+                rank = case.ranks - 1 - rank
             crashed = (rank, _signal(error))
-        states = read_states(ranks) if self.case.record else ()
-        return self.result(CRASH, crashed=crashed, states=states, detail=str(error))
+        states = read_states(ranks) if case.record else ()
+        return self.result(number, case, CRASH, crashed=crashed, states=states, detail=str(error))
 
 
-def _signal(error):
+def _signal(error: ClusterError) -> str:
     """The signal named in the message: 'rank 2 died of SIGSEGV (…)'."""
     named = re.search(r"\bSIG[A-Z0-9]+", str(error))
     return named[0] if named else "an error"

@@ -9,9 +9,11 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from mpilab.trace.callsites import lines_of
@@ -301,24 +303,36 @@ class Watch:
         self.seen = None
         self.over = False  # every rank has left the kernel, and there has been no progress since
 
-    def poll(self):
-        now = time.monotonic()
+    def poll(self) -> Hang | None:
         headers = [peek(path) for path in self.paths]
         seen = [h is not None and (int(h["progress"]), bool(h["closed_ns"])) for h in headers]
+        now = self.clock()
         if seen != self.seen:
             self.seen, self.moved = seen, now
         finished = all(has_begun and has_begun[1] for has_begun in seen)
-        self.over = finished and now - self.moved >= self.standstill
-        if not finished and now - self.moved >= self.standstill and False not in seen:
-            ranks = self.read()
-            states = read_states(ranks)
-            stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
-            if stuck and not can_progress(ranks):
-                return Hang("deadlock", states)
-            if not stuck and self.work is not None and self._has_worked(states):
-                return Hang("time-out", states)
-        if now - self.begun >= self.limit:
+        is_still = now - self.moved >= self.standstill
+        self.over = finished and is_still
+        if not finished and is_still and False not in seen:
+            hang = self.examine(headers)
+            if hang is not None:
+                return hang
+        if time.monotonic() - self.begun >= self.limit:
             return Hang("time-out", read_states(self.read()))
+        return None
+
+    def clock(self) -> float:
+        """The time, in seconds, in which `standstill` counts."""
+        return time.monotonic()
+
+    def examine(self, headers: Sequence[np.void | None]) -> Hang | None:
+        """The hang of ranks, all of which have begun, without progress for `standstill`."""
+        ranks = self.read()
+        states = read_states(ranks)
+        stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
+        if stuck and not can_progress(ranks):
+            return Hang("deadlock", states)
+        if not stuck and self.work is not None and self._has_worked(states):
+            return Hang("time-out", states)
         return None
 
     def _has_worked(self, states):

@@ -193,7 +193,7 @@ def test_what_cannot_be_simulated_is_told(case, platform, told):
 
 
 class TooSlowUnlessRecorded:
-    """Stands for mpilab.runners.simgrid.run.Run."""
+    """Stands for mpilab.runners.simgrid.run.Simulation."""
 
     def __init__(self, library, function, cases, *_):
         self.cases = cases
@@ -204,7 +204,7 @@ class TooSlowUnlessRecorded:
 
 
 def test_a_timed_case_that_is_too_slow_once_only_says_nothing_of_the_kernel(monkeypatch):
-    monkeypatch.setattr(sys.modules[simulate.__module__], "Run", TooSlowUnlessRecorded)
+    monkeypatch.setattr(sys.modules[simulate.__module__], "Simulation", TooSlowUnlessRecorded)
     case = Case("bcast", 2, 4, record=False)
     (result,) = simulate(kernels(), "bcast_binomial", [case])
     assert (result.outcome, result.case) == (ERROR, case)
