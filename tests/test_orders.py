@@ -13,6 +13,8 @@ from mpilab.hosts.description import parse, read
 from mpilab.hosts.orders import (
     ORDERS,
     SEEDED,
+    ClusterOrder,
+    RankOrder,
     hostfile_text,
     order,
     places_of,
@@ -21,6 +23,7 @@ from mpilab.hosts.orders import (
     write_hostfile,
 )
 from mpilab.hosts.places import Levels, Place
+from mpilab.hosts.platforms import PlatformOrder
 
 UNEVEN = parse(
     """
@@ -216,6 +219,19 @@ def test_places_are_written_as_words_that_say_the_same(text, shown):
     places = places_of(text)
     assert shown in (None, text_of(places))
     assert places_of(text_of(places)) == places
+
+
+@pytest.mark.parametrize("text", ["seq", "rr-groups", "shuffled", "random 7"])
+def test_an_order_reads_back_what_it_is_written_as(text):
+    assert str(RankOrder.parse(text)) == text
+    assert str(PlatformOrder.parse(f"flat-4x2 {text}")) == f"flat-4x2 {text}"
+    assert str(ClusterOrder.parse(f"campus hosts=8 ppn=1 {text}")) == f"campus hosts=8 ppn=1 {text}"
+
+
+def test_a_platform_without_an_order_is_filled_host_by_host():
+    assert PlatformOrder.parse("flat-4x2") == PlatformOrder("flat-4x2", RankOrder("seq"))
+    with pytest.raises(InputError, match=r"'flat-4x2 rr x': write PLATFORM \[ORDER \[SEED\]\]"):
+        PlatformOrder.parse("flat-4x2 rr x")
 
 
 def test_the_command_prints_or_writes_a_hostfile(tmp_path, capsys):

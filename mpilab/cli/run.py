@@ -419,9 +419,10 @@ def _simulate(options):
 
 def _head(options, where, ranks):
     """A line that says what was simulated."""
-    from mpilab.hosts.orders import SEEDED
+    from mpilab.hosts.orders import RankOrder
 
-    order = options.order + (f" with seed {options.seed}" if options.order in SEEDED else "")
+    chosen = RankOrder(options.order, options.seed)
+    order = chosen.name + (f" with seed {chosen.seed}" if chosen.is_seeded else "")
     hosts, slots = len(where.description.hosts), where.description.slots
     more = ""
     if ranks > slots:

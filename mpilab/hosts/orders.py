@@ -96,6 +96,72 @@ _RANKS_THERE = re.compile(r"([^/*]+)/([^/*]+)(?:\*([0-9]{1,9}))?")
 _EXAMPLES = "write e.g. '2x2x4 rr', 'four-groups shuffled 7' or 'a/n1 a/n1 b/n2'"
 
 
+@dataclass(frozen=True)
+class RankOrder:
+    """One of ORDERS; `seed` counts for "shuffled" and "random". As text: "rr", "shuffled 7".
+
+    The same seed gives the same order on every machine. Raises InputError for an unknown order.
+    """
+
+    name: str = "seq"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.name not in ORDERS:
+            raise InputError(f"order {self.name!r}: unknown; take one of {', '.join(ORDERS)}")
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.seed}" if self.is_seeded and self.seed != 1 else self.name
+
+    @classmethod
+    def parse(cls, text: str) -> "RankOrder":
+        """The order that a text names: "rr", "shuffled" (with seed 1), "shuffled 7"."""
+        name, *seed = text.split() or [""]
+        if not seed:
+            return cls(name)
+        if len(seed) > 1 or not re.fullmatch("[0-9]{1,9}", seed[0]):
+            raise InputError(f"{' '.join(seed)!r} is no seed; write one number, e.g. {name} 7")
+        return cls(name, int(seed[0]))
+
+    @property
+    def is_seeded(self) -> bool:
+        """Does it depend on the seed?"""
+        return self.name in SEEDED
+
+    def hosts(
+        self,
+        description: Description,
+        *,
+        ranks: int | None = None,
+        ppn: int | None = None,
+        hosts: int | None = None,
+    ) -> list[str]:
+        """The name of each rank's host.
+
+        ranks        number of ranks; default: all slots.
+        ppn, hosts   slots per host and number of hosts, to use only a part: see Description.part.
+
+        Raises InputError for more ranks, hosts or slots than there are.
+        """
+        part = description.part(hosts=hosts, ppn=ppn)
+        ranks = part.slots if ranks is None else ranks
+        ordered = part.alternating if self.name == "rr-groups" else part.hosts
+        if self.name == "shuffled":
+            ordered = tuple(ordered[place] for place in _permutation(len(ordered), self.seed))
+        slots = [host.known_slots for host in ordered]
+        if not 1 <= ranks <= sum(slots):
+            raise InputError(
+                f"ranks={ranks}: there are {sum(slots)} slots on {len(slots)} hosts of "
+                f"{description.name}; take 1 to {sum(slots)}"
+            )
+        if self.name == "random":
+            by_slot = placement(slots, sum(slots), "slot")
+            placed = [by_slot[place] for place in _permutation(len(by_slot), self.seed)[:ranks]]
+        else:
+            placed = placement(slots, ranks, "node" if self.name.startswith("rr") else "slot")
+        return [ordered[host].name for host in placed]
+
+
 def order(
     description: Description,
     name: str,
@@ -105,35 +171,8 @@ def order(
     hosts: int | None = None,
     seed: int = 1,
 ) -> list[str]:
-    """The name of each rank's host: list of str.
-
-    description  mpilab.hosts.description.Description.
-    name         one of ORDERS.
-    ranks        number of ranks; default: all slots.
-    ppn, hosts   slots per host and number of hosts, to use only a part: see Description.part.
-    seed         for "shuffled" and "random": the same seed gives the same order on every machine.
-
-    Raises InputError for an unknown order, or more ranks, hosts or slots than there are.
-    """
-    part = description.part(hosts=hosts, ppn=ppn)
-    ranks = part.slots if ranks is None else ranks
-    ordered = part.alternating if name == "rr-groups" else part.hosts
-    if name == "shuffled":
-        ordered = tuple(ordered[place] for place in _permutation(len(ordered), seed))
-    elif name not in ORDERS:
-        raise InputError(f"order {name!r}: unknown; take one of {', '.join(ORDERS)}")
-    slots = [host.known_slots for host in ordered]
-    if not 1 <= ranks <= sum(slots):
-        raise InputError(
-            f"ranks={ranks}: there are {sum(slots)} slots on {len(slots)} hosts of "
-            f"{description.name}; take 1 to {sum(slots)}"
-        )
-    if name == "random":
-        by_slot = placement(slots, sum(slots), "slot")
-        placed = [by_slot[place] for place in _permutation(len(by_slot), seed)[:ranks]]
-    else:
-        placed = placement(slots, ranks, "node" if name.startswith("rr") else "slot")
-    return [ordered[host].name for host in placed]
+    """The name of each rank's host in RankOrder(name, seed): see RankOrder.hosts."""
+    return RankOrder(name, seed).hosts(description, ranks=ranks, ppn=ppn, hosts=hosts)
 
 
 def _permutation(number: int, seed: int) -> list[int]:
@@ -187,8 +226,56 @@ def regular(groups: int, nodes: int, ranks: int) -> Description:
     )
 
 
+@dataclass(frozen=True)
+class ClusterOrder:
+    """Ranks on a cluster, or on a part of it, in an order: "campus hosts=8 ppn=1 shuffled 3".
+
+    cluster   "2x2x4", a cluster description in hostfiles/, or the path of one.
+    hosts, ppn, ranks   as in RankOrder.hosts.
+    """
+
+    cluster: str
+    order: RankOrder
+    hosts: int | None = None
+    ppn: int | None = None
+    ranks: int | None = None
+
+    def __str__(self) -> str:
+        parts = (("hosts", self.hosts), ("ppn", self.ppn), ("ranks", self.ranks))
+        words = [f"{name}={value}" for name, value in parts if value is not None]
+        return " ".join([self.cluster, *words, str(self.order)])
+
+    @classmethod
+    def parse(cls, text: str) -> "ClusterOrder":
+        """The same from such a text; InputError if it is invalid."""
+        words = text.split()
+        part = {read[1]: int(read[2]) for word in words if (read := _OPTION.fullmatch(word))}
+        words = [word for word in words if not _OPTION.fullmatch(word)]
+        if len(words) < 2:
+            raise InputError(f"a cluster and an order are needed; {_EXAMPLES}")
+        cluster, name, *seed = words
+        if name not in ORDERS:
+            raise InputError(f"the order is {name!r}: take one of {', '.join(ORDERS)}; {_EXAMPLES}")
+        if seed and name not in SEEDED:
+            raise InputError(f"{seed[0]!r} behind {name}, which has no seed; leave it out")
+        return cls(cluster, RankOrder.parse(" ".join([name, *seed])), **part)
+
+    @property
+    def description(self) -> Description:
+        """The Description of the whole cluster."""
+        shape = _SHAPE.fullmatch(self.cluster)
+        return regular(*map(int, shape.groups())) if shape else descriptions.read(self.cluster)
+
+    def places(self) -> tuple[Place, ...]:
+        """The Place of each rank."""
+        cluster = self.description
+        return cluster.places(
+            self.order.hosts(cluster, ranks=self.ranks, ppn=self.ppn, hosts=self.hosts)
+        )
+
+
 def places_of(text: str) -> tuple[Place, ...]:
-    """The Place of each rank, from a text as in the module docstring: tuple of Place.
+    """The Place of each rank, from a text as in the module docstring.
 
     Raises InputError, with the text, if it is invalid.
     """
@@ -196,7 +283,7 @@ def places_of(text: str) -> tuple[Place, ...]:
     try:
         if words and all("/" in word for word in words):
             return tuple(place for word in words for place in _there(word))
-        return _ordered(words)
+        return ClusterOrder.parse(text).places()
     except InputError as error:
         raise InputError(f"places {text!r}: {error}") from None
 
@@ -209,26 +296,6 @@ def _there(word: str) -> tuple[Place, ...]:
     return (Place(read[2], read[1]),) * int(read[3] or 1)
 
 
-def _ordered(words: list[str]) -> tuple[Place, ...]:
-    """['2x2x4', 'ppn=2', 'shuffled', '7'] -> places."""
-    options = {read[1]: int(read[2]) for word in words if (read := _OPTION.fullmatch(word))}
-    words = [word for word in words if not _OPTION.fullmatch(word)]
-    if len(words) < 2:
-        raise InputError(f"a cluster and an order are needed; {_EXAMPLES}")
-    cluster, name, *seed = words
-    if name not in ORDERS:
-        raise InputError(f"the order is {name!r}: take one of {', '.join(ORDERS)}; {_EXAMPLES}")
-    if seed and name not in SEEDED:
-        raise InputError(f"{seed[0]!r} behind {name}, which has no seed; leave it out")
-    if seed:
-        if len(seed) > 1 or not re.fullmatch("[0-9]{1,9}", seed[0]):
-            raise InputError(f"{' '.join(seed)!r} is no seed; write one number, e.g. {name} 7")
-        options["seed"] = int(seed[0])
-    shape = _SHAPE.fullmatch(cluster)
-    described = regular(*map(int, shape.groups())) if shape else descriptions.read(cluster)
-    return described.places(order(described, name, **options))
-
-
 def text_of(places: Iterable[Place]) -> str:
     """A text that `places_of` reads as these places: '2x2x4 rr' if that fits, otherwise a list."""
     places = tuple(places)
@@ -238,7 +305,7 @@ def text_of(places: Iterable[Place]) -> str:
         cluster = regular(*shape)
         for name in ("seq", "rr", "rr-groups"):
             if cluster.places(order(cluster, name)) == places:
-                return f"{cluster.name} {name}"
+                return str(ClusterOrder(cluster.name, RankOrder(name)))
     runs = [(place, len(list(same))) for place, same in groupby(places)]
     return " ".join(
         f"{place.group}/{place.node}" + (f"*{times}" if times > 1 else "") for place, times in runs

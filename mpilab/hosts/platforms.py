@@ -26,9 +26,9 @@ from typing import Any, Protocol, runtime_checkable
 from xml.sax.saxutils import quoteattr
 
 from mpilab.errors import InputError
-from mpilab.hosts import orders
 from mpilab.hosts.description import Description, Link, find, read
 from mpilab.hosts.hostfile import Host
+from mpilab.hosts.orders import RankOrder
 from mpilab.hosts.places import Place
 
 MOST_SLOTS = 1 << 16  # so that a typo does not fill the memory
@@ -440,26 +440,37 @@ def _attributes(values: Mapping[str, str]) -> str:
 # four-groups                 in SEQ order
 
 
-def words(text: str) -> tuple[Platform, str, int]:
-    """(Platform, order, seed) of such a text; InputError if it is invalid."""
-    name, *rest = text.split() or [""]
-    order, seed = (*rest, *("seq", "1")[len(rest) :])[:2]
-    if len(rest) > 2 or not seed.isdecimal():
-        raise InputError(
-            f"platform {text!r}: write PLATFORM [ORDER [SEED]], e.g. 'groups-4x4x8 shuffled 7'"
-        )
-    return platform(name), order, int(seed)
+@dataclass(frozen=True)
+class PlatformOrder:
+    """A platform, by name, and the order of the ranks on its slots: "fat-tree-16x8 shuffled 7"."""
+
+    platform: str
+    order: RankOrder = RankOrder()
+
+    def __str__(self) -> str:
+        return f"{self.platform} {self.order}"
+
+    @classmethod
+    def parse(cls, text: str) -> "PlatformOrder":
+        """The same from such a text; InputError if it is invalid."""
+        name, *order = text.split() or [""]
+        if len(order) > 2 or not all(seed.isdecimal() for seed in order[1:]):
+            raise InputError(
+                f"platform {text!r}: write PLATFORM [ORDER [SEED]], e.g. 'groups-4x4x8 shuffled 7'"
+            )
+        return cls(name, RankOrder.parse(" ".join(order)) if order else RankOrder())
 
 
 @cache
 def standing(text: str) -> tuple[Platform, tuple[str, ...]]:
-    """(Platform, tuple of each rank's host name) of such a text; InputError if it is invalid."""
-    found, order, seed = words(text)
-    return found, tuple(orders.order(found.description, order, seed=seed))
+    """(Platform, name of each rank's host) of a PlatformOrder's text; InputError if invalid."""
+    parsed = PlatformOrder.parse(text)
+    found = platform(parsed.platform)
+    return found, tuple(parsed.order.hosts(found.description))
 
 
 @cache
 def places(text: str) -> tuple[Place, ...]:
-    """The mpilab.hosts.places.Place of each rank for such a text."""
+    """The Place of each rank for the text of a PlatformOrder."""
     found, names = standing(text)
-    return tuple(found.description.places(names))
+    return found.description.places(names)

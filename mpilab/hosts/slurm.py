@@ -19,7 +19,7 @@ from pathlib import Path
 from mpilab.errors import ClusterError, InputError, SetupError
 from mpilab.hosts.description import Description
 from mpilab.hosts.hostfile import Host
-from mpilab.hosts.orders import order
+from mpilab.hosts.orders import RankOrder
 from mpilab.hosts.places import Place
 from mpilab.kernels import openmpi
 
@@ -136,14 +136,16 @@ class Allocation:
         )
 
     def order(self, name: str = "seq", ranks: int | None = None, seed: int = 1) -> list[str]:
-        """The node of each rank, as in mpilab.hosts.orders.order. If there are more ranks than
-        tasks, nodes take more ranks than they have tasks."""
+        """The node of each rank, as in mpilab.hosts.orders.RankOrder.hosts.
+
+        If there are more ranks than tasks, nodes take more ranks than they have tasks.
+        """
         slots = self.description.slots
         times = -(-(ranks or slots) // slots)
         hosts = tuple(
             replace(host, slots=host.known_slots * times) for host in self.description.hosts
         )
-        return order(replace(self.description, hosts=hosts), name, ranks=ranks, seed=seed)
+        return RankOrder(name, seed).hosts(replace(self.description, hosts=hosts), ranks=ranks)
 
     def command(self, names: Sequence[str]) -> list[str]:
         """The command that starts one rank on each of the nodes `names`; append the program."""

@@ -7,7 +7,7 @@ from mpilab.cases.case import Case, collective_of, room
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts.orders import places_of
-from mpilab.hosts.platforms import Platform, calibrated, platform, words
+from mpilab.hosts.platforms import Platform, PlatformOrder, calibrated, platform
 from mpilab.hosts.platforms import platform as platform_of
 from mpilab.kernels.simgrid import kernels
 from mpilab.models.declared import kernels_of, unknown_kernel
@@ -210,7 +210,8 @@ def run(
         library = kernels()
     places = places_of(places) if isinstance(places, str) else tuple(places)
     if isinstance(platform, str) and " " in platform.strip():
-        platform, order, seed = words(platform)
+        parsed = PlatformOrder.parse(platform)
+        platform, order, seed = parsed.platform, parsed.order.name, parsed.order.seed
     if ranks is None:
         slots = len(order) if not isinstance(order, str) else len(places) or 4
         ranks = slots if platform is None else platform_of(platform).description.slots

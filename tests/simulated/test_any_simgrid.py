@@ -10,7 +10,7 @@ import pytest
 
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
-from mpilab.hosts.platforms import words
+from mpilab.hosts.platforms import PlatformOrder
 from mpilab.kernels import simgrid
 from mpilab.kernels.build import build as build_for_open_mpi
 from mpilab.runners.mpirun import run_cases
@@ -34,11 +34,13 @@ def known():
 
 @pytest.mark.parametrize(("platform", "rows"), known().items(), ids=list(known()))
 def test_times_messages_and_rounds_are_the_same_under_every_simgrid(platform, rows):
-    found, order, seed = words(platform)
+    where = PlatformOrder.parse(platform)
     cases = [
         Case(kernel.partition("_")[0], 8, count, function=kernel) for kernel, count, *_ in rows
     ]
-    results = simulate(kernels(), "", cases, found, order=order, seed=seed)
+    results = simulate(
+        kernels(), "", cases, where.platform, order=where.order.name, seed=where.order.seed
+    )
     told = []
     for (kernel, count, *_), result in zip(rows, results, strict=True):
         assert result.outcome == "done", f"{kernel}: {result.outcome}: {result.detail}"
