@@ -1,5 +1,6 @@
 """Faults of kernels are found and named; what nobody can judge is not marked."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -9,8 +10,15 @@ from c_kernels import PREAMBLE, build_kernels, run
 
 from mpilab.cases.case import Case
 from mpilab.cases.output import Output
-from mpilab.diagnosis.model import LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis
-from mpilab.judging.judge import fail_all, judge_exercise, judge_item, plan, ungradable
+from mpilab.diagnosis.model import COMPILE_ERROR, LEAK, MPI_ERROR, WRONG_RESULT, Diagnosis
+from mpilab.judging.judge import (
+    fail_all,
+    for_student,
+    judge_exercise,
+    judge_item,
+    plan,
+    ungradable,
+)
 from mpilab.judging.rubric import Exercise, Item
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
 from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, Result
@@ -258,10 +266,12 @@ def test_a_deadlock_is_told_with_its_table(library, tmp_path):
     said = judge_item(Exercise("x", "X", "kernel", (item,)), item, [result])
     assert said.outcome == FAIL
     assert "deadlock: rank 0 waits for rank 1, and rank 1 for rank 0." in said.reason
-    assert said.evidence["cycle"] == "0 waits for 1 waits for 0"
-    assert "MPI_Sendrecv" in said.evidence["hint"]
-    table = said.evidence["What each rank is doing"]
-    assert [(row["rank"], row["call"], row["tag"]) for row in table] == [
+    (diagnosis,) = said.diagnoses
+    assert diagnosis.cycle == (0, 1) and diagnosis.pattern == "head-to-head receives"
+    assert "MPI_Sendrecv" in diagnosis.hint
+    (table,) = (each for each in diagnosis.tables if each.title == "What each rank is doing")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [(row["rank"], row["call"], row["tag"]) for row in rows] == [
         (0, "MPI_Recv", 5),
         (1, "MPI_Recv", 5),
     ]
@@ -277,11 +287,21 @@ def test_what_the_sandbox_says_of_a_run_explains_and_does_not_decide(library):
     for words in (forged, Diagnosis(LEAK, "forged")):
         said = judge_item(asked, item, [replace(wrong, diagnosis=words)])
         assert said.outcome == FAIL
-        assert "forged" not in str((said.reason, said.evidence))
+        assert "forged" not in str((said.reason, said.evidence, said.diagnoses))
     told = Diagnosis(WRONG_RESULT, "wrong result, told inside", hint="look at line 3")
     said = judge_item(asked, item, [replace(wrong, diagnosis=told)])
     assert said.reason.endswith("wrong result, told inside.")
-    assert said.evidence["hint"] == "look at line 3"
+    assert said.diagnoses == (told,)
+
+
+def test_a_verdict_keeps_neither_the_graders_log_nor_hostile_amounts_of_text():
+    printed = tuple((rank, "x" * 40_000) for rank in range(64))
+    found = Diagnosis(CRASH, "rank 1 crashed", hint="Look.", printed=printed, log="/srv/grader")
+    kept = for_student(found)
+    assert kept.log == "" and (kept.headline, kept.hint) == (found.headline, found.hint)
+    assert len(json.dumps(kept.to_json())) < 100_000
+    short = Diagnosis(COMPILE_ERROR, "line 3: no such name", log="cell:3:1: error: ...")
+    assert for_student(short) == short
 
 
 def test_an_error_of_mpi_that_the_kernel_ignores_fails(tmp_path):

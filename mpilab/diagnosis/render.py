@@ -1,17 +1,20 @@
 """Render a Diagnosis as HTML and as plain text.
 
-`fragment` makes HTML for JupyterLab; `text` is for the terminal, papermill's output and the
-feedback.
+`fragment` is the panel in JupyterLab, `card` the same on a feedback page, and `text` is for the
+terminal and papermill's output. The template diagnosis.j2 says once which parts they show, in which
+order and in which words; html.j2 and text.j2 lay the parts out.
 """
 
 import re
 import secrets
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from html import escape
 from pathlib import Path
-from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
 
 from mpilab.diagnosis.model import (
     COMPILE_ERROR,
@@ -24,6 +27,11 @@ from mpilab.diagnosis.model import (
     SANITIZER,
     TIME_OUT,
     WRONG_RESULT,
+    Diagnosis,
+    Place,
+    Table,
+    number,
+    ranks,
 )
 from mpilab.util.text import plain
 
@@ -57,14 +65,25 @@ PLACES, NOTES = 8, 12
 PRINTED_LINES, ALL_PRINTED_LINES, LINE_CHARACTERS = 60, 240, 240
 LOG_LINES = 60
 TAB = 4
+HTML, TEXT = "html.j2", "text.j2"
+EXCERPT_WIDTH = 120  # in characters, in HTML
+# The lines of text: their length, and what they begin with.
+WIDTH = 100
+INDENT = "  "
+GAP = "  "  # between two columns
+# A diagnosis with more text than this is kept only as far as it can be shown.
+MOST_CHARACTERS = 1 << 20
+# Our own text and background colors where the theme's would not be legible: white on red 5.6:1,
+# dark on amber 9.5:1, in every theme.
+ALARM, MILD_CLASSES = ("#c62f26", "#ffffff"), ("#f5b54a", "#241a00")
 
 
-def title_of(kind):
+def title_of(kind: str) -> tuple[str, str]:
     """(symbol, words) of a kind of diagnosis, e.g. ('✗', 'Deadlock')."""
     return TITLES[kind]
 
 
-def headline(diagnosis):
+def headline(diagnosis: Diagnosis) -> str:
     """The headline as a full sentence, without the kind, which is shown before it anyway."""
     said = sentence(diagnosis.headline)
     for name in (title_of(diagnosis.kind)[1], diagnosis.kind):
@@ -75,28 +94,28 @@ def headline(diagnosis):
     return said[:1].upper() + said[1:] if first.isalpha() else said
 
 
-def speaker(kind):
+def speaker(kind: str) -> str:
     """The program that wrote the log of such a diagnosis."""
     return SPEAKERS.get(kind, "Open MPI")
 
 
-def urgent(kind):
+def urgent(kind: str) -> bool:
     """Whether the run or the build failed, so that a screen reader should announce it at once."""
     return kind not in MILD
 
 
-def cut(text, most):
+def cut(text: object, most: int) -> str:
     """`text`, cleaned and cut to at most `most` characters; an ellipsis marks the cut."""
-    text = plain(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    clean = plain(text)
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
-def sentence(text, most=SENTENCES_CHARACTERS):
+def sentence(text: object, most: int = SENTENCES_CHARACTERS) -> str:
     """`text` for a paragraph: cut, with single spaces."""
     return cut(" ".join(plain(text).split()), most)
 
 
-def last_lines(text, most):
+def last_lines(text: str, most: int) -> tuple[list[str], int]:
     """(lines, number omitted) of `text`: its last `most` lines, long ones cut.
 
     A program's last output says most about how it ended.
@@ -106,55 +125,120 @@ def last_lines(text, most):
     return kept, max(0, len(lines) - most)
 
 
-def printed(diagnosis):
-    """((rank, lines, number of lines omitted), ...), and the ranks omitted entirely."""
-    shown, left, omitted = [], ALL_PRINTED_LINES, []
+@dataclass(frozen=True)
+class Printed:
+    """What a rank printed: its last lines, and how many before them are left out."""
+
+    rank: int
+    lines: list[str]
+    left_out: int
+
+
+def printed(diagnosis: Diagnosis) -> tuple[list[Printed], list[int]]:
+    """What the ranks printed, and the ranks whose output is left out entirely."""
+    shown: list[Printed] = []
+    left, omitted = ALL_PRINTED_LINES, []
     for rank, text in diagnosis.printed:
         if left <= 0:
             omitted.append(rank)
             continue
         lines, out = last_lines(text, min(PRINTED_LINES, left))
         left -= len(lines)
-        shown.append((rank, lines, out))
-    return tuple(shown), tuple(omitted)
+        shown.append(Printed(rank, lines, out))
+    return shown, omitted
 
 
-def rows_of(table):
-    """(columns, rows, number of rows omitted) of a Table, each cell a short str."""
+@dataclass(frozen=True)
+class Grid:
+    """A Table to be shown: cells of bounded length.
+
+    right    for each column whether it holds numbers, which are right-aligned.
+    heads    whether the entries of the first column are distinct, so that they head their rows.
+    left_out number of rows left out.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    right: list[bool]
+    heads: bool
+    left_out: int
+
+
+def grid(table: Table) -> Grid:
+    """The Grid of a Table."""
     columns = [sentence(name, CELL_CHARACTERS) for name in table.columns[:TABLE_COLUMNS]]
-    kept = [
+    rows = [
         [sentence(cell, CELL_CHARACTERS) for cell in row[:TABLE_COLUMNS]]
         for row in table.rows[:TABLE_ROWS]
     ]
-    return columns, kept, max(0, len(table.rows) - TABLE_ROWS)
+    right = [all(is_number(row[i]) for row in rows if i < len(row)) for i in range(len(columns))]
+    firsts = [row[0] for row in rows if row]
+    heads = len(set(firsts)) == len(firsts)
+    left_out = max(0, len(table.rows) - TABLE_ROWS)
+    return Grid(sentence(table.title), columns, rows, right, heads, left_out)
 
 
-def is_number(cell):
+def is_number(cell: str) -> bool:
     """Whether the cell holds a number (or nothing) and is therefore right-aligned."""
     return re.fullmatch(r"-?[\d.,]*", cell) is not None
 
 
-def cycle(ranks):
+def cycle(waiters: Sequence[int]) -> str:
     """'0 → 1 → 0': the ranks in a circular wait; a long one is cut in the middle."""
-    circle = [str(rank) for rank in (*ranks, *ranks[:1])]
+    circle = [str(rank) for rank in (*waiters, *waiters[:1])]
     if len(circle) > 20:
         circle = [*circle[:10], "…", *circle[-4:]]
     return " → ".join(circle)
 
 
-def waiting(ranks):
+def waiting(waiters: Sequence[int]) -> str:
     """'rank 0 waits for rank 1, which waits for rank 0': a short cycle in words, or ''."""
-    if not 1 <= len(ranks) <= 4:
+    if not 1 <= len(waiters) <= 4:
         return ""
-    first, *others = (*ranks[1:], ranks[0])
-    return f"rank {ranks[0]} waits for rank {first}" + "".join(
+    first, *others = (*waiters[1:], waiters[0])
+    return f"rank {waiters[0]} waits for rank {first}" + "".join(
         f", which waits for rank {rank}" for rank in others
     )
 
 
-def numbered(count, noun):
-    """'1 row', '2 rows'."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def bounded(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis, fit to be kept: one that is too long is cut to what can be shown.
+
+    The text may be a hostile program's. What is cut cannot be counted any more, so an ordinary
+    diagnosis stays as it is.
+    """
+    if _characters(diagnosis) <= MOST_CHARACTERS:
+        return diagnosis
+    tables = [grid(table) for table in diagnosis.tables[:TABLES]]
+    return replace(
+        diagnosis,
+        headline=sentence(diagnosis.headline),
+        pattern=sentence(diagnosis.pattern),
+        hint=sentence(diagnosis.hint),
+        ranks=diagnosis.ranks[:TABLE_ROWS],
+        places=tuple(
+            replace(
+                place,
+                text=cut(place.text, SENTENCES_CHARACTERS),
+                label=sentence(place.label),
+                file=cut(place.file, CELL_CHARACTERS),
+            )
+            for place in diagnosis.places[:PLACES]
+        ),
+        cycle=diagnosis.cycle[:TABLE_ROWS],
+        tables=tuple(
+            Table(each.title, tuple(each.columns), tuple(map(tuple, each.rows))) for each in tables
+        ),
+        notes=tuple(map(sentence, diagnosis.notes[:NOTES])),
+        printed=tuple((each.rank, "\n".join(each.lines)) for each in printed(diagnosis)[0]),
+        log="\n".join(last_lines(diagnosis.log, LOG_LINES)[0]),
+    )
+
+
+def _characters(diagnosis: Diagnosis) -> int:
+    """About the number of characters of the diagnosis as JSON."""
+    return len(repr(diagnosis.to_json()))
 
 
 @dataclass(frozen=True)
@@ -166,19 +250,20 @@ class Row:
     kind: str  # 'code', 'pointer' or 'file'
 
 
-def excerpt(places, width):
+def excerpt(places: Iterable[Place], width: int) -> list[Row]:
     """Rows that show the lines of `places`, each with a caret and its labels below.
 
     width  maximum characters of a row's text; longer lines are cut around their column.
     """
-    merged = {}
+    merged: dict[tuple[str, int], list[Place]] = {}
     for place in places:
         merged.setdefault((place.file, place.line), []).append(place)
     shown = list(merged.items())[:PLACES]
     sources = {key: plain(group[0].text).replace("\n", " ") for key, group in shown}
     wide = [source.expandtabs(TAB) for source in sources.values() if source.strip()]
     margin = min((len(line) - len(line.lstrip()) for line in wide), default=0)
-    result, file = [], ""
+    result: list[Row] = []
+    file = ""
     for (name, line), group in shown:
         if name != file:
             file = name
@@ -191,11 +276,11 @@ def excerpt(places, width):
         label = "; ".join(dict.fromkeys(sentence(p.label) for p in group if p.label))
         result += [Row("", text, "pointer") for text in _pointer(code, caret, label, width)]
     if len(merged) > PLACES:
-        result.append(Row("", f"… and {numbered(len(merged) - PLACES, 'more line')}", "pointer"))
+        result.append(Row("", f"… and {number(len(merged) - PLACES, 'more line')}", "pointer"))
     return result
 
 
-def _window(source, margin, column, width):
+def _window(source: str, margin: int, column: int, width: int) -> tuple[str, int]:
     """(text, caret): the part of `source` around `column` that fits; caret -1 without a column."""
     text = source.expandtabs(TAB)[margin:].rstrip()
     caret = max(0, len(source[: column - 1].expandtabs(TAB)) - margin) if column else -1
@@ -208,7 +293,7 @@ def _window(source, margin, column, width):
     return part, min(caret - start, width - 1) if column else -1
 
 
-def _pointer(code, caret, label, width):
+def _pointer(code: str, caret: int, label: str, width: int) -> list[str]:
     """The rows under a line of code: a caret or an arrow, and the label."""
     if not label and caret < 0:
         return []
@@ -222,277 +307,168 @@ def _pointer(code, caret, label, width):
     return [" " * indent + sign, *textwrap.wrap(label, width)]
 
 
-# HTML for JupyterLab: one compact card. JupyterLab removes the style sheet, the roles and every
-# color that is a variable from an untrusted output. The rest is still readable: the order of the
-# elements shows what belongs together, and JupyterLab keeps the few inline styles.
-
-EXCERPT_WIDTH = 120
-# Our own text and background colors where the theme's would not be legible: white on red 5.6:1,
-# dark on amber 9.5:1, in every theme.
-ALARM, MILD_CLASSES = ("#c62f26", "#ffffff"), ("#f5b54a", "#241a00")
-
-_CARD = "margin:4px 0 8px;padding:10px 14px;border-left:5px solid {};border-radius:4px"
-_BADGE = (
-    "display:inline-block;padding:1px 10px;border-radius:10px;font-weight:600;"
-    "background-color:{};color:{}"
-)
-_LEFT = ' style="text-align:left"'
-_RIGHT = ' style="text-align:right"'
+# The parts of a diagnosis, and the templates that show them.
 
 
-def fragment(diagnosis, log_link="", *, title=""):
-    """HTML of the diagnosis, with all quoted text escaped and the size bounded.
+def fragment(diagnosis: Diagnosis, log_link: str = "", *, title: str = "") -> str:
+    """HTML of the diagnosis for JupyterLab, with all quoted text escaped and the size bounded.
 
     log_link  path of the full log, relative to the notebook; '' if it is not kept.
     title     what was run; shown above the headline.
+
+    JupyterLab removes the style sheet, the roles and every color that is a variable from an
+    untrusted output. The rest is still readable: the order of the elements shows what belongs
+    together, and JupyterLab keeps the few inline styles.
     """
     name = f"mpilab-{secrets.token_hex(4)}"
-    colours = ALARM if urgent(diagnosis.kind) else MILD_CLASSES
-    parts = [
-        _head(diagnosis, name, colours, title),
-        _excerpt_html(diagnosis.places),
-        _cycle_html(diagnosis.cycle),
-        *(_table_html(table) for table in diagnosis.tables[:TABLES]),
-        _notes(diagnosis.notes[:NOTES]),
-        _printed_html(diagnosis),
-        _log(diagnosis, log_link),
-    ]
-    mood = "alarm" if urgent(diagnosis.kind) else "mild"
-    return (
-        f"<style>{_style()}</style>"
-        f'<section class="mpilab-panel mpilab-{mood}" aria-labelledby="{name}" '
-        f'data-kind="{_text(diagnosis.kind)}" style="{_CARD.format(colours[0])}">'
-        + "".join(parts)
-        + "</section>"
-    )
+    view = _view(diagnosis, EXCERPT_WIDTH, name, True, title, log_link)
+    return f"<style>{style()}</style>{_rendered(HTML, view)}"
+
+
+def card(diagnosis: Diagnosis, name: str) -> Markup:
+    """As `fragment`, for a page that has the style sheet (`style`) itself.
+
+    name   id of the card's title, which no other element of the page has.
+    """
+    return Markup(_rendered(HTML, _view(diagnosis, EXCERPT_WIDTH, name, False, "", "")))
+
+
+def text(diagnosis: Diagnosis, log_link: str = "", *, title: str = "") -> str:
+    """The diagnosis in lines of at most 100 columns, without the log and a final newline.
+
+    Arguments as for `fragment`. The title stands in a line of its own, then the kind with the
+    headline. Then follow what to try, the lines of the source, the circular wait, tables, notes,
+    and what the ranks printed.
+    """
+    frame = len(f"{INDENT}▶ {'':{_digits(diagnosis.places)}} │ ")
+    said = _rendered(TEXT, _view(diagnosis, WIDTH - frame, "", False, title, log_link))
+    return re.sub(r"\n{3,}", "\n\n", said).strip("\n")
 
 
 @cache
-def _style():
+def style() -> str:
+    """The style sheet of `fragment` and `card`."""
     return Path(__file__).with_name("panel.css").read_text(encoding="utf-8").strip()
 
 
-def _text(words_of_others):
-    return escape(str(words_of_others), quote=True)
+@dataclass(frozen=True)
+class View:
+    """What the template shows of a Diagnosis: its parts as clean text of bounded length.
 
-
-def _head(diagnosis, name, colours, title):
-    """What a screen reader announces at once: kind, headline, hint; no tables, no log."""
-    symbol, kind = title_of(diagnosis.kind)
-    # The variation selector requests the text symbol instead of the emoji.
-    badge = f'<span aria-hidden="true">{symbol}\ufe0e </span>{_text(kind)}'
-    pattern = f" <strong>{_text(sentence(diagnosis.pattern))}</strong>"
-    run = f'<span class="mpilab-run">{_text(sentence(title))}</span>'
-    role = "alert" if urgent(diagnosis.kind) else "status"
-    return (
-        f'<div role="{role}" aria-labelledby="{name}">'
-        f'<div class="mpilab-title" style="margin-bottom:6px"><span id="{name}">'
-        f'<span class="mpilab-badge" style="{_BADGE.format(*colours)}">{badge}</span>'
-        f"{pattern if diagnosis.pattern else ''}</span>"
-        f"{f' {run}' if title else ''}</div>"
-        f'<p class="mpilab-headline">{_text(headline(diagnosis))}</p>'
-        f"{_hint(diagnosis.hint)}</div>"
-    )
-
-
-def _hint(hint):
-    if not hint:
-        return ""
-    return f'<p class="mpilab-hint"><strong>What to try:</strong> {_text(sentence(hint))}</p>'
-
-
-def _scrollable(kind, label, content, height="none"):
-    """A scrollable part; it can take the focus, so the keyboard can scroll it."""
-    return (
-        f'<div class="mpilab-{kind}" role="region" aria-label="{_text(label)}" tabindex="0" '
-        f'style="overflow:auto;max-height:{height}">{content}</div>'
-    )
-
-
-def _pre(content):
-    return f'<pre style="white-space:pre">{content}</pre>'
-
-
-def _excerpt_html(places):
-    if not places:
-        return ""
-    digits = max(len(str(place.line)) for place in places)
-    lines = []
-    for row in excerpt(places, EXCERPT_WIDTH):
-        if row.kind == "file":
-            lines.append(f"<strong>{_text(row.text)}</strong>")
-        elif row.kind == "code":
-            lines.append(
-                '<span class="mpilab-line"><span aria-hidden="true">▶</span> '
-                f"{row.number:>{digits}} │ {_text(row.text)}</span>"
-            )
-        else:
-            lines.append(f"<strong>  {'':{digits}} │ {_text(row.text)}</strong>")
-    code = "\n".join(lines)
-    return _scrollable("code", "Lines of the source", _pre(code))
-
-
-def _cycle_html(ranks):
-    if not ranks:
-        return ""
-    told = waiting(ranks)
-    return (
-        f'<p>Cycle of waiting: <strong class="mpilab-cycle">{_text(cycle(ranks))}</strong>'
-        f"{f' ({_text(told)})' if told else ''}</p>"
-    )
-
-
-def _table_html(table):
-    columns, rows, left_out = rows_of(table)
-    title = sentence(table.title)
-    numbers = [all(is_number(row[i]) for row in rows if i < len(row)) for i in range(len(columns))]
-    sides = [_RIGHT if number else _LEFT for number in numbers]
-    head = _cells(columns, sides, ["col"] * len(columns))
-    # The first column holds row headers if its entries are distinct.
-    firsts = [row[0] for row in rows if row]
-    scopes = ["row" if len(set(firsts)) == len(firsts) else ""] + [""] * len(columns)
-    body = "".join(f"<tr>{_cells(row, sides, scopes)}</tr>" for row in rows)
-    more = f"<p>… and {numbered(left_out, 'more row')}</p>" if left_out else ""
-    return _scrollable(
-        "table",
-        title,
-        f"<table><caption{_LEFT}>{_text(title)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{more}",
-    )
-
-
-def _cells(row, sides, scopes):
-    """The cells of a row; one with a scope ('row', 'col') is a header."""
-    return "".join(
-        f'<th scope="{scope}"{side}>{_text(cell)}</th>'
-        if scope
-        else f"<td{side}>{_text(cell)}</td>"
-        for cell, side, scope in zip(row, sides, scopes, strict=False)
-    )
-
-
-def _notes(notes):
-    if not notes:
-        return ""
-    items = "".join(f"<li>{_text(sentence(note))}</li>" for note in notes)
-    return f'<ul class="mpilab-notes">{items}</ul>'
-
-
-def _printed_html(diagnosis):
-    shown, omitted = printed(diagnosis)
-    if not shown:
-        return ""
-    blocks = []
-    for rank, lines, left_out in shown:
-        said = f", the last {len(lines)} of {len(lines) + left_out} lines" if left_out else ""
-        content = _text("\n".join(lines))
-        blocks.append(
-            f"<p>rank {rank}{said}:</p>"
-            + _scrollable("code", f"Printed by rank {rank}", _pre(content), "18em")
-        )
-    if omitted:
-        more = numbered(len(omitted), "more rank")
-        blocks.append(f"<p>Not shown: what {more} printed.</p>")
-    ranks = ", ".join(str(rank) for rank, _ in diagnosis.printed[:16])
-    ranks += ", …" if len(diagnosis.printed) > 16 else ""
-    noun = "rank" if len(diagnosis.printed) == 1 else "ranks"
-    return _fold(f"Printed by {noun} {ranks}", "".join(blocks))
-
-
-def _log(diagnosis, link):
-    parts = []
-    if diagnosis.log.strip():
-        lines, left_out = last_lines(diagnosis.log, LOG_LINES)
-        said = f"<p>The last {len(lines)} of {len(lines) + left_out} lines:</p>" if left_out else ""
-        content = _text("\n".join(lines))
-        label = f"What {speaker(diagnosis.kind)} said"
-        parts.append(_fold(label, said + _scrollable("code", label, _pre(content), "18em")))
-    if link:
-        parts.append(
-            f'<p class="mpilab-log"><a href="{_text(quote(link))}" target="_blank">'
-            f"Open the whole log</a> ({_text(link)})</p>"
-        )
-    return "".join(parts)
-
-
-def _fold(summary, content):
-    return f"<details><summary>{_text(summary)}</summary>{content}</details>"
-
-
-# Plain text.
-
-WIDTH = 100
-INDENT = "  "
-GAP = "  "
-
-
-def text(diagnosis):
-    """The diagnosis in lines of at most 100 columns, without the log and a final newline.
-
-    The first line is the kind and the headline. Then follow what to try, the lines of the source,
-    the circular wait, tables, notes, and what the ranks printed.
+    `name` is the id of the panel's title, `live` whether a screen reader should announce the panel
+    at once, `run` what was run, and `link` the path of the full log.
     """
-    symbol, kind = title_of(diagnosis.kind)
-    paragraphs = [_wrapped(f"{symbol} {kind}: {headline(diagnosis)}", "")]
-    if diagnosis.pattern:
-        paragraphs[0] += _wrapped(f"It looks like: {sentence(diagnosis.pattern)}.")
-    if diagnosis.hint:
-        paragraphs.append(_wrapped(f"What to try: {sentence(diagnosis.hint)}"))
-    paragraphs += [
-        _excerpt(diagnosis.places),
-        _cycle(diagnosis.cycle),
-        *(_table(table) for table in diagnosis.tables[:TABLES]),
-        [line for note in diagnosis.notes[:NOTES] for line in _note(note)],
-        *_printed(diagnosis),
-    ]
-    return "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
+
+    name: str
+    live: bool
+    run: str
+    link: str
+    kind: str
+    urgent: bool
+    colors: tuple[str, str]
+    symbol: str
+    title: str
+    headline: str
+    pattern: str
+    hint: str
+    lines: list[Row]
+    digits: int
+    cycle: str
+    waiting: str
+    tables: list[Grid]
+    notes: list[str]
+    printed: list[Printed]
+    printed_by: str
+    silent: int
+    speaker: str
+    log: list[str]
+    log_left_out: int
 
 
-def _wrapped(sentence, indent=INDENT):
-    return textwrap.wrap(
-        sentence, WIDTH, initial_indent=indent, subsequent_indent=INDENT, break_on_hyphens=False
+def _view(diagnosis: Diagnosis, width: int, name: str, live: bool, run: str, link: str) -> View:
+    """The View of a diagnosis; `width` as for `excerpt`."""
+    symbol, title = title_of(diagnosis.kind)
+    shown, silent = printed(diagnosis)
+    log, before = last_lines(diagnosis.log, LOG_LINES) if diagnosis.log.strip() else ([], 0)
+    return View(
+        name=name,
+        live=live,
+        run=sentence(run),
+        link=link,
+        kind=diagnosis.kind,
+        urgent=urgent(diagnosis.kind),
+        colors=ALARM if urgent(diagnosis.kind) else MILD_CLASSES,
+        symbol=symbol,
+        title=title,
+        headline=headline(diagnosis),
+        pattern=sentence(diagnosis.pattern),
+        hint=sentence(diagnosis.hint),
+        lines=excerpt(diagnosis.places, width),
+        digits=_digits(diagnosis.places),
+        cycle=cycle(diagnosis.cycle),
+        waiting=waiting(diagnosis.cycle),
+        tables=list(map(grid, diagnosis.tables[:TABLES])),
+        notes=list(map(sentence, diagnosis.notes[:NOTES])),
+        printed=shown,
+        printed_by=ranks(rank for rank, _ in diagnosis.printed),
+        silent=len(silent),
+        speaker=speaker(diagnosis.kind),
+        log=log,
+        log_left_out=before,
     )
 
 
-def _note(note):
-    return textwrap.wrap(sentence(note), WIDTH, initial_indent="  - ", subsequent_indent="    ")
+def _digits(places: Iterable[Place]) -> int:
+    return max((len(str(place.line)) for place in places), default=0)
 
 
-def _excerpt(places):
-    digits = max((len(str(place.line)) for place in places), default=0)
-    frame = len(INDENT) + len("▶ ") + digits + len(" │ ")
-    lines = []
-    for row in excerpt(places, WIDTH - frame):
-        if row.kind == "file":
-            lines.append(INDENT + row.text)
-            continue
-        mark = "▶" if row.kind == "code" else " "
-        lines.append(f"{INDENT}{mark} {row.number:>{digits}} │ {row.text}".rstrip())
-    return lines
+def _rendered(layout: str, view: View) -> str:
+    """The template diagnosis.j2, laid out by the template `layout`."""
+    return _environment(layout).get_template("diagnosis.j2").render(layout=layout, d=view)
 
 
-def _cycle(ranks):
-    if not ranks:
-        return []
-    told = waiting(ranks)
-    return _wrapped(f"Cycle of waiting: {cycle(ranks)}" + (f" ({told})" if told else ""))
+def _last(lines: list[str], left_out: int) -> str:
+    """' (the last 60 of 1000 lines)'; '' if none is left out."""
+    return f" (the last {len(lines)} of {len(lines) + left_out} lines)" if left_out else ""
 
 
-def _table(table):
-    columns, rows, left_out = rows_of(table)
-    lines = _wrapped(sentence(table.title))
-    widths = _widths([columns, *rows])
-    right = [all(is_number(row[i]) for row in rows if i < len(row)) for i in range(len(columns))]
-    lines += _row(columns, widths, right)
-    lines.append(INDENT + GAP.join("─" * width for width in widths))
-    for row in rows:
-        lines += _row(row, widths, right)
-    if left_out:
-        lines.append(f"{INDENT}… and {numbered(left_out, 'more row')}")
-    return lines
+@cache
+def _environment(layout: str) -> jinja2.Environment:
+    """Templates of this folder; those for HTML escape everything that they are given."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=layout == HTML,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"number": number, "last": _last}
+    environment.filters |= {"wrapped": _wrapped, "drawn": _drawn, "cut": cut}
+    return environment
 
 
-def _widths(rows):
+# Lines of text.
+
+
+def _wrapped(sentence: str, first: str = INDENT, others: str = INDENT) -> str:
+    """A sentence in lines, with what the first and the others begin with."""
+    lines = textwrap.wrap(
+        sentence, WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )
+    return "\n".join(lines)
+
+
+def _drawn(table: Grid) -> str:
+    """The lines of a table: its columns, a rule, its rows."""
+    widths = _widths([table.columns, *table.rows])
+    rule = INDENT + GAP.join("─" * width for width in widths)
+    lines = [*_row(table.columns, widths, table.right), rule]
+    for row in table.rows:
+        lines += _row(row, widths, table.right)
+    return "\n".join(lines)
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
     """Widths of the columns; the widest ones shrink until the row fits."""
     widths = [max(len(row[i]) if i < len(row) else 0 for row in rows) for i in range(len(rows[0]))]
     room = WIDTH - len(INDENT) - len(GAP) * (len(widths) - 1)
@@ -501,7 +477,7 @@ def _widths(rows):
     return widths
 
 
-def _row(cells, widths, right):
+def _row(cells: list[str], widths: list[int], right: list[bool]) -> list[str]:
     """The lines of one row; a cell that is wider than its column wraps."""
     parts = [
         textwrap.wrap(cell, max(width, 1)) or [""]
@@ -517,15 +493,3 @@ def _row(cells, widths, right):
         ).rstrip()
         for i in range(max(map(len, parts), default=0))
     ]
-
-
-def _printed(diagnosis):
-    shown, omitted = printed(diagnosis)
-    for rank, lines, left_out in shown:
-        said = f" (the last {len(lines)} of {len(lines) + left_out} lines)" if left_out else ""
-        yield [
-            f"{INDENT}Printed by rank {rank}{said}:",
-            *(f"{INDENT}│ {cut(line, WIDTH - 4)}".rstrip() for line in lines),
-        ]
-    if omitted:
-        yield _wrapped(f"Not shown: what {numbered(len(omitted), 'more rank')} printed.")

@@ -15,6 +15,7 @@ import uuid
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.judging.verdict import MANUAL, UNGRADABLE, ExerciseVerdict, ItemVerdict
 
@@ -181,7 +182,7 @@ def _check_range(points, most, where):
 class EffectiveItem:
     """An item with the points that count.
 
-    outcome, reason, evidence   as judged: decisions change points, not findings.
+    outcome, reason, evidence, diagnoses   as judged: decisions change points, not findings.
     awarded      points that count; None while they are undecided.
     decision     the Decision that gave them; None if the referee did.
     proposal     points that were given for another text, if none were given for this one.
@@ -200,6 +201,7 @@ class EffectiveItem:
     proposal: float | None = None
     stale: Decision | None = None
     unconfirmed: bool = False
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
     def comment(self):
@@ -436,6 +438,7 @@ def _item(exercise, item: ItemVerdict, find, about, where, notes):
         proposal,
         stale,
         item.unconfirmed and decision is None,
+        item.diagnoses,
     )
 
 

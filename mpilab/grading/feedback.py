@@ -12,7 +12,9 @@ from functools import cache
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
+from mpilab.diagnosis.render import card, style
 from mpilab.grading.decisions import POINTS
 from mpilab.grading.submission import printed
 from mpilab.judging.verdict import FAIL, MANUAL, PASS, UNGRADABLE
@@ -64,7 +66,8 @@ def _rich(value):
 
 
 # The evidence of an item on the page: text, tables, lines of the answer, a picture. Everything is
-# made harmless here or escaped by the template.
+# made harmless here or escaped by the template. (Verdicts of an mpilab that kept no diagnoses have
+# the words of a diagnosis in their evidence.)
 
 VALUE_CHARACTERS = 2_000
 TABLE_ROWS = 64
@@ -85,8 +88,11 @@ _LABELS = {
 _SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
 
 
-def evidence_view(item, answer):
-    """The evidence of an item, sorted into the parts that the template shows."""
+def evidence_view(item, name, answer):
+    """The diagnoses and the evidence of an item, sorted into the parts that the template shows.
+
+    name   identifies the item on the page.
+    """
     evidence = shown(item.evidence)
     pairs, tables = [], []
     for name, value in evidence.items():
@@ -100,7 +106,7 @@ def evidence_view(item, answer):
         line, text = source
         lines = answer.split("\n") if answer else []
         if 1 <= line <= len(lines):
-            excerpt = listing(answer, marked_lines(evidence), around=line)
+            excerpt = listing(answer, marked_lines(item), around=line)
         elif text:
             excerpt = {
                 "lines": [{"number": line, "text": plain(text), "marked": True}],
@@ -115,6 +121,10 @@ def evidence_view(item, answer):
         text = _text(evidence["svg_alt"])
         pairs.append({"label": _label("picture"), "text": text, "block": False})
     return {
+        "diagnoses": [
+            card(diagnosis, f"{name}-{number}")
+            for number, diagnosis in enumerate(item.diagnoses, start=1)
+        ],
         "pairs": pairs,
         "tables": tables,
         "excerpt": excerpt,
@@ -145,11 +155,13 @@ def _source(evidence):
     return None
 
 
-def marked_lines(evidence):
-    """The line numbers of the answer that the evidence names."""
-    source, lines = _source(evidence), evidence.get("lines")
+def marked_lines(item):
+    """The line numbers of the answer that the diagnoses and the evidence of an item name."""
+    marked = {line for diagnosis in item.diagnoses for line in diagnosis.lines}
+    source, lines = _source(item.evidence), item.evidence.get("lines")
     more = lines if isinstance(lines, (list, tuple)) else ()
-    return ({source[0]} if source else set()) | {line for line in more if isinstance(line, int)}
+    marked |= {line for line in more if isinstance(line, int)}
+    return marked | {source[0]} if source else marked
 
 
 def _is_rows(value):
@@ -267,10 +279,11 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
                      own drawings of a recording, embedded as images.
     note             what went wrong when the notebook was run.
 
-    In an item's evidence, 'table' (a list of dicts) becomes a table, 'source' ({"line": n,
-    "text": str}) and 'lines' (numbers) are highlighted in the answer, 'hint' comes first, 'svg' is
-    an image with the text alternative 'svg_alt' (which, alone, says why there is no image), and
-    'reproduce' is code to try; the rest is listed by name. Names that begin with '_' (such as a
+    An item's diagnoses are shown as in the notebook (mpilab.diagnosis.render). In its evidence,
+    'table' (a list of dicts) becomes a table, 'source' ({"line": n, "text": str}) and 'lines'
+    (numbers) are highlighted in the answer, 'hint' comes first, 'svg' is an image with the text
+    alternative 'svg_alt' (which, alone, says why there is no image), and 'reproduce' is code to
+    try; the rest is listed by name. Names that begin with '_' (such as a
     hidden seed) are never shown, at any depth.
     """
     answers = answers or {}
@@ -289,6 +302,7 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
         printed=printed(notebook) if notebook is not None else [],
         note=plain(note),
         sandbox=plain(verdict.sandbox),
+        diagnosis_style=Markup(style()),
     )
 
 
@@ -332,7 +346,7 @@ def exercise_view(exercise, number, answer=None, views=()):
     decision = getattr(exercise, "decision", None)
     order = list(_OUTCOMES)
     items = sorted(exercise.items, key=lambda item: order.index(item.outcome))
-    lines = {line for item in items if item.outcome != PASS for line in marked_lines(item.evidence)}
+    lines = {line for item in items if item.outcome != PASS for line in marked_lines(item)}
     return {
         "id": exercise.exercise,
         "number": number,
@@ -340,28 +354,33 @@ def exercise_view(exercise, number, answer=None, views=()):
         "title": plain(exercise.title or exercise.exercise),
         "awarded": _points(exercise.awarded),
         "points": _points(exercise.points),
-        "items": [_item_view(item, answer) for item in _told_once(items)],
+        "items": [
+            _item_view(item, f"item-{number}-{place}", answer)
+            for place, item in enumerate(_told_once(items), start=1)
+        ],
         "views": [image(view["svg"], view["alt"], view.get("caption", "")) for view in views],
         "answer": listing(answer, lines) if answer and answer.strip() else None,
     }
 
 
 def _told_once(items):
-    """Yield the items; one that repeats an earlier mistake keeps only its case as evidence."""
+    """Yield the items; one that repeats an earlier mistake keeps only its case, as evidence."""
     seen = set()
     for item in items:
-        mistake = (item.evidence.get("hint"), tuple(sorted(marked_lines(item.evidence))))
+        hints = [item.evidence.get("hint"), *(each.hint for each in item.diagnoses)]
+        mistake = (tuple(filter(None, hints)), tuple(sorted(marked_lines(item))))
         if item.outcome == PASS or not all(mistake):
             yield item
             continue
         if mistake in seen:
             case = {name: item.evidence[name] for name in _CASE if name in item.evidence}
-            item = replace(item, evidence={**case, "note": "The same mistake as above."})
+            evidence = {**case, "note": "The same mistake as above."}
+            item = replace(item, evidence=evidence, diagnoses=())
         seen.add(mistake)
         yield item
 
 
-def _item_view(item, answer):
+def _item_view(item, name, answer):
     symbol, word = _OUTCOMES[item.outcome]
     style, reason, decision = item.outcome, item.reason, getattr(item, "decision", None)
     if decision is not None:
@@ -377,7 +396,9 @@ def _item_view(item, answer):
         "points": _points(item.points),
         "reason": plain(reason),
         "unconfirmed": item.unconfirmed and decision is None,
-        "evidence": evidence_view(item, answer) if shown(item.evidence) else None,
+        "evidence": evidence_view(item, name, answer)
+        if item.diagnoses or shown(item.evidence)
+        else None,
     }
 
 

@@ -438,7 +438,10 @@ def page_of(verdict, **more):
     bare = replace(
         verdict,
         exercises=tuple(
-            replace(each, items=tuple(replace(item, evidence={}) for item in each.items))
+            replace(
+                each,
+                items=tuple(replace(item, evidence={}, diagnoses=()) for item in each.items),
+            )
             for each in verdict.exercises
         ),
     )

@@ -7,6 +7,7 @@ none. Nothing is overwritten: a regrade adds a run, and the newest counts.
 
 import hashlib
 import heapq
+import json
 import sqlite3
 import threading
 import time
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
 
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.grading import feedback
 from mpilab.grading.decisions import Decision, stamped
@@ -24,7 +26,7 @@ from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdi
 
 # PRAGMA application_id marks the file as ours ("mpil"); user_version is the version of the tables.
 APPLICATION = 0x6D70696C
-SCHEMA = 4
+SCHEMA = 5
 LOOK_S = 0.01  # between two attempts where SQLite itself does not wait
 
 # An empty line ends a statement, because triggers contain semicolons.
@@ -69,6 +71,7 @@ CREATE TABLE items (
     reason   TEXT NOT NULL,
     evidence TEXT NOT NULL,
     unconfirmed INTEGER NOT NULL DEFAULT 0,
+    diagnoses TEXT NOT NULL DEFAULT '[]',
     PRIMARY KEY (run, exercise, place)
 ) WITHOUT ROWID
 """
@@ -119,6 +122,7 @@ _UPGRADES = {
         "ALTER TABLE runs ADD COLUMN simgrid TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE items ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
     ],
+    4: ["ALTER TABLE items ADD COLUMN diagnoses TEXT NOT NULL DEFAULT '[]'"],
 }
 
 
@@ -222,11 +226,12 @@ def insert(database, run):
         )
         for rank, item in enumerate(exercise.items):
             database.execute(
-                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(number, place, rank, item.item, item.title, float(item.points)),
                     *(item.outcome, item.reason, feedback.dumps(item.evidence)),
                     item.unconfirmed,
+                    json.dumps([each.to_json() for each in item.diagnoses]),
                 ),
             )
 
@@ -459,12 +464,14 @@ class Gradebook:
 
     def _exercises(self, run):
         items = {}
-        for place, *columns, text, unconfirmed in self._database.execute(
-            "SELECT exercise, item, title, points, outcome, reason, evidence, unconfirmed"
+        for place, *columns, text, unconfirmed, said in self._database.execute(
+            "SELECT exercise, item, title, points, outcome, reason, evidence, unconfirmed,"
+            " diagnoses"
             " FROM items WHERE run = ? ORDER BY exercise, place",
             (run,),
         ):
-            item = ItemVerdict(*columns, loads(text), bool(unconfirmed))
+            diagnoses = tuple(map(Diagnosis.from_json, json.loads(said)))
+            item = ItemVerdict(*columns, loads(text), bool(unconfirmed), diagnoses)
             items.setdefault(place, []).append(item)
         exercises = self._database.execute(
             "SELECT place, exercise, title, answer, rubric FROM exercises WHERE run = ?"

@@ -54,7 +54,7 @@ def compile_answer(job):
     try:
         built = build(job["source"], WORK)
         warned = compiler.diagnose_warnings(built.warnings, job["source"])
-        said["warning"] = warned and warned.as_json()
+        said["warning"] = warned and warned.to_json()
         said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
         if job["simulated"] and not said["forbidden"]:
             said.update(_for_simulation(job))
@@ -63,7 +63,7 @@ def compile_answer(job):
         said["doubt"] = str(error)
     except BuildError as error:
         said["error"] = str(error)
-        said["diagnosis"] = compiler.diagnose_build(error, job["source"]).as_json()
+        said["diagnosis"] = compiler.diagnose_build(error, job["source"]).to_json()
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
@@ -130,7 +130,7 @@ def _kept(job):
         except Exception as error:  # the explanation is optional; the verdict is found outside
             faults.record(error, "explaining a run in the sandbox")
             return None
-        return diagnosis and diagnosis.as_json()
+        return diagnosis and diagnosis.to_json()
 
     def keep(result):
         number = numbers[result.case]

@@ -406,10 +406,32 @@ def _steady(verdict):
                 for name, value in item.evidence.items()
                 if name not in BY_THE_CLOCK
             },
+            diagnoses=tuple(map(_steady_diagnosis, item.diagnoses)),
         )
         for item in verdict.items
     )
     return replace(verdict, items=items)
+
+
+def _steady_diagnosis(diagnosis):
+    """The diagnosis without its tables' columns in BY_THE_CLOCK."""
+
+    def without(table):
+        kept = [i for i, name in enumerate(table.columns) if name not in BY_THE_CLOCK]
+        rows = tuple(tuple(row[i] for i in kept if i < len(row)) for row in table.rows)
+        return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
+
+    return replace(diagnosis, tables=tuple(map(without, diagnosis.tables)))
+
+
+def _findings(item):
+    """The evidence of an item, and the parts of its diagnoses, by name."""
+    findings = dict(item.evidence)
+    for diagnosis in item.diagnoses:
+        findings |= {
+            f"{diagnosis.kind}, {name}": part for name, part in diagnosis.to_json().items()
+        }
+    return findings
 
 
 def _differences(verdicts):
@@ -423,14 +445,11 @@ def _differences(verdicts):
                     f"{later.outcome} {later.reason!r}"
                 )
             elif first != later:
-                names = [
-                    name
-                    for name in {**first.evidence, **later.evidence}
-                    if first.evidence.get(name) != later.evidence.get(name)
-                ]
+                before, after = _findings(first), _findings(later)
                 told = "; ".join(
-                    f"{name}: {first.evidence.get(name)!r}, then {later.evidence.get(name)!r}"
-                    for name in names
+                    f"{name}: {before.get(name)!r}, then {after.get(name)!r}"
+                    for name in {**before, **after}
+                    if before.get(name) != after.get(name)
                 )
                 yield f"{first.item}: its evidence in run {run} is another one: {told}"
 

@@ -292,8 +292,7 @@ class Referee:
         said = compiled.said
         if said["error"]:
             told = read_diagnosis(said["diagnosis"])
-            evidence = {**judge.evidence_of(told), "compiler": said["error"]}
-            return judge.fail_all(exercise, told.headline, evidence)
+            return judge.fail_all(exercise, told.headline, diagnoses=(told,))
         if said["forbidden"]:
             return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
         verdict = self._tried(exercise, compiled, simulates)
@@ -361,20 +360,21 @@ def with_warning(verdict, warning):
         return verdict
     items = list(verdict.items)
     first = items[failed[0]]
-    told = f"{warning.headline} {warning.hint}".strip()
-    items[failed[0]] = replace(first, evidence={**first.evidence, "compiler warning": told})
+    diagnoses = (*first.diagnoses, judge.for_student(warning))
+    items[failed[0]] = replace(first, diagnoses=diagnoses)
     return replace(verdict, items=tuple(items))
 
 
 def with_source(verdict, source):
-    """The verdict with the text of each source line that its evidence names."""
+    """The verdict with its diagnoses quoting the answer itself, not what the sandbox says it is."""
     lines = source.splitlines()
 
-    def shown(item):
-        line = item.evidence.get("line")
-        if item.outcome != FAIL or not line or not 0 < line <= len(lines):
-            return item
-        evidence = {**item.evidence, "source": {"line": line, "text": lines[line - 1]}}
-        return replace(item, evidence=evidence)
+    def quoted(place):
+        known = not place.file and 0 < place.line <= len(lines)
+        return replace(place, text=lines[place.line - 1]) if known else place
 
-    return replace(verdict, items=tuple(map(shown, verdict.items)))
+    def quoting(diagnosis):
+        return replace(diagnosis, places=tuple(map(quoted, diagnosis.places)))
+
+    items = (replace(item, diagnoses=tuple(map(quoting, item.diagnoses))) for item in verdict.items)
+    return replace(verdict, items=tuple(items))

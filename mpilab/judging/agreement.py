@@ -170,16 +170,16 @@ def _item(exercise, item, ran, found, differences):
         wrong = found.wrong(item, case, doubts)
         really = real and judge.first_wrong(item, [real], doubts)
         if wrong and really:
-            return judge.failed(exercise, item, *really)
+            return judge.failed(exercise, item, really)
         if wrong and real is None and case.ranks > MOST_REAL_RANKS:
-            return judge.failed(exercise, item, *wrong)
+            return judge.failed(exercise, item, wrong)
         unconfirmed |= wrong is not None
         if (wrong or really) and real and not {found.of(case).outcome, real.outcome} & NOT_TRIED:
             differences.append(Difference(item.id, found.of(case), real))
             there = ("run on Open MPI", "simulated")[:: 1 if wrong else -1]
             differing = differing or (
                 f"With {case.describe()}: right when {there[0]}, but not when {there[1]}: "
-                f"{(wrong or really)[1]}"
+                f"{(wrong or really).reason}"
             )
         elif not wrong and SKIPPED in (found.of(case).outcome, real and real.outcome):
             doubts.append("a case was skipped, although none before it failed")
@@ -200,7 +200,7 @@ def _slow(exercise, item, found):
             return _verdict(item, UNGRADABLE, f"With {case.describe()}: {took.detail}")
         if took.outcome != DONE:
             reason = f"called a second time, it did not come to its end ({took.outcome})."
-            return judge.failed(exercise, item, took, reason, {})
+            return judge.failed(exercise, item, judge.Wrong(took, reason))
         own, other = took.last_call_ns, kernel_ns(item.than, timed(case))
         if own * item.faster > other:
             reason = (
@@ -209,7 +209,9 @@ def _slow(exercise, item, found):
                 f"{item.faster:g} times is asked for."
             )
             times = {"simulated µs": own / 1000, f"simulated µs of {item.than}": other / 1000}
-            return judge.failed(exercise, item, replace(took, case=case), reason, times)
+            return judge.failed(
+                exercise, item, judge.Wrong(replace(took, case=case), reason, times)
+            )
     return None
 
 

@@ -7,12 +7,13 @@ but not in how they are judged.
 import importlib
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from mpilab.algorithms.formula import evaluate, names_of
 from mpilab.cases.case import COLLECTIVES
 from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.model import LEAK
+from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnosis
+from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
 from mpilab.judging.rubric import MOST
@@ -147,6 +148,19 @@ _WORDS = {
 }
 
 
+@dataclass(frozen=True)
+class Wrong:
+    """A Result that proves an item wrong: the reason in a sentence, evidence, and the Diagnosis.
+
+    Without a Diagnosis, the run itself was right, but it sent too much or took too long.
+    """
+
+    result: Result
+    reason: str
+    evidence: dict = field(default_factory=dict)
+    diagnosis: Diagnosis | None = None
+
+
 def plan(exercise, most_ranks=None):
     """All cases of a kernel exercise, each once, and for each the items that contain it.
 
@@ -185,9 +199,9 @@ def of_item(item, results, most_ranks=None):
     ]
 
 
-def fail_all(exercise, reason, evidence=None):
+def fail_all(exercise, reason, evidence=None, diagnoses=()):
     """The verdict on an answer that is not run: every item fails for the same reason."""
-    return _all(exercise, FAIL, reason, evidence)
+    return _all(exercise, FAIL, reason, evidence, diagnoses)
 
 
 def ungradable(exercise, reason, evidence=None):
@@ -195,8 +209,8 @@ def ungradable(exercise, reason, evidence=None):
     return _all(exercise, UNGRADABLE, reason, evidence)
 
 
-def _all(exercise, outcome, reason, evidence):
-    # The evidence is the same for all items, so it is shown once.
+def _all(exercise, outcome, reason, evidence, diagnoses=()):
+    # Evidence and diagnoses are the same for all items, so they are shown once.
     items = tuple(
         ItemVerdict(
             item.id,
@@ -205,6 +219,7 @@ def _all(exercise, outcome, reason, evidence):
             outcome,
             reason,
             (evidence or {}) if number == 0 else {},
+            diagnoses=tuple(map(for_student, diagnoses)) if number == 0 else (),
         )
         for number, item in enumerate(exercise.items)
     )
@@ -224,7 +239,7 @@ def judge_item(exercise, item, results):
     doubts = []
     wrong = first_wrong(item, results, doubts)
     if wrong:
-        return failed(exercise, item, *wrong)
+        return failed(exercise, item, wrong)
     if not doubts and any(result.outcome == SKIPPED for result in results):
         doubts.append("a case was skipped, although none before it failed")
     if doubts:
@@ -232,12 +247,29 @@ def judge_item(exercise, item, results):
     return ItemVerdict(item.id, item.title, item.points, PASS)
 
 
-def failed(exercise, item, result, reason, evidence):
-    """The verdict on an item that a Result proves wrong, for a reason, with evidence."""
-    evidence = {**_about(exercise, result.case), **evidence, **_picture(result)}
+def failed(exercise, item, wrong):
+    """The verdict on an item that a Wrong proves wrong."""
+    case = wrong.result.case
     return ItemVerdict(
-        item.id, item.title, item.points, FAIL, f"With {result.case.describe()}: {reason}", evidence
+        item.id,
+        item.title,
+        item.points,
+        FAIL,
+        f"With {case.describe()}: {wrong.reason}",
+        {**_about(exercise, case), **wrong.evidence, **_picture(wrong.result)},
+        diagnoses=(for_student(wrong.diagnosis),) if wrong.diagnosis else (),
     )
+
+
+def for_student(diagnosis):
+    """A diagnosis as a verdict keeps it, for the feedback page.
+
+    What Open MPI or a sanitizer wrote stays with the referee: it names paths of the grading
+    machine. What the compiler wrote is about the answer's own lines. Hostile amounts of text are
+    cut.
+    """
+    compiler = diagnosis.kind in (COMPILE_ERROR, COMPILE_WARNING)
+    return bounded(diagnosis if compiler else replace(diagnosis, log=""))
 
 
 def _picture(result):
@@ -254,7 +286,7 @@ def _picture(result):
 
 
 def first_wrong(item, results, doubts=None):
-    """(Result, reason, evidence) of the first case that is proved wrong, or None.
+    """The Wrong of the first case that is proved wrong, or None.
 
     Appends to the list `doubts` why other cases could not be judged.
     """
@@ -262,13 +294,13 @@ def first_wrong(item, results, doubts=None):
         if result.outcome == SKIPPED:
             continue
         try:
-            trouble = _trouble(item, result)
+            wrong = _wrong(item, result)
         except Ungradable as error:
             if doubts is not None:
                 doubts.append(f"With {result.case.describe()}: {error.public}")
             continue
-        if trouble:
-            return result, *trouble
+        if wrong:
+            return wrong
     return None
 
 
@@ -308,8 +340,8 @@ def _about(exercise, case):
     return {**about, "reproduce": f'{run}("{exercise.function}", {options})'}
 
 
-def _trouble(item, result):
-    """(reason, evidence) if this case went wrong, else None."""
+def _wrong(item, result):
+    """The Wrong of this case, or None."""
     if result.outcome == ERROR:
         raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
     if result.crashed and result.crashed[1] == "SIGBUS":
@@ -326,27 +358,7 @@ def _trouble(item, result):
             _need_recording(result)  # nothing else shows whether it was a barrier
         return _wrong_counts(item, result)
     told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found
-    return f"{told.headline.rstrip('.')}.", evidence_of(told)
-
-
-def evidence_of(diagnosis):
-    """A diagnosis as the evidence of an item: what the feedback page shows beside the reason."""
-    evidence = {"hint": diagnosis.hint} if diagnosis.hint else {}
-    if diagnosis.cycle:
-        circle = (*diagnosis.cycle, diagnosis.cycle[0])
-        evidence["cycle"] = " waits for ".join(map(str, circle))
-    if diagnosis.lines:
-        evidence |= {"line": diagnosis.lines[0], "lines": sorted(set(diagnosis.lines))}
-    for place in diagnosis.places:
-        if place.label and not place.file:
-            evidence[f"in line {place.line}"] = place.label
-    for table in diagnosis.tables:
-        evidence[table.title] = [dict(zip(table.columns, row, strict=False)) for row in table.rows]
-    if diagnosis.notes:
-        evidence["note"] = "\n".join(diagnosis.notes)
-    for rank, text in diagnosis.printed:
-        evidence[f"rank {rank} printed"] = text
-    return evidence
+    return Wrong(result, f"{told.headline.rstrip('.')}.", diagnosis=told)
 
 
 def _need_recording(result):
@@ -372,7 +384,8 @@ def _wrong_counts(item, result):
     if not wrong:
         return None
     quantities = [what.removeprefix(MOST) for what, _ in item.counted]
-    return (
+    return Wrong(
+        result,
         f"the result is right, but by another algorithm: {', '.join(wrong)}.",
         {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
     )

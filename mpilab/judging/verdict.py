@@ -6,6 +6,8 @@ has one verdict for each exercise of the lab.
 
 from dataclasses import dataclass, field
 
+from mpilab.diagnosis.model import Diagnosis
+
 PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
 NO_SIMGRID = "none"
 
@@ -21,8 +23,9 @@ class ItemVerdict:
 
     outcome      PASS, FAIL, UNGRADABLE (no fault is proved) or MANUAL (graded manually).
     reason       a sentence for the student; empty for a plain pass.
-    evidence     the failing case: ranks, count, datatype, call, line …, whatever is known.
+    evidence     the failing case: ranks, count, datatype, call …, whatever is known of it.
     unconfirmed  judged by runs on Open MPI alone, although simulation was wanted as well.
+    diagnoses    of the run and of the compiler: what went wrong, where, what to try.
     """
 
     item: str
@@ -32,6 +35,7 @@ class ItemVerdict:
     reason: str = ""
     evidence: dict = field(default_factory=dict)
     unconfirmed: bool = False
+    diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
     def awarded(self):

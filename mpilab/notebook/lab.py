@@ -229,7 +229,7 @@ def _telling(exercise, verdict, results, most):
             wrong = judge.first_wrong(item, judge.of_item(item, results, most))
             if wrong is None:  # wrong or slow only in simulation: the reason says so
                 return None
-            run = KernelRun(exercise.function, wrong[0])
+            run = KernelRun(exercise.function, wrong.result)
             return None if run.diagnosis is None or _is_stub(run.result) else run
     runs = (KernelRun(exercise.function, result) for result in results)
     return next((run for run in runs if run.diagnosis is not None), None)

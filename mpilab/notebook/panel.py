@@ -90,12 +90,10 @@ def show(diagnosis, figures=(), *, title=""):
     if _is_worth_keeping(diagnosis):
         kept = keep(whole(diagnosis), kind=diagnosis.kind)
     link = "" if kept is None else kept.as_posix()
-    plain = text(diagnosis)
-    if title:
-        plain = f"{render.sentence(title)}\n{plain}"
-    if link:
-        plain += f"\n\n  The whole log: {link}"
-    bundle = {"text/html": fragment(diagnosis, link, title=title), "text/plain": plain}
+    bundle = {
+        "text/html": fragment(diagnosis, link, title=title),
+        "text/plain": text(diagnosis, link, title=title),
+    }
     display(bundle, raw=True)
     if figures:
         from mpilab.plots import style
@@ -107,7 +105,7 @@ def show(diagnosis, figures=(), *, title=""):
 def _is_worth_keeping(diagnosis):
     """Whether the log holds more than the panel shows, or messages worth keeping for later."""
     shown, omitted = render.printed(diagnosis)
-    if omitted or any(left_out for _, _, left_out in shown):
+    if omitted or any(each.left_out for each in shown):
         return True
     if render.speaker(diagnosis.kind) == "the compiler":
         return render.last_lines(diagnosis.log, render.LOG_LINES)[1] > 0

@@ -213,4 +213,4 @@ def test_recordings_of_a_hostile_process_make_nothing_raise(outcome, seed):
     )
     if found is not None:
         assert found.kind in KINDS
-        assert Diagnosis.from_json(json.loads(json.dumps(found.as_json()))).headline
+        assert Diagnosis.from_json(json.loads(json.dumps(found.to_json()))).headline

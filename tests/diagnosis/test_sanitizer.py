@@ -129,7 +129,7 @@ def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, h
     assert found.places[0].text == f"cell {lines[0]};"
     assert found.hint
     assert found.log.startswith("==")
-    assert Diagnosis.from_json(found.as_json()) == found
+    assert Diagnosis.from_json(found.to_json()) == found
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def told(case, put_into, records=None):
         )
     )
     if found is not None:
-        assert Diagnosis.from_json(json.loads(json.dumps(found.as_json()))) == found
+        assert Diagnosis.from_json(json.loads(json.dumps(found.to_json()))) == found
     return found
 
 

@@ -571,7 +571,7 @@ def test_an_error_keeps_a_telling_warning_beside_it(diagnose):
 
 def test_a_diagnosis_travels_as_json(diagnose):
     found = diagnose(HEAD + "    MPI_Send(sendbuf);" + TAIL)
-    assert Diagnosis.from_json(found.as_json()) == found
+    assert Diagnosis.from_json(found.to_json()) == found
 
 
 def test_an_error_without_a_line_is_told_as_it_is():

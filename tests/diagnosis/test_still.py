@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_up import FINISHED, meet, over, rank_of, recv, run_of, send, wait
 
-from mpilab.judging.judge import failed
+from mpilab.judging.judge import Wrong, failed
 from mpilab.judging.rubric import Exercise, Item
 from mpilab.plots.space_time import MOST_CALLS, _links, _meetings, _steps, still
 from mpilab.plots.timeline import calls_of
@@ -103,11 +103,11 @@ def test_a_verdict_carries_it_and_a_recording_of_nonsense_costs_only_the_picture
     item = Item("any", "Any size", 3)
     exercise = Exercise("ring", "Ring", "kernel", (item,), function="allgather_ring")
     result = run_of([recv(1)], [recv(0)])
-    evidence = failed(exercise, item, result, "deadlock", {"hint": "turn one round"}).evidence
+    evidence = failed(exercise, item, Wrong(result, "deadlock", {"since": 1})).evidence
     assert evidence["svg"].startswith("<svg") and "never returned" in evidence["svg_alt"]
     for rank in result.ranks:
         rank.records["operation"] = 2**16 - 1
         rank.records["waiter"] = 2**30
         rank.records["got_peer"] = np.iinfo(np.int32).max
-    evidence = failed(exercise, item, result, "deadlock", {}).evidence
+    evidence = failed(exercise, item, Wrong(result, "deadlock")).evidence
     assert "reproduce" in evidence

@@ -1,11 +1,14 @@
 """A feedback page shows the student what went wrong, and runs nothing of theirs."""
 
 import base64
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from mpilab.diagnosis.model import DEADLOCK, Diagnosis, Place, Table
+from mpilab.diagnosis.render import fragment
 from mpilab.grading.feedback import render
 from mpilab.grading.submission import printed
 from mpilab.judging.verdict import FAIL, ExerciseVerdict, ItemVerdict, SubmissionVerdict
@@ -243,17 +246,54 @@ def test_the_page_can_always_be_written_as_utf8():
     assert "\ufffd" in page and page.encode("utf-8")
 
 
+DEADLOCKED = Diagnosis(
+    DEADLOCK,
+    "ranks 0 and 1 wait for each other",
+    pattern="head-to-head receives",
+    hint="Let one of them send first.",
+    places=(Place(2, "    MPI_Recv(a);", "ranks 0 and 1 wait here", 5),),
+    cycle=(0, 1),
+    tables=(Table("What each rank is doing", ("rank", "call"), ((0, "MPI_Recv"), (1, EVIL))),),
+    notes=("It hangs with 2 ranks, too.",),
+    printed=((0, EVIL),),
+)
+
+
+def test_a_diagnosis_is_shown_as_in_the_notebook_with_its_pattern_and_hint():
+    failed = replace(item(reason="deadlock", ranks=2), diagnoses=(DEADLOCKED, DEADLOCKED))
+    html = render(graded(failed), answers={"pairwise": "a\n    MPI_Recv(a);\nb\n"})
+    page = Page(html)
+    assert page.balanced and "script" not in page.tags()
+    for words in (
+        "✗\ufe0e Deadlock head-to-head receives",
+        "What to try: Let one of them send first.",
+        "▶ 2 │ MPI_Recv(a);",
+        "│ ^ ranks 0 and 1 wait here",
+        "Cycle of waiting: 0 → 1 → 0 (rank 0 waits for rank 1, which waits for rank 0)",
+        "It hangs with 2 ranks, too.",
+        "Printed by rank 0",
+        EVIL,
+    ):
+        assert words in page.text
+        assert words in Page(fragment(DEADLOCKED)).text
+    assert {"class": "line", "data-n": "▶ 2"} in page.attributes("mark")
+    names = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(names) == len(set(names))
+    assert not [attrs for _, attrs in page.elements if attrs.get("role") == "alert"]
+    assert html.count(".mpilab-panel {") == 1
+
+
 def test_the_same_mistake_in_several_items_is_explained_once():
     def item(name, line):
-        evidence = {
-            "ranks": 4,
-            "hint": "Add a wait.",
-            "line": line,
-            "lines": [line],
-            "reproduce": f"run({name})",
-            "last calls": [{"call": "MPI_Irecv"}],
-        }
-        return ItemVerdict(name, name, 1, FAIL, "It hangs.", evidence)
+        hung = Diagnosis(
+            DEADLOCK,
+            "It hangs.",
+            hint="Add a wait.",
+            places=(Place(line),),
+            tables=(Table("last calls", ("call",), (("MPI_Irecv",),)),),
+        )
+        evidence = {"ranks": 4, "reproduce": f"run({name})"}
+        return ItemVerdict(name, name, 1, FAIL, "It hangs.", evidence, diagnoses=(hung,))
 
     items = (item("one", 3), item("two", 3), item("three", 4))
     exercise = ExerciseVerdict("x", "X", items)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpilab.diagnosis.model import DEADLOCK, Diagnosis, Place, Table
 from mpilab.errors import InputError
 from mpilab.grading.gradebook import Gradebook, key
 from mpilab.grading.marks import mark_table, points, write_csv
@@ -46,7 +47,15 @@ def test_a_verdict_comes_back_exactly_as_it_was_recorded(book):
         "infinite": float("inf"),
         "_seed": 7,
     }
-    item = ItemVerdict("any", "Any P", 12, "fail", "P = 3", evidence)
+    diagnosis = Diagnosis(
+        DEADLOCK,
+        "ranks 0 and 1 wait \ud800",
+        places=(Place(3, "MPI_Recv(…);", "both wait here", 5),),
+        cycle=(0, 1),
+        tables=(Table("calls", ("rank", "call"), ((0, "MPI_Recv"), (1, ""))),),
+        printed=((1, "here\n"),),
+    )
+    item = ItemVerdict("any", "Any P", 12, "fail", "P = 3", evidence, False, (diagnosis,))
     given = SubmissionVerdict(
         "Zoë",
         LAB,
@@ -257,7 +266,7 @@ def test_a_gradebook_of_a_newer_mpilab_is_refused_with_both_versions(tmp_path):
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 7")
     newer.close()
-    with pytest.raises(InputError, match="version 7.*knows version 4"), Gradebook(path):
+    with pytest.raises(InputError, match="version 7.*knows version 5"), Gradebook(path):
         pass
 
 

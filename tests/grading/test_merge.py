@@ -126,7 +126,8 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
     with sqlite3.connect(path) as database:
         for column in ("assignment", "submission", "simgrid"):
             database.execute(f"ALTER TABLE runs DROP COLUMN {column}")
-        database.execute("ALTER TABLE items DROP COLUMN unconfirmed")
+        for column in ("unconfirmed", "diagnoses"):
+            database.execute(f"ALTER TABLE items DROP COLUMN {column}")
         for column in ("answer", "rubric"):
             database.execute(f"ALTER TABLE exercises DROP COLUMN {column}")
         for table in ("decisions", "class"):
@@ -138,7 +139,7 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
         assert [run.assignment for run in book.runs()] == ["", "a"]
         assert book.verdicts(LAB)[0] == verdict("anna")
         (version,) = book._database.execute("PRAGMA user_version").fetchone()
-    assert version == SCHEMA == 4
+    assert version == SCHEMA == 5
 
 
 def test_folders_without_a_gradebook_and_into_themselves_are_refused(tmp_path):

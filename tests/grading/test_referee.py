@@ -84,7 +84,8 @@ def test_a_compile_error_names_the_line_of_the_cell(referee, rubric):
     verdict = referee.judge(rubric.exercise("pairwise"), source, blank=False)
     assert verdict.awarded == 0
     assert "does not compile: line 4: " in verdict.items[0].reason
-    assert verdict.items[0].evidence["source"]["line"] == 4
+    (diagnosis,) = verdict.items[0].diagnoses
+    assert diagnosis.lines[0] == 4 and "error:" in diagnosis.log
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,8 @@ def test_the_size_is_bounded_and_what_is_left_out_is_said():
     html = Reader(shown)
     assert len(html.all(tag="tr")) == 1 + 64
     assert "… and 36 more rows" in shown
-    assert "rank 1, the last 60 of 1000 lines:" in shown
-    assert "The last 60 of 5000 lines:" in shown
+    assert "Printed by rank 1 (the last 60 of 1000 lines):" in shown
+    assert "(the last 60 of 5000 lines):" in shown
     assert "more ranks printed." in shown
 
 
