@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from datetime import date
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from mpilab import bench
 from mpilab.cli import main
 from mpilab.errors import InputError
+from mpilab.measure.dataset import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -175,7 +175,7 @@ def test_a_full_disk_is_told_with_the_remedy(monkeypatch, capsys, tmp_path):
 class TestBench:
     @pytest.fixture
     def figures(self, monkeypatch):
-        monkeypatch.setattr(bench, "FIGURES", {})
+        monkeypatch.setattr("mpilab.bench.report.FIGURES", {})
         bench.figure("s", "≤ 2", "nothing")(_three_values)
 
     def test_writes_the_list_of_figures(self, figures, tmp_path):
@@ -191,7 +191,7 @@ class TestBench:
             "spread": 0.5,
             "n": 3,
             "measured": str(date.today()),
-            "machine": bench.machine(),
+            "machine": machine(),
         }
 
     def test_keeps_the_figures_that_were_measured_before(self, figures, tmp_path):
@@ -217,7 +217,7 @@ class TestBench:
         then, _, now = (
             page.read_text(encoding="utf-8")
             .partition("Measured 20")[2]
-            .partition(f"Measured {date.today()} on {bench.machine()}.")
+            .partition(f"Measured {date.today()} on {machine()}.")
         )
         assert then.startswith("01-02-03 on a machine of then.") and "| `older` |" in then
         assert "| `_three_values` |" in now and "older" not in now
@@ -246,7 +246,6 @@ def _three_values():
 def test_performance_page_shows_every_figure_that_bench_knows():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| `(\w+)` \| [\d.]", page, re.MULTILINE)
-    import_module("mpilab.bench.figures")
     assert set(bench.FIGURES) <= set(shown)
     assert len(shown) == len(set(shown)) > 50
 

@@ -1,6 +1,7 @@
-"""The figures on collectives, file reads, simulation and grading; see mpilab.bench."""
+"""The figures: how fast runs, collectives, file reads, simulation and grading are."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,32 +15,195 @@ from pathlib import Path
 import nbformat
 import numpy as np
 
-from mpilab.bench import figure
+from mpilab.bench.report import figure
+from mpilab.cases.case import Case
+from mpilab.cluster.engines import Cluster
+from mpilab.cluster.processes import measure_ready
 from mpilab.course.export import NBGRADER_PYTHON, environment_of
+from mpilab.datasets import by_level
 from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.grading.grade import grade
+from mpilab.hosts import description
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.kernels import openmpi
+from mpilab.kernels.build import INCLUDE, build, ping_pong
 from mpilab.measure import sweep, sweep_table
+from mpilab.measure.timing import speed_ups, time_on
+from mpilab.models import regret_left_out
+from mpilab.mpiio import readers
+from mpilab.notebook import session
+from mpilab.runners import simgrid
+from mpilab.runners.hang import STANDSTILL_S
+from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
 
-# Our topology-aware collectives against flat ones and Open MPI's, on emulated hosts: 4 groups of 2
-# hosts with 2 ranks each, 1 Gbit/s within a group, 200 Mbit/s between groups.
-
+# All ranks wait for each other at once: the earliest possible deadlock.
+HEAD_TO_HEAD = """#include "mpilab.h"
+MPILAB_ALLGATHER(head_to_head)
+{
+    int rank, size;
+    (void)sendbuf, (void)sendcount, (void)sendtype;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    return MPI_Recv(recvbuf, recvcount, recvtype, (rank + 1) % size, TAG, comm, MPI_STATUS_IGNORE);
+}
+"""
+# Collectives on emulated hosts: 4 groups of 2 hosts with 2 ranks each, 1 Gbit/s within a group,
+# 200 Mbit/s between groups.
 BY_LEVEL = ("bcast", "reduce", "gather")
 ORDERS = ("seq", "rr", "shuffled")
 BY_LEVEL_SIZES = {"16KB": 16 * 1024, "256KB": 256 * 1024, "2MB": 2 * 1024 * 1024}
 FLAT = "_binomial"
+_DIRECT = "alltoallv_linear, on 4 groups of 2 hosts of 4 ranks, in one run"
+# Reads of a matrix.
+MATRIX, READ_RANKS = "2048x2048", 4
+# Simulated broadcasts.
+SIMULATED_BYTES = 64 * 1024
+# Sweeps of our kernels and Open MPI's algorithms.
+COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "barrier")
+RANKS = (2, 4)
+SIZES = "4,64,1K,8K,64K,512K"
+SEGMENT = 8192
+SWEEPS = 5
+# {Open MPI's name: our name} of algorithms with different names.
+OURS = {
+    "basic_linear": "linear",
+    "split_binary_tree": "split_binary",
+    "binary_tree": "binary",
+    "in-order_binary": "in_order_binary",
+    "neighbor": "neighbor_exchange",
+    "bruck": {"barrier": "dissemination", "allgather": "bruck"},
+}
+# Grading the sample class; the best student answers everything.
+LAB = "02-allgather"
+SAMPLE_CLASS = ROOT / "grading" / "sample-class"
+BEST_STUDENT = "ada"
+KERNELSPEC = "mpilab-bench"
+# No cell of the sample class takes this long; nbgrader's default limit is 30 s.
+CELL_SECONDS = 600
+CONFIG = f"""c = get_config()
+c.ExecutePreprocessor.timeout = {CELL_SECONDS}
+c.NbGraderAPI.timestamp = "2026-01-01 00:00:00 UTC"
+"""
+
+# Notebook runs, the recorder, and hangs.
+
+
+@figure("", "≤ 0.3", "`mpicc … && mpirun -n 4 …` by hand, Open MPI's default settings")
+def cell_to_result_ratio(repeats=7):
+    """The time from an edited cell to a verified result on 4 ranks, over the same by hand."""
+    kernel = (ROOT / "src_c" / "allgather" / "ring.c").read_text(encoding="utf-8")
+    driver = ROOT / "src_c" / "programs" / "bench" / "by_hand.c"
+    ratios = []
+    defaults = {name: value for name, value in os.environ.items() if "_MCA_" not in name}
+    with tempfile.TemporaryDirectory() as folder, Cluster(4, progress=False):
+        for number in range(repeats):
+            edited = f"{kernel}\n/* edit {number} */\n"
+            begin = time.perf_counter()
+            session.kernels["allgather_ring"] = build(edited, folder, stem=f"cell{number}")
+            run = session.run("allgather_ring", count=64)
+            in_notebook = time.perf_counter() - begin
+            if not run.right:
+                raise InputError(f"allgather_ring: {run.trouble}")
+
+            source = Path(folder) / "hand.c"
+            source.write_text(edited, encoding="utf-8")
+            begin = time.perf_counter()
+            subprocess.run(
+                [
+                    openmpi.tool("mpicc"),
+                    "-O2",
+                    f"-I{INCLUDE}",
+                    str(source),
+                    str(driver),
+                    "-o",
+                    f"{folder}/hand",
+                ],
+                check=True,
+            )
+            subprocess.run(
+                [openmpi.tool("mpirun"), "--oversubscribe", "-n", "4", f"{folder}/hand"],
+                check=True,
+                env={**defaults, **openmpi.ROOT},
+                timeout=60,
+                stdout=subprocess.DEVNULL,
+            )
+            by_hand = time.perf_counter() - begin
+            ratios.append(in_notebook / by_hand)
+        del session.kernels["allgather_ring"]
+    return ratios[1:]  # the first one includes one-time loading
+
+
+@figure("", "≤ 1.3", "mpirun of 4 interpreters that import ipyparallel and mpi4py")
+def cluster_ready_ratio(repeats=5):
+    """The time from Cluster(4).start() to the first result, over the minimum (see `against`)."""
+    return [ready / floor for ready, floor in measure_ready(4, repeats)]
+
+
+@figure("ns", "< 100", "the same ping-pong through PMPI_, in turn, in one run")
+def recorder_overhead_ns(blocks=41, trips=20_000):
+    """The time that recording adds to one MPI_Send or MPI_Recv in a ping-pong of 8 bytes.
+
+    Work that the recorder does while the message is in transit does not count.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        said = subprocess.run(
+            [openmpi.tool("mpirun"), "-n", "2", str(ping_pong()), folder, str(blocks), str(trips)],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env=openmpi.environment(2) | {"TMPDIR": folder},
+        )
+    recorded, direct = np.loadtxt(said.stdout.splitlines()).T
+    # A round trip has four successive calls: two sends and two receives.
+    return (recorded - direct)[1:] / trips / 4
+
+
+@figure("s", "≤ 2.5", "wall time from the call of a kernel that hangs at once to its panel")
+def fault_to_panel_seconds(repeats=5):
+    """The time from the call of a kernel that hangs at once to its panel.
+
+    It includes 1 s without progress, after which the run counts as hanging.
+    """
+    return [to_panel for to_panel, _ in _hang_and_recover(repeats)]
+
+
+@figure("s", "≤ 4", "wall time from the end of the standstill to the next right result")
+def recovery_seconds(repeats=5):
+    """The time until the cluster is usable again, including the restart before the panel."""
+    return [recovery for _, recovery in _hang_and_recover(repeats)]
+
+
+def _hang_and_recover(repeats):
+    """(Seconds to the panel, seconds after STANDSTILL_S until a correct result) of each hang."""
+    times = []
+    with tempfile.TemporaryDirectory() as folder, Cluster(4, progress=False):
+        session.kernels["allgather_head_to_head"] = build(HEAD_TO_HEAD, folder)
+        for _ in range(repeats):
+            begin = time.perf_counter()
+            panel = repr(session.run("allgather_head_to_head"))
+            shown = time.perf_counter()
+            after = session.run("allgather_ring")
+            if "Deadlock" not in panel or not after.right:
+                raise MpilabError(f"no deadlock, or no recovery from it: {panel}\n{after!r}")
+            times.append((shown - begin, time.perf_counter() - begin - STANDSTILL_S))
+        del session.kernels["allgather_head_to_head"]
+    return times
+
+
+# Our topology-aware collectives against flat ones and Open MPI's, on emulated hosts.
 
 
 @cache
 def measured(collective):
     """All Timed of a collective on the cluster four-groups, measured in one run."""
-    from mpilab.datasets.by_level import measure
-
-    return measure((collective,), sizes={collective: tuple(BY_LEVEL_SIZES.values())}, orders=ORDERS)
+    return by_level.measure(
+        (collective,), sizes={collective: tuple(BY_LEVEL_SIZES.values())}, orders=ORDERS
+    )
 
 
 def _speed_ups(collective, order, size, other):
-    from mpilab.measure.timing import speed_ups
-
     chosen = [
         t for t in measured(collective) if (t.order, t.bytes) == (order, BY_LEVEL_SIZES[size])
     ]
@@ -73,11 +237,7 @@ for _collective_by_level in BY_LEVEL:
 @cache
 def _exchanged():
     """{order: speedups of alltoallv_leaders over alltoallv_linear} with 16 bytes per pair."""
-    from mpilab.hosts.description import read
-    from mpilab.hosts.emulated import EmulatedHosts
-    from mpilab.measure.timing import time_on
-
-    described = read("four-groups")
+    described = description.read("four-groups")
     hosts = tuple(replace(host, slots=4) for host in described.hosts)
     with EmulatedHosts(replace(described, hosts=hosts)) as up:
         found = time_on(
@@ -102,9 +262,6 @@ def _exchanged():
     }
 
 
-_DIRECT = "alltoallv_linear, on 4 groups of 2 hosts of 4 ranks, in one run"
-
-
 @figure("×", "≥ 3", _DIRECT)
 def alltoallv_16B_vs_direct():  # noqa: N802 (the name of the figure)
     """The speedup of an exchange through leaders over direct messages, 16 bytes per pair, SEQ."""
@@ -119,8 +276,6 @@ def alltoallv_16B_rr_vs_direct():  # noqa: N802 (the name of the figure)
 
 # Our two-phase read against MPI_File_read_all.
 
-MATRIX, READ_RANKS = "2048x2048", 4
-
 
 @figure("×", "≥ 2", "the better MPI_File_read_all of OMPIO and ROMIO, in turn, in one run")
 def two_phase_vs_read_all(repetitions=15):
@@ -128,8 +283,6 @@ def two_phase_vs_read_all(repetitions=15):
 
     Both read 2048 x 2048 doubles on 4 ranks from the page cache.
     """
-    from mpilab.mpiio import readers
-
     # Check that the results are correct, too.
     readers.count(MATRIX, READ_RANKS, readers.RIVALS)
     seconds, _ = readers.time(MATRIX, READ_RANKS, readers.RIVALS, repetitions=repetitions)
@@ -138,21 +291,15 @@ def two_phase_vs_read_all(repetitions=15):
 
 # The cost of a simulation: wall time of one run under SimGrid.
 
-BYTES = 64 * 1024
-
 
 def _simulated_seconds(platform, ranks, repetitions):
     """Wall seconds of complete simulated runs of bcast_binomial, one value per repetition."""
-    from mpilab.cases.case import Case
-    from mpilab.runners.result import DONE
-    from mpilab.runners.simgrid import kernels, simulate
-
-    library = kernels()  # built before the clock runs
-    case = Case("bcast", ranks, BYTES // 4, record=False, dump=False)
+    library = simgrid.kernels()  # built before the clock runs
+    case = Case("bcast", ranks, SIMULATED_BYTES // 4, record=False, dump=False)
     found = []
     for _ in range(repetitions):
         begin = time.monotonic()
-        (result,) = simulate(library, "bcast_binomial", [case], platform)
+        (result,) = simgrid.simulate(library, "bcast_binomial", [case], platform)
         found.append(time.monotonic() - begin)
         if result.outcome != DONE:
             raise MpilabError(f"bcast_binomial on {platform} did not end well: {result.outcome}")
@@ -172,21 +319,6 @@ def simulate_bcast_1024_seconds():
 
 
 # Our kernels against Open MPI's own algorithms, and the choice of the fitted models.
-
-RANKS = (2, 4)
-SIZES = "4,64,1K,8K,64K,512K"
-SEGMENT = 8192
-SWEEPS = 5
-COLLECTIVES = ("bcast", "gather", "scatter", "reduce", "allreduce", "allgather", "barrier")
-# {Open MPI's name: our name} of algorithms with different names.
-OURS = {
-    "basic_linear": "linear",
-    "split_binary_tree": "split_binary",
-    "binary_tree": "binary",
-    "in-order_binary": "in_order_binary",
-    "neighbor": "neighbor_exchange",
-    "bruck": {"barrier": "dissemination", "allgather": "bruck"},
-}
 
 
 def same_algorithm(collective, name):
@@ -264,8 +396,6 @@ for _collective in COLLECTIVES:
 @figure("", "", "the fastest that was measured; sizes that the model was not fitted to")
 def bcast_regret():
     """The regret of the bcast that the fitted models choose, for each P and size."""
-    from mpilab.models import regret_left_out
-
     table = sweep.sweep(
         "bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False, algorithms="ours"
     )
@@ -276,27 +406,14 @@ def bcast_regret():
 # Grading the sample class: wall time per submission, and throughput against what an instructor
 # would use without mpilab, on the same notebooks in one run.
 
-LAB = "02-allgather"
-CLASS = ROOT / "grading" / "sample-class"
-BEST = "ada"  # answers everything
-KERNEL = "mpilab-bench"
-# No cell of the sample class takes this long; nbgrader's default limit is 30 s.
-CELL_SECONDS = 600
-CONFIG = f"""c = get_config()
-c.ExecutePreprocessor.timeout = {CELL_SECONDS}
-c.NbGraderAPI.timestamp = "2026-01-01 00:00:00 UTC"
-"""
-
 
 @figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
 def grade_seconds_per_submission(repeats=2):
     """Wall seconds per submission of the sample class."""
-    from mpilab.grading.grade import grade
-
     seconds = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            report = grade(CLASS, LAB, folder, progress=False)
+            report = grade(SAMPLE_CLASS, LAB, folder, progress=False)
             seconds.append(report.seconds / len(report.verdicts))
     return seconds
 
@@ -317,7 +434,7 @@ def grade_throughput_vs_papermill():
 def _notebooks():
     """{student: notebook} of the submissions in the sample class that are valid notebooks."""
     found = {}
-    for path in sorted(CLASS.glob(f"*/{LAB}.ipynb")):
+    for path in sorted(SAMPLE_CLASS.glob(f"*/{LAB}.ipynb")):
         try:
             found[path.parent.name] = nbformat.read(path, as_version=4)
         except ValueError:  # one of them is invalid on purpose
@@ -396,7 +513,7 @@ def _papermill():
             )
             for path in sorted(folder.glob(f"submitted/*/{LAB}.ipynb"))
         )
-        _check_executed(folder / "submitted" / BEST / f"{LAB}.out.ipynb")
+        _check_executed(folder / "submitted" / BEST_STUDENT / f"{LAB}.out.ipynb")
         return seconds
 
 
@@ -405,20 +522,22 @@ def _nbgrader():
     """Wall seconds of `nbgrader autograde`; SetupError if nbgrader is not installed."""
     if not NBGRADER_PYTHON.exists():
         raise SetupError(f"{NBGRADER_PYTHON}: no nbgrader; run 'python3 tools/nbgrader_venv.py'")
-    with _submitted(kernel=KERNEL, deeper=LAB) as folder:
+    with _submitted(kernel=KERNELSPEC, deeper=LAB) as folder:
         source = folder / "source" / LAB / f"{LAB}.ipynb"
         # nbgrader copies this notebook's kernel name into the students' notebooks.
-        _write(nbformat.read(ROOT / "labs" / f"{LAB}.ipynb", as_version=4), source, KERNEL)
+        _write(nbformat.read(ROOT / "labs" / f"{LAB}.ipynb", as_version=4), source, KERNELSPEC)
         (folder / "nbgrader_config.py").write_text(CONFIG)
-        spec = folder / "jupyter" / "kernels" / KERNEL / "kernel.json"
+        spec = folder / "jupyter" / "kernels" / KERNELSPEC / "kernel.json"
         spec.parent.mkdir(parents=True)
         launch = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        spec.write_text(json.dumps({"argv": launch, "display_name": KERNEL, "language": "python"}))
+        spec.write_text(
+            json.dumps({"argv": launch, "display_name": KERNELSPEC, "language": "python"})
+        )
         env = {**environment_of(NBGRADER_PYTHON), "JUPYTER_PATH": str(folder / "jupyter")}
         nbgrader = [NBGRADER_PYTHON, "-m", "nbgrader"]
         _seconds([*nbgrader, "generate_assignment", LAB, "--create"], cwd=folder, env=env)
         seconds = _seconds([*nbgrader, "autograde", LAB, "--create"], cwd=folder, env=env)
-        _check_executed(folder / "autograded" / BEST / LAB / f"{LAB}.ipynb")
+        _check_executed(folder / "autograded" / BEST_STUDENT / LAB / f"{LAB}.ipynb")
         return seconds
 
 

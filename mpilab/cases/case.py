@@ -325,6 +325,11 @@ class Collective:
     exchanges: bool = False
     reads: bool = False
 
+    @property
+    def timed_element(self) -> tuple[str, int]:
+        """(Datatype, bytes of an element) of sweeps and timings: int if it reduces, else byte."""
+        return ("int", 4) if self.reduces else ("byte", 1)
+
     def check(self, case: Case) -> None:
         """Raise InputError if the case asks for something this collective does not have."""
         name = case.collective

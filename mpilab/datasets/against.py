@@ -72,12 +72,12 @@ def against(measured, distances, *, progress=False):
 
 def _case(one):
     """The case that was measured (mpilab.measure.timing): timed after one untimed call."""
-    element = 4 if collective_of(one.collective).reduces else 1
+    datatype, element = collective_of(one.collective).timed_element
     return Case(
         one.collective,
         len(one.levels.places),
         one.bytes // element,
-        "int" if element == 4 else "byte",
+        datatype,
         record=False,
         dump=False,
         warmup=1,

@@ -171,12 +171,12 @@ def bounds(timed):
     cases = {}
     for one in timed:
         if one.kernel in declared.kernels_of(one.collective):
-            element = 4 if collective_of(one.collective).reduces else 1
+            datatype, element = collective_of(one.collective).timed_element
             cases[one.kernel, one.order, one.bytes] = Case(
                 one.collective,
                 len(one.levels.places),
                 one.bytes // element,
-                "int" if element == 4 else "byte",
+                datatype,
                 dump=False,
                 places=one.levels.places,
                 function=one.kernel,

@@ -168,12 +168,12 @@ def _processor_seconds():
 
 def _case(name, ranks):
     collective = name.partition("_")[0]
-    element = 4 if collective_of(collective).reduces else 1
+    datatype, element = collective_of(collective).timed_element
     return Case(
         collective,
         ranks,
         KERNELS[name] // element,
-        "int" if element == 4 else "byte",
+        datatype,
         record=False,
         dump=False,
         warmup=1,

@@ -27,13 +27,25 @@ from mpilab.models.hockney import fit_hockney
 from mpilab.models.logp import fit_loggp, fit_logp
 from mpilab.util import processes
 
-# The CPUs of this machine and what they share, from /sys/devices/system/cpu.
-
 OTHER_HOST = "other host"
 DISTANCES = ("same core", "shared L2", "shared L3", "same socket", "other socket", OTHER_HOST)
-
 CPUS = Path("/sys/devices/system/cpu")
 CGROUPS = Path("/sys/fs/cgroup")
+SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
+QUANTITIES = ("one_way", "send_overhead", "receive_overhead", "gap")
+# One row per repetition; `seconds` for one message of `bytes` bytes (see distance.c).
+ROW = np.dtype(
+    [
+        ("distance", "U16"),
+        ("quantity", "U18"),
+        ("bytes", "i8"),
+        ("repetition", "i4"),
+        ("seconds", "f8"),
+    ]
+)
+MODELS = ("hockney", "logp", "loggp")
+
+# The CPUs of this machine and what they share, from /sys/devices/system/cpu.
 
 
 @dataclass(frozen=True)
@@ -172,20 +184,6 @@ def _listed(numbers):
 # (src_c/programs/bench/distance.c). mpirun binds the ranks to two CPUs with the options shown to
 # students (`pe-list=A,B:ordered`), and the program reports where they really ran.
 
-SIZES = tuple(4**power for power in range(11))  # 1 B to 1 MiB
-QUANTITIES = ("one_way", "send_overhead", "receive_overhead", "gap")
-
-# One row per repetition; `seconds` for one message of `bytes` bytes (see distance.c).
-ROW = np.dtype(
-    [
-        ("distance", "U16"),
-        ("quantity", "U18"),
-        ("bytes", "i8"),
-        ("repetition", "i4"),
-        ("seconds", "f8"),
-    ]
-)
-
 
 def measure(*, sizes=SIZES, repetitions=30, distances=None, hostfile=None, limit=300.0):
     """Measure two ranks at every available distance: a table of ROW.
@@ -305,8 +303,6 @@ def _run(command, name, limit):
 
 
 # Models fitted to a table of ROW.
-
-MODELS = ("hockney", "logp", "loggp")
 
 
 def fit_distances(table, model="hockney"):

@@ -14,14 +14,20 @@ The second condition is needed where algorithms send the same messages, as many 
 from dataclasses import dataclass, replace
 
 from mpilab import algorithms as schedules
+from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected, matching
 from mpilab.models.declared import kernels_of
 
-# The algorithms of a sweep: ours by their kernels' names, Open MPI's by name or number.
-
 OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
+HINT = (
+    "Open MPI did not heed the choice: coll_tuned_use_dynamic_rules has to be true and coll/tuned "
+    "the component in charge (OMPI_MCA_coll=^han); look for OMPI_MCA_coll* in the environment and "
+    "for coll settings in ~/.openmpi/mca-params.conf"
+)
+
+# The algorithms of a sweep: ours by their kernels' names, Open MPI's by name or number.
 
 
 @dataclass(frozen=True)
@@ -100,13 +106,6 @@ def _unknown(collective, word, library, algorithms):
     return f"algorithms {word!r}: there is no such {collective}; {library} has {', '.join(names)}"
 
 
-HINT = (
-    "Open MPI did not heed the choice: coll_tuned_use_dynamic_rules has to be true and coll/tuned "
-    "the component in charge (OMPI_MCA_coll=^han); look for OMPI_MCA_coll* in the environment and "
-    "for coll settings in ~/.openmpi/mca-params.conf"
-)
-
-
 @dataclass(frozen=True)
 class Witnesses:
     """Two algorithms of a collective that send different messages for this Shape."""
@@ -135,8 +134,9 @@ def witnesses(collective, ranks):
     It has none if no two algorithms differ, as for scatter on 2 or 3 ranks: bcast then shows that
     settings take effect at all.
     """
+    _, element = collective_of(collective).timed_element
     count = 8 * ranks  # enough for every algorithm to segment it
-    shape = Shape(ranks, 0 if collective == "barrier" else count, _element(collective), segment=8)
+    shape = Shape(ranks, 0 if collective == "barrier" else count, element, segment=8)
     offered = [
         Algorithm(OPENMPI, name, number)
         for number, name in openmpi.algorithms().get(collective, {}).items()
@@ -149,10 +149,6 @@ def witnesses(collective, ranks):
             if all(both) and not any(one == other for one in both[0] for other in both[1]):
                 return Witnesses(collective, (first, second), shape)
     return witnesses("bcast", ranks)
-
-
-def _element(collective):
-    return 4 if collective in ("reduce", "allreduce") else 1
 
 
 def refuse(collective, algorithm, counted, shape):

@@ -23,6 +23,10 @@ from mpilab.algorithms.trees import largest_power_of_two as core_of
 from mpilab.algorithms.trees import subtree
 from mpilab.errors import InputError
 
+# Open MPI 5.0: defaults of coll_tuned_*_algorithm_chain_fanout and
+# coll_tuned_bcast_algorithm_knomial_radix, and the most children in a tree (MAXTREEFANOUT).
+CHAIN_FANOUT, RADIX, MOST_CHILDREN = 4, 4, 32
+
 # Matrices of messages and bytes between ranks, as counted or as expected.
 
 
@@ -83,6 +87,55 @@ def read(directory, number, ranks):
         counted.messages[rank] = words[4 : 4 + ranks]
         counted.bytes[rank] = words[4 + ranks :]
     return counted
+
+
+# The arguments of Open MPI's collectives, and how these segment a message.
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One call: `count` elements of `element_bytes` bytes on `ranks` ranks.
+
+    count is that of a block for allgather, gather and scatter, otherwise of the whole message.
+    segment is in bytes; for segment, fanout and radix, 0 is Open MPI's default: no segments, 4, 4.
+    """
+
+    ranks: int
+    count: int = 0
+    element_bytes: int = 1
+    root: int = 0
+    segment: int = 0
+    fanout: int = 0
+    radix: int = 0
+
+    def rank(self, virtual):
+        """The rank with the virtual number `virtual`, counted from the root."""
+        return (virtual + self.root) % self.ranks
+
+    def piece(self):
+        """Elements of a segment: the number nearest to the segment size, or the whole message.
+
+        A segment size below one element, or not below the message, has no effect.
+        """
+        if not self.element_bytes <= self.segment < self.element_bytes * self.count:
+            return self.count
+        whole, rest = divmod(self.segment, self.element_bytes)
+        return whole + (rest > self.element_bytes // 2)
+
+    def pieces(self):
+        """Elements of every segment of the message, in order."""
+        return cut(self.count, self.piece())
+
+
+def cut(count, piece):
+    """Sizes of the pieces when cutting `count` elements by `piece`; the last may be smaller."""
+    return [min(piece, count - at) for at in range(0, count, piece)] if piece else []
+
+
+def spread(count, parts):
+    """Sizes of `parts` blocks of `count` elements, the first ones larger by one: list of int."""
+    least, larger = divmod(count, parts)
+    return [least + (part < larger) for part in range(parts)]
 
 
 # Messages split into one block per rank: scatter and allgather, halving and gather.
@@ -214,59 +267,6 @@ def gather_halves(shape):
                 messages.append((rank(new), rank(partner), kept[step][new]))
                 break
     return messages
-
-
-# The arguments of Open MPI's collectives, and how these segment a message.
-
-# Open MPI 5.0: defaults of coll_tuned_*_algorithm_chain_fanout and
-# coll_tuned_bcast_algorithm_knomial_radix, and the most children in a tree (MAXTREEFANOUT).
-CHAIN_FANOUT, RADIX, MOST_CHILDREN = 4, 4, 32
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One call: `count` elements of `element_bytes` bytes on `ranks` ranks.
-
-    count is that of a block for allgather, gather and scatter, otherwise of the whole message.
-    segment is in bytes; for segment, fanout and radix, 0 is Open MPI's default: no segments, 4, 4.
-    """
-
-    ranks: int
-    count: int = 0
-    element_bytes: int = 1
-    root: int = 0
-    segment: int = 0
-    fanout: int = 0
-    radix: int = 0
-
-    def rank(self, virtual):
-        """The rank with the virtual number `virtual`, counted from the root."""
-        return (virtual + self.root) % self.ranks
-
-    def piece(self):
-        """Elements of a segment: the number nearest to the segment size, or the whole message.
-
-        A segment size below one element, or not below the message, has no effect.
-        """
-        if not self.element_bytes <= self.segment < self.element_bytes * self.count:
-            return self.count
-        whole, rest = divmod(self.segment, self.element_bytes)
-        return whole + (rest > self.element_bytes // 2)
-
-    def pieces(self):
-        """Elements of every segment of the message, in order."""
-        return cut(self.count, self.piece())
-
-
-def cut(count, piece):
-    """Sizes of the pieces when cutting `count` elements by `piece`; the last may be smaller."""
-    return [min(piece, count - at) for at in range(0, count, piece)] if piece else []
-
-
-def spread(count, parts):
-    """Sizes of `parts` blocks of `count` elements, the first ones larger by one: list of int."""
-    least, larger = divmod(count, parts)
-    return [least + (part < larger) for part in range(parts)]
 
 
 # The trees of Open MPI's collectives: lists of (parent, child), counted from the root. Some differ

@@ -24,6 +24,55 @@ from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.util.processes import end_family, trouble
 
+COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
+_MEBIBYTE = 1 << 20
+LARGEST = 2**31 - 1  # MPI counts in int
+WITH_MESSAGES = (COLLECTIVE, LATENCY, BANDWIDTH)
+# What ompi_info --parsable prints of parameters, and the parameters that choose an algorithm.
+_PARAMETER = re.compile(r"^mca:[^:]*:[^:]*:param:([^:]+):(.*)$")
+_ENUMERATOR = re.compile(r"enumerator:value:([^:]*):(.*)")
+_FORCED = re.compile(r"coll_tuned_\w+_algorithm(_segmentsize|_tree_fanout|_chain_fanout)?$")
+DYNAMIC_RULES = "coll_tuned_use_dynamic_rules"
+# Prefixes shared with the launcher's own parameters, which no tool lists.
+SHARED = {"hwloc", "if", "mca", "pmix"}
+# Values that Open MPI reads as true.
+_ON = ("1", "true", "t", "yes", "y", "enabled")
+# OMB's column names and ours. 'Latency (us)' of two ranks became 'Avg Latency(us)' in 7.4.
+FIELDS = {
+    "Size": "size",
+    "Latency (us)": "avg_us",
+    "Latency(us)": "avg_us",
+    "Avg Latency(us)": "avg_us",
+    "Avg Latency (us)": "avg_us",
+    "Min Latency(us)": "min_us",
+    "Max Latency(us)": "max_us",
+    "Iterations": "iterations",
+    "Validation": "valid",
+    "Bandwidth (MB/s)": "mb_per_s",
+    "MB/s": "mb_per_s",
+    "Messages/s": "messages_per_s",
+    "P50 Tail Lat(us)": "p50_us",
+    "P90 Tail Lat(us)": "p90_us",
+    "P99 Tail Lat(us)": "p99_us",
+    "Transmit Size": "transmit_size",
+}
+# The types of our columns, where not a number of double precision.
+_TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
+_VALID = {"pass": True, "fail": False}
+# Lines of a table: the program, the title with its version, the datatype.
+_PROGRAM = re.compile(r"^#\s*program:\s*(.+?)\s*$")
+_TITLE = re.compile(r"^#?\s*OSU (MPI\S*) (.+?) Test(?: v(\S+))?\s*$")
+_DATATYPE = re.compile(r"^#?\s*Datatype:\s*(\w+)")
+# A size, or none (osu_barrier), followed by a column with a unit.
+_COLUMNS = re.compile(r"^#?\s*(?:Size\s.*(?:\(us\)|/s\b)|(?:Avg )?Latency ?\(us\)|Overall\(us\))")
+# A known name, even if the blanks around it were lost; otherwise words one blank apart.
+_COLUMN = re.compile(
+    "|".join(map(re.escape, sorted(FIELDS, key=len, reverse=True))) + r"|\S+(?: \S+)*"
+)
+# A row of the largest messages takes seconds, or a minute if many ranks share a core.
+LIMIT_S = 600.0
+CHUNK = 1 << 16  # bytes read at once
+
 # OMB's averages beside the true time of an operation.
 
 
@@ -68,9 +117,6 @@ def both_ways(spans_ns):
 
 
 # The benchmarks.
-
-COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
-_MEBIBYTE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -117,9 +163,6 @@ def benchmark_of(name):
 
 
 # The options of a benchmark, checked and converted to its program's arguments.
-
-LARGEST = 2**31 - 1  # MPI counts in int
-WITH_MESSAGES = (COLLECTIVE, LATENCY, BANDWIDTH)
 
 
 @dataclass(frozen=True)
@@ -285,14 +328,6 @@ def _ranges(numbers):
 
 # MCA parameters for mpirun. Open MPI silently ignores unknown ones; we reject them.
 
-_PARAMETER = re.compile(r"^mca:[^:]*:[^:]*:param:([^:]+):(.*)$")
-_ENUMERATOR = re.compile(r"enumerator:value:([^:]*):(.*)")
-_FORCED = re.compile(r"coll_tuned_\w+_algorithm(_segmentsize|_tree_fanout|_chain_fanout)?$")
-DYNAMIC_RULES = "coll_tuned_use_dynamic_rules"
-# Prefixes shared with the launcher's own parameters, which no tool lists.
-SHARED = {"hwloc", "if", "mca", "pmix"}
-_ON = ("1", "true", "t", "yes", "y", "enabled")
-
 
 def mca_arguments(pairs):
     """The arguments of mpirun for `pairs` of MCA names and values (a mapping, or a list of pairs).
@@ -374,38 +409,6 @@ def program_of(name, own=False):
 
 
 # Parsing the output of OMB 5 to 7, or of our own program.
-
-# OMB's column names and ours. 'Latency (us)' of two ranks became 'Avg Latency(us)' in 7.4.
-FIELDS = {
-    "Size": "size",
-    "Latency (us)": "avg_us",
-    "Latency(us)": "avg_us",
-    "Avg Latency(us)": "avg_us",
-    "Avg Latency (us)": "avg_us",
-    "Min Latency(us)": "min_us",
-    "Max Latency(us)": "max_us",
-    "Iterations": "iterations",
-    "Validation": "valid",
-    "Bandwidth (MB/s)": "mb_per_s",
-    "MB/s": "mb_per_s",
-    "Messages/s": "messages_per_s",
-    "P50 Tail Lat(us)": "p50_us",
-    "P90 Tail Lat(us)": "p90_us",
-    "P99 Tail Lat(us)": "p99_us",
-    "Transmit Size": "transmit_size",
-}
-_TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
-_VALID = {"pass": True, "fail": False}
-
-_PROGRAM = re.compile(r"^#\s*program:\s*(.+?)\s*$")
-_TITLE = re.compile(r"^#?\s*OSU (MPI\S*) (.+?) Test(?: v(\S+))?\s*$")
-_DATATYPE = re.compile(r"^#?\s*Datatype:\s*(\w+)")
-# A size, or none (osu_barrier), followed by a column with a unit.
-_COLUMNS = re.compile(r"^#?\s*(?:Size\s.*(?:\(us\)|/s\b)|(?:Avg )?Latency ?\(us\)|Overall\(us\))")
-# A known name, even if the blanks around it were lost; otherwise words one blank apart.
-_COLUMN = re.compile(
-    "|".join(map(re.escape, sorted(FIELDS, key=len, reverse=True))) + r"|\S+(?: \S+)*"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,10 +534,6 @@ def _field(column):
 
 
 # Running a benchmark under mpirun, reading its table line by line.
-
-# A row of the largest messages takes seconds, or a minute if many ranks share a core.
-LIMIT_S = 600.0
-CHUNK = 1 << 16
 
 
 def run(

@@ -6,9 +6,8 @@ from mpilab.algorithms import allgather
 from mpilab.errors import InputError
 from mpilab.measure.dataset import Dataset
 
-# The published OSU tables of lab 01: bcast on 128 processes, latencies between two cores. Source,
-# units and doubts: data/README.md.
-
+# Source, units and doubts of each: data/README.md. BCAST: osu_bcast on 128 processes; LATENCY:
+# osu_latency between two cores; ALLGATHER: the kernels of a homework.
 BCAST = Dataset(
     "bcast-osu-2024.csv",
     columns="algorithm number:i4 ranks bytes latency_us",
@@ -17,9 +16,16 @@ BCAST = Dataset(
 LATENCY = Dataset(
     "latency-osu-2024.csv", columns="cpus:U40 bytes latency_us", example='"0,8",1,0.35'
 )
-
 BCAST_ROW = np.dtype([*BCAST.row.descr, ("mean_s", "f8")])
 LATENCY_ROW = np.dtype([*LATENCY.row.descr, ("seconds", "f8")])
+ALLGATHER = Dataset(
+    "allgather-huang-2021.csv",
+    columns="method:U40 bytes processes:i4 seconds",
+    example="pairwise,32,2,3.03E-07",
+)
+ROW = ALLGATHER.row
+# What the column `bytes` of ALLGATHER may mean.
+READINGS = ("per process", "in all")
 
 
 def published_bcast(path=None):
@@ -49,16 +55,6 @@ def _in_seconds(read, row):
         rows[name] = read[name]
     rows[row.names[-1]] = read["latency_us"] * 1e-6
     return rows
-
-
-ALLGATHER = Dataset(
-    "allgather-huang-2021.csv",
-    columns="method:U40 bytes processes:i4 seconds",
-    example="pairwise,32,2,3.03E-07",
-)
-ROW = ALLGATHER.row
-
-READINGS = ("per process", "in all")
 
 
 def published_allgather(path=None):

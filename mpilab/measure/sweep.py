@@ -20,10 +20,160 @@ from mpilab.measure import guard, openmpi_traffic
 from mpilab.measure.dataset import machine
 from mpilab.measure.guard import OPENMPI, OURS
 from mpilab.measure.openmpi_traffic import Shape, matching
-from mpilab.measure.sweep_table import ROW, Store, key_of, rows_of
+from mpilab.measure.sweep_table import ROW, Store, key_of
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.util import units
+
+# Seconds for one run of a point, and for all its repetitions, before it counts as hanging.
+CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
+# How to choose Open MPI's algorithms: through MPI_T in one mpirun, or by settings of each.
+MPI_T, MCA = "mpi_t", "mca"
+# OMB 7's defaults for collectives: (iterations, warm-up) up to 8 KiB, and above.
+OMB_SHORT, OMB_LONG, LONG_BYTES = (1000, 100), (100, 10), 8192
+# OMB computes a mean; a median and its confidence interval need fewer repetitions.
+FRACTION, LEAST_REPETITIONS, LEAST_WARMUP = 4, 20, 3
+
+# The plan of a sweep: its options, its points, and how often each one is timed.
+
+
+def times_of(bytes, ranks, cores=None):
+    """Default (repetitions, warm-up) for a message of `bytes` bytes.
+
+    A quarter of OMB's (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that
+    share a core, but at least 20 and 3.
+    """
+    cores = cores or len(os.sched_getaffinity(0))
+    divisor = FRACTION * -(-ranks // cores)
+    repetitions, warmup = OMB_LONG if bytes > LONG_BYTES else OMB_SHORT
+    return max(LEAST_REPETITIONS, repetitions // divisor), max(LEAST_WARMUP, warmup // divisor)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One algorithm with one number of ranks and one message size."""
+
+    algorithm: guard.Algorithm
+    ranks: int
+    bytes: int
+
+    @property
+    def key(self):
+        """The key of a point in a table."""
+        return (self.algorithm.library, self.algorithm.name, self.ranks, self.bytes)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options of a sweep (see `sweep`); `named` are the algorithms named individually."""
+
+    collective: str
+    ranks: tuple
+    sizes: tuple
+    algorithms: tuple
+    named: frozenset = frozenset()
+    segment: int = 0
+    fanout: int = 0
+    radix: int = 0
+    root: int = 0
+    repetitions: int | None = None
+    warmup: int | None = None
+
+    @classmethod
+    def make(cls, collective, ranks, given_sizes, words, **options):
+        """The Plan of these options, checked together; InputError for what cannot be run."""
+        kind = collective_of(collective)
+        chosen, named = guard.choose(collective, words)
+        if kind.has_blocks:
+            swept, is_range = units.sizes_of(given_sizes)
+            _, element = kind.timed_element
+            odd = [size for size in swept if size % element]
+            if odd and (not is_range or len(odd) == len(swept)):
+                raise InputError(
+                    f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
+                    f"of {element} bytes; write multiples of {element}"
+                )
+            swept = tuple(size for size in swept if size % element == 0)
+        else:
+            swept = (0,)
+        plan = cls(collective, units.ranks_of(ranks), swept, chosen, named, **options)
+        plan._check(kind)
+        return plan
+
+    def _check(self, kind):
+        for name, least in (("repetitions", 1), ("warmup", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name}={value}: has to be {least} or more")
+        for ranks in self.ranks:
+            self.case(Point(self.algorithms[0], ranks, self.sizes[0]))
+        two = [a for a in self.named if a.name == "two_proc"]
+        if two and any(ranks != 2 for ranks in self.ranks):
+            raise InputError(
+                f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
+                f"leave it out, or write --ranks 2"
+            )
+        if self.radix == 1:
+            raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
+
+    def points(self):
+        """All points by ranks, then sizes, then algorithms, so that what is compared runs close
+        together."""
+        return [
+            Point(algorithm, ranks, size)
+            for ranks in self.ranks
+            for size in self.sizes
+            for algorithm in self.algorithms
+            if algorithm.name != "two_proc" or ranks == 2
+        ]
+
+    def remarks(self):
+        """Remarks on these options for the user: sentences."""
+        uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
+        return [
+            f"{a}: without segments the message goes in one piece, and nothing is pipelined"
+            for a in uncut
+        ]
+
+    def times(self, point):
+        """(repetitions, warm-up) of a point."""
+        repetitions, warmup = times_of(point.bytes, point.ranks)
+        return (
+            repetitions if self.repetitions is None else self.repetitions,
+            warmup if self.warmup is None else self.warmup,
+        )
+
+    def case(self, point, **more):
+        """The Case of a point; `more` are further arguments of Case."""
+        datatype, element = collective_of(self.collective).timed_element
+        settings = {"record": False, "dump": False, **more}
+        return Case(
+            self.collective,
+            point.ranks,
+            point.bytes // element,
+            datatype,
+            root=self.root,
+            segment=self.segment,
+            fanout=self.fanout,
+            radix=self.radix,
+            function=point.algorithm.function(self.collective),
+            openmpi=point.algorithm.number,
+            **settings,
+        )
+
+    def shape(self, point):
+        """The Shape of a point, for what Open MPI must send."""
+        _, element = collective_of(self.collective).timed_element
+        return Shape(
+            point.ranks,
+            point.bytes // element,
+            element,
+            self.root,
+            self.segment,
+            self.fanout,
+            self.radix,
+        )
+
 
 # What a sweep reports besides its table: what was left out, and what Open MPI chose.
 
@@ -80,10 +230,6 @@ def _sizes(sizes):
 
 
 # Running a sweep: check every point once, then time all of them, and keep what passes the guard.
-
-# Seconds for one run of a point, and for all its repetitions, before it counts as hanging.
-CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
-MPI_T, MCA = "mpi_t", "mca"
 
 
 def sweep(
@@ -203,6 +349,26 @@ def _fill(plan, store, report, progress, choose):
     asked = {point.key for point in points}
     chosen = [i for i, row in enumerate(store.rows) if key_of(row) in asked]
     return store.rows[chosen]
+
+
+def rows_of(plan, point, outputs):
+    """The rows of a point, from the Output of each timed rank."""
+    spans = np.stack([output.spans_ns for output in outputs])  # [rank, repetition, begin and end]
+    lasted = (spans[:, :, 1] - spans[:, :, 0]) / 1e9
+    rows = np.empty(spans.shape[1], ROW)
+    rows["collective"], rows["library"] = plan.collective, point.algorithm.library
+    rows["algorithm"], rows["number"] = point.algorithm.name, point.algorithm.number
+    rows["ranks"], rows["bytes"] = point.ranks, point.bytes
+    for name in ("segment", "fanout", "radix"):
+        rows[name] = getattr(plan, name)
+    rows["repetition"] = np.arange(len(rows))
+    rows["span_s"] = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
+    rows["mean_s"], rows["max_s"], rows["min_s"] = (
+        lasted.mean(axis=0),
+        lasted.max(axis=0),
+        lasted.min(axis=0),
+    )
+    return rows
 
 
 class _Job:
@@ -406,154 +572,3 @@ def _ended(result):
         rank, how = result.crashed
         return f"crash: {f'rank {rank}' if rank is not None else 'a rank'} ended with {how}"
     return f"{result.outcome}: {result.detail or 'no reason given'}"
-
-
-# The plan of a sweep: its options, its points, and how often each one is timed.
-
-# OMB 7's defaults for collectives: (iterations, warm-up) up to 8 KiB, and above.
-OMB_SHORT, OMB_LONG, LONG_BYTES = (1000, 100), (100, 10), 8192
-# OMB computes a mean; a median and its confidence interval need fewer repetitions.
-FRACTION, LEAST_REPETITIONS, LEAST_WARMUP = 4, 20, 3
-
-
-def times_of(bytes, ranks, cores=None):
-    """Default (repetitions, warm-up) for a message of `bytes` bytes.
-
-    A quarter of OMB's (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that
-    share a core, but at least 20 and 3.
-    """
-    cores = cores or len(os.sched_getaffinity(0))
-    divisor = FRACTION * -(-ranks // cores)
-    repetitions, warmup = OMB_LONG if bytes > LONG_BYTES else OMB_SHORT
-    return max(LEAST_REPETITIONS, repetitions // divisor), max(LEAST_WARMUP, warmup // divisor)
-
-
-@dataclass(frozen=True)
-class Point:
-    """One algorithm with one number of ranks and one message size."""
-
-    algorithm: guard.Algorithm
-    ranks: int
-    bytes: int
-
-    @property
-    def key(self):
-        """The key of a point in a table."""
-        return (self.algorithm.library, self.algorithm.name, self.ranks, self.bytes)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The options of a sweep (see `sweep`); `named` are the algorithms named individually."""
-
-    collective: str
-    ranks: tuple
-    sizes: tuple
-    algorithms: tuple
-    named: frozenset = frozenset()
-    segment: int = 0
-    fanout: int = 0
-    radix: int = 0
-    root: int = 0
-    repetitions: int | None = None
-    warmup: int | None = None
-
-    @classmethod
-    def make(cls, collective, ranks, given_sizes, words, **options):
-        """The Plan of these options, checked together; InputError for what cannot be run."""
-        kind = collective_of(collective)
-        chosen, named = guard.choose(collective, words)
-        if kind.has_blocks:
-            swept, is_range = units.sizes_of(given_sizes)
-            element = _element(kind)[1]
-            odd = [size for size in swept if size % element]
-            if odd and (not is_range or len(odd) == len(swept)):
-                raise InputError(
-                    f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
-                    f"of {element} bytes; write multiples of {element}"
-                )
-            swept = tuple(size for size in swept if size % element == 0)
-        else:
-            swept = (0,)
-        plan = cls(collective, units.ranks_of(ranks), swept, chosen, named, **options)
-        plan._check(kind)
-        return plan
-
-    def _check(self, kind):
-        for name, least in (("repetitions", 1), ("warmup", 0)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"{name}={value}: has to be {least} or more")
-        for ranks in self.ranks:
-            self.case(Point(self.algorithms[0], ranks, self.sizes[0]))
-        two = [a for a in self.named if a.name == "two_proc"]
-        if two and any(ranks != 2 for ranks in self.ranks):
-            raise InputError(
-                f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
-                f"leave it out, or write --ranks 2"
-            )
-        if self.radix == 1:
-            raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
-
-    def points(self):
-        """All points by ranks, then sizes, then algorithms, so that what is compared runs close
-        together."""
-        return [
-            Point(algorithm, ranks, size)
-            for ranks in self.ranks
-            for size in self.sizes
-            for algorithm in self.algorithms
-            if algorithm.name != "two_proc" or ranks == 2
-        ]
-
-    def remarks(self):
-        """Remarks on these options for the user: sentences."""
-        uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
-        return [
-            f"{a}: without segments the message goes in one piece, and nothing is pipelined"
-            for a in uncut
-        ]
-
-    def times(self, point):
-        """(repetitions, warm-up) of a point."""
-        repetitions, warmup = times_of(point.bytes, point.ranks)
-        return (
-            repetitions if self.repetitions is None else self.repetitions,
-            warmup if self.warmup is None else self.warmup,
-        )
-
-    def case(self, point, **more):
-        """The Case of a point; `more` are further arguments of Case."""
-        datatype, element = _element(collective_of(self.collective))
-        settings = {"record": False, "dump": False, **more}
-        return Case(
-            self.collective,
-            point.ranks,
-            point.bytes // element,
-            datatype,
-            root=self.root,
-            segment=self.segment,
-            fanout=self.fanout,
-            radix=self.radix,
-            function=point.algorithm.function(self.collective),
-            openmpi=point.algorithm.number,
-            **settings,
-        )
-
-    def shape(self, point):
-        """The Shape of a point, for what Open MPI must send."""
-        _, element = _element(collective_of(self.collective))
-        return Shape(
-            point.ranks,
-            point.bytes // element,
-            element,
-            self.root,
-            self.segment,
-            self.fanout,
-            self.radix,
-        )
-
-
-def _element(kind):
-    """(datatype, bytes of an element): ints for reductions, bytes for everything else."""
-    return ("int", 4) if kind.reduces else ("byte", 1)

@@ -19,8 +19,7 @@ import numpy as np
 
 from mpilab.errors import InputError
 from mpilab.util.files import write_whole
-
-# Medians of a sweep, with distribution-free confidence intervals.
+from mpilab.util.text import aligned
 
 CONFIDENCE = 0.95
 SUMMARY = np.dtype(
@@ -41,6 +40,30 @@ SUMMARY = np.dtype(
     ]
 )
 _POINT = SUMMARY.names[:9]
+# In seconds. span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of
+# each rank's own duration (OMB averages mean_s over the repetitions).
+ROW = np.dtype(
+    [
+        ("collective", "U16"),
+        ("library", "U8"),
+        ("algorithm", "U40"),
+        ("number", "i4"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("segment", "i8"),
+        ("fanout", "i4"),
+        ("radix", "i4"),
+        ("repetition", "i4"),
+        ("span_s", "f8"),
+        ("mean_s", "f8"),
+        ("max_s", "f8"),
+        ("min_s", "f8"),
+    ]
+)
+NAMES = ROW.names
+HEADER = ",".join(NAMES) + "\n"
+
+# Medians of a sweep, with distribution-free confidence intervals.
 
 
 @cache
@@ -106,15 +129,7 @@ def text(summary, measure="span_s"):
     unit = f"{measure.removesuffix('_s')} µs"
     head = ["algorithm", "ranks", "bytes", f"median {unit}", "95 % from", "to", "n"]
     order = np.lexsort((np.arange(len(summary)), summary["bytes"], summary["ranks"]))
-    lines = [head] + [_line(row) for row in summary[order]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            word.ljust(width) if i == 0 else word.rjust(width)
-            for i, (word, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return aligned([head, *map(_line, summary[order])])
 
 
 def _line(row):
@@ -127,50 +142,6 @@ def _line(row):
         *("–" if np.isnan(time) else f"{time:.2f}" for time in times),
         str(row["repetitions"]),
     ]
-
-
-# In seconds. span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of
-# each rank's own duration (OMB averages mean_s over the repetitions).
-ROW = np.dtype(
-    [
-        ("collective", "U16"),
-        ("library", "U8"),
-        ("algorithm", "U40"),
-        ("number", "i4"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("segment", "i8"),
-        ("fanout", "i4"),
-        ("radix", "i4"),
-        ("repetition", "i4"),
-        ("span_s", "f8"),
-        ("mean_s", "f8"),
-        ("max_s", "f8"),
-        ("min_s", "f8"),
-    ]
-)
-NAMES = ROW.names
-HEADER = ",".join(NAMES) + "\n"
-
-
-def rows_of(plan, point, outputs):
-    """The rows of a point, from the Output of each timed rank."""
-    spans = np.stack([output.spans_ns for output in outputs])  # [rank, repetition, begin and end]
-    lasted = (spans[:, :, 1] - spans[:, :, 0]) / 1e9
-    rows = np.empty(spans.shape[1], ROW)
-    rows["collective"], rows["library"] = plan.collective, point.algorithm.library
-    rows["algorithm"], rows["number"] = point.algorithm.name, point.algorithm.number
-    rows["ranks"], rows["bytes"] = point.ranks, point.bytes
-    for name in ("segment", "fanout", "radix"):
-        rows[name] = getattr(plan, name)
-    rows["repetition"] = np.arange(len(rows))
-    rows["span_s"] = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
-    rows["mean_s"], rows["max_s"], rows["min_s"] = (
-        lasted.mean(axis=0),
-        lasted.max(axis=0),
-        lasted.min(axis=0),
-    )
-    return rows
 
 
 def key_of(row):

@@ -14,9 +14,11 @@ from mpilab.models import declared
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 
-# Results, the input of tables, rules and figures.
-
+# Open MPI's choice, with coll/han and without.
 HAN, NO_HAN = "openmpi", "openmpi_no_han"
+HOSTS_LIMIT_S = 300.0
+
+# Results, the input of tables, rules and figures.
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,18 @@ def speed_ups(timed, other):
     return [b / a for a, b in zip(ours.seconds, against.seconds, strict=True)]
 
 
+def spans_s(outputs):
+    """Seconds of each repetition, from the first rank's entry to the last rank's exit: array.
+
+    outputs   of the harness, one of each rank (mpilab.runners.result.Result.outputs).
+    """
+    spans = np.stack([output.spans_ns for output in outputs])
+    return (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
+
+
 # Measurement: our kernels by level, flat ones, and Open MPI's with and without its hierarchical
 # collectives (coll/han). All kernels of one collective and order run in one mpirun, those of one
 # size one after the other, so that their ratios are meaningful.
-
-HOSTS_LIMIT_S = 300.0
 
 
 def kernels(collective):
@@ -154,13 +163,13 @@ def time_on(
 
 
 def _case(collective, name, ranks, size, budget, **more):
-    element = 4 if collective_of(collective).reduces else 1
+    datatype, element = collective_of(collective).timed_element
     without = f"{collective}_{NO_HAN}"
     return Case(
         collective,
         ranks,
         size // element,
-        "int" if element == 4 else "byte",
+        datatype,
         record=False,
         budget=budget,
         han=name != without,
@@ -186,13 +195,11 @@ def _check(result, name):
 
 def _timed(result, name, order_name, levels):
     _need_done(result, name)
-    spans = np.stack([output.spans_ns for output in result.outputs])
-    seconds = (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
     return Timed(
         result.case.collective,
         name,
         order_name,
         levels,
         result.case.block_bytes,
-        tuple(map(float, seconds)),
+        tuple(spans_s(result.outputs).tolist()),
     )

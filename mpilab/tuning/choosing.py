@@ -7,6 +7,7 @@ from math import sqrt
 
 import numpy as np
 
+from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure import sweep_table
@@ -26,7 +27,6 @@ from mpilab.tuning.rules import (
     Rules,
     algorithm_name,
     as_text,
-    element_bytes,
     looked_up_bytes,
     parse,
     shape_of,
@@ -35,11 +35,26 @@ from mpilab.tuning.rules import (
 from mpilab.util import units
 from mpilab.util.units import sizes_of
 
-# The cost of a rule's choice in the α-β model (mpilab.models.costs).
-
 # Candidates where a file may choose anything: bytes of a segment, and numbers of chains.
 SEGMENTS = (0, *(1 << power for power in range(9, 21)))
 FANOUTS = (2, 4, 8)
+# A choice slower than the fastest by up to this share is as good: fewer rules, and none from noise.
+SLACK = 0.05
+EXPECTED = np.dtype(
+    [
+        ("collective", "U24"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("number", "i4"),
+        ("chosen_s", "f8"),
+        ("best_number", "i4"),
+        ("best_s", "f8"),
+        ("default_s", "f8"),
+        ("regret", "f8"),
+    ]
+)
+
+# The cost of a rule's choice in the α-β model (mpilab.models.costs).
 
 
 @cache
@@ -273,7 +288,7 @@ def _model(alpha, beta):
 def _sizes(collective, given):
     if collective in WITHOUT_SIZE:
         return (0,)
-    element = element_bytes(collective)
+    element = collective_of(collective).timed_element[1]
     return [size for size in sizes_of(given)[0] if size % element == 0]
 
 
@@ -301,24 +316,6 @@ def checked_text(rules, remark):
 
 def _key(rule):
     return rule.collective, rule.ranks, rule.bytes, rule.choice
-
-
-# A choice slower than the fastest by up to this share is as good: fewer rules, and none from noise.
-SLACK = 0.05
-
-EXPECTED = np.dtype(
-    [
-        ("collective", "U24"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("number", "i4"),
-        ("chosen_s", "f8"),
-        ("best_number", "i4"),
-        ("best_s", "f8"),
-        ("default_s", "f8"),
-        ("regret", "f8"),
-    ]
-)
 
 
 def choose(points, slack=SLACK):

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mpilab.cases.case import Case
+from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import build, openmpi
 from mpilab.measure import openmpi_traffic
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, expected
 from mpilab.measure.sweep import times_of
+from mpilab.measure.timing import spans_s
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.tuning.rules import (
@@ -25,14 +26,34 @@ from mpilab.tuning.rules import (
     WITHOUT_SIZE,
     Rule,
     choice_words,
-    element_bytes,
     shape_of,
 )
-
-# Running Open MPI's collectives with and without a rules file in one mpirun.
+from mpilab.util.text import aligned
 
 # Settings of the user that may take precedence over the file.
 _DECIDERS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_use_dynamic_rules")
+# In seconds; best is the fastest of all, including the default and the rules. gain = default_s /
+# rules_s, regret = rules_s / best_s - 1; nan if the rules' call did not complete. proved: the calls
+# by the rules completed and sent what the chosen algorithm, if any, must send.
+COMPARED = np.dtype(
+    [
+        ("collective", "U24"),
+        ("ranks", "i4"),
+        ("bytes", "i8"),
+        ("rules", "U80"),
+        ("best", "U80"),
+        ("default_s", "f8"),
+        ("rules_s", "f8"),
+        ("best_s", "f8"),
+        ("gain", "f8"),
+        ("regret", "f8"),
+        ("proved", "?"),
+    ]
+)
+ROUNDS, LIMIT_S = 3, 60.0
+BY_ITSELF, BY_RULES = "default", "rules"
+
+# Running Open MPI's collectives with and without a rules file in one mpirun.
 
 
 def settings(path):
@@ -61,39 +82,15 @@ def case_of_rule(collective, ranks, size, **more):
 
     By default no algorithm is set (openmpi=-1), so that the file decides as in any program.
     """
-    element = element_bytes(collective)
+    datatype, element = collective_of(collective).timed_element
     usual = {"record": False, "dump": False, "function": f"{collective}_openmpi"}
-    return Case(
-        collective, ranks, size // element, "int" if element == 4 else "byte", **usual | more
-    )
+    return Case(collective, ranks, size // element, datatype, **usual | more)
 
 
 def deciders(collective):
     """The user's settings that may take precedence over a rules file: 'NAME=value' each."""
     names = (*_DECIDERS, f"OMPI_MCA_coll_tuned_{collective}_algorithm")
     return [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
-
-
-# In seconds; best is the fastest of all, including the default and the rules. gain = default_s /
-# rules_s, regret = rules_s / best_s - 1; nan if the rules' call did not complete. proved: the calls
-# by the rules completed and sent what the chosen algorithm, if any, must send.
-COMPARED = np.dtype(
-    [
-        ("collective", "U24"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("rules", "U80"),
-        ("best", "U80"),
-        ("default_s", "f8"),
-        ("rules_s", "f8"),
-        ("best_s", "f8"),
-        ("gain", "f8"),
-        ("regret", "f8"),
-        ("proved", "?"),
-    ]
-)
-ROUNDS, LIMIT_S = 3, 60.0
-BY_ITSELF, BY_RULES = "default", "rules"
 
 
 def compare(
@@ -134,7 +131,7 @@ def compare(
 def _sizes_of(collective, sizes):
     if collective in WITHOUT_SIZE:
         return [0]
-    element = element_bytes(collective)
+    element = collective_of(collective).timed_element[1]
     return sorted({max(element, size // element * element) for size in sizes})
 
 
@@ -166,7 +163,7 @@ def _measured(rules, path, points, repetitions, rounds, hosts):
         for place, ((point, name, _), result) in enumerate(zip(plan, results, strict=True)):
             done = result.outcome == DONE and not any(one.returned for one in result.outputs)
             if done:
-                spans.setdefault(point, {}).setdefault(name, []).append(_spans(result.outputs))
+                spans.setdefault(point, {}).setdefault(name, []).append(spans_s(result.outputs))
             if name == BY_RULES:
                 proved[point] &= done and _is_right(rules, point, kept, place)
     return [_row(rules, point, spans.get(point, {}), proved[point]) for point in points]
@@ -197,12 +194,6 @@ def _is_right(rules, point, kept, place):
         return True
     shape = shape_of(*point, rule.segment, rule.fanout)
     return openmpi_traffic.read(kept, place, point[1]) in expected(point[0], rule.algorithm, shape)
-
-
-def _spans(outputs):
-    """Seconds of each repetition, from the first entry to the last exit."""
-    spans = np.stack([output.spans_ns for output in outputs])
-    return (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
 
 
 def _row(rules, point, spans, proved):
@@ -255,14 +246,7 @@ def as_text(table):
         ]
         for row in table
     ]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    text = "\n".join(
-        "  ".join(
-            word.ljust(width) if i in (0, 8, 9) else word.rjust(width)
-            for i, (word, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    text = aligned(lines, left=(0, 8, 9))
     for row in table[~table["proved"]]:
         where = f"{row['collective']}, {row['ranks']} ranks, {row['bytes']} bytes"
         text += (

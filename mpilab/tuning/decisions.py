@@ -29,6 +29,8 @@ FOLDER = ROOT / "data" / "rules"
 NAMES = ("ranks", "ppn", "nodes", "groups", "bytes", "total", "dealt")
 _CONDITION = re.compile(rf"({'|'.join(NAMES)})(>=|<)(\d+)")
 _KERNEL_NAME = 64  # MPILAB_KERNEL_NAME, including the terminating zero
+# What distinguishes situations besides bytes, most important first.
+_AXES = ("dealt", "groups", "ppn", "ranks")
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,6 @@ def learn(measured):
         for collective in dict.fromkeys(one.collective for one in measured)
         for rule in _learn(collective, [one for one in measured if one.collective == collective])
     ]
-
-
-# What distinguishes situations besides bytes, most important first.
-_AXES = ("dealt", "groups", "ppn", "ranks")
 
 
 def _learn(collective, measured):

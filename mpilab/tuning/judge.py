@@ -41,6 +41,16 @@ PREDICTED = np.dtype(
     ]
 )
 MOST_TEXT = 1 << 14  # characters of a file to judge
+# {Open MPI's name of a broadcast: ours}, where they differ.
+OURS = {"basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary"}
+# Candidates for the cheapest choice; fewer than for the model, since each is a simulation.
+SEGMENTS = (0, 8192, 16384)
+FANOUTS = (4,)
+# A ring sends P² messages, and a linear broadcast all of its messages from one rank: they take
+# seconds to simulate and are never the cheapest.
+MOST_RANKS, NEVER_CHEAPEST = 256, ("basic_linear", "scatter_allgather_ring")
+# More would take minutes to simulate, and segments of a byte are useless.
+MOST_SEGMENTS = 1024
 
 
 def predicted(rules, points, alpha, beta, gamma=None):
@@ -162,17 +172,6 @@ def _point(words):
 # Cost in simulated time: of our kernels of the same algorithms, on a simulated cluster with one
 # rank per host where a message costs α + mβ. The α-β model counts messages one after the other; in
 # a simulation, messages that leave a rank at the same time share its link.
-
-# {Open MPI's name of a broadcast: ours}, where they differ.
-OURS = {"basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary"}
-# Candidates for the cheapest choice; fewer than for the model, since each is a simulation.
-SEGMENTS = (0, 8192, 16384)
-FANOUTS = (4,)
-# A ring sends P² messages, and a linear broadcast all of its messages from one rank: they take
-# seconds to simulate and are never the cheapest.
-MOST_RANKS, NEVER_CHEAPEST = 256, ("basic_linear", "scatter_allgather_ring")
-# More would take minutes to simulate, and segments of a byte are useless.
-MOST_SEGMENTS = 1024
 
 
 def costs(rules, points, alpha, beta):

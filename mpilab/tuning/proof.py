@@ -9,6 +9,7 @@ the rule took effect. If it sends the same without the file, the case proves not
 import tempfile
 from dataclasses import dataclass
 
+from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import build
 from mpilab.measure import guard, openmpi_traffic
@@ -20,16 +21,21 @@ from mpilab.tuning.rules import (
     WITHOUT_SIZE,
     Rule,
     choice_words,
-    element_bytes,
     looked_up_bytes,
     shape_of,
     substitute,
 )
 
-# The cases to run: every rule, near its lower end and well inside its range.
-
 MOST_RANKS = 16  # default; more would overload a laptop
 MOST_BYTES = 1 << 22  # of a block, or of the whole message
+# Verdicts; those of AMISS are about a rule that does not do what it says.
+PROVED, SAME, LEFT_ALONE = "took effect", "cannot be told apart", "left to Open MPI"
+SUBSTITUTED, IGNORED, OTHER, FAILED = "substituted", "ignored", "something else ran", "failed"
+SPOILT = "not tried"
+AMISS = (SUBSTITUTED, IGNORED, OTHER, FAILED, SPOILT)
+LIMIT_S = 30.0  # for one case
+
+# The cases to run: every rule, near its lower end and well inside its range.
 
 
 def ranks_to_try(rules, most=MOST_RANKS):
@@ -60,7 +66,7 @@ def points_of(rules, ranks, sizes=None):
                 found[collective, number, 0] = None
                 continue
             tried = _default_sizes(rules, collective, number) if sizes is None else sizes
-            element = element_bytes(collective)
+            element = collective_of(collective).timed_element[1]
             for size in tried:
                 found[collective, number, size // element * element] = None
     return list(found)
@@ -71,7 +77,7 @@ def _default_sizes(rules, collective, ranks):
         (one for one in rules.collectives[collective] if one <= ranks),
         default=min(rules.collectives[collective]),
     )
-    element = element_bytes(collective)
+    element = collective_of(collective).timed_element[1]
     unit = looked_up_bytes(collective, ranks, element)  # what one more element adds
     sizes = []
     for rule in rules.collectives[collective][nearest]:
@@ -90,14 +96,6 @@ def not_tried(rules, proofs):
     """The rules of a file that no Proof covers."""
     tried = {proof.rule for proof in proofs}
     return [rule for rule in rules.rules if rule not in tried]
-
-
-PROVED, SAME, LEFT_ALONE = "took effect", "cannot be told apart", "left to Open MPI"
-SUBSTITUTED, IGNORED, OTHER, FAILED = "substituted", "ignored", "something else ran", "failed"
-SPOILT = "not tried"
-AMISS = (SUBSTITUTED, IGNORED, OTHER, FAILED, SPOILT)
-
-LIMIT_S = 30.0  # for one case
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,10 @@ from itertools import groupby
 from pathlib import Path
 
 from mpilab.algorithms.trees import largest_power_of_two
+from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure.openmpi_traffic import Shape
-
-# The meaning of numbers and sizes in a rules file, as observed with Open MPI 5.0.11.
-# tests/openmpi_rules checks every statement here on a real Open MPI.
 
 # Index in this list = number of the collective in a file (COLLTYPE in Open MPI's
 # ompi/mca/coll/base/coll_base_functions.h). A file with another number is ignored as a whole.
@@ -73,6 +71,19 @@ CUT = {
 CHAINS = {"bcast": ("chain",), "reduce": ("chain",)}
 TWO_RANKS = "two_proc"  # any other number of ranks aborts the program
 LEFT = 0  # no algorithm: Open MPI decides by itself
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+# Kinds of remarks: the program fails, the file is not read as intended, or neither.
+FAILS, MISREAD, NOTE = "fails", "misread", "note"
+_LARGEST_INT = (1 << 31) - 1
+# Numbers as scanf's %li reads them, and the first line of version 2.
+_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
+_VERSION = re.compile(r"rule-file-version-\s*([0-9]+)")
+_SEPARATORS = ",;:()[]{}\"'\ufeff"
+LARGEST = (1 << 63) - 1  # larger numbers are read as this one
+MALFORMED = "Open MPI ignores a file like this as a whole, without a word, and decides by itself"
+
+# The meaning of numbers and sizes in a rules file, as observed with Open MPI 5.0.11.
+# tests/openmpi_rules checks every statement here on a real Open MPI.
 
 
 @dataclass(frozen=True)
@@ -95,17 +106,6 @@ def algorithm_name(collective, number):
     return openmpi.algorithms().get(collective, {}).get(number, "")
 
 
-def algorithm_number(collective, name):
-    """6 for bcast 'binomial'; InputError for a name that Open MPI does not have."""
-    known = openmpi.algorithms().get(collective, {})
-    for number, one in known.items():
-        if one == name:
-            return number
-    raise InputError(
-        f"Open MPI's {collective} {name!r}: there is none; it has {', '.join(known.values())}"
-    )
-
-
 def looked_up_bytes(collective, ranks, size):
     """Bytes by which rules are looked up, for `size` bytes of a block (allgather, gather, scatter,
     alltoall) or of the whole message (all others)."""
@@ -114,17 +114,12 @@ def looked_up_bytes(collective, ranks, size):
     return size * ranks if collective in ALL_BLOCKS else size
 
 
-def element_bytes(collective):
-    """Bytes of an element in sweeps and proofs: ints for reductions, otherwise bytes."""
-    return 4 if collective in ("reduce", "allreduce") else 1
-
-
 def shape_of(collective, ranks, size, segment, fanout):
     """The Shape of a call of `size` bytes that a rule with this segment and fan-out decides.
 
     A rule's fan-out 0 is one chain; the default of Open MPI's setting is 4 chains.
     """
-    element = element_bytes(collective)
+    element = collective_of(collective).timed_element[1]
     return Shape(ranks, size // element, element, segment=segment, fanout=max(1, fanout))
 
 
@@ -157,8 +152,6 @@ def _is_not_split(shape):
 
 
 # Rules in words: 'from 8 ranks on, from 64 KiB: binomial (6) in segments of 8 KiB'.
-
-_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def size_words(byte_count):
@@ -221,10 +214,6 @@ def _sizes(collective, sizes):
     if least == 0:
         return f", below {size_words(most + 1)}"
     return f", from {size_words(least)} to below {size_words(most + 1)}"
-
-
-# Kinds of remarks: the program fails, the file is not read as intended, or neither.
-FAILS, MISREAD, NOTE = "fails", "misread", "note"
 
 
 @dataclass(frozen=True)
@@ -330,8 +319,6 @@ def _below(number):
 
 
 # Remarks on rules that Open MPI reads: where the program fails, and what has no effect.
-
-_LARGEST_INT = (1 << 31) - 1
 
 
 def remarks_on(rules):
@@ -464,11 +451,6 @@ def _listed(known):
 # scanf's %li, skipping other characters one by one, and from # the rest of the line. So words are
 # harmless, line breaks mean nothing, '64K' is 64, '010' is 8, and '1.5' is 1 and 5.
 
-_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
-_VERSION = re.compile(r"rule-file-version-\s*([0-9]+)")
-_SEPARATORS = ",;:()[]{}\"'\ufeff"
-LARGEST = (1 << 63) - 1
-
 
 @dataclass(frozen=True)
 class Number:
@@ -591,9 +573,6 @@ def _check(rule):
             f"{rule.collective} algorithm {rule.number}: Open MPI has "
             f"{', '.join(map(str, known)) or 'none to choose from'}"
         )
-
-
-MALFORMED = "Open MPI ignores a file like this as a whole, without a word, and decides by itself"
 
 
 def read(path):

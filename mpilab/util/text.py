@@ -1,6 +1,7 @@
 """Text for display: tables in docs/ pages, and program output without control characters."""
 
 import re
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from mpilab.errors import InputError
@@ -38,6 +39,18 @@ def update(path, tables):
         raise InputError(
             f"{path}: cannot be read and written: {error.strerror}; give the page, one of docs/"
         ) from None
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> str:
+    """Rows of words as lines with aligned columns; those of the numbers `left` are flush left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            word.ljust(width) if place in left else word.rjust(width)
+            for place, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 # Control sequences (colors), operating system commands (links), strings, two-letter escapes.

@@ -2,7 +2,7 @@
 
 from sweeps_made_up import models, sweep
 
-from mpilab.tuning.rules import algorithm_number
+from mpilab.kernels import openmpi
 
 ALGORITHMS = ("basic_linear", "chain", "binomial", "scatter_allgather")
 
@@ -10,6 +10,7 @@ ALGORITHMS = ("basic_linear", "chain", "binomial", "scatter_allgather")
 def made_up(collective="bcast", algorithms=ALGORITHMS, **how):
     """A sweep of Open MPI's algorithms, with their numbers."""
     table = sweep(collective, models(collective, algorithms, library="openmpi"), **how)
+    numbers = {name: number for number, name in openmpi.algorithms()[collective].items()}
     for name in algorithms:
-        table["number"][table["algorithm"] == name] = algorithm_number(collective, name)
+        table["number"][table["algorithm"] == name] = numbers[name]
     return table

@@ -5,7 +5,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from mpilab.bench import FIGURES, recorder_overhead_ns
+from mpilab.bench import FIGURES
+from mpilab.bench.figures import recorder_overhead_ns
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import ping_pong
 from mpilab.trace.recording import RankRecording, operations

@@ -8,8 +8,8 @@ import pytest
 
 from mpilab.cases.output import Output
 from mpilab.errors import InputError
-from mpilab.measure.sweep import Plan, Point
-from mpilab.measure.sweep_table import HEADER, ROW, Store, read, rows_of, text_of
+from mpilab.measure.sweep import Plan, Point, rows_of
+from mpilab.measure.sweep_table import HEADER, ROW, Store, read, text_of
 
 OPTIONS = {"collective": "bcast", "segment": 0, "repetitions": None, "machine": "here"}
 

@@ -1,0 +1,89 @@
+"""Run figures, and report them as JSON and in the tables of docs/performance.md.
+
+The result is a list of {name, value, unit, aim, against, spread, n, measured,
+machine}: value is the median, spread half the interquartile range, measured the date.
+"""
+
+import json
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from mpilab.errors import InputError
+from mpilab.measure.dataset import machine
+from mpilab.util.files import write_whole
+from mpilab.util.text import update
+
+FIGURES = {}
+
+
+def figure(unit, aim, against):
+    """Register the decorated function, which returns measured values, as a figure of its name."""
+
+    def register(measure):
+        FIGURES[measure.__name__] = (measure, unit, aim, against)
+        return measure
+
+    return register
+
+
+def run_figures(name, out):
+    """Measure one figure, or 'all', and update the JSON file `out`; the list in it."""
+    from tqdm.auto import tqdm
+
+    if name != "all" and name not in FIGURES:
+        raise InputError(f"figure {name!r}: unknown; write 'all' or one of {', '.join(FIGURES)}")
+    out = Path(out)
+    known = {entry["name"]: entry for entry in _read(out)}
+    for one in tqdm(list(FIGURES) if name == "all" else [name], desc="bench"):
+        measure, unit, aim, against = FIGURES[one]
+        values = np.asarray(measure(), float)
+        low, median, high = np.percentile(values, [25, 50, 75])
+        known[one] = {
+            "name": one,
+            "value": round(float(median), 4),
+            "unit": unit,
+            "aim": aim,
+            "against": against,
+            "spread": round(float(high - low) / 2, 4),
+            "n": len(values),
+            "measured": str(date.today()),
+            "machine": machine(),
+        }
+        write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
+    print(table(known.values()))
+    return list(known.values())
+
+
+def _read(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise InputError(f"{path}: not the JSON of a bench run: {error}; remove it") from None
+
+
+def table(entries):
+    """The figures as a Markdown table."""
+    lines = ["| figure | value | spread | n | aim | against |", "|---|---|---|---|---|---|"]
+    for entry in entries:
+        unit = f" {entry['unit']}" if entry["unit"] else ""
+        lines.append(
+            f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
+            f"| {entry['n']} | {entry['aim']} | {entry['against']} |"
+        )
+    return "\n".join(lines)
+
+
+def write_docs(entries, path):
+    """Write the figures between the marks in a Markdown file, a table per day and machine."""
+    by_run = {}
+    for entry in entries:
+        by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
+    tables = [
+        f"Measured {day} on {where}.\n\n{table(of_run)}"
+        for (day, where), of_run in sorted(by_run.items())
+    ]
+    update(path, {"bench": "\n\n".join(tables)})
