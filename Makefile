@@ -43,13 +43,13 @@ ANEW := anew
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-fresh lab bench build release lint format clean constraints anew
+.PHONY: help setup demo test test-all test-fresh test-algorithm lab bench build release lint format clean constraints anew
 .SUFFIXES:
 
 help:
 	@echo "make VERB, where VERB is"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
-		while IFS='|' read -r verb words; do printf '  %-10s %s\n' "$$verb" "$$words"; done
+		while IFS='|' read -r verb words; do printf '  %-14s %s\n' "$$verb" "$$words"; done
 	@echo "PYTHON=python3.13 picks the Python; .venv is made from it once."
 
 setup: build ## make .venv, get bubblewrap and SimGrid from the system, compile the C code
@@ -67,6 +67,13 @@ test-all: setup $(TEST_STAMP) ## run the thorough tests, which 'make test' leave
 
 test-fresh: setup $(TEST_STAMP) ## try make demo on new Debians, and the container image (root only)
 	$(BIN)/python -m pytest tests/fresh $(SPREAD) $(PYTEST)
+
+# What is tried of each algorithm, and whether every kernel is among those that are tried.
+ALGORITHM_TESTS := tests/src_c/test_allgather_kernels.py tests/src_c/test_collective_kernels.py \
+	tests/schedules tests/models/test_costs.py tests/plots/test_style.py
+
+test-algorithm: setup $(TEST_STAMP) ## test one algorithm: kernel, header, schedule, cost (NAME=ring)
+	$(BIN)/python -m pytest $(ALGORITHM_TESTS) -k "$(NAME) or every_kernel or share_neither"
 
 lab: setup ## open the labs in JupyterLab (PORT=8889 fixes the port)
 	@$(BIN)/python tools/lab.py $(if $(PORT),--port "$(PORT)")

@@ -31,6 +31,16 @@ def build_kernels(directory, bodies, preamble=PREAMBLE):
     return build(source_of(bodies, preamble), directory).library
 
 
+def asked_for(request, *parameters):
+    """The values of these parameters in the tests of this module that will run, as tuples.
+
+    -k may have left out some tests, and what they need need not be run.
+    """
+    mine = [item for item in request.session.items if item.module is request.module]
+    known = [item.callspec.params for item in mine if hasattr(item, "callspec")]
+    return [tuple(map(each.get, parameters)) for each in known if {*parameters} <= {*each}]
+
+
 def line_of(source, marker):
     """The number of the one line that holds `marker`."""
     (line,) = [number for number, text in enumerate(source.split("\n"), 1) if marker in text]

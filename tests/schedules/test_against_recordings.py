@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from c_kernels import asked_for
 
 from mpilab.algorithms import COLLECTIVES, ROOTED, algorithms, message_bytes, schedule_of, tunables
 from mpilab.cases.case import Case
@@ -60,13 +61,15 @@ def planned(case, name):
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(request):
     """A function: the Results of all cases on so many ranks, of one mpirun."""
     done = {}
+    asked = {*asked_for(request, "collective", "name")}
+    names = [each for each in NAMES if each in asked]
 
     def of(ranks):
         if ranks not in done:
-            wanted = [case for names in NAMES for case in cases(*names, ranks)]
+            wanted = [case for each in names for case in cases(*each, ranks)]
             done[ranks] = run_cases(KERNELS, wanted[0].function, wanted, limit=60.0)
         return done[ranks]
 

@@ -7,6 +7,7 @@ All kernels of one number of ranks run in one mpirun.
 import re
 
 import pytest
+from c_kernels import asked_for
 
 from mpilab.algorithms import COLLECTIVES as SCHEDULED
 from mpilab.algorithms import algorithms
@@ -90,14 +91,17 @@ def cases(function, ranks):
 
 
 @pytest.fixture(scope="module")
-def results():
+def results(request):
     """A function: the Results of all cases of one kernel, run at the first call for their ranks."""
     done = {}
+    asked = {function for (function,) in asked_for(request, "function")}
+    asked |= {f"barrier_{name}" for (name,) in asked_for(request, "name")}
+    names = [name for name in NAMES if name in asked]
 
     def of(function, ranks):
         if ranks not in done:
-            wanted = [case for name in NAMES for case in cases(name, ranks)]
-            done[ranks] = run_cases(KERNELS, NAMES[0], wanted, limit=60.0)
+            wanted = [case for name in names for case in cases(name, ranks)]
+            done[ranks] = run_cases(KERNELS, names[0], wanted, limit=60.0)
         return [result for result in done[ranks] if result.case.function == function]
 
     return of
