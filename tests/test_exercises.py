@@ -10,7 +10,7 @@ from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Place
 from mpilab.judging.judge import judge_exercise, trusted
-from mpilab.judging.rubric import KERNEL, load
+from mpilab.judging.rubric import KERNEL, load, public_checks
 from mpilab.notebook import session
 from mpilab.runners.result import ERROR, SKIPPED, TIME_OUT, Result
 from mpilab.util.kit import ROOT
@@ -411,6 +411,82 @@ def test_an_unknown_exercise_and_a_missing_file_are_named(rubric, tmp_path):
         rubric(KERNEL_EXERCISE).exercise("y")
     with pytest.raises(InputError, match="gone.toml: no such file"):
         load(tmp_path / "gone.toml")
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A function: the public checks of a rubric's text, as text and as a Rubric."""
+
+    def of(text):
+        (tmp_path / "rubric.toml").write_text(text, encoding="utf-8")
+        public = public_checks(tmp_path / "rubric.toml")
+        (tmp_path / "checks.toml").write_text(public, encoding="utf-8")
+        return public, public and load(tmp_path / "checks.toml")
+
+    return of
+
+
+def test_public_checks_hold_what_is_marked_as_public_and_no_other_case(published):
+    text = KERNEL_EXERCISE + 'strict = true\nmessages = "P"\n'
+    hidden = '[[exercise.item]]\nid = "b"\ntitle = "Not shown"\npoints = 3\nranks = [17]\n'
+    hidden += "counts = [33]\n"
+    more = '[[exercise.item]]\nid = "c"\n[exercise.item.public]\ntitle = "C"\nranks = [3]\n'
+    more += 'counts = [5]\nrounds = "1"\n'
+    other = PYTHON_EXERCISE.replace('lab = "99-test"', "").replace('title = "F"', 'title = "G"')
+    text, checks = published(
+        text + "public = { ranks = [2], counts = [4] }\n" + hidden + more + other
+    )
+    (exercise,) = checks.exercises
+    assert (exercise.id, exercise.collective, exercise.function) == (
+        "x",
+        "allgather",
+        "allgather_x",
+    )
+    first, second = exercise.items
+    assert (first.id, first.title, first.points, first.counted) == ("a", "A", 1, ())
+    assert [(each.ranks, each.count, each.strict) for each in first.cases] == [(2, 4, True)]
+    assert (second.id, second.title, second.counted) == ("c", "C", (("rounds", "1"),))
+    assert not any(
+        words in text for words in ("17", "33", "Not shown", "messages", '"f"', "public =")
+    )
+
+
+def test_an_item_that_is_only_public_carries_no_points(rubric, published):
+    text = KERNEL_EXERCISE + '[[exercise.item]]\nid = "b"\n'
+    public = 'public = { title = "B", points = 2, ranks = [3], counts = [4] }\n'
+    assert [item.id for item in rubric(text + public).exercise("x").items] == ["a"]
+    assert published(text + public)[1].exercise("x").points == 2
+    assert published(KERNEL_EXERCISE) == ("", "")
+
+
+def test_each_variant_has_public_checks_of_its_own(published):
+    public = 'public = { title = "%s", ranks = [3], counts = [2], points = 3 }\n'
+    first, second = VARIANTS.split('[[exercise.variant]]\nfunction = "reduce_chain"')
+    text = f'{first}{public % "one"}[[exercise.variant]]\nfunction = "reduce_chain"{second}'
+    _, checks = published(text + public % "two")
+    binary, chain = checks.exercise("x").variants
+    assert [binary.items[0].title, chain.items[0].title] == ["one", "two"]
+    assert chain.collective == "reduce" and binary.allowed == ("point-to-point",)
+    assert checks.references == ()
+
+
+@pytest.mark.parametrize(
+    ("public", "words"),
+    [
+        ("public = true", "item 'a': public = True: write the cases that students try"),
+        ("public = { counts = [4] }", "the key 'ranks' is missing"),
+        ("public = { ranks = [2], count = [4] }", "'x', public, item 'a': unknown key 'count'"),
+    ],
+)
+def test_a_public_check_that_cannot_be_tried_is_refused(rubric, public, words):
+    with pytest.raises(InputError, match=words):
+        rubric(KERNEL_EXERCISE + public + "\n")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("grading/*/rubric.toml")), ids=str)
+def test_the_committed_checks_are_what_is_public_in_the_rubric(path):
+    checks = ROOT / "labs" / "checks" / f"{path.parent.name}.toml"
+    assert checks.read_text(encoding="utf-8") == public_checks(path), "run 'make refresh'"
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def _grade(options):
 
 def _release(options):
     from mpilab.course.handout import handout, write_start
-    from mpilab.grading.release import write_release
+    from mpilab.grading.release import write_checks, write_release
     from mpilab.judging.rubric import load
     from mpilab.util.kit import ROOT
 
@@ -209,9 +209,13 @@ def _release(options):
         if may_write:
             path = write_release(source, ROOT / "labs" / f"{lab}.ipynb")
             print(f"student version: {path}")
+        rubric = ROOT / "grading" / lab / "rubric.toml"
+        if may_write and rubric.is_file():
+            path = write_checks(rubric, ROOT / "labs" / "checks" / f"{lab}.toml")
+            if path:
+                print(f"public checks: {path}")
         if options.handout:
-            rubric = load(ROOT / "grading" / lab / "rubric.toml")
-            handout(lab, options.handout, rubric.references)
+            handout(lab, options.handout, load(rubric).references)
             print(f"handout: {options.handout}")
     print(f"first page: {write_start(sources, ROOT / 'labs', ROOT)}")
 

@@ -23,6 +23,7 @@ import jupytext
 import nbformat
 
 from mpilab.errors import InputError
+from mpilab.judging.rubric import public_checks
 from mpilab.util.files import write_whole
 
 _LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
@@ -97,6 +98,15 @@ def write_release(source, target):
     The file is replaced atomically, so that nobody opens half a notebook.
     """
     return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
+
+
+def write_checks(rubric, target):
+    """Write the public checks of the rubric in the file `rubric` to the file `target`; its Path.
+
+    Without any, nothing is written: None.
+    """
+    text = public_checks(rubric)
+    return write_whole(target, text) if text else None
 
 
 def solutions(source):

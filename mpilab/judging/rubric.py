@@ -1,7 +1,7 @@
 """Rubrics: what a lab asks for, as exercises, items and cases, read from a TOML file.
 
-labs/checks/LAB.toml, with which students try their answers, and grading/LAB/rubric.toml, by which
-the referee decides, have the same format:
+The referee decides by grading/LAB/rubric.toml. Students try their answers with the public checks,
+labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out of the rubric:
 
     lab = "02-allgather"
     title = "Allgather"
@@ -25,6 +25,10 @@ the referee decides, have the same format:
     id = "any-size"
     title = "Right for every number of ranks"
     points = 6
+    public = { ranks = [3], counts = [4] }  # the cases of this item that students try, and what its
+                                        # public check counts; it has the item's title, strict,
+                                        # expected, complaint, than and faster, unless it has its
+                                        # own. An item of id and public only carries no points.
     ranks = [3, 5, 6, 7]                # all combinations of these are tried
     counts = [1, 7]                     # not for a barrier or a read
     datatypes = ["int"]
@@ -99,6 +103,7 @@ same:
 """
 
 import hashlib
+import json
 import tomllib
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
@@ -358,6 +363,10 @@ class Rubric:
 
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
+_PUBLIC = "public"
+# What a public check takes from its exercise, and from its item: no cases, and nothing counted.
+_PUBLIC_OF_EXERCISE = ("id", "title", "kind", "collective", "function", "allowed")
+_PUBLIC_OF_ITEM = ("title", "strict", "expected", "complaint", "than", "faster")
 _MORE_COUNTS = "simulated_counts"
 _ITEM_KEYS = {
     "id",
@@ -374,7 +383,19 @@ _ITEM_KEYS = {
     "expected",
     "complaint",
     *COUNTED,
+    _PUBLIC,
 }
+
+
+def _read(path):
+    """The text of a rubric's file, and the table in it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; is the name of the lab right?") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
 
 
 def load(path, seed=1):
@@ -383,13 +404,7 @@ def load(path, seed=1):
     Raises InputError that names the file, the place and the value.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; is the name of the lab right?") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
+    text, table = _read(path)
     try:
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
         rubric = Rubric(
@@ -435,8 +450,13 @@ def _exercise(entry, seed, variant=""):
         raise InputError(f"{where}: kind {kind!r} is unknown; write kernel, python or text")
     if "variant" in entry:
         return _with_variants(entry, seed, where)
-    items = tuple(_item(item, entry, seed, where) for item in entry["item"])
-    _refuse_twins([item.id for item in items], f"{where}: two items")
+    _refuse_twins([item["id"] for item in entry["item"]], f"{where}: two items")
+    for item in entry["item"]:
+        if _PUBLIC in item:
+            _item(_public_item(item, where), entry, seed, f"{where}, public")
+    items = tuple(
+        _item(item, entry, seed, where) for item in entry["item"] if not _is_only_public(item)
+    )
     return Exercise(
         entry["id"],
         entry["title"],
@@ -520,6 +540,87 @@ def _item(entry, exercise, seed, where):
         entry.get("than", ""),
         float(entry.get("faster", 1.0)),
     )
+
+
+def public_checks(path):
+    """The public checks of the rubric in the file `path`, as the text of labs/checks/LAB.toml.
+
+    They hold what the rubric marks as public, and none of its other cases. "" if nothing is public.
+    """
+    path = Path(path)
+    load(path)
+    _, table = _read(path)
+    exercises = [_public_exercise(entry) for entry in table["exercise"]]
+    lines = [line for each in exercises for line in each]
+    if not lines:
+        return ""
+    head = [
+        f"# Made by 'make refresh' from what is public in grading/{table['lab']}/rubric.toml: what",
+        "# `lab.check(...)` tries. The marks come from more cases than these.",
+        "",
+        *_toml({key: table[key] for key in ("lab", "title") if key in table}),
+    ]
+    return "\n".join([*head, *lines, ""])
+
+
+def _public_exercise(entry):
+    """The lines of an exercise's public checks; none if it has none."""
+    parts = entry.get("variant", [entry])
+    if not any(_PUBLIC in item for part in parts for item in part["item"]):
+        return []
+    own = {key: entry[key] for key in _PUBLIC_OF_EXERCISE if key in entry}
+    lines = ["", "[[exercise]]", *_toml(own)]
+    for part in parts:
+        name = "exercise"
+        if "variant" in entry:
+            name = "exercise.variant"
+            own = {key: part[key] for key in _PUBLIC_OF_EXERCISE if key in part}
+            lines += ["", f"[[{name}]]", *_toml(own)]
+        for item in part["item"]:
+            if _PUBLIC in item:
+                lines += ["", f"[[{name}.item]]", *_toml(_public_item(item, entry["id"]))]
+    return lines
+
+
+def _public_item(item, where):
+    """The entry of the public check of an item that has one."""
+    public = item[_PUBLIC]
+    if not isinstance(public, dict) or {"id", _PUBLIC} & set(public):
+        raise InputError(
+            f"{where}, item {item['id']!r}: public = {public!r}: write the cases that students "
+            "try, e.g. public = { ranks = [3], counts = [4] }"
+        )
+    taken = {key: item[key] for key in _PUBLIC_OF_ITEM if key in item}
+    # The order in which a reader expects them, whatever the order in the rubric.
+    first = {"id": item["id"], "title": None, "points": 1}
+    entry = {**first, **taken, **public}
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _is_only_public(item):
+    """Whether the item carries no points, because it is only a public check."""
+    return set(item) == {"id", _PUBLIC}
+
+
+def _toml(table):
+    """A table's values as lines of TOML; a list too long for a line gets a line per element."""
+    lines = []
+    for key, value in table.items():
+        line = f"{key} = {_toml_value(value)}"
+        if isinstance(value, list) and len(line) > 100:
+            lines += [f"{key} = [", *(f"    {_toml_value(each)}," for each in value), "]"]
+        else:
+            lines.append(line)
+    return lines
+
+
+def _toml_value(value):
+    """A string, number, truth value or list of these as TOML."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _refuse_real_times(entry, where):

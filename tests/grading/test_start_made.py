@@ -28,7 +28,7 @@ def test_what_is_committed_is_what_release_makes(made):
     assert len(fresh) == 2
     for name in fresh:
         same = (ROOT / "labs" / name).read_bytes() == (made / name).read_bytes()
-        assert same, f"labs/{name}: run 'make release'"
+        assert same, f"labs/{name}: run 'make refresh'"
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)

@@ -25,7 +25,7 @@ each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 @each_lab
 def test_the_committed_notebook_is_what_release_makes_of_the_source(lab, tmp_path):
     fresh = write_release(lab.source, tmp_path / "fresh.ipynb")
-    assert lab.notebook.read_bytes() == fresh.read_bytes(), "run 'make release'"
+    assert lab.notebook.read_bytes() == fresh.read_bytes(), "run 'make refresh'"
 
 
 @each_lab
