@@ -43,7 +43,7 @@ ANEW := anew
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-fresh test-algorithm lab bench build release lint format clean constraints anew
+.PHONY: help setup demo test test-all test-fresh test-algorithm lab bench build release refresh lint format clean constraints anew
 .SUFFIXES:
 
 help:
@@ -86,8 +86,16 @@ bench: setup ## measure the kit on this machine into out/bench.json
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/
 	@+$(KERNELS) -s all
 
-release: setup ## make the student notebooks and START in labs/ from labs/source/
+release: setup ## make the student notebooks, START and the public checks in labs/
 	$(BIN)/mpilab release
+
+refresh: setup ## make anew all that is made and kept: labs, checks, sample class, tables in docs/
+	$(BIN)/mpilab release
+	$(BIN)/python -m mpilab.grading.samples
+	$(BIN)/python -m mpilab.datasets.scale --page docs/scale.md
+	$(BIN)/python tools/trust.py
+	$(BIN)/python tools/rooms.py
+	$(BIN)/python tests/hostile/attacks.py
 
 lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change nothing
 	$(BIN)/ruff check

@@ -58,4 +58,4 @@ def test_a_room_without_a_place_in_the_order_is_told(scratch):
 
 def test_the_page_shows_the_rooms_as_they_are():
     page = rooms.PAGE.read_text(encoding="utf-8")
-    assert rooms.filled(page) == page, "run: python tools/rooms.py"
+    assert rooms.filled(page) == page, "run 'make refresh'"

@@ -27,7 +27,8 @@ from mpilab.grading import sandbox
 from mpilab.grading.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = "setup demo test test-all test-fresh lab bench build release lint format clean".split()
+VERBS = """setup demo test test-all test-fresh test-algorithm lab bench build release refresh lint
+    format clean""".split()
 PYENV = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
 PATH = os.environ["PATH"]  # as it is while no test has changed it
 # glob, unlike Path.glob, finds nothing in a folder that is closed to this user.
@@ -859,6 +860,7 @@ def test_make_in_a_conda_environment_uses_its_programs_and_makes_no_venv(conda):
         ("lab", "python tools/lab.py"),
         ("test", "python -m pytest"),
         ("release", "mpilab release"),
+        ("refresh", "python -m mpilab.grading.samples"),
         ("bench", "mpilab bench"),
         ("lint", "ruff check"),
     ],

@@ -12,4 +12,4 @@ def test_the_committed_sample_class_is_what_the_tool_makes():
     committed = {
         path.parent.name: path.read_text(encoding="utf-8") for path in CLASS.glob(f"*/{lab}.ipynb")
     }
-    assert committed == notebooks
+    assert committed == notebooks, "run 'make refresh'"

@@ -221,7 +221,7 @@ def test_honest_students_get_all_their_points(graded, student):
 
 
 def test_the_table_in_the_readme_is_that_of_the_corpus():
-    assert (HERE / "README.md").read_text(encoding="utf-8") == readme()
+    assert (HERE / "README.md").read_text(encoding="utf-8") == readme(), "run 'make refresh'"
 
 
 def test_everybody_is_graded_and_has_a_page(graded):

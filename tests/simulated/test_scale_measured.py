@@ -136,7 +136,7 @@ def test_our_figures_have_a_row_or_a_reason_for_each_kernel_and_number_of_ranks(
 
 def test_the_page_shows_the_files_of_data():
     page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
-    assert filled(page, scale.tables()) == page
+    assert filled(page, scale.tables()) == page, "run 'make refresh'"
 
 
 def test_a_page_without_marks_is_told():
