@@ -53,8 +53,8 @@ _FORMS = {
 
 
 @runtime_checkable
-class Hockney(Protocol):
-    """The cost of a message as a model: α in seconds, β in seconds per byte."""
+class MessageCost(Protocol):
+    """A model of the cost of a message, such as Hockney's: α in seconds, β in seconds per byte."""
 
     @property
     def alpha(self) -> float: ...
@@ -63,7 +63,7 @@ class Hockney(Protocol):
     def beta(self) -> float: ...
 
 
-Cost = tuple[float, float] | Hockney
+Cost = tuple[float, float] | MessageCost
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def calibrated(
 def _cost(level: str, one: Cost) -> tuple[float, float]:
     if level not in LEVELS:
         raise InputError(f"measured: level {level!r}: take one of {', '.join(LEVELS)}")
-    alpha, beta = (one.alpha, one.beta) if isinstance(one, Hockney) else one
+    alpha, beta = (one.alpha, one.beta) if isinstance(one, MessageCost) else one
     if not (isfinite(alpha) and isfinite(beta) and alpha >= 0 and beta > 0):
         raise InputError(
             f"measured[{level!r}] = ({alpha}, {beta}): α has to be 0 or more seconds, β above 0 "

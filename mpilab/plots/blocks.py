@@ -1,10 +1,12 @@
 """Figure of a wrong result: which blocks or elements of the receive buffers are wrong."""
 
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
 from mpilab.plots import style
@@ -20,7 +22,13 @@ TICKED = 256
 SENTENCES_A_RANK = 24
 
 
-def blocks(grid, source=None, details=None, columns=None, title=None):
+def blocks(
+    grid: ArrayLike,
+    source: ArrayLike | None = None,
+    details: Mapping[tuple[int, int], str] | None = None,
+    columns: Sequence[str] | None = None,
+    title: str | None = None,
+) -> go.Figure:
     """Figure of a wrong result: a row for each rank, a column for each block of its buffer.
 
     grid     int [ranks, columns]: RIGHT, WRONG, UNTOUCHED (never written), ELSEWHERE (it holds
@@ -53,19 +61,19 @@ def blocks(grid, source=None, details=None, columns=None, title=None):
 class _Shown(NamedTuple):
     """What the figure shows, and its wording."""
 
-    grid: np.ndarray
-    source: np.ndarray
-    details: dict
-    columns: tuple | None
+    grid: NDArray[np.int64]
+    source: NDArray[np.int64]
+    details: Mapping[tuple[int, int], str]
+    columns: Sequence[str] | None
 
-    def place(self, column):
+    def place(self, column: int) -> str:
         """'block 2', 'element 7', 'elements 8 to 15'."""
         if self.columns is None:
             return f"block {column}"
         name = self.columns[column]
         return f"element{'s' * (not name.isdigit())} {name}"
 
-    def words(self, rank, column):
+    def words(self, rank: int, column: int) -> str:
         """'rank 1, block 2: wrong; expected 5, got 7'."""
         state = _state(self.grid[rank, column], self.source[rank, column])
         words = f"rank {rank}, {self.place(column)}: {state}"
@@ -73,7 +81,7 @@ class _Shown(NamedTuple):
         return f"{words}; {said}" if said else words
 
 
-def _cells(shown):
+def _cells(shown: _Shown) -> go.Heatmap:
     grid, source = shown.grid, shown.source
     steps = [(code + end) / len(NAMES) for code in range(len(NAMES)) for end in (0, 1)]
     return go.Heatmap(
@@ -101,17 +109,17 @@ def _cells(shown):
     )
 
 
-def _symbol(code, whose, cells):
+def _symbol(code: int, whose: int, cells: int) -> str:
     if code == RIGHT and cells > TICKED:
         return ""
     return str(whose) if code == ELSEWHERE and whose >= 0 else SYMBOLS[code]
 
 
-def _state(code, whose):
+def _state(code: int, whose: int) -> str:
     return f"rank {whose}'s block" if code == ELSEWHERE and whose >= 0 else NAMES[code]
 
 
-def _legend_entry(code):
+def _legend_entry(code: int) -> go.Scatter:
     said = "(whose: the number)" if code == ELSEWHERE else SYMBOLS[code]
     name = f"{NAMES[code]} {said}".rstrip()
     return go.Scatter(
@@ -124,8 +132,10 @@ def _legend_entry(code):
     )
 
 
-def _lay_out(figure, title, names, ranks, columns):
-    def ticks(count):
+def _lay_out(
+    figure: go.Figure, title: str, names: Sequence[str] | None, ranks: int, columns: int
+) -> None:
+    def ticks(count: int) -> list[int]:
         return list(range(0, count, max(1, -(-count // 16))))
 
     # A few blocks would fill the page width: keep them about twice as wide as high.
@@ -155,7 +165,7 @@ def _lay_out(figure, title, names, ranks, columns):
     )
 
 
-def _alt(title, shown):
+def _alt(title: str, shown: _Shown) -> str:
     grid, details = shown.grid, shown.details
     wrong = (grid != RIGHT) & (grid != ABSENT)
     counts = [

@@ -1,7 +1,11 @@
 """Figures of Cannon's algorithm: measured I/O shares and times, and the blocks step by step."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.datasets.cannon import WAYS, speed_up
@@ -10,6 +14,8 @@ from mpilab.mpiio.cannon import PHASES
 from mpilab.plots import style
 from mpilab.plots.steps import buttons, slider
 from mpilab.plots.style import time_axes
+
+Way = tuple[int, str]  # (stage, kind of files)
 
 # Measured runs: the share of MPI time spent on I/O, and how the phases scale.
 
@@ -20,7 +26,7 @@ _PUBLISHED = style.TEXT
 IO_PHASES = ("read", "write")
 
 
-def io_shares(shares, published):
+def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go.Figure:
     """Figure of the shares of MPI time spent reading and writing, as bars.
 
     shares, published   {name: from 0 to 1}: ours, and those that others have reported.
@@ -62,7 +68,7 @@ def io_shares(shares, published):
     return style.finish(figure, "\n".join([f"{title}.", *lines]))
 
 
-def scaling(rows, n):
+def scaling(rows: NDArray[Any], n: int) -> go.Figure:
     """Figure of the phase times of all WAYS against the number of ranks, for n x n matrices.
 
     rows   records of mpilab.datasets.cannon.ROW.
@@ -79,7 +85,7 @@ def scaling(rows, n):
     return style.finish(figure, "\n".join([first, *words]))
 
 
-def speed_ups(rows, n):
+def speed_ups(rows: NDArray[Any], n: int) -> go.Figure:
     """Figure of the speed-up of reading and writing over the base case, for n x n matrices.
 
     rows   records of mpilab.datasets.cannon.ROW.
@@ -104,19 +110,19 @@ def speed_ups(rows, n):
     return style.finish(figure, "\n".join([first, *words]))
 
 
-def _of_size(rows, n):
+def _of_size(rows: NDArray[Any], n: int) -> NDArray[Any]:
     rows = rows[rows["n"] == n]
     if len(rows) == 0:
         raise InputError(f"n={n}: no row of that size was measured")
     return rows
 
 
-def _ways(rows):
+def _ways(rows: NDArray[Any]) -> list[Way]:
     there = set(rows[["stage", "files"]].tolist())
     return [way for way in WAYS if way in there]
 
 
-def _quartiles(rows, way, phase):
+def _quartiles(rows: NDArray[Any], way: Way, phase: str) -> dict[int, NDArray[np.float64]]:
     """{ranks: (lower quartile, median, upper quartile)} in seconds."""
     stage, kind = way
     chosen = rows[(rows["stage"] == stage) & (rows["files"] == kind) & (rows["phase"] == phase)]
@@ -126,7 +132,9 @@ def _quartiles(rows, way, phase):
     }
 
 
-def _over_ranks(found, title, pointed_at):
+def _over_ranks(
+    found: Mapping[tuple[str, Way], Mapping[int, Any]], title: str, pointed_at: str
+) -> go.Figure:
     """Figure of {(phase, way): {ranks: (lower, middle, upper)}}, a panel for each phase.
 
     The caller sets the y axes.
@@ -165,7 +173,9 @@ def _over_ranks(found, title, pointed_at):
     return figure
 
 
-def _in_words(found, told):
+def _in_words(
+    found: Mapping[tuple[str, Way], Mapping[int, Any]], told: Callable[[float], str]
+) -> Iterator[str]:
     for (phase, way), line in found.items():
         values = (
             f"{style.plural(ranks, 'rank')} {told(middle)} ({told(lower)} to {told(upper)})"
@@ -174,7 +184,7 @@ def _in_words(found, told):
         yield f"{phase}, {_name(way)}: {', '.join(values)}."
 
 
-def _name(way):
+def _name(way: Way) -> str:
     return f"stage {way[0]}, {way[1]} files"
 
 
@@ -183,7 +193,7 @@ def _name(way):
 MOST = 6  # rows of a grid that is still legible
 
 
-def held(side, step):
+def held(side: int, step: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(A, B): the second index of each rank's block of A, and the first index of its block of B.
 
     step   -1: as the blocks were read; 0: aligned, for the first product; s: after s shifts.
@@ -198,7 +208,7 @@ def held(side, step):
     return together, together
 
 
-def cannon(side):
+def cannon(side: int) -> go.Figure:
     """Figure of Cannon's algorithm on a grid of side x side ranks, with a slider.
 
     The blocks of A are on the left, those of B on the right, colored by the index that both must
@@ -241,13 +251,15 @@ def cannon(side):
     return style.finish(figure, "\n".join(_alt(side, steps)))
 
 
-def _traces(side, step):
+def _traces(side: int, step: int) -> list[go.Heatmap]:
     of_a, of_b = held(side, step)
     row, column = np.indices((side, side))
     return [_cells("A", row, of_a, of_a), _cells("B", of_b, column, of_b)]
 
 
-def _cells(matrix, first, second, shared):
+def _cells(
+    matrix: str, first: NDArray[np.intp], second: NDArray[np.intp], shared: NDArray[np.intp]
+) -> go.Heatmap:
     side = len(shared)
     names = [
         [f"{matrix}({i}, {j})" for i, j in zip(*pair, strict=True)]
@@ -272,7 +284,7 @@ def _cells(matrix, first, second, shared):
     )
 
 
-def _words(side, step):
+def _words(side: int, step: int) -> str:
     if step < 0:
         return "as read: most ranks hold blocks that don't belong together"
     if step == 0:
@@ -286,7 +298,7 @@ def _words(side, step):
     )
 
 
-def _alt(side, steps):
+def _alt(side: int, steps: Sequence[int]) -> Iterator[str]:
     yield (
         f"Cannon's algorithm on {side} x {side} ranks, {len(steps)} pictures: which block of A "
         "and which of B each rank holds."

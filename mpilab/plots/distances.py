@@ -1,18 +1,24 @@
 """Figures of measured times: crossovers, simulation, OSU benchmarks, and messages by distance."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.datasets.against import agreement
 from mpilab.errors import InputError
 from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
+from mpilab.measure.osu import OsuTable
 from mpilab.models.hockney import with_error
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
+
+Crossover = tuple[str, str, dict[int, float]]  # source, algorithm, {ranks: bytes}
 
 # Crossovers: the size from which an algorithm is faster than another, against the number of ranks.
 
@@ -20,7 +26,11 @@ from mpilab.plots.sweep import summary
 _SUFFIXES, _SIZES = ("", "-open", "-open"), (9, 13, 17)
 
 
-def crossover(found, models, title):
+def crossover(
+    found: Mapping[str, Mapping[str, Mapping[int, float]]],
+    models: Mapping[str, Mapping[int, float]],
+    title: str,
+) -> go.Figure:
     """Figure of crossovers, both axes logarithmic.
 
     found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.datasets.crossover's crossings; up
@@ -79,7 +89,9 @@ def crossover(found, models, title):
     return style.finish(figure, "\n".join([f"{title}.", *_lines(points, models)]))
 
 
-def _axes(figure, points, models):
+def _axes(
+    figure: go.Figure, points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]]
+) -> None:
     all_of = [*(each for *_, each in points), *models.values()]
     ranks = sorted({p for each in all_of for p in each})
     sizes = [size for each in all_of for size in each.values()]
@@ -96,8 +108,10 @@ def _axes(figure, points, models):
     )
 
 
-def _lines(points, models):
-    named = [(f"{algorithm}, {source}", each) for source, algorithm, each in points]
+def _lines(points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]]) -> Iterator[str]:
+    named: list[tuple[str, Mapping[int, float]]] = [
+        (f"{algorithm}, {source}", each) for source, algorithm, each in points
+    ]
     named += [(f"{algorithm}, by the α-β model", each) for algorithm, each in models.items()]
     for name, each in named:
         told = ", ".join(f"{p} ranks from {style.byte_size(m)} on" for p, m in each.items())
@@ -109,7 +123,7 @@ def _lines(points, models):
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
 
 
-def simulated_against_measured(rows):
+def simulated_against_measured(rows: NDArray[Any]) -> go.Figure:
     """Figure of simulated against measured time, both logarithmic, with the line of equality.
 
     rows   records of mpilab.datasets.against.ROW; a color and a marker for each collective.
@@ -164,7 +178,7 @@ def simulated_against_measured(rows):
     return style.finish(figure, "\n".join(lines))
 
 
-def _points(collective, rows, number):
+def _points(collective: str, rows: NDArray[Any], number: int) -> go.Scatter:
     told = [f"{row['kernel']}, {row['order']}, {style.byte_size(row['bytes'])}" for row in rows]
     return go.Scatter(
         x=rows["measured_s"],
@@ -185,7 +199,7 @@ def _points(collective, rows, number):
 # OSU micro-benchmarks in one figure.
 
 
-def side_by_side(tables):
+def side_by_side(tables: Mapping[str, OsuTable]) -> go.Figure:
     """Figure of latency or bandwidth against message size: a line for each of `tables`.
 
     tables   {label: OsuTable (mpilab.measure.osu)}, all of latencies or all of bandwidths. Error
@@ -223,12 +237,12 @@ def side_by_side(tables):
     return style.finish(figure, "\n".join([alt, *lines]))
 
 
-def _field(tables):
+def _field(tables: Mapping[str, OsuTable]) -> str:
     if not tables:
         raise InputError("side_by_side({}): give at least one table, e.g. {'default': table}")
     fields = {}
     for label, table in tables.items():
-        names = table.rows.dtype.names
+        names = table.rows.dtype.names or ()
         found = next((name for name in ("avg_us", "mb_per_s") if name in names), None)
         if "size" not in names or found is None:
             raise InputError(
@@ -238,12 +252,14 @@ def _field(tables):
         fields[label] = found
     if len(set(fields.values())) > 1:
         raise InputError(f"tables of latencies and of bandwidths: {fields}; draw a figure for each")
-    return found
+    return next(iter(fields.values()))
 
 
-def _line(label, rows, values, field, colour):
+def _line(
+    label: str, rows: NDArray[Any], values: NDArray[np.float64], field: str, colour: str
+) -> go.Scatter:
     bars = None
-    if "min_us" in rows.dtype.names:
+    if "min_us" in (rows.dtype.names or ()):
         bars = dict(
             array=rows["max_us"] * 1e-6 - values,
             arrayminus=values - rows["min_us"] * 1e-6,
@@ -266,7 +282,7 @@ def _line(label, rows, values, field, colour):
     )
 
 
-def _said(value, field):
+def _said(value: float, field: str) -> str:
     return style.duration(value) if field == "avg_us" else f"{value:.4g} MB/s"
 
 
@@ -289,7 +305,9 @@ WORDS = {
 }
 
 
-def time_against_size(table, fits=None, quantity="one_way"):
+def time_against_size(
+    table: NDArray[Any], fits: Mapping[str, Any] | None = None, quantity: str = "one_way"
+) -> go.Figure:
     """Figure of median time against message size for each distance.
 
     table     of mpilab.measure.distances.
@@ -315,7 +333,7 @@ def time_against_size(table, fits=None, quantity="one_way"):
             )
             + "."
         )
-        if name in (fits or {}):
+        if fits and name in fits:
             fine = np.geomspace(max(sizes.min(), 1), max(sizes.max(), 1), 120)
             figure.add_trace(_curve(name, fine, fits[name]))
             lines.append(f"{name}, dashed: {fits[name]}.")
@@ -325,7 +343,9 @@ def time_against_size(table, fits=None, quantity="one_way"):
     return style.finish(figure, "\n".join(lines))
 
 
-def parameters(fits, title="What a message costs, by distance"):
+def parameters(
+    fits: Mapping[str, Any], title: str = "What a message costs, by distance"
+) -> go.Figure:
     """Figure of the parameters of `fits` {distance: Hockney, LogP or LogGP}, a panel for each.
 
     Error bars are one standard error to either side, if it is known. Raises InputError for no fits
@@ -372,10 +392,10 @@ def parameters(fits, title="What a message costs, by distance"):
     return style.finish(figure, "\n".join(lines + [f"{name}: {fits[name]}." for name in names]))
 
 
-def _rows(table, quantity):
+def _rows(table: NDArray[Any], quantity: str) -> NDArray[Any]:
     if quantity not in QUANTITIES:
         raise InputError(f"quantity={quantity!r}; take one of {', '.join(QUANTITIES)}.")
-    missing = set(ROW.names) - set(table.dtype.names or ())
+    missing = set(ROW.names or ()) - set(table.dtype.names or ())
     rows = table if missing else table[table["quantity"] == quantity]
     if missing or len(rows) == 0:
         raise InputError(
@@ -385,12 +405,18 @@ def _rows(table, quantity):
     return rows
 
 
-def _colour(name):
+def _colour(name: str) -> str:
     colours = style.ORDER_COLOURS
     return colours[(DISTANCES.index(name) if name in DISTANCES else 0) % len(colours)]
 
 
-def _measured(name, sizes, low, median, high):
+def _measured(
+    name: str,
+    sizes: NDArray[Any],
+    low: NDArray[np.float64],
+    median: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> go.Scatter:
     return go.Scatter(
         x=place(sizes),
         y=median,
@@ -410,7 +436,7 @@ def _measured(name, sizes, low, median, high):
     )
 
 
-def _curve(name, sizes, fit):
+def _curve(name: str, sizes: NDArray[np.float64], fit: Any) -> go.Scatter:
     return go.Scatter(
         x=sizes,
         y=fit.time(sizes),

@@ -1,15 +1,21 @@
 """Figures of file access: matrix elements read, readers compared, and requests over time."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
 from mpilab.cases.case import collective_of
-from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES
+from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution
 from mpilab.errors import InputError
+from mpilab.mpiio.readers import Account
 from mpilab.plots import style
 from mpilab.plots.matrix import SCALE
+from mpilab.runners.result import Result
 from mpilab.util.units import byte_size, duration, plural
 
 # Matrix maps: which elements of a matrix each rank's requests cover, and how often.
@@ -18,7 +24,12 @@ MOST_CELLS = 48  # rows and columns of a panel; in a larger matrix, a cell is ma
 MOST_PANELS = 16
 
 
-def matrix_access(requests, about, *, title="What each rank reads of the matrix"):
+def matrix_access(
+    requests: NDArray[Any],
+    about: Distribution,
+    *,
+    title: str = "What each rank reads of the matrix",
+) -> go.Figure:
     """Figure of how often each part of a matrix is read: a panel for all ranks, and one for each.
 
     requests   the reads of one call, with fields rank, offset and bytes.
@@ -33,7 +44,9 @@ def matrix_access(requests, about, *, title="What each rank reads of the matrix"
     if not about.bytes:
         raise InputError(f"matrix {about.words()!r}: it has no elements to be read")
     times = [times_read(requests[requests["rank"] == rank], about) for rank in range(about.ranks)]
-    panels = [("all ranks", sum(times))] + [(f"rank {r}", own) for r, own in enumerate(times)]
+    panels = [("all ranks", np.sum(times, axis=0))] + [
+        (f"rank {r}", own) for r, own in enumerate(times)
+    ]
     across = min(len(panels), 5)
     down = -(-len(panels) // across)
     figure = make_subplots(
@@ -55,7 +68,7 @@ def matrix_access(requests, about, *, title="What each rank reads of the matrix"
     return style.finish(figure, "\n".join(_elements_alt(title, panels, about)))
 
 
-def times_read(requests, about):
+def times_read(requests: NDArray[Any], about: Distribution) -> NDArray[np.float64]:
     """How often each cell of the matrix is requested, averaged over its bytes: float64.
 
     Its shape is [rows, columns] of at most MOST_CELLS each, in equal parts of the matrix. Requests
@@ -75,20 +88,20 @@ def times_read(requests, about):
     return asked / (elements * ELEMENT_BYTES)
 
 
-def _begins(length):
+def _begins(length: int) -> NDArray[np.int64]:
     """The first row (or column) of each cell."""
     cells = min(length, MOST_CELLS)
     return np.arange(cells) * length // cells
 
 
-def _asked_before(edges, begins):
+def _asked_before(edges: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.int64]:
     """Bytes before each of `edges` covered by requests that begin so and never end: int64."""
     begins = np.sort(begins)
     there = np.searchsorted(begins, edges)
     return there * edges - np.append(0, np.cumsum(begins))[there]
 
 
-def _heat(name, cells, about, most):
+def _heat(name: str, cells: NDArray[np.float64], about: Distribution, most: float) -> go.Heatmap:
     rows, columns = cells.shape
     return go.Heatmap(
         z=np.where(cells == 0, np.nan, cells),
@@ -104,7 +117,9 @@ def _heat(name, cells, about, most):
     )
 
 
-def _elements_alt(title, panels, about):
+def _elements_alt(
+    title: str, panels: Sequence[tuple[str, NDArray[np.float64]]], about: Distribution
+) -> Iterator[str]:
     yield f"{title}: {about.rows} x {about.columns} elements, {style.plural(about.ranks, 'rank')}."
     for name, cells in panels:
         rows, columns = np.nonzero(cells)
@@ -136,7 +151,9 @@ PANELS = (
 )
 
 
-def readers(accounts, title="What each reader asks the operating system for"):
+def readers(
+    accounts: Sequence[Account], title: str = "What each reader asks the operating system for"
+) -> go.Figure:
     """Figure of the requests, bytes read, largest request and peak memory of each reader, as bars.
 
     accounts   list of mpilab.mpiio.readers.Account.
@@ -182,7 +199,9 @@ def readers(accounts, title="What each reader asks the operating system for"):
     return style.finish(figure, "\n".join(lines))
 
 
-def _reader_bars(accounts, values, words, what):
+def _reader_bars(
+    accounts: Sequence[Account], values: Sequence[int | None], words: Sequence[str], what: str
+) -> go.Bar:
     return go.Bar(
         orientation="h",
         x=np.array([np.nan if value is None else value for value in values], float),
@@ -213,7 +232,14 @@ IN_TEXT = 12  # the most requests of a rank that the text alternative lists
 MPI_LEVEL, SYSTEM_LEVEL = "requests to MPI", "requests to the operating system"
 
 
-def access_map(requests, *, ranks=None, file_bytes=None, level="", title="Access map"):
+def access_map(
+    requests: NDArray[Any],
+    *,
+    ranks: int | None = None,
+    file_bytes: int | None = None,
+    level: str = "",
+    title: str = "Access map",
+) -> go.Figure:
     """Figure of the requests to a file, as bars over time and file offset.
 
     requests    of a mpilab.trace.recording.Recording or mpilab.trace.file_access.FileAccess: fields
@@ -244,7 +270,7 @@ def access_map(requests, *, ranks=None, file_bytes=None, level="", title="Access
     return style.finish(figure, "\n".join(_alt(requests, ranks, span, heading, notes)))
 
 
-def of_result(result):
+def of_result(result: Result) -> go.Figure:
     """The access map of a mpilab.runners.result.Result.
 
     It shows the requests that reached the operating system if they are known, else the requests to
@@ -253,19 +279,22 @@ def of_result(result):
     case, access = result.case, result.access
     if not collective_of(case.collective).reads:
         raise InputError(f"{result.function}: a {case.collective} reads no file")
-    below = access is not None and access.seen
-    if not below and result.recording is None:
+    if access is not None and access.seen:
+        requests, level = access.requests, SYSTEM_LEVEL
+    elif result.recording is not None:
+        requests, level = result.recording.requests, MPI_LEVEL
+    else:
         raise InputError(f"{result.function}: nothing was recorded; run a Case with requests=True")
     return access_map(
-        access.requests if below else result.recording.requests,
+        requests,
         ranks=case.ranks,
         file_bytes=HEADER_BYTES + case.distribution.bytes,
-        level=SYSTEM_LEVEL if below else MPI_LEVEL,
+        level=level,
         title=result.function,
     )
 
 
-def rank_colours(ranks):
+def rank_colours(ranks: int) -> list[str]:
     """A color for each rank, from cold to warm."""
     places = np.linspace(0, 1, ranks) if ranks > 1 else [0.0]
     return sample_colorscale(list(style.ORDER_COLOURS), places) if ranks else []
@@ -274,7 +303,7 @@ def rank_colours(ranks):
 class _Time:
     """The time axis: its unit and origin."""
 
-    def __init__(self, requests):
+    def __init__(self, requests: NDArray[Any]) -> None:
         ends = np.maximum(requests["end_ns"], requests["begin_ns"])
         self.start_ns = int(requests["begin_ns"].min()) if len(requests) else 0
         self.seconds = (int(ends.max(initial=self.start_ns)) - self.start_ns) / 1e9
@@ -282,11 +311,11 @@ class _Time:
         factor, self.unit = next((u for u in units if self.seconds >= 2 * u[0]), units[-1])
         self.unit_ns = factor * 1e9
 
-    def at(self, ns):
+    def at(self, ns: Any) -> Any:
         return (ns - self.start_ns) / self.unit_ns
 
 
-def _bars(requests, rank, colour, span):
+def _bars(requests: NDArray[Any], rank: int, colour: str, span: _Time) -> go.Bar:
     lasted = np.maximum(requests["end_ns"] - requests["begin_ns"], 0)
     moments = span.at(requests["begin_ns"])
     verbs = np.where(requests["is_write"], "writes", "reads")
@@ -319,7 +348,9 @@ def _bars(requests, rank, colour, span):
     )
 
 
-def _lay_out(figure, span, file_bytes, heading, notes):
+def _lay_out(
+    figure: go.Figure, span: _Time, file_bytes: int, heading: str, notes: Sequence[str]
+) -> None:
     edge = 0.02 * file_bytes
     # At most eight intervals, at multiples of a power of two.
     ticks = np.arange(0, file_bytes + 1, 2 ** max(0, int(np.ceil(np.log2(file_bytes / 8)))))
@@ -342,7 +373,7 @@ def _lay_out(figure, span, file_bytes, heading, notes):
     )
 
 
-def _notes(requests, known, step, level):
+def _notes(requests: NDArray[Any], known: NDArray[Any], step: int, level: str) -> list[str]:
     notes = []
     if level == MPI_LEVEL:
         notes.append(
@@ -358,11 +389,13 @@ def _notes(requests, known, step, level):
     return notes
 
 
-def _nth(step):
+def _nth(step: int) -> str:
     return {2: "second", 3: "third"}.get(step, f"{step}th")
 
 
-def _alt(requests, ranks, span, heading, notes):
+def _alt(
+    requests: NDArray[Any], ranks: int, span: _Time, heading: str, notes: Sequence[str]
+) -> Iterator[str]:
     total = int(requests["bytes"].sum())
     yield (
         f"{heading}: {plural(len(requests), 'request')} of {plural(ranks, 'rank')}, "

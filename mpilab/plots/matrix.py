@@ -1,15 +1,24 @@
 """Traffic matrices as heat maps: how much each rank sends to each other rank."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.hosts.links import matrices, node_names
+from mpilab.hosts.places import Levels
 from mpilab.plots import steps, style
 from mpilab.plots.network import Layout
+from mpilab.trace.recording import RankRecording, Recording
+
+Counts = NDArray[np.int64]  # [P, P]
+Pair = tuple[int, int]  # source, dest
+Panel = tuple[str, Counts]  # its name and matrix
 
 # The traffic matrix of a cluster, with the ranks of a node, and of a group, side by side.
 
@@ -25,7 +34,7 @@ _MOST_NAMED, _MOST_NODES = 32, 16  # ticks
 _HIGHEST = 560  # pixels of the matrix
 
 
-def talk(matrix, levels, title="Who talks to whom"):
+def talk(matrix: ArrayLike, levels: Levels, title: str = "Who talks to whom") -> go.Figure:
     """Heat map of the bytes from each rank (row) to each other (column), sorted by group and node.
 
     Traffic within a node, between nodes of a group, and between groups has a color each, darker for
@@ -53,7 +62,7 @@ def talk(matrix, levels, title="Who talks to whom"):
     return style.finish(figure, "\n".join(lines))
 
 
-def _sum(counts, volume, chosen):
+def _sum(counts: Counts | None, volume: Counts, chosen: Any) -> str:
     """'2 MiB in 4 messages': the total of the pairs that `chosen` selects."""
     size = style.byte_size(int(volume[chosen].sum()))
     if counts is None:
@@ -61,14 +70,16 @@ def _sum(counts, volume, chosen):
     return f"{size} in {style.plural(int(counts[chosen].sum()), 'message')}"
 
 
-def _numbers(counts, volume, talks):
+def _numbers(
+    counts: Counts | None, volume: Counts, talks: NDArray[np.bool_]
+) -> tuple[dict[Pair, str], str]:
     """The texts of the cells, {(source, dest): text}, and their unit if the texts lack it.
 
     Both are empty if there is no room for them.
     """
-    pairs = list(zip(*np.nonzero(talks), strict=True))
+    pairs = [(int(source), int(dest)) for source, dest in np.argwhere(talks)]
     if not volume.any():  # messages without bytes
-        return {pair: f"{counts[pair]}×" for pair in pairs}, ""
+        return {} if counts is None else {pair: f"{counts[pair]}×" for pair in pairs}, ""
     if len(volume) <= _MOST_WITH_UNITS:
         return {pair: style.byte_size(int(volume[pair])) for pair in pairs}, ""
     unit = style.byte_size(int(volume[volume > 0].min())).split()[-1]
@@ -78,7 +89,14 @@ def _numbers(counts, volume, talks):
     return (numbers, unit) if fit else ({}, "")
 
 
-def _talk_heat(counts, volume, talks, kinds, order, numbers):
+def _talk_heat(
+    counts: Counts | None,
+    volume: Counts,
+    talks: NDArray[np.bool_],
+    kinds: Counts,
+    order: Sequence[int],
+    numbers: Mapping[Pair, str],
+) -> go.Heatmap:
     """One heat map, with a third of its color scale for each kind."""
     sorted_pairs = np.ix_(order, order)
     share = volume / max(int(volume.max(initial=0)), 1)
@@ -90,7 +108,7 @@ def _talk_heat(counts, volume, talks, kinds, order, numbers):
     ]
     names, gap = list(_SCALES), int(len(order) <= _MOST_NAMED)
 
-    def told(pair):
+    def told(pair: Pair) -> str:
         about = f"rank {pair[0]} → rank {pair[1]}, {names[kinds[pair]]}"
         return f"{about}: {_sum(counts, volume, pair)}"
 
@@ -111,7 +129,13 @@ def _talk_heat(counts, volume, talks, kinds, order, numbers):
     )
 
 
-def _rows(counts, volume, talks, kinds, order):
+def _rows(
+    counts: Counts | None,
+    volume: Counts,
+    talks: NDArray[np.bool_],
+    kinds: Counts,
+    order: Sequence[int],
+) -> Iterator[str]:
     """A line of text for each rank: what it sends, by kind."""
     for rank in order:
         sent = [
@@ -122,9 +146,10 @@ def _rows(counts, volume, talks, kinds, order):
         yield f"Rank {rank} sends {', '.join(sent) or 'nothing'}."
 
 
-def _borders(layout):
+def _borders(layout: Layout) -> list[dict[str, Any]]:
     """A square around each node's ranks, and a thicker one around each group's."""
-    borders, begin, groups = [], 0, {}
+    borders, begin = [], 0
+    groups: dict[int, list[int]] = {}
     for node in layout.order:
         end = begin + len(layout.ranks_of[node])
         borders.append(_square(begin, end, 1))
@@ -135,7 +160,7 @@ def _borders(layout):
     return borders
 
 
-def _square(begin, end, width):
+def _square(begin: int, end: int, width: int) -> dict[str, Any]:
     corner, opposite = begin - 0.5, end - 0.5
     return dict(
         type="rect",
@@ -147,12 +172,16 @@ def _square(begin, end, width):
     )
 
 
-def _lay_out(figure, layout, order, title, unit):
+def _lay_out(
+    figure: go.Figure, layout: Layout, order: Sequence[int], title: str, unit: str
+) -> None:
     edge = 0.5 + len(order) / 250  # room for half of a thick line
-    what, ticks, names = "rank", list(range(len(order))), [str(rank) for rank in order]
+    what, names = "rank", [str(rank) for rank in order]
+    ticks: Sequence[float] = range(len(order))
     if len(order) > _MOST_NAMED:
-        what, ticks, names = "node", *_node_ticks(layout)
-    shown = dict(tickvals=ticks, ticktext=names, showgrid=False, tickangle=0)
+        what = "node"
+        ticks, names = _node_ticks(layout)
+    shown = dict(tickvals=list(ticks), ticktext=names, showgrid=False, tickangle=0)
     across = f"receiver ({what})" + (f"; numbers in {unit}" if unit else "")
     figure.update_xaxes(title=across, range=[-edge, len(order) - 1 + edge], **shown)
     figure.update_yaxes(title=f"sender ({what})", range=[len(order) - 1 + edge, -edge], **shown)
@@ -164,7 +193,7 @@ def _lay_out(figure, layout, order, title, unit):
     )
 
 
-def _node_ticks(layout):
+def _node_ticks(layout: Layout) -> tuple[list[float], list[str]]:
     """(middles of the nodes' ranks, names) of the nodes with a tick, at most _MOST_NODES."""
     names, begin, ticks = node_names(layout.levels), 0, []
     for node in layout.order:
@@ -182,13 +211,18 @@ def _node_ticks(layout):
 SCALE = [[0, "#a8c8f0"], [0.5, "#5b94dd"], [1, "#2757a5"]]
 
 
-def hosts(recording):
+def hosts(recording: Recording | Iterable[RankRecording]) -> list[str]:
     """The host name of each rank of a Recording, or of a list of RankRecording."""
-    ranks = getattr(recording, "ranks", recording)
+    ranks = recording.ranks if isinstance(recording, Recording) else recording
     return [rank.header["host"].decode(errors="replace") for rank in ranks]
 
 
-def messages(message_counts, byte_counts=None, title="Messages between ranks", hosts=None):
+def messages(
+    message_counts: ArrayLike,
+    byte_counts: ArrayLike | None = None,
+    title: str = "Messages between ranks",
+    hosts: Sequence[str] | None = None,
+) -> go.Figure:
     """Heat map of `message_counts` [P, P], from row (sender) to column (receiver).
 
     With `byte_counts` [P, P], a second heat map beside it shows the bytes. If `hosts`, the name of
@@ -210,7 +244,8 @@ def messages(message_counts, byte_counts=None, title="Messages between ranks", h
         raise InputError(
             f"hosts: {len(hosts)} names for {len(counts)} ranks; give the name of each rank's host."
         )
-    names = list(dict.fromkeys(hosts or []))
+    hosts = hosts or []
+    names = list(dict.fromkeys(hosts))
     rows = [_Row("rank", [str(rank) for rank in range(len(counts))], panels)]
     if len(names) > 1:
         rows.append(_Row("host", names, [(n, _by_host(m, hosts, names)) for n, m in panels]))
@@ -224,21 +259,21 @@ class _Row:
     """One row of panels: 'rank' or 'host', their names, and (name, matrix) of each panel."""
 
     what: str
-    names: list
-    panels: list
+    names: list[str]
+    panels: list[Panel]
 
     @property
-    def pixels(self):
+    def pixels(self) -> int:
         return max(200, min(24 * len(self.names), 420))
 
 
-def _by_host(matrix, hosts, names):
+def _by_host(matrix: Counts, hosts: Sequence[str], names: Sequence[str]) -> Counts:
     """The sums of a matrix of ranks for each pair of hosts."""
     is_on = np.array([[host == name for host in hosts] for name in names]).astype(matrix.dtype)
     return is_on @ matrix @ is_on.T
 
 
-def _drawn(rows, columns):
+def _drawn(rows: Sequence[_Row], columns: int) -> go.Figure:
     height = sum(row.pixels for row in rows)
     between = 105  # pixels, for the axis title of one row and the titles of the next
     figure = make_subplots(
@@ -267,7 +302,7 @@ def _drawn(rows, columns):
     return figure
 
 
-def _label(figure, row, place):
+def _label(figure: go.Figure, row: _Row, place: int) -> None:
     count = len(row.names)
     ticks = list(range(0, count, max(1, count // 16)))
     shown = dict(tickvals=ticks, ticktext=[row.names[tick] for tick in ticks], showgrid=False)
@@ -277,7 +312,7 @@ def _label(figure, row, place):
     figure.update_yaxes(title=f"sender ({row.what})", range=[count - 0.5, -0.5], row=place, **shown)
 
 
-def _heat(name, matrix, row, bar):
+def _heat(name: str, matrix: Counts, row: _Row, bar: dict[str, float]) -> go.Heatmap:
     """One panel, with a color bar at `bar` if the numbers don't fit into the cells."""
     numbers = len(matrix) <= (16 if name == "messages" else 8)
     write = style.byte_size if name == "bytes" else str
@@ -305,7 +340,7 @@ def _heat(name, matrix, row, bar):
     )
 
 
-def _alt(title, panels):
+def _alt(title: str, panels: Sequence[Panel]) -> str:
     counts = panels[0][1]
     ranks = len(counts)
     lines = [
@@ -314,13 +349,14 @@ def _alt(title, panels):
     ]
     for rank in range(ranks):
         receivers = [
-            f"{dest} ({_cell(panels, rank, dest)})" for dest in np.flatnonzero(counts[rank])
+            f"{dest} ({_cell(panels, rank, dest)})"
+            for dest in np.flatnonzero(counts[rank]).tolist()
         ]
         lines.append(f"Rank {rank} sends to " + (", ".join(receivers) or "nobody") + ".")
     return "\n".join(lines)
 
 
-def _hosts_as_text(rows, hosts):
+def _hosts_as_text(rows: Sequence[_Row], hosts: Sequence[str]) -> Iterator[str]:
     if hosts and len(rows) == 1:
         yield f"All ranks are on one host, {hosts[0]}."
     for row in rows[1:]:
@@ -335,12 +371,12 @@ def _hosts_as_text(rows, hosts):
             sends = [
                 f"{'itself' if dest == place else row.names[dest]} "
                 f"({_cell(row.panels, place, dest)})"
-                for dest in np.flatnonzero(counts[place])
+                for dest in np.flatnonzero(counts[place]).tolist()
             ]
             yield f"Host {name} (ranks {on_it}) sends to " + (", ".join(sends) or "nobody") + "."
 
 
-def _cell(panels, source, dest):
+def _cell(panels: Sequence[Panel], source: int, dest: int) -> str:
     count = f"{int(panels[0][1][source, dest])}×"
     if len(panels) == 1:
         return count

@@ -1,7 +1,11 @@
 """Figures of models: the regret of their choices, lower bounds, and fitted curves."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.algorithms import BLOCKWISE
@@ -14,10 +18,14 @@ from mpilab.models.choice import (
     the_collective,
     variants_of,
 )
-from mpilab.models.costs import cost
+from mpilab.models.costs import Gamma, cost
+from mpilab.models.hockney import Hockney
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
+
+Fits = Mapping[tuple[str, str], Hockney]  # by library and algorithm
+Variant = tuple[str, str, int, int, int]  # library, algorithm, segment, fanout, radix
 
 # The choices of a model: the chosen algorithm at each P and size, with its regret.
 
@@ -28,7 +36,7 @@ SCALE = [[0, "#a9d8b5"], [0.1, "#e8d48b"], [0.5, "#e39a55"], [1, "#c9503c"]]
 MOST = 1.0
 
 
-def heat_map(table, title="Choice of the model, and its regret"):
+def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its regret") -> go.Figure:
     """Heat map of a model's choices for one collective: a row for each P, a column for each size.
 
     table   records of REGRET_ROW.
@@ -80,8 +88,8 @@ def heat_map(table, title="Choice of the model, and its regret"):
     return style.finish(figure, _regret_alt(table, f"{title}: {collective}"))
 
 
-def _check(table):
-    missing = set(REGRET_ROW.names) - set(table.dtype.names or ())
+def _check(table: NDArray[Any]) -> None:
+    missing = set(REGRET_ROW.names or ()) - set(table.dtype.names or ())
     if missing or len(table) == 0:
         raise InputError(
             "the table of regrets is empty or no such table; give what mpilab.models.regret "
@@ -95,12 +103,12 @@ def _check(table):
         )
 
 
-def _wrapped(name):
+def _wrapped(name: str) -> str:
     """'recursive_doubling (ours)' in three lines, since cells are narrow."""
     return name.replace(" (", "<br>(").replace("_", "_<br>" if len(name) > 12 else "_")
 
 
-def _told(row):
+def _told(row: np.void) -> str:
     chosen = f"chosen {row['chosen']}, {style.duration(row['chosen_s'])}"
     if row["chosen"] == row["best"]:
         return f"{chosen}: the best"
@@ -110,11 +118,11 @@ def _told(row):
     )
 
 
-def _percent(regret):
+def _percent(regret: float) -> str:
     return f"{100 * regret:.3g} %"
 
 
-def _regret_alt(table, title):
+def _regret_alt(table: NDArray[Any], title: str) -> str:
     lost = table["regret"]
     lines = [
         f"{title}: at {len(table)} points the best algorithm is chosen {int((lost == 0).sum())} "
@@ -133,7 +141,9 @@ _LIMIT = "#d4553e"
 _ROW = 30  # pixels
 
 
-def against_limits(measured, limits, title):
+def against_limits(
+    measured: Mapping[str, Sequence[float]], limits: Mapping[str, float], title: str
+) -> go.Figure:
     """Figure with a bar for each of `measured` (median, quartiles), and a mark for its limit.
 
     measured   {name: seconds of each repetition}, drawn from top to bottom.
@@ -184,7 +194,9 @@ def against_limits(measured, limits, title):
     return style.finish(figure, "\n".join([f"{title}.", *_lines(names, measured, limits)]))
 
 
-def _lines(names, measured, limits):
+def _lines(
+    names: Sequence[str], measured: Mapping[str, Sequence[float]], limits: Mapping[str, float]
+) -> Iterator[str]:
     for name in names:
         told = f"{name}: {style.duration(float(np.median(measured[name])))}"
         if name in limits:
@@ -195,7 +207,14 @@ def _lines(names, measured, limits):
 # Measured times of a sweep, and the model fitted to each algorithm.
 
 
-def measured_and_fitted(table, models, *, collective=None, measure="span_s", gamma=None):
+def measured_and_fitted(
+    table: NDArray[Any],
+    models: Fits,
+    *,
+    collective: str | None = None,
+    measure: str = "span_s",
+    gamma: Gamma | None = None,
+) -> go.Figure:
     """Figure of a sweep's medians and quartiles, and each algorithm's fitted cost; a panel per P.
 
     table    rows of a sweep (mpilab.measure.sweep_table).
@@ -239,7 +258,9 @@ def measured_and_fitted(table, models, *, collective=None, measure="span_s", gam
     return style.finish(figure, _models_alt(rows, collective, variants, models, measure, gamma))
 
 
-def _axes(figure, rows, collective, measure, panels):
+def _axes(
+    figure: go.Figure, rows: NDArray[Any], collective: str, measure: str, panels: int
+) -> None:
     if collective == "barrier":
         figure.update_xaxes(title="ranks")
     else:
@@ -248,7 +269,15 @@ def _axes(figure, rows, collective, measure, panels):
     time_axes(figure, rows[measure], "time, seconds")
 
 
-def _traces(rows, variant, ranks, collective, models, measure, gamma):
+def _traces(
+    rows: NDArray[Any],
+    variant: Variant,
+    ranks: int | None,
+    collective: str,
+    models: Fits,
+    measure: str,
+    gamma: Gamma | None,
+) -> Iterator[go.Scatter]:
     """The measured points of one variant, and its curve if it has a model."""
     library, algorithm, *_ = variant
     name = _model_name(variant)
@@ -303,7 +332,14 @@ def _traces(rows, variant, ranks, collective, models, measure, gamma):
     )
 
 
-def predicted(collective, variant, ranks, sizes, model, gamma=None):
+def predicted(
+    collective: str,
+    variant: Variant,
+    ranks: int,
+    sizes: Any,
+    model: Hockney,
+    gamma: Gamma | None = None,
+) -> Any:
     """Predicted seconds of a variant (library, algorithm, segment, fanout, radix)."""
     library, algorithm, segment, fanout, radix = variant
     return cost(
@@ -320,7 +356,7 @@ def predicted(collective, variant, ranks, sizes, model, gamma=None):
     )
 
 
-def _model_name(variant):
+def _model_name(variant: Variant) -> str:
     library, algorithm, segment, fanout, radix = variant
     words = [] if library == "ours" else [library]
     words += [f"segment {style.byte_size(segment)}"] if segment else []
@@ -329,7 +365,14 @@ def _model_name(variant):
     return f"{algorithm} ({', '.join(words)})" if words else algorithm
 
 
-def _models_alt(rows, collective, variants, models, measure, gamma):
+def _models_alt(
+    rows: NDArray[Any],
+    collective: str,
+    variants: Sequence[Variant],
+    models: Fits,
+    measure: str,
+    gamma: Gamma | None,
+) -> str:
     lines = [
         f"Measured times of {collective} and the fitted models: "
         f"{style.plural(len(variants), 'algorithm')}, "
@@ -352,7 +395,14 @@ def _models_alt(rows, collective, variants, models, measure, gamma):
     return "\n".join(lines)
 
 
-def _errors(rows, collective, variant, model, measure, gamma):
+def _errors(
+    rows: NDArray[Any],
+    collective: str,
+    variant: Variant,
+    model: Hockney,
+    measure: str,
+    gamma: Gamma | None,
+) -> NDArray[np.float64]:
     """|model - median| / median at each point with more than one rank."""
     off = []
     for ranks in np.unique(rows["ranks"][rows["ranks"] > 1]).tolist():

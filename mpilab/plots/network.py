@@ -7,23 +7,30 @@ traffic through the memory of a node.
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from math import sqrt
+from typing import Any
 
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
 from plotly.colors import sample_colorscale
 from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.hosts import links
-from mpilab.hosts.hostfile import crossings
+from mpilab.hosts.description import Description
+from mpilab.hosts.hostfile import Host, Hostfile, crossings
 from mpilab.hosts.links import GROUP, MEMORY, NODE, Load, busiest, loads, node_names, switch_names
 from mpilab.hosts.places import Levels
 from mpilab.plots import steps, style
 from mpilab.plots.schedule import ROLES
 from mpilab.plots.steps import block_runs
+
+Roles = Mapping[int, tuple[str, str]]  # {rank: (word, color)}
+Text = tuple[float, float, str]  # x, y, text
 
 # Which rank runs on which host: a panel for each rank order.
 
@@ -32,7 +39,9 @@ GROUP_COLOURS = ("#9cc1ee", "#e0b05c", "#8fc9a0", "#c9a5dc", "#e0958c")
 INK = "#1d2733"
 
 
-def placement(hostfile, orders, title="Which rank runs where"):
+def placement(
+    hostfile: Hostfile, orders: Mapping[str, Sequence[int]], title: str = "Which rank runs where"
+) -> go.Figure:
     """Figure of hosts as columns of slots, numbered ranks, and a line from each rank to the next.
 
     hostfile   a mpilab.hosts.hostfile.Hostfile.
@@ -81,15 +90,18 @@ def placement(hostfile, orders, title="Which rank runs where"):
     return style.finish(figure, _alt(title, hostfile, orders))
 
 
-def _slots_of(places):
+def _slots_of(places: Iterable[int]) -> dict[int, int]:
     """{rank: slot}: its position among the ranks on its host, from 1."""
-    taken, slots = {}, {}
+    taken: dict[int, int] = {}
+    slots = {}
     for rank, place in enumerate(places):
         slots[rank] = taken[place] = taken.get(place, 0) + 1
     return slots
 
 
-def _panel(hosts, places, slots, groups):
+def _panel(
+    hosts: Sequence[Host], places: Sequence[int], slots: Mapping[int, int], groups: Sequence[str]
+) -> Iterator[go.Scatter]:
     free = [
         (place, slot)
         for place, host in enumerate(hosts)
@@ -117,7 +129,7 @@ def _panel(hosts, places, slots, groups):
         )
 
 
-def _squares(points, colour, **options):
+def _squares(points: Iterable[tuple[int, int]], colour: str, **options: Any) -> go.Scatter:
     return go.Scatter(
         x=[x for x, _ in points],
         y=[y for _, y in points],
@@ -126,14 +138,14 @@ def _squares(points, colour, **options):
     )
 
 
-def _neighbours(places, short=False):
+def _neighbours(places: Sequence[int], short: bool = False) -> str:
     across, pairs = crossings(places), len(list(pairwise(places)))
     if short:
         return f"{across} of {pairs} steps change hosts"
     return f"from rank to rank, {across} of {style.plural(pairs, 'step')} lead to another host"
 
 
-def _alt(title, hostfile, orders):
+def _alt(title: str, hostfile: Hostfile, orders: Mapping[str, Sequence[int]]) -> str:
     ranks = max(map(len, orders.values()))
     lines = [
         f"{title}: {style.plural(ranks, 'rank')} on {style.plural(len(hostfile.hosts), 'host')} of "
@@ -148,7 +160,7 @@ def _alt(title, hostfile, orders):
     return "\n".join(lines)
 
 
-def _called(host):
+def _called(host: Host) -> str:
     return f"{host.name} (group {host.group})" if host.group else host.name
 
 
@@ -187,7 +199,7 @@ class Box:
     top: float
 
     @property
-    def middle(self):
+    def middle(self) -> float:
         """The x of its center."""
         return (self.left + self.right) / 2
 
@@ -201,104 +213,102 @@ class Layout:
     # --- Across
 
     @cached_property
-    def group_of(self):
+    def group_of(self) -> list[int]:
         """The group number of each node: list."""
         return [int(self.levels.group[ranks[0]]) for ranks in self.ranks_of]
 
     @cached_property
-    def ranks_of(self):
+    def ranks_of(self) -> list[list[int]]:
         """The ranks of each node: list of lists."""
-        ranks = [[] for _ in range(self.levels.nodes)]
+        ranks: list[list[int]] = [[] for _ in range(self.levels.nodes)]
         for rank, node in enumerate(self.levels.node.tolist()):
             ranks[node].append(rank)
         return ranks
 
     @cached_property
-    def order(self):
+    def order(self) -> list[int]:
         """The nodes from left to right, by group and node name, whichever ranks are on them."""
         names, switches = node_names(self.levels), switch_names(self.levels)
 
-        def key(node):
+        def key(node: int) -> tuple[Any, ...]:
             group = self.group_of[node]
             return _natural(switches[group]), group, _natural(names[node])
 
         return sorted(range(self.levels.nodes), key=key)
 
     @cached_property
-    def group_order(self):
+    def group_order(self) -> dict[int, int]:
         """The position of each group from left to right: {group: 0, 1, …}."""
         groups = dict.fromkeys(self.group_of[node] for node in self.order)
         return {group: place for place, group in enumerate(groups)}
 
     @cached_property
-    def _rooms(self):
+    def _rooms(self) -> dict[int, float]:
         """The left edge of each node's room: {node: left}."""
-        rooms, before = {}, None
-        for node in self.order:
-            end = rooms[before] + 1 if rooms else 0.0
-            apart = rooms and self.group_of[before] != self.group_of[node]
-            rooms[node] = end + (_BETWEEN_GROUPS if apart else 0)
-            before = node
+        rooms = {self.order[0]: 0.0}
+        for before, node in pairwise(self.order):
+            apart = self.group_of[before] != self.group_of[node]
+            rooms[node] = rooms[before] + 1 + (_BETWEEN_GROUPS if apart else 0)
         return rooms
 
     @property
-    def width(self):
+    def width(self) -> float:
         """The total width, in rooms."""
         return max(self._rooms.values()) + 1
 
-    def pixels(self, across):
+    def pixels(self, across: float) -> float:
         """The width of `across` rooms in a notebook's column, in pixels."""
         return across * COLUMN / self.width
 
     # --- What fits
 
     @cached_property
-    def has_node_numbers(self):
+    def has_node_numbers(self) -> bool:
         """Do numbers of bytes fit into the boxes of nodes?"""
         return self.pixels(_BOX) >= _NUMBER
 
     @cached_property
-    def has_switch_numbers(self):
+    def has_switch_numbers(self) -> bool:
         """Do numbers of bytes fit into the boxes of switches?"""
         narrowest = min(self.group_of.count(group) for group in set(self.group_of))
         return self.levels.groups > 1 and self.pixels(narrowest - 1 + _BOX) >= _NUMBER
 
     @cached_property
-    def ranks_a_row(self):
+    def ranks_a_row(self) -> int:
         """The number of rank squares side by side on a node."""
         return max(1, min(int(self.pixels(_BOX) // _RANK_PITCH), self.levels.most_on_a_node))
 
     @property
-    def _rank_rows(self):
+    def _rank_rows(self) -> int:
         return -(-self.levels.most_on_a_node // self.ranks_a_row)
 
     @cached_property
-    def has_ranks(self):
+    def has_ranks(self) -> bool:
         """Does a square for each rank fit?"""
         return self._rank_rows <= _MOST_ROWS and self.pixels(_BOX) >= RANK
 
-    def fits(self, text, box):
+    def fits(self, text: str, box: Box) -> bool:
         """Is the box wide enough for this text?"""
         return len(text) * LETTER <= self.pixels(box.right - box.left)
 
     # --- Boxes, from bottom to top
 
-    def node(self, node):
+    def node(self, node: int) -> Box:
         """The Box of a node."""
         left = self._rooms[node] + (1 - _BOX) / 2
         ranks = self._rank_rows * _RANK_PITCH if self.has_ranks else LINE
         return Box(left, left + _BOX, 0, self._below_ranks + ranks + self._words_height)
 
     @property
-    def _below_ranks(self):
+    def _below_ranks(self) -> float:
         return _EDGE + _MEMORY + (LINE if self.has_node_numbers else 0) + 3
 
     @property
-    def _words_height(self):
+    def _words_height(self) -> float:
         """The height of a node's name and the numbers of its link."""
         return 3 + LINE + (2 * LINE if self.has_node_numbers else 0) + 3
 
-    def switch(self, group):
+    def switch(self, group: int) -> Box:
         """The Box of a group's switch."""
         rooms = [self._rooms[node] for node, of in enumerate(self.group_of) if of == group]
         bottom = self.node(0).top + _LINK
@@ -307,7 +317,7 @@ class Layout:
         return Box(min(rooms) + inset, max(rooms) + 1 - inset, bottom, bottom + height)
 
     @property
-    def core(self):
+    def core(self) -> Box | None:
         """The Box of the core; None if there is only one switch."""
         if self.levels.groups == 1:
             return None
@@ -316,18 +326,18 @@ class Layout:
         return Box(inset, self.width - inset, bottom, bottom + 6 + LINE)
 
     @property
-    def height(self):
+    def height(self) -> float:
         """The total height, in pixels."""
         return (self.core or self.switch(0)).top
 
     # --- What is in and between the boxes
 
     @property
-    def rank_line(self):
+    def rank_line(self) -> float:
         """The y of the line with the number of ranks."""
         return self._below_ranks + LINE / 2
 
-    def rank(self, node, number):
+    def rank(self, node: int, number: int) -> tuple[float, float]:
         """The center (x, y) of the square of a node's rank; `number` counts from 0."""
         box = self.node(node)
         row, column = divmod(number, self.ranks_a_row)
@@ -336,23 +346,23 @@ class Layout:
         down = self._words_height + (row + 0.5) * _RANK_PITCH
         return box.middle + across, box.top - down
 
-    def memory(self, node, share):
+    def memory(self, node: int, share: float) -> Box:
         """The Box of a node's memory; `share` (0 to 1) of the largest height."""
         box = self.node(node)
         height = _NARROWEST + share * (_MEMORY - _NARROWEST)
         return Box(box.left + 0.08, box.right - 0.08, _EDGE, _EDGE + height)
 
     @property
-    def memory_line(self):
+    def memory_line(self) -> float:
         """The y of the line with the traffic through a node's memory."""
         return _EDGE + _MEMORY + LINE / 2
 
     @property
-    def _widest(self):
+    def _widest(self) -> float:
         """The width of the widest lane, in pixels."""
         return min(_WIDEST, self.pixels(_BOX) / 4)
 
-    def lane(self, load, share):
+    def lane(self, load: Load, share: float) -> Box:
         """The Box of a link's lane in one direction, from one box to the other.
 
         share   of the largest width: 0 to 1.
@@ -362,14 +372,14 @@ class Layout:
         middle = below.middle + self._aside(load, self._head_width(1) / 2 + 0.5)
         return Box(middle - wide / 2, middle + wide / 2, below.top, below.top + _LINK)
 
-    def head(self, share):
+    def head(self, share: float) -> float:
         """The size of a lane's arrow head; a plotly triangle of size 1 is 2/√3 wide."""
         return self._head_width(share) * sqrt(3) / 2
 
-    def _head_width(self, share):
+    def _head_width(self, share: float) -> float:
         return _HEAD * self._widest * (1 + share) / 2
 
-    def star(self, load):
+    def star(self, load: Load) -> tuple[float, float]:
         """The position (x, y) of a link's star, on the outer side of its lane."""
         below = self.below(load)
         outside = self._head_width(1) / 2 + self._widest / 2 + 8
@@ -379,16 +389,16 @@ class Layout:
             below.top + _LINK * (0.35 if load.up else 0.65),
         )
 
-    def _aside(self, load, pixels):
+    def _aside(self, load: Load, pixels: float) -> float:
         """The x offset from a link's center: to the left for the up lane, else to the right."""
         return (-pixels if load.up else pixels) / self.pixels(1)
 
-    def below(self, load):
+    def below(self, load: Load) -> Box:
         """The Box at the lower end of a link."""
         return self.switch(load.number) if load.level == GROUP else self.node(load.number)
 
 
-def _natural(name):
+def _natural(name: str) -> list[tuple[int, str]]:
     """A sort key that puts n2 before n10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split("([0-9]+)", name)]
 
@@ -398,7 +408,7 @@ def _natural(name):
 STAR = "★"
 
 
-def caption(found, description, short=False):
+def caption(found: Sequence[Load], description: Description | None, short: bool = False) -> str:
     """'busiest: switch a → core, 8 MiB in 4 messages, at least 336 ms at 200 Mbit/s'.
 
     If `short`, the messages are left out if there is a time.
@@ -414,20 +424,22 @@ def caption(found, description, short=False):
     return f"busiest: {', '.join(said)}" + (f"; {others} more like it" if others else "")
 
 
-def titled(title, found, description):
+def titled(title: str, found: Sequence[Load], description: Description | None) -> dict[str, Any]:
     """The title of a figure, with the busiest link as subtitle."""
     shown = f"{STAR} {caption(found, description, short=True)}"
     return dict(text=title, x=0.01, subtitle=dict(text=shown, font=dict(size=13, color=style.TEXT)))
 
 
-def text(title, layout, found, description):
+def text(
+    title: str, layout: Layout, found: Sequence[Load], description: Description | None
+) -> Iterator[str]:
     """The lines of the text alternative: the totals, the busiest link, then every link."""
     levels = layout.levels
     on = f"{style.plural(len(levels.places), 'rank')} on {levels.describe()}"
     yield f"{title}: {on}; {_totals(found)}."
     said = caption(found, description)
     yield f"{said[0].upper()}{said[1:]}."
-    each = defaultdict(dict)
+    each: defaultdict[tuple[str, int], dict[bool, str]] = defaultdict(dict)
     for load in found:
         each[load.level, load.number][load.up] = carried(load)
     switches, nodes = switch_names(levels), node_names(levels)
@@ -443,7 +455,7 @@ def text(title, layout, found, description):
             )
 
 
-def _totals(found):
+def _totals(found: Sequence[Load]) -> str:
     """'2 MiB in 4 messages inside nodes, 1 MiB in 2 messages between nodes, … between groups'."""
     return ", ".join(
         f"{carried(_sum(found, level))} {where}"
@@ -456,21 +468,21 @@ def _totals(found):
     )
 
 
-def _sum(found, level):
+def _sum(found: Sequence[Load], level: str) -> Load:
     """The total that leaves the nodes or groups, or stays inside, as one Load."""
     some = [load for load in found if load.level == level and (load.up or level == MEMORY)]
-    counted = all(load.messages is not None for load in some)
+    messages = [load.messages for load in some if load.messages is not None]
     return Load(
         level,
         -1,
         False,
         "",
         sum(load.bytes for load in some),
-        sum(load.messages for load in some) if counted else None,
+        sum(messages) if len(messages) == len(some) else None,
     )
 
 
-def of_round(found, description):
+def of_round(found: Sequence[Load], description: Description | None) -> str:
     """The busiest link of a round, and all links that carry something, in words."""
     carrying = [load for load in found if load.level != MEMORY and load.carries]
     if not carrying:
@@ -479,7 +491,7 @@ def of_round(found, description):
     return f"{caption(found, description)}. Links: {named}."
 
 
-def compared(runs, description):
+def compared(runs: Mapping[str, Sequence[Load]], description: Description | None) -> str:
     """'The busiest link carries 4 MiB in SEQ, 8 MiB in RR.', from {name: loads}."""
     most = {
         name: max((load.bytes for load in busiest(found, description)), default=0)
@@ -489,14 +501,14 @@ def compared(runs, description):
     return f"The busiest link carries {said}."
 
 
-def told(load, description=None):
+def told(load: Load, description: Description | None = None) -> str:
     """The hover text of a link."""
     return f"{load.name}<br>{carried(load)}" + (
         f"<br>{needs(load, description)}" if load.bytes and load.rate(description) else ""
     )
 
 
-def carried(load):
+def carried(load: Load) -> str:
     """'2 MiB in 4 messages', 'nothing'."""
     if not load.carries:
         return "nothing"
@@ -505,16 +517,16 @@ def carried(load):
     return f"{style.byte_size(load.bytes)} in {style.plural(load.messages, 'message')}"
 
 
-def needs(load, description):
-    """'at least 84 ms at 200 Mbit/s'."""
-    rate = load.rate(description)
+def needs(load: Load, description: Description | None) -> str:
+    """'at least 84 ms at 200 Mbit/s', of a link with a rate."""
+    rate = load.rate(description) or 0.0
     factor, unit = next((u for u in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if rate >= u[0]), (1, ""))
     return (
         f"at least {style.duration(load.seconds(description))} at {rate / factor:.4g} {unit}bit/s"
     )
 
 
-def members(layout, node):
+def members(layout: Layout, node: int) -> str:
     """'ranks 0–3'."""
     ranks = layout.ranks_of[node]
     return f"rank{'s' * (len(ranks) > 1)} {block_runs(ranks, 0)}"
@@ -528,7 +540,7 @@ _MEMORY_COLOUR = "rgba(128, 132, 140, 0.8)"
 UP, DOWN, INSIDE = "↑", "↓", "⇄"
 
 
-def boxes(layout):
+def boxes(layout: Layout) -> list[Any]:
     """Two traces: the boxes of nodes, switches and the core, and their names."""
     nodes, switches = node_names(layout.levels), switch_names(layout.levels)
     named = [
@@ -555,7 +567,12 @@ def boxes(layout):
     ]
 
 
-def link_traces(layout, loads, most, description=None):
+def link_traces(
+    layout: Layout,
+    loads: Sequence[Load],
+    most: Mapping[str, int],
+    description: Description | None = None,
+) -> list[Any]:
     """The traces of links and memories: lanes, arrow heads, numbers, stars.
 
     The bytes determine color and width; `most` is most_bytes of all loads that are compared.
@@ -581,7 +598,7 @@ def link_traces(layout, loads, most, description=None):
     return [_lanes(lanes), _heads(heads), _texts(numbers, size=11), _texts(stars, size=15)]
 
 
-def most_bytes(*every):
+def most_bytes(*every: Iterable[Load]) -> dict[str, int]:
     """{LINK: the most bytes on a link, MEMORY: in a memory} in sequences of loads."""
     most = {LINK: 0, MEMORY: 0}
     for load in chain(*every):
@@ -590,7 +607,7 @@ def most_bytes(*every):
     return most
 
 
-def ranks(layout, roles=None):
+def ranks(layout: Layout, roles: Roles | None = None) -> list[go.Scatter]:
     """The traces of the ranks in their nodes: numbered squares, or the number of ranks.
 
     roles   {rank: (word, color)} of ranks that don't have the color of their group.
@@ -624,10 +641,10 @@ def ranks(layout, roles=None):
     ]
 
 
-def scale(most, name):
+def scale(most: Mapping[str, int], name: str) -> go.Scatter:
     """A trace that only shows the color bar of bytes, below the figure; see `link_traces`."""
-    most = most[LINK]
-    parts = (0, 0.25, 0.5, 0.75, 1) if most >= 4 else (0, 1)
+    end = most[LINK]
+    parts = (0, 0.25, 0.5, 0.75, 1) if end >= 4 else (0, 1)
     return go.Scatter(
         x=[None],
         y=[None],
@@ -635,9 +652,9 @@ def scale(most, name):
         marker=dict(
             color=[0],
             cmin=0,
-            cmax=max(most, 1),
+            cmax=max(end, 1),
             colorscale=SCALE,
-            showscale=most > 0,
+            showscale=end > 0,
             colorbar=dict(
                 orientation="h",
                 thickness=10,
@@ -649,8 +666,8 @@ def scale(most, name):
                 ypad=14,
                 title=dict(text=name, side="right", font=dict(size=12)),
                 tickfont=dict(size=11),
-                tickvals=[most * part for part in parts],
-                ticktext=[style.byte_size(most * part) for part in parts],
+                tickvals=[end * part for part in parts],
+                ticktext=[style.byte_size(end * part) for part in parts],
                 ticks="outside",
                 outlinewidth=0,
             ),
@@ -660,7 +677,7 @@ def scale(most, name):
     )
 
 
-def _number(layout, load):
+def _number(layout: Layout, load: Load) -> list[Text]:
     """[(x, y, text)] of the bytes of a link, in the box below it; [] if empty or too narrow."""
     shown = layout.has_switch_numbers if load.level == GROUP else layout.has_node_numbers
     if not (shown and load.carries):
@@ -672,12 +689,12 @@ def _number(layout, load):
     return [(box.middle, line, f"{UP if load.up else DOWN} {_short(load)}")]
 
 
-def _short(load):
+def _short(load: Load) -> str:
     """The bytes of a load, or the number of messages if they are empty."""
     return style.byte_size(load.bytes) if load.bytes else f"{load.messages}×"
 
 
-def _lanes(lanes):
+def _lanes(lanes: Sequence[tuple[Box, str, str]]) -> go.Bar:
     return _bars(
         [lane for lane, *_ in lanes],
         color=[paint for _, paint, _ in lanes],
@@ -686,7 +703,7 @@ def _lanes(lanes):
     )
 
 
-def _heads(heads):
+def _heads(heads: Sequence[tuple[Box, bool, str, float]]) -> go.Scatter:
     # A plotly triangle extends half its size from its position to the tip, and a quarter back.
     return go.Scatter(
         x=[lane.middle for lane, *_ in heads],
@@ -704,7 +721,7 @@ def _heads(heads):
     )
 
 
-def _without_head(lane, up, size):
+def _without_head(lane: Box, up: bool, size: float) -> Box:
     """The lane up to its arrow head."""
     height = 0.75 * size - 0.5
     if up:
@@ -712,7 +729,7 @@ def _without_head(lane, up, size):
     return replace(lane, bottom=lane.bottom + height)
 
 
-def _crowds(layout):
+def _crowds(layout: Layout) -> go.Scatter:
     """The number of ranks on each node, if squares don't fit."""
     lines = []
     for node, on_it in enumerate(layout.ranks_of):
@@ -723,12 +740,12 @@ def _crowds(layout):
     return _texts(lines, size=11)
 
 
-def _shortened(layout, name, box):
+def _shortened(layout: Layout, name: str, box: Box) -> str:
     """The name, its last word, or nothing: the first of them that fits into the box."""
     return next(shown for shown in (name, name.split()[-1], "") if layout.fits(shown, box))
 
 
-def _bars(boxes, told, **marker):
+def _bars(boxes: Sequence[Box], told: Sequence[str], **marker: Any) -> go.Bar:
     return go.Bar(
         x=[box.middle for box in boxes],
         y=[box.top - box.bottom for box in boxes],
@@ -741,7 +758,7 @@ def _bars(boxes, told, **marker):
     )
 
 
-def _texts(texts, size):
+def _texts(texts: Sequence[Text], size: int) -> go.Scatter:
     return go.Scatter(
         x=[x for x, _, _ in texts],
         y=[y for _, y, _ in texts],
@@ -761,7 +778,9 @@ _LEGEND, _SLIDER = 22, 96
 _STATIC = 2  # traces that are the same in each frame
 
 
-def network(matrix, levels, description=None, title=TITLE):
+def network(
+    matrix: ArrayLike, levels: Levels, description: Description | None = None, title: str = TITLE
+) -> go.Figure:
     """Figure of the traffic on each link.
 
     matrix        bytes [P, P] from row to column, or (messages, bytes) as Recording.matrix()
@@ -780,7 +799,12 @@ def network(matrix, levels, description=None, title=TITLE):
     return style.finish(figure, "\n".join(text(title, layout, found, description)))
 
 
-def by_round(messages, levels, description=None, title=TITLE):
+def by_round(
+    messages: NDArray[Any],
+    levels: Levels,
+    description: Description | None = None,
+    title: str = TITLE,
+) -> go.Figure:
     """Figure of the links that carry messages in each round, with a slider and a play button.
 
     The first step shows all messages; the rounds share one scale. The color of a rank shows what it
@@ -826,7 +850,11 @@ def by_round(messages, levels, description=None, title=TITLE):
     return style.finish(figure, "\n".join(lines))
 
 
-def before_after(runs, description=None, title=TITLE):
+def before_after(
+    runs: Mapping[str, tuple[ArrayLike, Levels]],
+    description: Description | None = None,
+    title: str = TITLE,
+) -> go.Figure:
     """Figure of several runs, one network below the other, with a common color scale.
 
     runs   {name: (matrix, levels)}, each as for `network`.
@@ -864,7 +892,7 @@ def before_after(runs, description=None, title=TITLE):
     return style.finish(figure, "\n".join(lines))
 
 
-def _layout(levels):
+def _layout(levels: Levels) -> Layout:
     if levels.nodes < 2:
         raise InputError(
             f"{len(levels.places)} ranks on one node: there is no network between them; run them "
@@ -873,18 +901,29 @@ def _layout(levels):
     return Layout(levels)
 
 
-def _drawn(layout, found, most, description, roles=None):
+def _drawn(
+    layout: Layout,
+    found: Sequence[Load],
+    most: Mapping[str, int],
+    description: Description | None,
+    roles: Roles | None = None,
+) -> list[Any]:
     """The traces that differ between runs, and between rounds."""
     return link_traces(layout, found, most, description) + ranks(layout, roles)
 
 
-def _alone(layout, found, description, roles=None):
+def _alone(
+    layout: Layout,
+    found: Sequence[Load],
+    description: Description | None,
+    roles: Roles | None = None,
+) -> list[Any]:
     """The traces of `_drawn`, with a scale of their own."""
     most = most_bytes(found)
     return [*_drawn(layout, found, most, description, roles), scale(most, _ALL)]
 
 
-def _roles(messages, levels):
+def _roles(messages: NDArray[Any], levels: Levels) -> Roles:
     """{rank: (role, color)} of all ranks, by the messages of a round."""
     roles = {}
     ends = (("sends", messages["source"]), ("receives", messages["dest"]))
@@ -898,12 +937,12 @@ def _roles(messages, levels):
 # --- Axes
 
 
-def _lay_out(figure, layout, above=0, below=0):
+def _lay_out(figure: go.Figure, layout: Layout, above: float = 0, below: float = 0) -> None:
     _axes(figure, layout)
     _margins(figure, layout.height, above, below)
 
 
-def _axes(figure, layout, **where):
+def _axes(figure: go.Figure, layout: Layout, **where: int) -> None:
     """Set up hidden axes; the unit of y is a pixel."""
     hidden = dict(showgrid=False, showline=False, ticks="", showticklabels=False)
     room = _STAR * layout.width / COLUMN
@@ -911,7 +950,7 @@ def _axes(figure, layout, **where):
     figure.update_yaxes(range=[-1, layout.height + 1], fixedrange=True, **hidden, **where)
 
 
-def _margins(figure, pixels, above=0, below=0):
+def _margins(figure: go.Figure, pixels: float, above: float = 0, below: float = 0) -> None:
     figure.update_layout(
         height=pixels + 2 + _TOP + above + _BOTTOM + below,
         margin=dict(l=_SIDE, r=_SIDE, t=_TOP + above, b=_BOTTOM + below),

@@ -1,12 +1,17 @@
 """Step-by-step figure of a recording: the messages and the receive buffers after each round."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.plots import steps, style
 from mpilab.plots.steps import block_runs
-from mpilab.trace.recording import NONBLOCKING, NONE
+from mpilab.trace.recording import NONBLOCKING, NONE, Recording
 from mpilab.trace.snapshots import (
     AT_FINISH,
     AT_START,
@@ -14,6 +19,7 @@ from mpilab.trace.snapshots import (
     UNKNOWN,
     UNTOUCHED,
     Contents,
+    Snapshots,
     contents_of,
     held,
 )
@@ -22,7 +28,9 @@ from mpilab.util.units import plural
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-def buffer_states(recording, case, snapshots):
+def buffer_states(
+    recording: Recording, case: Case, snapshots: Sequence[Snapshots]
+) -> NDArray[np.int64]:
     """The content (mpilab.trace.snapshots) of each slot of every receive buffer after each round.
 
     recording, snapshots   of one run of `case`: a mpilab.trace.snapshots.Snapshots for each rank.
@@ -62,7 +70,9 @@ def buffer_states(recording, case, snapshots):
     return states if (states[-1] != states[-2]).any() else states[:-1]
 
 
-def _take_back_early_ones(states, messages, owners):
+def _take_back_early_ones(
+    states: NDArray[np.int64], messages: NDArray[Any], owners: NDArray[Any]
+) -> None:
     """Remove blocks that can only have come with a message of a later round.
 
     After round k, a rank can have a block if a chain of messages of ascending rounds up to k leads
@@ -83,7 +93,9 @@ def _take_back_early_ones(states, messages, owners):
         state[early] = (states[number - 1] if number else np.full_like(state, UNTOUCHED))[early]
 
 
-def _take_back_early_parts(states, messages, contents):
+def _take_back_early_parts(
+    states: NDArray[np.int64], messages: NDArray[Any], contents: Contents
+) -> None:
     """Remove contents that exceed the bytes that a rank has received in the rounds so far.
 
     For several contents of one owner: of those first seen together, the ones in front are assumed
@@ -102,7 +114,7 @@ def _take_back_early_parts(states, messages, contents):
             row[early] = before[early]
 
 
-def _times(records, taken_after):
+def _times(records: NDArray[Any], taken_after: NDArray[Any]) -> NDArray[np.int64]:
     """When each snapshot was taken, ascending; `taken_after` as in Snapshots.records."""
     times = np.full(len(taken_after), EARLIEST)
     known = taken_after >= 0
@@ -116,7 +128,9 @@ def _times(records, taken_after):
     return np.minimum.accumulate(times[::-1])[::-1]
 
 
-def _moments(records, messages, rank, rounds):
+def _moments(
+    records: NDArray[Any], messages: NDArray[Any], rank: int, rounds: int
+) -> Iterator[int]:
     """The times at which to look at the buffer of `rank`, for round 0 (the start), 1, 2, …"""
     sent = messages[messages["source"] == rank]
     received = messages[(messages["dest"] == rank) & (messages["receive_record"] != NONE)]
@@ -136,7 +150,7 @@ def _moments(records, messages, rank, rounds):
         yield whole if latest == LATEST - 1 or next_receive <= whole else max(whole, latest)
 
 
-def _completed(records, receives):
+def _completed(records: NDArray[Any], receives: NDArray[Any]) -> NDArray[np.int64]:
     """When the call that completed each of these receives returned."""
     done, waiter = records["done_ns"][receives], records["waiter"][receives]
     waited = (records["flags"][receives] & NONBLOCKING != 0) & (waiter >= 0)
@@ -149,7 +163,14 @@ SLOTS = tuple(style.SLOT_COLOURS)
 FREE, IN_PLACE, ELSEWHERE, NEW, OTHER = range(len(SLOTS))
 
 
-def recorded(recording, states, *, title="Recording", algorithm=None, case=None):
+def recorded(
+    recording: Recording,
+    states: NDArray[np.int64],
+    *,
+    title: str = "Recording",
+    algorithm: str | None = None,
+    case: Case | None = None,
+) -> go.Figure:
     """Figure of each round, with a slider and a play button; step 0 is before the first messages.
 
     states      as `buffer_states` returns them.
@@ -200,7 +221,7 @@ def recorded(recording, states, *, title="Recording", algorithm=None, case=None)
     return style.finish(figure, "\n".join(_alt(recording, states, contents, title)))
 
 
-def _check(states, ranks, rounds):
+def _check(states: NDArray[np.int64], ranks: int, rounds: int) -> None:
     fits = states.ndim == 3 and states.shape[1] == ranks and states.shape[2] > 0
     if not fits or len(states) not in (rounds + 1, rounds + 2):
         raise InputError(
@@ -214,7 +235,7 @@ def _check(states, ranks, rounds):
         )
 
 
-def _contents(states, case):
+def _contents(states: NDArray[np.int64], case: Case | None) -> Contents:
     """The Contents of `case`; without one, slot i should hold block i."""
     if case is not None:
         return contents_of(case)
@@ -222,7 +243,7 @@ def _contents(states, case):
     return Contents(np.tile(slots, (states.shape[1], 1)), slots)
 
 
-def _kinds(states, right):
+def _kinds(states: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int8]:
     """The index in SLOTS of each cell: int8, like `states`; NO_SLOT if there is no slot."""
     kinds = np.full(states.shape, FREE, np.int8)
     # If a buffer holds more or fewer blocks than it should, any place counts as in place.
@@ -238,7 +259,9 @@ def _kinds(states, right):
     return kinds
 
 
-def _grid(state, kinds, contents, written):
+def _grid(
+    state: NDArray[np.int64], kinds: NDArray[np.int8], contents: Contents, written: bool
+) -> go.Heatmap:
     words = {UNTOUCHED: "" if written else "–", UNKNOWN: "?"}
     text = [
         [
@@ -273,12 +296,12 @@ def _grid(state, kinds, contents, written):
     )
 
 
-def _message(message):
+def _message(message: np.void) -> str:
     size = style.byte_size(int(message["bytes"]))
     return f"rank {message['source']} → rank {message['dest']}, tag {message['tag']}, {size}"
 
 
-def _sizes(messages):
+def _sizes(messages: NDArray[Any]) -> dict[int, str]:
     """What each sender sends: {rank: '3 × 16 B'}."""
     said = {}
     for source in np.unique(messages["source"]).tolist():
@@ -291,7 +314,7 @@ def _sizes(messages):
     return said
 
 
-def _step_name(number, rounds, messages):
+def _step_name(number: int, rounds: int, messages: int) -> str:
     if number == 0:
         return "start"
     if number > rounds:
@@ -302,7 +325,9 @@ def _step_name(number, rounds, messages):
 # --- As text
 
 
-def _alt(recording, states, contents, title):
+def _alt(
+    recording: Recording, states: NDArray[np.int64], contents: Contents, title: str
+) -> Iterator[str]:
     ranks, rounds = len(recording.ranks), recording.rounds
     yield (
         f"{title}: {plural(ranks, 'rank')}, {plural(rounds, 'round')}, "
@@ -323,8 +348,8 @@ def _alt(recording, states, contents, title):
             yield f"Round {number}: {_sent(recording.messages, number)}. Then {held}."
 
 
-def _sent(messages, number):
-    targets = {}
+def _sent(messages: NDArray[Any], number: int) -> str:
+    targets: dict[tuple[int, str], list[int]] = {}
     for message in messages[messages["round"] == number]:
         key = int(message["source"]), style.byte_size(int(message["bytes"]))
         targets.setdefault(key, []).append(int(message["dest"]))
@@ -334,7 +359,7 @@ def _sent(messages, number):
     )
 
 
-def _held(state, right):
+def _held(state: NDArray[np.int64], right: NDArray[Any]) -> str:
     """'rank 0 holds 0, 3 in slot 1, something else in slot 2; …', or counts for many ranks."""
     ranks, slots = state.shape
     right = right if right.shape == state.shape else np.tile(np.arange(slots), (ranks, 1))

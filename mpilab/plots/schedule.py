@@ -1,16 +1,26 @@
 """Figures of a schedule: round by round, as a tree or circle, and as a pipeline."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import cos, hypot, pi, sin
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.algorithms import ROOTED, counts, holdings, parts, schedule_in_segments
+from mpilab.algorithms.schedule import Schedule, Transfer
 from mpilab.plots import steps, style
 from mpilab.plots.steps import block_runs
 from mpilab.util.units import plural
+
+# (source, dest, label, hover text).
+Arrow = tuple[int, int, str, str]
+# (what, rank, round, first block or None, label, hover text).
+Cell = tuple[str, int, int, int | None, str, str]
 
 # The layout of the ranks: a tree or a circle.
 
@@ -40,7 +50,7 @@ class Layout:
     levels: int
     breadth: int
 
-    def along(self, source, dest, share):
+    def along(self, source: int, dest: int, share: float) -> tuple[float, float]:
         """The point (x, y) at `share` (0 to 1) of the path from one rank to another.
 
         Paths are straight, except between two ranks on the same level of a tree: others may be
@@ -52,30 +62,30 @@ class Layout:
             y -= 4 * share * (1 - share) * _BOW
         return x, y
 
-    def is_bowed(self, source, dest):
+    def is_bowed(self, source: int, dest: int) -> bool:
         """Is the path between these ranks curved, to avoid the ranks between them?"""
         return self.kind == "tree" and self.y[source] == self.y[dest]
 
 
-def place(schedule):
+def place(schedule: Schedule) -> Layout:
     """The Layout of a Schedule: a tree if its messages follow the edges of one, else a circle."""
     parent = None if schedule.collective in _ALIKE else _parents(schedule)
     return _circle(schedule.ranks) if parent is None else _tree(schedule, parent)
 
 
-def _parents(schedule):
+def _parents(schedule: Schedule) -> dict[int, int] | None:
     """{rank: parent} of all ranks but the root; None if the schedule is not (nearly) a tree."""
-    ties = {}
+    ties: dict[int, dict[int, None]] = {}
     for transfer in schedule.transfers():
         ties.setdefault(transfer.source, {})[transfer.dest] = None
         ties.setdefault(transfer.dest, {})[transfer.source] = None
-    edges = sum(map(len, ties.values())) // 2
+    edges = sum(len(others) for others in ties.values()) // 2
     nearly = (schedule.collective, schedule.algorithm) in _NEARLY_TREES
     if edges != schedule.ranks - 1 and not nearly:
         return None
     if nearly:
         # The parent of a rank is the first one that sends to it.
-        parent = {}
+        parent: dict[int, int] = {}
         for transfer in schedule.transfers():
             if transfer.dest != schedule.root:
                 parent.setdefault(transfer.dest, transfer.source)
@@ -88,20 +98,21 @@ def _parents(schedule):
     return parent
 
 
-def _tree(schedule, parent):
+def _tree(schedule: Schedule, parent: dict[int, int]) -> Layout:
     """The Layout of a tree: leaves side by side, other ranks centered above their children."""
-    children = {rank: [] for rank in range(schedule.ranks)}
+    children: dict[int, list[int]] = {rank: [] for rank in range(schedule.ranks)}
     # In virtual rank order, so that a tree looks the same whatever its root.
     for rank in sorted(parent, key=lambda rank: (rank - schedule.root) % schedule.ranks):
         children[parent[rank]].append(rank)
-    across, level, leaves = {}, {schedule.root: 0}, 0
+    across: dict[int, float] = {}
+    level, leaves = {schedule.root: 0}, 0
     order = [schedule.root]
     for rank in order:
         for child in children[rank]:
             level[child] = level[rank] + 1
         order += children[rank]
 
-    def visit(rank):
+    def visit(rank: int) -> None:
         nonlocal leaves
         for child in children[rank]:
             visit(child)
@@ -117,13 +128,13 @@ def _tree(schedule, parent):
     ends = {(transfer.source, transfer.dest) for transfer in schedule.transfers()}
     both_ways = any((dest, source) in ends for source, dest in ends)
     if levels > max(_DEEP, leaves) or (leaves > _BROAD and levels == 2 and both_ways):
-        x, y = tuple(level[r] for r in ranks), tuple(-across[r] for r in ranks)
-        return Layout("sideways", x, y, parent, levels, leaves)
+        deep, aside = tuple(level[r] for r in ranks), tuple(-across[r] for r in ranks)
+        return Layout("sideways", deep, aside, parent, levels, leaves)
     x, y = tuple(across[r] for r in ranks), tuple(-level[r] for r in ranks)
     return Layout("tree", x, y, parent, levels, leaves)
 
 
-def _circle(ranks):
+def _circle(ranks: int) -> Layout:
     """The Layout of a circle: rank 0 on top, then clockwise."""
     angles = [2 * pi * rank / ranks for rank in range(ranks)]
     x, y = tuple(sin(angle) for angle in angles), tuple(cos(angle) for angle in angles)
@@ -147,7 +158,7 @@ _MOST_COLUMNS = 32  # with more, cells are too narrow for text, and not all have
 _MOST_TICKS = 16
 
 
-def rounds(schedule):
+def rounds(schedule: Schedule) -> go.Figure:
     """Figure of a Schedule with a slider and a play button: step 0 is the start, then each round.
 
     On the left are the messages of the round, as arrows from sender to receiver, each sender with
@@ -162,7 +173,7 @@ def rounds(schedule):
     return style.finish(figure, text(schedule))
 
 
-def add_grid_words(figure, schedule, column):
+def add_grid_words(figure: go.Figure, schedule: Schedule, column: int) -> None:
     """Add the legend and the axis of `grid`, in that column of subplots."""
     held = "held"
     if schedule.owners == ():
@@ -180,7 +191,7 @@ def add_grid_words(figure, schedule, column):
     )
 
 
-def _step(schedule, number):
+def _step(schedule: Schedule, number: int) -> list[Any]:
     """The three traces of one step: arrows, what the senders send, the grid of blocks."""
     transfers = schedule.rounds[number - 1] if number else ()
     messages = [
@@ -193,23 +204,23 @@ def _step(schedule, number):
     ]
 
 
-def hover(schedule, transfer):
+def hover(schedule: Schedule, transfer: Transfer) -> str:
     """The hover text of a message."""
     return f"rank {transfer.source} → rank {transfer.dest}" + (
         f": {said(schedule, transfer.blocks)}" if transfer.blocks else ", empty"
     )
 
 
-def said(schedule, blocks):
+def said(schedule: Schedule, blocks: Sequence[int]) -> str:
     """The blocks of a message in words, in the order sent: '0–3', 'all', 'go 2'."""
     if schedule.names is not None:
         return ", ".join(schedule.name(block) for block in blocks)
     return block_runs(blocks, schedule.blocks) if blocks else ""
 
 
-def _sent(schedule, transfers):
+def _sent(schedule: Schedule, transfers: Iterable[Transfer]) -> go.Scatter:
     """Texts at the senders' ends of the arrows: what each sends, once for each set of blocks."""
-    by_source = {}
+    by_source: dict[int, dict[tuple[int, ...], None]] = {}
     for transfer in transfers:
         by_source.setdefault(transfer.source, {})[transfer.blocks] = None
     return steps.said_by_senders(
@@ -220,7 +231,7 @@ def _sent(schedule, transfers):
     )
 
 
-def grid(schedule, number, since=None):
+def grid(schedule: Schedule, number: int, since: int | None = None) -> go.Heatmap:
     """Heat map of the blocks (columns) that each rank (rows) has after round `number`.
 
     It marks those that are new since round `since` (by default, the one before). In a reduction, it
@@ -268,14 +279,14 @@ def grid(schedule, number, since=None):
 
 
 @lru_cache(maxsize=2)
-def _has(schedule):
+def _has(schedule: Schedule) -> NDArray[Any]:
     """What ranks have, by round, rank and block; cached, since every frame of a figure uses it."""
     has = parts(schedule).sum(axis=3) if schedule.owners == () else holdings(schedule)
     has.setflags(write=False)
     return has
 
 
-def _part_words(schedule, has, before):
+def _part_words(schedule: Schedule, has: NDArray[Any], before: NDArray[Any]) -> list[list[str]]:
     what = "parts of" if schedule.blocks else "heard of"
     return [
         [
@@ -286,14 +297,14 @@ def _part_words(schedule, has, before):
     ]
 
 
-def name(schedule):
+def name(schedule: Schedule) -> str:
     """'bcast binomial, P = 8, root 2': the schedule in a title."""
     collective = "" if schedule.collective == "allgather" else f"{schedule.collective} "
     root = f", root {schedule.root}" if schedule.collective in ROOTED else ""
     return f"{collective}{schedule.algorithm}, P = {schedule.ranks}{root}"
 
 
-def title(schedule, number):
+def title(schedule: Schedule, number: int) -> str:
     """The title of a figure at the start (0), or in round `number`."""
     if number == 0:
         return f"{name(schedule)}: start"
@@ -303,7 +314,7 @@ def title(schedule, number):
     )
 
 
-def text(schedule):
+def text(schedule: Schedule) -> str:
     """The text alternative of a schedule: all messages and the progress, by round."""
     sizes = {"block_bytes": 1} if schedule.sizes is None else {}
     added = counts(schedule, **sizes)
@@ -321,7 +332,7 @@ def text(schedule):
     ]
     after = _progress(schedule)
     for number, transfers in enumerate(schedule.rounds, start=1):
-        by_blocks = {}
+        by_blocks: dict[tuple[int, tuple[int, ...]], list[int]] = {}
         for transfer in transfers:
             by_blocks.setdefault((transfer.source, transfer.blocks), []).append(transfer.dest)
         sends = "; ".join(
@@ -333,7 +344,7 @@ def text(schedule):
     return "\n".join(lines)
 
 
-def _start(schedule):
+def _start(schedule: Schedule) -> str:
     return {
         "bcast": f"At the start rank {schedule.root} holds {_blocks(schedule)}.",
         "scatter": f"At the start rank {schedule.root} holds {_blocks(schedule)}.",
@@ -343,11 +354,11 @@ def _start(schedule):
     }.get(schedule.collective, "At the start each rank holds its own block.")
 
 
-def _blocks(schedule):
+def _blocks(schedule: Schedule) -> str:
     return "the only block" if schedule.blocks == 1 else f"all {schedule.blocks} blocks"
 
 
-def _progress(schedule):
+def _progress(schedule: Schedule) -> list[str]:
     """The progress of the collective after each round, in words."""
     ranks, collective = schedule.ranks, schedule.collective
     if schedule.owners == ():
@@ -361,8 +372,9 @@ def _progress(schedule):
     held = holdings(schedule)
     if collective == "gather":
         at_root = held[:, schedule.root]
-        of = [[b for b, owner in enumerate(schedule.owners) if owner == r] for r in range(ranks)]
-        own = sum(at_root[:, blocks].all(axis=1).astype(int) for blocks in of)
+        owners = np.array(schedule.owners if schedule.owners is not None else range(ranks))
+        of = [np.flatnonzero(owners == rank) for rank in range(ranks)]
+        own = np.sum([at_root[:, blocks].all(axis=1) for blocks in of], axis=0)
         return [f"rank {schedule.root} holds {n} of {ranks} blocks" for n in own]
     if collective == "scatter":
         own = held[:, range(ranks), range(ranks)].sum(axis=1)
@@ -387,7 +399,16 @@ _BOW_POINTS = 13  # of a curved line
 _TRACES = 4  # of the drawing that change between frames; the grid is one more
 
 
-def tree(collective, algorithm, ranks, *, root=0, segments=1, fanout=0, radix=0):
+def tree(
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    *,
+    root: int = 0,
+    segments: int = 1,
+    fanout: int = 0,
+    radix: int = 0,
+) -> go.Figure:
     """Figure of one of the kit's algorithms on `ranks` ranks, the message in `segments` segments.
 
     See `drawing`; arguments and errors as for mpilab.algorithms.schedule_in_segments.
@@ -399,7 +420,7 @@ def tree(collective, algorithm, ranks, *, root=0, segments=1, fanout=0, radix=0)
     )
 
 
-def drawing(schedule):
+def drawing(schedule: Schedule) -> go.Figure:
     """Figure of a Schedule with a slider and a play button. Meant for up to 16 ranks.
 
     On the left are the ranks, as a tree if the messages follow one, else on a circle. The first
@@ -440,9 +461,9 @@ def drawing(schedule):
     return style.finish(figure, _alt(schedule, layout))
 
 
-def _overview(schedule, layout):
+def _overview(schedule: Schedule, layout: Layout) -> list[Any]:
     """All arrows, with the rounds in which each is used, and the grid at the end."""
-    used = {}
+    used: dict[tuple[int, int], list[int]] = {}
     for number, transfers in enumerate(schedule.rounds, start=1):
         for transfer in transfers:
             used.setdefault((transfer.source, transfer.dest), []).append(number)
@@ -462,10 +483,10 @@ def _overview(schedule, layout):
     ]
 
 
-def _round(schedule, layout, number):
+def _round(schedule: Schedule, layout: Layout, number: int) -> list[Any]:
     transfers = schedule.rounds[number - 1] if number else ()
     tells_blocks = schedule.blocks > 1
-    together = {}
+    together: dict[tuple[int, int], list[Transfer]] = {}
     for transfer in transfers:
         together.setdefault((transfer.source, transfer.dest), []).append(transfer)
     arrows = [
@@ -476,7 +497,7 @@ def _round(schedule, layout, number):
         )
         for ends, sent in together.items()
     ]
-    roles = {}
+    roles: dict[int, str] = {}
     for source, dest in together:
         for rank, role in ((source, "sends"), (dest, "receives")):
             roles[rank] = role if roles.get(rank, role) == role else "sends and receives"
@@ -487,12 +508,14 @@ def _round(schedule, layout, number):
     ]
 
 
-def _drawn(schedule, layout, arrows):
+def _drawn(schedule: Schedule, layout: Layout, arrows: Sequence[Arrow]) -> list[Any]:
     """Three traces: faint lines for all messages, the arrows, and their labels.
 
     Each of `arrows` is (source, dest, label, hover text).
     """
-    lines = {tuple(sorted((t.source, t.dest))): None for t in schedule.transfers()}
+    lines = dict.fromkeys(
+        (min(t.source, t.dest), max(t.source, t.dest)) for t in schedule.transfers()
+    )
     colour = style.colour(schedule.algorithm)
     crowded = len(arrows) > 3 * schedule.ranks
     faint_x, faint_y, _ = _paths(layout, lines)
@@ -528,9 +551,13 @@ def _drawn(schedule, layout, arrows):
     return [faint, heads, _labels(layout, arrows)]
 
 
-def _paths(layout, ends):
+def _paths(
+    layout: Layout, ends: Iterable[tuple[int, int]]
+) -> tuple[list[float | None], list[float | None], list[bool]]:
     """x, y and is_head of the points of paths between ranks, with a gap after each path."""
-    x, y, is_head = [], [], []
+    x: list[float | None] = []
+    y: list[float | None] = []
+    is_head = []
     for source, dest in ends:
         points = _BOW_POINTS if layout.is_bowed(source, dest) else 2
         for number in range(points):
@@ -544,7 +571,7 @@ def _paths(layout, ends):
     return x, y, is_head
 
 
-def _labels(layout, arrows):
+def _labels(layout: Layout, arrows: Sequence[Arrow]) -> go.Scatter:
     """The labels of the arrows, and the points that show the hover text."""
     ends = {ends[:2] for ends in arrows}
     x, y, texts, positions = [], [], [], []
@@ -575,7 +602,9 @@ def _labels(layout, arrows):
     )
 
 
-def _label_place(layout, source, dest, both_ways, number):
+def _label_place(
+    layout: Layout, source: int, dest: int, both_ways: bool, number: int
+) -> tuple[tuple[float, float], str]:
     """((x, y), text position) of a label, clear of its arrow and the nearest labels."""
     if layout.kind == "circle":
         # On the left of the arrow, so that two arrows between the same ranks have a side each.
@@ -601,7 +630,7 @@ def _label_place(layout, source, dest, both_ways, number):
     return place, f"middle {side}"
 
 
-def _nodes(schedule, layout, roles):
+def _nodes(schedule: Schedule, layout: Layout, roles: Mapping[int, str]) -> go.Scatter:
     doing = [roles.get(rank, "idle") for rank in range(schedule.ranks)]
     return go.Scatter(
         x=layout.x,
@@ -621,11 +650,11 @@ def _nodes(schedule, layout, roles):
     )
 
 
-def _node_size(schedule):
+def _node_size(schedule: Schedule) -> int:
     return 30 if schedule.ranks <= 10 else 24 if schedule.ranks <= 16 else 17
 
 
-def _legend_entry(role, fill):
+def _legend_entry(role: str, fill: str) -> go.Scatter:
     return go.Scatter(
         x=[None],
         y=[None],
@@ -636,7 +665,7 @@ def _legend_entry(role, fill):
     )
 
 
-def _lay_out(figure, schedule, layout, title):
+def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) -> None:
     ranks = schedule.ranks
     labels = ["all", "start", *map(str, range(1, len(schedule.rounds) + 1))]
     lines = {"tree": 64 * layout.levels, "sideways": 30 * layout.breadth, "circle": 340}
@@ -663,12 +692,12 @@ def _lay_out(figure, schedule, layout, title):
     )
 
 
-def _range(places, room):
+def _range(places: Sequence[float], room: float) -> list[float]:
     """From the smallest to the largest, with room for what is drawn at the edge."""
     return [min(places) - room, max(places) + room]
 
 
-def _alt(schedule, layout):
+def _alt(schedule: Schedule, layout: Layout) -> str:
     """The text alternative of the drawing: that of the schedule, with a line about the layout."""
     stand = {
         "tree": f"Drawn as a tree of depth {layout.levels - 1} below rank {schedule.root}.",
@@ -689,7 +718,7 @@ _MOST_LABELLED = 40  # with more rounds, bars are too narrow for text
 _INK = "#ffffff"
 
 
-def pipeline(schedule):
+def pipeline(schedule: Schedule) -> go.Figure:
     """Figure of a Schedule: a row for each rank, a column for each round.
 
     The upper half of a cell is what the rank receives in that round; the lower half is what it
@@ -738,11 +767,12 @@ def pipeline(schedule):
     return style.finish(figure, _pipeline_alt(schedule, cells))
 
 
-def _cells(schedule):
+def _cells(schedule: Schedule) -> list[Cell]:
     """(what, rank, round, first block or None, label, hover text) of all cells."""
     cells = []
     for number, transfers in enumerate(schedule.rounds, start=1):
-        sent, received = {}, {}
+        sent: dict[int, list[Transfer]] = {}
+        received: dict[int, list[Transfer]] = {}
         for transfer in transfers:
             sent.setdefault(transfer.source, []).append(transfer)
             received.setdefault(transfer.dest, []).append(transfer)
@@ -752,8 +782,10 @@ def _cells(schedule):
     return cells
 
 
-def _words(schedule, what, messages):
-    contents = {}
+def _words(
+    schedule: Schedule, what: str, messages: Sequence[Transfer]
+) -> tuple[int | None, str, str]:
+    contents: dict[tuple[int, ...], list[int]] = {}
     for message in messages:
         other = message.dest if what == SENDS else message.source
         contents.setdefault(message.blocks, []).append(other)
@@ -767,12 +799,12 @@ def _words(schedule, what, messages):
     return (first[0] if first else None), ", ".join(labels), f"{what} {'; '.join(told)}"
 
 
-def _label(schedule, blocks, messages):
+def _label(schedule: Schedule, blocks: Sequence[int], messages: int) -> str:
     words = said(schedule, blocks) if schedule.blocks > 1 else ""
     return f"{words} ×{messages}".strip() if messages > 1 else words
 
 
-def _bars(schedule, what, cells):
+def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
     labelled = len(schedule.rounds) <= _MOST_LABELLED
     fills = [_fill(schedule, block) for *_, block, _, _ in cells]
     return go.Bar(
@@ -797,7 +829,7 @@ def _bars(schedule, what, cells):
     )
 
 
-def _fill(schedule, block):
+def _fill(schedule: Schedule, block: int | None) -> str:
     """The color of a block: from cold to warm in block order, so that few look alike."""
     if block is None or schedule.blocks == 1:
         return style.colour(schedule.algorithm)
@@ -805,7 +837,7 @@ def _fill(schedule, block):
     return _between(style.ORDER_COLOURS, place)
 
 
-def _between(colours, place):
+def _between(colours: Sequence[str], place: float) -> str:
     """The color at `place` (0 to len(colours) - 1) in a sequence of colors."""
     low = min(int(place), len(colours) - 2)
     share = place - low
@@ -813,15 +845,15 @@ def _between(colours, place):
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in pairs)
 
 
-def _channels(colour):
+def _channels(colour: str) -> list[int]:
     return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
 
 
-def _pipeline_alt(schedule, cells):
+def _pipeline_alt(schedule: Schedule, cells: Sequence[Cell]) -> str:
     first = f"Who sends when in {name(schedule)}: {plural(len(schedule.rounds), 'round')}."
     lines = [first]
     for rank in range(schedule.ranks):
-        busy = {what: [] for what in (SENDS, RECEIVES)}
+        busy: dict[str, list[int]] = {what: [] for what in (SENDS, RECEIVES)}
         for what, who, number, *_ in cells:
             if who == rank:
                 busy[what].append(number)

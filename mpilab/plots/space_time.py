@@ -7,14 +7,20 @@ and the ordering of events in a distributed system", 1978).
 """
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.plots.style import CALL_COLOURS, LOST_MESSAGE_COLOUR, MESSAGE_COLOUR
-from mpilab.plots.timeline import BLOCKED, KINDS, calls_of, messages_of
+from mpilab.plots.timeline import BLOCKED, KINDS, Ranks, calls_of, messages_of
 from mpilab.trace.recording import COLLECTIVE, NONE, call_of
 from mpilab.util.units import plural
+
+# (sending call, call that completes the receive or None, destination), calls as indices.
+Link = tuple[int, int | None, int]
 
 MOST_RANKS, MOST_CALLS = 16, 160
 CALLS_IN_TEXT = 40
@@ -23,7 +29,7 @@ _WIDTH, _WIDEST_STEP, _NARROWEST_STEP = 760, 150, 9
 _LETTER = 7.2  # pixels, on average
 
 
-def still(ranks):
+def still(ranks: Ranks) -> tuple[str, str]:
     """(SVG, text alternative) of a list with a RankRecording or None for each rank.
 
     If there is too much to draw, the SVG is empty and the text says so. Without calls, both are
@@ -39,14 +45,14 @@ def still(ranks):
     return _drawn(ranks, calls, links, begins, ends), _in_words(ranks, calls, links)
 
 
-def _links(ranks, calls):
+def _links(ranks: Ranks, calls: NDArray[Any]) -> list[Link]:
     """[(sending call, call that completes the receive or None, destination)] of all messages.
 
     Calls are indices into `calls`.
     """
     places = {(int(call["rank"]), int(call["record"])): i for i, call in enumerate(calls)}
 
-    def call_at(rank, record):
+    def call_at(rank: int, record: int) -> int | None:
         # The second record of a send-receive belongs to the call of the first.
         return places.get((rank, record), places.get((rank, record - 1)))
 
@@ -54,7 +60,9 @@ def _links(ranks, calls):
     for message in messages_of(ranks):
         dest, record, taker = int(message["dest"]), int(message["receive_record"]), None
         if record != NONE:
-            waiter = int(ranks[dest].records["waiter"][record])
+            receiver = ranks[dest]
+            assert receiver is not None  # its record says so
+            waiter = int(receiver.records["waiter"][record])
             taker = call_at(dest, waiter if waiter >= 0 else record)
         sender = call_at(int(message["source"]), int(message["send_record"]))
         if sender is not None and dest < len(ranks):
@@ -62,7 +70,7 @@ def _links(ranks, calls):
     return links
 
 
-def _meetings(ranks, calls):
+def _meetings(ranks: Ranks, calls: NDArray[Any]) -> list[list[int]]:
     """The calls of each collective, as lists of indices."""
     met = defaultdict(list)
     for i, call in enumerate(calls):
@@ -72,7 +80,9 @@ def _meetings(ranks, calls):
     return list(met.values())
 
 
-def _steps(calls, links, meetings):
+def _steps(
+    calls: NDArray[Any], links: Sequence[Link], meetings: Sequence[list[int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(first, last) step of each call: two int arrays, counted from 0.
 
     A call that never returned lasts until the last step.
@@ -98,19 +108,25 @@ def _steps(calls, links, meetings):
     return begins, ends
 
 
-def _drawn(ranks, calls, links, begins, ends):
+def _drawn(
+    ranks: Ranks,
+    calls: NDArray[Any],
+    links: Sequence[Link],
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> str:
     width = min(max(_WIDTH / max(int(ends.max()), 1), _NARROWEST_STEP), _WIDEST_STEP)
     across, down = _LEFT + width * int(ends.max()) + 20, _TOP + _ROW * len(ranks) + _LEGEND
 
-    def x(step):
+    def x(step: int) -> float:
         return _LEFT + width * step
 
-    def y(rank):
+    def y(rank: int) -> float:
         return _TOP + _ROW * rank + _ROW / 2
 
     parts = []
-    for number, rank in enumerate(ranks):
-        name = f"rank {number}" if rank is not None else f"rank {number} –"
+    for number, recorded in enumerate(ranks):
+        name = f"rank {number}" if recorded is not None else f"rank {number} –"
         parts.append(f'<text x="8" y="{y(number) + 4:.0f}">{name}</text>')
         parts.append(f'<path d="M{_LEFT} {y(number):.0f}H{across - 10:.0f}" class="line"/>')
     for call, begin, end in zip(calls, begins, ends, strict=True):
@@ -140,7 +156,7 @@ def _drawn(ranks, calls, links, begins, ends):
     )
 
 
-def _arrow(start, end, toward):
+def _arrow(start: tuple[float, float], end: tuple[float, float] | None, toward: float) -> str:
     """A message from its send to the end of the call that received it; a lost one ends early."""
     left, top = start
     colour = LOST_MESSAGE_COLOUR if end is None else MESSAGE_COLOUR
@@ -153,7 +169,7 @@ def _arrow(start, end, toward):
     )
 
 
-def _legend(calls, links, down):
+def _legend(calls: NDArray[Any], links: Sequence[Link], down: float) -> Iterator[str]:
     at, square = _LEFT, '<rect x="{}" y="{}" width="10" height="10" fill="{}"/>'
     line = '<path d="M{} {}l10 8" class="arrow" stroke="{}"/>'
     entries = [
@@ -168,7 +184,7 @@ def _legend(calls, links, down):
         at += 30 + round(6.6 * len(word))
 
 
-def _name(ranks, call):
+def _name(ranks: Ranks, call: np.void) -> str:
     """A call in a few words: 'MPI_Send to 2'."""
     told = call_of(ranks[call["rank"]], int(call["rank"]), int(call["record"]))
     if told.peer < 0 or told.collective or not (told.sends or told.receives):
@@ -176,7 +192,7 @@ def _name(ranks, call):
     return f"{told.name} {'to' if told.sends else 'from'} {told.peer}"
 
 
-def _in_words(ranks, calls, links):
+def _in_words(ranks: Ranks, calls: NDArray[Any], links: Sequence[Link]) -> str:
     said = []
     for number, rank in enumerate(ranks):
         own = calls[calls["rank"] == number]

@@ -1,5 +1,8 @@
 """Figures with one step per round: messages on the left, blocks on the right."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -8,7 +11,13 @@ from mpilab.plots import style
 STEP_MILLISECONDS = 1200
 
 
-def stepped(frames, titles, ranks, grid_title, labels=None):
+def stepped(
+    frames: Sequence[Sequence[Any]],
+    titles: Sequence[str],
+    ranks: int,
+    grid_title: str,
+    labels: Sequence[str] | None = None,
+) -> go.Figure:
     """Figure with a slider and a play button, one step for each of `frames`.
 
     frames   the three traces of each step: `arrows`, `said_by_senders` and a heat map with a row
@@ -40,7 +49,7 @@ def stepped(frames, titles, ranks, grid_title, labels=None):
     return figure
 
 
-def arrows(messages, ranks, colour):
+def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, colour: str) -> go.Scatter:
     """Arrows from sender to receiver; each of `messages` is (source, dest, hover text).
 
     With more than 3 messages per rank (of `ranks`), the lines are translucent.
@@ -70,7 +79,7 @@ def arrows(messages, ranks, colour):
     )
 
 
-def said_by_senders(words):
+def said_by_senders(words: Mapping[int, str]) -> go.Scatter:
     """Texts at the senders' ends of the arrows, from {rank: text}."""
     return go.Scatter(
         x=[-0.04] * len(words),
@@ -83,7 +92,7 @@ def said_by_senders(words):
     )
 
 
-def legend_entry(name, fill):
+def legend_entry(name: str, fill: str) -> go.Scatter:
     """A trace that appears only in the legend: a square of color `fill`."""
     return go.Scatter(
         x=[None],
@@ -95,12 +104,12 @@ def legend_entry(name, fill):
     )
 
 
-def rank_ticks(ranks, most=32):
+def rank_ticks(ranks: int, most: int = 32) -> list[int]:
     """The ranks with a tick: all, or at most `most`, evenly spaced."""
     return list(range(0, ranks, max(1, -(-ranks // most))))
 
 
-def _lay_out(figure, ranks, labels, title):
+def _lay_out(figure: go.Figure, ranks: int, labels: Sequence[str], title: str) -> None:
     ticks = rank_ticks(ranks)
     figure.update_layout(
         title=dict(text=title),
@@ -125,7 +134,7 @@ def _lay_out(figure, ranks, labels, title):
     )
 
 
-def slider(labels):
+def slider(labels: Sequence[str]) -> dict[str, Any]:
     """A slider for a figure's layout, with a step (a frame) for each of `labels`."""
     return dict(
         active=0,
@@ -148,7 +157,7 @@ def slider(labels):
     )
 
 
-def buttons():
+def buttons() -> dict[str, Any]:
     """Play and pause buttons for a figure's layout."""
     return dict(
         type="buttons",
@@ -168,7 +177,7 @@ def buttons():
     )
 
 
-def _at_once(milliseconds):
+def _at_once(milliseconds: int) -> dict[str, Any]:
     """Animation options: jump to a frame without a transition, and stay for `milliseconds`."""
     return dict(
         mode="immediate",
@@ -178,7 +187,7 @@ def _at_once(milliseconds):
     )
 
 
-def block_runs(blocks, ranks):
+def block_runs(blocks: Sequence[int], ranks: int) -> str:
     """'3', '0–3', '7, 0–2', 'all': blocks in the order sent, with runs up or down joined."""
     if len(blocks) == ranks and ranks > 2:
         return "all"

@@ -11,10 +11,13 @@ Jupyter use `fragment`.
 """
 
 import json
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
 from plotly.io import to_html
 
 from mpilab.algorithms import looks
@@ -107,25 +110,25 @@ TEMPLATE = go.layout.Template(
 )
 
 
-def colour(algorithm):
+def colour(algorithm: str) -> str:
     """The color of an algorithm, the same in every figure of every lab."""
     known = ALGORITHM_COLOURS.get(algorithm)
     # A sum of characters, because Python's hash() of a string differs from run to run.
     return known or OTHER_COLOURS[sum(map(ord, algorithm)) % len(OTHER_COLOURS)]
 
 
-def marker(algorithm):
+def marker(algorithm: str) -> str:
     """The marker symbol of an algorithm."""
     return ALGORITHM_MARKERS.get(algorithm, "star")
 
 
-def translucent(hex_colour, opacity):
+def translucent(hex_colour: str, opacity: float) -> str:
     """The color '#rrggbb' with an opacity of 0 to 1, in plotly's notation."""
     red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
-def finish(figure, alt):
+def finish(figure: go.Figure, alt: str) -> go.Figure:
     """Give `figure` the kit's look and its text alternative `alt`; return the figure."""
     figure.update_annotations(
         font_size=14
@@ -136,7 +139,7 @@ def finish(figure, alt):
     return figure.update_layout(template=TEMPLATE, meta={"alt": alt})
 
 
-def alt(figure):
+def alt(figure: go.Figure) -> str:
     """The text alternative of `figure`, or its title if it has none."""
     meta = figure.layout.meta
     if isinstance(meta, dict) and meta.get("alt"):
@@ -148,7 +151,7 @@ CONFIG = {"displaylogo": False, "responsive": True}
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
 
-def note(figure):
+def note(figure: go.Figure) -> str:
     """HTML to go with the figure: its name for screen readers, and the whole text, collapsed."""
     text = alt(figure)
     name = escape(text.splitlines()[0], quote=True)
@@ -159,7 +162,7 @@ def note(figure):
     )
 
 
-def fragment(figure, plotlyjs=False):
+def fragment(figure: go.Figure, plotlyjs: bool | str = False) -> str:
     """HTML of the figure and its text, for a page outside Jupyter.
 
     plotlyjs: True includes plotly.js (5 MB) in the fragment, False expects it on the page already,
@@ -175,7 +178,7 @@ def fragment(figure, plotlyjs=False):
     )
 
 
-def bundle(figure):
+def bundle(figure: go.Figure) -> dict[str, Any]:
     """The figure by MIME type: JSON for the plotly extension, a sentence for anything else."""
     content = json.loads(figure.to_json())
     # JupyterLab adapts to the width itself. With "responsive", plotly would also adapt to the
@@ -187,7 +190,7 @@ def bundle(figure):
     }
 
 
-def show(figure):
+def show(figure: go.Figure) -> None:
     """Display `figure` in the notebook, with its text alternative below it."""
     from IPython.display import HTML, display
 
@@ -195,7 +198,7 @@ def show(figure):
     display(HTML(note(figure)))
 
 
-def _fold(text):
+def _fold(text: str) -> str:
     lines = "<br>".join(escape(line) for line in text.splitlines())
     return f"<details><summary>Figure as text</summary><p>{lines}</p></details>"
 
@@ -203,7 +206,9 @@ def _fold(text):
 # Logarithmic axes of sizes and times.
 
 
-def size_axes(figure, sizes, title, panels=1):
+def size_axes(
+    figure: go.Figure, sizes: Sequence[float] | NDArray[Any], title: str, panels: int = 1
+) -> None:
     """Make the x axes logarithmic, with ticks at powers of two in the range of `sizes` (bytes).
 
     A size of 0 has no position there; use `place` to draw it.
@@ -216,17 +221,17 @@ def size_axes(figure, sizes, title, panels=1):
     )
 
 
-def time_axes(figure, seconds, title):
+def time_axes(figure: go.Figure, seconds: ArrayLike, title: str | dict[str, Any]) -> None:
     """Make the y axes logarithmic, with ticks at 1, 2, 5 or at powers of ten of a second."""
-    seconds = np.asarray(seconds, float)
-    seconds = seconds[np.isfinite(seconds) & (seconds > 0)]
-    first, last = int(np.floor(np.log10(seconds.min()))), int(np.ceil(np.log10(seconds.max())))
+    times = np.asarray(seconds, float)
+    times = times[np.isfinite(times) & (times > 0)]
+    first, last = int(np.floor(np.log10(times.min()))), int(np.ceil(np.log10(times.max())))
     steps = (1, 2, 5) if last - first < 4 else (1,)
     ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
     figure.update_yaxes(type="log", tickvals=ticks, ticktext=list(map(duration, ticks)))
     figure.update_yaxes(title=title, row=1, col=1)
 
 
-def place(sizes):
+def place(sizes: ArrayLike) -> NDArray[np.float64]:
     """The positions of sizes on a logarithmic axis: 0 bytes is drawn at 1 byte."""
     return np.maximum(np.asarray(sizes, float), 1)

@@ -1,9 +1,12 @@
 """Figures of sweeps: time against message size or number of ranks, measured, published, modeled."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
@@ -12,8 +15,12 @@ from mpilab.cases.data import datatype
 from mpilab.errors import InputError
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
+from mpilab.models.hockney import Hockney
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
+
+# A model for all lines, or by name of the algorithm, or by (library, algorithm).
+Models = Hockney | Mapping[Any, Hockney] | None
 
 # The lines of a sweep's figure: their rows, names, looks and predicted times.
 
@@ -45,42 +52,44 @@ class Series:
     name: str = ""
 
     @property
-    def is_ours(self):
+    def is_ours(self) -> bool:
         """Is it a kernel of the kit or of a student?"""
         return self.library == "ours"
 
     @property
-    def colour(self):
+    def colour(self) -> str:
         """The color of the algorithm."""
         return style.colour(self.algorithm)
 
     @property
-    def symbol(self):
+    def symbol(self) -> str:
         """The marker: open for Open MPI."""
         return style.marker(self.algorithm) + ("" if self.is_ours else "-open")
 
     @property
-    def dash(self):
+    def dash(self) -> str:
         """The dash of its line."""
         return DASHES[self.number % len(DASHES)]
 
-    def rows(self, table):
+    def rows(self, table: NDArray[Any]) -> NDArray[Any]:
         """Its rows in a table."""
         chosen = np.ones(len(table), bool)
         for field in SERIES_FIELDS:
-            if field in table.dtype.names:
+            if field in (table.dtype.names or ()):
                 chosen &= table[field] == getattr(self, field)
         return table[chosen]
 
-    def model(self, models):
+    def model(self, models: Models) -> Hockney | None:
         """Its Hockney among `models` (see time_against_size), or None."""
-        if isinstance(models, dict):
+        if isinstance(models, Mapping):
             return models.get(
                 self.name, models.get((self.library, self.algorithm), models.get(self.algorithm))
             )
         return models
 
-    def predicted(self, ranks, sizes, model, cores=None):
+    def predicted(
+        self, ranks: int, sizes: NDArray[Any], model: Hockney, cores: int | None = None
+    ) -> NDArray[np.float64] | None:
         """Predicted seconds for an array of sizes in bytes; None without a formula or schedule."""
         known = self.is_ours and self.algorithm in algorithms(self.collective)
         tuned = {"segment": self.segment, "fanout": self.fanout, "radix": self.radix}
@@ -96,11 +105,22 @@ class Series:
             formula_of(self.collective, self.algorithm, self.library)
         except InputError:
             return None
-        return cost(
-            self.collective, self.algorithm, ranks, sizes, model, library=self.library, **tuned
+        seconds = cost(
+            self.collective,
+            self.algorithm,
+            ranks,
+            sizes,
+            model,
+            segment=self.segment,
+            fanout=self.fanout,
+            radix=self.radix,
+            library=self.library,
         )
+        return np.asarray(seconds, float)
 
-    def _scheduled(self, ranks, size, model, cores, tuned):
+    def _scheduled(
+        self, ranks: int, size: float, model: Hockney, cores: int | None, tuned: Mapping[str, int]
+    ) -> float:
         element = datatype("int")[0].size if COLLECTIVES[self.collective].reduces else 1
         schedule = schedule_of(
             self.collective,
@@ -113,15 +133,16 @@ class Series:
         return predict_schedule(schedule, None, model, cores)
 
 
-def series_of(table):
+def series_of(table: NDArray[Any]) -> list[Series]:
     """The Series of a table, in order of first appearance."""
-    present = [field for field in SERIES_FIELDS if field in table.dtype.names]
+    present = [field for field in SERIES_FIELDS if field in (table.dtype.names or ())]
     found = [
         {**SERIES_FIELDS, **dict(zip(present, values, strict=True))}
         for values in dict.fromkeys(table[present].tolist())
     ]
     several = len({each["collective"] for each in found}) > 1
-    numbers, made = {}, []
+    numbers: dict[tuple[str, str, str], int] = {}
+    made = []
     for each in found:
         key = each["collective"], each["library"], each["algorithm"]
         numbers[key] = numbers.get(key, -1) + 1
@@ -129,7 +150,7 @@ def series_of(table):
     return made
 
 
-def _name(each, several):
+def _name(each: Mapping[str, Any], several: bool) -> str:
     words = [] if each["library"] == "ours" else ["Open MPI"]
     words += [f"segment {style.byte_size(each['segment'])}"] if each["segment"] else []
     words += [f"{word} {each[word]}" for word in ("fanout", "radix") if each[word]]
@@ -137,7 +158,9 @@ def _name(each, several):
     return f"{own} ({', '.join(words)})" if words else own
 
 
-def summary(rows, measure="span_s", field="bytes"):
+def summary(
+    rows: NDArray[Any], measure: str = "span_s", field: str = "bytes"
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Four arrays: the values of `field`, and the lower quartile, median and upper quartile."""
     values = np.unique(rows[field])
     quartiles = [
@@ -146,7 +169,7 @@ def summary(rows, measure="span_s", field="bytes"):
     return (values, *np.array(quartiles).reshape(-1, 3).T)
 
 
-def check(table, measure):
+def check(table: NDArray[Any], measure: str) -> None:
     """Raise InputError for a table that is empty or lacks a field, and for an unknown measure."""
     needed = {"algorithm", "ranks", "bytes", *MEASURES}
     missing = needed - set(table.dtype.names or ())
@@ -164,7 +187,9 @@ def check(table, measure):
 # Measured and published times of allgather.
 
 
-def table_against_published(published_rows, table, measure="span_s"):
+def table_against_published(
+    published_rows: NDArray[Any], table: NDArray[Any], measure: str = "span_s"
+) -> go.Figure:
     """Figure of a measured and a published sweep: a panel for each method, a line for each P.
 
     published_rows  as `mpilab.measure.published.published_allgather()` returns them; drawn dotted.
@@ -208,7 +233,9 @@ def table_against_published(published_rows, table, measure="span_s"):
     return style.finish(figure, _alt_published(published_rows, table, methods, measure))
 
 
-def _pair(printed, rows, measure, colour):
+def _pair(
+    printed: NDArray[Any], rows: NDArray[Any], measure: str, colour: str
+) -> Iterator[go.Scatter]:
     """The published and the measured line of one method and one P, if there are any."""
     if len(printed):
         printed = printed[np.argsort(printed["bytes"])]
@@ -240,7 +267,7 @@ def _pair(printed, rows, measure, colour):
         )
 
 
-def _kind(name, dash):
+def _kind(name: str, dash: str) -> go.Scatter:
     """A legend entry for a line style."""
     return go.Scatter(
         x=[None],
@@ -252,7 +279,9 @@ def _kind(name, dash):
     )
 
 
-def _alt_published(published_rows, table, methods, measure):
+def _alt_published(
+    published_rows: NDArray[Any], table: NDArray[Any], methods: Sequence[str], measure: str
+) -> str:
     lines = [
         "Times measured here and published, against block size, both logarithmic: "
         f"{' and '.join(methods)}."
@@ -282,7 +311,9 @@ LINE = ("library", "algorithm", "ranks", "segment", "fanout", "radix")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 
 
-def bcast_against_published(published_rows, table, measure="mean_s"):
+def bcast_against_published(
+    published_rows: NDArray[Any], table: NDArray[Any], measure: str = "mean_s"
+) -> go.Figure:
     """Figure of time against message size: published dotted, measured solid, a color per algorithm.
 
     published_rows  as `mpilab.measure.published.published_bcast()` returns them.
@@ -328,7 +359,7 @@ def bcast_against_published(published_rows, table, measure="mean_s"):
     return style.finish(figure, "\n".join([first, *lines]))
 
 
-def _bcasts(table, measure):
+def _bcasts(table: NDArray[Any], measure: str) -> NDArray[Any]:
     missing = {"collective", "bytes", *LINE, measure} - set(table.dtype.names or ())
     if measure not in ("mean_s", "span_s"):
         raise InputError(f"measure={measure!r}; take 'mean_s' or 'span_s'.")
@@ -343,7 +374,7 @@ def _bcasts(table, measure):
     return rows
 
 
-def _bcast_name(line):
+def _bcast_name(line: Mapping[str, Any]) -> str:
     """'pipeline, Open MPI's, P = 4, segments of 8 KiB'."""
     words = [line["algorithm"], "ours" if line["library"] == "ours" else "Open MPI's"]
     words.append(f"P = {line['ranks']}")
@@ -353,14 +384,14 @@ def _bcast_name(line):
     return ", ".join(words)
 
 
-def _summary(rows, measure):
+def _summary(rows: NDArray[Any], measure: str) -> tuple[NDArray[Any], ...]:
     """Sizes, lower quartile, median and upper quartile of `rows`: four arrays."""
     sizes = np.unique(rows["bytes"])
     quartiles = [np.percentile(rows[measure][rows["bytes"] == s], [25, 50, 75]) for s in sizes]
     return (sizes, *np.array(quartiles).T)
 
 
-def _published(algorithm, printed):
+def _published(algorithm: str, printed: NDArray[Any]) -> go.Scatter:
     name = f"{algorithm}, published, P = {printed['ranks'][0]}"
     return _scatter(
         name,
@@ -371,7 +402,15 @@ def _published(algorithm, printed):
     )
 
 
-def _measured_bcast(name, algorithm, marker, sizes, low, median, high):
+def _measured_bcast(
+    name: str,
+    algorithm: str,
+    marker: str,
+    sizes: NDArray[Any],
+    low: NDArray[np.float64],
+    median: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> go.Scatter:
     return _scatter(
         name,
         sizes,
@@ -382,7 +421,7 @@ def _measured_bcast(name, algorithm, marker, sizes, low, median, high):
     )
 
 
-def _scatter(name, sizes, times, **look):
+def _scatter(name: str, sizes: NDArray[Any], times: NDArray[np.float64], **look: Any) -> go.Scatter:
     return go.Scatter(
         x=sizes,
         y=times,
@@ -397,7 +436,7 @@ def _scatter(name, sizes, times, **look):
     )
 
 
-def _in_words(name, sizes, times):
+def _in_words(name: str, sizes: NDArray[Any], times: NDArray[np.float64]) -> str:
     each = (f"{style.byte_size(s)} {style.duration(t)}" for s, t in zip(sizes, times, strict=True))
     return f"{name}: {', '.join(each)}."
 
@@ -406,7 +445,9 @@ def _in_words(name, sizes, times):
 _POINTS, _POINTS_BY_SCHEDULE = 60, 16
 
 
-def time_against_size(table, models=None, measure="span_s", cores=None):
+def time_against_size(
+    table: NDArray[Any], models: Models = None, measure: str = "span_s", cores: int | None = None
+) -> go.Figure:
     """Figure of median time against message size for each algorithm of a sweep; a panel per P.
 
     table    rows of a sweep (mpilab.measure.sweep_table.ROW; algorithm, ranks, bytes, span_s and
@@ -436,7 +477,9 @@ def time_against_size(table, models=None, measure="span_s", cores=None):
     return style.finish(figure, _alt(table, "ranks", panels, measure, models))
 
 
-def time_against_ranks(table, models=None, measure="span_s", cores=None):
+def time_against_ranks(
+    table: NDArray[Any], models: Models = None, measure: str = "span_s", cores: int | None = None
+) -> go.Figure:
     """Figure of median time against the number of ranks for each algorithm; a panel per size.
 
     Arguments as for `time_against_size`.
@@ -450,7 +493,15 @@ def time_against_ranks(table, models=None, measure="span_s", cores=None):
     return style.finish(figure, _alt(table, "bytes", panels, measure, models))
 
 
-def _figure(table, panel_field, panels, titles, models, measure, cores):
+def _figure(
+    table: NDArray[Any],
+    panel_field: str,
+    panels: Sequence[int],
+    titles: Sequence[str],
+    models: Models,
+    measure: str,
+    cores: int | None,
+) -> go.Figure:
     """A panel for each value of `panel_field` ("bytes" or "ranks"); the other one is the x axis."""
     field = "bytes" if panel_field == "ranks" else "ranks"
     figure = make_subplots(
@@ -481,7 +532,15 @@ def _figure(table, panel_field, panels, titles, models, measure, cores):
     return figure
 
 
-def _measured(series, field, values, low, median, high, in_legend):
+def _measured(
+    series: Series,
+    field: str,
+    values: NDArray[Any],
+    low: NDArray[np.float64],
+    median: NDArray[np.float64],
+    high: NDArray[np.float64],
+    in_legend: bool,
+) -> go.Scatter:
     words = [_said(field, value) for value in values]
     return go.Scatter(
         x=place(values) if field == "bytes" else values,
@@ -504,7 +563,9 @@ def _measured(series, field, values, low, median, high, in_legend):
     )
 
 
-def _predicted(series, field, panel, values, model, cores):
+def _predicted(
+    series: Series, field: str, panel: int, values: NDArray[Any], model: Hockney, cores: int | None
+) -> go.Scatter | None:
     """The model's curve over the measured range; None if there is none."""
     if field == "bytes":
         by_schedule = cores is not None and series.collective != "allgather"
@@ -514,7 +575,8 @@ def _predicted(series, field, panel, values, model, cores):
     else:
         x = np.arange(values.min(), values.max() + 1)
         each = [series.predicted(int(ranks), np.array([panel]), model, cores) for ranks in x]
-        y = None if any(seconds is None for seconds in each) else np.concatenate(each)
+        known = [seconds for seconds in each if seconds is not None]
+        y = np.concatenate(known) if len(known) == len(each) else None
     if y is None:
         return None
     return go.Scatter(
@@ -529,7 +591,7 @@ def _predicted(series, field, panel, values, model, cores):
     )
 
 
-def _dashes(name):
+def _dashes(name: str) -> go.Scatter:
     """A legend entry for a line style."""
     return go.Scatter(
         x=[None],
@@ -541,18 +603,20 @@ def _dashes(name):
     )
 
 
-def _legend_below():
+def _legend_below() -> dict[str, Any]:
     return dict(orientation="h", x=0, xanchor="left", y=-0.17, yanchor="top")
 
 
-def _said(field, value):
+def _said(field: str, value: int) -> str:
     return style.byte_size(value) if field == "bytes" else style.plural(int(value), "rank")
 
 
 # --- As text
 
 
-def _alt(table, panel_field, panels, measure, models):
+def _alt(
+    table: NDArray[Any], panel_field: str, panels: Sequence[int], measure: str, models: Models
+) -> str:
     every, field = series_of(table), "bytes" if panel_field == "ranks" else "ranks"
     values = np.unique(table[field])
     counted = style.plural(len(every), "algorithm")
@@ -578,13 +642,13 @@ def _alt(table, panel_field, panels, measure, models):
                 continue
             ranks, size = (panel, value) if field == "bytes" else (value, panel)
             of_size = f", {style.byte_size(size)}" if table["bytes"].any() else ""
-            order = sorted(medians, key=medians.get)
+            order = sorted(medians, key=medians.__getitem__)
             lines.append(
                 f"{ranks} ranks{of_size}, medians from fastest to slowest: "
                 + ", ".join(f"{name} {style.duration(medians[name])}" for name in order)
                 + "."
             )
-    if isinstance(models, dict):
+    if isinstance(models, Mapping):
         named = {" ".join(key) if isinstance(key, tuple) else key: models[key] for key in models}
         lines += [f"Dashed, {name}: the α-β model with {model}." for name, model in named.items()]
     elif models is not None:
@@ -592,12 +656,12 @@ def _alt(table, panel_field, panels, measure, models):
     return "\n".join(lines)
 
 
-def _what(table):
+def _what(table: NDArray[Any]) -> str:
     """What the sizes are those of: "block" if all collectives work by block, else "message"."""
     by_block = all(series.collective in BLOCKWISE for series in series_of(table))
     return "block" if by_block else "message"
 
 
-def _and(words):
-    words = [str(word) for word in words]
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+def _and(words: Iterable[object]) -> str:
+    *first, last = (str(word) for word in words)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,10 +1,13 @@
 """Timelines of recordings: the calls of each rank as bars over time, messages as arrows."""
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
@@ -24,12 +27,16 @@ from mpilab.trace.recording import (
     SENDS,
     SYNCHRONOUS,
     WAITS,
+    RankRecording,
+    Recording,
     operations,
 )
 from mpilab.util.units import byte_size, plural
 
 # The calls and messages of a recording as arrays. A list of ranks holds a RankRecording for each
 # rank, or None for a rank that left no recording: in a deadlock, it may never have begun.
+
+Ranks = Sequence[RankRecording | None]
 
 KINDS = tuple(CALL_COLOURS)
 BLOCKED = KINDS.index(NEVER_RETURNED)
@@ -54,12 +61,12 @@ CALL = np.dtype(
 )
 
 
-def ranks_of(recording):
+def ranks_of(recording: Recording | Iterable[RankRecording | None]) -> list[RankRecording | None]:
     """The list of ranks of a Recording, or of a list of RankRecording and None."""
-    return list(getattr(recording, "ranks", recording))
+    return list(recording.ranks if isinstance(recording, Recording) else recording)
 
 
-def calls_of(ranks):
+def calls_of(ranks: Ranks) -> NDArray[Any]:
     """All calls as CALL: by rank, then in call order.
 
     A send-receive, which has two records, is one call. end_ns is 0 if a call never returned.
@@ -70,7 +77,7 @@ def calls_of(ranks):
     )
 
 
-def _calls_of_rank(place, rank):
+def _calls_of_rank(place: int, rank: RankRecording) -> NDArray[Any]:
     records = rank.records
     operation, flags = records["operation"], records["flags"]
     exchange = np.isin(operation, _numbers(EXCHANGES))
@@ -91,17 +98,17 @@ def _calls_of_rank(place, rank):
     return calls
 
 
-def _numbers(names):
+def _numbers(names: Iterable[str]) -> list[int]:
     return [number for number, name in operations().items() if name in names]
 
 
 @cache
-def _kind_of_operation():
+def _kind_of_operation() -> tuple[int, ...]:
     """The index in KINDS of each operation by number; the last entry is for unknown ones."""
     return tuple(KINDS.index(_kind(operations().get(i, ""))) for i in range(len(operations()) + 2))
 
 
-def _kind(name):
+def _kind(name: str) -> str:
     name = name.removeprefix("MPI_")
     if name.startswith("Sendrecv"):
         return "send-receive"
@@ -117,7 +124,7 @@ def _kind(name):
     return "communicator/datatype" if is_other else "collective"
 
 
-def messages_of(ranks):
+def messages_of(ranks: Ranks) -> NDArray[Any]:
     """All messages between different ranks as MESSAGE, like Recording.messages, but rounds are 0.
 
     Ranks may be None. The nth send on a communicator, from and to the same ranks with the same
@@ -160,7 +167,9 @@ def messages_of(ranks):
     return messages
 
 
-def _gather(ranks, chosen, names):
+def _gather(
+    ranks: Ranks, chosen: Callable[[NDArray[Any], int], NDArray[np.bool_]], names: Sequence[str]
+) -> dict[str, NDArray[np.int64]]:
     """`names`, communicator, rank and index of the chosen records of all ranks: int64 arrays."""
     columns = {name: [np.zeros(0, np.int64)] for name in (*names, "communicator", "rank", "record")}
     for place, rank in enumerate(ranks):
@@ -174,17 +183,17 @@ def _gather(ranks, chosen, names):
     return {name: np.concatenate(parts) for name, parts in columns.items()}
 
 
-def _sends(records, rank):
+def _sends(records: NDArray[Any], rank: int) -> NDArray[np.bool_]:
     return (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
 
 
-def _receives(records, rank):
+def _receives(records: NDArray[Any], rank: int) -> NDArray[np.bool_]:
     flags = records["flags"]
     done = (flags & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
     return done & (records["error"] == 0) & (records["got_peer"] >= 0)
 
 
-def _dense(*columns):
+def _dense(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
     """One number for each combination of values: equal if all columns are equal."""
     keys = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -195,7 +204,7 @@ def _dense(*columns):
     return keys
 
 
-def _occurrence(keys):
+def _occurrence(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of equal keys before each one."""
     order = np.argsort(keys, kind="stable")
     in_order = keys[order]
@@ -210,23 +219,23 @@ def _occurrence(keys):
 class Wording:
     """Calls in words, with their source lines if known."""
 
-    def __init__(self, ranks, calls):
+    def __init__(self, ranks: Ranks, calls: Iterable[np.void]) -> None:
         """Look up the lines of all `calls` at once, with one run of addr2line per library."""
         self.ranks = ranks
-        sites = {}
+        sites: dict[str, set[int]] = {}
         for call in calls:
             rank = ranks[call["rank"]]
             sites.setdefault(_library(rank), set()).add(int(rank.records["site"][call["record"]]))
         self.lines = {}
         for library, offsets in sites.items():
-            offsets = tuple(sorted(offsets))
-            for offset, (_, file, line) in zip(offsets, lines_of(library, offsets), strict=True):
+            every = tuple(sorted(offsets))
+            for offset, (_, file, line) in zip(every, lines_of(library, every), strict=True):
                 if line:
                     in_cell = file in ("", "cell")
                     words = f"line {line}" if in_cell else f"{file}, line {line}"
                     self.lines[library, offset] = words
 
-    def call(self, call):
+    def call(self, call: np.void) -> str:
         """'MPI_Recv from rank 1, tag 7, 40 B, line 12'."""
         rank = self.ranks[call["rank"]]
         record = rank.records[call["record"]]
@@ -239,7 +248,7 @@ class Wording:
         parts.append(self.lines.get((_library(rank), int(record["site"])), ""))
         return ", ".join(filter(None, parts))
 
-    def short(self, call):
+    def short(self, call: np.void) -> str:
         """'Recv from 1': as much as fits into a bar."""
         record = self.ranks[call["rank"]].records[call["record"]]
         name = operations().get(int(record["operation"]), "?").removeprefix("MPI_")
@@ -250,11 +259,11 @@ class Wording:
         return f"{name} {'to' if flags & SENDS else 'from'} {peer}"
 
 
-def _library(rank):
+def _library(rank: RankRecording) -> str:
     return rank.header["object"].decode(errors="replace")
 
 
-def _partner(record, own):
+def _partner(record: np.void, own: int) -> str:
     """Partner, tag and bytes (or root, or count) in words; '' for calls without any."""
     flags = int(record["flags"])
     tag = "any tag" if record["tag"] == ANY else f"tag {record['tag']}"
@@ -279,10 +288,102 @@ def _partner(record, own):
     return ""
 
 
-def _whom(peer, own):
+def _whom(peer: int, own: int) -> str:
     if peer in (ANY, NOBODY):
         return "any rank" if peer == ANY else "MPI_PROC_NULL"
     return "itself" if peer == own else f"rank {peer}"
+
+
+# A part of the time of a recording: its calls and messages, and their place on the time axis.
+
+# Calls that never returned extend beyond the last event, by this share of the whole.
+TAIL = 0.16
+
+
+@dataclass
+class Span:
+    """What is drawn: the ranks, calls and messages, and the time from `begin_ns` to `end_ns`.
+
+    start_ns   the first call of all, from which times are counted.
+    tail_ns    the part at its end that is beyond the last recorded event.
+    """
+
+    ranks: list[RankRecording | None]
+    calls: NDArray[Any]
+    messages: NDArray[Any]
+    start_ns: int
+    begin_ns: int
+    end_ns: int
+    tail_ns: int = 0
+
+    def __post_init__(self) -> None:
+        seconds = (self.end_ns - self.begin_ns) / 1e9
+        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+        factor, self.unit = next((u for u in units if seconds >= 2 * u[0]), units[-1])
+        self.unit_ns = factor * 1e9
+
+    @property
+    def recorded_ns(self) -> int:
+        """The length of its recorded part."""
+        return max(self.end_ns - self.tail_ns - self.begin_ns, 1)
+
+    def at(self, ns: Any) -> Any:
+        """The position of a time on the axis."""
+        return (ns - self.start_ns) / self.unit_ns
+
+    def moment(self, ns: int) -> str:
+        """A time in words, with the resolution of the figure: '1.0134 ms'."""
+        width = max((self.end_ns - self.begin_ns) / self.unit_ns, 1e-3)
+        decimals = int(np.clip(np.ceil(3.3 - np.log10(width)), 0, 6))
+        return f"{self.at(int(ns)):.{decimals}f} {self.unit}"
+
+    @property
+    def ends_ns(self) -> NDArray[np.int64]:
+        """The end of each call; one that never returned lasts until the right edge."""
+        never = self.calls["kind"] == BLOCKED
+        return np.where(never, self.end_ns, self.calls["end_ns"])
+
+
+def whole(ranks: list[RankRecording | None]) -> Span:
+    """The Span of everything that was recorded."""
+    calls, messages = calls_of(ranks), messages_of(ranks)
+    known = [rank for rank in ranks if rank is not None]
+    opened = [int(rank.header["opened_ns"]) for rank in known]
+    start = int(calls["begin_ns"].min()) if len(calls) else min(opened, default=0)
+    moments = [start + 1, *(int(rank.header["closed_ns"]) for rank in known)]
+    for values in (calls["begin_ns"], calls["end_ns"], messages["received_ns"]):
+        moments.append(int(values.max(initial=0)))
+    end = max(moments)
+    never = (calls["kind"] == BLOCKED).any()
+    tail = max(int((end - start) * TAIL), 1000) if never else 0
+    return Span(ranks, calls, messages, start, start, end + tail, tail)
+
+
+def cut(span: Span, window: Sequence[float] | None) -> Span:
+    """The part of a Span in a window (from, to) in seconds since the first call; all if None."""
+    if window is None:
+        return span
+    try:
+        first, last = (span.start_ns + round(float(second) * 1e9) for second in window)
+    except (TypeError, ValueError):
+        first = last = 0
+    if not first < last:
+        raise InputError(
+            f"window={window!r}: no part of the timeline; give two times in seconds since the "
+            "first call, such as (0, 1e-3)"
+        )
+    inside = (span.calls["begin_ns"] < last) & (span.ends_ns > first)
+    arrived = np.maximum(span.messages["received_ns"], span.messages["sent_ns"])
+    under_way = (span.messages["sent_ns"] < last) & (arrived >= first)
+    return Span(
+        span.ranks,
+        span.calls[inside],
+        span.messages[under_way],
+        span.start_ns,
+        first,
+        last,
+        max(0, last - (span.end_ns - span.tail_ns)),
+    )
 
 
 # The detailed timeline: each call as a bar, each message as an arrow.
@@ -290,7 +391,7 @@ def _whom(peer, own):
 BAR = 0.5  # height, in rows
 
 
-def bars(span):
+def bars(span: Span) -> go.Figure:
     """Figure of a Span, without layout: a bar for each call, an arrow for each message."""
     figure = go.Figure()
     wording = Wording(span.ranks, span.calls)
@@ -309,7 +410,9 @@ def bars(span):
     return figure
 
 
-def _bars(span, name, chosen, ends_ns, wording):
+def _bars(
+    span: Span, name: str, chosen: NDArray[np.intp], ends_ns: NDArray[np.int64], wording: Wording
+) -> go.Bar:
     calls = span.calls[chosen]
     blocked = name == style.NEVER_RETURNED
     hover = []
@@ -350,23 +453,23 @@ def _bars(span, name, chosen, ends_ns, wording):
     )
 
 
-def _darker(colour):
+def _darker(colour: str) -> str:
     return "#" + "".join(f"{int(int(colour[i : i + 2], 16) * 0.7):02x}" for i in (1, 3, 5))
 
 
-def _broken(columns):
+def _broken(columns: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[np.float64]:
     """Lines of two points each, with a gap (NaN) after each: [2, n] → flat."""
     first, second = columns
     return np.column_stack([first, second, np.full(len(first), np.nan)]).ravel()
 
 
-def _from_edge_to_edge(messages):
+def _from_edge_to_edge(messages: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The y at which messages begin and end: the edges of the bars that face each other."""
     down = np.sign(messages["dest"] - messages["source"]) * BAR / 2
     return messages["source"] + down, messages["dest"] - down
 
 
-def _arrows(span, messages):
+def _arrows(span: Span, messages: NDArray[Any]) -> go.Scatter:
     few = len(messages) <= 500
     hover = []
     for message in messages:
@@ -394,7 +497,7 @@ def _arrows(span, messages):
     )
 
 
-def _lost(span, messages):
+def _lost(span: Span, messages: NDArray[Any]) -> go.Scatter:
     hover = []
     for message in messages:
         sent = span.moment(message["sent_ns"])
@@ -421,7 +524,7 @@ def _lost(span, messages):
     )
 
 
-def message_in_words(message):
+def message_in_words(message: np.void) -> str:
     return (
         f"rank {message['source']} → rank {message['dest']}, tag {message['tag']}, "
         f"{style.byte_size(int(message['bytes']))}"
@@ -444,7 +547,9 @@ STACK = (
 )
 
 
-def busy(calls, ends_ns, ranks, edges_ns):
+def busy(
+    calls: NDArray[Any], ends_ns: NDArray[np.int64], ranks: int, edges_ns: ArrayLike
+) -> NDArray[np.float64]:
     """Nanoseconds that each rank spends in each class of call in each time step.
 
     calls, ends_ns   CALL array, by rank and in call order, and when each call ended.
@@ -467,7 +572,9 @@ def busy(calls, ends_ns, ranks, edges_ns):
     return spent
 
 
-def _until(moments, begins, lengths):
+def _until(
+    moments: NDArray[np.int64], begins: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """The total length of the intervals, which don't overlap, before each of `moments`."""
     before = np.concatenate([[0], np.cumsum(lengths)])
     last = np.searchsorted(begins, moments, side="right") - 1
@@ -475,7 +582,7 @@ def _until(moments, begins, lengths):
     return np.where(last < 0, 0, before[at] + np.minimum(moments - begins[at], lengths[at]))
 
 
-def shares(span):
+def shares(span: Span) -> go.Figure:
     """Figure of a Span, without layout: messages above, a row for each rank below."""
     ranks = len(span.ranks)
     figure = make_subplots(
@@ -491,7 +598,7 @@ def shares(span):
     return figure
 
 
-def shares_of_rows(span):
+def shares_of_rows(span: Span) -> Iterator[Any]:
     """The traces of the rows of a Span, without the messages."""
     edges, centres = _steps(span)
     part = busy(span.calls, span.ends_ns, len(span.ranks), edges) / np.maximum(np.diff(edges), 1)
@@ -502,13 +609,13 @@ def shares_of_rows(span):
             yield _legend_entry(name)
 
 
-def _steps(span):
+def _steps(span: Span) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The edges of the steps in nanoseconds, and their centres on the axis."""
     edges = np.linspace(span.begin_ns, span.end_ns, STEPS + 1).astype(np.int64)
     return edges, span.at((edges[1:] + edges[:-1]) / 2)
 
 
-def _messages(span, edges, centres):
+def _messages(span: Span, edges: NDArray[np.int64], centres: NDArray[np.float64]) -> go.Bar:
     count, _ = np.histogram(span.messages["sent_ns"], edges)
     return go.Bar(
         x=centres,
@@ -521,7 +628,7 @@ def _messages(span, edges, centres):
     )
 
 
-def _stacked(part, centres):
+def _stacked(part: NDArray[np.float64], centres: NDArray[np.float64]) -> go.Heatmap:
     """Rows of ranks as stacks of thin ones, colored in proportion; the topmost stays empty."""
     ranks = len(part)
     levels = int(np.clip(384 // max(ranks, 1), 6, 24))
@@ -553,7 +660,9 @@ def _stacked(part, centres):
     )
 
 
-def _pointed_at(span, part, edges, centres):
+def _pointed_at(
+    span: Span, part: NDArray[np.float64], edges: NDArray[np.int64], centres: NDArray[np.float64]
+) -> go.Heatmap:
     """An invisible heat map with the hover text: one cell for each rank and step."""
     ranks, _, steps = part.shape
     place = np.clip(np.searchsorted(edges, span.calls["begin_ns"], side="right") - 1, 0, steps - 1)
@@ -574,7 +683,7 @@ def _pointed_at(span, part, edges, centres):
     )
 
 
-def _legend_entry(name):
+def _legend_entry(name: str) -> go.Scatter:
     return go.Scatter(
         x=[None],
         y=[None],
@@ -585,104 +694,12 @@ def _legend_entry(name):
     )
 
 
-# A part of the time of a recording: its calls and messages, and their place on the time axis.
-
-# Calls that never returned extend beyond the last event, by this share of the whole.
-TAIL = 0.16
-
-
-@dataclass
-class Span:
-    """What is drawn: the ranks, calls and messages, and the time from `begin_ns` to `end_ns`.
-
-    start_ns   the first call of all, from which times are counted.
-    tail_ns    the part at its end that is beyond the last recorded event.
-    """
-
-    ranks: list
-    calls: np.ndarray
-    messages: np.ndarray
-    start_ns: int
-    begin_ns: int
-    end_ns: int
-    tail_ns: int = 0
-
-    def __post_init__(self):
-        seconds = (self.end_ns - self.begin_ns) / 1e9
-        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-        factor, self.unit = next((u for u in units if seconds >= 2 * u[0]), units[-1])
-        self.unit_ns = factor * 1e9
-
-    @property
-    def recorded_ns(self):
-        """The length of its recorded part."""
-        return max(self.end_ns - self.tail_ns - self.begin_ns, 1)
-
-    def at(self, ns):
-        """The position of a time on the axis."""
-        return (ns - self.start_ns) / self.unit_ns
-
-    def moment(self, ns):
-        """A time in words, with the resolution of the figure: '1.0134 ms'."""
-        width = max((self.end_ns - self.begin_ns) / self.unit_ns, 1e-3)
-        decimals = int(np.clip(np.ceil(3.3 - np.log10(width)), 0, 6))
-        return f"{self.at(int(ns)):.{decimals}f} {self.unit}"
-
-    @property
-    def ends_ns(self):
-        """The end of each call; one that never returned lasts until the right edge."""
-        never = self.calls["kind"] == BLOCKED
-        return np.where(never, self.end_ns, self.calls["end_ns"])
-
-
-def whole(ranks):
-    """The Span of everything that was recorded."""
-    calls, messages = calls_of(ranks), messages_of(ranks)
-    known = [rank for rank in ranks if rank is not None]
-    opened = [int(rank.header["opened_ns"]) for rank in known]
-    start = int(calls["begin_ns"].min()) if len(calls) else min(opened, default=0)
-    moments = [start + 1, *(int(rank.header["closed_ns"]) for rank in known)]
-    for values in (calls["begin_ns"], calls["end_ns"], messages["received_ns"]):
-        moments.append(int(values.max(initial=0)))
-    end = max(moments)
-    never = (calls["kind"] == BLOCKED).any()
-    tail = max(int((end - start) * TAIL), 1000) if never else 0
-    return Span(ranks, calls, messages, start, start, end + tail, tail)
-
-
-def cut(span, window):
-    """The part of a Span in a window (from, to) in seconds since the first call; all if None."""
-    if window is None:
-        return span
-    try:
-        first, last = (span.start_ns + round(float(second) * 1e9) for second in window)
-    except (TypeError, ValueError):
-        first = last = 0
-    if not first < last:
-        raise InputError(
-            f"window={window!r}: no part of the timeline; give two times in seconds since the "
-            "first call, such as (0, 1e-3)"
-        )
-    inside = (span.calls["begin_ns"] < last) & (span.ends_ns > first)
-    arrived = np.maximum(span.messages["received_ns"], span.messages["sent_ns"])
-    under_way = (span.messages["sent_ns"] < last) & (arrived >= first)
-    return Span(
-        span.ranks,
-        span.calls[inside],
-        span.messages[under_way],
-        span.start_ns,
-        first,
-        last,
-        max(0, last - (span.end_ns - span.tail_ns)),
-    )
-
-
 # The timeline in words: what each rank did, and the messages.
 
 MESSAGES_IN_TEXT = 40
 
 
-def in_words(span, title, notes, crowded):
+def in_words(span: Span, title: str, notes: Iterable[str], crowded: bool) -> Iterator[str]:
     """The lines of a Span's text alternative, without its received messages if `crowded`."""
     yield (
         f"{title}: {plural(len(span.ranks), 'rank')}, {style.duration(span.recorded_ns / 1e9)}, "
@@ -712,7 +729,14 @@ def in_words(span, title, notes, crowded):
         yield f"And {len(came) - MESSAGES_IN_TEXT:,} messages more."
 
 
-def _rank_in_words(span, place, rank, busy_ns, blocked, wording):
+def _rank_in_words(
+    span: Span,
+    place: int,
+    rank: RankRecording | None,
+    busy_ns: NDArray[np.float64],
+    blocked: Mapping[int, np.void],
+    wording: Wording,
+) -> str:
     if rank is None:
         return f"Rank {place} never began."
     calls = span.calls[span.calls["rank"] == place]
@@ -734,7 +758,9 @@ def _rank_in_words(span, place, rank, busy_ns, blocked, wording):
     return words
 
 
-def _known_ns(span, place, rank, calls, blocked):
+def _known_ns(
+    span: Span, place: int, rank: RankRecording, calls: NDArray[Any], blocked: Mapping[int, np.void]
+) -> int:
     """Nanoseconds of the span for which the recording shows what the rank did."""
     if place in blocked:
         last = span.end_ns
@@ -744,7 +770,7 @@ def _known_ns(span, place, rank, calls, blocked):
     return max(0, min(last, span.end_ns) - max(int(first), span.begin_ns))
 
 
-def notes_of(span, crowded):
+def notes_of(span: Span, crowded: bool) -> list[str]:
     """The lines to show below the title of a Span's figure."""
     notes = []
     if crowded:
@@ -760,13 +786,13 @@ def notes_of(span, crowded):
     return notes
 
 
-def last_moment(span, place):
+def last_moment(span: Span, place: int) -> int:
     """When the last call of a rank began or ended, or when the Span began, in nanoseconds."""
     calls = span.calls[span.calls["rank"] == place]
     return int(max(calls["begin_ns"].max(initial=span.begin_ns), calls["end_ns"].max(initial=0)))
 
 
-def signal_of(rank):
+def signal_of(rank: RankRecording) -> str:
     """The name of the signal that ended a rank."""
     return signal_name(int(rank.header["signal"]))
 
@@ -778,7 +804,12 @@ ROW_PIXELS = 18
 MOST_BESIDE = 4  # timelines that are still legible side by side
 
 
-def timeline(recording, *, window=None, title="Timeline"):
+def timeline(
+    recording: Recording | Iterable[RankRecording | None],
+    *,
+    window: Sequence[float] | None = None,
+    title: str = "Timeline",
+) -> go.Figure:
     """Figure of a Recording, or of a list with a RankRecording or None for each rank.
 
     Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLOURS);
@@ -803,7 +834,11 @@ def timeline(recording, *, window=None, title="Timeline"):
     return style.finish(figure, "\n".join(in_words(span, title, notes, crowded)))
 
 
-def timelines(recordings, *, title="Timelines"):
+def timelines(
+    recordings: Mapping[str, Recording | Iterable[RankRecording | None]],
+    *,
+    title: str = "Timelines",
+) -> go.Figure:
     """Figure of several recordings side by side, on the same time scale.
 
     recordings   {name: Recording, or anything else that `timeline` takes}; 1 to MOST_BESIDE.
@@ -824,7 +859,9 @@ def timelines(recordings, *, title="Timelines"):
     figure = make_subplots(
         cols=len(spans), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(spans)
     )
-    notes, words, in_legend = [], [], set()
+    notes: list[str] = []
+    words: list[str] = []
+    in_legend = set()
     for column, (name, span) in enumerate(spans.items(), start=1):
         crowded = _is_crowded(span)
         for trace in shares_of_rows(span) if crowded else bars(span).data:
@@ -844,11 +881,13 @@ def timelines(recordings, *, title="Timelines"):
     return style.finish(figure, "\n".join([f"{title}, on the same scale of time.", *words]))
 
 
-def _is_crowded(span):
+def _is_crowded(span: Span) -> bool:
     return len(span.calls) > MOST_CALLS or len(span.messages) > MOST_MESSAGES
 
 
-def _lay_out(figure, title, notes, rows, more_pixels):
+def _lay_out(
+    figure: go.Figure, title: str, notes: Sequence[str], rows: int, more_pixels: int
+) -> None:
     figure.update_layout(
         title=dict(text="<br>".join([title, *(f"<sub>{note}</sub>" for note in notes)])),
         barmode="overlay",
@@ -863,7 +902,14 @@ def _lay_out(figure, title, notes, rows, more_pixels):
     )
 
 
-def _lay_out_rows(figure, span, names, *, row=None, col=None):
+def _lay_out_rows(
+    figure: go.Figure,
+    span: Span,
+    names: Sequence[str],
+    *,
+    row: int | None = None,
+    col: int | None = None,
+) -> None:
     """Set up the axes of the rows of a Span, labeled `names`, and mark the signals that ended them.
 
     This is in the panel at (row, col), or in the only one.

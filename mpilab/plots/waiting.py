@@ -1,12 +1,17 @@
 """Wait-for graph: the ranks on a circle, with arrows from each to the ranks it waits for."""
 
 import math
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import plotly.graph_objects as go
 
 from mpilab.plots import style
-from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING, RankState
+
+# (x, y).
+Point = tuple[float, float]
+Places = dict[int, Point]  # of each rank
 
 TITLE = "Who waits for whom"
 ARROW, CYCLE = (
@@ -29,7 +34,9 @@ MANY_ARROWS = 100
 EDGE = 1.3
 
 
-def waiting(states, cycle=(), title=TITLE):
+def waiting(
+    states: Sequence[RankState], cycle: Sequence[int] = (), title: str = TITLE
+) -> go.Figure:
     """Figure of which ranks wait for which, from the RankStates of all ranks (mpilab.runners.hang).
 
     An arrow leads from a rank to each rank in its `waits_for`; `cycle` is emphasized. Hover over a
@@ -58,7 +65,7 @@ def waiting(states, cycle=(), title=TITLE):
     return style.finish(figure, _alt(title, states, cycle))
 
 
-def _places(ranks):
+def _places(ranks: Sequence[int]) -> Places:
     """{rank: (x, y)}: clockwise on a circle of radius 1, the first at the top."""
     turn = 2 * math.pi / max(len(ranks), 1)
     return {
@@ -67,22 +74,29 @@ def _places(ranks):
     }
 
 
-def _height(count):
+def _height(count: int) -> int:
     """The height of the drawing, in pixels."""
     return 360 if count <= 16 else 560
 
 
-def _radius(count):
+def _radius(count: int) -> float:
     """The radius of a rank's marker, in radii of the circle."""
     return min(0.16, 2.1 / max(count, 1))
 
 
-def _size(count):
+def _size(count: int) -> float:
     """The diameter of a rank's marker, in pixels."""
     return 0.95 * 2 * _radius(count) * _height(count) / (2 * EDGE)
 
 
-def _arrows(name, edges, places, radius, colour, width):
+def _arrows(
+    name: str,
+    edges: Iterable[tuple[int, int]],
+    places: Places,
+    radius: float,
+    colour: str,
+    width: float,
+) -> go.Scatter:
     head = min(6 + 2.5 * width, 0.6 * _size(len(places)))
     x, y = [], []
     for source, dest in edges:
@@ -111,7 +125,7 @@ def _arrows(name, edges, places, radius, colour, width):
     )
 
 
-def _path(start, end, radius):
+def _path(start: Point, end: Point, radius: float) -> list[Point]:
     """Points of an arrow from border to border of two markers; a loop if they are the same."""
     if start == end:
         x, y = start
@@ -126,21 +140,24 @@ def _path(start, end, radius):
     )
     first, last = _toward(start, middle, radius), _toward(end, middle, 1.15 * radius)
     return [
-        tuple(
-            (1 - t) ** 2 * a + 2 * t * (1 - t) * m + t * t * b
-            for a, m, b in zip(first, middle, last, strict=True)
-        )
+        (_bezier(t, first[0], middle[0], last[0]), _bezier(t, first[1], middle[1], last[1]))
         for t in (k / 10 for k in range(11))
     ]
 
 
-def _toward(point, target, distance):
+def _bezier(t: float, first: float, middle: float, last: float) -> float:
+    return (1 - t) ** 2 * first + 2 * t * (1 - t) * middle + t * t * last
+
+
+def _toward(point: Point, target: Point, distance: float) -> Point:
     """The point at `distance` from `point` in the direction of `target`."""
-    length = math.dist(point, target)
-    return tuple(p + (t - p) * distance / length for p, t in zip(point, target, strict=True))
+    (x, y), length = point, math.dist(point, target)
+    return x + (target[0] - x) * distance / length, y + (target[1] - y) * distance / length
 
 
-def _ranks(name, states, places, colour, symbol, opacity):
+def _ranks(
+    name: str, states: Sequence[RankState], places: Places, colour: str, symbol: str, opacity: float
+) -> go.Scatter:
     size = _size(len(places))
     return go.Scatter(
         x=[places[state.rank][0] for state in states],
@@ -162,14 +179,14 @@ def _ranks(name, states, places, colour, symbol, opacity):
     )
 
 
-def _hover(state):
+def _hover(state: RankState) -> str:
     words = escape(state.describe())
     if state.state in (BLOCKED, POLLING) and state.since_s:
         words += f"<br>for {style.duration(state.since_s)}"
     return words
 
 
-def _lay_out(figure, title, count):
+def _lay_out(figure: go.Figure, title: str, count: int) -> None:
     axis = dict(visible=False, range=[-EDGE, EDGE], fixedrange=True)
     figure.update_layout(
         title=dict(text=title),
@@ -194,7 +211,7 @@ def _lay_out(figure, title, count):
     )
 
 
-def _alt(title, states, cycle):
+def _alt(title: str, states: Sequence[RankState], cycle: Sequence[int]) -> str:
     finished = [str(state.rank) for state in states if state.state == FINISHED]
     stuck = [state for state in states if state.state != FINISHED]
     first = f"{title}: {len(stuck)} of {len(states)} ranks have not finished"
@@ -207,7 +224,7 @@ def _alt(title, states, cycle):
     return "\n".join(lines)
 
 
-def _sentence(state):
+def _sentence(state: RankState) -> str:
     words = state.describe()
     if state.waits_for:
         words += f"; it waits for {', '.join(map(str, state.waits_for))}"
