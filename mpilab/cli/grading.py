@@ -278,7 +278,8 @@ def _confirm(options):
 def _decide(options, make):
     """Add the decision that `make(run, current decisions)` returns, and print the new total."""
     from mpilab.grading import pages
-    from mpilab.grading.decisions import newest, run_of
+    from mpilab.grading.decisions import newest
+    from mpilab.grading.gradebook import run_of
     from mpilab.grading.marks import points
 
     with pages.opened(options.out, options.lab) as book:

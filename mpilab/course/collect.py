@@ -7,7 +7,9 @@ import io
 import os
 import re
 import stat
+import zipfile
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -51,17 +53,17 @@ class Found:
     read    a function that returns its bytes; raises Ungradable if it is too large or damaged
     """
 
-    parts: tuple
+    parts: tuple[str, ...]
     time: datetime | None
-    read: object
+    read: Callable[[], bytes]
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The file name without its folder."""
         return self.parts[-1]
 
     @property
-    def path(self):
+    def path(self) -> str:
         """The path below the source as text, for messages."""
         return "/".join(self.parts)
 
@@ -77,13 +79,13 @@ class Files:
     """
 
     name: str
-    files: list
-    refused: list
-    folders: set
+    files: list[Found]
+    refused: list[str]
+    folders: set[tuple[str, ...]]
 
 
 @contextmanager
-def opened(source):
+def opened(source: str | Path) -> Iterator[Files]:
     """Context manager for the Files of a folder or zip, which are readable until it exits."""
     source = Path(source)
     if source.is_dir():
@@ -95,7 +97,7 @@ def opened(source):
         raise InputError(f"{source}: no such folder or zip; name what you have downloaded")
 
 
-def notebooks_within(found):
+def notebooks_within(found: Found) -> list[Found]:
     """The notebooks in a student's own zip, as a list of Found; [] for any other file.
 
     Raises InputError or Ungradable for a suspicious zip.
@@ -113,7 +115,7 @@ def notebooks_within(found):
         ]
 
 
-def _folder(source):
+def _folder(source: Path) -> Files:
     files, refused, folders = [], [], set()
     for where, names, leaves in os.walk(source, followlinks=False):
         here = Path(where).relative_to(source).parts
@@ -138,8 +140,9 @@ def _folder(source):
     return Files(source.resolve().name, _visible(files), sorted(refused), folders)
 
 
-def _archive(archive, name):
-    files, folders = [], set()
+def _archive(archive: zipfile.ZipFile, name: str | Path) -> Files:
+    files: list[Found] = []
+    folders: set[tuple[str, ...]] = set()
     for member in archive.infolist():
         parts = member_path(member).parts
         folders.update(parts[:end] for end in range(1, len(parts)))
@@ -149,16 +152,16 @@ def _archive(archive, name):
     return Files(PurePosixPath(str(name)).stem, _visible(files), [], folders)
 
 
-def _visible(files):
+def _visible(files: Iterable[Found]) -> list[Found]:
     kept = [each for each in files if not any(part in _JUNK for part in each.parts)]
     return sorted((each for each in kept if not _hidden(each.name)), key=lambda each: each.parts)
 
 
-def _hidden(name):
+def _hidden(name: str) -> bool:
     return name.startswith(".")
 
 
-def _read(path):
+def _read(path: str) -> bytes:
     # Since the listing, the file may have been replaced by a link or by a pipe that blocks forever.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(handle, "rb") as file:
@@ -167,7 +170,7 @@ def _read(path):
         return limited(file, os.path.basename(path))
 
 
-def _zip_time(member):
+def _zip_time(member: zipfile.ZipInfo) -> datetime | None:
     """The time of a zip member, stored in the local time of the machine that created the zip.
 
     None for 1980-01-01, the earliest date that a zip can store.
@@ -211,17 +214,21 @@ class Piece:
     attempt: int = 0
 
 
-def moodle(files, lab, prefix=""):
+# The pieces, and the files that belong to no student.
+Sorted = tuple[list[Piece], list[Found]]
+
+
+def moodle(files: Files, lab: str, prefix: str = "") -> Sorted:
     """(pieces, files that belong to no student) of Moodle's 'download all submissions'."""
     return _each(files, _moodle)
 
 
-def canvas(files, lab, prefix=""):
+def canvas(files: Files, lab: str, prefix: str = "") -> Sorted:
     """(pieces, other files) of Canvas's 'download submissions'."""
     return _each(files, _canvas)
 
 
-def nbgrader(files, lab, prefix=""):
+def nbgrader(files: Files, lab: str, prefix: str = "") -> Sorted:
     """(pieces, other files) of an nbgrader course, or of its folder 'submitted'."""
     stamps = {each.parts[:-1]: each for each in files.files if each.name == "timestamp.txt"}
     pieces, others = [], []
@@ -242,12 +249,13 @@ def nbgrader(files, lab, prefix=""):
     return pieces, others
 
 
-def github(files, lab, prefix=""):
+def github(files: Files, lab: str, prefix: str = "") -> Sorted:
     """(pieces, other files) of a GitHub Classroom's repositories, whose names begin with `prefix`.
 
     No time is known: files carry the time of the clone.
     """
-    tops, within, around = _folders(files, 0), (), files.name
+    tops, around = _folders(files, 0), files.name
+    within: tuple[str, ...] = ()
     if len(tops) == 1 and tops[0].endswith("-submissions"):
         within, around, tops = (tops[0],), tops[0], _folders(files, 1)
     if not prefix:
@@ -277,7 +285,7 @@ def github(files, lab, prefix=""):
     return pieces, others
 
 
-def _folders(files, depth):
+def _folders(files: Files, depth: int) -> list[str]:
     """The sorted names of the folders at a depth."""
     return sorted({parts[depth] for parts in files.folders if len(parts) > depth} - {".git"})
 
@@ -285,7 +293,7 @@ def _folders(files, depth):
 LAYOUTS = {MOODLE: moodle, CANVAS: canvas, GITHUB: github, NBGRADER: nbgrader}
 
 
-def layout_of(files, lab):
+def layout_of(files: Files, lab: str) -> str:
     """The name of a download's layout; InputError if it has none of LAYOUTS."""
     names = [part for found in files.files for part in found.parts]
     if any(_MOODLE.fullmatch(name) for name in names):
@@ -304,7 +312,7 @@ def layout_of(files, lab):
     )
 
 
-def _each(files, read):
+def _each(files: Files, read: Callable[[Found], Piece | None]) -> Sorted:
     pieces, others = [], []
     for found in files.files:
         piece = read(found)
@@ -315,7 +323,7 @@ def _each(files, read):
     return pieces, others
 
 
-def _moodle(found):
+def _moodle(found: Found) -> Piece | None:
     for depth, part in enumerate(found.parts):
         if match := _MOODLE.fullmatch(part):
             below = "/".join(found.parts[depth + 1 :])
@@ -324,7 +332,7 @@ def _moodle(found):
     return None
 
 
-def _canvas(found):
+def _canvas(found: Found) -> Piece | None:
     match = _CANVAS.fullmatch(found.name)
     if match is None:
         return None
@@ -340,7 +348,7 @@ def _canvas(found):
     )
 
 
-def _stamp(found):
+def _stamp(found: Found | None) -> datetime | None:
     """The time in nbgrader's timestamp.txt; None if there is none or it cannot be parsed.
 
     Example: '2026-11-20 22:10:05.123456 UTC'; instead of UTC, another zone's name or its offset.
@@ -378,13 +386,21 @@ class Collected:
     """
 
     layout: str
-    students: dict
-    changed: list
-    notes: list
-    left: list
+    students: dict[str, Piece]
+    changed: list[str]
+    notes: list[str]
+    left: list[str]
 
 
-def collect(source, dest, lab, *, layout=_AUTO, prefix="", with_ids=False):
+def collect(
+    source: str | Path,
+    dest: str | Path,
+    lab: str,
+    *,
+    layout: str = _AUTO,
+    prefix: str = "",
+    with_ids: bool = False,
+) -> Collected:
     """Write DEST/STUDENT/LAB.ipynb and DEST/submissions.csv from a download; Collected.
 
     If a student submitted several files, the newest counts. `prefix` precedes the user in the names
@@ -401,13 +417,16 @@ def collect(source, dest, lab, *, layout=_AUTO, prefix="", with_ids=False):
         pieces, others = LAYOUTS[layout](files, lab, prefix)
         left = [*files.refused, *(f"{each.path}: nobody's" for each in others)]
         groups = _by_student(pieces, with_ids, left)
-        chosen, notes = {}, []
+        chosen: dict[str, Piece] = {}
+        notes: list[str] = []
         for student, own in groups.items():
             try:
-                chosen[student] = _newest(student, own, lab, notes, left)
+                newest = _newest(student, own, lab, notes, left)
             except (InputError, Ungradable) as error:
                 left.append(f"{student}: {error}")
-        chosen = {student: piece for student, piece in chosen.items() if piece is not None}
+                continue
+            if newest is not None:
+                chosen[student] = newest
         if not chosen:
             listed = "\n  ".join(["", *left[:10]])
             raise InputError(f"{source}: no submission of {lab} found as {layout}{listed}")
@@ -422,12 +441,13 @@ def collect(source, dest, lab, *, layout=_AUTO, prefix="", with_ids=False):
     return Collected(layout, chosen, changed, notes, left)
 
 
-def _by_student(pieces, with_ids, left):
+def _by_student(pieces: Iterable[Piece], with_ids: bool, left: list[str]) -> dict[str, list[Piece]]:
     """{student's name: pieces}; InputError if two students would get the same name."""
-    groups = defaultdict(list)
+    groups: dict[tuple[str, str], list[Piece]] = defaultdict(list)
     for piece in pieces:
         groups[piece.student, piece.id].append(piece)
-    named, folded = {}, {}
+    named: dict[str, list[Piece]] = {}
+    folded: dict[str, tuple[str, str]] = {}
     for (name, number), own in sorted(groups.items()):
         try:
             student = student_name(f"{name}_{number}" if with_ids and number else name)
@@ -444,7 +464,9 @@ def _by_student(pieces, with_ids, left):
     return named
 
 
-def _newest(student, pieces, lab, notes, left):
+def _newest(
+    student: str, pieces: list[Piece], lab: str, notes: list[str], left: list[str]
+) -> Piece | None:
     """The piece that counts; None if there is none, with the reason added to `left`."""
     notebooks = []
     for piece in pieces:
@@ -467,7 +489,7 @@ def _newest(student, pieces, lab, notes, left):
     rank = {
         piece: (piece.time or never, piece.attempt, -len(piece.found.parts)) for piece in called
     }
-    best = max(called, key=rank.get)
+    best = max(called, key=lambda piece: rank[piece])
     equals = [piece for piece in called if rank[piece] == rank[best]]
     if len(equals) > 1:
         left.append(
@@ -479,7 +501,7 @@ def _newest(student, pieces, lab, notes, left):
     return best
 
 
-def _stem(file, lab):
+def _stem(file: str, lab: str) -> str:
     """The file name without its folder, its suffix, and anything appended to a copy."""
     stem = file.rpartition("/")[2].removesuffix(".ipynb").casefold()
     while stem != lab.casefold() and _COPY.search(stem):
@@ -487,7 +509,9 @@ def _stem(file, lab):
     return stem
 
 
-def _write(dest, lab, chosen, contents):
+def _write(
+    dest: Path, lab: str, chosen: Mapping[str, Piece], contents: Mapping[str, bytes]
+) -> list[str]:
     """Write the notebooks that have changed, and return their students. Checks all paths first.
 
     Students from an earlier collection who are not in this one stay, with their rows.
@@ -512,7 +536,7 @@ def _write(dest, lab, chosen, contents):
     return changed
 
 
-def _rows(dest):
+def _rows(dest: Path) -> list[list[str]]:
     """The rows that an earlier collection wrote."""
     if not (dest / TABLE).exists():
         return []
@@ -522,7 +546,7 @@ def _rows(dest):
     return rows
 
 
-def _row(student, piece):
+def _row(student: str, piece: Piece) -> list[str]:
     time = piece.time.isoformat(timespec="seconds") if piece.time else ""
     late = {True: "yes", False: "no", None: ""}[piece.late]
     return [safe_cell(student), time, late, piece.id, safe_cell(piece.found.path)]

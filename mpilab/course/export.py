@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from mpilab.course.marks import csv_text, one_line, read_rows, require_final
+from mpilab.course.marks import ClassMarks, csv_text, one_line, read_rows, require_final
 from mpilab.errors import InputError, MpilabError, SetupError
+from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import bare_cell, points, safe_cell
 from mpilab.judging.verdict import MANUAL
 from mpilab.util.files import write_whole
@@ -26,6 +29,9 @@ VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
 # Names have many spellings ('Schmidt, Anna', 'schmidtanna'); any other identifier must match
 # exactly.
 NAMES = ("Student", "Full name")
+
+# {student: {column of the roster in lower case: value}}
+Roster = dict[str, dict[str, str]]
 
 # The columns that identify a student in Canvas; all others of its gradebook hold marks.
 CANVAS_COLUMNS = (
@@ -44,7 +50,13 @@ MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email add
 # https://gradescope-autograders.readthedocs.io/en/latest/specs/#output-format
 
 
-def gradescope(marks, folder, *, visibility="after_published", partial=False):
+def gradescope(
+    marks: ClassMarks,
+    folder: str | Path,
+    *,
+    visibility: str = "after_published",
+    partial: bool = False,
+) -> list[str]:
     """Write FOLDER/STUDENT/results.json for each student with a final mark; a list of them.
 
     Removes what an earlier export wrote for a student who no longer has a final mark.
@@ -64,7 +76,7 @@ def gradescope(marks, folder, *, visibility="after_published", partial=False):
     return written
 
 
-def results(student, visibility):
+def results(student: Effective, visibility: str) -> dict[str, Any]:
     """The content of results.json for an Effective with a final mark, as a dict."""
     tests = []
     for number, exercise in enumerate(student.exercises, start=1):
@@ -74,12 +86,12 @@ def results(student, visibility):
             continue
         for place, item in enumerate(exercise.items, start=1):
             name = f"{exercise.title}: {item.title or item.item}"
-            words = [plain(item.reason), plain(item.comment), _try(item)]
-            words = "\n".join(filter(None, words))
+            told = (plain(item.reason), plain(item.comment), _try(item))
+            words = "\n".join(filter(None, told))
             tests.append(_test(f"{number}.{place}", name, item, words, visibility))
     return {
         # Gradescope uses this score, if given, instead of the sum of the tests.
-        "score": _number(student.total),
+        "score": _number(student.total or 0.0),
         "output": _about(student),
         "output_format": "text",
         "test_output_format": "text",
@@ -91,7 +103,9 @@ def results(student, visibility):
     }
 
 
-def _test(number, name, part, words, visibility):
+def _test(
+    number: str, name: str, part: EffectiveExercise | EffectiveItem, words: str, visibility: str
+) -> dict[str, Any]:
     """An entry of 'tests' for an exercise or item.
 
     It has no score if the part was not judged and only the total was set manually.
@@ -110,7 +124,7 @@ def _test(number, name, part, words, visibility):
     return entry
 
 
-def _about(student):
+def _about(student: Effective) -> str:
     lines = [f"{points(student.total)} of {points(student.points)} points."]
     if student.penalty:
         lines.append(f"Handed in late: {points(student.penalty)} points less.")
@@ -119,12 +133,12 @@ def _about(student):
     return "\n".join(lines)
 
 
-def _try(item):
+def _try(item: EffectiveItem) -> str:
     line = item.evidence.get("reproduce")
     return f"Try it in the lab: {plain(line)}" if line and item.awarded == 0 else ""
 
 
-def _number(value):
+def _number(value: float) -> float:
     return round(float(value), 4)
 
 
@@ -132,7 +146,9 @@ def _number(value):
 # with mpilab: any Python that can import it will do.
 
 
-def nbgrader(marks, path, *, partial=False, python=None):
+def nbgrader(
+    marks: ClassMarks, path: str | Path, *, partial: bool = False, python: str | Path | None = None
+) -> list[str]:
     """Write the assignment of a lab into the gradebook at `path`; a list of students.
 
     Each exercise becomes a graded cell of one notebook. An exercise without points gets no score
@@ -159,7 +175,7 @@ def nbgrader(marks, path, *, partial=False, python=None):
     return [each.student for each in marks.students]
 
 
-def nbgrader_table(marks):
+def nbgrader_table(marks: ClassMarks) -> dict[str, Any]:
     """ClassMarks as the input of nbgrader_writer.py.
 
     It holds the assignment, its cells, and each student's grades, penalty in points, and comments.
@@ -185,7 +201,7 @@ def nbgrader_table(marks):
     return {"assignment": marks.lab, "cells": cells, "students": students}
 
 
-def find_nbgrader():
+def find_nbgrader() -> str | Path:
     """The path of a Python that can import nbgrader; SetupError with a remedy if there is none."""
     for python in (sys.executable, NBGRADER_PYTHON):
         if Path(python).exists():
@@ -198,7 +214,7 @@ def find_nbgrader():
     )
 
 
-def environment_of(python):
+def environment_of(python: str | Path) -> dict[str, str]:
     """The environment variables to run `python` with.
 
     PATH begins with its folder, because nbgrader calls alembic, which is there, by its bare name.
@@ -207,14 +223,16 @@ def environment_of(python):
     return {**os.environ, "PATH": path}
 
 
-def _penalty(student):
+def _penalty(student: Effective) -> float:
     """Points that nbgrader must deduct from the sum of the cells to get our total."""
-    if student.status != "graded":
+    if student.status != "graded" or student.total is None:
         return 0.0
     return sum(each.awarded or 0.0 for each in student.exercises) - student.total
 
 
-def _grades(student, known, texts, final):
+def _grades(
+    student: Effective, known: Iterable[str], texts: Collection[str], final: bool
+) -> list[dict[str, Any]]:
     """A dict for each exercise; one without points awaits manual grading unless `final`."""
     mine = {each.exercise: each for each in student.exercises}
     grades = []
@@ -234,7 +252,7 @@ def _grades(student, known, texts, final):
     return grades
 
 
-def _comment(exercise):
+def _comment(exercise: EffectiveExercise) -> str:
     """The comment for the student on an exercise, one line per item."""
     if exercise.decision is not None:
         return plain(exercise.decision.reason)
@@ -253,18 +271,20 @@ def _comment(exercise):
 class Rows:
     """Rows of students in a CSV; `keys` are the columns that identify a student."""
 
-    header: list
-    body: list
-    keys: tuple
-    path: object
+    header: list[str]
+    body: list[list[str]]
+    keys: tuple[str, ...]
+    path: str | Path
 
-    def column(self, name):
+    def column(self, name: str) -> int | None:
         """The index of a column, whose name is not case-sensitive; None if there is none."""
         names = [each.strip().casefold() for each in self.header]
         return names.index(name.casefold()) if name.casefold() in names else None
 
 
-def find(students, rows, roster=None, match=""):
+def find(
+    students: Iterable[Effective], rows: Rows, roster: Roster | None = None, match: str = ""
+) -> dict[int, Effective]:
     """{index of the row: Effective} for all students for whom a row is found.
 
     Searches every identifying column for the student's name, and for the roster's value in the
@@ -276,13 +296,14 @@ def find(students, rows, roster=None, match=""):
         if rows.column(match) is None:
             raise InputError(f"{rows.path}: no column {match!r}; it has {', '.join(rows.header)}")
         keys = [match]
-    index = defaultdict(set)  # (column, text) -> places of rows
+    index: dict[tuple[str, str], set[int]] = defaultdict(set)  # (column, text) -> places of rows
     for key in keys:
+        column = rows.column(key)
         for place, row in enumerate(rows.body):
-            text = _canonical(key, row[rows.column(key)] if rows.column(key) < len(row) else "")
+            text = "" if column is None else _canonical(key, _cell(row, column))
             if text:
                 index[key.casefold(), text].add(place)
-    found = {}
+    found: dict[int, Effective] = {}
     for each in students:
         places = _places(each.student, keys, index, (roster or {}).get(each.student, {}))
         if len(places) > 1:
@@ -301,7 +322,12 @@ def find(students, rows, roster=None, match=""):
     return found
 
 
-def _places(student, keys, index, entry):
+def _places(
+    student: str,
+    keys: Iterable[str],
+    index: Mapping[tuple[str, str], set[int]],
+    entry: Mapping[str, str],
+) -> set[int]:
     """The rows of a student: found by identifiers in the roster, otherwise by name."""
     places = set()
     for key in keys:
@@ -314,7 +340,7 @@ def _places(student, keys, index, entry):
     return places
 
 
-def _canonical(key, text):
+def _canonical(key: str, text: str) -> str:
     text = text.strip().removeprefix("'")
     if key in NAMES:
         return "".join(sign for sign in text.casefold() if sign.isalnum())
@@ -336,11 +362,11 @@ class Exported:
     """
 
     text: str
-    without: list = field(default_factory=list)
-    unmarked: list = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    unmarked: list[str] = field(default_factory=list)
 
 
-def plain_csv(marks, partial=False):
+def plain_csv(marks: ClassMarks, partial: bool = False) -> Exported:
     """All marks: points of each exercise, totals before and after the penalty, and the status."""
     open_ones = require_final(marks, partial)
     header = [
@@ -374,7 +400,14 @@ def plain_csv(marks, partial=False):
     return Exported(csv_text(rows))
 
 
-def moodle(marks, *, column="", identifier="username", roster=None, partial=False):
+def moodle(
+    marks: ClassMarks,
+    *,
+    column: str = "",
+    identifier: str = "username",
+    roster: Roster | None = None,
+    partial: bool = False,
+) -> Exported:
     """A CSV for Moodle's grade import: a column that identifies the student, and one of points.
 
     `identifier` is the header of the first column. Its values come from the column of that name in
@@ -396,7 +429,15 @@ def moodle(marks, *, column="", identifier="username", roster=None, partial=Fals
     return Exported(csv_text(rows), without)
 
 
-def moodle_worksheet(marks, template, *, roster=None, match="", partial=False, scale=False):
+def moodle_worksheet(
+    marks: ClassMarks,
+    template: str | Path,
+    *,
+    roster: Roster | None = None,
+    match: str = "",
+    partial: bool = False,
+    scale: bool = False,
+) -> Exported:
     """Fill points into the grading worksheet (a CSV) of a Moodle assignment."""
     open_ones = require_final(marks, partial)
     header, *body = read_rows(template)
@@ -417,7 +458,16 @@ def moodle_worksheet(marks, template, *, roster=None, match="", partial=False, s
     return _matched(filled, marks, found, body)
 
 
-def canvas(marks, template, column, *, roster=None, match="", partial=False, scale=False):
+def canvas(
+    marks: ClassMarks,
+    template: str | Path,
+    column: str,
+    *,
+    roster: Roster | None = None,
+    match: str = "",
+    partial: bool = False,
+    scale: bool = False,
+) -> Exported:
     """Fill one assignment's column of a gradebook exported by Canvas; a CSV for its import.
 
     Keeps only the columns that identify students and the one called `column` (its number in
@@ -447,7 +497,7 @@ def canvas(marks, template, column, *, roster=None, match="", partial=False, sca
     return _matched(cut, marks, found, students)
 
 
-def read_roster(path):
+def read_roster(path: str | Path) -> Roster:
     """{student: {lowercase column: value}} of a CSV with a column 'student'.
 
     For example, the submissions.csv of 'mpilab collect'.
@@ -466,20 +516,25 @@ def read_roster(path):
     return roster
 
 
-def _matched(rows, marks, found, body):
+def _matched(
+    rows: list[list[str]],
+    marks: ClassMarks,
+    found: Mapping[int, Effective],
+    body: Sequence[list[str]],
+) -> Exported:
     names = {each.student for each in found.values()}
     without = [each.student for each in marks.students if each.student not in names]
     unmarked = [_cell(row, 0) for place, row in enumerate(body) if place not in found]
     return Exported(csv_text(rows), without, unmarked)
 
 
-def _scaled(student, possible, scale, template):
+def _scaled(student: Effective, possible: str, scale: bool, template: str | Path) -> str:
     """The points of an Effective for a platform on which the assignment gives `possible` points."""
     try:
         most = float(possible.replace(",", "."))
     except ValueError:
         return points(student.total)
-    if most == student.points or not student.points:
+    if student.total is None or most == student.points or not student.points:
         return points(student.total)
     if not scale:
         raise InputError(
@@ -489,7 +544,7 @@ def _scaled(student, possible, scale, template):
     return points(round(student.total * most / student.points, 2))
 
 
-def _assignment(header, wanted, template):
+def _assignment(header: list[str], wanted: str, template: str | Path) -> int:
     """The index of the column called `wanted`, with or without the number that Canvas appends."""
     bare = [name.strip().rpartition(" (")[0] or name.strip() for name in header]
     places = [place for place, name in enumerate(header) if name.strip() == wanted]
@@ -503,13 +558,13 @@ def _assignment(header, wanted, template):
     )
 
 
-def _column(header, name, template):
+def _column(header: list[str], name: str, template: str | Path) -> int:
     if name not in header:
         raise InputError(f"{template}: no column {name!r}; it has {', '.join(header)}")
     return header.index(name)
 
 
-def _refuse_twice(values, column):
+def _refuse_twice(values: list[str], column: str) -> None:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
         raise InputError(
@@ -517,5 +572,5 @@ def _refuse_twice(values, column):
         )
 
 
-def _cell(row, place):
+def _cell(row: Sequence[str], place: int) -> str:
     return row[place] if place < len(row) else ""

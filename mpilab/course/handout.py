@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 import jupytext
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab.errors import InputError
 from mpilab.grading.release import KERNELSPEC, answer_id, release, write_release
@@ -116,7 +117,7 @@ def write_start(sources: Iterable[Path], labs: Path, root: Path) -> Path:
     return write_whole(labs / START, nbformat.writes(notebook, version=4) + "\n")
 
 
-def _page(fronts, root):
+def _page(fronts: list[Front], root: Path) -> NotebookNode:
     help_pages = [{"name": name, "title": _title(root, name)} for name in HELP]
     folder = jinja2.FileSystemLoader(root / "labs" / "source")
     template = jinja2.Environment(loader=folder, undefined=jinja2.StrictUndefined)
@@ -130,12 +131,12 @@ def _page(fronts, root):
     return notebook
 
 
-def _title(root, name):
+def _title(root: Path, name: str) -> str:
     with open(root / "docs" / f"{name}.md", encoding="utf-8") as file:
         return file.readline().strip("# \n")
 
 
-def _bullets(texts, heading):
+def _bullets(texts: Iterable[str], heading: str) -> tuple[str, ...]:
     """The items of the list under `heading`, each on one line."""
     under = next((text.partition(heading)[2] for text in texts if heading in text), "")
     items = []
@@ -149,7 +150,7 @@ def _bullets(texts, heading):
     return tuple(items)
 
 
-def _exercises(lab, source):
+def _exercises(lab: NotebookNode, source: Path) -> tuple[Exercise, ...]:
     """The lab's answer cells, with titles from the public checks or from the heading above."""
     checks = source.parents[1] / "checks" / f"{source.stem}.toml"
     titles = {}
@@ -162,12 +163,15 @@ def _exercises(lab, source):
             title = titles.get(name, heading or name)
             found.append(Exercise(name, title, cell.source, name in titles))
         elif cell.cell_type == "markdown":
-            lines = [line for line in cell.source.split("\n") if line.startswith("#")]
-            heading = _HEADING.match(lines[-1])[1] if lines else heading
+            for line in cell.source.split("\n"):
+                if match := _HEADING.match(line):
+                    heading = match[1]
     return tuple(found)
 
 
-def handout(lab, directory, leave_out=(), root=ROOT):
+def handout(
+    lab: str, directory: str | Path, leave_out: Iterable[str] = (), root: str | Path = ROOT
+) -> Path:
     """Write the handout of `lab` into `directory`, which must be new or empty.
 
     It holds a fresh student version in `labs/`, its public checks, a START page, and the files of
@@ -191,7 +195,7 @@ def handout(lab, directory, leave_out=(), root=ROOT):
 
     derived = shutil.ignore_patterns(*_DERIVED)
 
-    def ignored(folder, names):
+    def ignored(folder: str, names: list[str]) -> set[str]:
         here = Path(folder).resolve()
         links = {name for name in names if (here / name).is_symlink() or here / name == ROOT}
         return derived(folder, names) | links | {name for name in names if here / name in hidden}
@@ -215,7 +219,7 @@ def handout(lab, directory, leave_out=(), root=ROOT):
     return directory
 
 
-def course_folder(directory, root=ROOT):
+def course_folder(directory: str | Path, root: str | Path = ROOT) -> Path:
     """Create a course folder in `directory`, which must be new or empty; its Path.
 
     It holds the student notebooks of all labs, hostfiles, Slurm scripts, data and docs. The kit
@@ -236,7 +240,7 @@ def course_folder(directory, root=ROOT):
     return directory
 
 
-def _copy(source, target):
+def _copy(source: str, target: str) -> None:
     """Copy a file and make it writable for its new owner, even if the kit's file is read-only."""
     shutil.copyfile(source, target)
     os.chmod(target, 0o755 if os.access(source, os.X_OK) else 0o644)

@@ -16,12 +16,14 @@ on every machine.
 
 import csv
 import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import product
 from math import exp, log
 from pathlib import Path
 from statistics import fmean
+from typing import IO, Any
 
 from tqdm import tqdm
 
@@ -29,11 +31,12 @@ from mpilab.cases.case import Case
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import referee
 from mpilab.grading.marks import safe_cell
+from mpilab.grading.sandbox import Sandbox
 from mpilab.hosts.platforms import places
 from mpilab.judging import agreement, judge
 from mpilab.judging.rubric import KERNEL, Exercise, Item
 from mpilab.judging.rubric import load as load_rubric
-from mpilab.judging.verdict import PASS
+from mpilab.judging.verdict import PASS, SubmissionVerdict
 from mpilab.kernels import build
 from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
@@ -63,13 +66,49 @@ _BIRDS = (
     "raven redstart sandpiper siskin skylark starling stork swallow tern thrush wagtail warbler "
     "wren"
 ).split()
+# A column of the board: (platform, bytes).
+Point = tuple[str, int]
+
 _KEYS = {"exercise", "than", "platforms", "counts", "roots"}
+
+
+@dataclass(frozen=True)
+class Board:
+    """What a class is ranked by.
+
+    title     of the lab.
+    exercise  the rubric's exercise, reduced to one item that checks the results of all cases.
+    than      name of the baseline kernel.
+    points    {(platform, bytes): cases, one for each root}.
+    slow      ids of the rubric's items about time; students who lose them may still be ranked.
+    """
+
+    title: str
+    exercise: Exercise
+    than: str
+    points: dict[Point, list[Case]]
+    slow: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A student on the board.
+
+    score    speedup over the board's `than`; None if not ranked.
+    seconds  {(platform, bytes): simulated seconds}.
+    reason   why the student is not ranked; otherwise empty.
+    """
+
+    student: str
+    score: float | None
+    seconds: dict[Point, float]
+    reason: str = ""
 
 
 # Rendering: a table for the terminal, a CSV, and an HTML page that needs no network.
 
 
-def as_text(entries, names, board):
+def as_text(entries: Sequence[Entry], names: Mapping[str, str], board: Board) -> str:
     """The board as a text table, followed by the students who are not ranked, with reasons."""
     ranked = [one for one in entries if one.score is not None]
     width = max((len(names[one.student]) for one in entries), default=4)
@@ -86,10 +125,12 @@ def as_text(entries, names, board):
     return "\n".join(lines)
 
 
-def write_csv(entries, names, board, path):
+def write_csv(
+    entries: Sequence[Entry], names: Mapping[str, str], board: Board, path: str | Path
+) -> None:
     """Write a row per student: place, name, score, simulated µs of each point, reason."""
     points = list(board.points)
-    rows = [
+    rows: list[list[object]] = [
         [
             "place",
             "name",
@@ -112,16 +153,18 @@ def write_csv(entries, names, board, path):
     _write(path, lambda file: csv.writer(file, lineterminator="\n").writerows(rows))
 
 
-def write_html(entries, names, board, path, title):
+def write_html(
+    entries: Sequence[Entry], names: Mapping[str, str], board: Board, path: str | Path, title: str
+) -> None:
     """Write an HTML page with a table of all times, the best of each column in bold."""
     text = page(entries, names, board, title)
     _write(path, lambda file: file.write(text))
 
 
-def page(entries, names, board, title):
+def page(entries: Sequence[Entry], names: Mapping[str, str], board: Board, title: str) -> str:
     """The HTML page as text."""
     ranked = [one for one in entries if one.score is not None]
-    most = max((one.score for one in ranked), default=1.0)
+    most = max((one.score or 0.0 for one in ranked), default=1.0)
     best = {point: min(one.seconds[point] for one in ranked) for point in board.points if ranked}
     heads = "".join(
         f"<th scope='col'>{escape(platform)}<br>{size:,} B</th>" for platform, size in board.points
@@ -151,20 +194,28 @@ is, as a geometric mean over all columns. It is the same on every machine.</p>
 """
 
 
-def _row(place, one, names, board, best, most):
+def _row(
+    place: int,
+    one: Entry,
+    names: Mapping[str, str],
+    board: Board,
+    best: Mapping[Point, float],
+    most: float,
+) -> str:
     cells = "".join(
         f"<td{' class=best' if one.seconds[point] <= best[point] else ''}>"
         f"{one.seconds[point] * 1e6:,.1f}</td>"
         for point in board.points
     )
+    width = 6 * (one.score or 0.0) / most
     return (
         f"<tr><td>{place}</td><td>{escape(names[one.student])}</td><td class='words'>"
-        f"{one.score:.2f}&nbsp;<span class='bar' style='width:{6 * one.score / most:.2f}rem'>"
+        f"{one.score:.2f}&nbsp;<span class='bar' style='width:{width:.2f}rem'>"
         f"</span></td>{cells}</tr>"
     )
 
 
-def _write(path, fill):
+def _write(path: str | Path, fill: Callable[[IO[str]], object]) -> None:
     try:
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             fill(file)
@@ -174,40 +225,7 @@ def _write(path, fill):
         ) from None
 
 
-@dataclass(frozen=True)
-class Board:
-    """What a class is ranked by.
-
-    title     of the lab.
-    exercise  the rubric's exercise, reduced to one item that checks the results of all cases.
-    than      name of the baseline kernel.
-    points    {(platform, bytes): cases, one for each root}.
-    slow      ids of the rubric's items about time; students who lose them may still be ranked.
-    """
-
-    title: str
-    exercise: Exercise
-    than: str
-    points: dict
-    slow: frozenset
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A student on the board.
-
-    score    speedup over the board's `than`; None if not ranked.
-    seconds  {(platform, bytes): simulated seconds}.
-    reason   why the student is not ranked; otherwise empty.
-    """
-
-    student: str
-    score: float | None
-    seconds: dict
-    reason: str = ""
-
-
-def load(lab, root=ROOT):
+def load(lab: str, root: str | Path = ROOT) -> Board:
     """The Board of a lab; InputError if it has none, or if the file is invalid."""
     path = Path(root) / "grading" / lab / "leaderboard.toml"
     try:
@@ -233,8 +251,8 @@ def load(lab, root=ROOT):
         raise InputError(f"{path}: {error}") from None
 
 
-def _board(title, exercise, table):
-    points = {}
+def _board(title: str, exercise: Exercise, table: Mapping[str, Any]) -> Board:
+    points: dict[Point, list[Case]] = {}
     for place, count, root in product(table["platforms"], table["counts"], table["roots"]):
         ranks = len(places(place))
         case = Case(exercise.collective, ranks, count, root=root % ranks, platform=place)
@@ -248,7 +266,9 @@ def _board(title, exercise, table):
     return Board(title, asked, table["than"], points, slow)
 
 
-def rank(board, verdicts, sandbox, progress=False):
+def rank(
+    board: Board, verdicts: Iterable[SubmissionVerdict], sandbox: Sandbox, progress: bool = False
+) -> list[Entry]:
     """Rank the class; list of Entry, best first, those not ranked last.
 
     verdicts   SubmissionVerdict of each student, with the judged answers.
@@ -267,7 +287,9 @@ def rank(board, verdicts, sandbox, progress=False):
     return sorted(entries, key=lambda one: (-(one.score or 0.0), one.student))
 
 
-def _entry(board, verdict, sandbox, compared):
+def _entry(
+    board: Board, verdict: SubmissionVerdict, sandbox: Sandbox, compared: Mapping[Point, float]
+) -> Entry:
     try:
         seconds = times(board, _answer(board, verdict), sandbox)
     except (Refused, Ungradable) as error:
@@ -280,7 +302,7 @@ class Refused(Exception):
     """Why an answer is not ranked, in a sentence."""
 
 
-def _answer(board, verdict):
+def _answer(board: Board, verdict: SubmissionVerdict) -> str:
     """The C source of a student's answer; Refused if the referee found it wrong."""
     if verdict.reason:
         raise Refused(verdict.reason)
@@ -293,7 +315,7 @@ def _answer(board, verdict):
     return build.split(judged.answer)[1]
 
 
-def times(board, source, sandbox):
+def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
     """{(platform, bytes): simulated seconds} of an answer's C source.
 
     Raises Refused if it is wrong on one of the board's clusters, Ungradable if the sandbox fails.
@@ -323,13 +345,13 @@ def times(board, source, sandbox):
     return seconds
 
 
-def _mean(values):
+def _mean(values: Iterable[float]) -> float:
     return fmean(list(values))
 
 
-def nicknames(students, lab):
+def nicknames(students: Iterable[str], lab: str) -> dict[str, str]:
     """{student: nickname}, the same in every run for the same lab and class."""
-    found = {}
+    found: dict[str, str] = {}
     for student in sorted(students):
         number = int.from_bytes(hashlib.sha256(f"{lab}/{student}".encode()).digest()[:8], "big")
         name = f"{_MANNERS[number % len(_MANNERS)]} {_BIRDS[number // 64 % len(_BIRDS)]}"

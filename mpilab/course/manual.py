@@ -9,12 +9,14 @@ import re
 import secrets
 import sys
 import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from mpilab.course.marks import read_csv
 from mpilab.errors import InputError
@@ -22,12 +24,15 @@ from mpilab.grading.decisions import (
     LATE,
     POINTS,
     Decision,
+    Effective,
+    EffectiveExercise,
+    EffectiveItem,
+    Run,
     about_of,
-    effective,
     manual,
     newest,
-    run_of,
 )
+from mpilab.grading.gradebook import Gradebook, effective, run_of
 from mpilab.grading.marks import bare_cell, safe_cell
 from mpilab.grading.submission import student_name
 from mpilab.judging.verdict import MANUAL
@@ -71,9 +76,9 @@ class Rule:
     per_day: float
     most: float = 1.0
     grace: int = 0
-    extensions: dict = field(default_factory=dict)
+    extensions: dict[str, int] = field(default_factory=dict)
 
-    def details(self, submitted, extension):
+    def details(self, submitted: datetime, extension: int) -> dict[str, Any]:
         """The details that a Decision records for a submission at the time `submitted`."""
         late = (submitted - self.due).total_seconds() - extension
         days = 0 if late <= self.grace else math.ceil(late / DAY)
@@ -89,7 +94,7 @@ class Rule:
         }
 
 
-def decide(book, lab, times, rule):
+def decide(book: Gradebook, lab: str, times: Mapping[str, datetime], rule: Rule) -> list[Decision]:
     """New Decisions on lateness for {student: submission time}; unchanged ones are left out.
 
     An extension stays in force until another one is granted.
@@ -115,7 +120,7 @@ def decide(book, lab, times, rule):
     return decisions
 
 
-def withdraw(book, lab, reason):
+def withdraw(book: Gradebook, lab: str, reason: str) -> list[Decision]:
     """Decisions that withdraw all lateness decisions of a lab."""
     standing = newest(book.decisions(lab)).values()
     return [
@@ -125,7 +130,7 @@ def withdraw(book, lab, reason):
     ]
 
 
-def words(details):
+def words(details: Mapping[str, Any]) -> str:
     """The decision as a sentence for the student."""
     times = f"Handed in {_local(details['submitted'])}, due {_local(details['due'])}"
     if details["extension"]:
@@ -140,7 +145,7 @@ def words(details):
     )
 
 
-def times_of_csv(path):
+def times_of_csv(path: str | Path) -> dict[str, datetime]:
     """{student: time} of a CSV with the columns student and time; InputError with file:line.
 
     Students without a time (not submitted, or unknown when) are left out.
@@ -162,7 +167,7 @@ def times_of_csv(path):
     return {student: time for student, time in times.items() if time}
 
 
-def times_of_files(path, lab):
+def times_of_files(path: str | Path, lab: str) -> dict[str, datetime]:
     """{student: time when the file was last changed} of the submissions below `path`.
 
     Copying files may change their times. A zip stores them with a resolution of two seconds, in the
@@ -170,7 +175,7 @@ def times_of_files(path, lab):
     """
     path, times = Path(path), {}
 
-    def found(name, time):
+    def found(name: str, time: datetime) -> None:
         # find_submissions already reports an invalid name as ungradable.
         with contextlib.suppress(InputError):
             times[student_name(name)] = time
@@ -193,7 +198,7 @@ def times_of_files(path, lab):
     return times
 
 
-def moment(text, where):
+def moment(text: str, where: str) -> datetime:
     """An ISO 8601 time as an aware datetime; local time if it names no zone."""
     try:
         return datetime.fromisoformat(text).astimezone()
@@ -203,7 +208,7 @@ def moment(text, where):
         ) from None
 
 
-def share(text, where):
+def share(text: str, where: str) -> float:
     """'10%' or '0.1' -> 0.1; InputError outside of 0 to 100 %."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else -1.0
@@ -212,7 +217,7 @@ def share(text, where):
     return round(value, 9)
 
 
-def length(text, where):
+def length(text: str, where: str) -> int:
     """'15m', '2h', '3d' or '0' -> seconds."""
     match = re.fullmatch(r"(\d+)\s*([mhd])", text.strip())
     if not match and text.strip() != "0":
@@ -220,18 +225,18 @@ def length(text, where):
     return int(match[1]) * _UNITS[match[2]] if match else 0
 
 
-def _length(seconds):
+def _length(seconds: int) -> str:
     unit = next(unit for unit in ("d", "h", "m") if seconds % _UNITS[unit] == 0)
     name = {"d": "day", "h": "hour", "m": "minute"}[unit]
     count = seconds // _UNITS[unit]
     return f"{count} {name}{'s' * (count != 1)}"
 
 
-def _utc(time):
+def _utc(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _local(text):
+def _local(text: str) -> str:
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
@@ -239,7 +244,7 @@ def _local(text):
 # row identifies its text (text_id), so that points cannot be given to a text that nobody has read.
 
 
-def export(book, lab, path, everything=False):
+def export(book: Gradebook, lab: str, path: str | Path, everything: bool = False) -> int:
     """Write a row for each item to be graded manually, by exercise, then by student; their number.
 
     everything   also write the items that have points, for review.
@@ -270,12 +275,16 @@ def export(book, lab, path, everything=False):
     return count
 
 
-def readable(verdicts):
+# (exercise, item) and the marks of one student on it.
+Readable = tuple[tuple[str, str], Effective, EffectiveExercise, EffectiveItem]
+
+
+def readable(verdicts: Iterable[Effective]) -> list[Readable]:
     """The items that are graded manually, by exercise, without those that an override decides.
 
     A list of ((exercise, item), Effective, EffectiveExercise, EffectiveItem).
     """
-    found = {}
+    found: dict[tuple[str, str], list[Readable]] = {}
     for each in verdicts:
         for exercise in each.exercises:
             for item in exercise.items:
@@ -286,7 +295,7 @@ def readable(verdicts):
     return [row for rows in found.values() for row in rows]
 
 
-def read(book, lab, path):
+def read(book: Gradebook, lab: str, path: str | Path) -> list[Decision]:
     """The Decisions in a CSV that `export` wrote and an instructor filled in.
 
     Rows without points, and those that change nothing, are left out. Raises InputError with
@@ -298,7 +307,8 @@ def read(book, lab, path):
     waiting = {
         (each.student, *where): item for where, each, _, item in readable(effective(book, lab))
     }
-    decisions, wrong, seen = [], [], {}
+    decisions, wrong = [], []
+    seen: dict[tuple[str, ...], int] = {}
     for line, row in _rows(path):
         try:
             if not row["points"].strip():
@@ -322,7 +332,9 @@ def read(book, lab, path):
     return decisions
 
 
-def _decision(row, runs, students):
+def _decision(
+    row: Mapping[str, str], runs: Mapping[str, Run], students: Mapping[str, str]
+) -> Decision:
     if row["student"] not in students:
         raise InputError(f"student {row['student']!r}: not in the gradebook; don't change names")
     run = runs[students[row["student"]]]
@@ -336,7 +348,7 @@ def _decision(row, runs, students):
     return decision
 
 
-def _rows(path):
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line, {column: text}) of each row; `line` is where it begins."""
     text = read_csv(path)
     head = text.partition("\n")[0]
@@ -369,7 +381,7 @@ class MarkingServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, book, lab, port=0):
+    def __init__(self, book: Gradebook, lab: str, port: int = 0) -> None:
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
@@ -378,19 +390,19 @@ class MarkingServer(ThreadingHTTPServer):
         self.token = secrets.token_urlsafe(24)
         self.url = f"http://127.0.0.1:{self.server_port}/{self.token}/"
 
-    def handle_error(self, request, client_address):
+    def handle_error(self, request: object, client_address: object) -> None:
         """Report an error outside a response; ignore broken connections.
 
         The terminal in which the server runs is for its own messages.
         """
         error = sys.exception()
-        if not isinstance(error, ConnectionError):
+        if error is not None and not isinstance(error, ConnectionError):
             print(f"mpilab: {faults.report(error, 'mpilab marks page')}", file=sys.stderr)
 
-    def answers(self):
+    def answers(self) -> dict[str, Any]:
         """All texts to read: {"lab", "exercises": [{"id", "title", "answers": […]}]}."""
         runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
-        exercises = {}
+        exercises: dict[str, dict[str, Any]] = {}
         for _, each, exercise, item in readable(effective(self.book, self.lab)):
             shown = exercises.setdefault(
                 exercise.exercise, {"id": exercise.exercise, "title": exercise.title, "answers": {}}
@@ -419,7 +431,7 @@ class MarkingServer(ThreadingHTTPServer):
         ]
         return {"lab": self.lab, "exercises": listed}
 
-    def give(self, said):
+    def give(self, said: Any) -> dict[str, Any]:
         """Save the points that the page sent, a dict; return the item's points and comment.
 
         Raises InputError, also if the text has changed since the page was loaded.
@@ -446,17 +458,18 @@ class MarkingServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server: MarkingServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "mpilab", ""
     timeout = 60
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         self._guarded(self._get)
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         self._guarded(self._post)
 
-    def _guarded(self, answer):
+    def _guarded(self, answer: Callable[[], None]) -> None:
         """Handle a request: log an unexpected error and report it to the page in three parts."""
         try:
             answer()
@@ -467,7 +480,7 @@ class _Handler(BaseHTTPRequestHandler):
             told = faults.report(error, f"mpilab marks page, {self.command}")
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, told)
 
-    def _get(self):
+    def _get(self) -> None:
         name = self._name()
         if name in _FILES:
             file, kind = _FILES[name]
@@ -477,7 +490,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "no such page; use the address that was printed")
 
-    def _post(self):
+    def _post(self) -> None:
         length = self.headers.get("Content-Length", "")
         # The connection cannot be reused unless the body is read.
         self.close_connection = True
@@ -498,7 +511,7 @@ class _Handler(BaseHTTPRequestHandler):
             except (InputError, json.JSONDecodeError, UnicodeDecodeError) as error:
                 self._refuse(HTTPStatus.CONFLICT, str(error))
 
-    def _name(self):
+    def _name(self) -> str | None:
         """The path below the token; None if the token or the host is wrong."""
         hosts = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}
         first, _, name = self.path.removeprefix("/").partition("/")
@@ -506,13 +519,13 @@ class _Handler(BaseHTTPRequestHandler):
         # A foreign host name means DNS rebinding: another site's page was directed here.
         return name if known and self.headers.get("Host") in hosts else None
 
-    def _refuse(self, status, message):
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
         self._json(status, {"error": message})
 
-    def _json(self, status, content):
+    def _json(self, status: HTTPStatus, content: Any) -> None:
         self._send(status, json.dumps(content).encode(), "application/json")
 
-    def _send(self, status, body, kind):
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -523,5 +536,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         """Print nothing: the addresses of requests contain the token."""

@@ -4,12 +4,14 @@ import csv
 import io
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
 from mpilab.errors import InputError
-from mpilab.grading.decisions import effective
+from mpilab.grading.decisions import Effective, EffectiveExercise
+from mpilab.grading.gradebook import effective
 from mpilab.grading.marks import unconfirmed_exercises
 from mpilab.grading.pages import opened
 from mpilab.judging import rubric
@@ -43,16 +45,16 @@ class ClassMarks:
 
     lab: str
     title: str
-    students: list
-    seconds: dict
+    students: list[Effective]
+    seconds: dict[str, float]
 
     @property
-    def points(self):
+    def points(self) -> float:
         """The points possible: the maximum over students, as a missing submission may have none."""
         return max(each.points for each in self.students)
 
     @property
-    def exercises(self):
+    def exercises(self) -> dict[str, tuple[str, float]]:
         """{exercise id: (title, points)} in the lab's order."""
         return {
             each.exercise: (each.title or each.exercise, each.points)
@@ -61,13 +63,13 @@ class ClassMarks:
         }
 
     @property
-    def unfinished(self):
+    def unfinished(self) -> list[Effective]:
         """The students without a final mark, ungradable ones first."""
         waiting = [each for each in self.students if each.status != "graded"]
         return sorted(waiting, key=lambda each: (each.status != "ungradable", each.student))
 
 
-def class_marks(out, lab):
+def class_marks(out: str | Path, lab: str) -> ClassMarks:
     """The ClassMarks of a lab from the folder `out` that `mpilab grade` has filled.
 
     Raises InputError if there is no gradebook, or no verdict on this lab in it.
@@ -81,7 +83,7 @@ def class_marks(out, lab):
     return ClassMarks(lab, _title(lab), students, seconds)
 
 
-def require_final(marks, partial):
+def require_final(marks: ClassMarks, partial: bool) -> set[str]:
     """The set of students without a final mark, which must not be exported, and never as zero.
 
     If there are any, raises InputError with a list of them unless `partial`.
@@ -99,7 +101,7 @@ def require_final(marks, partial):
     return {each.student for each in waiting}
 
 
-def why_unfinished(student):
+def why_unfinished(student: Effective) -> str:
     """Why an Effective has no final mark, in one line."""
     if student.status == "ungradable":
         return "ungradable: " + "; ".join(ungradable_reasons(student))
@@ -107,7 +109,7 @@ def why_unfinished(student):
     return f"awaiting manual grading: {', '.join(items)}"
 
 
-def ungradable_reasons(student):
+def ungradable_reasons(student: Effective) -> list[str]:
     """Why an Effective is ungradable: its own reason, or one for each ungradable exercise."""
     if student.reason:
         return [one_line(student.reason)]
@@ -124,7 +126,7 @@ def ungradable_reasons(student):
     ]
 
 
-def one_line(text):
+def one_line(text: str) -> str:
     """The first line of a text, or the last line of a traceback, cut to 300 characters."""
     lines = [line.strip() for line in plain(text).split("\n") if line.strip()] or [""]
     line, trace, _ = lines[0].partition("Traceback (most recent call last):")
@@ -132,14 +134,14 @@ def one_line(text):
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def csv_text(rows):
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Rows of cells as the text of a CSV file; the cells are written unchanged."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def read_csv(path):
+def read_csv(path: str | Path) -> str:
     """The text of a CSV file that a spreadsheet may have saved, with its line ends as they are.
 
     Raises InputError if it cannot be read.
@@ -154,7 +156,7 @@ def read_csv(path):
         ) from error
 
 
-def read_rows(path):
+def read_rows(path: str | Path) -> list[list[str]]:
     """The nonempty rows of a CSV file as lists of strings; comma, semicolon or tab separated.
 
     Raises InputError if it cannot be read.
@@ -168,7 +170,7 @@ def read_rows(path):
     return rows
 
 
-def _title(lab):
+def _title(lab: str) -> str:
     path = ROOT / "grading" / lab / "rubric.toml"
     return rubric.load(path).title if path.is_file() else lab
 
@@ -186,12 +188,12 @@ class Failure:
     """
 
     exercise: str
-    items: tuple
-    students: tuple
-    example: tuple
+    items: tuple[tuple[str, str], ...]
+    students: tuple[str, ...]
+    example: tuple[str, str]
 
 
-def kind_of(reason):
+def kind_of(reason: str) -> str:
     """A reason without its case, numbers and quoted names: equal for reasons of the same kind."""
     text = _CASE.sub("", one_line(reason))
     text = _NUMBER.sub("#", _QUOTED.sub("'…'", text))
@@ -200,9 +202,10 @@ def kind_of(reason):
     return _CHAIN.sub(r"\1", text)
 
 
-def failures(students):
+def failures(students: Sequence[Effective]) -> list[Failure]:
     """The Failures in a list of Effective, those with most students first."""
-    groups = defaultdict(dict)  # (exercise, kind) -> item -> {student: reason}
+    # (exercise, kind) -> item -> {student: reason}
+    groups: dict[tuple[str, str], dict[str, dict[str, str]]] = defaultdict(dict)
     titles = {}
     for student in students:
         for exercise in student.exercises:
@@ -212,21 +215,21 @@ def failures(students):
                     group.setdefault(item.item, {})[student.student] = item.reason
                     titles[exercise.exercise, item.item] = item.title or item.item
     found = []
-    for (exercise, _), items in groups.items():
+    for (lost, _), items in groups.items():
         # One mistake often loses several items: report items lost by the same students once.
-        together = defaultdict(list)
-        for item, reasons in items.items():
-            together[tuple(sorted(reasons))].append(item)
+        together: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for name, reasons in items.items():
+            together[tuple(sorted(reasons))].append(name)
         for who, names in together.items():
             example = (who[0], one_line(items[names[0]][who[0]]))
-            pairs = tuple((name, titles[exercise, name]) for name in names)
-            found.append(Failure(exercise, pairs, who, example))
+            pairs = tuple((name, titles[lost, name]) for name in names)
+            found.append(Failure(lost, pairs, who, example))
     order = list(dict.fromkeys(each.exercise for student in students for each in student.exercises))
     found.sort(key=lambda each: (-len(each.students), order.index(each.exercise), each.example))
     return found
 
 
-def without_name(text, student):
+def without_name(text: str, student: str) -> str:
     """A text with the student's name replaced by STUDENT."""
     if not student.strip():
         return text
@@ -264,27 +267,28 @@ class Summary:
     seconds      known wall seconds of the submissions, sorted
     """
 
-    marks: object
-    statuses: dict
-    totals: list
-    bins: list
-    bands: dict
-    lost: list
-    failures: list
-    ungradable: list
-    waiting: dict
-    unconfirmed: dict
-    seconds: list
+    marks: ClassMarks
+    statuses: dict[str, int]
+    totals: list[float]
+    bins: list[tuple[float, float, int]]
+    bands: dict[str, dict[str, int]]
+    lost: list[Lost]
+    failures: list[Failure]
+    ungradable: list[tuple[str, list[str]]]
+    waiting: dict[str, int]
+    unconfirmed: dict[str, int]
+    seconds: list[float]
 
     @property
-    def middle(self):
+    def middle(self) -> tuple[float, float] | None:
         """(mean, median) of the totals; None if there are none."""
         return (mean(self.totals), median(self.totals)) if self.totals else None
 
 
-def summary(marks):
+def summary(marks: ClassMarks) -> Summary:
     """The Summary of ClassMarks."""
-    totals = sorted(each.total for each in marks.students if each.status == "graded")
+    final = [each.total for each in marks.students if each.status == "graded"]
+    totals = sorted(total for total in final if total is not None)
     return Summary(
         marks,
         dict(Counter(each.status for each in marks.students)),
@@ -300,7 +304,7 @@ def summary(marks):
     )
 
 
-def _bins(totals, most):
+def _bins(totals: Iterable[float], most: float) -> list[tuple[float, float, int]]:
     """A histogram of the totals with ten equal bins from 0 to `most`."""
     edges = [most * number / BINS for number in range(BINS + 1)]
     counts = [0] * BINS
@@ -309,7 +313,7 @@ def _bins(totals, most):
     return list(zip(edges, edges[1:], counts, strict=False))
 
 
-def _bands(marks):
+def _bands(marks: ClassMarks) -> dict[str, dict[str, int]]:
     bands = {exercise: dict.fromkeys(BANDS, 0) for exercise in marks.exercises}
     for student in marks.students:
         for exercise in student.exercises:
@@ -317,7 +321,7 @@ def _bands(marks):
     return bands
 
 
-def _band(exercise):
+def _band(exercise: EffectiveExercise) -> str:
     if exercise.awarded is None:
         return OPEN
     if exercise.awarded >= exercise.points:
@@ -327,8 +331,10 @@ def _band(exercise):
     return HALF if exercise.awarded * 2 >= exercise.points else LESS
 
 
-def _lost(students):
-    lost, judged, known = Counter(), Counter(), {}
+def _lost(students: Iterable[Effective]) -> list[Lost]:
+    lost: Counter[tuple[str, str]] = Counter()
+    judged: Counter[tuple[str, str]] = Counter()
+    known: dict[tuple[str, str], tuple[str, float]] = {}
     for student in students:
         for exercise in student.exercises:
             for item in exercise.items:
@@ -336,12 +342,16 @@ def _lost(students):
                 known.setdefault(name, (item.title or item.item, item.points))
                 judged[name] += item.awarded is not None
                 lost[name] += item.awarded is not None and item.awarded < item.points
-    found = [Lost(*name, *known[name], lost[name], judged[name]) for name in known if lost[name]]
+    found = [
+        Lost(*name, title, most, lost[name], judged[name])
+        for name, (title, most) in known.items()
+        if lost[name]
+    ]
     return sorted(found, key=lambda each: -each.students)
 
 
-def _ungradable(students):
-    groups = defaultdict(list)
+def _ungradable(students: Iterable[Effective]) -> list[tuple[str, list[str]]]:
+    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for student in students:
         if student.status == "ungradable":
             for reason in ungradable_reasons(student):
@@ -351,6 +361,6 @@ def _ungradable(students):
     return sorted(found, key=lambda each: -len(each[1]))
 
 
-def _waiting(students):
+def _waiting(students: Iterable[Effective]) -> dict[str, int]:
     waiting = Counter(each.exercise for s in students for each in s.exercises if each.waiting)
     return dict(waiting)

@@ -15,7 +15,7 @@ import tempfile
 from nbgrader.api import Gradebook, MissingEntry
 
 
-def write(path, marks):
+def write(path: str, marks: dict) -> None:
     """Write `marks`, an export.nbgrader_table, into the gradebook at `path` atomically."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, scratch = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
@@ -35,7 +35,7 @@ def write(path, marks):
         raise
 
 
-def _fill(book, marks):
+def _fill(book: Gradebook, marks: dict) -> None:
     name = marks["assignment"]
     try:
         duedate = book.find_assignment(name).duedate

@@ -3,15 +3,28 @@
 import base64
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import jinja2
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from mpilab.course.marks import BANDS, FULL, HALF, LESS, NONE, OPEN, without_name
+from mpilab.course.marks import (
+    BANDS,
+    FULL,
+    HALF,
+    LESS,
+    NONE,
+    OPEN,
+    ClassMarks,
+    Failure,
+    Summary,
+    without_name,
+)
 from mpilab.grading.marks import UNCONFIRMED, points
 from mpilab.grading.referee import LOG
 from mpilab.plots import style
@@ -35,7 +48,7 @@ BAR = 40  # characters of the longest bar
 # allows only scripts whose hashes it names: those of our figures.
 
 
-def render(template, figures=(), **values):
+def render(template: str, figures: Sequence[str] = (), **values: Any) -> str:
     """Render a template (a path within mpilab, e.g. 'course/report.html.j2'); the page as text.
 
     `figures` are trusted HTML fragments whose scripts may run. The template gets them as `figures`,
@@ -52,7 +65,7 @@ def render(template, figures=(), **values):
     )
 
 
-def _policy(html):
+def _policy(html: str) -> str:
     """A Content-Security-Policy under which only the scripts in `html` run."""
     hashes = {
         "'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'"
@@ -66,7 +79,7 @@ def _policy(html):
 
 
 @cache
-def _environment():
+def _environment() -> jinja2.Environment:
     # select_autoescape decides by file name and would not escape in a '.j2'.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PACKAGE),
@@ -84,7 +97,7 @@ def _environment():
 # Figures: totals, exercises, and lost items.
 
 
-def totals(summary):
+def totals(summary: Summary) -> go.Figure:
     """Figure: a histogram of the totals."""
     labels = [f"{points(low)} to {points(high)}" for low, high, _ in summary.bins]
     counts = [count for _, _, count in summary.bins]
@@ -113,7 +126,7 @@ def totals(summary):
     return style.finish(figure, "\n".join(lines))
 
 
-def exercises(summary):
+def exercises(summary: Summary) -> go.Figure:
     """Figure: how many students have all, some, or none of the points of each exercise."""
     names = list(summary.bands)
     figure = go.Figure(
@@ -158,7 +171,7 @@ def exercises(summary):
     return style.finish(figure, "\n".join(lines))
 
 
-def lost(summary):
+def lost(summary: Summary) -> go.Figure | None:
     """Figure: the items on which most students lost points; None if nobody lost any."""
     worst = summary.lost[:ITEMS]
     if not worst:
@@ -187,7 +200,7 @@ def lost(summary):
     return style.finish(figure, "\n".join(lines))
 
 
-def _whole(most):
+def _whole(most: int) -> dict[str, Any]:
     """Axis settings for ticks at whole numbers of students only."""
     return {"dtick": 1} if most <= 10 else {"tickformat": "d"}
 
@@ -195,7 +208,7 @@ def _whole(most):
 # The report as HTML and as text.
 
 
-def html(summary, names=False):
+def html(summary: Summary, names: bool = False) -> str:
     """The report as an HTML page; it names students only if `names` is true."""
     marks = summary.marks
     figures = [totals(summary)] if summary.totals else []
@@ -227,7 +240,7 @@ def html(summary, names=False):
     )
 
 
-def text(summary, names=False):
+def text(summary: Summary, names: bool = False) -> str:
     """The report as text; it names students only if `names` is true."""
     lines = [f"{summary.marks.title}: {style.plural(len(summary.marks.students), 'student')}"]
     lines += [f"  {name}: {value}" for name, value in _numbers(summary)]
@@ -258,10 +271,10 @@ def text(summary, names=False):
     if summary.failures:
         lines += ["", "common failures:"]
         for each in summary.failures[:LINES]:
-            told = _failure(each, names)
+            shown = _failure(each, names)
             lines += [
-                f"  {told['count']:4}  {told['exercise']} ({told['items']}): {told['reason']}",
-                *_under(told["names"]),
+                f"  {shown['count']:4}  {shown['exercise']} ({shown['items']}): {shown['reason']}",
+                *_under(shown["names"]),
             ]
         if len(summary.failures) > LINES:
             lines.append(f"        and {len(summary.failures) - LINES} rarer ones")
@@ -272,7 +285,7 @@ def text(summary, names=False):
     return "\n".join(plain(line) for line in lines)
 
 
-def _numbers(summary):
+def _numbers(summary: Summary) -> list[tuple[str, str]]:
     """Pairs (name, value) for the top of the report."""
     status = summary.statuses
     numbers = [("final", str(status.get("graded", 0)))]
@@ -290,7 +303,7 @@ def _numbers(summary):
     return numbers
 
 
-def _failure(failure, names):
+def _failure(failure: Failure, names: bool) -> dict[str, Any]:
     student, reason = failure.example
     return {
         "count": len(failure.students),
@@ -301,7 +314,7 @@ def _failure(failure, names):
     }
 
 
-def _marks(marks):
+def _marks(marks: ClassMarks) -> list[dict[str, Any]]:
     rows = []
     for each in [*marks.unfinished, *(s for s in marks.students if s.status == "graded")]:
         awarded = {exercise.exercise: exercise.awarded for exercise in each.exercises}
@@ -316,7 +329,7 @@ def _marks(marks):
     return rows
 
 
-def _notes(marks):
+def _notes(marks: ClassMarks) -> list[str]:
     """Notes for the instructor, with names: on decisions, and on logs of grader failures."""
     notes = [note for each in marks.students for note in each.notes]
     for each in marks.students:
@@ -329,15 +342,15 @@ def _notes(marks):
     return notes
 
 
-def _named(students, names):
+def _named(students: Iterable[str], names: bool) -> str:
     return ", ".join(students) if names else ""
 
 
-def _under(words):
+def _under(words: str) -> list[str]:
     return [f"        {words}"] if words else []
 
 
-def _bars(rows):
+def _bars(rows: Sequence[tuple[str, int]]) -> list[str]:
     most = max(count for _, count in rows) or 1
     width = max(len(name) for name, _ in rows)
     return [
@@ -346,7 +359,7 @@ def _bars(rows):
     ]
 
 
-def _time(summary):
+def _time(summary: Summary) -> str:
     """How long grading took, in a sentence; '' if no time is known."""
     if not summary.seconds:
         return ""

@@ -7,16 +7,21 @@ C text is split into tokens, fingerprints of the tokens find passages that two a
 import hashlib
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
 
 from mpilab.course.report import render
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.answers import answer_cells, is_blank, lift
 from mpilab.grading.grade import Assignment
 from mpilab.grading.release import solutions
-from mpilab.grading.submission import find_submissions, parse
+from mpilab.grading.submission import Submission, find_submissions, parse
 from mpilab.judging.rubric import KERNEL
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
@@ -47,6 +52,11 @@ _DROPPED = set("const volatile restrict static inline register { }".split())
 
 GRAM, WINDOW = 12, 4
 
+# The kinds of an answer's tokens; None marks those that must not match.
+Kinds = Sequence[str | None]
+# (position in one, position in the other, tokens)
+Passage = tuple[int, int, int]
+
 # Answers with fewer tokens of their own than this (about five lines) are not compared.
 FEWEST = 40
 
@@ -76,7 +86,7 @@ class Token:
     end: int
 
 
-def tokens_of(source):
+def tokens_of(source: str) -> list[Token]:
     """The tokens of a C text, in order; in invalid C, those that can be found."""
     found = []
     for lexeme in _LEXEMES.finditer(source):
@@ -86,7 +96,7 @@ def tokens_of(source):
     return found
 
 
-def _kind(group, text):
+def _kind(group: str | None, text: str) -> str:
     """The token kind of a lexeme; '' if it is no token."""
     if group == "nothing":
         return ""
@@ -109,14 +119,14 @@ def _kind(group, text):
 # Wise's greedy string tiling (1993): no token counts twice, and reordered passages count, too.
 
 
-def grams(kinds, size=GRAM):
+def grams(kinds: Sequence[str], size: int = GRAM) -> list[int]:
     """A hash of every `size` successive kinds; renaming does not change it."""
     return [_digest(kinds[at : at + size]) for at in range(len(kinds) - size + 1)]
 
 
-def _digest(kinds):
+def _digest(kinds: Sequence[str]) -> int:
     # Python's own hash() differs between processes, so winnowing would keep other hashes each time.
-    numbers = {}
+    numbers: dict[str, int] = {}
     text = "\0".join(
         f"{NAME}{numbers.setdefault(kind, len(numbers))}" if kind.startswith(NAME) else kind
         for kind in kinds
@@ -124,9 +134,9 @@ def _digest(kinds):
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-def winnow(hashes, window=WINDOW):
+def winnow(hashes: Sequence[int], window: int = WINDOW) -> list[int]:
     """The positions of the hashes to keep, in order; of less than a window, the smallest."""
-    kept = []
+    kept: list[int] = []
     for first in range(max(1, len(hashes) - window + 1)):
         frame = range(first, min(first + window, len(hashes)))
         if frame:
@@ -137,7 +147,7 @@ def winnow(hashes, window=WINDOW):
     return kept
 
 
-def covered(kinds, known, size=GRAM):
+def covered(kinds: Sequence[str], known: set[int], size: int = GRAM) -> list[bool]:
     """Whether each kind is part of a gram whose hash is in the set `known`, as a list."""
     marks = [False] * len(kinds)
     for place, value in enumerate(grams(kinds, size)):
@@ -146,17 +156,21 @@ def covered(kinds, known, size=GRAM):
     return marks
 
 
-def passages(one, other, seeds, size=GRAM):
+def passages(
+    one: Kinds, other: Kinds, seeds: Iterable[tuple[int, int]], size: int = GRAM
+) -> list[Passage]:
     """The passages that two lists share, as (position in one, in other, length), longest first.
 
     one, other   lists of kinds; None marks tokens that must not match (the template).
     seeds        pairs of positions where both have a gram with the same hash.
     """
-    found, inside = set(), set()
+    found: set[Passage] = set()
+    inside: set[tuple[int, int]] = set()
     for a, b in sorted(seeds):
         if (a, b) in inside:
             continue
-        there, back = {}, {}
+        there: dict[str, str] = {}
+        back: dict[str, str] = {}
         if not all(_agree(one, other, a + step, b + step, there, back) for step in range(size)):
             continue
         before, after = 0, size
@@ -169,7 +183,9 @@ def passages(one, other, seeds, size=GRAM):
     return _tiled(found, size)
 
 
-def _agree(one, other, a, b, there, back):
+def _agree(
+    one: Kinds, other: Kinds, a: int, b: int, there: dict[str, str], back: dict[str, str]
+) -> bool:
     """Whether token a of one matches token b of other; records which names correspond."""
     if not (0 <= a < len(one) and 0 <= b < len(other)):
         return False
@@ -184,9 +200,10 @@ def _agree(one, other, a, b, there, back):
     return True
 
 
-def _tiled(found, size):
+def _tiled(found: Iterable[Passage], size: int) -> list[Passage]:
     """The passages without the parts that longer ones cover; drops pieces shorter than `size`."""
-    tiles, taken = [], (set(), set())
+    tiles: list[Passage] = []
+    taken: tuple[set[int], set[int]] = (set(), set())
     for a, b, length in sorted(found, key=lambda passage: (-passage[2], passage)):
         first = None
         for step in range(length + 1):
@@ -213,22 +230,22 @@ class Answer:
 
     student: str
     source: str
-    tokens: tuple
-    given: tuple
+    tokens: tuple[Token, ...]
+    given: tuple[bool, ...]
 
     @cached_property
-    def own(self):
+    def own(self) -> int:
         """The number of the student's own tokens."""
         return self.given.count(False)
 
     @cached_property
-    def kinds(self):
+    def kinds(self) -> list[str | None]:
         """The kinds of the tokens; None for given ones."""
         pairs = zip(self.tokens, self.given, strict=True)
         return [None if given else token.kind for token, given in pairs]
 
     @cached_property
-    def fingerprints(self):
+    def fingerprints(self) -> dict[int, list[int]]:
         """{hash: positions where it was kept}, of grams with only the student's own tokens."""
         # Given tokens divide the answer: no gram spans them.
         hashes = grams(["" if kind is None else kind for kind in self.kinds])
@@ -245,28 +262,28 @@ class Pair:
 
     one: Answer
     other: Answer
-    passages: tuple
+    passages: tuple[Passage, ...]
 
-    def matched(self, side):
+    def matched(self, side: int) -> list[int | None]:
         """The index of the passage that each token of answer 0 or 1 belongs to, or None."""
-        marks = [None] * len((self.one, self.other)[side].tokens)
+        marks: list[int | None] = [None] * len((self.one, self.other)[side].tokens)
         for number, passage in enumerate(self.passages):
             for at in range(passage[side], passage[side] + passage[2]):
                 marks[at] = number
         return marks
 
     @property
-    def common(self):
+    def common(self) -> int:
         """The number of tokens they share; passages do not overlap."""
         return sum(length for _, _, length in self.passages)
 
     @property
-    def share(self):
+    def share(self) -> float:
         """The share (0 to 1) of the shorter answer's own tokens that the other has as well."""
         return self.common / min(self.one.own, self.other.own)
 
 
-def answers_of(sources, given=()):
+def answers_of(sources: Mapping[str, str], given: Iterable[str] = ()) -> list[Answer]:
     """A list of Answers from {student: source}, by student; `given` are texts everyone has."""
     known = set()
     for text in given:
@@ -279,7 +296,7 @@ def answers_of(sources, given=()):
     return answers
 
 
-def pairs_of(answers, progress=False):
+def pairs_of(answers: Sequence[Answer], progress: bool = False) -> tuple[list[Pair], list[Answer]]:
     """(Pairs that share a passage, largest share first; answers too short to compare)."""
     from tqdm.auto import tqdm
 
@@ -302,7 +319,7 @@ def pairs_of(answers, progress=False):
     return found, short
 
 
-def _stretches(kinds):
+def _stretches(kinds: Kinds) -> Iterator[tuple[int, int]]:
     """Yield (first, last + 1) of every run of at least GRAM kinds without None."""
     first = 0
     for at, kind in enumerate([*kinds, None]):
@@ -312,10 +329,32 @@ def _stretches(kinds):
             first = at + 1
 
 
+@dataclass(frozen=True)
+class Similar:
+    """The result of `search`.
+
+    pairs      every pair that shares a passage, largest share first
+    compared   number of answers compared
+    notes      which answers were not compared, and why
+    """
+
+    lab: str
+    title: str
+    threshold: float
+    pairs: list[Pair]
+    compared: int
+    notes: list[str]
+
+    @property
+    def chosen(self) -> list[Pair]:
+        """The pairs whose share is at least the threshold."""
+        return [pair for pair in self.pairs if pair.share >= self.threshold]
+
+
 # The pairs as a table for the terminal, and as a page with both answers side by side.
 
 
-def table(similar):
+def table(similar: Similar) -> str:
     """The pairs above the threshold as lines of text."""
     rows = [("share", "common", "own", "answers")]
     for pair in similar.chosen:
@@ -326,7 +365,7 @@ def table(similar):
     return "\n".join(lines)
 
 
-def page(similar):
+def page(similar: Similar) -> str:
     """The HTML page of a Similar."""
     return render(
         "course/similarity.html.j2",
@@ -342,16 +381,16 @@ def page(similar):
     )
 
 
-def percent(share):
+def percent(share: float) -> str:
     """0.5 -> '50 %'."""
     return f"{100 * share:.0f} %"
 
 
-def _own(pair):
+def _own(pair: Pair) -> str:
     return f"{pair.one.own} / {pair.other.own}"
 
 
-def _view(pair, whole):
+def _view(pair: Pair, whole: bool) -> dict[str, Any]:
     view = {
         "share": percent(pair.share),
         "one": pair.one.student,
@@ -368,12 +407,12 @@ def _view(pair, whole):
     return view
 
 
-def _pieces(answer, marks):
+def _pieces(answer: Answer, marks: Sequence[int | None]) -> list[dict[str, Any]]:
     """The source, split where marked passages begin and end."""
     spots = zip(answer.tokens, marks, answer.given, strict=True)
     pieces, at, seen = [], 0, set()
-    for (passage, given), run in groupby(spots, key=lambda spot: (spot[1], spot[2])):
-        run = list(run)
+    for (passage, given), spots_of in groupby(spots, key=lambda spot: (spot[1], spot[2])):
+        run = list(spots_of)
         begin, end = run[0][0].begin, run[-1][0].end
         if begin > at:
             pieces.append(_piece(answer.source[at:begin]))
@@ -384,45 +423,25 @@ def _pieces(answer, marks):
     return [*pieces, _piece(answer.source[at:])]
 
 
-def _piece(text, passage=None, given=False, first=False):
+def _piece(
+    text: str, passage: int | None = None, given: bool = False, first: bool = False
+) -> dict[str, Any]:
     return {"text": text, "passage": passage, "given": given, "first": first}
 
 
 # From the submissions of a class to similar pairs of answers.
 
 
-@dataclass(frozen=True)
-class Similar:
-    """The result of `search`.
-
-    pairs      every pair that shares a passage, largest share first
-    compared   number of answers compared
-    notes      which answers were not compared, and why
-    """
-
-    lab: str
-    title: str
-    threshold: float
-    pairs: list
-    compared: int
-    notes: list
-
-    @property
-    def chosen(self):
-        """The pairs whose share is at least the threshold."""
-        return [pair for pair in self.pairs if pair.share >= self.threshold]
-
-
 def search(
-    submissions,
-    lab,
-    exercise,
+    submissions: str | Path,
+    lab: str,
+    exercise: str,
     *,
-    threshold=THRESHOLD,
-    keep_reference=False,
-    progress=False,
-    root=ROOT,
-):
+    threshold: float = THRESHOLD,
+    keep_reference: bool = False,
+    progress: bool = False,
+    root: Path = ROOT,
+) -> Similar:
     """Compare the answers to a kernel exercise of a lab pair by pair; Similar.
 
     Text given by the lab does not count; nor does text from our own answers, unless
@@ -462,7 +481,9 @@ def search(
     return Similar(lab, asked.title, threshold, pairs, len(sources) - len(short), notes)
 
 
-def _sources(submissions, notebook, exercise):
+def _sources(
+    submissions: Iterable[Submission], notebook: NotebookNode, exercise: str
+) -> tuple[dict[str, str], list[str]]:
     """({student: source of the answer}, notes on submissions without one)."""
     sources, notes = {}, []
     for submission in submissions:

@@ -7,6 +7,8 @@ outputs are dropped.
 import copy
 from dataclasses import dataclass
 
+from nbformat import NotebookNode
+
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
 
@@ -28,12 +30,12 @@ class Problem:
     reason: str
 
     @property
-    def ungradable(self):
+    def ungradable(self) -> bool:
         """True if the exercise cannot be judged; other problems are only notes."""
         return self.kind in (DUPLICATED, UNRECOGNISED)
 
 
-def answer_cells(notebook):
+def answer_cells(notebook: NotebookNode) -> dict[str, str]:
     """The answers in one of our own, well-formed notebooks: a dict of grade_id to source.
 
     Raises InputError if a grade_id is used twice; for students' notebooks, use `lift`.
@@ -49,13 +51,13 @@ def answer_cells(notebook):
     return answers
 
 
-def is_blank(source, stub):
+def is_blank(source: str, stub: str) -> bool:
     """True if an answer is empty or still the stub, ignoring whitespace around its lines."""
     bare = _bare(source)
     return not bare or bare == _bare(stub)
 
 
-def lift(trusted, submitted):
+def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str], list[Problem]]:
     """Find the answers to the lab `trusted` in the notebook `submitted`.
 
     Returns (answers, problems): a dict of grade_id to source with exactly the answers found, in
@@ -63,10 +65,11 @@ def lift(trusted, submitted):
     grade_id or, if an editor dropped that metadata, by its cell id in the release.
     """
     wanted = {answer_id(cell): cell for cell in trusted.cells if answer_id(cell) is not None}
-    named, unnamed = {}, {}
+    named: dict[str, list[tuple[int, str]]] = {}
+    unnamed: dict[str, list[tuple[int, str]]] = {}
     for position, cell in enumerate(submitted.cells, start=1):
         name = _grade_id(cell)
-        if name in wanted:
+        if name is not None and name in wanted:
             named.setdefault(name, []).append((position, _newlines(cell.source)))
         elif name is None and isinstance(cell.get("id"), str):
             unnamed.setdefault(cell.id, []).append((position, _newlines(cell.source)))
@@ -119,7 +122,9 @@ def lift(trusted, submitted):
     return answers, problems
 
 
-def transplant(trusted, submitted):
+def transplant(
+    trusted: NotebookNode, submitted: NotebookNode
+) -> tuple[NotebookNode, list[Problem]]:
     """The notebook to execute: the lab `trusted` with the answers of `submitted` in their cells.
 
     Returns (notebook, problems). An answer that is missing or has an `ungradable` problem stays
@@ -132,7 +137,7 @@ def transplant(trusted, submitted):
     return notebook, problems
 
 
-def _grade_id(cell):
+def _grade_id(cell: NotebookNode) -> str | None:
     """The grade_id of a submitted cell, however malformed its metadata; None if it has none."""
     metadata = cell.get("metadata")
     nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
@@ -140,9 +145,9 @@ def _grade_id(cell):
     return name if isinstance(name, str) else None
 
 
-def _newlines(source):
+def _newlines(source: str) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _bare(source):
+def _bare(source: str) -> str:
     return "\n".join(line.strip() for line in source.strip().splitlines())

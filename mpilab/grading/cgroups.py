@@ -18,23 +18,23 @@ REMOVAL_PAUSE = 0.005
 class ControlGroup:
     """One group; `directories` maps each controller to its folder (in v2, the same for both)."""
 
-    def __init__(self, directories, memory_events):
+    def __init__(self, directories: dict[str, str], memory_events: str) -> None:
         self.directories = directories
         self._memory_events = memory_events
 
-    def join(self):
+    def join(self) -> None:
         """Move the calling process, and thus its future children, into the group."""
         for directory in self._folders():
             _write(directory, "cgroup.procs", "0")
 
-    def refusals(self):
+    def refusals(self) -> dict[str, int]:
         """How often a limit was enforced: {"memory": kills, "processes": failed forks}."""
         return {
             "memory": _count(self.directories["memory"], self._memory_events, "oom_kill"),
             "processes": _count(self.directories["pids"], "pids.events", "max"),
         }
 
-    def remove(self):
+    def remove(self) -> None:
         """Remove the group after its processes were reaped; OSError if some are left."""
         for directory in self._folders():
             deadline = time.monotonic() + REMOVAL_SECONDS
@@ -47,11 +47,11 @@ class ControlGroup:
                         raise
                     time.sleep(REMOVAL_PAUSE)
 
-    def _folders(self):
-        return dict.fromkeys(self.directories.values())
+    def _folders(self) -> list[str]:
+        return list(dict.fromkeys(self.directories.values()))
 
 
-def available(root=ROOT):
+def available(root: str = ROOT) -> str | None:
     """The version whose memory and pids controllers are mounted at `root`: "v2", "v1" or None."""
     if os.path.exists(f"{root}/cgroup.controllers"):
         with open(f"{root}/cgroup.controllers") as file:
@@ -61,7 +61,7 @@ def available(root=ROOT):
     return None
 
 
-def create(version, memory, processes, root=ROOT):
+def create(version: str, memory: int, processes: int, root: str = ROOT) -> ControlGroup:
     """Create a group with limits of `memory` bytes (swap included) and `processes` tasks.
 
     Raises OSError if this process may not create one.
@@ -82,9 +82,9 @@ def create(version, memory, processes, root=ROOT):
     return group
 
 
-def sweep(root=ROOT):
+def sweep(root: str = ROOT) -> None:
     """Remove the empty groups of supervisors that were killed before they could remove them."""
-    folders = {"v1": _own_groups(root).values(), "v2": [root]}.get(available(root), ())
+    folders = {"v1": list(_own_groups(root).values()), "v2": [root]}.get(available(root) or "", [])
     for folder in folders:
         for name in os.listdir(folder):
             kit, supervisor, *_, space = [*name.split("-"), "", ""][:4]
@@ -98,18 +98,18 @@ def sweep(root=ROOT):
                 continue  # its last processes are still exiting; the next sweep removes it
 
 
-def _process_space():
+def _process_space() -> str:
     """The ID of our PID namespace: containers that share control groups have their own PIDs."""
     return str(os.stat("/proc/self/ns/pid").st_ino)
 
 
-def _create_v1(root, name):
+def _create_v1(root: str, name: str) -> ControlGroup:
     parents = _own_groups(root)
     directories = {controller: f"{parents[controller]}/{name}" for controller in ("memory", "pids")}
     return ControlGroup(directories, "memory.oom_control")
 
 
-def _create_v2(root, name):
+def _create_v2(root: str, name: str) -> ControlGroup:
     # Directly below the root: a group that contains processes, such as our own, cannot have
     # children with limits.
     with open(f"{root}/cgroup.subtree_control") as file:
@@ -119,7 +119,7 @@ def _create_v2(root, name):
     return ControlGroup(dict.fromkeys(("memory", "pids"), f"{root}/{name}"), "memory.events")
 
 
-def _limit(version, group, memory, processes):
+def _limit(version: str, group: ControlGroup, memory: int, processes: int) -> None:
     directory = group.directories["memory"]
     if version == "v1":
         _write(directory, "memory.limit_in_bytes", memory)
@@ -132,7 +132,7 @@ def _limit(version, group, memory, processes):
     _write(group.directories["pids"], "pids.max", processes)
 
 
-def _own_groups(root):
+def _own_groups(root: str) -> dict[str, str]:
     """{controller: folder of our own v1 group}, so that limits set on us still apply.
 
     In a container, the group named in /proc may not be mounted; then the root of the mount.
@@ -148,12 +148,12 @@ def _own_groups(root):
     return parents
 
 
-def _write(directory, name, value):
+def _write(directory: str, name: str, value: int | str) -> None:
     with open(f"{directory}/{name}", "w") as file:
         file.write(str(value))
 
 
-def _count(directory, name, key):
+def _count(directory: str, name: str, key: str) -> int:
     with open(f"{directory}/{name}") as file:
         for line in file:
             word, _, value = line.partition(" ")

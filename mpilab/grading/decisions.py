@@ -4,23 +4,58 @@ The gradebook stores decisions beside the verdicts, with time, author and reason
 no verdict and is never changed or removed; a later one on the same thing replaces it. Each is bound
 to the answer it was made about, so that points for one text never count for another.
 
-`manual` and `override` make decisions; `effective` applies them to the verdicts of a class.
+`manual` and `override` make decisions; `of_run` applies them to a verdict.
 """
 
-import difflib
 import getpass
 import hashlib
 import os
 import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
-from mpilab.judging.verdict import MANUAL, UNGRADABLE, ExerciseVerdict, ItemVerdict
+from mpilab.judging.verdict import (
+    MANUAL,
+    UNGRADABLE,
+    ExerciseVerdict,
+    ItemVerdict,
+    SubmissionVerdict,
+)
 
 # Points for an item that awaits manual grading; other points for anything; lateness.
 POINTS, OVERRIDE, LATE = "points", "override", "late"
+
+# What a decision is on: student, kind, exercise, item.
+Subject = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry: the verdict, and how it came about.
+
+    feedback     path of the student's page, or ''.
+    seconds      wall time of the grading, or None.
+    recorded     time in UTC (ISO 8601).
+    assignment   identifies the lab and the rubric; '' if an older mpilab did not record it.
+    submission   digest of the submission; '' likewise.
+    """
+
+    verdict: SubmissionVerdict
+    key: str
+    feedback: str
+    seconds: float | None
+    recorded: str
+    assignment: str = ""
+    submission: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What identifies this run across all gradebooks."""
+        return (self.verdict.lab, self.verdict.student, self.key, self.recorded)
 
 
 @dataclass(frozen=True)
@@ -47,23 +82,23 @@ class Decision:
     points: float | None
     reason: str = ""
     about: str = ""
-    details: dict = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
     who: str = ""
     decided: str = ""
     token: str = ""
 
     @property
-    def on(self):
+    def on(self) -> Subject:
         """What a later decision must share with this one to replace it."""
         return (self.student, self.kind, self.exercise, self.item)
 
     @property
-    def withdrawn(self):
+    def withdrawn(self) -> bool:
         """True if it withdraws the previous decision."""
         return self.points is None and not self.details
 
 
-def login():
+def login() -> str:
     """The login name of the user who decides."""
     try:
         return getpass.getuser()
@@ -71,7 +106,7 @@ def login():
         return f"user {os.getuid()}"
 
 
-def stamped(decisions, after):
+def stamped(decisions: Iterable[Decision], after: str | None) -> Iterator[Decision]:
     """Yield the decisions with author, time and token; each time is later than the one before it.
 
     `after` is the newest time in the gradebook, or None: if the clock was set back, an older
@@ -85,10 +120,10 @@ def stamped(decisions, after):
         yield replace(decision, who=decision.who or login(), decided=after, token=uuid.uuid4().hex)
 
 
-def about_of(run, exercise=None):
+def about_of(run: Run, exercise: "ExerciseVerdict | EffectiveExercise | None" = None) -> str:
     """The hash of what a decision is made about: one answer, or all answers of the run.
 
-    exercise   the ExerciseVerdict of the one answer.
+    exercise   the one answer's, as judged or with decisions.
 
     If a text is unknown because it could not be read, the hash covers the whole submission.
     """
@@ -103,7 +138,7 @@ def about_of(run, exercise=None):
     return whole.hexdigest()
 
 
-def manual(run, exercise, item, points, comment=""):
+def manual(run: Run, exercise: str, item: str, points: float | None, comment: str = "") -> Decision:
     """The Decision that gives `points` for an item that awaits manual grading; None withdraws them.
 
     Raises InputError if there is no such item, it is not graded manually, or it is worth less.
@@ -128,7 +163,9 @@ def manual(run, exercise, item, points, comment=""):
     )
 
 
-def override(run, points, reason, exercise="", item=""):
+def override(
+    run: Run, points: float | None, reason: str, exercise: str = "", item: str = ""
+) -> Decision:
     """The Decision that sets an item, an exercise or, with neither, the total to `points`.
 
     None withdraws an override. Raises InputError without a reason, for points out of range, and if
@@ -151,7 +188,7 @@ def override(run, points, reason, exercise="", item=""):
     )
 
 
-def _find(run, exercise, item):
+def _find(run: Run, exercise: str, item: str) -> tuple[ExerciseVerdict, list[ItemVerdict]]:
     """(ExerciseVerdict, all of its items or only the one called `item`)."""
     exercises = {each.exercise: each for each in run.verdict.exercises}
     if exercise not in exercises:
@@ -167,7 +204,7 @@ def _find(run, exercise, item):
     return found, parts
 
 
-def _check_range(points, most, where):
+def _check_range(points: float | None, most: float, where: str) -> None:
     if points is not None and not 0 <= points <= most:
         raise InputError(f"{where}: {points:g} points; write 0 to {most:g}")
 
@@ -195,7 +232,7 @@ class EffectiveItem:
     points: float
     outcome: str
     reason: str
-    evidence: dict
+    evidence: dict[str, Any]
     awarded: float | None
     decision: Decision | None = None
     proposal: float | None = None
@@ -204,7 +241,7 @@ class EffectiveItem:
     diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
-    def comment(self):
+    def comment(self) -> str:
         """The instructor's words to the student: a comment, or an override's reason."""
         return self.decision.reason if self.decision else ""
 
@@ -218,19 +255,19 @@ class EffectiveExercise:
 
     exercise: str
     title: str
-    items: tuple
+    items: tuple[EffectiveItem, ...]
     answer: str | None
     awarded: float | None
     decision: Decision | None = None
     stale: Decision | None = None
 
     @property
-    def points(self):
+    def points(self) -> float:
         """The maximum points."""
         return sum(item.points for item in self.items)
 
     @property
-    def waiting(self):
+    def waiting(self) -> tuple[EffectiveItem, ...]:
         """The items that still await manual grading."""
         if self.decision:
             return ()
@@ -254,7 +291,7 @@ class Effective:
 
     student: str
     lab: str
-    exercises: tuple
+    exercises: tuple[EffectiveExercise, ...]
     status: str
     total: float | None
     raw_total: float | None
@@ -262,66 +299,29 @@ class Effective:
     penalty: float
     late: Decision | None
     decision: Decision | None
-    notes: tuple
+    notes: tuple[str, ...]
     reason: str = ""
     sandbox: str = ""
 
     @property
-    def decided(self):
+    def decided(self) -> bool:
         """True if a manual decision gave any of its marks."""
-        parts = [part for each in self.exercises for part in (each, *each.items)]
-        return bool(self.late or self.decision or any(part.decision for part in parts))
-
-
-def effective(book, lab):
-    """The marks that count for the class: a list of Effective, sorted by student.
-
-    The class is the one graded or merged last; a student in it without a verdict on the submission
-    is ungradable. If the gradebook lists no class, it is all students with a verdict.
-    """
-    runs = {run.verdict.student: run for run in book.newest(lab)}
-    standing = newest(book.decisions(lab))
-    absent = book.class_list(lab) or dict.fromkeys(runs, "")
-    shape = next((run.verdict.exercises for run in runs.values() if run.verdict.exercises), ())
-    return [
-        of_run(runs[student], standing)
-        if student in runs and not reason
-        else missing(student, lab, shape, reason or "There is no verdict on it.")
-        for student, reason in sorted(absent.items())
-    ]
-
-
-def run_of(book, lab, student):
-    """The Run of a student on which decisions can be made.
-
-    Raises InputError if the student has none, or none on the latest submission.
-    """
-    runs = book.history(student, lab)
-    listed = book.class_list(lab) or {each.student: "" for each in book.verdicts(lab)}
-    if student not in listed:
-        near = difflib.get_close_matches(student, listed, n=3) or sorted(listed)[:3]
-        raise InputError(
-            f"student {student!r}: not in the class of {lab} in {book.path}; it has, "
-            f"e.g., {', '.join(near) or 'nobody'}"
+        return bool(self.late or self.decision) or any(
+            each.decision or any(item.decision for item in each.items) for each in self.exercises
         )
-    if listed[student] or not runs:
-        raise InputError(
-            f"student {student!r}: there is no verdict on what was handed in; grade "
-            f"it first. {listed[student]}"
-        )
-    return runs[0]
 
 
-def newest(decisions):
+def newest(decisions: Iterable[Decision]) -> dict[Subject, Decision]:
     """{Decision.on: the newest such Decision}, from decisions in chronological order."""
     return {decision.on: decision for decision in decisions}
 
 
-def of_run(run, standing):
+def of_run(run: Run, standing: Mapping[Subject, Decision]) -> Effective:
     """The Effective of a Run, given the `newest` decisions on its lab."""
-    verdict, student, notes = run.verdict, run.verdict.student, []
+    verdict, student = run.verdict, run.verdict.student
+    notes: list[str] = []
 
-    def find(kind, exercise="", item=""):
+    def find(kind: str, exercise: str = "", item: str = "") -> Decision | None:
         decision = standing.get((student, kind, exercise, item))
         return None if decision is None or decision.withdrawn else decision
 
@@ -360,7 +360,7 @@ def of_run(run, standing):
     )
 
 
-def missing(student, lab, exercises, reason):
+def missing(student: str, lab: str, exercises: Sequence[ExerciseVerdict], reason: str) -> Effective:
     """The Effective of a student without a verdict; `exercises` are any student's on the lab."""
     shape = tuple(
         EffectiveExercise(
@@ -391,14 +391,16 @@ def missing(student, lab, exercises, reason):
     )
 
 
-def _exercise(run, exercise: ExerciseVerdict, find, notes):
+def _exercise(
+    run: Run, exercise: ExerciseVerdict, find: Callable[..., Decision | None], notes: list[str]
+) -> EffectiveExercise:
     about, where = about_of(run, exercise), f"{run.verdict.student}: {exercise.exercise}"
     items = tuple(
         _item(exercise.exercise, item, find, about, f"{where}, {item.item}", notes)
         for item in exercise.items
     )
-    given = [item.awarded for item in items]
-    awarded = None if None in given else sum(given)
+    given = [item.awarded for item in items if item.awarded is not None]
+    awarded: float | None = sum(given) if len(given) == len(items) else None
     decision, stale = _valid(
         find(OVERRIDE, exercise.exercise), about, exercise.points, where, notes
     )
@@ -409,7 +411,14 @@ def _exercise(run, exercise: ExerciseVerdict, find, notes):
     )
 
 
-def _item(exercise, item: ItemVerdict, find, about, where, notes):
+def _item(
+    exercise: str,
+    item: ItemVerdict,
+    find: Callable[..., Decision | None],
+    about: str,
+    where: str,
+    notes: list[str],
+) -> EffectiveItem:
     awarded, decision, proposal = item.awarded, None, None
     given = find(POINTS, exercise, item.item)
     if given is not None and item.outcome == MANUAL:
@@ -442,9 +451,11 @@ def _item(exercise, item: ItemVerdict, find, about, where, notes):
     )
 
 
-def _valid(decision, about, most, where, notes):
+def _valid(
+    decision: Decision | None, about: str, most: float, where: str, notes: list[str]
+) -> tuple[Decision | None, Decision | None]:
     """(override, None) if it counts; (None, override), with a note, if it is stale."""
-    if decision is None or (decision.about == about and decision.points <= most):
+    if decision is None or (decision.about == about and (decision.points or 0.0) <= most):
         return decision, None
     why = (
         "the answer has changed since"
@@ -458,7 +469,7 @@ def _valid(decision, about, most, where, notes):
     return None, decision
 
 
-def _homeless(verdict, standing):
+def _homeless(verdict: SubmissionVerdict, standing: Mapping[Subject, Decision]) -> list[str]:
     """Notes on decisions about an exercise or item that the lab no longer has."""
     known = {("", "")}
     for each in verdict.exercises:
@@ -473,7 +484,7 @@ def _homeless(verdict, standing):
     ]
 
 
-def _status(verdict, exercises):
+def _status(verdict: SubmissionVerdict, exercises: Sequence[EffectiveExercise]) -> str:
     """As SubmissionVerdict.status, for the parts that no decision settles."""
     waiting = [item for each in exercises if each.awarded is None for item in each.items]
     outcomes = {item.outcome for item in waiting if item.awarded is None}

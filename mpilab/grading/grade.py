@@ -12,26 +12,36 @@ from copy import deepcopy
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, Self
 
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab import __version__
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import gradebook, marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
+from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
 from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
-from mpilab.grading.sandbox import Limits
-from mpilab.grading.submission import find_submissions, parse, read, with_outputs
+from mpilab.grading.run import Limits
+from mpilab.grading.sandbox import Outcome, Sandbox
+from mpilab.grading.submission import Submission, find_submissions, parse, read, with_outputs
 from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
 from mpilab.judging.judge import ungradable
-from mpilab.judging.rubric import Rubric
+from mpilab.judging.rubric import Exercise, Rubric
 from mpilab.judging.rubric import load as load_rubric
-from mpilab.judging.verdict import MANUAL, NO_SIMGRID, UNGRADABLE, SubmissionVerdict
+from mpilab.judging.verdict import (
+    MANUAL,
+    NO_SIMGRID,
+    UNGRADABLE,
+    ExerciseVerdict,
+    SubmissionVerdict,
+)
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import how_to_install, kernels, version
 from mpilab.util import door, faults, kit
@@ -70,11 +80,11 @@ DIFFERENCES = "differences"
 class Execution:
     """The executed notebook (None if it could not be retrieved), and a note on what went wrong."""
 
-    notebook: object
+    notebook: NotebookNode | None
     note: str = ""
 
 
-def execute(notebook, parameters, sandbox):
+def execute(notebook: NotebookNode, parameters: dict[str, Any], sandbox: Sandbox) -> Execution:
     """Run a trusted notebook with a student's answers in it; returns an Execution.
 
     Never raises for what the answers do; raises Ungradable if the sandbox itself fails.
@@ -99,7 +109,7 @@ def execute(notebook, parameters, sandbox):
     return Execution(_notebook(outcome), _note(outcome))
 
 
-def _notebook(outcome):
+def _notebook(outcome: Outcome) -> NotebookNode | None:
     """The executed notebook, possibly forged by a cell; None if it is missing or incomplete."""
     try:
         return with_outputs(read(outcome.files[EXECUTED], EXECUTED))
@@ -107,7 +117,7 @@ def _notebook(outcome):
         return None
 
 
-def _note(outcome):
+def _note(outcome: Outcome) -> str:
     if outcome.reason:
         return f"Running your notebook was ended: {outcome.reason} was the limit."
     if outcome.returncode != 0:
@@ -120,7 +130,7 @@ def _note(outcome):
 # Fingerprints of exercises: two that ask the same have the same fingerprint.
 
 
-def fingerprint(exercise):
+def fingerprint(exercise: Exercise) -> str:
     """The fingerprint of an Exercise: its text without the hidden seeds of its cases.
 
     The seeds change with any word of the rubric, even in another exercise. Default values are left
@@ -129,7 +139,7 @@ def fingerprint(exercise):
     return json.dumps(_plain(exercise), sort_keys=True)
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     if is_dataclass(value):
         every = ((each, getattr(value, each.name)) for each in fields(value))
         said = {
@@ -156,12 +166,12 @@ class Assignment:
     """
 
     lab: str
-    notebook: object
+    notebook: NotebookNode
     rubric: Rubric
     simgrid: str = ""
 
     @classmethod
-    def load(cls, lab, root=ROOT):
+    def load(cls, lab: str, root: str | Path = ROOT) -> Self:
         """Read labs/source/LAB.py and grading/LAB/rubric.toml.
 
         Raises InputError if one is missing or they do not match.
@@ -183,17 +193,17 @@ class Assignment:
         return cls(lab, notebook, rubric, simgrid)
 
     @property
-    def points(self):
+    def points(self) -> dict[str, float]:
         """{exercise id: maximum points}."""
         return {exercise.id: exercise.points for exercise in self.rubric.exercises}
 
     @cached_property
-    def digest(self):
+    def digest(self) -> str:
         """A hash of lab, rubric and grader; verdicts with different ones must not be combined."""
         return gradebook.key(*self._everything)
 
     @cached_property
-    def parts(self):
+    def parts(self) -> dict[str, str]:
         """{exercise id: hash of everything but the answer that a verdict on it depends on}.
 
         This includes what the exercise asks and the stub of its answer, but not the hidden seeds,
@@ -210,12 +220,12 @@ class Assignment:
             for exercise in self.rubric.exercises
         }
 
-    def key(self, submission):
+    def key(self, submission: Submission) -> str:
         """A hash of everything that a verdict on `submission` depends on."""
         return gradebook.key(submission.digest, *self._everything)
 
     @cached_property
-    def _everything(self):
+    def _everything(self) -> tuple[str, ...]:
         """Everything but the submission that a verdict depends on, as texts."""
         told = (nbformat.writes(self.notebook), self.rubric.digest_text, __version__)
         return (*told, self.simgrid) if self.simgrid else told
@@ -230,21 +240,31 @@ class Report:
     notes      for the instructor: pages that could not be updated, missing SimGrid, logs.
     """
 
-    verdicts: list
-    graded: list
+    verdicts: list[Effective]
+    graded: list[str]
     assignment: Assignment
     out: Path
     seconds: float
     sandbox: str
-    notes: tuple = ()
+    notes: tuple[str, ...] = ()
 
     @property
-    def table(self):
+    def table(self) -> str:
         """The mark table as text."""
         return marks.mark_table(self.verdicts, self.assignment.points)
 
 
-def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root=ROOT, share=None):
+def grade(
+    submissions: str | Path,
+    lab: str,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    progress: bool = True,
+    root: str | Path = ROOT,
+    share: tuple[int, int] | None = None,
+) -> Report:
     """Grade all submissions for `lab` in `submissions` into the folder `out`; returns a Report.
 
     Writes gradebook.sqlite, grades.csv and feedback/STUDENT.html there. `jobs` sandboxed jobs
@@ -298,7 +318,7 @@ def grade(submissions, lab, out, *, jobs=None, unsafe=False, progress=True, root
     )
 
 
-def prepare(assignment):
+def prepare(assignment: Assignment) -> None:
     """Build what judging needs, before anything runs in a sandbox."""
     need(KERNELS)
     if assignment.simgrid not in ("", NO_SIMGRID):
@@ -309,7 +329,7 @@ def prepare(assignment):
         compileall.compile_dir(kit.PACKAGES / "mpilab", quiet=1)
 
 
-def simulation_notes(assignment):
+def simulation_notes(assignment: Assignment) -> list[str]:
     """Sentences for the instructor: what was not simulated on this machine, and what to do."""
     if assignment.simgrid != NO_SIMGRID:
         return []
@@ -320,7 +340,7 @@ def simulation_notes(assignment):
     ]
 
 
-def part_of(submissions, share):
+def part_of(submissions: list[Submission], share: tuple[int, int] | None) -> list[Submission]:
     """The k-th of n shares of a list, elements k, k + n, k + 2n, …, for share=(k, n); all for None.
 
     Raises InputError unless k is from 1 to n.
@@ -336,7 +356,9 @@ def part_of(submissions, share):
     return submissions[part - 1 :: parts]
 
 
-def _standing(book, assignment, submission):
+def _standing(
+    book: gradebook.Gradebook, assignment: Assignment, submission: Submission
+) -> SubmissionVerdict | None:
     """The verdict that is still valid, or None if the submission must be graded.
 
     It must be if it is new or changed, if the machine made its verdict ungradable, or if an older
@@ -350,7 +372,7 @@ def _standing(book, assignment, submission):
     return verdict
 
 
-def _is_held_up(verdict):
+def _is_held_up(verdict: SubmissionVerdict) -> bool:
     """True if an item is ungradable that may be judged next time.
 
     Items that need a missing SimGrid do not count: once it is installed, the key differs anyway.
@@ -362,7 +384,13 @@ def _is_held_up(verdict):
     )
 
 
-def _grade_one(assignment, submission, workers, book, out):
+def _grade_one(
+    assignment: Assignment,
+    submission: Submission,
+    workers: Workers,
+    book: gradebook.Gradebook,
+    out: Path,
+) -> None:
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
     verdict, page = _judged_whole(assignment, submission, workers, keep)
@@ -380,7 +408,9 @@ def _grade_one(assignment, submission, workers, book, out):
     )
 
 
-def _judged_whole(assignment, submission, workers, keep):
+def _judged_whole(
+    assignment: Assignment, submission: Submission, workers: Workers, keep: Path
+) -> tuple[SubmissionVerdict, str]:
     """As `judge`; if the grader fails on the submission as a whole, it is ungradable."""
     try:
         return judge(assignment, submission, workers, keep=keep)
@@ -405,7 +435,9 @@ def _judged_whole(assignment, submission, workers, keep):
         return verdict, page_of(verdict, lab_title=assignment.rubric.title)
 
 
-def verdict_on(sandbox, student, keep, exercise, source, blank):
+def verdict_on(
+    sandbox: Sandbox, student: str, keep: Path | None, exercise: Exercise, source: str, blank: bool
+) -> ExerciseVerdict:
     """The referee's verdict on one answer.
 
     If the referee fails, only this answer is ungradable: no other marks are delayed, and nobody
@@ -421,12 +453,12 @@ def verdict_on(sandbox, student, keep, exercise, source, blank):
         return grader_failed(exercise, faults.record(error, f"judging {exercise.id} of {student}"))
 
 
-def grader_failed(exercise, log):
+def grader_failed(exercise: Exercise, log: Path | None) -> ExerciseVerdict:
     """The verdict if the grader failed: it tells the student, and names the instructor's log."""
     return ungradable(exercise, GRADER_FAILED, {LOG: str(log or "no log could be written")})
 
 
-def page_of(verdict, **more):
+def page_of(verdict: SubmissionVerdict, **more: Any) -> str:
     """The feedback page of a verdict (see `render`), with as much on it as can be shown.
 
     A picture, listing or notebook that cannot be shown does not cost the rest of the page.
@@ -448,7 +480,9 @@ def page_of(verdict, **more):
     return render(bare, lab_title=more.get("lab_title", ""), note=INCOMPLETE)
 
 
-def judge(assignment, submission, workers, keep=None):
+def judge(
+    assignment: Assignment, submission: Submission, workers: Workers, keep: Path | None = None
+) -> tuple[SubmissionVerdict, str]:
     """Judge one submission with Workers; returns (SubmissionVerdict, feedback page as HTML).
 
     keep   a folder for the files that mpilab.grading.referee.Referee keeps.
@@ -507,7 +541,9 @@ def judge(assignment, submission, workers, keep=None):
     )
 
 
-def _shown(sandbox, student, notebook, parameters):
+def _shown(
+    sandbox: Sandbox, student: str, notebook: NotebookNode, parameters: dict[str, Any]
+) -> tuple[NotebookNode | None, str]:
     """Run a notebook for its output; returns (executed notebook or None, note)."""
     try:
         execution = execute(notebook, parameters, sandbox)

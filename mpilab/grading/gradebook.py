@@ -5,22 +5,24 @@ is recorded in one transaction, so that a grader killed at any moment leaves the
 none. Nothing is overwritten: a regrade adds a run, and the newest counts.
 """
 
+import difflib
 import hashlib
 import heapq
 import json
 import sqlite3
 import threading
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
+from typing import Any, Self
 
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.grading import feedback
-from mpilab.grading.decisions import Decision, stamped
+from mpilab.grading.decisions import Decision, Effective, Run, missing, newest, of_run, stamped
 from mpilab.grading.feedback import loads
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
@@ -129,7 +131,7 @@ _UPGRADES = {
 # The SQLite tables: create, upgrade and write them.
 
 
-def prepare(database, path, wait):
+def prepare(database: sqlite3.Connection, path: Path, wait: float) -> None:
     """Create the tables of a new file, or upgrade older ones.
 
     Waits at most `wait` seconds for other processes that do the same. Raises InputError for a file
@@ -156,7 +158,7 @@ def prepare(database, path, wait):
     database.execute("PRAGMA foreign_keys = ON")
 
 
-def _use_wal(database, wait):
+def _use_wal(database: sqlite3.Connection, wait: float) -> None:
     """Use a write-ahead log. SQLite itself does not wait while another process switches to it."""
     give_up = time.monotonic() + wait
     while True:
@@ -169,7 +171,7 @@ def _use_wal(database, wait):
             time.sleep(LOOK_S)
 
 
-def _upgrade(database):
+def _upgrade(database: sqlite3.Connection) -> None:
     """Upgrade the gradebook of an older mpilab, in one transaction."""
     database.execute("BEGIN IMMEDIATE")
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -180,7 +182,7 @@ def _upgrade(database):
     database.execute("COMMIT")
 
 
-def _is_new(database, path):
+def _is_new(database: sqlite3.Connection, path: Path) -> bool:
     """True for an empty database, False for a gradebook, InputError for anything else."""
     application, version, tables = (
         database.execute(query).fetchone()[0]
@@ -202,7 +204,7 @@ def _is_new(database, path):
     return False
 
 
-def insert(database, run):
+def insert(database: sqlite3.Connection, run: Run) -> None:
     """Write a Run as the newest; call it within a transaction."""
     verdict = run.verdict
     number = database.execute(
@@ -236,7 +238,7 @@ def insert(database, run):
             )
 
 
-def insert_decision(database, decision):
+def insert_decision(database: sqlite3.Connection, decision: Decision) -> bool:
     """Write a Decision; False if it exists already. Call it within a transaction."""
     return (
         database.execute(
@@ -254,7 +256,7 @@ def insert_decision(database, decision):
     )
 
 
-def decisions(database, lab):
+def decisions(database: sqlite3.Connection, lab: str) -> Iterator[tuple[Any, ...]]:
     """Yield the decisions on a lab, each as the fields of a Decision, oldest first."""
     for *columns, details, who, decided, token in database.execute(
         "SELECT lab, student, exercise, item, kind, points, reason, about, details, who, decided,"
@@ -264,7 +266,7 @@ def decisions(database, lab):
         yield (*columns, feedback.loads(details), who, decided, token)
 
 
-def key(*parts):
+def key(*parts: object) -> str:
     """A hash, in hex, of everything that a verdict depends on.
 
     Pass the digest of the submission, the lab, the digest of its rubric and the versions of the
@@ -278,31 +280,6 @@ def key(*parts):
     return whole.hexdigest()
 
 
-@dataclass(frozen=True)
-class Run:
-    """One entry: the verdict, and how it came about.
-
-    feedback     path of the student's page, or ''.
-    seconds      wall time of the grading, or None.
-    recorded     time in UTC (ISO 8601).
-    assignment   identifies the lab and the rubric; '' if an older mpilab did not record it.
-    submission   digest of the submission; '' likewise.
-    """
-
-    verdict: SubmissionVerdict
-    key: str
-    feedback: str
-    seconds: float | None
-    recorded: str
-    assignment: str = ""
-    submission: str = ""
-
-    @property
-    def identity(self):
-        """What identifies this run across all gradebooks."""
-        return (self.verdict.lab, self.verdict.student, self.key, self.recorded)
-
-
 class Gradebook:
     """The gradebook in the file `path`, created if there is none; a context manager.
 
@@ -311,13 +288,13 @@ class Gradebook:
     a gradebook, of a newer mpilab, locked or not writable.
     """
 
-    def __init__(self, path, wait=30.0):
+    def __init__(self, path: str | Path, wait: float = 30.0) -> None:
         self.path = Path(path)
         self.wait = wait
         self._lock = threading.Lock()
-        self._database = None
+        self._database: sqlite3.Connection  # while the context lasts
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # With isolation_level None, only our own statements begin and end transactions.
@@ -332,18 +309,27 @@ class Gradebook:
                 raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         with self._explained():
             self._database.close()
 
-    def record(self, verdict, key, *, feedback="", seconds=None, assignment="", submission=""):
+    def record(
+        self,
+        verdict: SubmissionVerdict,
+        key: str,
+        *,
+        feedback: str = "",
+        seconds: float | None = None,
+        assignment: str = "",
+        submission: str = "",
+    ) -> None:
         """Add the verdict as the newest run of its student and lab, atomically."""
         recorded = datetime.now(UTC).isoformat(timespec="milliseconds")
         run = Run(verdict, key, str(feedback), seconds, recorded, assignment, submission)
         with self._transaction() as database:
             insert(database, run)
 
-    def decide(self, decisions):
+    def decide(self, decisions: Iterable[Decision]) -> list[Decision]:
         """Add a list of Decision atomically; returns them as stored.
 
         Each has a time, later than that of any other in the gradebook, and its own token.
@@ -355,31 +341,31 @@ class Gradebook:
                 insert_decision(database, decision)
             return kept
 
-    def version(self):
+    def version(self) -> tuple[int, int]:
         """A value that changes whenever any process changes the gradebook."""
         with self._transaction("BEGIN") as database:
             (others,) = database.execute("PRAGMA data_version").fetchone()
             return others, database.total_changes
 
-    def decisions(self, lab):
+    def decisions(self, lab: str) -> list[Decision]:
         """All manual decisions on a lab, a list of Decision, oldest first."""
         with self._transaction("BEGIN") as database:
             return [Decision(*row) for row in decisions(database, lab)]
 
-    def list_class(self, lab, absent):
+    def list_class(self, lab: str, absent: dict[str, str]) -> None:
         """Replace the class list: {student: why there is no verdict on the submission, or ''}."""
         with self._transaction() as database:
             database.execute("DELETE FROM class WHERE lab = ?", (lab,))
             rows = [(lab, student, reason) for student, reason in absent.items()]
             database.executemany("INSERT INTO class VALUES (?, ?, ?)", rows)
 
-    def class_list(self, lab):
+    def class_list(self, lab: str) -> dict[str, str] | None:
         """The class as `list_class` stored it; None if it never did."""
         with self._transaction("BEGIN") as database:
             rows = database.execute("SELECT student, reason FROM class WHERE lab = ?", (lab,))
             return dict(rows.fetchall()) or None
 
-    def absorb(self, runs, decisions=()):
+    def absorb(self, runs: Sequence[Run], decisions: Iterable[Decision] = ()) -> int:
         """Merge in the runs (oldest first) and decisions of another gradebook, atomically.
 
         Runs are merged by time; each gradebook keeps its own order, and existing entries do not
@@ -407,12 +393,12 @@ class Gradebook:
                 insert(database, run)
             return len(new)
 
-    def find(self, student, key):
+    def find(self, student: str, key: str) -> SubmissionVerdict | None:
         """The verdict for exactly this key; None if it has not been given yet."""
         run = self.find_run(student, key)
-        return run and run.verdict
+        return None if run is None else run.verdict
 
-    def find_run(self, student, key):
+    def find_run(self, student: str, key: str) -> Run | None:
         """As `find`, but the whole `Run`.
 
         Only the newest run of a student and lab is considered: a student who hands in an older file
@@ -425,30 +411,30 @@ class Gradebook:
         )
         return found[0] if found else None
 
-    def verdicts(self, lab):
+    def verdicts(self, lab: str) -> list[SubmissionVerdict]:
         """The newest verdict of each student of `lab`, sorted by student."""
         return [run.verdict for run in self.newest(lab)]
 
-    def newest(self, lab):
+    def newest(self, lab: str) -> list[Run]:
         """The newest Run of each student of `lab`, sorted by student."""
         newest = self._runs(
             "id IN (SELECT max(id) FROM runs WHERE lab = ? GROUP BY student)", (lab,)
         )
         return sorted(newest, key=lambda run: run.verdict.student)
 
-    def history(self, student, lab):
+    def history(self, student: str, lab: str) -> list[Run]:
         """All runs of a student for `lab` as a list of `Run`, newest first."""
         return self._runs("student = ? AND lab = ?", (student, lab))
 
-    def runs(self):
+    def runs(self) -> list[Run]:
         """All runs of all students and labs as a list of `Run`, oldest first."""
         return self._runs("1", ())[::-1]
 
-    def _runs(self, condition, values):
+    def _runs(self, condition: str, values: tuple[str, ...]) -> list[Run]:
         with self._transaction("BEGIN"):
             return self._read(condition, values)
 
-    def _read(self, condition, values):
+    def _read(self, condition: str, values: tuple[str, ...]) -> list[Run]:
         rows = self._database.execute(
             "SELECT id, student, lab, reason, sandbox, simgrid, key, feedback, seconds, recorded,"
             f" assignment, submission FROM runs WHERE {condition} ORDER BY id DESC",
@@ -462,16 +448,18 @@ class Gradebook:
             for run, student, lab, reason, sandbox, simgrid, *others in rows
         ]
 
-    def _exercises(self, run):
-        items = {}
-        for place, *columns, text, unconfirmed, said in self._database.execute(
+    def _exercises(self, run: int) -> tuple[ExerciseVerdict, ...]:
+        items: dict[int, list[ItemVerdict]] = {}
+        rows = self._database.execute(
             "SELECT exercise, item, title, points, outcome, reason, evidence, unconfirmed,"
-            " diagnoses"
-            " FROM items WHERE run = ? ORDER BY exercise, place",
+            " diagnoses FROM items WHERE run = ? ORDER BY exercise, place",
             (run,),
-        ):
-            diagnoses = tuple(map(Diagnosis.from_json, json.loads(said)))
-            item = ItemVerdict(*columns, loads(text), bool(unconfirmed), diagnoses)
+        )
+        for place, name, title, points, outcome, reason, text, unconfirmed, told in rows:
+            diagnoses = tuple(map(Diagnosis.from_json, json.loads(told)))
+            item = ItemVerdict(
+                name, title, points, outcome, reason, loads(text), bool(unconfirmed), diagnoses
+            )
             items.setdefault(place, []).append(item)
         exercises = self._database.execute(
             "SELECT place, exercise, title, answer, rubric FROM exercises WHERE run = ?"
@@ -483,13 +471,13 @@ class Gradebook:
             for place, exercise, title, answer, rubric in exercises
         )
 
-    def _check_health(self):
+    def _check_health(self) -> None:
         (health,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
         if health != "ok":
             raise InputError(self._damaged(health))
 
     @contextmanager
-    def _transaction(self, begin="BEGIN IMMEDIATE"):
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
         with self._lock, self._explained():
             self._database.execute(begin)
             try:
@@ -502,7 +490,7 @@ class Gradebook:
             self._database.execute("COMMIT")
 
     @contextmanager
-    def _explained(self):
+    def _explained(self) -> Iterator[None]:
         """Turn SQLite and system errors into InputError with a remedy."""
         try:
             yield
@@ -524,7 +512,7 @@ class Gradebook:
                 )
             raise InputError(message) from error
 
-    def _damaged(self, detail):
+    def _damaged(self, detail: object) -> str:
         detail = " ".join(str(detail).split())
         return (
             f"{self.path}: not a gradebook, or damaged ({detail}); restore it from a backup, or "
@@ -532,6 +520,48 @@ class Gradebook:
         )
 
 
-def _times(runs):
+def _times(runs: Iterable[Run]) -> list[str]:
     """When each run was recorded; if the clock was set back, no earlier than the run before."""
     return list(accumulate((run.recorded for run in runs), max))
+
+
+# The marks of a class: its verdicts with the manual decisions on them.
+
+
+def effective(book: Gradebook, lab: str) -> list[Effective]:
+    """The marks that count for the class: a list of Effective, sorted by student.
+
+    The class is the one graded or merged last; a student in it without a verdict on the submission
+    is ungradable. If the gradebook lists no class, it is all students with a verdict.
+    """
+    runs = {run.verdict.student: run for run in book.newest(lab)}
+    standing = newest(book.decisions(lab))
+    absent = book.class_list(lab) or dict.fromkeys(runs, "")
+    shape = next((run.verdict.exercises for run in runs.values() if run.verdict.exercises), ())
+    return [
+        of_run(runs[student], standing)
+        if student in runs and not reason
+        else missing(student, lab, shape, reason or "There is no verdict on it.")
+        for student, reason in sorted(absent.items())
+    ]
+
+
+def run_of(book: Gradebook, lab: str, student: str) -> Run:
+    """The Run of a student on which decisions can be made.
+
+    Raises InputError if the student has none, or none on the latest submission.
+    """
+    runs = book.history(student, lab)
+    listed = book.class_list(lab) or {each.student: "" for each in book.verdicts(lab)}
+    if student not in listed:
+        near = difflib.get_close_matches(student, listed, n=3) or sorted(listed)[:3]
+        raise InputError(
+            f"student {student!r}: not in the class of {lab} in {book.path}; it has, "
+            f"e.g., {', '.join(near) or 'nobody'}"
+        )
+    if listed[student] or not runs:
+        raise InputError(
+            f"student {student!r}: there is no verdict on what was handed in; grade "
+            f"it first. {listed[student]}"
+        )
+    return runs[0]

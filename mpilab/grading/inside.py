@@ -21,13 +21,14 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from mpilab.util import faults
 
 WORK = Path(".")
 
 
-def main():
+def main() -> None:
     """Run the verb given on the command line, in the current directory."""
     job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
     verbs = {
@@ -43,14 +44,20 @@ def main():
         sys.exit(f"mpilab.grading.inside {sys.argv[1]}: {type(error).__name__}")
 
 
-def compile_answer(job):
+def compile_answer(job: dict[str, Any]) -> None:
     """Compile and link a C answer, and check the symbols that it uses."""
     from mpilab.diagnosis import compiler
     from mpilab.errors import BuildError, BuildTimeOut
     from mpilab.kernels.build import build
     from mpilab.kernels.symbols import forbidden
 
-    said = {"error": "", "diagnosis": None, "warning": None, "forbidden": [], "doubt": ""}
+    said: dict[str, Any] = {
+        "error": "",
+        "diagnosis": None,
+        "warning": None,
+        "forbidden": [],
+        "doubt": "",
+    }
     try:
         built = build(job["source"], WORK)
         warned = compiler.diagnose_warnings(built.warnings, job["source"])
@@ -67,7 +74,7 @@ def compile_answer(job):
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
-def _for_simulation(job):
+def _for_simulation(job: dict[str, Any]) -> dict[str, Any]:
     """Build simulated.so and simulated.run; returns the changes to compiled.json.
 
     The source may compile to something else for the simulation, so its symbols are checked again.
@@ -83,7 +90,7 @@ def _for_simulation(job):
     return {"forbidden": forbidden(built.object, job["function"], job["allowed"], simulated=True)}
 
 
-def run_answer(job):
+def run_answer(job: dict[str, Any]) -> None:
     """Run the cases with mpirun, and keep the files of each."""
     from mpilab.runners.mpirun import run_cases
 
@@ -96,7 +103,7 @@ def run_answer(job):
     )
 
 
-def simulate_answer(job):
+def simulate_answer(job: dict[str, Any]) -> None:
     """Simulate the cases, and keep the files of each."""
     from mpilab.runners.simgrid.run import simulate
 
@@ -105,7 +112,7 @@ def simulate_answer(job):
     )
 
 
-def _kept(job):
+def _kept(job: dict[str, Any]) -> dict[str, Any]:
     """The options of a run that keeps the files of each case in results/."""
     from mpilab.cases.case import Case
     from mpilab.diagnosis import diagnose
@@ -117,7 +124,7 @@ def _kept(job):
     results.mkdir()
     tempfile.tempdir = str(WORK.resolve())  # same file system, so files are kept by renaming
 
-    def explained(result):
+    def explained(result: Any) -> dict[str, Any] | None:
         """The diagnosis in words; only here are the library and its line numbers available."""
         quiet = result.outcome == DONE and not any(
             len(rank.errors) or len(rank.leaked) for rank in result.ranks
@@ -132,7 +139,7 @@ def _kept(job):
             return None
         return diagnosis and diagnosis.to_json()
 
-    def keep(result):
+    def keep(result: Any) -> None:
         number = numbers[result.case]
         said = {
             "outcome": result.outcome,
@@ -152,7 +159,7 @@ def _kept(job):
     }
 
 
-def execute_notebook(job):
+def execute_notebook(job: dict[str, Any]) -> None:
     """Run the notebook with papermill, and write it once, at the end.
 
     Writing it after every cell, papermill's default, takes longer than running a lab with figures.

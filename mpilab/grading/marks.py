@@ -4,11 +4,11 @@ import csv
 import io
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mpilab.grading.decisions import OVERRIDE
-from mpilab.judging.verdict import UNGRADABLE
+from mpilab.grading.decisions import OVERRIDE, Effective
+from mpilab.judging.verdict import UNGRADABLE, SubmissionVerdict
 from mpilab.util.files import write_whole
 
 UNCONFIRMED = "not confirmed by simulation"
@@ -17,27 +17,31 @@ UNCONFIRMED = "not confirmed by simulation"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def safe_cell(text):
+# What is listed: as judged, or with the manual decisions.
+Verdict = SubmissionVerdict | Effective
+
+
+def safe_cell(text: str) -> str:
     """A text as a cell of a CSV, prefixed with ' if a spreadsheet would run it as a formula."""
     return "'" * text.startswith(FORMULA) + text
 
 
-def bare_cell(text):
+def bare_cell(text: str) -> str:
     """The text that `safe_cell` has made `text` of."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
-def in_order(verdicts):
-    """The verdicts in listing order: the ungradable ones first, then by student."""
-    return sorted(verdicts, key=lambda each: (each.status != "ungradable", each.student))
+def listing_order(verdict: Verdict) -> tuple[bool, str]:
+    """The key by which verdicts are listed: the ungradable ones first, then by student."""
+    return verdict.status != "ungradable", verdict.student
 
 
-def points(value):
+def points(value: float | None) -> str:
     """Points in their shortest form: '12', '7.5', and '' for None."""
     return "" if value is None else f"{round(value, 4) + 0.0:.10g}"
 
 
-def write_csv(verdicts, path, exercises):
+def write_csv(verdicts: Sequence[Verdict], path: str | Path, exercises: Iterable[str]) -> None:
     """Write the marks to `path`: student, lab, a column for each exercise, total, status.
 
     `verdicts` are SubmissionVerdicts or Effectives; `exercises` are the ids of the lab's exercises
@@ -62,7 +66,7 @@ def write_csv(verdicts, path, exercises):
             *[UNCONFIRMED] * unconfirmed,
         ]
     )
-    for verdict in in_order(verdicts):
+    for verdict in sorted(verdicts, key=listing_order):
         awarded = {each.exercise: each.awarded for each in verdict.exercises}
         writer.writerow(
             [
@@ -76,7 +80,7 @@ def write_csv(verdicts, path, exercises):
     write_whole(path, text.getvalue())
 
 
-def mark_table(verdicts, exercises):
+def mark_table(verdicts: Sequence[Verdict], exercises: Mapping[str, float] | Iterable[str]) -> str:
     """The marks as a plain text table.
 
     The notes below it tell why submissions are ungradable, which decisions do not count, and what
@@ -94,7 +98,7 @@ def mark_table(verdicts, exercises):
         ["", *(f"/{most}" for most in maxima), *[""] * late, total, ""],
     ]
     notes, doubts = [], []
-    for verdict in in_order(verdicts):
+    for verdict in sorted(verdicts, key=listing_order):
         awarded = {
             each.exercise: _shown(each.awarded, each, each.items) for each in verdict.exercises
         }
@@ -129,7 +133,7 @@ def mark_table(verdicts, exercises):
     return "\n".join(lines)
 
 
-def unconfirmed_exercises(verdict):
+def unconfirmed_exercises(verdict: Verdict) -> list[str]:
     """The ids of exercises in a SubmissionVerdict or Effective judged on Open MPI alone."""
     return [
         each.exercise
@@ -138,23 +142,25 @@ def unconfirmed_exercises(verdict):
     ]
 
 
-def _late(verdict):
-    return getattr(verdict, "late", None) is not None
+def _late(verdict: Verdict) -> bool:
+    return isinstance(verdict, Effective) and verdict.late is not None
 
 
-def _penalty(verdict):
+def _penalty(verdict: Verdict) -> float | None:
     """The late penalty in points; None if lateness was not checked, or there is no total."""
-    return verdict.penalty if _late(verdict) and verdict.total is not None else None
+    if not isinstance(verdict, Effective) or verdict.late is None or verdict.total is None:
+        return None
+    return verdict.penalty
 
 
-def _shown(value, whole, parts=()):
+def _shown(value: float | None, whole: object, parts: Iterable[object] = ()) -> str:
     """Points for the table, with a star if an override set them."""
     hands = [getattr(part, "decision", None) for part in (whole, *parts)]
     star = "*" * any(hand is not None and hand.kind == OVERRIDE for hand in hands)
     return (points(value) or "-") + star
 
 
-def _reasons(verdict):
+def _reasons(verdict: Verdict) -> list[str]:
     """Why a submission is ungradable, one reason for each such exercise; empty if it is not."""
     if verdict.status != UNGRADABLE:
         return []
@@ -168,7 +174,7 @@ def _reasons(verdict):
     ]
 
 
-def _printable(text):
+def _printable(text: str) -> str:
     """One line without control characters: a student's text must not control the terminal."""
     return "".join(
         "\ufffd" if unicodedata.category(sign) in ("Cc", "Cs") else sign
@@ -176,7 +182,7 @@ def _printable(text):
     )
 
 
-def _width(text):
+def _width(text: str) -> int:
     """Columns that `text` takes on a terminal."""
     return sum(
         0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
@@ -184,6 +190,6 @@ def _width(text):
     )
 
 
-def _filled(text, width, left):
+def _filled(text: str, width: int, left: bool) -> str:
     space = " " * (width - _width(text))
     return text + space if left else space + text

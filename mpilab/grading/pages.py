@@ -4,6 +4,7 @@ A feedback page is written when a submission is judged. Later decisions change o
 which stand between markers that the templates leave; the rest of the page stays.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,11 +13,22 @@ from markupsafe import escape
 
 from mpilab.errors import InputError
 from mpilab.grading import feedback, marks
-from mpilab.grading.decisions import LATE, OVERRIDE, POINTS, effective, newest, of_run, run_of
-from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.decisions import (
+    LATE,
+    OVERRIDE,
+    POINTS,
+    Decision,
+    Effective,
+    EffectiveItem,
+    Run,
+    Subject,
+    newest,
+    of_run,
+)
+from mpilab.grading.gradebook import Gradebook, effective, run_of
 from mpilab.grading.marks import points as short
 from mpilab.grading.referee import DETAILS, LOG
-from mpilab.judging.verdict import simulated_by
+from mpilab.judging.verdict import SubmissionVerdict, simulated_by
 from mpilab.util.files import write_whole
 from mpilab.util.text import plain
 
@@ -25,7 +37,7 @@ GRADEBOOK = "gradebook.sqlite"
 # Explain a mark from the gradebook: what counts now, and its history.
 
 
-def explain(book, lab, student):
+def explain(book: Gradebook, lab: str, student: str) -> str:
     """A text with a student's points and who gave them, then runs and decisions, oldest first.
 
     Raises InputError for a student who is not in the gradebook.
@@ -55,12 +67,12 @@ def explain(book, lab, student):
     return plain("\n".join(lines))
 
 
-def _head(counted):
+def _head(counted: Effective) -> str:
     total = "no total yet" if counted.total is None else f"{short(counted.total)}"
     return f"{counted.student}, {counted.lab}: {total} of {short(counted.points)}, {counted.status}"
 
 
-def _parts(counted):
+def _parts(counted: Effective) -> Iterator[str]:
     width = max((len(each.exercise) for each in counted.exercises), default=0)
     for exercise in counted.exercises:
         given = short(exercise.awarded) or "-"
@@ -71,7 +83,7 @@ def _parts(counted):
             yield f"    {item.item}: {short(item.awarded) or '-'} of {short(item.points)}, {how}"
 
 
-def _judged_text(item):
+def _judged_text(item: EffectiveItem) -> str:
     if item.proposal is not None:
         return f"awaits manual grading; {short(item.proposal)} had been given for another text"
     outcome = item.outcome + ", not confirmed by simulation" * item.unconfirmed
@@ -83,17 +95,17 @@ def _judged_text(item):
     return outcome + said
 
 
-def _told(decision):
+def _told(decision: Decision) -> str:
     verb = {POINTS: "graded", OVERRIDE: "set"}[decision.kind]
     said = f': "{decision.reason}"' if decision.reason else ""
     return f"{verb} {_by(decision)}{said}"
 
 
-def _by(decision):
+def _by(decision: Decision) -> str:
     return f"by {decision.who}, {_time(decision.decided)}"
 
 
-def _run_line(run):
+def _run_line(run: Run) -> str:
     total = "no total" if run.verdict.total is None else f"{short(run.verdict.total)} points"
     known = f"rubric {run.assignment[:8] or 'unknown'}, file {run.submission[:8] or 'unknown'}"
     if run.verdict.simgrid:
@@ -101,7 +113,7 @@ def _run_line(run):
     return f"judged: {total}, {run.verdict.status} ({known})"
 
 
-def _decision_line(decision, standing):
+def _decision_line(decision: Decision, standing: Mapping[Subject, Decision]) -> str:
     where = "/".join(filter(None, (decision.exercise, decision.item))) or "total"
     later = "" if standing[decision.on] is decision else " (replaced later)"
     who, said = decision.who, f': "{decision.reason}"' if decision.reason else ""
@@ -116,16 +128,16 @@ def _decision_line(decision, standing):
     return f"{what} by {who}{said}{later}"
 
 
-def _when(event):
+def _when(event: tuple[str, str]) -> datetime:
     return datetime.fromisoformat(event[0])
 
 
-def _time(text):
+def _time(text: str) -> str:
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 @contextmanager
-def opened(out, lab):
+def opened(out: str | Path, lab: str) -> Iterator[Gradebook]:
     """Open the Gradebook in a folder that `mpilab grade --out` has filled; a context manager.
 
     Raises InputError if there is none, or it has no verdict on this lab; never creates one.
@@ -142,7 +154,9 @@ def opened(out, lab):
         yield book
 
 
-def refresh(book, lab, out, points=None):
+def refresh(
+    book: Gradebook, lab: str, out: str | Path, points: Mapping[str, float] | None = None
+) -> tuple[list[Effective], list[str]]:
     """Rewrite grades.csv and the marks on the pages in the folder `out`.
 
     points   {exercise: points}, the columns of the CSV; by default those of the verdicts.
@@ -153,14 +167,14 @@ def refresh(book, lab, out, points=None):
     """
     while True:
         version = book.version()
-        verdicts = marks.in_order(effective(book, lab))
+        verdicts = sorted(effective(book, lab), key=marks.listing_order)
         notes = refresh_pages(book, verdicts, out)
         marks.write_csv(verdicts, Path(out) / "grades.csv", points or points_of(verdicts))
         if book.version() == version:
             return verdicts, notes
 
 
-def refresh_pages(book, verdicts, out):
+def refresh_pages(book: Gradebook, verdicts: Sequence[Effective], out: str | Path) -> list[str]:
     """Put the marks of `verdicts`, Effectives of one lab, on their pages; returns notes."""
     notes, lab = [], next((each.lab for each in verdicts), "")
     touched = {decision.student for decision in book.decisions(lab)}
@@ -181,7 +195,7 @@ def refresh_pages(book, verdicts, out):
     return notes
 
 
-def remarked(page, verdict):
+def remarked(page: str, verdict: Effective) -> str | None:
     """The text of a page with the marks of an Effective; None if it has no place for them."""
     parts = feedback.template("feedback_parts.html.j2").module
     mark = feedback.mark_view(verdict)
@@ -189,12 +203,12 @@ def remarked(page, verdict):
     for number, exercise in enumerate(verdict.exercises, start=1):
         view = feedback.exercise_view(exercise, number)
         pieces.append((f"points {escape(exercise.exercise)}", parts.points(view)))
-    for name, text in pieces:
-        page = page and replaced(page, name, text)
-    return page
+    return _with_parts(page, pieces)
 
 
-def rejudged(page, verdict, exercise, answer):
+def rejudged(
+    page: str, verdict: SubmissionVerdict, exercise: str, answer: str | None
+) -> str | None:
     """The text of a page after a regrade of the exercise with the id `exercise`.
 
     verdict is a SubmissionVerdict, answer the text of the answer. None if the page has no place
@@ -208,16 +222,23 @@ def rejudged(page, verdict, exercise, answer):
     )
     view = feedback.exercise_view(found, number, answer)
     mark = feedback.mark_view(verdict)
-    for name, text in (
+    pieces = [
         (f"exercise {escape(exercise)}", parts.section(view)),
         ("score", parts.score(mark)),
         ("state", parts.state(mark)),
-    ):
-        page = page and replaced(page, name, text)
-    return page
+    ]
+    return _with_parts(page, pieces)
 
 
-def replaced(page, name, text):
+def _with_parts(page: str, pieces: Sequence[tuple[str, str]]) -> str | None:
+    """`page` with new texts of its parts, [(name, text)]; None if one of them is missing."""
+    new: str | None = page
+    for name, text in pieces:
+        new = new and replaced(new, name, text)
+    return new
+
+
+def replaced(page: str, name: str, text: str) -> str | None:
     """`page` with `text` in place of the part called `name`; None if there is no such part."""
     first, last = f"<!--mpilab:{name}-->", f"<!--/mpilab:{name}-->"
     before, found, rest = page.partition(first)
@@ -228,11 +249,11 @@ def replaced(page, name, text):
     return before + str(text).strip() + after
 
 
-def points_of(verdicts):
+def points_of(verdicts: Sequence[Effective]) -> dict[str, float]:
     """{exercise: maximum points}, in the lab's order, from verdicts."""
     return {each.exercise: each.points for verdict in verdicts for each in verdict.exercises}
 
 
-def _judged(verdict, runs):
+def _judged(verdict: Effective, runs: Mapping[str, Run]) -> bool:
     """False if the latest submission has no verdict, so that the page is about an older one."""
     return verdict.reason == runs[verdict.student].verdict.reason

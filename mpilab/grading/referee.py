@@ -6,16 +6,20 @@ the rubric. A Python answer is called in the sandbox; its return values are comp
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from mpilab.cases.case import Case
 from mpilab.cases.output import Output
-from mpilab.diagnosis.model import Diagnosis
+from mpilab.diagnosis.model import Diagnosis, Place
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading.sandbox import Limits
+from mpilab.grading.run import Limits
+from mpilab.grading.sandbox import Outcome, Sandbox
 from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
-from mpilab.judging.rubric import KERNEL, PYTHON
+from mpilab.judging.rubric import KERNEL, PYTHON, Exercise
 from mpilab.judging.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
 from mpilab.kernels import build
 from mpilab.kernels.simgrid import DIFFERENCES, LIBRARY, available, kernels
@@ -62,6 +66,10 @@ CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
 CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
 
 
+# Cases, and the groups of their indices that one job runs together.
+Plan = tuple[Sequence[Case], Sequence[tuple[int, ...]]]
+
+
 # Compile, simulate and run kernels in the sandbox; each case gives a Result.
 
 
@@ -73,18 +81,18 @@ class Compiled:
     files   {name: bytes} to run and to simulate.
     """
 
-    said: dict
-    files: dict = field(repr=False)
+    said: dict[str, Any]
+    files: dict[str, bytes] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Tried:
     """The Results of cases, and their raw files: {"N.RANK.rec": bytes, ...} for case number N."""
 
-    results: tuple
-    files: dict = field(repr=False)
+    results: tuple[Result, ...]
+    files: dict[str, bytes] = field(repr=False)
 
-    def keep(self, case, folder):
+    def keep(self, case: Case, folder: Path) -> None:
         """Write the files of `case` into `folder`."""
         number = [result.case for result in self.results].index(case)
         folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +102,9 @@ class Tried:
                 (folder / rest).write_bytes(content)
 
 
-def compile_kernel(sandbox, exercise, source, *, simulated):
+def compile_kernel(
+    sandbox: Sandbox, exercise: Exercise, source: str, *, simulated: bool
+) -> Compiled:
     """Compile the C text of an answer, also for simulation if `simulated`; returns Compiled."""
     job = {
         "function": exercise.function,
@@ -124,20 +134,20 @@ def compile_kernel(sandbox, exercise, source, *, simulated):
     return Compiled(said, files)
 
 
-def simulate(sandbox, exercise, compiled, plan):
+def simulate(sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan) -> Tried:
     """Simulate the cases of a plan, (cases, groups); returns Tried."""
     files = {name: compiled.files[name] for name in _SIMULATED}
     return _try(sandbox, "simulate", exercise, files, plan, _of_simulation(True))
 
 
-def run(sandbox, exercise, compiled, plan):
+def run(sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan) -> Tried:
     """As `simulate`, but with mpirun."""
     files = {name: compiled.files[name] for name in _REAL}
     readable = [build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)]
     return _try(sandbox, "run", exercise, files, plan, readable)
 
 
-def _of_simulation(wanted):
+def _of_simulation(wanted: bool) -> list[Path]:
     """What a simulation reads besides READABLE."""
     if not wanted:
         return []
@@ -145,7 +155,14 @@ def _of_simulation(wanted):
     return [LIBRARY, DIFFERENCES, ROOT / "hostfiles"]
 
 
-def _try(sandbox, verb, exercise, files, plan, readable):
+def _try(
+    sandbox: Sandbox,
+    verb: str,
+    exercise: Exercise,
+    files: dict[str, bytes],
+    plan: Plan,
+    readable: Sequence[Path],
+) -> Tried:
     cases, groups = plan
     if not cases:
         return Tried((), {})
@@ -180,13 +197,13 @@ def _try(sandbox, verb, exercise, files, plan, readable):
     return Tried(results, outcome.files)
 
 
-def check_machine(outcome):
+def check_machine(outcome: Outcome) -> None:
     """Raise Ungradable if the machine, not the answer, reached a limit."""
     if outcome.reason == "host memory":
         raise Ungradable("the grading machine ran out of memory; grade again when it has more")
 
 
-def read_diagnosis(said):
+def read_diagnosis(said: Any) -> Diagnosis:
     """A diagnosis that came out of the sandbox as JSON."""
     try:
         return Diagnosis.from_json(said)
@@ -194,7 +211,7 @@ def read_diagnosis(said):
         raise Ungradable("a diagnosis did not come out of the sandbox whole", error) from None
 
 
-def read_json(outcome, name, doing):
+def read_json(outcome: Outcome, name: str, doing: str) -> Any:
     """A JSON file that came out of the sandbox; Ungradable if it is missing or incomplete."""
     try:
         return json.loads(outcome.files[name])
@@ -206,7 +223,7 @@ def read_json(outcome, name, doing):
         raise Ungradable(why, said or "no word") from None
 
 
-def _result(left, number, case):
+def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
     """The Result of a case, from the files that all cases left: {name: bytes}."""
     if f"{number}.json" not in left:
         return Result(case, SKIPPED)
@@ -244,7 +261,7 @@ def _result(left, number, case):
     raise Ungradable(f"a result has an unknown outcome: {outcome!r}")
 
 
-def _recording(left, name):
+def _recording(left: dict[str, bytes], name: str) -> RankRecording | None:
     """A rank's recording; None if the rank never began or the recording is inconsistent."""
     try:
         return RankRecording(name, left[name])
@@ -259,11 +276,11 @@ class Referee:
            EXERCISE/ITEM/{simulated,real}/. Without it, nothing is kept.
     """
 
-    def __init__(self, sandbox, keep=None):
+    def __init__(self, sandbox: Sandbox, keep: str | Path | None = None) -> None:
         self.sandbox = sandbox
-        self.keep = keep and Path(keep)
+        self.keep = Path(keep) if keep else None
 
-    def judge(self, exercise, source, *, blank):
+    def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
         """The ExerciseVerdict on the text of an answer cell. Never raises for what it does."""
         if blank:
             return judge.fail_all(exercise, "This answer was left blank.")
@@ -278,7 +295,7 @@ class Referee:
 
     # --- C
 
-    def _kernel(self, exercise, source):
+    def _kernel(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             names = ", ".join(exercise.functions)
@@ -286,7 +303,7 @@ class Referee:
             return judge.fail_all(exercise, reason)
         return self._compiled(chosen, build.split(source)[1])
 
-    def _compiled(self, exercise, source):
+    def _compiled(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         simulates = agreement.can_be_simulated(exercise) and available()
         compiled = compile_kernel(self.sandbox, exercise, source, simulated=simulates)
         said = compiled.said
@@ -298,7 +315,7 @@ class Referee:
         verdict = self._tried(exercise, compiled, simulates)
         return with_warning(verdict, said["warning"] and read_diagnosis(said["warning"]))
 
-    def _tried(self, exercise, compiled, simulates):
+    def _tried(self, exercise: Exercise, compiled: Compiled, simulates: bool) -> ExerciseVerdict:
         simulated = found = None
         if simulates:
             plan = agreement.to_simulate(exercise)
@@ -306,15 +323,16 @@ class Referee:
             found = agreement.Simulated(simulated.results)
         real = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
         verdict, differences = agreement.judge_exercise(exercise, real.results, found)
-        for difference in differences if self.keep else ():
-            folder = self.keep / exercise.id / difference.item
-            simulated.keep(difference.simulated.case, folder / "simulated")
-            real.keep(difference.real.case, folder / "real")
+        if self.keep and simulated:
+            for difference in differences:
+                folder = self.keep / exercise.id / difference.item
+                simulated.keep(difference.simulated.case, folder / "simulated")
+                real.keep(difference.real.case, folder / "real")
         return verdict
 
     # --- Python
 
-    def _function(self, exercise, source):
+    def _function(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         calls = judge.calls(exercise)
         job = {"function": exercise.function, "source": source, "calls": calls}
         outcome = run_job(
@@ -336,13 +354,13 @@ class Referee:
         return judge.judge_function(exercise, dict(zip(calls, returned, strict=True)))
 
 
-def undecided(exercise, error):
+def undecided(exercise: Exercise, error: Ungradable) -> ExerciseVerdict:
     """The ungradable verdict for an Ungradable; students do not see its details."""
     evidence = {DETAILS: error.details} if error.details else None
     return judge.ungradable(exercise, error.public, evidence)
 
 
-def _graded_manually(exercise):
+def _graded_manually(exercise: Exercise) -> ExerciseVerdict:
     items = tuple(
         ItemVerdict(item.id, item.title, item.points, MANUAL, "This is graded manually.")
         for item in exercise.items
@@ -350,7 +368,7 @@ def _graded_manually(exercise):
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
-def with_warning(verdict, warning):
+def with_warning(verdict: ExerciseVerdict, warning: Diagnosis | None) -> ExerciseVerdict:
     """The verdict with the compiler's warning, shown once, at the first item that failed.
 
     A warning costs no points, but it is often the reason why an item fails.
@@ -365,15 +383,15 @@ def with_warning(verdict, warning):
     return replace(verdict, items=tuple(items))
 
 
-def with_source(verdict, source):
+def with_source(verdict: ExerciseVerdict, source: str) -> ExerciseVerdict:
     """The verdict with its diagnoses quoting the answer itself, not what the sandbox says it is."""
     lines = source.splitlines()
 
-    def quoted(place):
+    def quoted(place: Place) -> Place:
         known = not place.file and 0 < place.line <= len(lines)
         return replace(place, text=lines[place.line - 1]) if known else place
 
-    def quoting(diagnosis):
+    def quoting(diagnosis: Diagnosis) -> Diagnosis:
         return replace(diagnosis, places=tuple(map(quoted, diagnosis.places)))
 
     items = (replace(item, diagnoses=tuple(map(quoting, item.diagnoses))) for item in verdict.items)

@@ -12,18 +12,22 @@ with any word of a rubric; a verdict with older seeds stays valid.)
 """
 
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import marks, pages
 from mpilab.grading.answers import answer_cells, is_blank, transplant
+from mpilab.grading.decisions import Decision, Effective, Run
 from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, simulation_notes, verdict_on
 from mpilab.grading.gradebook import Gradebook
-from mpilab.grading.submission import find_submissions, parse
+from mpilab.grading.sandbox import Sandbox
+from mpilab.grading.submission import Submission, find_submissions, parse
 from mpilab.grading.workers import Workers
 from mpilab.judging.judge import ungradable
-from mpilab.judging.verdict import simulated_by
+from mpilab.judging.rubric import Exercise
+from mpilab.judging.verdict import ExerciseVerdict, SubmissionVerdict, simulated_by
 from mpilab.util import door, faults
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
@@ -47,14 +51,14 @@ class Merged:
 
     out: Path
     lab: str
-    verdicts: list
+    verdicts: list[Effective]
     added: int
-    missing: list
-    notes: list
-    points: object
+    missing: list[str]
+    notes: list[str]
+    points: dict[str, float]
 
     @property
-    def table(self):
+    def table(self) -> str:
         """The mark table as text."""
         return marks.mark_table(self.verdicts, self.points)
 
@@ -64,14 +68,14 @@ class _Part:
     """A folder with a gradebook: its runs, oldest first, and its manual decisions."""
 
     folder: Path
-    runs: list
-    decisions: list
+    runs: list[Run]
+    decisions: list[Decision]
 
-    def newest(self, lab):
+    def newest(self, lab: str) -> dict[str, Run]:
         """{student: the run of this lab that counts}."""
         return {run.verdict.student: run for run in self.of(lab)[0]}
 
-    def of(self, lab):
+    def of(self, lab: str) -> tuple[list[Run], list[Decision]]:
         """(runs, decisions) of this lab."""
         return (
             [run for run in self.runs if run.verdict.lab == lab],
@@ -79,7 +83,14 @@ class _Part:
         )
 
 
-def merge(out, folders, *, submissions=None, lab=None, root=ROOT):
+def merge(
+    out: str | Path,
+    folders: Sequence[str | Path],
+    *,
+    submissions: str | Path | None = None,
+    lab: str | None = None,
+    root: str | Path = ROOT,
+) -> Merged:
     """Merge the gradebooks that `grade` left in `folders` into the folder `out`; returns a Merged.
 
     submissions   what was graded, as for `grade`: then the CSV lists every student, and one
@@ -101,23 +112,26 @@ def merge(out, folders, *, submissions=None, lab=None, root=ROOT):
     _check_assignments(parts, lab, assignment)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
     students = {student for part in parts for student in part.newest(lab)}
-    missing = []
+    missing: list[str] = []
     with Gradebook(out / GRADEBOOK) as book:
         # Copy the pages first, so that a complete gradebook has all of its pages.
         notes += _copy_feedback(out, parts, lab, book)
         added = sum(book.absorb(*part.of(lab)) for part in parts)
-        if submissions is not None:
+        if submissions is not None and assignment is not None:
             found = find_submissions(submissions, lab)
             students = {submission.student for submission in found}
             missing = [s.student for s in found if not book.find(s.student, assignment.key(s))]
         book.list_class(lab, {**dict.fromkeys(students, ""), **_reasons(missing, len(folders))})
-        verdicts, more = pages.refresh(book, lab, out, assignment and assignment.points)
+        points = assignment.points if assignment else None
+        verdicts, more = pages.refresh(book, lab, out, points)
         notes += more
-    points = assignment.points if assignment else pages.points_of(verdicts)
+    points = points or pages.points_of(verdicts)
     return Merged(out, lab, verdicts, added, missing, notes, points)
 
 
-def _read(out, folders, complain):
+def _read(
+    out: Path, folders: Iterable[str | Path], complain: bool
+) -> tuple[list[_Part], list[str]]:
     """([_Part], notes); with `complain`, a folder without a gradebook is an error, not a note."""
     parts, notes = [], []
     for folder in map(Path, folders):
@@ -139,7 +153,7 @@ def _read(out, folders, complain):
     return parts, notes
 
 
-def _only_lab(parts, submissions):
+def _only_lab(parts: Sequence[_Part], submissions: str | Path | None) -> str:
     """The only lab in the gradebooks; InputError if there are none or several."""
     labs = {run.verdict.lab: part.folder for part in parts for run in part.runs}
     if len(labs) == 1:
@@ -150,12 +164,12 @@ def _only_lab(parts, submissions):
     raise InputError(f"merge: verdicts on several labs ({listed}); choose one with --lab LAB")
 
 
-def _only_simgrid(parts, lab):
+def _only_simgrid(parts: Sequence[_Part], lab: str) -> str:
     """The version of SimGrid behind all verdicts, '' if no gradebook names one.
 
     Raises InputError for several: the same SimGrid must confirm the marks of all shares.
     """
-    seen = {}
+    seen: dict[str, str] = {}
     for part in parts:
         for student, run in part.newest(lab).items():
             if run.verdict.simgrid:
@@ -169,7 +183,7 @@ def _only_simgrid(parts, lab):
     return next(iter(seen), "")
 
 
-def _check_assignments(parts, lab, assignment):
+def _check_assignments(parts: Sequence[_Part], lab: str, assignment: Assignment | None) -> None:
     """Raise InputError if one column would hold marks of different rubrics or labs."""
     seen = {} if assignment is None else {assignment.digest: f"{lab} as it is now"}
     for part in parts:
@@ -191,9 +205,9 @@ def _check_assignments(parts, lab, assignment):
         )
 
 
-def _copy_feedback(out, parts, lab, book):
+def _copy_feedback(out: Path, parts: Sequence[_Part], lab: str, book: Gradebook) -> list[str]:
     """Copy each student's newest page; returns notes on missing pages."""
-    newest = {}
+    newest: dict[str, tuple[str, Run, Path | None]] = {}
     for run in book.runs():
         if run.verdict.lab == lab:
             newest[run.verdict.student] = (run.recorded, run, None)
@@ -213,7 +227,7 @@ def _copy_feedback(out, parts, lab, book):
     return notes
 
 
-def _reasons(missing, shares):
+def _reasons(missing: Iterable[str], shares: int) -> dict[str, str]:
     """{student: why there is no verdict on the submission}."""
     reason = (
         f"Not graded: none of the {shares} merged gradebooks has a verdict on this submission; the "
@@ -236,30 +250,30 @@ class Regraded:
     notes     for the instructor: pages that could not be updated, missing SimGrid, logs.
     """
 
-    verdicts: list
-    changes: dict
-    left: dict
-    notes: list
-    points: dict
+    verdicts: list[Effective]
+    changes: dict[str, tuple[float | None, float | None]]
+    left: dict[str, str]
+    notes: list[str]
+    points: dict[str, float]
 
     @property
-    def table(self):
+    def table(self) -> str:
         """The mark table as text."""
         return marks.mark_table(self.verdicts, self.points)
 
 
 def regrade(
-    out,
-    submissions,
-    lab,
-    exercise,
+    out: str | Path,
+    submissions: str | Path,
+    lab: str,
+    exercise: str,
     *,
-    again=False,
-    jobs=None,
-    unsafe=False,
-    progress=True,
-    root=ROOT,
-):
+    again: bool = False,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    progress: bool = True,
+    root: str | Path = ROOT,
+) -> Regraded:
     """Judge `exercise` again for all `submissions` with a verdict in the gradebook in `out`.
 
     Skips students with a verdict by the current rubric unless `again`, so that it can be
@@ -307,7 +321,7 @@ def regrade(
     return Regraded(verdicts, dict(sorted(changes.items())), left, notes, assignment.points)
 
 
-def _left(found, runs):
+def _left(found: Iterable[Submission], runs: Mapping[str, Run]) -> dict[str, str]:
     """{student: why a single exercise cannot be judged again}."""
     left = {}
     for submission in found:
@@ -321,9 +335,9 @@ def _left(found, runs):
     return left
 
 
-def _refuse_other_changes(assignment, exercise, runs):
+def _refuse_other_changes(assignment: Assignment, exercise: str, runs: Sequence[Run]) -> None:
     """Raise InputError if anything but the rubric's part on `exercise` has changed."""
-    changed = {}
+    changed: dict[str, str] = {}
     for run in runs:
         known = {each.exercise: each.rubric for each in run.verdict.exercises}
         for name in {**known, **assignment.parts}:
@@ -339,7 +353,7 @@ def _refuse_other_changes(assignment, exercise, runs):
         )
 
 
-def _refuse_other_simgrid(assignment, exercise, runs):
+def _refuse_other_simgrid(assignment: Assignment, exercise: str, runs: Iterable[Run]) -> None:
     """Raise InputError if a verdict was given with another SimGrid than the current one."""
     for run in runs:
         before, now = run.verdict.simgrid, assignment.simgrid
@@ -351,7 +365,15 @@ def _refuse_other_simgrid(assignment, exercise, runs):
             )
 
 
-def _again(sandbox, assignment, exercise, submission, run, book, out):
+def _again(
+    sandbox: Sandbox,
+    assignment: Assignment,
+    exercise: Exercise,
+    submission: Submission,
+    run: Run,
+    book: Gradebook,
+    out: Path,
+) -> tuple[tuple[float | None, float | None], str]:
     """Judge, record and show one exercise of one student: ((points before, after), note)."""
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
@@ -377,7 +399,9 @@ def _again(sandbox, assignment, exercise, submission, run, book, out):
     return (before.awarded, judged.awarded), note
 
 
-def _judge(assignment, exercise, submission, sandbox, keep):
+def _judge(
+    assignment: Assignment, exercise: Exercise, submission: Submission, sandbox: Sandbox, keep: Path
+) -> ExerciseVerdict:
     """The ExerciseVerdict, as in mpilab.grading.grade.judge."""
     part = assignment.parts[exercise.id]
     try:
@@ -395,7 +419,7 @@ def _judge(assignment, exercise, submission, sandbox, keep):
     return replace(verdict, answer=source, rubric=part)
 
 
-def _show(page, verdict, exercise, answer):
+def _show(page: Path, verdict: SubmissionVerdict, exercise: str, answer: str | None) -> str:
     """Put the new verdict on the student's page; returns '' or why this failed."""
     if not page.is_file():
         return f"{page}: not there, so the verdict could not be put on it"

@@ -14,9 +14,12 @@ import shlex
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path, PurePosixPath
+from typing import Any, Self
 
 from mpilab.errors import InputError, Ungradable
 
@@ -32,6 +35,33 @@ READY = b"ready\n"
 GRACE_SECONDS = 5.0
 
 CHUNK = 1 << 16
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one run.
+
+    memory         bytes of all processes together, including files in the sandbox
+    processes      processes and threads at once (a 4-rank ipyparallel cluster has 118)
+    cpu_seconds    processor time of each process
+    wall_seconds   from the start; afterwards, the work directory is still collected
+    file_bytes     size of each file
+    disk_bytes     size of the work directory, and of /tmp
+    shm_bytes      size of /dev/shm
+    output_bytes   size of the tar of collected files: 512 bytes per file, plus its content
+    stream_bytes   kept of standard output, and of standard error; the rest is dropped
+    """
+
+    memory: int = 2048 * MIB
+    processes: int = 256
+    cpu_seconds: int = 120
+    wall_seconds: float = 180
+    file_bytes: int = 64 * MIB
+    disk_bytes: int = 256 * MIB
+    shm_bytes: int = 256 * MIB
+    output_bytes: int = 20 * MIB
+    stream_bytes: int = 1 * MIB
 
 
 # Tar streams into and out of a sandbox. The submission may forge what comes out, so only tarfile's
@@ -39,7 +69,7 @@ CHUNK = 1 << 16
 # terabytes; CVE-2025-8194, an endless loop, in versions of Python still in use).
 
 
-def pack(files):
+def pack(files: Mapping[str, bytes]) -> bytes:
     """A tar of `files`, {relative path: bytes}. ELF files and scripts with a #! are executable.
 
     Raises InputError for a path that is absolute or leads out of the work directory.
@@ -59,7 +89,7 @@ def pack(files):
     return stream.getvalue()
 
 
-def packing_script(patterns):
+def packing_script(patterns: Iterable[str]) -> str:
     """The shell commands that write the tar stream for `unpack` to descriptor 3.
 
     It contains the plain files in the current directory that match one of `patterns`; `*` matches
@@ -72,7 +102,7 @@ def packing_script(patterns):
     )
 
 
-def unpack(stream, patterns):
+def unpack(stream: bytes, patterns: Sequence[str]) -> dict[str, bytes]:
     """{relative posix path: bytes} of the plain files in the tar `stream` that match `patterns`.
 
     Skips links, devices, folders and paths that lead out of the work directory, and stops at the
@@ -98,7 +128,7 @@ def unpack(stream, patterns):
     return files
 
 
-def is_safe(name):
+def is_safe(name: str) -> bool:
     """True if `name` is a normalized relative posix path that stays in the work directory."""
     path = PurePosixPath(name)
     return (
@@ -109,7 +139,7 @@ def is_safe(name):
     )
 
 
-def script(limits, collect, filled):
+def script(limits: Limits, collect: Sequence[str], filled: bool) -> str:
     """The shell script that runs its arguments as the command inside the sandbox.
 
     The work directory is filled from standard input if `filled`. The command is stopped when its
@@ -128,7 +158,7 @@ def script(limits, collect, filled):
     return "\n".join(line for line in lines if line)
 
 
-def rlimits(limits, *, processes):
+def rlimits(limits: Limits, *, processes: bool) -> list[str]:
     """The prlimit command line, to precede a command; with `processes`, limits the user's tasks.
 
     Processor time is limited per process; the wall time and the cores limit that of the run.
@@ -148,7 +178,7 @@ def rlimits(limits, *, processes):
 class Ending:
     """The result of a run: the report of supervisor.hold, and all that came back."""
 
-    report: dict
+    report: dict[str, Any]
     stdout: bytes
     stderr: bytes
     archive: bytes
@@ -158,22 +188,23 @@ class Ending:
 class Run:
     """The descriptors of one run: `with Run() as run:`, fill them, then `hold` the run."""
 
-    def __init__(self):
-        self._inherited = []
+    def __init__(self) -> None:
+        self._inherited: list[int] = []
         self._open = ExitStack()
-        self._slack, self._canceled = None, False
+        self._slack: FileIO | None = None
+        self._canceled = False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._open.close()
 
-    def content(self, data):
+    def content(self, data: bytes) -> int:
         """The number of a descriptor, inherited by the command, from which `data` can be read."""
         return self._inherit(self._memory(data)).fileno()
 
-    def hold(self, job, limits, standard_input=b""):
+    def hold(self, job: dict[str, Any], limits: Limits, standard_input: bytes = b"") -> Ending:
         """Run `job`, a dict for supervisor.hold without its descriptors and the grader's pid.
 
         Returns the Ending. Raises Ungradable if the supervisor failed: then nothing is known about
@@ -184,8 +215,8 @@ class Run:
         if self._canceled:
             slack.close()
         report, status = self._pipe()
-        archive, packed = self._pipe()
-        theirs = {"leash": leash, "status": status, "archive": packed}
+        archive, packing = self._pipe()
+        theirs = {"leash": leash, "status": status, "archive": packing}
         theirs = {name: self._inherit(file) for name, file in theirs.items()}
         numbers = {name: file.fileno() for name, file in theirs.items()}
         order = self.content(marshal.dumps({**job, **numbers, "grader": os.getpid()}))
@@ -203,32 +234,32 @@ class Run:
             try:
                 for file in theirs.values():
                     file.close()
-                outputs = {
-                    supervisor.stdout: Drain(limits.stream_bytes),
-                    supervisor.stderr: Drain(limits.stream_bytes),
-                    archive: Drain(len(READY) + limits.output_bytes, when_full=slack.close),
-                    report: Drain(CHUNK),
-                }
-                drain(outputs)
+                stdout, stderr = Drain(limits.stream_bytes), Drain(limits.stream_bytes)
+                packed = Drain(len(READY) + limits.output_bytes, when_full=slack.close)
+                reported = Drain(CHUNK)
+                files = (supervisor.stdout, supervisor.stderr, archive, report)
+                sinks = (stdout, stderr, packed, reported)
+                drain(
+                    {file.fileno(): sink for file, sink in zip(files, sinks, strict=True) if file}
+                )
             finally:
                 slack.close()
                 supervisor.wait()
-        stdout, stderr, archive, report = outputs.values()
         return Ending(
-            report=_read_report(bytes(report.kept), bytes(stderr.kept)),
+            report=_read_report(bytes(reported.kept), bytes(stderr.kept)),
             stdout=bytes(stdout.kept),
             stderr=bytes(stderr.kept),
-            archive=bytes(archive.kept),
-            overflowed=archive.full,
+            archive=bytes(packed.kept),
+            overflowed=packed.full,
         )
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Cancel the run, now or as soon as it begins, from any thread."""
         self._canceled = True
         if self._slack is not None:
             self._slack.close()
 
-    def _memory(self, data):
+    def _memory(self, data: bytes) -> FileIO:
         """An in-memory file from which `data` can be read."""
         file = open(os.memfd_create("mpilab", os.MFD_CLOEXEC), "wb", buffering=0)
         self._open.enter_context(file)
@@ -237,7 +268,7 @@ class Run:
         file.seek(0)
         return file
 
-    def _pipe(self):
+    def _pipe(self) -> tuple[FileIO, FileIO]:
         """(read end, write end) of a pipe, as unbuffered files that close with the run."""
         reader, writer = os.pipe()
         return (
@@ -245,13 +276,13 @@ class Run:
             self._open.enter_context(open(writer, "wb", buffering=0)),
         )
 
-    def _inherit(self, file):
+    def _inherit(self, file: FileIO) -> FileIO:
         """`file` under a number that the supervisor inherits; the original is closed.
 
         Numbers start at 10, because the shell redirects lower ones.
         """
         number = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 10)
-        copy = self._open.enter_context(open(number, file.mode, buffering=0))
+        copy = self._open.enter_context(FileIO(number, file.mode))
         file.close()
         self._inherited.append(number)
         return copy
@@ -262,11 +293,11 @@ class Drain:
     """The first `limit` bytes of a stream; `when_full` is called if more arrives."""
 
     limit: int
-    when_full: object = None
+    when_full: Callable[[], None] | None = None
     kept: bytearray = field(default_factory=bytearray)
     full: bool = False
 
-    def take(self, data):
+    def take(self, data: bytes) -> None:
         """Keep as much of `data` as fits."""
         room = self.limit - len(self.kept)
         self.kept += data[:room]
@@ -276,11 +307,11 @@ class Drain:
                 self.when_full()
 
 
-def drain(outputs):
-    """Read all files of `outputs`, {file: Drain}, to the end, concurrently."""
+def drain(outputs: Mapping[int, Drain]) -> None:
+    """Read all of `outputs`, {descriptor: Drain}, to the end, concurrently."""
     with selectors.DefaultSelector() as selector:
-        for file, sink in outputs.items():
-            selector.register(file, selectors.EVENT_READ, sink)
+        for descriptor, sink in outputs.items():
+            selector.register(descriptor, selectors.EVENT_READ, sink)
         while selector.get_map():
             for key, _ in selector.select():
                 data = os.read(key.fd, CHUNK)
@@ -289,7 +320,7 @@ def drain(outputs):
                     selector.unregister(key.fileobj)
 
 
-def _read_report(data, stderr):
+def _read_report(data: bytes, stderr: bytes) -> dict[str, Any]:
     said = stderr[-2000:].decode(errors="replace").strip()
     if not data:
         raise Ungradable("the sandbox's supervisor ended without a report", said or "it was killed")

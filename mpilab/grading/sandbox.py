@@ -16,13 +16,25 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading import cgroups
 from mpilab.grading.isolation import NAMESPACES, USER_ID, sized_folder
-from mpilab.grading.run import GRACE_SECONDS, READY, Run, pack, rlimits, script, unpack
+from mpilab.grading.run import (
+    GRACE_SECONDS,
+    READY,
+    Ending,
+    Limits,
+    Run,
+    pack,
+    rlimits,
+    script,
+    unpack,
+)
 from mpilab.util.system import namespace_remedy
 
 WORK = "/lab"
@@ -45,8 +57,6 @@ ACCOUNTS = {
     "/etc/group": f"root:x:0:\nstudent:x:{USER_ID}:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
 }
-
-MIB = 1 << 20
 
 # If started by root, commands run as this user id plus the slot; it needs no account.
 FIRST_USER_ID = 60000
@@ -73,7 +83,14 @@ BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 # grader makes readable, and nothing else.
 
 
-def view_options(links, binds, limits, environment, contents, hidden=()):
+def view_options(
+    links: Mapping[str, str],
+    binds: Mapping[str, str],
+    limits: Limits,
+    environment: Mapping[str, str],
+    contents: Mapping[str, int],
+    hidden: Iterable[str] = (),
+) -> list[str]:
     """The options of bubblewrap, a list of str, without the command.
 
     links        {path inside: target} of symbolic links to create
@@ -94,7 +111,7 @@ def view_options(links, binds, limits, environment, contents, hidden=()):
     built += [*sized_folder("/dev/shm", limits.shm_bytes), "--remount-ro", "/dev"]
     built += sized_folder("/tmp", limits.disk_bytes)
     built += sized_folder(WORK, limits.disk_bytes, mode="0755")
-    covers = []
+    covers: list[str] = []
     for path in sorted(hidden):
         if below(path, ["/usr", *binds]) and path not in binds and not below(path, covers):
             covers.append(path)
@@ -116,7 +133,7 @@ def view_options(links, binds, limits, environment, contents, hidden=()):
     return built
 
 
-def resolve(paths, hidden=()):
+def resolve(paths: Iterable[str], hidden: Sequence[str] = ()) -> tuple[dict[str, str], list[str]]:
     """What the sandbox must contain so that each of `paths` is found: (links, places).
 
     `links` is {path: target}: symbolic links stay links (a Python looks for its library from the
@@ -125,10 +142,11 @@ def resolve(paths, hidden=()):
     shown nevertheless. Raises InputError for a path that does not exist or would cover a part of
     the sandbox.
     """
-    links, places = {}, []
+    links: dict[str, str] = {}
+    places: list[str] = []
     for path in paths:
         _follow(Path(os.path.abspath(path)), links, places)
-    shown = []
+    shown: list[str] = []
     for place in sorted(set(places)):
         around = ["/usr", *shown]
         covers = [path for path in hidden if place != path and below(place, [path])]
@@ -139,7 +157,7 @@ def resolve(paths, hidden=()):
     return {path: target for path, target in links.items() if not below(path, own)}, shown
 
 
-def _follow(path, links, places):
+def _follow(path: Path, links: dict[str, str], places: list[str]) -> None:
     """Add the links on the absolute `path` to `links`, and its real path to `places`."""
     real = Path("/")
     parts = list(path.parts[1:])
@@ -167,44 +185,18 @@ def _follow(path, links, places):
     )
 
 
-def below(path, folders):
+def below(path: str, folders: Iterable[str]) -> bool:
     """True if `path` is one of `folders`, or inside one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def _refuse_cover(place):
+def _refuse_cover(place: str) -> None:
     own = ("/proc", "/dev", WORK)
     if place in ("/", "/etc", "/tmp") or below(place, own):
         raise InputError(
             f"readable: {place!r} cannot be shown inside, where it would cover the sandbox's own "
             f"{place}; name a folder below it that holds only what the command needs"
         )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of one run.
-
-    memory         bytes of all processes together, including files in the sandbox
-    processes      processes and threads at once (a 4-rank ipyparallel cluster has 118)
-    cpu_seconds    processor time of each process
-    wall_seconds   from the start; afterwards, the work directory is still collected
-    file_bytes     size of each file
-    disk_bytes     size of the work directory, and of /tmp
-    shm_bytes      size of /dev/shm
-    output_bytes   size of the tar of collected files: 512 bytes per file, plus its content
-    stream_bytes   kept of standard output, and of standard error; the rest is dropped
-    """
-
-    memory: int = 2048 * MIB
-    processes: int = 256
-    cpu_seconds: int = 120
-    wall_seconds: float = 180
-    file_bytes: int = 64 * MIB
-    disk_bytes: int = 256 * MIB
-    shm_bytes: int = 256 * MIB
-    output_bytes: int = 20 * MIB
-    stream_bytes: int = 1 * MIB
 
 
 @dataclass(frozen=True)
@@ -226,7 +218,7 @@ class Outcome:
     reason: str
     stdout: bytes
     stderr: bytes
-    files: dict = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
     wall_seconds: float = 0.0
 
 
@@ -238,24 +230,24 @@ class Sandbox:
     """The base class of both kinds."""
 
     description = ""
-    folders = {}  # variables that name the folders inside, if known in advance
+    folders: Mapping[str, str] = {}  # variables that name the folders inside, if known in advance
     counts_processes = True  # whether RLIMIT_NPROC counts the run's own processes only
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.canceled = False
-        self._runs = set()  # those in progress, one for each thread that is in `run`
+        self._runs: set[Run] = set()  # those in progress, one for each thread that is in `run`
 
     def run(
         self,
-        command,
+        command: Sequence[str],
         *,
-        files=None,
-        readable=(),
-        limits=None,
-        environment=None,
-        collect=None,
-        hidden=(),
-    ):
+        files: Mapping[str, bytes] | None = None,
+        readable: Iterable[str | Path] = (),
+        limits: Limits | None = None,
+        environment: Mapping[str, str] | None = None,
+        collect: Sequence[str] | None = None,
+        hidden: Sequence[str] = (),
+    ) -> Outcome:
         """Run `command`, a list of str, to its end, and return its Outcome.
 
         files        {relative path: bytes} to put into the work directory, where it starts
@@ -313,7 +305,7 @@ class Sandbox:
             raise Canceled
         return _outcome(ending, limits, collect)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Cancel all runs in progress and all later ones: `run` then raises Canceled.
 
         Any thread may call it.
@@ -323,7 +315,14 @@ class Sandbox:
         for run in list(self._runs):
             run.cancel()
 
-    def _enclose(self, job, run, links, limits, hidden):
+    def _enclose(
+        self,
+        job: dict[str, Any],
+        run: Run,
+        links: Mapping[str, str],
+        limits: Limits,
+        hidden: Sequence[str],
+    ) -> None:
         """Change `job`, which would run the command with our rights, to run it in this sandbox."""
         raise NotImplementedError
 
@@ -334,7 +333,14 @@ class Unsafe(Sandbox):
     description = "none: ran with the rights of the grader"
     counts_processes = False  # without a user namespace, all of the grader's user's count
 
-    def _enclose(self, job, run, links, limits, hidden):
+    def _enclose(
+        self,
+        job: dict[str, Any],
+        run: Run,
+        links: Mapping[str, str],
+        limits: Limits,
+        hidden: Sequence[str],
+    ) -> None:
         job["scratch"] = tempfile.gettempdir()
 
 
@@ -348,11 +354,11 @@ class Bubblewrap(Sandbox):
 
     folders = {"HOME": WORK, "TMPDIR": "/tmp"}
 
-    def __init__(self, guard, slot=0, program=None):
+    def __init__(self, guard: str | None, slot: int = 0, program: str | None = None) -> None:
         super().__init__()
         self.guard = guard
         self.slot = slot
-        self.program = program or shutil.which("bwrap")
+        self.program = program or shutil.which("bwrap") or "bwrap"
         self.description = (
             "bubblewrap, "
             + {
@@ -363,7 +369,14 @@ class Bubblewrap(Sandbox):
             }[guard]
         )
 
-    def _enclose(self, job, run, links, limits, hidden):
+    def _enclose(
+        self,
+        job: dict[str, Any],
+        run: Run,
+        links: Mapping[str, str],
+        limits: Limits,
+        hidden: Sequence[str],
+    ) -> None:
         binds = {place: place for place in job["readable"]}
         if os.geteuid() == 0:
             binds = {place: f"{STAGE}/{number}" for number, place in enumerate(binds)}
@@ -383,7 +396,7 @@ class Bubblewrap(Sandbox):
             job["cgroup"] = self.guard
 
 
-def open_sandbox(*, unsafe=False, slot=0):
+def open_sandbox(*, unsafe: bool = False, slot: int = 0) -> Sandbox:
     """The best sandbox that works here, verified by a run: a Bubblewrap, or Unsafe if `unsafe`.
 
     `slot` distinguishes sandboxes that are in use at the same time. Raises SetupError, with the
@@ -395,7 +408,7 @@ def open_sandbox(*, unsafe=False, slot=0):
         return Unsafe()
     if shutil.which("bwrap") is None:
         raise SetupError(f"bwrap: not found on PATH. {REMEDY}")
-    guards = ("systemd", None)
+    guards: tuple[str | None, ...] = ("systemd", None)
     if os.geteuid() == 0:
         cgroups.sweep()
         guards = (cgroups.available(), None)
@@ -412,7 +425,7 @@ def open_sandbox(*, unsafe=False, slot=0):
     )
 
 
-def python_paths():
+def python_paths() -> tuple[str, ...]:
     """What `sys.executable` must read to run: its environment, and the installation behind that.
 
     The executable itself is included, for the links that lead from one to the other.
@@ -420,7 +433,7 @@ def python_paths():
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.executable)))
 
 
-def _scope(limits):
+def _scope(limits: Limits) -> list[str]:
     """The systemd-run command line that puts the command after it into its own scope."""
     bounds = {"MemoryMax": limits.memory, "MemorySwapMax": 0, "TasksMax": limits.processes}
     properties = [f"--property={name}={bound}" for name, bound in bounds.items()]
@@ -428,7 +441,7 @@ def _scope(limits):
     return [program, "--user", "--scope", "--quiet", "--collect", *properties, "--"]
 
 
-def _trouble(sandbox):
+def _trouble(sandbox: Sandbox) -> str:
     """Why `sandbox` does not isolate, in words; '' if it does."""
     ours = shlex.quote(__file__)
     sight = f"id -u; cat /proc/1/comm; test ! -e {ours} || echo {ours}"
@@ -442,7 +455,7 @@ def _trouble(sandbox):
     return ""
 
 
-def _variables(readable):
+def _variables(readable: Iterable[str]) -> dict[str, str]:
     programs = [f"{path}/bin" for path in readable if os.path.isdir(f"{path}/bin")]
     return {
         "PATH": ":".join([*programs, "/usr/local/bin", "/usr/bin", "/bin"]),
@@ -451,7 +464,7 @@ def _variables(readable):
     }
 
 
-def _outcome(ending, limits, collect):
+def _outcome(ending: Ending, limits: Limits, collect: Sequence[str]) -> Outcome:
     report = ending.report
     if not ending.archive.startswith(READY):
         said = ending.stderr[-2000:].decode(errors="replace").strip()
@@ -470,7 +483,7 @@ def _outcome(ending, limits, collect):
     )
 
 
-def _reason(ending, limits):
+def _reason(ending: Ending, limits: Limits) -> str:
     report = ending.report
     refusals, code = report["refusals"], report["returncode"]
     if ending.overflowed:
@@ -486,7 +499,7 @@ def _reason(ending, limits):
     return {128 + signal.SIGXCPU: "processor time", 128 + signal.SIGXFSZ: "file size"}.get(code, "")
 
 
-def _texts(name, texts, example):
+def _texts(name: str, texts: Iterable[str], example: str) -> list[str]:
     """`texts` as a list of str without NUL characters, which would end an argument early."""
     listed = [texts] if isinstance(texts, str) else list(texts)
     for text in listed:

@@ -16,11 +16,14 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
+from typing import IO, Any, NoReturn
 
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
@@ -60,7 +63,7 @@ _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # named here are checked and used.
 
 
-def read(data, where):
+def read(data: bytes, where: str) -> dict[str, Any]:
     """Parse the bytes of a notebook into a dict whose cells all have a source.
 
     Raises Ungradable, with a remedy, for anything but a notebook of format 4.
@@ -101,13 +104,13 @@ def read(data, where):
     return content
 
 
-def bare(content):
+def bare(content: dict[str, Any]) -> NotebookNode:
     """What `read` returned as a NotebookNode, with type, id, grade_id and source of each cell."""
     cells = [_bare_cell(cell) for cell in content["cells"]]
     return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
 
 
-def with_outputs(content):
+def with_outputs(content: dict[str, Any]) -> NotebookNode:
     """As `bare`, with the tags of each cell and the text of its outputs.
 
     Of an output, this keeps the text of a stream, the traceback of an error, and text/plain.
@@ -126,7 +129,7 @@ def with_outputs(content):
     return notebook
 
 
-def _bare_cell(cell):
+def _bare_cell(cell: dict[str, Any]) -> dict[str, Any]:
     """The parts of a cell that are used; values of the wrong type are left out."""
     metadata = cell.get("metadata")
     nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
@@ -137,8 +140,8 @@ def _bare_cell(cell):
     return bare_cell | {key: cell[key] for key in ("cell_type", "id") if _is_text(cell.get(key))}
 
 
-def _bare_output(output):
-    """An output reduced to its text; false if it has none."""
+def _bare_output(output: Any) -> dict[str, Any] | None:
+    """An output reduced to its text; None if it has none."""
     if not isinstance(output, dict):
         return None
     kind = output.get("output_type")
@@ -152,23 +155,25 @@ def _bare_output(output):
         return {"output_type": kind, "traceback": lines, **named} if said else None
     data = output.get("data")
     text = _text(data.get("text/plain")) if isinstance(data, dict) else ""
-    return text and {"output_type": "display_data", "data": {"text/plain": text}, "metadata": {}}
+    if not text:
+        return None
+    return {"output_type": "display_data", "data": {"text/plain": text}, "metadata": {}}
 
 
-def _text(value):
+def _text(value: Any) -> str:
     """Text that may be a list of lines; "" for anything else."""
     return value if _is_text(value) else "".join(filter(_is_text, _listed(value)))
 
 
-def _is_text(value):
+def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _listed(value):
+def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _is_deep(content):
+def _is_deep(content: Any) -> bool:
     """True if the JSON is nested deeper than that of any notebook."""
     level = [content] if isinstance(content, dict | list) else []
     for _ in range(DEPTH_LIMIT):
@@ -179,11 +184,11 @@ def _is_deep(content):
     return True
 
 
-def _too_deep(where):
+def _too_deep(where: str) -> str:
     return f"{where}: nested too deeply to be a notebook; copy the answers into a fresh copy"
 
 
-def _check_shape(content, where):
+def _check_shape(content: Any, where: str) -> None:
     """Raise Ungradable unless `content` is a notebook as far as we use it."""
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
         raise Ungradable(f"{where}: JSON, but not a notebook (it has no nbformat); {_FRESH}")
@@ -204,7 +209,7 @@ def _check_shape(content, where):
         raise Ungradable(f"{where}: {len(cells)} cells, more than {CELL_LIMIT}; {_FRESH}")
     for number, cell in enumerate(cells, start=1):
         source = cell.get("source") if isinstance(cell, dict) else None
-        lines = source if isinstance(source, list) else [source]
+        lines: list[Any] = source if isinstance(source, list) else [source]
         if not all(map(_is_text, lines)):
             raise Ungradable(f"{where}: cell {number} has no source; {_FRESH}")
         if any(unicodedata.category(c) == "Cs" for line in lines for c in set(line)):
@@ -214,7 +219,7 @@ def _check_shape(content, where):
 # Untrusted zips: read in memory, never unpacked to disk; what they declare is not trusted.
 
 
-def open_archive(file, name):
+def open_archive(file: IO[bytes], name: str | Path) -> zipfile.ZipFile:
     """Open the zip in the binary file object `file` as a ZipFile, if its directory looks harmless.
 
     Raises InputError if it is not a zip, has more than 10,000 members or more than 64 MiB
@@ -249,7 +254,9 @@ def open_archive(file, name):
     return archive
 
 
-def member_of(archive, members, name):
+def member_of(
+    archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], name: str | Path
+) -> bytes:
     """The bytes of the one notebook among `members` of a zip."""
     if len(members) > 1:
         raise Ungradable(f"{name}: {len(members)} notebooks of that name in the zip; keep one")
@@ -271,7 +278,7 @@ def member_of(archive, members, name):
         raise Ungradable(f"{shown} is damaged ({error}); make the zip again") from error
 
 
-def limited(file, name):
+def limited(file: IO[bytes], name: str) -> bytes:
     data = file.read(NOTEBOOK_LIMIT + 1)
     if len(data) > NOTEBOOK_LIMIT:
         raise Ungradable(
@@ -280,12 +287,12 @@ def limited(file, name):
     return data
 
 
-def member_path(member):
+def member_path(member: zipfile.ZipInfo) -> PurePosixPath:
     """The path of a zip member, in which some Windows programs write backslashes."""
     return PurePosixPath(member.filename.replace("\\", "/"))
 
 
-def _directory_bytes(file, size):
+def _directory_bytes(file: IO[bytes], size: int) -> int:
     """The size of a zip's directory in bytes, from its end record; 0 if there is no end record.
 
     zipfile reads the whole directory into memory before its members can be counted.
@@ -308,7 +315,7 @@ def _directory_bytes(file, size):
 # The output of a student's notebook, cut to what a feedback page can hold.
 
 
-def printed(notebook):
+def printed(notebook: NotebookNode) -> list[dict[str, str]]:
     """What the code cells of a notebook printed, as a list of dicts (where, kind, text, note).
 
     Only streams, text/plain and tracebacks, without color codes; each is cut at 4,000 characters
@@ -338,7 +345,7 @@ def printed(notebook):
     return shown
 
 
-def _output_text(output):
+def _output_text(output: NotebookNode) -> tuple[str, str]:
     """(kind, text) of one output of a cell; the text is empty if there is none."""
     if output.output_type == "stream":
         return ("error stream" if output.get("name") == "stderr" else "printed"), output.text
@@ -347,7 +354,7 @@ def _output_text(output):
     return "value", output.get("data", {}).get("text/plain", "")
 
 
-def _cut(text):
+def _cut(text: str) -> tuple[str, str]:
     """(`text` cut to the limits, a note on what was cut or '')."""
     lines = text.split("\n")
     short = "\n".join(lines[:OUTPUT_LINES])[:OUTPUT_CHARACTERS]
@@ -365,11 +372,11 @@ def _cut(text):
 class Spool:
     """A file for the notebooks of a class: there may be hundreds, of 20 MiB each."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="mpilab-submissions-")
         self._end = 0
 
-    def add(self, data):
+    def add(self, data: bytes) -> tuple[int, int]:
         """Store bytes; returns their place, for `get`."""
         place = (self._end, len(data))
         self._file.seek(self._end)
@@ -378,7 +385,7 @@ class Spool:
         self._end += len(data)
         return place
 
-    def get(self, place):
+    def get(self, place: tuple[int, int]) -> bytes:
         """The bytes at `place`; any thread may call it."""
         begin, length = place
         return os.pread(self._file.fileno(), length, begin)
@@ -393,31 +400,39 @@ class Submission:
     digest   SHA-256, in hex, of everything in it that the verdict can depend on.
     """
 
-    def __init__(self, student, lab, data=b"", problem="", spool=None):
+    def __init__(
+        self,
+        student: str,
+        lab: str,
+        data: bytes = b"",
+        problem: str = "",
+        spool: Spool | None = None,
+    ) -> None:
         self.student, self.lab, self.problem = student, lab, problem
         self.digest = hashlib.sha256(problem.encode() + b"\0" + data).hexdigest()
         self._spool = spool
-        self._data = data if spool is None else spool.add(data)
+        self._data = data if spool is None else b""
+        self._place = (0, 0) if spool is None else spool.add(data)
 
     @property
-    def data(self):
+    def data(self) -> bytes:
         """The bytes of the notebook."""
-        return self._data if self._spool is None else self._spool.get(self._data)
+        return self._data if self._spool is None else self._spool.get(self._place)
 
-    def _key(self):
+    def _key(self) -> tuple[str, str, str]:
         return (self.student, self.lab, self.digest)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Submission) and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Submission({self.student!r}, {self.lab!r}, problem={self.problem!r})"
 
 
-def find_submissions(path, lab):
+def find_submissions(path: str | Path, lab: str) -> list[Submission]:
     """Every student's submission for `lab` in the folder or zip `path`, sorted by student.
 
     Raises InputError if `path` is neither, contains no submission, or is a suspicious zip (see
@@ -441,7 +456,7 @@ def find_submissions(path, lab):
     ]
 
 
-def student_name(name):
+def student_name(name: str) -> str:
     """The student's name from the `name` of a folder or zip, in Unicode's composed form.
 
     Raises InputError for a name that is empty, a path, longer than 100 characters, or that contains
@@ -463,7 +478,7 @@ def student_name(name):
     return unicodedata.normalize("NFC", name)
 
 
-def parse(submission):
+def parse(submission: Submission) -> NotebookNode:
     """The notebook of a submission: a NotebookNode with type, id, grade_id and source of its cells.
 
     The rest (outputs, attachments, other metadata) decides nothing and is left out. Raises
@@ -475,7 +490,7 @@ def parse(submission):
     return bare(read(submission.data, where))
 
 
-def _in_folder(path, lab, made):
+def _in_folder(path: Path, lab: str, made: Callable[..., Submission]) -> list[Submission]:
     """The submissions in a class's folder, unsorted, one for each entry that could be one."""
     found = []
     for entry in os.scandir(path):
@@ -492,10 +507,12 @@ def _in_folder(path, lab, made):
     return found
 
 
-def _in_archive(archive, path, lab, made):
+def _in_archive(
+    archive: zipfile.ZipFile, path: Path, lab: str, made: Callable[..., Submission]
+) -> list[Submission]:
     """The submissions in a class's zip, or the one in a student's zip."""
     wanted = f"{lab}.ipynb"
-    members = {}
+    members: dict[tuple[str, ...], list[zipfile.ZipInfo]] = {}
     for member in archive.infolist():
         parts = member_path(member).parts
         if parts and not any(map(_junk, parts)):
@@ -507,20 +524,20 @@ def _in_archive(archive, path, lab, made):
     if len(around) == 1 and any(len(p) == 3 and p[2] == wanted for p in members):
         members = {parts[1:]: found for parts, found in members.items() if len(parts) > 1}
 
-    students = {}
+    students: dict[str, dict[tuple[str, ...], list[zipfile.ZipInfo]]] = {}
     for parts, found in members.items():
         if len(parts) > 1 or found[0].is_dir():
             students.setdefault(parts[0], {})[parts[1:]] = found
     result = []
     for name, files in students.items():
-        member = files.get((wanted,))
+        own = files.get((wanted,))
         others = [parts[0] for parts in files if len(parts) == 1]
         result.append(
             made(
                 name,
                 lab,
-                lambda member=member, others=others: (
-                    member_of(archive, member, path) if member else _absent(lab, others)
+                lambda own=own, others=others: (
+                    member_of(archive, own, path) if own else _absent(lab, others)
                 ),
             )
         )
@@ -530,7 +547,7 @@ def _in_archive(archive, path, lab, made):
     return result
 
 
-def _made(spool, name, lab, read):
+def _made(spool: Spool, name: str, lab: str, read: Callable[[], bytes]) -> Submission:
     """The Submission of the student `name`; `read` returns its bytes, or raises why it cannot."""
     try:
         student = student_name(name)
@@ -546,7 +563,7 @@ def _made(spool, name, lab, read):
         )
 
 
-def _printable_name(name):
+def _printable_name(name: str) -> str:
     """A refused name, made printable, short enough for a file, and unlike other students' names."""
     shown = "".join("\ufffd" if _unprintable(c) or c in "/\\" else c for c in name).strip(" .")
     if "\ufffd" not in shown or len(shown) > NAME_LIMIT // 2:
@@ -555,7 +572,7 @@ def _printable_name(name):
     return "(no name)" if shown == "…" else shown
 
 
-def _only(same):
+def _only(same: Sequence[Submission]) -> Submission:
     """The submission of a student, or one with a problem if there are several."""
     if len(same) == 1:
         return same[0]
@@ -574,7 +591,7 @@ def _only(same):
     )
 
 
-def _from_folder(folder, lab):
+def _from_folder(folder: str, lab: str) -> bytes:
     """The notebook in a student's folder; neither the folder nor the file may be a link."""
     wanted = f"{lab}.ipynb"
     linked = "is a symbolic link, which is not followed; hand in the file itself"
@@ -597,7 +614,7 @@ def _from_folder(folder, lab):
         return limited(file, wanted)
 
 
-def _from_zip(path, lab):
+def _from_zip(path: str, lab: str) -> bytes:
     """The notebook in a student's zip, at its top level or in any folder."""
     if os.path.islink(path):
         raise Ungradable("the zip is a symbolic link, which is not followed; hand in the file")
@@ -617,7 +634,7 @@ def _from_zip(path, lab):
             return member_of(archive, wanted, name)
 
 
-def _check_file(handle, what, remedy):
+def _check_file(handle: int, what: str, remedy: str) -> None:
     """Raise Ungradable unless the open file is a regular file with only one name.
 
     A hard link may be another student's file, or one that only the grader may read.
@@ -632,23 +649,23 @@ def _check_file(handle, what, remedy):
         )
 
 
-def _absent(lab, others):
+def _absent(lab: str, others: Iterable[str]) -> NoReturn:
     near = sorted(name for name in others if name.endswith((".ipynb", ".zip")))[:3]
     remedy = "rename it if that is meant, and unpack a zip"
     there = f"; there is {', '.join(map(ascii, near))}: {remedy}" if near else ""
     raise Ungradable(f"no {lab}.ipynb{there}")
 
 
-def _loose(name):
+def _loose(name: str) -> NoReturn:
     raise Ungradable(
         f"{ascii(name)} lies beside the students' folders; unpack it or move it into a folder "
         "that has the student's name"
     )
 
 
-def _junk(name):
+def _junk(name: str) -> bool:
     return name.startswith(".") or name == "__MACOSX"
 
 
-def _unprintable(sign):
+def _unprintable(sign: str) -> bool:
     return sign in _TURNING or unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")

@@ -40,7 +40,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def main():
+def main() -> None:
     """Supervise the run that the job describes; report its end, or a failure, to `status`."""
     with open(int(sys.argv[1]), "rb") as file:
         job = marshal.load(file)
@@ -51,7 +51,7 @@ def main():
     os.write(job["status"], marshal.dumps(report))
 
 
-def hold(job):
+def hold(job: dict) -> dict:
     """Run `job` to its end. Returns {"returncode", "reason", "seconds", "refusals"}.
 
     job: command (argv), environment, grader (pid of our parent), leash (a pipe that the grader
@@ -98,7 +98,7 @@ def hold(job):
     }
 
 
-def start(job, group, home):
+def start(job: dict, group: cgroups.ControlGroup | None, home: str | None) -> int:
     """Start the command; returns its pid once it is executing. OSError if it cannot execute."""
     supervisor = os.getpid()
     heard, told = os.pipe()
@@ -118,7 +118,9 @@ def start(job, group, home):
     return child
 
 
-def become(job, group, home, supervisor):
+def become(
+    job: dict, group: cgroups.ControlGroup | None, home: str | None, supervisor: int
+) -> None:
     """Turn this process, a fork of the supervisor, into the command."""
     os.setpgid(0, 0)
     with open("/proc/self/oom_score_adj", "w") as file:
@@ -151,7 +153,7 @@ def become(job, group, home, supervisor):
     os.execve(job["command"][0], job["command"], environment)
 
 
-def stage(paths, folder):
+def stage(paths: list[str], folder: str) -> None:
     """Mount each of `paths` at `folder`/0, /1, …, visible only to this process and its children.
 
     Root's files are often below a folder that only root may enter (/root). Mounted here by root,
@@ -171,7 +173,7 @@ def stage(paths, folder):
         os.close(descriptor)
 
 
-def watch(child, grader, leash, deadline, memory):
+def watch(child: int, grader: int, leash: int, deadline: float, memory: int | None) -> str:
     """Wait until `child` ends or must be killed; returns the reason, '' if it ended by itself.
 
     child, grader   a pid and a pidfd;  leash  a pipe that is closed to cancel the run
@@ -200,7 +202,7 @@ def watch(child, grader, leash, deadline, memory):
                 return "host memory"
 
 
-def end_descendants():
+def end_descendants() -> dict[int, int]:
     """Kill and reap every descendant, even those in sessions of their own.
 
     Returns {pid: wait status} of those that were, or became, our children.
@@ -225,7 +227,7 @@ def end_descendants():
             return statuses
 
 
-def kill(pid):
+def kill(pid: int) -> bool:
     """Kill the process `pid`, or the group -`pid`; False if it has already ended."""
     try:
         os.kill(pid, SIGKILL)
@@ -234,9 +236,10 @@ def kill(pid):
     return True
 
 
-def descendants():
+def descendants() -> dict[int, tuple[int, int, int]]:
     """{pid: (parent, process group, resident bytes)} of all descendants, including zombies."""
-    table, children = {}, {}
+    table: dict[int, tuple[int, int, int]] = {}
+    children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -256,7 +259,7 @@ def descendants():
     return found
 
 
-def remove(folder):
+def remove(folder: str) -> None:
     """Remove `folder` with everything in it, whatever the permissions."""
     from shutil import rmtree  # 3 ms, needed only without a sandbox
 
@@ -267,7 +270,7 @@ def remove(folder):
     rmtree(folder)
 
 
-def _available_memory():
+def _available_memory() -> int:
     with open("/proc/meminfo") as file:
         for line in file:
             if line.startswith("MemAvailable:"):
@@ -275,13 +278,14 @@ def _available_memory():
     raise OSError("/proc/meminfo: no line MemAvailable; the memory of this machine is unknown")
 
 
-def _mount(source, target, kind, flags, data=None):
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, data: str | None = None
+) -> None:
     texts = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
-    source, target, kind, data = texts
-    _call("mount", source, target, kind, ctypes.c_ulong(flags), data)
+    _call("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])
 
 
-def _call(name, *arguments):
+def _call(name: str, *arguments: object) -> None:
     """Call the C library's function `name`; OSError if it fails."""
     if getattr(LIBC, name)(*arguments) != 0:
         number = ctypes.get_errno()

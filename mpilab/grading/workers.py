@@ -10,9 +10,12 @@ import json
 import os
 import queue
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
 
-from mpilab.grading.sandbox import open_sandbox, python_paths
+from mpilab.grading.sandbox import Outcome, Sandbox, open_sandbox, python_paths
 from mpilab.kernels import openmpi
 from mpilab.util import faults, kit
 from mpilab.util.text import plain
@@ -26,7 +29,15 @@ MOST_LOGS, MOST_CHARACTERS = 3, 20_000
 # Run our own code in the sandbox on a job, and collect the files it leaves.
 
 
-def run_job(sandbox, command, job, *, readable, files=(), **options):
+def run_job(
+    sandbox: Sandbox,
+    command: Sequence[str],
+    job: dict[str, Any],
+    *,
+    readable: Iterable[str | Path],
+    files: Mapping[str, bytes] | None = None,
+    **options: Any,
+) -> Outcome:
     """Run `command` with this Python and `job` in job.json; returns its Outcome.
 
     `readable` names what it may read besides Python itself; `files` and `options` are those of
@@ -34,7 +45,7 @@ def run_job(sandbox, command, job, *, readable, files=(), **options):
     """
     return sandbox.run(
         [sys.executable, *command],
-        files={"job.json": json.dumps(job).encode(), **dict(files)},
+        files={"job.json": json.dumps(job).encode(), **(files or {})},
         readable=[*map(str, readable), *python_paths(), *kit.user_site()],
         # If the kit is one of this Python's packages, hide all of it that `readable` does not name.
         hidden=[str(kit.ROOT), str(kit.PACKAGES / "mpilab")],
@@ -42,7 +53,9 @@ def run_job(sandbox, command, job, *, readable, files=(), **options):
     )
 
 
-def run_inside(sandbox, verb, job, *, ranks, **options):
+def run_inside(
+    sandbox: Sandbox, verb: str, job: dict[str, Any], *, ranks: int, **options: Any
+) -> Outcome:
     """Run `verb` of mpilab.grading.inside, with Open MPI set up for `ranks` ranks.
 
     Unexpected errors of mpilab in the sandbox are logged outside.
@@ -67,7 +80,7 @@ def run_inside(sandbox, verb, job, *, ranks, **options):
 class Pool(ThreadPoolExecutor):
     """A thread pool that starts nothing new once its `with` block has failed."""
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.shutdown(cancel_futures=kind is not None)
 
 
@@ -78,9 +91,11 @@ class Workers:
     `with`, jobs start in the order of submission. Raises SetupError if there is no sandbox.
     """
 
-    def __init__(self, jobs=None, *, first_slot=0, unsafe=False):
+    def __init__(
+        self, jobs: int | None = None, *, first_slot: int = 0, unsafe: bool = False
+    ) -> None:
         self.jobs = jobs or len(os.sched_getaffinity(0)) + 1
-        self._free = queue.SimpleQueue()
+        self._free: queue.SimpleQueue[Sandbox] = queue.SimpleQueue()
         slots = range(first_slot, first_slot + self.jobs)
         sandboxes = [open_sandbox(unsafe=unsafe, slot=slot) for slot in slots]
         self._sandboxes, self.canceled = sandboxes, False
@@ -89,10 +104,10 @@ class Workers:
         self.description = "; ".join(dict.fromkeys(one.description for one in sandboxes))
         self._pool = Pool(self.jobs)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind, *exception):
+    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
         # After an interrupt, do not wait until the running jobs reach their limits.
         if kind is not None and not issubclass(kind, Exception):
             self.canceled = True
@@ -100,11 +115,11 @@ class Workers:
                 sandbox.cancel()
         self._pool.__exit__(kind, *exception)
 
-    def submit(self, function, *arguments):
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit function(sandbox, *arguments) as a job; returns its Future."""
         return self._pool.submit(self._in_a_sandbox, function, *arguments)
 
-    def _in_a_sandbox(self, function, *arguments):
+    def _in_a_sandbox(self, function: Callable[..., Any], *arguments: Any) -> Any:
         sandbox = self._free.get()
         try:
             return function(sandbox, *arguments)

@@ -12,8 +12,7 @@ import pytest
 from browsing import ROOT, SCREENSHOTS
 from marks_made_up import LAB, TEXTS, graded_class, hand_in, verdict
 
-from mpilab.grading.decisions import effective
-from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.gradebook import Gradebook, effective
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(120)]
 

@@ -8,8 +8,8 @@ from marks_made_up import LAB, TEXTS, graded_class, hand_in, unreadable, verdict
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading import marks
-from mpilab.grading.decisions import effective, manual, override, run_of
-from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.decisions import manual, override
+from mpilab.grading.gradebook import Gradebook, effective, run_of
 from mpilab.grading.pages import explain, refresh
 from mpilab.grading.regrade import merge
 

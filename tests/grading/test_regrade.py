@@ -11,9 +11,9 @@ from small_kit import ANSWERS, LAB, WRONG, edit, hand_in, made_kit, newest
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells
-from mpilab.grading.decisions import manual, override, run_of
+from mpilab.grading.decisions import manual, override
 from mpilab.grading.grade import Assignment, grade
-from mpilab.grading.gradebook import Gradebook
+from mpilab.grading.gradebook import Gradebook, run_of
 from mpilab.grading.regrade import regrade
 
 # A class is graded in a fixture, with other tests beside it.

@@ -57,6 +57,30 @@ def test_the_page_holds_each_labs_own_words_and_links_only_to_what_is_there(made
     assert set(re.findall(r"\]\(#([^)]+)", text)) <= headings
 
 
+def test_a_line_of_code_in_a_text_is_no_heading_of_an_exercise(tmp_path):
+    cell = (
+        '# %% nbgrader={"grade": true, "grade_id": "ring", "locked": false, "points": 1, '
+        '"schema_version": 3, "solution": true, "task": false, "cell_type": "code"}'
+    )
+    text = f"""# %% [markdown]
+# # A lab
+# ## A ring
+# ```c
+# #include <mpi.h>
+# ```
+
+{cell}
+### BEGIN SOLUTION
+# STUB: pass
+x = 1
+### END SOLUTION
+"""
+    source = tmp_path / "labs" / "source" / "90-lab.py"
+    source.parent.mkdir(parents=True)
+    source.write_text(text, encoding="utf-8")
+    assert [each.title for each in front(source).exercises] == ["A ring"]
+
+
 def test_no_solution_is_in_the_list_of_blank_answers():
     listed = (ROOT / "labs" / "checks" / "answers.json").read_text(encoding="utf-8")
     blank = [release(source) for source in SOURCES]
