@@ -13,7 +13,7 @@ from mpilab.cases.output import Output, compare
 from mpilab.errors import SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, remains
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, leaves_state
 
 BODIES = {
     "right": """
@@ -232,7 +232,7 @@ def test_a_run_that_leaves_messages_behind_is_the_last_of_its_mpirun(tmp_path):
     )
     cases = [Case("allgather", 2, count) for count in (1, 2, 3)]
     results = run_cases(library, "allgather_stray", cases)
-    assert [remains(result) for result in results] == [True, False, False]
+    assert [leaves_state(result) for result in results] == [True, False, False]
     pids = [{int(rank.header["pid"]) for rank in result.ranks} for result in results]
     assert pids[0].isdisjoint(pids[1])
     assert pids[1] == pids[2]

@@ -52,7 +52,7 @@ class Connection:
             self.client = None
 
     def _connect(self, progress):
-        # Imported here, while the nursery imports too: it takes longer than our other imports.
+        # Imported here, while the forkserver imports too: it takes longer than our other imports.
         from ipyparallel import Client
         from tqdm.auto import tqdm
 

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from mpilab.cluster.guardian import MARKER, kill, marked
+from mpilab.cluster.supervisor import MARKER, kill, marked
 from mpilab.util import door
 
 LOOK_S = 1.0  # between checks; one costs some 10 ms

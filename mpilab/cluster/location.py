@@ -279,7 +279,7 @@ class InAllocation:
         return []
 
     def process_here(self, process):
-        """`process` itself: only asked for the nursery, which runs here."""
+        """`process` itself: only asked for the forkserver, which runs here."""
         return process
 
     def places_seen(self, names):

@@ -1,12 +1,11 @@
 """The processes of a cluster: start them together, watch them, and end them together.
 
-They are a *nursery* (a forkserver, the parent of the controller and of all engines, see
-nursery.py), mpirun with one small process per rank (rank.py), and a *guardian* (guardian.py), which
-cleans up if we are killed. They share a private directory, whose socket files replace ports, so
-that no port can be in use already, and a marker in their environment, by which leftover processes
-are found.
+They are a *forkserver* (the parent of the controller and of all engines, see forkserver.py), mpirun
+with one small process per rank (rank.py), and a *supervisor* (supervisor.py), which cleans up if we
+are killed. They share a private directory, whose socket files replace ports, so that no port can be
+in use already, and a marker in their environment, by which leftover processes are found.
 
-On the nodes of a Slurm job (`location.is_remote`) the nursery has only the controller, which
+On the nodes of a Slurm job (`location.is_remote`) the forkserver has only the controller, which
 listens on a port. mpirun, or srun, starts each engine with its own parent, which records how the
 engine ended (roles.engine_elsewhere).
 """
@@ -24,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from mpilab.cluster import guardian, nursery, roles
+from mpilab.cluster import forkserver, roles, supervisor
 from mpilab.cluster.location import SHARED_MEMORY
 from mpilab.errors import ClusterError
 from mpilab.kernels import openmpi
@@ -148,7 +147,7 @@ def rank_error(rank, error, late):
     return failure
 
 
-def fate(status):
+def ending(status):
     """The meaning of an exit code, or minus a signal's number: 'died of SIGKILL (Killed)'."""
     if status >= 0:
         return f"ended with exit code {status}"
@@ -160,7 +159,7 @@ def fate(status):
 
 def describe(deaths):
     """{1: -11} -> 'rank 1 died of SIGSEGV (Segmentation fault)'."""
-    return "; ".join(f"rank {rank} {fate(deaths[rank])}" for rank in sorted(deaths))
+    return "; ".join(f"rank {rank} {ending(deaths[rank])}" for rank in sorted(deaths))
 
 
 HEARTBEAT = 100  # ms; an engine is registered after one to two beats
@@ -172,7 +171,7 @@ CONTROLLER_S = 120.0  # for the controller to start before engines on other node
 
 
 class Processes:
-    """Nursery, controller, mpirun, engines and guardian of a cluster of `n` ranks.
+    """Forkserver, controller, mpirun, engines and supervisor of a cluster of `n` ranks.
 
     location   where they run (location.py); begin() has been called.
 
@@ -180,7 +179,7 @@ class Processes:
 
     ended             rank -> exit code, or minus the signal's number, of ranks that have ended
     lost              any other failure, in words; empty if there is none
-    orphaned          the nursery has ended, so another launch is impossible
+    orphaned          the forkserver has ended, so another launch is impossible
     controller_is_up  the connection files exist
     log               a Log of the output of all of them
 
@@ -195,14 +194,14 @@ class Processes:
         self.launches = 0
         self.ended, self.lost, self.controller_is_up = {}, "", False
         self.orphaned = False
-        self.nursery = self.nursery_process = self.mpirun = self.log = None
+        self.forkserver = self.forkserver_process = self.mpirun = self.log = None
         base, name = location.folder, f"mpilab-cluster-{self.identity[:12]}"
         path = os.fsencode(base / name / "100/z-00")
         if not location.is_remote and len(path) > LONGEST_SOCKET_PATH:
             base = Path("/tmp")
         self.directories = [base / name, *self.location.shared_memory(name)]
-        # Start the guardian first: from here on it cleans up whatever happens.
-        self.guardian = guardian.Guardian(self.identity, self.directories)
+        # Start the supervisor first: from here on it cleans up whatever happens.
+        self.supervisor = supervisor.Supervisor(self.identity, self.directories)
         self.events, orders = socket.socketpair()
         self.partial = b""
         try:
@@ -225,8 +224,8 @@ class Processes:
         # Without engines no rank connects, and a shared disk may not support sockets.
         ranks.bind("" if self.location.is_remote else str(self.directories[0] / "ranks"))
         ranks.listen(self.n)
-        self.nursery = self._start(
-            nursery.command(
+        self.forkserver = self._start(
+            forkserver.command(
                 orders=orders.fileno(),
                 ranks=ranks.fileno(),
                 on_hosts=self.location.on_hosts,
@@ -253,7 +252,7 @@ class Processes:
         environment = self.location.environment(self.n)
         # Each rank uses one core; numpy's threads would only compete with the other ranks.
         environment.setdefault("OPENBLAS_NUM_THREADS", "1")
-        environment[guardian.MARKER] = self.identity
+        environment[supervisor.MARKER] = self.identity
         return environment | more
 
     @property
@@ -261,9 +260,9 @@ class Processes:
         """The directories of the current launch: its files, and its shared memory."""
         return [directory / str(self.launches) for directory in self.directories]
 
-    def _nursery_and_parents(self):
-        """The IDs of the nursery's process and of the processes that keep it on its host."""
-        found = {self.nursery.pid, self.location.process_here(self.nursery_process)}
+    def _forkserver_and_parents(self):
+        """The IDs of the forkserver's process and of the processes that keep it on its host."""
+        found = {self.forkserver.pid, self.location.process_here(self.forkserver_process)}
         for process in found - {None}:
             with contextlib.suppress(psutil.NoSuchProcess):  # launch() will notice
                 found |= {parent.pid for parent in psutil.Process(process).parents()}
@@ -301,8 +300,8 @@ class Processes:
         """Start a controller and the ranks, after killing those of an earlier launch."""
         if self.launches:
             self._end_elsewhere()
-            # Keep the nursery: it holds all imports.
-            guardian.sweep(self.identity, self.places, spare=self._nursery_and_parents())
+            # Keep the forkserver: it holds all imports.
+            supervisor.sweep(self.identity, self.places, spare=self._forkserver_and_parents())
             if self.mpirun is not None:
                 self.mpirun.wait()
             self.mpirun = None
@@ -328,7 +327,7 @@ class Processes:
         if self.location.is_remote:
             if not self._controller_comes():
                 return
-            rank = nursery.command(
+            rank = forkserver.command(
                 role="engine elsewhere",
                 on_hosts=False,
                 directory=os.getcwd(),
@@ -339,7 +338,7 @@ class Processes:
                 sys.executable,
                 "-I",
                 "-S",
-                nursery.__file__.replace("nursery.py", "rank.py"),
+                forkserver.__file__.replace("forkserver.py", "rank.py"),
                 str(self.directories[0] / "ranks"),
             ]
         self.mpirun = self._start(
@@ -373,23 +372,23 @@ class Processes:
         Raises ClusterError if a process survives SIGKILL.
         """
         self._end_elsewhere()
-        left = guardian.sweep(self.identity, self.directories)
-        for process in (self.mpirun, self.nursery):
+        left = supervisor.sweep(self.identity, self.directories)
+        for process in (self.mpirun, self.forkserver):
             if process is not None:
                 process.wait()
         self.events.close()
         if self.log is not None:
             self.log.close()
-        self.guardian.let_go()
+        self.supervisor.release()
         if left:
             raise ClusterError(
-                f"processes {left} of the cluster did not end within {guardian.PATIENCE:g} s of "
-                "SIGKILL: they hang in the operating system (a network drive?); look at them "
+                f"processes {left} of the cluster did not end within {supervisor.PATIENCE_S:g} s "
+                "of SIGKILL: they hang in the operating system (a network drive?); look at them "
                 "with 'ps -o pid,stat,wchan,args'"
             )
 
     def take_events(self, seconds=0.0):
-        """Read the nursery's reports; wait for them up to `seconds`."""
+        """Read the forkserver's reports; wait for them up to `seconds`."""
         # Check first: anything that mpirun caused before its end is then read below.
         mpirun_ended = self.mpirun is not None and self.mpirun.poll() is not None
         self.events.settimeout(seconds)
@@ -406,8 +405,8 @@ class Processes:
             self.lost = self.lost or "the parent of all engines ended (out of memory?)"
         *lines, self.partial = self.partial.split(b"\n")
         for event in map(json.loads, lines):
-            if event["event"] == "nursery":
-                self.nursery_process = event["process"]
+            if event["event"] == "forkserver":
+                self.forkserver_process = event["process"]
             elif int(event["launch"]) == self.launches:  # ignore ranks replaced by a restart
                 self._take(event)
         if self.location.is_remote and self.mpirun is not None:
@@ -419,7 +418,7 @@ class Processes:
         if event["event"] == "controller":
             self.controller_is_up = True
         elif event["who"] == "controller":
-            self.lost = f"ipyparallel's controller {fate(event['status'])}"
+            self.lost = f"ipyparallel's controller {ending(event['status'])}"
         elif not event["killed"]:
             self.ended[event["who"]] = event["status"]
 

@@ -1,10 +1,10 @@
 """The process that mpirun starts for each rank: request an engine, and end as the engine ends.
 
-It runs as a file, with only the standard library, so that it starts in 15 ms. It sends the nursery
-its environment, in which mpirun has put its rank, and its process ID, which identifies its host (an
-emulated host is a set of namespaces). Then it waits for the engine's exit code or the number of the
-signal that ended it, and ends in the same way, so that mpirun sees what it would have seen if it
-had started the engine itself.
+It runs as a file, with only the standard library, so that it starts in 15 ms. It sends the
+forkserver its environment, in which mpirun has put its rank, and its process ID, which identifies
+its host (an emulated host is a set of namespaces). Then it waits for the engine's exit code or the
+number of the signal that ended it, and ends in the same way, so that mpirun sees what it would have
+seen if it had started the engine itself.
 """
 
 import json
@@ -15,16 +15,16 @@ import socket
 import sys
 
 
-def main(nursery):
+def main(forkserver):
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(nursery)
+    connection.connect(forkserver)
     order = {"environment": dict(os.environ), "directory": os.getcwd(), "process": os.getpid()}
     request = json.dumps(order).encode()
     connection.sendall(len(request).to_bytes(4, "big") + request)
-    fate = connection.makefile().readline()
-    if not fate:
-        sys.exit(f"rank {os.environ.get('PMIX_RANK')}: the nursery of the engines is gone")
-    end_as(int(fate))
+    status = connection.makefile().readline()
+    if not status:
+        sys.exit(f"rank {os.environ.get('PMIX_RANK')}: the forkserver of the engines has ended")
+    end_as(int(status))
 
 
 def end_as(status):

@@ -1,4 +1,4 @@
-"""Roles of the nursery's children: ipyparallel's controller, or the engine of one rank."""
+"""Roles of the forkserver's children: ipyparallel's controller, or the engine of one rank."""
 
 import contextlib
 import ctypes
@@ -131,7 +131,7 @@ def controller(order):
         settings.IPController.ip = os.path.join(order["directory"], "z")
     settings.IPController.db_class = "nodb"
     settings.HeartMonitor.period = order["heartbeat"]
-    # The nursery reports ranks that die; a rank that is only slow must not be given up.
+    # The forkserver reports ranks that die; a rank that is only slow must not be given up.
     settings.HeartMonitor.max_heartmonitor_misses = 1_000_000
     application = IPController.instance(config=settings, log_level=30)
     application.initialize([])
@@ -185,8 +185,8 @@ def engine(order):
 
 
 def engine_elsewhere(order):
-    """Be the parent of an engine on a node of a Slurm job, in place of the nursery: record in the
-    directory `order["ends"]` how it ended, and end likewise."""
+    """Be the parent of an engine on a node of a Slurm job, in place of the forkserver: record in
+    the directory `order["ends"]` how it ended, and end likewise."""
     if FORK and (child := os.fork()):
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         name = f"end.{os.environ['PMIX_RANK']}"

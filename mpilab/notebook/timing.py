@@ -11,7 +11,7 @@ from mpilab.errors import InputError
 from mpilab.measure.sweep_table import ROW
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun
-from mpilab.runners.result import DONE, remains
+from mpilab.runners.result import DONE, leaves_state
 
 # A call takes milliseconds; the limit is for kernels that never end.
 LIMIT_S = 20.0
@@ -68,7 +68,7 @@ def sweep(
         cases = [Case(**case), Case(**case, **times)]
         probe, measured = session.run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
         trouble = KernelRun(function, probe).trouble
-        if not trouble and remains(probe):
+        if not trouble and leaves_state(probe):
             # The timed calls, which are not recorded, left the same state behind.
             trouble = "it leaves messages or requests behind"
             cluster.restart()

@@ -18,7 +18,7 @@ from mpilab.errors import ClusterError, EngineDied, InputError
 from mpilab.hosts.places import Place
 from mpilab.kernels.build import HARNESS, need
 from mpilab.runners.hang import Hang, Watch, read_states
-from mpilab.runners.result import CRASH, DONE, TIME_OUT, Result, blame, paths_of, remains
+from mpilab.runners.result import CRASH, DONE, TIME_OUT, Result, blame, leaves_state, paths_of
 from mpilab.runners.run import Groups, Results, Run, run_in_turn
 
 
@@ -126,7 +126,7 @@ class _Call(Run):
             return self.error(number, case, detail=str(error)), False
         outputs = [Output.read(path) for path in paths_of(self.directory, number, case, "out")]
         result = self.result(number, case, DONE, outputs=outputs)
-        return result, not remains(result)
+        return result, not leaves_state(result)
 
     def places(self, case: Case) -> Sequence[Place]:
         return self.cluster.places[: case.ranks]

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mpilab.cases.case import Case, check_real
-from mpilab.cluster.guardian import MARKER, Guardian, kill, marked
 from mpilab.cluster.location import SHARED_MEMORY, InAllocation, OnHosts, ThisMachine, placed
+from mpilab.cluster.supervisor import MARKER, Supervisor, kill, marked
 from mpilab.errors import InputError
 from mpilab.hosts import orders, slurm
 from mpilab.hosts.emulated import EmulatedHosts
@@ -67,7 +67,7 @@ def run_cases(
     sanitize   `library` was built with sanitizers: run it in the program with their runtime.
     settings   environment variables of Open MPI in addition to the defaults; the user's values take
              precedence.
-    guarded  for long runs: if this process is killed, a guardian ends all that it started, and
+    guarded  for long runs: if this process is killed, a supervisor ends all that it started, and
              removes its files and the directories listed here.
     hosts    mpilab.hosts.emulated.EmulatedHosts that are up, or mpilab.hosts.slurm.Allocation: run
              the ranks there. Default: this machine, or as MPILAB_HOSTS says.
@@ -156,9 +156,9 @@ class Mpirun(Program):
         listing = self.directory / "cases"
         lines = "".join(case.line(number) + "\n" for number, case in cases.items())
         listing.write_text(lines, encoding="ascii")
-        self.guardian = None
+        self.supervisor = None
         if guarded is not None:
-            self.guardian = Guardian(self.identity, [scratch, *self.segments, *guarded])
+            self.supervisor = Supervisor(self.identity, [scratch, *self.segments, *guarded])
         command += [str(self.harness), str(library), function, str(listing), str(self.directory)]
         with open(self.directory / "log", "wb") as log:
             self.process = subprocess.Popen(
@@ -195,8 +195,8 @@ class Mpirun(Program):
             self.process.wait()
         for directory in (*self.segments, self.directory):
             shutil.rmtree(directory, ignore_errors=True)
-        if self.guardian is not None:
-            self.guardian.let_go()
+        if self.supervisor is not None:
+            self.supervisor.release()
 
     def _is_deserted(self) -> bool:
         """True if ranks have begun, and the last LOOKS checks found none."""

@@ -34,7 +34,7 @@ from mpilab.trace.sanitizer import separate
 # be matched in the next run, and an active request writes to memory that has been freed.
 
 
-def remains(result):
+def leaves_state(result):
     """True if a recorded run left messages, requests or incomplete collectives."""
     ranks = [rank for rank in result.ranks if rank is not None]
     records, places = joined(ranks)

@@ -28,10 +28,10 @@ from mpilab.runners.result import (
     Result,
     blame,
     gather,
+    leaves_state,
     paths_of,
     put_away,
     read_ranks,
-    remains,
 )
 from mpilab.trace.recording import RankRecording
 
@@ -196,7 +196,7 @@ class Program(Run):
             for number, case in self.cases.items():
                 result = self._follow(number, case, limits)
                 yield number, result
-                if result.outcome != DONE or remains(result):
+                if result.outcome != DONE or leaves_state(result):
                     return
         finally:
             self.end()

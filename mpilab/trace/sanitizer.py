@@ -11,10 +11,10 @@ from mpilab.cases.data import GUARD_BYTES
 from mpilab.trace.callsites import lines_of
 
 ADDRESS, UNDEFINED = "AddressSanitizer", "UndefinedBehaviorSanitizer"
-OUT_OF_BOUNDS, USE_AFTER_FREE, UNDEFINED_BEHAVIOUR = (
+OUT_OF_BOUNDS, USE_AFTER_FREE, UNDEFINED_BEHAVIOR = (
     "out of bounds",
     "use after free",
-    "undefined behaviour",
+    "undefined behavior",
 )
 NULL_POINTER, NOT_YOURS, STACK_EXHAUSTED = (
     "a null pointer",
@@ -155,7 +155,7 @@ def _address_pattern(kind, address):
         "stack-overflow": STACK_EXHAUSTED,
         "bad-free": HEAP_CORRUPTED,
         "FPE": DIVISION_BY_ZERO,
-    }.get(kind, UNDEFINED_BEHAVIOUR)
+    }.get(kind, UNDEFINED_BEHAVIOR)
 
 
 def _undefined_report(found, text):
@@ -167,7 +167,7 @@ def _undefined_report(found, text):
     elif "null pointer" in words:
         pattern = NULL_POINTER
     else:
-        pattern = DIVISION_BY_ZERO if "division by zero" in words else UNDEFINED_BEHAVIOUR
+        pattern = DIVISION_BY_ZERO if "division by zero" in words else UNDEFINED_BEHAVIOR
     return Report(
         UNDEFINED,
         "runtime error",

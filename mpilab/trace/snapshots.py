@@ -139,10 +139,10 @@ def origin(case, memory, rank):
     places = [block_places(case, slot, rank) for slot in range(slots)]
     before, right = case.regions(rank)[1], case.expected()[rank]
     contents = {slot: right[place].tobytes() for slot, place in enumerate(places)}
-    return recognise(memory, places, range(slots), contents, before)
+    return recognize(memory, places, range(slots), contents, before)
 
 
-def recognise(memory, places, right, contents, before):
+def recognize(memory, places, right, contents, before):
     """Which of `contents` each slot holds: int array [slots] or [n, slots] of their numbers.
 
     memory    uint8 [bytes] or [n, bytes], the data of the buffer without guard zones.
@@ -248,7 +248,7 @@ def held(case, memory, rank):
             else [block_places(case, slot) for slot in range(slots)]
         )
         got = {number: after[rank][place].tobytes() for number, place in enumerate(places)}
-    return recognise(memory, places, right, got, case.regions(rank)[1])
+    return recognize(memory, places, right, got, case.regions(rank)[1])
 
 
 def _parts(case):

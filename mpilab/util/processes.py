@@ -78,7 +78,7 @@ def _has_mapped(process, path):
         return False
 
 
-POLITELY_S = 2.0  # time for mpirun, or a cluster's guardian, to clean up
+POLITELY_S = 2.0  # time for mpirun, or a cluster's supervisor, to clean up
 DIES_S = 5.0  # a killed process is gone at once, unless the machine is very busy
 
 # The output of a program; `code` is None if it was ended after its time limit.

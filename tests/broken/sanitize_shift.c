@@ -1,7 +1,7 @@
 /* Fault: on rank 2 a 1 is shifted by 32 bits and more, which an int does not have.
  * Case: ranks=3 count=4
  * Diagnosis: sanitizer
- * Pattern: undefined behaviour
+ * Pattern: undefined behavior
  * Ranks: 2
  * Build: sanitize
  * Backends: mpirun (AddressSanitizer has to be there when a process starts; engines run already)

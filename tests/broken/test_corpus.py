@@ -86,7 +86,7 @@ PATTERNS = {
         "a request that was never started",
         "MPI_IN_PLACE taken for an address",
     },
-    SANITIZER: {"out of bounds", "use after free", "undefined behaviour"},
+    SANITIZER: {"out of bounds", "use after free", "undefined behavior"},
     WRONG_RESULT: {
         "wrong root",
         "a collective that a rank never enters",

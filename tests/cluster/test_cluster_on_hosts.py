@@ -107,7 +107,7 @@ class TestWhereRanksAre:
     def test_one_process_has_imported_for_all_ranks_also_after_a_restart(self, cluster):
         born = cluster.apply(birth)
         (parent,) = {parent for _, parent in born}
-        assert parent == cluster._processes.nursery_process
+        assert parent == cluster._processes.forkserver_process
         assert len({process for process, _ in born}) == 8
         cluster.restart()
         again = cluster.apply(birth)

@@ -19,7 +19,7 @@ from test_engines import (
     world_rank,
 )
 
-from mpilab.cluster import engines, guardian
+from mpilab.cluster import engines, supervisor
 from mpilab.cluster.engines import Cluster
 from mpilab.errors import ClusterError, EngineDied
 
@@ -69,9 +69,9 @@ class TestFailures:
         cluster.restart()
         assert cluster.apply(sum_of_ranks) == [28] * 8
 
-    def test_a_killed_nursery_is_reported_and_a_restart_heals(self, cluster):
+    def test_a_killed_forkserver_is_reported_and_a_restart_heals(self, cluster):
         processes = cluster._processes
-        os.kill(processes.location.process_here(processes.nursery_process), signal.SIGKILL)
+        os.kill(processes.location.process_here(processes.forkserver_process), signal.SIGKILL)
         with pytest.raises(ClusterError, match="broke down"):
             cluster.apply(receive_forever, timeout=300)
         cluster.restart()
@@ -128,7 +128,7 @@ class TestNothingIsLeftBehind:
             keepers = [own.process(name) for name in own.names]
             assert len(existing(directories)) == len(directories)
         assert not own.running
-        assert guardian.marked(identity) == []
+        assert supervisor.marked(identity) == []
         assert existing(directories) == []
         assert not any(map(alive, keepers))
         assert hosts.running
@@ -154,7 +154,7 @@ class TestNothingIsLeftBehind:
         try:
             assert wait_until(
                 lambda: (
-                    not guardian.marked(identity)
+                    not supervisor.marked(identity)
                     and not existing([*directories, *used])
                     and not alive(watcher)
                     and not alive(keeper)
@@ -191,7 +191,7 @@ from mpilab.cluster.engines import Cluster
 from test_engines import receive_forever, world_rank
 cluster = Cluster(3, hosts="two-groups", order="rr", progress=False).start()
 processes, hosts = cluster._processes, cluster.hosts
-print(processes.identity, processes.guardian.process.pid, hosts.process("n1"), hosts.directory,
+print(processes.identity, processes.supervisor.process.pid, hosts.process("n1"), hosts.directory,
       *processes.directories, flush=True)
 {call}
 input_is_closed = os.read(0, 1)

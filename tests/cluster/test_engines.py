@@ -11,7 +11,7 @@ from pathlib import Path
 import ipyparallel
 import pytest
 
-from mpilab.cluster import engines, guardian, processes, roles
+from mpilab.cluster import engines, processes, roles, supervisor
 from mpilab.cluster.engines import Cluster, Connection, StartTimeOut, active_cluster
 from mpilab.cluster.processes import measure_ready
 from mpilab.errors import ClusterError, EngineDied, InputError, SetupError
@@ -112,7 +112,7 @@ def files(identity):
     The kit and its Python may lie there too: those are no files of a cluster.
     """
     found = set()
-    for process in guardian.marked(identity):
+    for process in supervisor.marked(identity):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
             for link in Path(f"/proc/{process}/fd").iterdir():
                 with contextlib.suppress(FileNotFoundError):  # closed meanwhile
@@ -287,8 +287,8 @@ class TestFailures:
             cluster.apply(receive_forever, poll=poll)
         assert calls[-1] - calls[0] < SOON_S
 
-    def test_a_killed_nursery_is_reported_and_a_restart_heals(self, cluster):
-        os.kill(cluster._processes.nursery.pid, signal.SIGKILL)
+    def test_a_killed_forkserver_is_reported_and_a_restart_heals(self, cluster):
+        os.kill(cluster._processes.forkserver.pid, signal.SIGKILL)
         with pytest.raises(ClusterError, match="broke down"):
             cluster.apply(receive_forever, timeout=10)
         cluster.restart()
@@ -392,12 +392,12 @@ class TestNothingIsLeftBehind:
             assert cluster.apply(sum_of_ranks) == [1, 1]
             assert active_cluster() is cluster
             identity = cluster._processes.identity
-            watcher = cluster._processes.guardian.process
+            watcher = cluster._processes.supervisor.process
             directories = cluster._processes.directories
             used = files(identity)
             assert any(name.startswith("/dev/shm/") for name in used)
             assert len(existing(directories)) == len(directories)
-        assert guardian.marked(identity) == []
+        assert supervisor.marked(identity) == []
         assert watcher.returncode == 0
         assert existing([*directories, *used]) == []
         assert not cluster.running
@@ -410,7 +410,7 @@ class TestNothingIsLeftBehind:
         identity = first._processes.identity
         with Cluster(2, progress=False) as second:
             assert not first.running
-            assert guardian.marked(identity) == []
+            assert supervisor.marked(identity) == []
             assert active_cluster() is second
 
     def test_one_rank_alone_works(self):
@@ -457,13 +457,13 @@ class TestNothingIsLeftBehind:
         try:
             gone = wait_until(
                 lambda: (
-                    not guardian.marked(identity)
+                    not supervisor.marked(identity)
                     and not existing([*directories, *used])
                     and not alive(watcher)
                 ),
                 seconds=SOON_S,
             )
-            assert gone, f"after {time.monotonic() - begin:.1f} s: {guardian.marked(identity)}"
+            assert gone, f"after {time.monotonic() - begin:.1f} s: {supervisor.marked(identity)}"
         finally:
             if child:
                 os.kill(int(child), signal.SIGKILL)
@@ -473,7 +473,7 @@ class TestNothingIsLeftBehind:
         identity, _, *directories = run.stdout.readline().split()
         run.stdin.close()
         assert run.wait(120) == 0
-        assert guardian.marked(identity) == []
+        assert supervisor.marked(identity) == []
         assert existing(directories) == []
 
     def test_a_forked_child_that_ends_does_not_stop_its_parents_cluster(self):
@@ -485,7 +485,7 @@ class TestNothingIsLeftBehind:
         run.stdin.close()
         assert run.wait(120) == 0
 
-    def test_an_interrupt_reaches_neither_ranks_nor_guardian(self):
+    def test_an_interrupt_reaches_neither_ranks_nor_supervisor(self):
         call = """
 came = []
 signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -554,7 +554,7 @@ from mpilab.cluster.engines import Cluster
 from test_engines import receive_forever, world_rank
 cluster = Cluster(2, progress=False).start()
 processes = cluster._processes
-print(processes.identity, processes.guardian.process.pid, *processes.directories, flush=True)
+print(processes.identity, processes.supervisor.process.pid, *processes.directories, flush=True)
 {call}
 input_is_closed = os.read(0, 1)
 """

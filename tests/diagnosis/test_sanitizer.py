@@ -151,7 +151,7 @@ def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, h
         ),
         (
             "gcc_signed_overflow",
-            "undefined behaviour",
+            "undefined behavior",
             161,
             10,
             "rank 1 did what C leaves undefined in line 161: signed integer overflow: "
@@ -159,7 +159,7 @@ def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, h
         ),
     ],
 )
-def test_a_report_of_undefined_behaviour_is_told(name, pattern, line, column, headline):
+def test_a_report_of_undefined_behavior_is_told(name, pattern, line, column, headline):
     report = parse(text_of(name))
     assert (report.tool, report.kind, report.pattern) == (UNDEFINED, "runtime error", pattern)
     found = diagnose(name)

@@ -161,7 +161,7 @@ class TestEnd:
 
 @pytest.mark.privileged
 def test_a_killed_program_leaves_no_rank_and_no_file_on_hosts_that_go_on(namespaces, tmp_path):
-    """Its guardian sees to that."""
+    """Its supervisor sees to that."""
     fifo = tmp_path / "there"
     os.mkfifo(fifo)
     library = build_kernels(
@@ -194,14 +194,14 @@ run_cases({str(library)!r}, "allgather_endless", [Case("allgather", 2, 1)], name
             assert there.readline() == "there\n"
         ranks = [process_of(path) for path in hosts.directory.glob("mpilab-run-*/*/0.*.rec")]
         assert len(ranks) == 2 and None not in ranks
-        (guardian,) = [
+        (supervisor,) = [
             child.pid
             for child in psutil.Process(process.pid).children()
-            if any("guardian.py" in word for word in child.cmdline())
+            if any("supervisor.py" in word for word in child.cmdline())
         ]
         process.kill()
         process.wait()
-        assert await_end(guardian)
+        assert await_end(supervisor)
         assert [rank for rank in ranks if begun_at(rank) is not None] == []
         assert list(hosts.directory.glob("mpilab-run-*")) == []
         assert [said(hosts, ["ls", "/dev/shm"], name) for name in hosts.names] == ["", ""]

@@ -16,7 +16,7 @@ from mpilab.kernels.build import KERNELS, need
 from mpilab.mpiio import readers
 from mpilab.plots.cannon import cannon, held, scaling
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import remains
+from mpilab.runners.result import leaves_state
 
 LAB = LabNotebook("05-parallel-io")
 
@@ -69,7 +69,7 @@ def test_a_collective_read_of_parts_of_different_sizes_leaves_nothing_behind():
     case = Case("read", 4, 1, datatype="double", matrix="7x5")
     (result,) = run_cases(need(KERNELS), "read_view_all", [case])
     assert len(set(result.recording.requests["bytes"].tolist())) > 1
-    assert not remains(result)
+    assert not leaves_state(result)
 
 
 def test_cannons_blocks_meet_once_each_in_the_figure():

@@ -1,4 +1,4 @@
-"""Supervisor that makes sure that a cluster leaves nothing behind.
+"""The supervisor, which makes sure that a cluster leaves nothing behind.
 
 Every process of a cluster has the cluster's marker, `MPILAB_CLUSTER=<id>`, in its environment, and
 all its files are in directories of its own. So a sweep (kill all processes with the marker, then
@@ -6,7 +6,7 @@ remove the directories) finds everything, including ranks stuck in C code, daemo
 themselves, and shared memory that was not closed.
 
 `Cluster.stop` sweeps. If it cannot, because the process that owns the cluster was killed, the
-guardian does: this file, run as a program in its own session, waits until the owner ends or
+supervisor does: this file, run as a program in its own session, waits until the owner ends or
 releases it. It imports only the standard library and starts in some 20 ms.
 """
 
@@ -18,12 +18,12 @@ import sys
 import time
 
 MARKER = "MPILAB_CLUSTER"
-PATIENCE = 5.0  # seconds for a killed process to disappear
-LET_GO = b"."
+PATIENCE_S = 5.0  # seconds for a killed process to disappear
+RELEASE = b"."
 
 
-class Guardian:
-    """The owner's side: starts and releases the guardian of the cluster `identity`."""
+class Supervisor:
+    """The owner's side: starts and releases the supervisor of the cluster `identity`."""
 
     def __init__(self, identity, directories):
         # Without site-packages it starts faster; it needs psutil on systems other than Linux.
@@ -39,10 +39,10 @@ class Guardian:
             cwd="/",
         )
 
-    def let_go(self):
-        """End the guardian without a sweep, when nothing is left to clean up."""
+    def release(self):
+        """End the supervisor without a sweep, when nothing is left to clean up."""
         try:
-            self.process.communicate(LET_GO, timeout=PATIENCE)
+            self.process.communicate(RELEASE, timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -51,8 +51,8 @@ class Guardian:
 def sweep(identity, directories=(), spare=()):
     """Kill every process of the cluster `identity` except those in `spare`; remove `directories`.
 
-    Returns the IDs of processes that are still there after PATIENCE seconds (in an uninterruptible
-    system call), normally none.
+    Returns the IDs of processes that are still there after PATIENCE_S seconds (in an
+    uninterruptible system call), normally none.
     """
     left = kill(identity, spare)
     if directories:
@@ -65,7 +65,7 @@ def sweep(identity, directories=(), spare=()):
 
 def kill(identity, spare=()):
     """SIGKILL every process with the marker until none is left; return the IDs of any survivors."""
-    give_up = time.monotonic() + PATIENCE
+    give_up = time.monotonic() + PATIENCE_S
     empty_scans = 0
     while True:
         left = [process for process in marked(identity) if process not in spare]
@@ -128,7 +128,7 @@ def wait_for_the_end(owner):
     while os.getppid() == owner:
         ready = select.select(watched, [], [], seconds)[0]
         if 0 in ready:
-            return os.read(0, 1) == LET_GO
+            return os.read(0, 1) == RELEASE
         if ready:
             return False
     return False

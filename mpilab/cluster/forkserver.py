@@ -1,4 +1,4 @@
-"""The nursery: a forkserver that has imported everything and forks the engines.
+"""The forkserver: it has imported everything that the engines need, and forks them.
 
 Importing ipyparallel's engine, IPython and mpi4py takes each interpreter longer than all other
 steps of a cluster's start. So one interpreter does it once, and the controller and every engine are
@@ -6,16 +6,16 @@ forks of it. For each rank, mpirun starts a tiny process (`rank.py`) that reques
 hands over the environment of its rank; MPI does not depend on who called fork. A restart after a
 crash or a hang needs no imports at all.
 
-On emulated hosts the nursery runs on the first host. Before anything else, an engine moves to the
-host of the process that requested it, so one process is enough for the imports of all hosts.
+On emulated hosts the forkserver runs on the first host. Before anything else, an engine moves to
+the host of the process that requested it, so one process is enough for the imports of all hosts.
 
-As the parent, the nursery also reports how each engine ended.
+As the parent, the forkserver also reports how each engine ended.
 
 If fork without exec is not safe (on macOS, or with MPILAB_FORK=0), engines and controller are
 started as new interpreters, with the same protocol and the time for their own imports.
 
-Protocol, JSON lines: the cluster requests a controller, the nursery reports
-    {"event": "nursery", "process": …}                       its process ID in its own namespace
+Protocol, JSON lines: the cluster requests a controller, the forkserver reports
+    {"event": "forkserver", "process": …}                    its process ID in its own namespace
     {"event": "controller"}                                  the controller accepts connections
     {"event": "ended", "who": …, "status": …, "killed": …}   a rank (number) or "controller" ended
 status is an exit code, or minus the number of a signal.
@@ -38,12 +38,12 @@ from mpilab.cluster.roles import FORK, GRACE, ROLES, preload_engine, report
 
 BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from mpilab.cluster import nursery; nursery.main(json.loads(sys.argv[2]))"
+    "from mpilab.cluster import forkserver; forkserver.main(json.loads(sys.argv[2]))"
 )
 
 
 def command(**arguments):
-    """The command line of a nursery process (or of one engine or controller, without fork).
+    """The command line of a forkserver (or of one engine or controller, without fork).
 
     It includes sys.path, so that ranks can import whatever the owner can.
     """
@@ -52,16 +52,16 @@ def command(**arguments):
 
 
 def main(arguments):
-    """Run as a nursery, or as the engine or controller that `arguments` describe."""
+    """Run as a forkserver, or as the engine or controller that `arguments` describe."""
     if "role" in arguments:
         ROLES[arguments["role"]](arguments)
         return
-    child = Nursery(**arguments).run()
+    child = Forkserver(**arguments).run()
     if child is not None:
         child()
 
 
-class Nursery:
+class Forkserver:
     """Handles orders (file descriptor `orders`) and requests of ranks (listening socket `ranks`).
 
     on_hosts     the ranks are on emulated hosts.
@@ -74,8 +74,8 @@ class Nursery:
         self.order_lines = self.orders.makefile()
         self.ranks = socket.socket(fileno=ranks)
         self.children = {}  # process id -> (who, launch, connection of the rank or None)
-        self.doomed = set()  # process IDs that we have killed
-        self.fates = collections.deque()  # (time of the report, connection, status)
+        self.killed = set()  # process IDs that we have killed
+        self.exits = collections.deque()  # (time of the report, connection, status)
         self.gate = None
 
     def run(self):
@@ -88,11 +88,11 @@ class Nursery:
         signal.set_wakeup_fd(self.waker.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
         gc.disable()
-        report(self.orders, event="nursery", process=os.getpid())
+        report(self.orders, event="forkserver", process=os.getpid())
         if FORK:
             import ipyparallel.controller.app  # noqa: F401
         # The first order is a controller, which starts while the engines' modules are imported.
-        child = self.take_order()
+        child = self.handle_order()
         if child or self.gate is None:
             return child
         if FORK and self.has_engines:
@@ -102,19 +102,19 @@ class Nursery:
         gc.freeze()
         self.selector = selectors.DefaultSelector()
         for source, answer in (
-            (self.orders, self.take_order),
-            (self.ranks, self.take_rank),
-            (wake, self.take_ends),
+            (self.orders, self.handle_order),
+            (self.ranks, self.accept_rank),
+            (wake, self.reap),
         ):
             self.selector.register(source, selectors.EVENT_READ, answer)
-        self.take_ends()  # the controller may have ended already
+        self.reap()  # the controller may have ended already
         while True:
-            for key, _ in self.selector.select(self.tell_fates()):
+            for key, _ in self.selector.select(self.report_exits()):
                 child = key.data()
                 if child is not None or self.orders is None:
                     return child or None
 
-    def take_order(self):
+    def handle_order(self):
         """Kill all children, then start a controller; at end of file, stop."""
         line = self.order_lines.readline()
         self.kill(list(self.children))
@@ -126,12 +126,12 @@ class Nursery:
             os.close(self.gate)
         self.gate, gate = os.pipe()
         order |= {"gate": gate, "reports": self.orders.fileno()}
-        child = self.bear("controller", order, who="controller", launch=order["launch"])
+        child = self.spawn("controller", order, who="controller", launch=order["launch"])
         if child is None:
             os.close(gate)
         return child
 
-    def take_rank(self):
+    def accept_rank(self):
         """Start the engine that a process of mpirun requests."""
         connection, _ = self.ranks.accept()
         connection.settimeout(10)
@@ -144,9 +144,9 @@ class Nursery:
         order = json.loads(request) | {"gate": self.gate, "on_hosts": self.on_hosts}
         environment = order["environment"]
         who, launch = int(environment["PMIX_RANK"]), environment["MPILAB_LAUNCH"]
-        return self.bear("engine", order, who, launch, connection)
+        return self.spawn("engine", order, who, launch, connection)
 
-    def bear(self, role, order, who, launch, connection=None):
+    def spawn(self, role, order, who, launch, connection=None):
         """Fork (or start) a child; in the child, return the function that it must run."""
         kept = {order["gate"], order.get("reports")} - {None}
         if not FORK:
@@ -156,19 +156,19 @@ class Nursery:
         else:
             pid = os.fork()
             if pid == 0:
-                self.forget_everything(kept)
+                self.close_inherited(kept)
                 if connection is not None:
                     connection.close()
                 return lambda: ROLES[role](order)
         self.children[pid] = who, launch, connection
         if connection is not None:
             self.selector.register(
-                connection, selectors.EVENT_READ, lambda: self.lose_rank(pid, connection)
+                connection, selectors.EVENT_READ, lambda: self.drop_rank(pid, connection)
             )
         return None
 
-    def forget_everything(self, kept):
-        """In a forked child: close the nursery's files, except for the descriptors `kept`.
+    def close_inherited(self, kept):
+        """In a forked child: close the forkserver's files, except for the descriptors `kept`.
 
         An open copy of a connection would hide the end of the process at its other end.
         """
@@ -177,7 +177,7 @@ class Nursery:
         if hasattr(self, "selector"):
             self.selector.close()
         connections = [connection for _, _, connection in self.children.values()]
-        connections += [connection for _, connection, _ in self.fates]
+        connections += [connection for _, connection, _ in self.exits]
         for socket_ in (self.ranks, self.wake, self.waker, *connections):
             if socket_ is not None:
                 socket_.close()
@@ -190,7 +190,7 @@ class Nursery:
             os.close(self.gate)
         gc.enable()
 
-    def lose_rank(self, pid, connection):
+    def drop_rank(self, pid, connection):
         """Kill the engine of a rank whose process mpirun has ended."""
         if pid in self.children:
             self.selector.unregister(connection)
@@ -199,10 +199,10 @@ class Nursery:
     def kill(self, pids):
         """SIGKILL children of ours; their end is reported as 'killed'."""
         for pid in pids:
-            self.doomed.add(pid)
+            self.killed.add(pid)
             os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
 
-    def take_ends(self):
+    def reap(self):
         """Report the children that have ended."""
         with contextlib.suppress(BlockingIOError):  # until all pending wake-ups are read
             while self.wake.recv(4096):
@@ -213,23 +213,23 @@ class Nursery:
                 break
             status = os.waitstatus_to_exitcode(status)
             who, launch, connection = self.children.pop(pid)
-            killed = pid in self.doomed
-            self.doomed.discard(pid)
+            killed = pid in self.killed
+            self.killed.discard(pid)
             if connection is not None:
                 if connection in self.selector.get_map():
                     self.selector.unregister(connection)
-                self.fates.append((time.monotonic() + GRACE, connection, status))
+                self.exits.append((time.monotonic() + GRACE, connection, status))
             report(self.orders, event="ended", who=who, launch=launch, status=status, killed=killed)
 
-    def tell_fates(self):
+    def report_exits(self):
         """Report engines that ended GRACE ago to their ranks' processes; return the seconds until
         the next report."""
         engine_left = any(connection is not None for _, _, connection in self.children.values())
-        while self.fates:
-            when, connection, status = self.fates[0]
+        while self.exits:
+            when, connection, status = self.exits[0]
             if engine_left and when > time.monotonic():
                 return when - time.monotonic()
-            self.fates.popleft()
+            self.exits.popleft()
             with connection, contextlib.suppress(OSError):  # the rank's process may have ended
                 connection.sendall(f"{status}\n".encode())
         return None
