@@ -3,15 +3,6 @@
 Every message has three parts: what was wrong (with the value), where, and what to do about it.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The question "Did you mean 'ring'?" with the closest known word; "" if none is close."""
-    near = get_close_matches(word, list(known), n=1)
-    return f"Did you mean {near[0]!r}?" if near else ""
-
 
 class MpilabError(Exception):
     """Base of every error that mpilab raises on purpose."""

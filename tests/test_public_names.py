@@ -3,8 +3,9 @@
 import pytest
 
 import mpilab
-from mpilab.errors import InputError, did_you_mean
+from mpilab.errors import InputError
 from mpilab.notebook import session
+from mpilab.util.text import did_you_mean
 
 
 def test_tab_offers_the_public_names_and_nothing_else():

@@ -9,7 +9,7 @@ from mpilab import bench
 from mpilab.bench import figures
 from mpilab.cases.distribution import distribution
 from mpilab.cli import main
-from mpilab.cli.measure import as_text
+from mpilab.cli.matrices import as_text
 from mpilab.datasets import reads
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels.build import build

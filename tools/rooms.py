@@ -35,11 +35,22 @@ def imports() -> set[tuple[str, str]]:
     """(room, room that it imports): all pairs, imports inside functions included."""
     graph = grimp.build_graph("mpilab", cache_dir=None)
     names = {module: (module.split(".") + [""])[1] for module in graph.modules}
-    return {
+    return _imported_late() | {
         (names[module], names[other])
         for module in graph.modules
         for other in graph.find_modules_directly_imported_by(module)
         if names[module] and names[other] and names[module] != names[other]
+    }
+
+
+def _imported_late() -> set[tuple[str, str]]:
+    """The pairs of `cli`, whose commands import what they run when it is used (cli/common.py)."""
+    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "mpilab/cli").glob("*.py")]
+    return {
+        ("cli", node.attr)
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "mpilab"
     }
 
 

@@ -8,6 +8,7 @@ from mpilab.algorithms.algorithm import PARTS, Algorithm, Call, CostFunction, Lo
 from mpilab.algorithms.schedule import Schedule, counts
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
+from mpilab.util.text import suggestion
 
 # To add a collective, add its module; to add an algorithm, add it to ALGORITHMS of its module.
 _MODULES: dict[str, ModuleType] = {
@@ -62,6 +63,7 @@ def algorithms(collective: str) -> tuple[str, ...]:
     if collective not in ALGORITHMS:
         raise InputError(
             f"collective {collective!r} is unknown; take one of {', '.join(COLLECTIVES)}"
+            f"{suggestion(collective, COLLECTIVES)}"
         )
     return tuple(ALGORITHMS[collective])
 
@@ -72,6 +74,7 @@ def algorithm_of(collective: str, algorithm: str) -> Algorithm:
     if algorithm not in known:
         raise InputError(
             f"{algorithm!r} is not an algorithm of {collective}; take one of {', '.join(known)}"
+            f"{suggestion(algorithm, known)}"
         )
     return ALGORITHMS[collective][algorithm]
 

@@ -13,7 +13,7 @@ import numpy as np
 from mpilab.errors import InputError
 from mpilab.measure.dataset import machine
 from mpilab.util.files import write_whole
-from mpilab.util.text import update
+from mpilab.util.text import suggestion, update
 
 FIGURES = {}
 
@@ -33,7 +33,8 @@ def run_figures(name, out):
     from tqdm.auto import tqdm
 
     if name != "all" and name not in FIGURES:
-        raise InputError(f"figure {name!r}: unknown; write 'all' or one of {', '.join(FIGURES)}")
+        listed = f"{', '.join(FIGURES)}{suggestion(name, FIGURES)}"
+        raise InputError(f"figure {name!r}: unknown; write 'all' or one of {listed}")
     out = Path(out)
     known = {entry["name"]: entry for entry in _read(out)}
     for one in tqdm(list(FIGURES) if name == "all" else [name], desc="bench"):
@@ -52,7 +53,6 @@ def run_figures(name, out):
             "machine": machine(),
         }
         write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
-    print(table(known.values()))
     return list(known.values())
 
 

@@ -20,6 +20,7 @@ from mpilab.cases.distribution import Distribution, distribution
 from mpilab.errors import InputError
 from mpilab.hosts import platforms
 from mpilab.hosts.places import Levels, Place, as_text, one_node
+from mpilab.util.text import suggestion
 
 SEND_STREAM, RECEIVE_STREAM, FILE_STREAM = 1, 2, 3
 REMAPS = ("", "remapped from SEQ to RR", "remapped from RR to SEQ")
@@ -376,7 +377,7 @@ def collective_of(name: str) -> Collective:
     try:
         return COLLECTIVES[name]
     except KeyError:
-        known = ", ".join(COLLECTIVES)
+        known = f"{', '.join(COLLECTIVES)}{suggestion(name, COLLECTIVES)}"
         raise InputError(f"collective {name!r} is unknown; write one of {known}") from None
 
 

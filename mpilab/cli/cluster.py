@@ -1,20 +1,61 @@
-"""The commands `mpilab hosts`, `hostfile`, `kernelspec` and `new`."""
+"""The commands `mpilab hosts`, `hostfile`, `kernelspec`, `new` and `doctor`: this machine and
+clusters."""
 
 import argparse
+import contextlib
 import os
+import shlex
 from pathlib import Path
+from typing import Any
 
-from mpilab.util.arguments import seconds
-
-# `mpilab hostfile four-groups --order shuffled`: write a hostfile for `mpirun --map-by seq`.
+from mpilab.cli.common import (
+    Commands,
+    add_json,
+    add_out,
+    add_ranks,
+    add_seed,
+    mpilab,
+    names,
+    print_json,
+)
+from mpilab.errors import InputError, MpilabError
+from mpilab.util.kit import is_cached
+from mpilab.util.text import suggestion
+from mpilab.util.units import RATE, TIME, as_text, seconds
 
 HOSTFILE_DESCRIPTION = """\
 Write a hostfile with a line for each rank, for 'mpirun --hostfile FILE --map-by seq'.
 """
+NEW_DESCRIPTION = """\
+Lay out a course folder: the notebooks of all labs, hostfiles, scripts for Slurm, data and docs. DIR
+must be new or empty. Kernels are compiled when they are first used, into your cache folder
+($XDG_CACHE_HOME/mpilab, or ~/.cache/mpilab).
+"""
+HOSTS_DESCRIPTION = """\
+Emulate the hosts of a cluster on this machine: each with its own name, network and shared memory,
+and links as fast and as late as the description says.
+"""
+HOSTS_EXAMPLES = """\
+mpilab hosts up two-groups
+mpilab hosts run -- mpirun -n 8 ./program
+mpilab hosts run --host n2 -- ip addr
+mpilab hosts down
+"""
 
 
-def add_hostfile(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def add_commands(commands: Commands) -> None:
+    """Add the commands of this module."""
+    _add_hosts(commands)
+    _add_hostfile(commands)
+    _add_kernelspec(commands)
+    _add_new(commands)
+    _add_doctor(commands)
+
+
+# `mpilab hostfile four-groups --order shuffled`: write a hostfile for `mpirun --map-by seq`.
+
+
+def _add_hostfile(commands: Commands) -> None:
     parser = commands.add_parser(
         "hostfile", help="write a hostfile in an order of yours", description=HOSTFILE_DESCRIPTION
     )
@@ -25,24 +66,21 @@ def add_hostfile(commands):
         metavar="NAME",
         help="seq (default), rr, rr-groups, shuffled or random",
     )
-    parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of shuffled and random; default: 1"
-    )
-    parser.add_argument("--ranks", type=int, metavar="P", help="default: all slots")
+    add_seed(parser, "the orders shuffled and random")
+    add_ranks(parser, "default: all slots")
     parser.add_argument("--ppn", type=int, metavar="N", help="ranks a host, at most")
     parser.add_argument(
         "--hosts", type=int, metavar="N", help="how many, taken from each group in turn"
     )
-    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: print it")
-    parser.set_defaults(call=call_hostfile)
+    add_out(parser, "the hostfile to write (default: print it)")
+    parser.set_defaults(call=_hostfile)
 
 
-def call_hostfile(options):
+def _hostfile(options: argparse.Namespace) -> None:
     """Write the hostfile to a file, or print it."""
-    from mpilab.hosts import description, orders
-
-    cluster = description.read(options.cluster)
-    names = orders.order(
+    cluster = mpilab.hosts.description.read(options.cluster)
+    orders = mpilab.hosts.orders
+    hosts = orders.order(
         cluster,
         options.order,
         ranks=options.ranks,
@@ -51,17 +89,16 @@ def call_hostfile(options):
         seed=options.seed,
     )
     if options.out is None:
-        print(orders.hostfile_text(names, cluster), end="")
+        print(orders.hostfile_text(hosts, cluster), end="")
         return
-    orders.write_hostfile(options.out, names, cluster)
-    print(f"{len(names)} ranks on {len(set(names))} hosts: {options.out}")
+    orders.write_hostfile(options.out, hosts, cluster)
+    print(f"{len(hosts)} ranks on {len(set(hosts))} hosts: {options.out}")
 
 
 # `mpilab kernelspec install`: register the kit's kernel with a Jupyter in another environment.
 
 
-def add_kernelspec(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def _add_kernelspec(commands: Commands) -> None:
     parser = commands.add_parser(
         "kernelspec", help="make the kernel 'mpilab (Python)' known to Jupyter"
     )
@@ -78,37 +115,24 @@ def add_kernelspec(commands):
     install.set_defaults(call=_install)
 
 
-def _install(options):
-    from mpilab.notebook import kernelspec
-
-    print(f"kernel: {kernelspec.install(user=options.user, prefix=options.prefix)}")
+def _install(options: argparse.Namespace) -> None:
+    print(f"kernel: {mpilab.notebook.kernelspec.install(user=options.user, prefix=options.prefix)}")
 
 
 # `mpilab new DIR`: create a course folder when the kit is installed or belongs to another user.
 
-NEW_DESCRIPTION = """\
-Lay out a course folder: the notebooks of all labs, hostfiles, scripts for Slurm, data and docs. DIR
-must be new or empty. Kernels are compiled when they are first used, into your cache folder
-($XDG_CACHE_HOME/mpilab, or ~/.cache/mpilab).
-"""
 
-
-def add_new(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def _add_new(commands: Commands) -> None:
     parser = commands.add_parser(
         "new", help="lay out a course folder with the labs", description=NEW_DESCRIPTION
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a new or empty folder")
-    parser.set_defaults(call=call_new)
+    parser.set_defaults(call=_new)
 
 
-def call_new(options):
+def _new(options: argparse.Namespace) -> None:
     """Create the folder and print the next steps."""
-    import shlex
-
-    from mpilab.course.handout import course_folder
-
-    folder = course_folder(options.folder)
+    folder = mpilab.course.handout.course_folder(options.folder)
     labs = list((folder / "labs").glob("[0-9]*.ipynb"))
     print(f"{folder}: {len(labs)} notebooks in labs/, with hostfiles/, slurm/, data/ and docs/")
     print("\nNext:")
@@ -119,26 +143,13 @@ def call_new(options):
 
 # `mpilab hosts up|run|list|down`: emulated hosts that stay up.
 
-HOSTS_DESCRIPTION = """\
-Emulate the hosts of a cluster on this machine: each with its own name, network and shared memory,
-and links as fast and as late as the description says.
-"""
-HOSTS_EXAMPLES = """\
-mpilab hosts up two-groups
-mpilab hosts run -- mpirun -n 8 ./program
-mpilab hosts run --host n2 -- ip addr
-mpilab hosts down
-"""
 
-
-def add_hosts(commands):
-    """Add the command and its verbs to `commands`, argparse's subparsers."""
+def _add_hosts(commands: Commands) -> None:
     hosts = commands.add_parser(
         "hosts",
         help="emulate the hosts of a cluster on this machine",
         description=HOSTS_DESCRIPTION,
         epilog=HOSTS_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = hosts.add_subparsers(metavar="VERB", required=True)
 
@@ -164,7 +175,9 @@ def add_hosts(commands):
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
     run.set_defaults(call=_run)
 
-    verbs.add_parser("list", help="what is up").set_defaults(call=_list)
+    up_now = verbs.add_parser("list", help="list the clusters that are up")
+    add_json(up_now)
+    up_now.set_defaults(call=_list)
 
     down = verbs.add_parser("down", help="take hosts down, with all that runs on them")
     down.add_argument(
@@ -174,12 +187,9 @@ def add_hosts(commands):
     down.set_defaults(call=_down)
 
 
-def _up(options):
-    from mpilab.errors import InputError
-    from mpilab.hosts.emulated import EmulatedHosts, running
-
-    hosts = EmulatedHosts(options.description, name=options.name)
-    same = [one for one in running() if one.name == hosts.name]
+def _up(options: argparse.Namespace) -> None:
+    hosts = mpilab.hosts.emulated.EmulatedHosts(options.description, name=options.name)
+    same = [one for one in mpilab.hosts.emulated.running() if one.name == hosts.name]
     if same:
         # Replacing them would take the hosts away from the notebook or program that uses them.
         owners = [str(one.owner) for one in same if one.owner]
@@ -194,18 +204,14 @@ def _up(options):
         )
     hosts.up(stay=True)
     print(overview(hosts))
-    which = "" if len(running()) == 1 else f" --name {hosts.name}"
+    which = "" if len(mpilab.hosts.emulated.running()) == 1 else f" --name {hosts.name}"
     print(
         f"\nmpilab hosts run{which} -- mpirun -n {hosts.description.slots} PROGRAM   runs on them"
         f"\nmpilab hosts down {hosts.name}   takes them down"
     )
 
 
-def _run(options):
-    from mpilab.cluster.followed import follow
-    from mpilab.errors import InputError
-    from mpilab.kernels import openmpi
-
+def _run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise InputError(
@@ -215,17 +221,19 @@ def _run(options):
     hosts = _chosen(options.name)
     line = hosts.command(command, options.host)
     environment = hosts.environment(hosts.description.slots)
-    beside = os.path.dirname(openmpi.tool("mpirun"))
+    beside = os.path.dirname(mpilab.kernels.openmpi.tool("mpirun"))
     environment["PATH"] = f"{beside}{os.pathsep}{environment.get('PATH', os.defpath)}"
-    return follow(line, environment, timeout=options.timeout)
+    return mpilab.cluster.followed.follow(line, environment, timeout=options.timeout)
 
 
-def _list(options):
-    from mpilab.hosts.emulated import running, sweep
-
-    for directory in sweep():
+def _list(options: argparse.Namespace) -> None:
+    gone = mpilab.hosts.emulated.sweep()
+    clusters = mpilab.hosts.emulated.running()
+    if options.json:
+        print_json([_as_json(hosts) for hosts in clusters])
+        return
+    for directory in gone:
         print(f"removed {directory}: its hosts are gone, their keeper was killed")
-    clusters = running()
     if not clusters:
         print("no emulated hosts are up; mpilab hosts up two-groups")
     for hosts in clusters:
@@ -233,34 +241,44 @@ def _list(options):
         print(f"{overview(hosts)}\n  directory {hosts.directory}{until}")
 
 
-def _down(options):
-    from mpilab.errors import InputError
-    from mpilab.hosts.emulated import attach, running, sweep
+def _as_json(hosts: Any) -> dict[str, Any]:
+    description = hosts.description
+    return {
+        "name": hosts.name,
+        "directory": hosts.directory,
+        "owner": hosts.owner or None,
+        "slots": description.slots,
+        "groups": {
+            group: {host.name: host.slots for host in members}
+            for group, members in description.groups.items()
+        },
+    }
 
+
+def _down(options: argparse.Namespace) -> None:
     if options.names and options.all:
         raise InputError("hosts down: names, or --all; not both")
     if options.all:
         # Hosts owned by a notebook or a running program end with their owner.
-        chosen = [hosts for hosts in running() if not hosts.owner]
+        chosen = [hosts for hosts in mpilab.hosts.emulated.running() if not hosts.owner]
     else:
-        chosen = [attach(name) for name in options.names] or [_chosen(None, staying=True)]
+        chosen = [mpilab.hosts.emulated.attach(name) for name in options.names] or [
+            _chosen(None, staying=True)
+        ]
     for hosts in chosen:
         hosts.down()
         print(f"{hosts.name} is down")
-    sweep()
+    mpilab.hosts.emulated.sweep()
 
 
-def _chosen(name, staying=False):
+def _chosen(name: str | None, staying: bool = False) -> Any:
     """The running cluster called `name`; without a name, the only one that `up` started.
 
     If `up` started none, and not `staying`, the only one that another program owns.
     """
-    from mpilab.errors import InputError
-    from mpilab.hosts.emulated import attach, running
-
     if name is not None:
-        return attach(name)
-    everyone = running()
+        return mpilab.hosts.emulated.attach(name)
+    everyone = mpilab.hosts.emulated.running()
     clusters = [hosts for hosts in everyone if not hosts.owner]
     if not clusters and not staying:
         clusters = everyone
@@ -278,7 +296,7 @@ def _chosen(name, staying=False):
     raise InputError(f"several clusters of emulated hosts are up: {names}; say which one")
 
 
-def overview(hosts):
+def overview(hosts: Any) -> str:
     """A cluster's groups, hosts and slots, and the rate and latency of its links, as text."""
     description = hosts.description
     count = len(description.hosts)
@@ -292,13 +310,48 @@ def overview(hosts):
     return "\n".join(lines)
 
 
-def _shape(link, latency_by):
+def _shape(link: Any, latency_by: str) -> str:
     """A link as text: '1gbit (tbf), latency 500us (relay)'."""
-    from mpilab.util import units
-
     rate = "as fast as the machine goes"
     if link.rate is not None:
-        rate = f"{units.as_text(link.rate, units.RATE)} (tbf)"
+        rate = f"{as_text(link.rate, RATE)} (tbf)"
     if not link.latency:
         return rate
-    return f"{rate}, latency {units.as_text(link.latency, units.TIME)} ({latency_by})"
+    return f"{rate}, latency {as_text(link.latency, TIME)} ({latency_by})"
+
+
+# `mpilab doctor`: check this machine.
+
+
+def _add_doctor(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        help="check this machine and suggest fixes",
+        epilog="Exit status: 0 if everything named by --for works, even with limits; "
+        "1 if any of it does not.",
+    )
+    add_json(parser)
+    parser.add_argument(
+        "--for",
+        dest="uses",
+        metavar="USE[,USE...]",
+        default="labs,grading",
+        help="what must work for exit status 0: labs, grading, hosts, simulation, slurm "
+        "(default: %(default)s)",
+    )
+    parser.set_defaults(call=_doctor)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    doctor = mpilab.doctor
+    uses = names(options.uses)
+    unknown = [name for name in uses if name not in doctor.USES]
+    if unknown:
+        known = f"{', '.join(doctor.USES)}{suggestion(unknown[0], doctor.USES)}"
+        raise InputError(f"--for {options.uses}: {unknown[0]!r} is none of {known}")
+    if is_cached():
+        with contextlib.suppress(MpilabError):  # if the build fails, examine() reports why
+            mpilab.kernels.build.need(mpilab.kernels.build.KERNELS)
+    checks = doctor.examine()
+    print(doctor.as_json(checks) if options.json else doctor.table(checks))
+    return 0 if doctor.work(doctor.verdicts(checks), uses) else 1

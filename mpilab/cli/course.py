@@ -1,11 +1,24 @@
-"""The commands `mpilab collect`, `export`, `similar` and `leaderboard`."""
+"""The commands `mpilab collect`, `export`, `similar`, `leaderboard` and `release`."""
 
+import argparse
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
+from mpilab.cli.common import (
+    Commands,
+    add_graded,
+    add_lab,
+    add_no_progress,
+    add_out,
+    add_unsafe,
+    mpilab,
+)
 from mpilab.errors import InputError
-
-# `mpilab export`: export marks to Moodle, Canvas, Gradescope, nbgrader, or a spreadsheet.
+from mpilab.util.files import write_whole
+from mpilab.util.kit import ROOT
+from mpilab.util.text import plain, suggestion
 
 TARGETS = {
     "csv": "marks.csv",
@@ -14,32 +27,59 @@ TARGETS = {
     "gradescope": "gradescope",
     "nbgrader": "gradebook.db",
 }
-
+LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
 EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Who has no
 final mark (could not be judged, or awaits manual grading) is never exported as a zero: the command
 lists them and stops, or leaves their cells empty with --partial. The exit status is 1 where a
 student has no place in the platform's file.
 """
+SIMILAR_DESCRIPTION = """\
+Compare all answers in C to one exercise, pair by pair, by winnowed fingerprints of their tokens:
+other names, numbers, layout, comments and order of functions change nothing. What the lab gave to
+all, and what is as in the reference answer, does not count. Prints the pairs, and writes a page
+with both answers side by side. A large share is a reason to read both, not a proof.
+"""
+LEADERBOARD_DESCRIPTION = """\
+Rank the answers of a class that has been graded by simulated time, on the clusters of
+grading/LAB/leaderboard.toml. Wrong answers are not ranked. Writes leaderboard.csv and
+leaderboard.html into the folder OUT, with nicknames in the place of names.
+"""
+COLLECT_DESCRIPTION = """\
+Collect a class's submissions from a platform's download, a folder or a zip, into
+DEST/STUDENT/LAB.ipynb, and write DEST/submissions.csv: who, when, late or not, the platform's
+number, and which file it was. Of several files the newest is taken; links are not followed;
+whatever was not understood is listed, and the exit status is 1 then. Can be run again after another
+download.
+"""
 
 
-def add_export(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def add_commands(commands: Commands) -> None:
+    """Add the commands of this module."""
+    _add_collect(commands)
+    _add_export(commands)
+    _add_similar(commands)
+    _add_leaderboard(commands)
+    _add_release(commands)
+
+
+# `mpilab export`: export marks to Moodle, Canvas, Gradescope, nbgrader, or a spreadsheet.
+
+
+def _add_export(commands: Commands) -> None:
     parser = commands.add_parser(
         "export",
         help="export marks to Moodle, Canvas, Gradescope, nbgrader or CSV",
         description=EXPORT_DESCRIPTION,
     )
-    parser.add_argument("out", type=Path, metavar="OUT", help="folder with the gradebook")
-    parser.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
-    parser.add_argument("--to", required=True, choices=TARGETS, help="for whom")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
+    add_graded(parser)
+    parser.add_argument("--to", default="csv", choices=TARGETS, help="for whom (default: csv)")
+    add_out(
+        parser,
+        "file (for gradescope: folder) to write; default: "
+        + ", ".join(f"DIR/{name}" for name in TARGETS.values()),
         metavar="PATH",
-        help="file (for gradescope: folder) to write; default: "
-        + ", ".join(f"OUT/{name}" for name in TARGETS.values()),
+        former="--output",
     )
     parser.add_argument(
         "--partial", action="store_true", help="leave the cells of unfinished students empty"
@@ -81,24 +121,22 @@ def add_export(commands):
     parser.add_argument(
         "--python", type=Path, metavar="PATH", help="nbgrader: a Python that has nbgrader"
     )
-    parser.set_defaults(call=call_export)
+    parser.set_defaults(call=_export)
 
 
-def call_export(options):
+def _export(options: argparse.Namespace) -> int:
     """Write the export and list the students left out; 1 if the platform's file lacks a student."""
-    from mpilab.course.export import gradescope, nbgrader
-    from mpilab.course.marks import class_marks
-    from mpilab.util.files import write_whole
-    from mpilab.util.text import plain
-
-    marks = class_marks(options.out, options.lab)
-    target = options.output or options.out / TARGETS[options.to]
+    lab = options.lab or mpilab.grading.pages.only_lab(options.folder)
+    marks = mpilab.course.marks.class_marks(options.folder, lab)
+    target = options.out or options.folder / TARGETS[options.to]
     if options.to == "gradescope":
-        done = gradescope(marks, target, visibility=options.visibility, partial=options.partial)
+        done = mpilab.course.export.gradescope(
+            marks, target, visibility=options.visibility, partial=options.partial
+        )
         print(f"{len(done)} of {len(marks.students)} students: {target}/STUDENT/results.json")
         return 0
     if options.to == "nbgrader":
-        nbgrader(marks, target, partial=options.partial, python=options.python)
+        mpilab.course.export.nbgrader(marks, target, partial=options.partial, python=options.python)
         print(f"{len(marks.students)} students, assignment {marks.lab}: {target}")
         return 0
     done = _table(options, marks)
@@ -113,15 +151,13 @@ def call_export(options):
     return 1 if done.without else 0
 
 
-def _table(options, marks):
+def _table(options: argparse.Namespace, marks: Any) -> Any:
     """The Exported for a CSV target."""
-    from mpilab.course import export
-
     if options.to == "csv":
-        return export.plain_csv(marks, options.partial)
-    roster = export.read_roster(options.roster) if options.roster else None
+        return mpilab.course.export.plain_csv(marks, options.partial)
+    roster = mpilab.course.export.read_roster(options.roster) if options.roster else None
     if options.to == "moodle" and not options.template:
-        return export.moodle(
+        return mpilab.course.export.moodle(
             marks,
             column=options.column,
             identifier=options.id_column,
@@ -135,27 +171,19 @@ def _table(options, marks):
         "scale": options.scale,
     }
     if options.to == "moodle":
-        return export.moodle_worksheet(marks, options.template, **how)
+        return mpilab.course.export.moodle_worksheet(marks, options.template, **how)
     if not (options.template and options.column):
         raise InputError(
             "--to canvas: export the gradebook of the course from Canvas, and give it "
             "as --template FILE.csv, the assignment as --column NAME"
         )
-    return export.canvas(marks, options.template, options.column, **how)
+    return mpilab.course.export.canvas(marks, options.template, options.column, **how)
 
 
 # `mpilab similar`: find C answers in a class that are suspiciously similar.
 
-SIMILAR_DESCRIPTION = """\
-Compare all answers in C to one exercise, pair by pair, by winnowed fingerprints of their tokens:
-other names, numbers, layout, comments and order of functions change nothing. What the lab gave to
-all, and what is as in the reference answer, does not count. Prints the pairs, and writes a page
-with both answers side by side. A large share is a reason to read both, not a proof.
-"""
 
-
-def add_similar(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def _add_similar(commands: Commands) -> None:
     parser = commands.add_parser(
         "similar",
         help="which answers of a class resemble each other",
@@ -164,8 +192,10 @@ def add_similar(commands):
     parser.add_argument(
         "submissions", type=Path, help="the class, as it is given to 'mpilab grade'"
     )
-    parser.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
-    parser.add_argument("--exercise", required=True, help="one of its exercises in C")
+    add_lab(parser, "that of the notebooks")
+    parser.add_argument(
+        "--exercise", metavar="E", help="one of its exercises in C (default: the only one)"
+    )
     parser.add_argument(
         "--threshold",
         type=float,
@@ -177,116 +207,82 @@ def add_similar(commands):
         action="store_true",
         help="also count what is as in the reference answer",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("similar.html"),
-        metavar="FILE.html",
-        help="the page (default: similar.html)",
-    )
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-    parser.set_defaults(call=call_similar)
+    add_out(parser, "the page (default: similar.html)", metavar="FILE.html", former="--output")
+    add_no_progress(parser)
+    parser.set_defaults(call=_similar)
 
 
-def call_similar(options):
+def _similar(options: argparse.Namespace) -> None:
     """Compare the answers, print the pairs and the answers left out, and write the page."""
-    from mpilab.course.similarity import THRESHOLD, page, percent, search, table
-    from mpilab.util.files import write_whole
-    from mpilab.util.text import plain
-
-    similar = search(
+    similarity = mpilab.course.similarity
+    lab = options.lab or mpilab.grading.submission.only_lab(options.submissions)
+    exercise = options.exercise or similarity.only_exercise(lab)
+    similar = similarity.search(
         options.submissions,
-        options.lab,
-        options.exercise,
-        threshold=THRESHOLD if options.threshold is None else options.threshold,
+        lab,
+        exercise,
+        threshold=similarity.THRESHOLD if options.threshold is None else options.threshold,
         keep_reference=options.keep_reference,
         progress=not options.no_progress,
     )
     if similar.chosen:
-        print(table(similar))
+        print(similarity.table(similar))
     else:
-        largest = f"; the largest is {percent(similar.pairs[0].share)}" if similar.pairs else ""
-        print(f"no pair has a share of {percent(similar.threshold)} or more{largest}")
+        largest = ""
+        if similar.pairs:
+            largest = f"; the largest is {similarity.percent(similar.pairs[0].share)}"
+        print(f"no pair has a share of {similarity.percent(similar.threshold)} or more{largest}")
     for note in similar.notes:
         print(f"not compared: {plain(note)}")
-    print(
-        f"\n{similar.compared} answers to {options.exercise} compared; "
-        f"page: {write_whole(options.output, page(similar))}"
-    )
+    page = write_whole(options.out or Path("similar.html"), similarity.page(similar))
+    print(f"\n{similar.compared} answers to {exercise} compared; page: {page}")
 
 
 # `mpilab leaderboard`: rank a class by simulated time.
 
-LEADERBOARD_DESCRIPTION = """\
-Rank the answers of a class that has been graded by simulated time, on the clusters of
-grading/LAB/leaderboard.toml. Wrong answers are not ranked. Writes leaderboard.csv and
-leaderboard.html into the folder OUT, with nicknames in the place of names.
-"""
 
-
-def add_leaderboard(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def _add_leaderboard(commands: Commands) -> None:
     parser = commands.add_parser(
         "leaderboard",
         help="rank a graded class by simulated time",
         description=LEADERBOARD_DESCRIPTION,
     )
-    parser.add_argument("lab", help="name of the lab, e.g. 06-tune-and-scale")
-    parser.add_argument(
-        "out", type=Path, metavar="OUT", help="folder that 'mpilab grade --out' has filled"
-    )
+    add_graded(parser)
+    parser.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--names", action="store_true", help="show real names")
-    parser.add_argument(
-        "--unsafe-no-sandbox",
-        action="store_true",
-        help="run answers with your own rights; only for ones that you trust",
-    )
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-    parser.set_defaults(call=call_leaderboard)
+    add_unsafe(parser)
+    add_no_progress(parser)
+    parser.set_defaults(call=_leaderboard)
 
 
-def call_leaderboard(options):
+def _leaderboard(options: argparse.Namespace) -> None:
     """Rank the class, print the table, and write the CSV and the page."""
-    from mpilab.course import leaderboard
-    from mpilab.errors import InputError
-    from mpilab.grading.pages import opened
-    from mpilab.grading.sandbox import open_sandbox
-
-    board = leaderboard.load(options.lab)
-    with opened(options.out, options.lab) as book:
-        verdicts = [run.verdict for run in book.newest(options.lab)]
-    if not verdicts:
-        raise InputError(f"{options.out}: no verdict on lab {options.lab!r}; grade it first")
-    sandbox = open_sandbox(unsafe=options.unsafe_no_sandbox)
+    leaderboard, pages = mpilab.course.leaderboard, mpilab.grading.pages
+    folder, lab = options.folder, options.lab
+    if options.former is not None:  # mpilab leaderboard LAB DIR, as it was
+        folder, lab = options.former, str(options.folder)
+        print(f"mpilab: write: mpilab leaderboard {folder} --lab {lab}", file=sys.stderr)
+    lab = lab or pages.only_lab(folder)
+    board = leaderboard.load(lab)
+    with pages.opened(folder, lab) as book:
+        verdicts = [run.verdict for run in book.newest(lab)]
+    sandbox = mpilab.grading.sandbox.open_sandbox(unsafe=options.unsafe_no_sandbox)
     entries = leaderboard.rank(board, verdicts, sandbox, progress=not options.no_progress)
     students = [one.student for one in entries]
     names = {one: one for one in students}
     if not options.names:
-        names = leaderboard.nicknames(students, options.lab)
-    csv, page = options.out / "leaderboard.csv", options.out / "leaderboard.html"
+        names = leaderboard.nicknames(students, lab)
+    csv, page = folder / "leaderboard.csv", folder / "leaderboard.html"
     leaderboard.write_csv(entries, names, board, csv)
     leaderboard.write_html(entries, names, board, page, board.title)
     print(leaderboard.as_text(entries, names, board))
     print(f"\ntimes: {csv}\npage:  {page}")
-    return 0
 
 
 # `mpilab collect`: collect a platform's download into folders that can be graded.
 
-LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
 
-COLLECT_DESCRIPTION = """\
-Collect a class's submissions from a platform's download, a folder or a zip, into
-DEST/STUDENT/LAB.ipynb, and write DEST/submissions.csv: who, when, late or not, the platform's
-number, and which file it was. Of several files the newest is taken; links are not followed;
-whatever was not understood is listed, and the exit status is 1 then. Can be run again after another
-download.
-"""
-
-
-def add_collect(commands):
-    """Add the command to `commands`, argparse's subparsers."""
+def _add_collect(commands: Commands) -> None:
     parser = commands.add_parser(
         "collect",
         help="collect submissions from a platform's download",
@@ -294,7 +290,7 @@ def add_collect(commands):
     )
     parser.add_argument("source", type=Path, metavar="SOURCE", help="the download")
     parser.add_argument("dest", type=Path, metavar="DEST", help="folder for 'mpilab grade'")
-    parser.add_argument("--lab", required=True, help="name of the lab, e.g. 02-allgather")
+    add_lab(parser)
     parser.add_argument(
         "--from", dest="layout", choices=LAYOUTS, default="auto", help="which platform's"
     )
@@ -304,15 +300,13 @@ def add_collect(commands):
     parser.add_argument(
         "--with-ids", action="store_true", help="put the platform's number behind each name"
     )
-    parser.set_defaults(call=call_collect)
+    parser.set_defaults(call=_collect)
 
 
-def call_collect(options):
+def _collect(options: argparse.Namespace) -> int:
     """Collect the submissions, and list notes and what was not collected; 1 if anything was not."""
-    from mpilab.course.collect import TABLE, collect
-    from mpilab.util.text import plain
-
-    done = collect(
+    collected = mpilab.course.collect
+    done = collected.collect(
         options.source,
         options.dest,
         options.lab,
@@ -324,7 +318,7 @@ def call_collect(options):
         f"{len(done.students)} submissions of {options.lab} from {done.layout}, "
         f"{len(done.changed)} of them new or changed: {options.dest}"
     )
-    print(f"times: {options.dest / TABLE}")
+    print(f"times: {options.dest / collected.TABLE}")
     unknown = sum(piece.time is None for piece in done.students.values())
     if unknown:
         print(f"{unknown} without a time: the download does not tell it", file=sys.stderr)
@@ -333,3 +327,55 @@ def call_collect(options):
     for line in done.left:
         print(f"NOT COLLECTED: {plain(line)}", file=sys.stderr)
     return 1 if done.left else 0
+
+
+# `mpilab release`: make the student version of a lab.
+
+
+def _add_release(commands: Commands) -> None:
+    parser = commands.add_parser("release", help="make the student version of a lab")
+    parser.add_argument("lab", nargs="?", help="name of the lab (default: every lab)")
+    parser.add_argument(
+        "--handout",
+        type=Path,
+        metavar="DIR",
+        help="make a directory to hand out: the lab and all it needs, "
+        "without solutions, rubrics and reference answers",
+    )
+    parser.set_defaults(call=_release)
+
+
+def _release(options: argparse.Namespace) -> None:
+    handout, release = mpilab.course.handout, mpilab.grading.release
+    sources = sorted((ROOT / "labs" / "source").glob("*.py"))
+    known = [source.stem for source in sources]
+    if options.lab and options.lab not in known:
+        listed = f"write one of {', '.join(known)}{suggestion(options.lab, known)}"
+        raise InputError(f"lab {options.lab!r}: there is none; {listed}")
+    if options.handout and not options.lab:
+        raise InputError(
+            f"--handout {options.handout}: a handout is for one lab, because the answers "
+            f"of one lab are given in the next; write e.g. mpilab release {known[0]} --handout DIR"
+        )
+    labs = [options.lab] if options.lab else known
+    may_write = os.access(ROOT / "labs", os.W_OK)
+    if not may_write and not options.handout:
+        raise InputError(
+            f"{ROOT / 'labs'}: you may not write there. 'mpilab release LAB --handout DIR' makes a "
+            "folder to hand out, 'mpilab new DIR' one to work in"
+        )
+    for lab in labs:
+        source = ROOT / "labs" / "source" / f"{lab}.py"
+        if may_write:
+            path = release.write_release(source, ROOT / "labs" / f"{lab}.ipynb")
+            print(f"student version: {path}")
+        rubric = ROOT / "grading" / lab / "rubric.toml"
+        if may_write and rubric.is_file():
+            path = release.write_checks(rubric, ROOT / "labs" / "checks" / f"{lab}.toml")
+            if path:
+                print(f"public checks: {path}")
+        if options.handout:
+            references = mpilab.judging.rubric.load(rubric).references
+            handout.handout(lab, options.handout, references)
+            print(f"handout: {options.handout}")
+    print(f"first page: {handout.write_start(sources, ROOT / 'labs', ROOT)}")

@@ -19,6 +19,7 @@ from mpilab.judging import rubric
 from mpilab.notebook.kernelspec import HELP, write_help
 from mpilab.util.files import write_whole
 from mpilab.util.kit import PACKAGES, ROOT
+from mpilab.util.text import suggestion
 
 START = "START.ipynb"
 TEMPLATE = "START.md.j2"
@@ -182,7 +183,11 @@ def handout(
     root, directory = Path(root), Path(directory)
     source = root / "labs" / "source" / f"{lab}.py"
     if not source.is_file():
-        raise InputError(f"{source}: no such lab; 'ls {source.parent}' shows the labs there are")
+        labs = [each.stem for each in source.parent.glob("*.py")]
+        raise InputError(
+            f"{source}: no such lab; 'ls {source.parent}' shows the labs there are"
+            f"{suggestion(lab, labs)}"
+        )
     hidden = {(root / "src_c" / name).resolve() for name in leave_out}
     for path in sorted(hidden):
         if not path.is_file() or not path.is_relative_to((root / "src_c").resolve()):

@@ -40,6 +40,7 @@ from mpilab.judging.verdict import PASS, SubmissionVerdict
 from mpilab.kernels import build
 from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
+from mpilab.util.text import suggestion
 from mpilab.util.toml import loads
 
 _STYLE = """
@@ -231,8 +232,10 @@ def load(lab: str, root: str | Path = ROOT) -> Board:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        boards = path.parents[1].glob(f"*/{path.name}")
         raise InputError(
             f"{path}: no such file; lab {lab!r} has no leaderboard, or is misspelt"
+            f"{suggestion(lab, [each.parent.name for each in boards])}"
         ) from None
     table = loads(text, str(path))
     for key in sorted(table.keys() - _KEYS):

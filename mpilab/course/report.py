@@ -285,6 +285,29 @@ def text(summary: Summary, names: bool = False) -> str:
     return "\n".join(plain(line) for line in lines)
 
 
+def as_json(summary: Summary, names: bool = False) -> dict[str, Any]:
+    """The report as a dict for JSON; it names students only if `names` is true."""
+    marks = summary.marks
+    found = {
+        "lab": marks.lab,
+        "students": len(marks.students),
+        "points": marks.points,
+        "statuses": summary.statuses,
+        "totals": summary.totals,
+        "exercises": summary.bands,
+        "lost": summary.lost,
+        "ungradable": [
+            {"reason": reason, "students": list(who) if names else len(who)}
+            for reason, who in summary.ungradable
+        ],
+        "waiting": summary.waiting,
+        "unconfirmed": summary.unconfirmed,
+        "failures": [_failure(each, names) for each in summary.failures],
+        "seconds": summary.seconds,
+    }
+    return found | ({"marks": _marks(marks)} if names else {})
+
+
 def _numbers(summary: Summary) -> list[tuple[str, str]]:
     """Pairs (name, value) for the top of the report."""
     status = summary.statuses

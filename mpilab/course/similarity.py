@@ -432,6 +432,16 @@ def _piece(
 # From the submissions of a class to similar pairs of answers.
 
 
+def only_exercise(lab: str, root: Path = ROOT) -> str:
+    """The only exercise in C of a lab; InputError, with all of them, if there are several."""
+    exercises = Assignment.load(lab, root).rubric.exercises
+    kernels = [each.id for each in exercises if each.kind == KERNEL]
+    if len(kernels) != 1:
+        listed = ", ".join(kernels) or "this lab has none"
+        raise InputError(f"similar: of which exercise in C? Add --exercise, one of {listed}")
+    return kernels[0]
+
+
 def search(
     submissions: str | Path,
     lab: str,

@@ -17,7 +17,7 @@ from mpilab.errors import InputError, MpilabError
 from mpilab.measure.dataset import DATA, Dataset, stamp
 from mpilab.mpiio import cannon
 from mpilab.mpiio.files import make
-from mpilab.util.arguments import positive
+from mpilab.util.units import positive
 
 LARGE_CSV = DATA / "cannon-large.csv"  # sizes like the worksheet's, fewer repetitions
 TEXT, BINARY = "text", "binary"

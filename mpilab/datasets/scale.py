@@ -33,9 +33,8 @@ from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
 from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Simulation, seconds_of
-from mpilab.util.arguments import size
 from mpilab.util.text import update
-from mpilab.util.units import byte_size, ranks_of
+from mpilab.util.units import byte_size, ranks_of, size
 
 RANKS = (16, 64, 256, 1024, 4096)
 RANKS_OF_A_HOST = 8

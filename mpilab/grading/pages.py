@@ -30,7 +30,7 @@ from mpilab.grading.marks import points as short
 from mpilab.grading.referee import DETAILS, LOG
 from mpilab.judging.verdict import SubmissionVerdict, simulated_by
 from mpilab.util.files import write_whole
-from mpilab.util.text import plain
+from mpilab.util.text import plain, suggestion
 
 GRADEBOOK = "gradebook.sqlite"
 
@@ -150,8 +150,30 @@ def opened(out: str | Path, lab: str) -> Iterator[Gradebook]:
         )
     with Gradebook(path) as book:
         if not book.newest(lab):
-            raise InputError(f"{path}: no verdict on lab {lab!r}; check --lab, or grade it first")
+            meant = suggestion(lab, _labs(book))
+            raise InputError(
+                f"{path}: no verdict on lab {lab!r}; check --lab, or grade it first{meant}"
+            )
         yield book
+
+
+def only_lab(out: str | Path) -> str:
+    """The only lab with verdicts in the gradebook in the folder `out`; InputError otherwise."""
+    path = Path(out) / GRADEBOOK
+    if not path.is_file():
+        raise InputError(
+            f"{out}: holds no {GRADEBOOK}; name a folder that 'mpilab grade --out' has filled"
+        )
+    with Gradebook(path) as book:
+        labs = _labs(book)
+    if len(labs) != 1:
+        found = ", ".join(labs) or "none"
+        raise InputError(f"{path}: verdicts on several labs ({found}); choose one with --lab LAB")
+    return labs[0]
+
+
+def _labs(book: Gradebook) -> list[str]:
+    return sorted({run.verdict.lab for run in book.runs()})
 
 
 def refresh(

@@ -27,6 +27,7 @@ from nbformat import NotebookNode
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
+from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 
 # Lists and objects in a notebook's JSON: each takes 30 times as many bytes in memory as in the
@@ -454,6 +455,27 @@ def find_submissions(path: str | Path, lab: str) -> list[Submission]:
     return [
         _only(list(same)) for _, same in groupby(found, key=lambda submission: submission.student)
     ]
+
+
+def only_lab(path: str | Path) -> str:
+    """The only lab of which the folder or zip `path` holds notebooks; InputError otherwise.
+
+    Zips of single students are not opened.
+    """
+    path = Path(path)
+    if path.is_dir():
+        names = [each.name for each in path.glob("*/*.ipynb")]
+    elif path.is_file() and zipfile.is_zipfile(path):
+        with open(path, "rb") as file, open_archive(file, path) as archive:
+            names = [member_path(member).name for member in archive.infolist()]
+    else:
+        names = []
+    known = [each.stem for each in sorted((ROOT / "labs" / "source").glob("*.py"))]
+    labs = [lab for lab in known if f"{lab}.ipynb" in names]
+    if len(labs) != 1:
+        found = f"notebooks of several labs ({', '.join(labs)})" if labs else "no notebook of a lab"
+        raise InputError(f"{path}: {found}; add --lab, one of {', '.join(known)}")
+    return labs[0]
 
 
 def student_name(name: str) -> str:

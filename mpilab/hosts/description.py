@@ -31,6 +31,7 @@ from mpilab.errors import InputError
 from mpilab.hosts.hostfile import FOLDER, MOST, Host, expand
 from mpilab.hosts.places import Place
 from mpilab.util import units as amounts
+from mpilab.util.text import suggestion
 from mpilab.util.toml import Misplaced, loads, located, quoted, refuse_unknown, table_of, text_of
 
 # Where a value is in a TOML table, as in mpilab.util.toml.
@@ -130,9 +131,10 @@ def read(path: Path | str) -> Description:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml")))
+        known = sorted(file.stem for file in FOLDER.glob("*.toml"))
         raise InputError(
-            f"{path}: cannot be read as a cluster description: {reason}; the kit has {known}"
+            f"{path}: cannot be read as a cluster description: {reason}; the kit has "
+            f"{', '.join(known)}{suggestion(path.stem, known)}"
         ) from None
     return parse(text, f"hostfiles/{path.name}" if path.parent == FOLDER else str(path))
 

@@ -37,6 +37,7 @@ from mpilab.hosts import description as descriptions
 from mpilab.hosts.description import Description
 from mpilab.hosts.hostfile import Host, placement
 from mpilab.hosts.places import Levels, Place
+from mpilab.util.text import suggestion
 
 # Runs: consecutive members of a topology-aware tree in one place, for formulas of inter-node
 # traffic.
@@ -108,7 +109,8 @@ class RankOrder:
 
     def __post_init__(self) -> None:
         if self.name not in ORDERS:
-            raise InputError(f"order {self.name!r}: unknown; take one of {', '.join(ORDERS)}")
+            known = f"{', '.join(ORDERS)}{suggestion(self.name, ORDERS)}"
+            raise InputError(f"order {self.name!r}: unknown; take one of {known}")
 
     def __str__(self) -> str:
         return f"{self.name} {self.seed}" if self.is_seeded and self.seed != 1 else self.name

@@ -115,6 +115,7 @@ from mpilab.errors import InputError
 from mpilab.hosts import platforms
 from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import as_text
+from mpilab.util.text import suggestion
 
 # The cases of an item: every combination of what it varies.
 
@@ -349,8 +350,9 @@ class Rubric:
         for exercise in self.exercises:
             if exercise.id == name:
                 return exercise
-        known = ", ".join(exercise.id for exercise in self.exercises)
-        raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {known}")
+        known = [exercise.id for exercise in self.exercises]
+        listed = f"{', '.join(known)}{suggestion(name, known)}"
+        raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {listed}")
 
     @property
     def references(self):
@@ -393,7 +395,9 @@ def _read(path):
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; is the name of the lab right?") from None
+        labs = sorted(each.parent.name for each in path.parents[1].glob("*/rubric.toml"))
+        meant = suggestion(path.parent.name, labs).removeprefix(".")
+        raise InputError(f"{path}: no such file; is the name of the lab right?{meant}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
 

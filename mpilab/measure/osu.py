@@ -23,6 +23,7 @@ import numpy as np
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.util.processes import end_family, trouble
+from mpilab.util.text import suggestion
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 _MEBIBYTE = 1 << 20
@@ -158,7 +159,8 @@ BENCHMARKS = {
 def benchmark_of(name):
     """The Benchmark called `name`; InputError, with all names, if there is none."""
     if name not in BENCHMARKS:
-        raise InputError(f"benchmark {name!r}: there is none; take one of {', '.join(BENCHMARKS)}")
+        known = f"{', '.join(BENCHMARKS)}{suggestion(name, BENCHMARKS)}"
+        raise InputError(f"benchmark {name!r}: there is none; take one of {known}")
     return BENCHMARKS[name]
 
 

@@ -13,12 +13,13 @@ import numpy as np
 from mpilab.algorithms.formula import cost_of, evaluate, header_of, names_of
 from mpilab.algorithms.requests import whole_elements
 from mpilab.cases.case import COLLECTIVES, Case, collective_of
-from mpilab.errors import InputError, did_you_mean
+from mpilab.errors import InputError
 from mpilab.kernels.build import KERNELS, need
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.trace.recording import COLLECTIVE, READS_FILE, RECEIVES, SENDS, WRITES_FILE, operations
 from mpilab.util.kit import ROOT
+from mpilab.util.text import did_you_mean
 
 
 def counts(recording, levels):

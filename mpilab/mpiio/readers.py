@@ -25,6 +25,7 @@ from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, Result
 from mpilab.trace.file_access import FileAccess
 from mpilab.trace.recording import NONE
+from mpilab.util.text import suggestion
 
 OMPIO, ROMIO = "ompio", "romio"
 # Algorithms of src_c/read, in the order in which they are shown, and the MPI-IO that each uses.
@@ -89,7 +90,8 @@ def chosen(words: str) -> list[Reader]:
     names = list(ALGORITHMS) if words == "all" else [name.strip() for name in words.split(",")]
     for name in names:
         if name not in ALGORITHMS:
-            raise InputError(f"reader {name!r}: unknown; write all, or of {', '.join(ALGORITHMS)}")
+            known = f"{', '.join(ALGORITHMS)}{suggestion(name, ALGORITHMS)}"
+            raise InputError(f"reader {name!r}: unknown; write all, or of {known}")
     return [reader for reader in READERS if reader.algorithm in names]
 
 

@@ -147,6 +147,20 @@ class KernelRun:
         """What went wrong, in a sentence; '' if the result is correct."""
         return "" if self.right else self.diagnosis.headline
 
+    def as_json(self):
+        """The run as a dict: the case, traffic, time, and the diagnosis; for JSON."""
+        result, found = self.result, {"kernel": self.function, "case": self.result.case}
+        found |= {"outcome": result.outcome, "right": self.right}
+        if result.outcome == DONE and result.recording is not None:
+            found["seconds"] = self.result.last_call_ns / 1e9
+            if not self._is_mpis_own:
+                found |= {
+                    name: int(n) for name, n in counts(self._recording(), self.levels).items()
+                }
+        found["printed"] = result.printed
+        found["diagnosis"] = self.diagnosis
+        return found
+
     def show(self, view="timeline"):
         """Display a view of this run in the notebook: one of VIEWS, see `figure`."""
         from mpilab.plots import style
@@ -236,10 +250,9 @@ class KernelRun:
         if self.right:
             yield "  result:   right on every rank"
         if self.result.recording is not None and self.result.outcome == DONE:
-            spans = [output.spans_ns for output in self.result.outputs]
-            last = max(span[-1, 1] for span in spans) - min(span[-1, 0] for span in spans)
             yield from self._traffic()
-            yield f"  time:     {last / 1000:.1f} µs from the first rank's start to the last's end"
+            span = self.result.last_call_ns / 1000
+            yield f"  time:     {span:.1f} µs from the first rank's start to the last's end"
         for rank, text in sorted(self.result.printed.items()) if self.right else ():
             yield f"  rank {rank} printed:"
             yield from (f"    {line}" for line in text.splitlines())

@@ -1,11 +1,25 @@
 """Text for display: tables in docs/ pages, and program output without control characters."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from mpilab.errors import InputError
 from mpilab.util.files import write_whole
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The question "Did you mean 'ring'?" with the closest known word; "" if none is close."""
+    near = get_close_matches(word, list(known), n=1)
+    return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What to put behind a list of known words: ". Did you mean 'ring'?", or ""."""
+    meant = did_you_mean(word, known)
+    return f". {meant}" if meant else ""
+
 
 # Tables in pages of docs/, between the marks <!-- NAME: begin --> and <!-- NAME: end -->.
 

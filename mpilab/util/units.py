@@ -1,5 +1,6 @@
 """Sizes, rates and times with units: "8K" is 8192 bytes, "200mbit" is 2e8 bits per second."""
 
+import argparse
 import re
 from decimal import Decimal
 
@@ -104,3 +105,33 @@ def duration(seconds):
 def plural(number, noun):
     """'1 message', '2,000 messages'."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+# Types of arguments (argparse).
+
+
+def positive(text: str) -> int:
+    """An integer of 1 or more."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: has to be 1 or more")
+    return number
+
+
+def size(text: str) -> int:
+    """A size in bytes or elements: 7, 64K, 1M."""
+    try:
+        return bytes_of(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def seconds(text: str) -> float:
+    """A time in seconds, more than 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: has to be a number of seconds, e.g. 60")
+    return number

@@ -101,7 +101,7 @@ def test_cannon_refuses_what_cannot_be_in_words(tmp_path, capsys):
     assert main(["cannon", "1", "-n", "0", str(A), str(B)]) == 1
     assert "ranks=0: has to be 1 or more, and a square number" in capsys.readouterr().err
     for limit in ("nan", "inf", "0", "-3"):
-        assert main(["cannon", "1", str(A), str(B), "--limit", limit]) == 1
+        assert main(["cannon", "1", str(A), str(B), "--timeout", limit]) == 1
         assert capsys.readouterr().err == (
             f"mpilab: limit={limit}: has to be above 0 seconds, and at most 1,000,000\n"
         )

@@ -103,7 +103,6 @@ def test_a_pipeline_that_does_not_pipeline_is_remarked_on(tmp_path, capsys):
     ("arguments", "words"),
     [
         ([], "of what\\? Name a collective"),
-        (["bcast"], "where should the rows go\\? Add -o"),
         (["gossip", "-o", "x.csv"], "'gossip' is unknown"),
         (["bcast", "--ranks", "0", "-o", "x.csv"], "ranks 0: write numbers from 1 on"),
         (["bcast", "--sizes", "big", "-o", "x.csv"], "'big' is no size"),
