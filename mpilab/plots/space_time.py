@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilab.plots.style import CALL_COLOURS, LOST_MESSAGE_COLOUR, MESSAGE_COLOUR
-from mpilab.plots.timeline import BLOCKED, KINDS, Ranks, calls_of, messages_of
-from mpilab.trace.recording import COLLECTIVE, NONE, call_of
+from mpilab.plots.timeline import BLOCKED, KINDS, Ranks, calls_of
+from mpilab.trace.recording import COLLECTIVE, NONE, call_of, messages_of
 from mpilab.util.units import plural
 
 # (sending call, call that completes the receive or None, destination), calls as indices.

@@ -1,6 +1,6 @@
 """Timelines of recordings: the calls of each rank as bars over time, messages as arrows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,9 +17,7 @@ from mpilab.runners.result import signal_name
 from mpilab.trace.callsites import lines_of
 from mpilab.trace.recording import (
     ANY,
-    CANCELLED,
     COLLECTIVE,
-    MESSAGE,
     NOBODY,
     NONE,
     POLLS,
@@ -29,6 +27,7 @@ from mpilab.trace.recording import (
     WAITS,
     RankRecording,
     Recording,
+    messages_of,
     operations,
 )
 from mpilab.util.units import byte_size, plural
@@ -122,98 +121,6 @@ def _kind(name: str) -> str:
         return "receive"
     is_other = not name or name.startswith(OTHERS)
     return "communicator/datatype" if is_other else "collective"
-
-
-def messages_of(ranks: Ranks) -> NDArray[Any]:
-    """All messages between different ranks as MESSAGE, like Recording.messages, but rounds are 0.
-
-    Ranks may be None. The nth send on a communicator, from and to the same ranks with the same
-    tag, matches the nth receive that got such a message. Sorted by source, then by order of
-    sending.
-    """
-    sends = _gather(ranks, _sends, ("peer", "tag", "begin_ns", "bytes"))
-    receives = _gather(ranks, _receives, ("got_peer", "got_tag", "done_ns", "bytes"))
-    messages = np.zeros(len(sends["rank"]), MESSAGE)
-    messages["source"], messages["dest"] = sends["rank"], sends["peer"]
-    for name in ("tag", "communicator", "bytes"):
-        messages[name] = sends[name]
-    messages["sent_ns"], messages["send_record"] = sends["begin_ns"], sends["record"]
-    messages["received_ns"] = messages["receive_record"] = NONE
-
-    size = max(len(ranks), 1)
-    pairs = np.concatenate(
-        [
-            sends["rank"] * size + sends["peer"],
-            receives["got_peer"] * size + receives["rank"],
-        ]
-    )
-    keys = _dense(
-        pairs,
-        np.concatenate([sends["communicator"], receives["communicator"]]),
-        np.concatenate([sends["tag"], receives["got_tag"]]),
-    )
-    split = len(messages)
-    nth_send, nth_receive = _occurrence(keys[:split]), _occurrence(keys[split:])
-    most = max(split, len(keys) - split) + 1
-    of_send, of_receive = keys[:split] * most + nth_send, keys[split:] * most + nth_receive
-    order = np.argsort(of_receive)
-    place = np.searchsorted(of_receive[order], of_send)
-    inside = place < len(order)
-    found = np.zeros(split, bool)
-    found[inside] = of_receive[order][place[inside]] == of_send[inside]
-    partner = order[place[found]]
-    messages["received_ns"][found] = receives["done_ns"][partner]
-    messages["receive_record"][found] = receives["record"][partner]
-    return messages
-
-
-def _gather(
-    ranks: Ranks, chosen: Callable[[NDArray[Any], int], NDArray[np.bool_]], names: Sequence[str]
-) -> dict[str, NDArray[np.int64]]:
-    """`names`, communicator, rank and index of the chosen records of all ranks: int64 arrays."""
-    columns = {name: [np.zeros(0, np.int64)] for name in (*names, "communicator", "rank", "record")}
-    for place, rank in enumerate(ranks):
-        if rank is None:
-            continue
-        (indices,) = np.nonzero(chosen(rank.records, place))
-        for name in (*names, "communicator"):
-            columns[name].append(rank.records[name][indices].astype(np.int64))
-        columns["rank"].append(np.full(len(indices), place))
-        columns["record"].append(indices)
-    return {name: np.concatenate(parts) for name, parts in columns.items()}
-
-
-def _sends(records: NDArray[Any], rank: int) -> NDArray[np.bool_]:
-    return (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
-
-
-def _receives(records: NDArray[Any], rank: int) -> NDArray[np.bool_]:
-    flags = records["flags"]
-    done = (flags & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
-    return done & (records["error"] == 0) & (records["got_peer"] >= 0)
-
-
-def _dense(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One number for each combination of values: equal if all columns are equal."""
-    keys = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values, dense = np.unique(column, return_inverse=True)
-        keys = keys * (len(values) + 1) + dense
-        if len(keys) and keys.max() > 1 << 30:
-            keys = np.unique(keys, return_inverse=True)[1]
-    return keys
-
-
-def _occurrence(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of equal keys before each one."""
-    order = np.argsort(keys, kind="stable")
-    in_order = keys[order]
-    is_first = np.ones(len(keys), bool)
-    is_first[1:] = in_order[1:] != in_order[:-1]
-    places = np.arange(len(keys))
-    counted = np.zeros(len(keys), np.int64)
-    counted[order] = places - np.maximum.accumulate(np.where(is_first, places, 0))
-    return counted
 
 
 class Wording:

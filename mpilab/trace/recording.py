@@ -208,10 +208,6 @@ class RankRecording:
             return None
         return int(self.header["exit_status"]), int(self.header["crash_site"])
 
-    def is_finished_request(self, index):
-        """Is the operation of this record known to be complete on this rank?"""
-        return self.records["done_ns"][index] != 0
-
 
 def joined(ranks):
     """(records, places) of all ranks, concatenated: `places` is each record's index in `ranks`.
@@ -259,52 +255,8 @@ class Recording:
 
     @cached_property
     def messages(self):
-        """All point-to-point messages between different ranks, as MESSAGE records.
-
-        A send is matched with the receive that got it: same communicator, source, destination and
-        tag, in the order of posting (MPI 4.1, section 3.5: messages do not overtake).
-        received_ns and receive_record are -1 for a message that was never received. Sorted by
-        source, then by order of sending.
-        """
-        waiting = {}
-        for rank in self.ranks:
-            for index in _receives(rank.records):
-                record = rank.records[index]
-                key = (
-                    int(record["communicator"]),
-                    int(record["got_peer"]),
-                    rank.rank,
-                    int(record["got_tag"]),
-                )
-                waiting.setdefault(key, []).append(index)
-        rows = []
-        for rank in self.ranks:
-            for index in _sends(rank.records, rank.rank):
-                record = rank.records[index]
-                key = (
-                    int(record["communicator"]),
-                    rank.rank,
-                    int(record["peer"]),
-                    int(record["tag"]),
-                )
-                receivers = waiting.get(key)
-                receive = receivers.pop(0) if receivers else NONE
-                done = -1 if receive == NONE else self.ranks[key[2]].records[receive]["done_ns"]
-                rows.append(
-                    (
-                        rank.rank,
-                        record["peer"],
-                        record["tag"],
-                        record["communicator"],
-                        record["bytes"],
-                        0,
-                        record["begin_ns"],
-                        done,
-                        index,
-                        receive,
-                    )
-                )
-        messages = np.array(rows, MESSAGE)
+        """All point-to-point messages between different ranks, see `messages_of`, with rounds."""
+        messages = messages_of(self.ranks)
         messages["round"] = snapshots.rounds(self.ranks, messages)
         return messages
 
@@ -354,20 +306,85 @@ class Recording:
         return count, volume
 
 
+def messages_of(ranks):
+    """All point-to-point messages between different ranks, as MESSAGE records; rounds are 0.
+
+    `ranks` lists a RankRecording, or None, for each rank. A send is matched with the receive that
+    got it: same communicator, source, destination and tag, in the order of posting (MPI 4.1,
+    section 3.5: messages do not overtake). A receive with a buffer that was too small has got its
+    message, too. received_ns and receive_record are NONE for a message that was never received.
+    Sorted by source, then by order of sending.
+    """
+    sends = _columns(ranks, _sends, ("peer", "tag", "begin_ns", "bytes"))
+    receives = _columns(ranks, _receives, ("got_peer", "got_tag", "done_ns"))
+    messages = np.zeros(len(sends["rank"]), MESSAGE)
+    messages["source"], messages["dest"] = sends["rank"], sends["peer"]
+    for name in ("tag", "communicator", "bytes"):
+        messages[name] = sends[name]
+    messages["sent_ns"], messages["send_record"] = sends["begin_ns"], sends["record"]
+    messages["received_ns"] = messages["receive_record"] = NONE
+
+    # Number the sends, and the receives, that agree in all columns; the nth matches the nth.
+    columns = (("communicator",) * 2, ("rank", "got_peer"), ("peer", "rank"), ("tag", "got_tag"))
+    pairs = [np.concatenate([sends[one], receives[other]]) for one, other in columns]
+    split, keys = len(messages), _groups(pairs)
+    of_send, of_receive = _numbered(keys[:split]), _numbered(keys[split:])
+    _, sent, received = np.intersect1d(of_send, of_receive, assume_unique=True, return_indices=True)
+    messages["received_ns"][sent] = receives["done_ns"][received]
+    messages["receive_record"][sent] = receives["record"][received]
+    return messages
+
+
+def _columns(ranks, chosen, names):
+    """`names`, communicator, rank and index of the chosen records of all ranks: int64 arrays."""
+    columns = {name: [np.zeros(0, np.int64)] for name in (*names, "communicator", "rank", "record")}
+    for number, rank in enumerate(ranks):
+        if rank is None:
+            continue
+        indices = np.flatnonzero(chosen(rank.records, number))
+        for name in (*names, "communicator"):
+            columns[name].append(rank.records[name][indices].astype(np.int64))
+        columns["rank"].append(np.full(len(indices), number))
+        columns["record"].append(indices)
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
 def _sends(records, rank):
     chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
-    return np.flatnonzero(chosen & _took_place(records))
+    return chosen & _took_place(records)
 
 
-def _receives(records):
-    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
-    whole = _took_place(records) & (records["flags"] & CANCELLED == 0)
-    return np.flatnonzero(chosen & (records["got_peer"] >= 0) & whole)
+def _receives(records, rank):
+    whole = (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
+    return whole & (records["got_peer"] >= 0) & _took_place(records)
 
 
 def _took_place(records):
     """bool [n]: neither refused nor failed. A message truncated by its receive took place."""
     return (records["error"] == 0) | (records["error"] == ERR_TRUNCATE)
+
+
+def _groups(columns):
+    """A number from 0 for each row: the same for rows that agree in all columns."""
+    order = np.lexsort(columns)
+    begins = np.zeros(len(order), bool)
+    for column in columns:
+        begins[1:] |= np.diff(column[order]) != 0
+    groups = np.empty(len(order), np.int64)
+    groups[order] = np.cumsum(begins)
+    return groups
+
+
+def _numbered(groups):
+    """(group, number of rows of the same group before) of each row, as one number."""
+    order = np.argsort(groups, kind="stable")
+    in_order, places = groups[order], np.arange(len(groups))
+    begins = np.ones(len(groups), bool)
+    begins[1:] = np.diff(in_order) != 0
+    first = np.maximum.accumulate(np.where(begins, places, 0))
+    numbered = np.empty(len(groups), np.int64)
+    numbered[order] = (in_order << 32) + places - first
+    return numbered
 
 
 PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")

@@ -21,7 +21,18 @@ from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots import timeline as calls
 from mpilab.plots.timeline import MOST_BESIDE, MOST_CALLS, busy, timeline, timelines
-from mpilab.trace.recording import ANY, CANCELLED, NONBLOCKING, NONE, POLLS, Recording
+from mpilab.trace.recording import (
+    ANY,
+    CANCELLED,
+    ERR_TRUNCATE,
+    NONBLOCKING,
+    NONE,
+    POLLS,
+    RECEIVES,
+    SENDS,
+    Recording,
+    messages_of,
+)
 
 
 def named(figure, name):
@@ -204,16 +215,42 @@ def test_messages_are_matched_as_the_recording_matches_them():
     cancelled["flags"] |= CANCELLED
     records[0].append(cancelled)
     ranks = [rank_of(number, 4, made) for number, made in enumerate(records)]
-    expected = Recording(ranks).messages
-    found = calls.messages_of(ranks)
-    for name in set(expected.dtype.names) - {"round"}:
-        assert (found[name] == expected[name]).all(), name
+    waiting = {}
+    for dest, rank in enumerate(ranks):
+        for index, got in enumerate(rank.records):
+            if got["flags"] & (RECEIVES | CANCELLED) == RECEIVES:
+                key = (got["communicator"], got["got_peer"], dest, got["got_tag"])
+                waiting.setdefault(key, []).append(index)
+    expected = []
+    for source, rank in enumerate(ranks):
+        for index, sent in enumerate(rank.records):
+            if sent["flags"] & SENDS:
+                receivers = waiting.get((sent["communicator"], source, sent["peer"], sent["tag"]))
+                received = receivers.pop(0) if receivers else NONE
+                expected.append((source, sent["peer"], sent["tag"], index, received))
+    found = messages_of(ranks)
+    names = ["source", "dest", "tag", "send_record", "receive_record"]
+    assert found[names].tolist() == expected
     assert (found["receive_record"] == NONE).sum() > 20
+    was_received = found["receive_record"] != NONE
+    assert ((found["received_ns"] != NONE) == was_received).all()
+
+
+def test_a_truncated_message_is_drawn_as_received_and_a_refused_send_is_not_drawn():
+    sender = [send(1, 0, 5, tag=1), send(1, 10, 15, tag=2, error=6), send(1, 20, 25, tag=1)]
+    receiver = [receive(0, 1, 9, tag=1, error=ERR_TRUNCATE), receive(0, 21, 29, tag=1)]
+    ranks = [rank_of(0, 2, sender), rank_of(1, 2, receiver)]
+    messages = messages_of(ranks)
+    assert list(messages["send_record"]) == [0, 2]
+    assert list(messages["received_ns"]) == [START + 9, START + 29]
+    assert (messages["receive_record"] == Recording(ranks).messages["receive_record"]).all()
+    figure = timeline(ranks)
+    assert named(figure, "message without a receive") is None
 
 
 def test_messages_are_found_where_a_rank_is_missing():
     ranks = [rank_of(0, 3, [send(2, 0, 5)]), None, rank_of(2, 3, [receive(0, 1, 9)])]
-    (message,) = calls.messages_of(ranks)
+    (message,) = messages_of(ranks)
     assert (message["source"], message["dest"], message["received_ns"]) == (0, 2, START + 9)
 
 
