@@ -395,8 +395,12 @@ def _read(path):
         text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
     except FileNotFoundError:
-        labs = sorted(each.parent.name for each in path.parents[1].glob("*/rubric.toml"))
-        meant = suggestion(path.parent.name, labs).removeprefix(".")
+        # grading/LAB/rubric.toml, or labs/checks/LAB.toml
+        lab, labs = path.stem, [each.stem for each in path.parent.glob("*.toml")]
+        if lab == "rubric":
+            lab = path.parent.name
+            labs = [each.parent.name for each in path.parents[1].glob("*/rubric.toml")]
+        meant = suggestion(lab, labs).removeprefix(".")
         raise InputError(f"{path}: no such file; is the name of the lab right?{meant}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None

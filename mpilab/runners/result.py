@@ -140,6 +140,11 @@ class Result:
     access: file_access.FileAccess | None = None
     diagnosis: Explanation | None = None
 
+    def __repr__(self) -> str:
+        name = self.function or self.case.collective
+        why = f": {self.detail}" if self.detail else ""
+        return f"Result of {name} with {self.case.describe()}: {self.outcome}{why}"
+
     @property
     def last_call_ns(self) -> int:
         """Nanoseconds of the last call, from the first rank's start to the last one's end."""

@@ -239,6 +239,10 @@ class Recording:
 
     ranks: list
 
+    def __repr__(self) -> str:
+        calls = sum(len(rank.records) for rank in self.ranks)
+        return f"Recording of {len(self.ranks)} ranks: {calls} MPI calls"
+
     @classmethod
     def load(cls, directory, number, size):
         """The recording of case `number` on `size` ranks; InputError if a file is missing."""
