@@ -117,7 +117,7 @@ def in_rounds(ranks: int, steps: Sequence[Step]) -> tuple[tuple[Transfer, ...], 
 Quantity = float | NDArray[np.float64]
 # (a, b) of T = a α + b β: a in messages, b in bytes
 Coefficients = tuple[Quantity, Quantity]
-Gamma = Callable[[int], float]
+GammaFunction = Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class ModelCall:
     segment: float = 0
     fanout: int = 0
     radix: int = 0
-    gamma: Gamma | None = None
+    gamma: GammaFunction | None = None
     own_defaults: bool = True
 
     def at_once(self, receivers: int) -> float:

@@ -41,46 +41,56 @@ wording that `cost_of` parses (for F: mpilab.models.declared).
 import ast
 import operator
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from mpilab.algorithms import requests
+from mpilab.cases.case import Case
 from mpilab.cases.counts import volumes
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError
-from mpilab.hosts.orders import runs_by_name
+from mpilab.hosts.orders import Runs, runs_by_name
 from mpilab.util.kit import ROOT
+
+SOURCES = ROOT / "src_c"
+MOST_BITS = 4096  # limits the work of a formula: 9**9**9 has 370 million digits
+
+# What a name in a formula stands for.
+Value = int | Runs | tuple[int, ...]
 
 # The integer functions that a formula can call.
 
 
-def _positive(number):
+def _positive(number: int) -> int:
     if number < 1:
         raise ValueError(f"the logarithm of {number}")
     return number
 
 
-def _base(number):
+def _base(number: int) -> int:
     if number < 2:
         raise ValueError(f"a logarithm to base {number}")
     return number
 
 
-def ceil_div(number, divisor):
+def ceil_div(number: int, divisor: int) -> int:
     """⌈number / divisor⌉ of two integers."""
     return -(-number // divisor)
 
 
-def ceil_log2(number):
+def ceil_log2(number: int) -> int:
     """⌈log2 number⌉ of a positive integer."""
     return (_positive(number) - 1).bit_length()
 
 
-def floor_log2(number):
+def floor_log2(number: int) -> int:
     """⌊log2 number⌋ of a positive integer."""
     return _positive(number).bit_length() - 1
 
 
-def ceil_log(number, base):
+def ceil_log(number: int, base: int) -> int:
     """⌈log number⌉ of a positive integer to a base of 2 or more."""
     power, exponent = 1, 0
     while power < _positive(number):
@@ -88,7 +98,7 @@ def ceil_log(number, base):
     return exponent
 
 
-def kary_depth(ranks, fanout):
+def kary_depth(ranks: int, fanout: int) -> int:
     """Depth of the K-ary tree in which rank v has the children K v + 1 … K v + K."""
     deepest, depth = _positive(ranks) - 1, 0
     while deepest > 0:
@@ -96,7 +106,7 @@ def kary_depth(ranks, fanout):
     return depth
 
 
-def knomial_depth(ranks, radix):
+def knomial_depth(ranks: int, radix: int) -> int:
     """Depth of the k-nomial tree: the most nonzero digits, in this base, of any v < ranks."""
     limit, power, depth = _positive(ranks) - 1, 1, 0
     # 1, 11, 111, … are the smallest numbers with that many nonzero digits.
@@ -105,7 +115,7 @@ def knomial_depth(ranks, radix):
     return depth
 
 
-def binomial_hops(ranks, elements):
+def binomial_hops(ranks: int, elements: int) -> int:
     """Elements that are sent when `elements` are scattered, in blocks, down a binomial tree.
 
     Block v is ⌊elements (v+1) / ranks⌋ - ⌊elements v / ranks⌋ elements long and is sent once for
@@ -116,7 +126,7 @@ def binomial_hops(ranks, elements):
     )
 
 
-def binomial_crossings(runs):
+def binomial_crossings(runs: Runs) -> int:
     """Edges of binomial trees between different runs of members (mpilab.hosts.orders.Runs).
 
     The parent of member v is v with its lowest 1 bit cleared. At least one edge enters every run
@@ -131,7 +141,7 @@ def binomial_crossings(runs):
     return crossings
 
 
-def crossing_hops(runs):
+def crossing_hops(runs: Runs) -> int:
     """Blocks sent between different runs of members when every block goes up a binomial tree.
 
     Each hop counts; member v sends up the blocks of its whole subtree. For the runs, see
@@ -146,7 +156,7 @@ def crossing_hops(runs):
     return hops
 
 
-def doubling_rounds(ranks):
+def doubling_rounds(ranks: int) -> int:
     """Rounds of recursive doubling with messages of equal length.
 
     These are log2 of the ranks that take part, plus two if surplus ranks send them their data
@@ -156,13 +166,13 @@ def doubling_rounds(ranks):
     return steps + 2 * (ranks != 2**steps)
 
 
-def doubling_messages(ranks):
+def doubling_messages(ranks: int) -> int:
     """Messages of the same: one per step from each rank that takes part, two per surplus rank."""
     steps = floor_log2(ranks)
     return 2**steps * steps + 2 * (ranks - 2**steps)
 
 
-def circulant_rounds(ranks, pieces):
+def circulant_rounds(ranks: int, pieces: int) -> int:
     """Fewest rounds in which `pieces` pieces reach all ranks.
 
     Each rank sends and receives one piece per round. Source: Bar-Noy, Kipnis (1994), "Broadcasting
@@ -171,7 +181,7 @@ def circulant_rounds(ranks, pieces):
     return ceil_log2(ranks) + pieces - 1 if ranks > 1 else 0
 
 
-def segments(elements, element_bytes, segment_bytes):
+def segments(elements: int, element_bytes: int, segment_bytes: int) -> int:
     """Segments that a message of `elements` elements is cut into: S in the formulas.
 
     A segment has as many whole elements as fit into `segment_bytes`, but at least one; with
@@ -182,22 +192,22 @@ def segments(elements, element_bytes, segment_bytes):
     return ceil_div(elements, min(elements, max(1, segment_bytes // element_bytes)))
 
 
-def pieces(lengths, piece):
+def pieces(lengths: Sequence[int], piece: int) -> int:
     """Requests for stretches of these lengths, each in pieces of at most `piece`."""
     return sum(ceil_div(length, piece) for length in lengths)
 
 
-def most_pieces(lengths, piece):
+def most_pieces(lengths: Sequence[int], piece: int) -> int:
     """Requests for the longest stretch."""
     return max((ceil_div(length, piece) for length in lengths), default=0)
 
 
-def total(lengths):
+def total(lengths: Sequence[int]) -> int:
     """Sum of the lengths."""
     return sum(lengths)
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, Callable[..., int]] = {
     function.__name__: function
     for function in (
         ceil_div,
@@ -220,14 +230,8 @@ FUNCTIONS = {
     )
 }
 
-SOURCES = ROOT / "src_c"
 
-
-# Limits the work of a formula: 9**9**9 has 370 million digits.
-MOST_BITS = 4096
-
-
-def _power(base, exponent):
+def _power(base: int, exponent: int) -> int:
     if exponent < 0:
         raise ValueError(f"{base} ** {exponent} is no integer")
     if base.bit_length() * exponent > MOST_BITS:
@@ -235,7 +239,7 @@ def _power(base, exponent):
     return base**exponent
 
 
-_OPERATORS = {
+_OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -251,14 +255,14 @@ _OPERATORS = {
 }
 
 
-def evaluate(formula, **values):
+def evaluate(formula: str, **values: Value) -> int:
     """The integer value of `formula` with `values` for its names (P, m, …).
 
     Only integer arithmetic, comparisons, `a if c else b` and FUNCTIONS are allowed; anything else
     is an InputError that names the formula.
     """
 
-    def value_of(node):
+    def value_of(node: ast.AST) -> Any:
         match node:
             case ast.Constant(value=int()):
                 return node.value
@@ -299,7 +303,7 @@ def evaluate(formula, **values):
         raise InputError(f"formula {formula!r} has no value for {given}: {error}") from None
 
 
-def names_of(case):
+def names_of(case: Case) -> dict[str, Value]:
     """The values of the names in a formula for a Case; S counts segments of the whole message.
 
     K is included only if the case has a fan-out or radix, B if it has a budget, F if it has a
@@ -331,12 +335,12 @@ def names_of(case):
     }
 
 
-# Elements of the part that is cut into segments, from those of the message and the names.
-_CUT = {
-    "m": lambda elements, names: elements,
-    "m/2": lambda elements, names: -(-elements // 2),
-    "m/P": lambda elements, names: -(-elements // names["P"]),
-    "m/Q": lambda elements, names: -(-elements // names["Q"]),
+# Parts of a message of which each is cut into segments.
+_PARTS: dict[str, Callable[[Case], int]] = {
+    "m": lambda case: 1,
+    "m/2": lambda case: 2,
+    "m/P": lambda case: case.ranks,
+    "m/Q": lambda case: case.levels.most_on_a_node,
 }
 _SEGMENTS = re.compile(r"S = ⌈(m(?:/\w)?) / segment⌉[^;]*; default (one|\d+ KiB)")
 _FANOUT = re.compile(r"(fanout|radix) \(K; default (\d+)\)")
@@ -369,25 +373,29 @@ class Cost:
     budget: int = 0
     pieces: str = ""
 
-    def at(self, case):
+    def at(self, case: Case) -> tuple[int, int, int]:
         """(rounds, messages, bytes) of one call as in `case`."""
         names = self._names(case)
-        return tuple(
-            evaluate(formula, **names) for formula in (self.rounds, self.messages, self.bytes)
+        return (
+            evaluate(self.rounds, **names),
+            evaluate(self.messages, **names),
+            evaluate(self.bytes, **names),
         )
 
-    def across(self, case):
+    def across(self, case: Case) -> tuple[int | None, int | None]:
         """(bytes between nodes, bytes between groups) of one call; None if not declared."""
         names = self._names(case)
-        return tuple(
-            evaluate(formula, **names) if formula else None
-            for formula in (self.between_nodes, self.between_groups)
+        nodes, groups = self.between_nodes, self.between_groups
+        return (
+            evaluate(nodes, **names) if nodes else None,
+            evaluate(groups, **names) if groups else None,
         )
 
-    def _names(self, case):
+    def _names(self, case: Case) -> dict[str, Value]:
         names = names_of(case)
-        elements = _CUT[self.cut](case.count, names)
-        names["S"] = segments(elements, names["e"], case.segment or self.segment)
+        elements = ceil_div(case.count, _PARTS[self.cut](case))
+        element_bytes = datatype(case.datatype)[1].size
+        names["S"] = segments(elements, element_bytes, case.segment or self.segment)
         if self.tuned_by:
             names["K"] = getattr(case, self.tuned_by) or self.default
         if self.budget:
@@ -397,7 +405,7 @@ class Cost:
         return names
 
 
-def header_of(kernel):
+def header_of(kernel: str) -> tuple[Path, str]:
     """(path, header) of the source file of one of our kernels; InputError for an unknown one."""
     collective, _, algorithm = kernel.partition("_")
     path = SOURCES / collective / f"{algorithm}.c"
@@ -406,7 +414,7 @@ def header_of(kernel):
     return path, path.read_text(encoding="utf-8").split("*/", 1)[0]
 
 
-def cost_of(kernel):
+def cost_of(kernel: str) -> Cost:
     """The cost in the header of one of our kernels, e.g. cost_of("allgather_ring").
 
     Raises InputError for an unknown kernel, or a header without the three lines.
@@ -416,7 +424,7 @@ def cost_of(kernel):
     missing = {"Rounds", "Messages", "Bytes"} - set(found)
     if missing:
         raise InputError(f"{path}: no line '{missing.pop()}:' in its header")
-    tunables = {}
+    tunables: dict[str, Any] = {}
     if cut := _SEGMENTS.search(header):
         kibibytes = 0 if cut[2] == "one" else int(cut[2].removesuffix(" KiB"))
         tunables |= {"cut": cut[1], "segment": 1024 * kibibytes}

@@ -4,17 +4,27 @@ They serve pictures and models of matrices that would take long to read, and of 
 are not available here.
 """
 
-import numpy as np
+from collections.abc import Iterator
+from typing import Any
 
-from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, distribution
+import numpy as np
+from numpy.typing import NDArray
+
+from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution, distribution
 from mpilab.errors import InputError
 from mpilab.trace.recording import REQUEST
+
+METHODS = ("rank 0", "strided", "sieving", "two-phase")
+ANSWERED_METHODS = ("rank 0", "strided", "view", "sieving", "two-phase")
+STEP_NS = 1_000_000
+
+Places = NDArray[np.int64]  # indices of elements of a matrix, row by row
 
 # The names in formulas for the requests of read kernels (mpilab.algorithms.formula), computed from
 # the numpy arrays of mpilab.cases.distribution alone, not from what a kernel reports.
 
 
-def names(about, aggregators):
+def names(about: Distribution, aggregators: int) -> dict[str, int | tuple[int, ...]]:
     """The values of the names in a formula for a matrix with this Distribution.
 
     aggregators   ranks that read in a two-phase read; 0, or more than there are, means all.
@@ -35,12 +45,12 @@ def names(about, aggregators):
     }
 
 
-def whole_elements(buffer):
+def whole_elements(buffer: int) -> int:
     """F, for a buffer of `buffer` bytes: what fits into it in whole elements, at least one."""
     return max(1, buffer // ELEMENT_BYTES) * ELEMENT_BYTES
 
 
-def _span(about, rank):
+def _span(about: Distribution, rank: int) -> int:
     rows, columns = about.rows_of(rank), about.columns_of(rank)
     if not len(rows) or not len(columns):
         return 0
@@ -49,17 +59,15 @@ def _span(about, rank):
     return (last - first + 1) * ELEMENT_BYTES
 
 
-def _shares(elements, aggregators):
+def _shares(elements: int, aggregators: int) -> tuple[int, ...]:
     """Bytes of each domain when `elements` elements are divided as evenly as possible."""
     least, left = divmod(elements, aggregators)
     return tuple((least + (number < left)) * ELEMENT_BYTES for number in range(aggregators))
 
 
-METHODS = ("rank 0", "strided", "sieving", "two-phase")
-STEP_NS = 1_000_000
-
-
-def requests_of(method, spread, buffer=4 << 20, aggregators=0):
+def requests_of(
+    method: str, spread: Distribution, buffer: int = 4 << 20, aggregators: int = 0
+) -> NDArray[Any]:
     """The requests of one of METHODS on the matrix `spread` (mpilab.cases.distribution).
 
     They are mpilab.trace.recording.REQUEST records, by rank; each takes one step of a millisecond.
@@ -88,7 +96,9 @@ def requests_of(method, spread, buffer=4 << 20, aggregators=0):
     return np.concatenate(found) if found else np.zeros(0, REQUEST)
 
 
-def _stretches(method, spread, aggregators):
+def _stretches(
+    method: str, spread: Distribution, aggregators: int
+) -> Iterator[tuple[int, Places, Places]]:
     """(rank, begins, ends) of the stretches of elements that each rank reads: int64 arrays."""
     total = spread.rows * spread.columns
     if method == "rank 0":
@@ -113,7 +123,7 @@ def _stretches(method, spread, aggregators):
                 yield rank, *_runs(spread, rows, columns)
 
 
-def _runs(spread, rows, columns):
+def _runs(spread: Distribution, rows: Places, columns: Places) -> tuple[Places, Places]:
     """Begins and ends of the rows of each block; a run never extends into the next block."""
     at_begin = np.ones(len(columns), bool)
     at_begin[1:] = columns[1:] // spread.block_columns != columns[:-1] // spread.block_columns
@@ -123,7 +133,7 @@ def _runs(spread, rows, columns):
     return (lines + columns[begins]).reshape(-1), (lines + columns[ends] + 1).reshape(-1)
 
 
-def _cut(begins, ends, fits):
+def _cut(begins: Places, ends: Places, fits: int) -> tuple[Places, Places]:
     """Stretches cut into pieces of `fits` elements; the last piece of each may be shorter."""
     pieces = [np.arange(begin, end, fits) for begin, end in zip(begins, ends, strict=True)]
     limits = [np.minimum(piece + fits, end) for piece, end in zip(pieces, ends, strict=True)]
@@ -132,10 +142,8 @@ def _cut(begins, ends, fits):
 
 # Reference answers to the Python exercises of lab 05, found by counting, not by formulas.
 
-ANSWERED_METHODS = ("rank 0", "strided", "view", "sieving", "two-phase")
 
-
-def file_requests(method, N, R, C, buffer, A):  # noqa: N803 (the names of the lab)
+def file_requests(method: str, N: int, R: int, C: int, buffer: int, A: int) -> list[int]:  # noqa: N803 (the names of the lab)
     """[requests of the busiest rank, requests of all ranks, bytes requested by all].
 
     method   one of ANSWERED_METHODS, for N x N doubles in plain blocks on a grid of R x C ranks.
@@ -153,7 +161,7 @@ def file_requests(method, N, R, C, buffer, A):  # noqa: N803 (the names of the l
     return [max(each, default=0), sum(each), ELEMENT_BYTES * sum(map(sum, asked))]
 
 
-def _asked(method, spread, fits, aggregators):
+def _asked(method: str, spread: Distribution, fits: int, aggregators: int) -> Iterator[list[int]]:
     total = spread.rows * spread.columns
     parts = [spread.indices_of(rank) for rank in range(spread.ranks)]
     if method == "rank 0":
@@ -175,12 +183,12 @@ def _asked(method, spread, fits, aggregators):
         raise InputError(f"method {method!r}: unknown; write one of {', '.join(ANSWERED_METHODS)}")
 
 
-def _pieces(elements, fits):
+def _pieces(elements: int, fits: int) -> list[int]:
     """Sizes of the pieces of `elements` elements, at most `fits` each."""
     return [min(fits, elements - begin) for begin in range(0, elements, fits)]
 
 
-def unnamed_readers():
+def unnamed_readers() -> dict[str, NDArray[Any]]:
     """The requests of the three readers that question 2 asks to identify: {letter: REQUEST}."""
     spread = distribution("12x12", 4)
     readers = {"X": ("two-phase", 384, 2), "Y": ("sieving", 384, 0), "Z": ("strided", 0, 0)}

@@ -266,7 +266,7 @@ def _costs(options: argparse.Namespace) -> int:
     declared, collectives = mpilab.models.declared, mpilab.cases.case.COLLECTIVES
     rows = []
     for name in list(collectives) if options.collective == "all" else [options.collective]:
-        rows += declared.promises(
+        rows += declared.check_costs(
             name,
             ranks=ranks_of(options.ranks or "2,4,8"),
             count=options.count,
@@ -278,9 +278,9 @@ def _costs(options: argparse.Namespace) -> int:
             buffer=options.buffer,
             aggregators=options.aggregators,
         )
-    broken = sum(not row.kept for row in rows)
+    broken = sum(not row.agrees for row in rows)
     if options.json:
-        print_json([{**row._asdict(), "kept": row.kept} for row in rows])
+        print_json([{**row._asdict(), "agrees": row.agrees} for row in rows])
     else:
         print(declared.as_text(rows))
         print(f"\n{len(rows) - broken} of {len(rows)} as the header says")
@@ -305,9 +305,9 @@ def _internode_costs(options: argparse.Namespace) -> int:
             root=options.root,
         )
     told = [row for row in rows if row.known]
-    broken = sum(not row.kept for row in told)
+    broken = sum(not row.agrees for row in told)
     if options.json:
-        print_json([{**row._asdict(), "known": row.known, "kept": row.kept} for row in rows])
+        print_json([{**row._asdict(), "known": row.known, "agrees": row.agrees} for row in rows])
         return 1 if broken else 0
     print(traffic.as_text(rows))
     print(

@@ -44,20 +44,20 @@ class Crossing(NamedTuple):
     declared; (messages, bytes between nodes, messages, bytes between groups) as recorded."""
 
     kernel: str
-    promised: tuple
+    declared: tuple
     recorded: tuple
 
     @property
     def known(self):
         """Does the header declare the traffic?"""
-        return None not in self.promised
+        return None not in self.declared
 
     @property
-    def kept(self):
+    def agrees(self):
         """Does the recording match what the header declares?"""
         return all(
             said in (None, found)
-            for said, found in zip(self.promised, self.recorded[1::2], strict=True)
+            for said, found in zip(self.declared, self.recorded[1::2], strict=True)
         )
 
 
@@ -73,7 +73,7 @@ def crossings(
     """Run kernels of a collective once, with their ranks on `places`; list of Crossing.
 
     places    mpilab.hosts.places.Place of each rank, or text for mpilab.hosts.orders.places_of.
-    count, segment, fanout, radix, root   as in mpilab.models.declared.promises.
+    count, segment, fanout, radix, root   as in mpilab.models.declared.check_costs.
     kernels   names; default: all of the collective.
 
     Raises InputError for a collective that sends no bytes, or if a kernel did not complete.
@@ -118,9 +118,9 @@ def as_text(rows):
         columns = [
             f"{row.recorded[2 * level]:>8} {'-' if said is None else said:>11} "
             f"{row.recorded[2 * level + 1]:>11}"
-            for level, said in enumerate(row.promised)
+            for level, said in enumerate(row.declared)
         ]
-        mark = "DIFFERENT" if not row.kept else "=" if row.known else ""
+        mark = "DIFFERENT" if not row.agrees else "=" if row.known else ""
         lines.append(f"{row.kernel:<{width}}  {'  '.join(columns)}  {mark}".rstrip())
     return "\n".join(lines)
 
@@ -167,7 +167,7 @@ def crossings_table():
         told = [row for row in rows if row.known]
         for row in [row for row in rows if row.kernel == flat and not row.known] + told:
             numbers = " | ".join(f"{number:,}" for number in row.recorded)
-            mark = "-" if not row.known else "the same" if row.kept else "DIFFERENT"
+            mark = "-" if not row.known else "the same" if row.agrees else "DIFFERENT"
             lines.append(f"| `{row.kernel}` | {numbers} | {mark} |")
     return "\n".join(lines)
 

@@ -1,15 +1,24 @@
 """Fit models to a sweep, choose algorithms with them, and compute the regret of wrong choices."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
 from mpilab.models.costs import FORMULAS, OPENMPI_FORMULAS, coefficients, cost
-from mpilab.models.hockney import Hockney, huber
+from mpilab.models.hockney import Hockney, Model, huber
+
+Table = NDArray[Any]  # rows of a sweep (mpilab.measure.sweep_table), or of REGRET_ROW
+Key = str | tuple[str, str]  # an algorithm of ours, or (library, algorithm)
+Models = Model | Mapping[Any, Model]  # one for all algorithms of ours, or by Key
+Variant = tuple[str, str, int, int, int]  # library, algorithm, segment, fanout, radix
 
 # The points of a sweep table that models are fitted to: medians over repetitions.
 
@@ -18,7 +27,7 @@ VARIANT = ("library", "algorithm", "segment", "fanout", "radix")
 SHAPE = ("ranks", "bytes")
 
 
-def check_fields(table, fields):
+def check_fields(table: Table, fields: Iterable[str]) -> None:
     """Raise InputError for a table that is empty or lacks one of `fields`."""
     missing = set(fields) - set(getattr(getattr(table, "dtype", None), "names", None) or ())
     if missing:
@@ -30,25 +39,27 @@ def check_fields(table, fields):
         raise InputError("the sweep table is empty; run the sweep first.")
 
 
-def medians(table, keys, measure="span_s"):
+def medians(
+    table: Table, keys: Sequence[str], measure: str = "span_s"
+) -> dict[tuple[Any, ...], float]:
     """{values of the fields `keys`: median of `measure`}, in the order of first appearance."""
-    grouped = {}
+    grouped: dict[tuple[Any, ...], list[float]] = {}
     for key, value in zip(table[list(keys)].tolist(), table[measure].tolist(), strict=True):
         grouped.setdefault(key, []).append(value)
     return {key: float(np.median(values)) for key, values in grouped.items()}
 
 
-def variants_of(table):
+def variants_of(table: Table) -> list[Variant]:
     """The distinct values of the fields VARIANT, in the order of first appearance."""
     return list(dict.fromkeys(table[list(VARIANT)].tolist()))
 
 
-def rows_of(table, variant):
+def rows_of(table: Table, variant: Variant) -> Table:
     """The rows of one variant, given by its values of the fields VARIANT."""
     return table[np.all([table[f] == v for f, v in zip(VARIANT, variant, strict=True)], axis=0)]
 
 
-def the_collective(table, collective=None):
+def the_collective(table: Table, collective: str | None = None) -> tuple[Table, str]:
     """The rows of one collective, and its name; InputError if it is ambiguous or absent."""
     check_fields(table, ("collective",))
     names = list(dict.fromkeys(table["collective"].tolist()))
@@ -89,19 +100,19 @@ class Gamma:
     measured: tuple[tuple[int, float], ...]
     slope: float
 
-    def __call__(self, ranks):
+    def __call__(self, ranks: int) -> float:
         """γ(P) for `ranks` ranks, of which all but one receive; 0 if there is no receiver."""
         if ranks < 2:
             return 0.0
         return dict(self.measured).get(int(ranks), max(1.0, 1 + self.slope * (ranks - 2)))
 
 
-def one_by_one(ranks):
+def one_by_one(ranks: int) -> float:
     """γ(P) = P - 1: receivers are served one after the other, as in the single-port model."""
     return float(max(ranks - 1, 0))
 
 
-def fit_gamma(table, segment_bytes=None, measure="span_s"):
+def fit_gamma(table: Table, segment_bytes: int | None = None, measure: str = "span_s") -> Gamma:
     """The Gamma of a sweep: medians of linear broadcasts on P ranks, relative to those on 2 ranks.
 
     table           rows of a sweep; those of algorithm "linear" or "basic_linear" are used.
@@ -119,7 +130,7 @@ def fit_gamma(table, segment_bytes=None, measure="span_s"):
         rows = rows[rows["bytes"] == segment_bytes]
     points = medians(rows, ("bytes", "ranks"), measure)
     alone = {size: seconds for (size, ranks), seconds in points.items() if ranks == 2}
-    ratios = {}
+    ratios: dict[int, list[float]] = {}
     for (size, ranks), seconds in points.items():
         if ranks > 2 and size in alone:
             ratios.setdefault(ranks, []).append(seconds / alone[size])
@@ -141,7 +152,13 @@ def fit_gamma(table, segment_bytes=None, measure="span_s"):
 FIELDS = ("collective", *VARIANT, *SHAPE)
 
 
-def fit_per_algorithm(table, *, collective=None, measure="span_s", gamma=None):
+def fit_per_algorithm(
+    table: Table,
+    *,
+    collective: str | None = None,
+    measure: str = "span_s",
+    gamma: GammaFunction | None = None,
+) -> dict[tuple[str, str], Hockney]:
     """{(library, algorithm): Hockney}: α and β of each algorithm of a sweep.
 
     table        rows of a sweep (mpilab.measure.sweep_table).
@@ -178,7 +195,7 @@ def fit_per_algorithm(table, *, collective=None, measure="span_s", gamma=None):
     """
     check_fields(table, (*FIELDS, measure))
     rows, collective = the_collective(table, collective)
-    points = {}
+    points: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     for (library, algorithm, *rest), seconds in medians(rows, (*VARIANT, *SHAPE), measure).items():
         if has_formula(collective, library, algorithm):
             points.setdefault((library, algorithm), []).append((*rest, seconds))
@@ -194,14 +211,20 @@ def fit_per_algorithm(table, *, collective=None, measure="span_s", gamma=None):
     }
 
 
-def has_formula(collective, library, algorithm):
+def has_formula(collective: str, library: str, algorithm: str) -> bool:
     """Is there a cost formula for this algorithm of "ours" or "openmpi"?"""
     formulas = {"ours": FORMULAS, "openmpi": OPENMPI_FORMULAS}.get(library, {})
     return algorithm in formulas.get(collective, {})
 
 
-def _fit(collective, library, algorithm, points, gamma):
-    design, seconds = [], []
+def _fit(
+    collective: str,
+    library: str,
+    algorithm: str,
+    points: Sequence[tuple[Any, ...]],
+    gamma: GammaFunction | None,
+) -> Hockney:
+    rows = []
     for segment, fanout, radix, ranks, size, time in points:
         a, b = coefficients(
             collective,
@@ -220,9 +243,8 @@ def _fit(collective, library, algorithm, points, gamma):
                 "every time must be a positive number of seconds."
             )
         if a > 0:  # a single rank has no cost
-            design.append((a / time, b / time))
-            seconds.append(time)
-    design = np.array(design, float).reshape(-1, 2)
+            rows.append((a / time, b / time))
+    design = np.array(rows, float).reshape(-1, 2)
     has_bytes = bool(len(design)) and design[:, 1].any()
     # Scale the columns before computing the matrix rank: β is about 1e-4 of α.
     scaled = design / np.maximum(design.max(axis=0, initial=0), 1e-300)
@@ -240,7 +262,7 @@ def _fit(collective, library, algorithm, points, gamma):
     )
 
 
-def crossover(algorithm, ranks, alpha, beta):
+def crossover(algorithm: str, ranks: int, alpha: float, beta: float) -> float:
     """Message size in bytes from which `algorithm` beats the binomial tree (α-β model).
 
     With L = ⌈log2 P⌉, the tree takes L (α + mβ). For a power of two P, the others take the
@@ -295,7 +317,17 @@ REGRET_ROW = np.dtype(
 )
 
 
-def choose(collective, ranks, bytes, models, *, segment=0, fanout=0, radix=0, gamma=None):
+def choose(
+    collective: str,
+    ranks: int,
+    bytes: int,
+    models: Models,
+    *,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    gamma: GammaFunction | None = None,
+) -> Key:
     """The algorithm with the lowest cost by `models`.
 
     models   one Hockney (or LogGP) for all our algorithms of the collective, or a mapping to one
@@ -305,37 +337,47 @@ def choose(collective, ranks, bytes, models, *, segment=0, fanout=0, radix=0, ga
     On a tie, the first one wins. Raises InputError for an empty mapping, and for algorithms without
     a cost formula.
     """
-    if hasattr(models, "alpha"):
+    if not isinstance(models, Mapping):
         if collective not in FORMULAS:
             raise InputError(
                 f"collective {collective!r} has no costs; take one of {', '.join(FORMULAS)}."
             )
-        models = dict.fromkeys(FORMULAS[collective], models)
-    if not models:
+        candidates: Mapping[Any, Model] = dict.fromkeys(FORMULAS[collective], models)
+    else:
+        candidates = models
+    if not candidates:
         raise InputError(
             f"no models to choose the {collective} from; give a Hockney, or what "
             "fit_per_algorithm returns."
         )
 
-    def seconds(key):
+    def seconds(key: Key) -> float:
         library, algorithm = key if isinstance(key, tuple) else ("ours", key)
-        return cost(
+        found = cost(
             collective,
             algorithm,
             ranks,
             bytes,
-            models[key],
+            candidates[key],
             segment=segment,
             fanout=fanout,
             radix=radix,
             gamma=gamma,
             library=library,
         )
+        return float(found)
 
-    return min(models, key=seconds)
+    return min(candidates, key=seconds)
 
 
-def regret(table, models, *, collective=None, measure="span_s", gamma=None):
+def regret(
+    table: Table,
+    models: Models,
+    *,
+    collective: str | None = None,
+    measure: str = "span_s",
+    gamma: GammaFunction | None = None,
+) -> Table:
     """The cost of following the models at every (ranks, bytes) of a sweep: a table of REGRET_ROW.
 
     At each point, the candidates are the algorithms that were measured there, with their tunables;
@@ -351,7 +393,7 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
     check_fields(table, (*FIELDS, measure))
     rows, collective = the_collective(table, collective)
     label = partial(_label, variants=variants_of(rows))
-    points = {}
+    points: dict[Any, dict[Any, float]] = {}
     for key, seconds in medians(rows, (*SHAPE, *VARIANT), measure).items():
         points.setdefault(key[:2], {})[key[2:]] = seconds
 
@@ -376,7 +418,10 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
                 )
         if not predicted:
             continue
-        chosen, best = min(predicted, key=predicted.get), min(measured, key=measured.get)
+        chosen, best = (
+            min(predicted, key=predicted.__getitem__),
+            min(measured, key=measured.__getitem__),
+        )
         lost = measured[chosen] / measured[best] - 1
         judged.append(
             (
@@ -399,15 +444,15 @@ def regret(table, models, *, collective=None, measure="span_s", gamma=None):
 
 
 def regret_left_out(
-    table,
+    table: Table,
     *,
-    leave="bytes",
-    folds=None,
-    fit=fit_per_algorithm,
-    collective=None,
-    measure="span_s",
-    gamma=None,
-):
+    leave: str = "bytes",
+    folds: int | None = None,
+    fit: Callable[..., Models] = fit_per_algorithm,
+    collective: str | None = None,
+    measure: str = "span_s",
+    gamma: GammaFunction | None = None,
+) -> Table:
     """`regret` at points that the models were not fitted to: cross-validation.
 
     leave    what is left out: "bytes" (message sizes) or "ranks".
@@ -428,22 +473,23 @@ def regret_left_out(
             f"folds={folds} for {len(values)} different {leave}; give 2 to {len(values)}, "
             "and sweep at least 2 of them."
         )
-    settings = dict(collective=collective, measure=measure, gamma=gamma)
     parts = []
     for fold in range(folds):
         left_out = np.isin(rows[leave], values[fold::folds])
-        models = fit(rows[~left_out], **settings)
-        parts.append(regret(rows[left_out], models, **settings))
+        models = fit(rows[~left_out], collective=collective, measure=measure, gamma=gamma)
+        parts.append(
+            regret(rows[left_out], models, collective=collective, measure=measure, gamma=gamma)
+        )
     return np.sort(np.concatenate(parts), order=["ranks", "bytes"])
 
 
-def _model_of(models, collective, library, algorithm):
-    if not hasattr(models, "alpha"):
+def _model_of(models: Models, collective: str, library: str, algorithm: str) -> Model | None:
+    if isinstance(models, Mapping):
         return models.get((library, algorithm))
     return models if library == "ours" and algorithm in FORMULAS[collective] else None
 
 
-def _label(variant, variants):
+def _label(variant: Variant, variants: Sequence[Variant]) -> str:
     """Label of a variant: 'ring', with its library and tunables if the table has others.
 
     For example 'ring (openmpi)' or 'pipeline (segment 8192)'.

@@ -13,8 +13,6 @@ Open MPI's algorithms have the same formulas under Open MPI's names (`library="o
 a segment of 0 bytes means no segments.
 """
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,11 +22,12 @@ from mpilab.algorithms.algorithm import (
     PARTS,
     Coefficients,
     CostFunction,
-    Gamma,
+    GammaFunction,
     ModelCall,
     Quantity,
 )
 from mpilab.errors import InputError
+from mpilab.models.hockney import Model
 
 LIBRARIES = ("ours", "openmpi")
 
@@ -46,16 +45,6 @@ _CUT = {
     for name, algorithm in known.items()
     if algorithm.cut not in ("", FIRST)
 }
-
-
-class Model(Protocol):
-    """A model of one message: seconds for it, and seconds per byte (Hockney, LogGP)."""
-
-    @property
-    def alpha(self) -> float: ...
-
-    @property
-    def beta(self) -> float: ...
 
 
 def formula_of(collective: str, algorithm: str, library: str = "ours") -> CostFunction:
@@ -89,7 +78,7 @@ def coefficients(
     segment: float = 0,
     fanout: int = 0,
     radix: int = 0,
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
     library: str = "ours",
 ) -> Coefficients:
     """(a, b): T = a α + b β, a in messages, b in bytes.
@@ -125,7 +114,7 @@ def cost(
     segment: float = 0,
     fanout: int = 0,
     radix: int = 0,
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
     library: str = "ours",
 ) -> Quantity:
     """Seconds that the algorithm takes, a α + b β, with the `coefficients` of these arguments.
@@ -156,7 +145,7 @@ def best_segment(
     *,
     fanout: int = 0,
     radix: int = 0,
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
 ) -> int:
     """The segment size in bytes that minimizes the cost of our algorithm.
 

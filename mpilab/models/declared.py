@@ -5,7 +5,8 @@ requests of the busiest rank, and bytes read.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +15,25 @@ from mpilab.algorithms.formula import cost_of, evaluate, header_of, names_of
 from mpilab.algorithms.requests import whole_elements
 from mpilab.cases.case import COLLECTIVES, Case, collective_of
 from mpilab.errors import InputError
+from mpilab.hosts.places import Levels
 from mpilab.kernels.build import KERNELS, need
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
-from mpilab.trace.recording import COLLECTIVE, READS_FILE, RECEIVES, SENDS, WRITES_FILE, operations
+from mpilab.trace.recording import (
+    COLLECTIVE,
+    READS_FILE,
+    RECEIVES,
+    SENDS,
+    WRITES_FILE,
+    RankRecording,
+    Recording,
+    operations,
+)
 from mpilab.util.kit import ROOT
 from mpilab.util.text import did_you_mean
 
 
-def counts(recording, levels):
+def counts(recording: Recording, levels: Levels) -> dict[str, int]:
     """The value of each of mpilab.judging.rubric.QUANTITIES in a recording of ranks on `levels`."""
     messages, volume = recording.matrix()
     found = {
@@ -43,7 +54,7 @@ def counts(recording, levels):
     return found | _reads(recording) | _left_behind(recording)
 
 
-def _reads(recording):
+def _reads(recording: Recording) -> dict[str, int]:
     """The values of the quantities about files in a recording.
 
     A request for no bytes, made by a rank without a share to take part in a collective read, does
@@ -67,7 +78,7 @@ def _reads(recording):
     }
 
 
-def _unexchanged(rank):
+def _unexchanged(rank: RankRecording) -> int:
     """The most bytes that a rank read between two calls that exchange data with other ranks."""
     flags = rank.records["flags"].astype(int)
     of_file = flags & (READS_FILE | WRITES_FILE) != 0
@@ -77,7 +88,7 @@ def _unexchanged(rank):
     return int(np.bincount(between, read).max(initial=0))
 
 
-def _left_behind(recording):
+def _left_behind(recording: Recording) -> dict[str, int]:
     """File views other than the default (all of the file, in bytes), and what was not freed.
 
     A recording shows where a view begins and how many bytes its filetype has. A view of single
@@ -121,16 +132,19 @@ class ReadCost:
     read: str
     buffer: int = 0
 
-    def at(self, case):
+    def at(self, case: Case) -> tuple[int, int, int]:
         """(requests, requests of the busiest rank, bytes) of one call as in `case`."""
         names = names_of(case)
         if self.buffer:
             names["F"] = whole_elements(case.buffer or self.buffer)
-        formulas = (self.requests, self.busiest, self.read)
-        return tuple(evaluate(formula, **names) for formula in formulas)
+        return (
+            evaluate(self.requests, **names),
+            evaluate(self.busiest, **names),
+            evaluate(self.read, **names),
+        )
 
 
-def read_cost_of(kernel):
+def read_cost_of(kernel: str) -> ReadCost:
     """The ReadCost in the header of one of our read kernels, e.g. read_cost_of("read_sieving").
 
     Raises InputError for an unknown kernel, or a header without the three lines.
@@ -148,7 +162,7 @@ def read_cost_of(kernel):
 LIMIT_S = 60.0
 
 
-class Promise(NamedTuple):
+class CostCheck(NamedTuple):
     """The declared and the recorded cost of one kernel on `ranks` ranks.
 
     Both are (rounds, messages, bytes); for a read, (requests, requests of the busiest rank, bytes
@@ -157,16 +171,16 @@ class Promise(NamedTuple):
 
     kernel: str
     ranks: int
-    promised: tuple
-    recorded: tuple
+    declared: tuple[int, ...]
+    recorded: tuple[int, ...]
 
     @property
-    def kept(self):
+    def agrees(self) -> bool:
         """Do both agree?"""
-        return self.promised == self.recorded
+        return self.declared == self.recorded
 
 
-def kernels_of(collective):
+def kernels_of(collective: str) -> list[str]:
     """Names of our kernels of a collective, in alphabetical order: ["bcast_binary", …].
 
     COLLECTIVE_auto, which only chooses one of them, is not included.
@@ -176,7 +190,7 @@ def kernels_of(collective):
     return sorted(f"{collective}_{file.stem}" for file in folder.glob("*.c") if file.stem != "auto")
 
 
-def unknown_kernel(name, known, otherwise):
+def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputError:
     """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
     return InputError(
         f"kernel {name!r}: the kit has none of that name; it has {', '.join(known)}. "
@@ -184,26 +198,26 @@ def unknown_kernel(name, known, otherwise):
     )
 
 
-def nearest_kernel(name, more=()):
+def nearest_kernel(name: str, more: Iterable[str] = ()) -> str:
     """did_you_mean for an unknown kernel name, from the kit's kernels and `more`."""
     ours = [kernel for one in COLLECTIVES for kernel in (*kernels_of(one), f"{one}_openmpi")]
     return did_you_mean(name, [*ours, *more])
 
 
-def promises(
-    collective,
+def check_costs(
+    collective: str,
     *,
-    ranks=(2, 4, 8),
-    count=1000,
-    segment=0,
-    fanout=0,
-    radix=0,
-    root=0,
-    matrix="64x64",
-    buffer=0,
-    aggregators=0,
-):
-    """Run each kernel of a collective once for each number of `ranks`; list of Promise.
+    ranks: Iterable[int] = (2, 4, 8),
+    count: int = 1000,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    root: int = 0,
+    matrix: str = "64x64",
+    buffer: int = 0,
+    aggregators: int = 0,
+) -> list[CostCheck]:
+    """Run each kernel of a collective once for each number of `ranks`; list of CostCheck.
 
     count    ints of a block, or of the message of a bcast, reduce or allreduce.
     segment, fanout, radix   see mpilab.cases.case.Case.
@@ -214,35 +228,38 @@ def promises(
     not finish.
     """
     about = collective_of(collective)
-    tuned = {"segment": segment, "fanout": fanout, "radix": radix}
     made = []
     for number in ranks:
         if about.reads:
-            shape = {
-                "count": 1,
-                "datatype": "double",
-                "matrix": matrix,
-                "buffer": buffer,
-                "aggregators": aggregators,
-            }
+            case = Case(
+                collective,
+                number,
+                count=1,
+                datatype="double",
+                matrix=matrix,
+                buffer=buffer,
+                aggregators=aggregators,
+            )
         else:
-            shape = {
-                "count": count if about.has_blocks else 0,
-                **tuned,
-                "root": root % number if about.is_rooted else 0,
-            }
-        made += [
-            Case(collective, number, function=kernel, **shape) for kernel in kernels_of(collective)
-        ]
+            case = Case(
+                collective,
+                number,
+                count=count if about.has_blocks else 0,
+                segment=segment,
+                fanout=fanout,
+                radix=radix,
+                root=root % number if about.is_rooted else 0,
+            )
+        made += [replace(case, function=kernel) for kernel in kernels_of(collective)]
     found = []
     for case, recorded in counted(made):
         cost = read_cost_of(case.function) if about.reads else cost_of(case.function)
         numbers = tuple(recorded[name] for name in quantities(collective))
-        found.append(Promise(case.function, case.ranks, cost.at(case), numbers))
+        found.append(CostCheck(case.function, case.ranks, cost.at(case), numbers))
     return found
 
 
-def counted(cases):
+def counted(cases: Sequence[Case]) -> list[tuple[Case, dict[str, int]]]:
     """Run cases that name their kernels; list of (Case, {quantity: recorded int}).
 
     Raises InputError if a kernel does not finish.
@@ -250,7 +267,7 @@ def counted(cases):
     found = []
     for result in run_cases(need(KERNELS), "", cases, limit=LIMIT_S):
         case, recording = result.case, result.recording
-        if result.outcome != DONE or not recording.complete:
+        if result.outcome != DONE or recording is None or not recording.complete:
             raise InputError(
                 f"{case.function} with {case.describe()}: {result.outcome}; "
                 f"'mpilab run {case.function} --ranks {case.ranks}' says more"
@@ -259,14 +276,14 @@ def counted(cases):
     return found
 
 
-def quantities(collective):
+def quantities(collective: str) -> tuple[str, str, str]:
     """The declared quantities of a collective, as named in mpilab.judging.rubric.QUANTITIES."""
     if collective_of(collective).reads:
         return "reads", "busiest_reads", "read_bytes"
     return "rounds", "messages", "bytes"
 
 
-def as_text(rows):
+def as_text(rows: Sequence[CostCheck]) -> str:
     """The rows as a text table: formula and recording side by side, and whether they agree.
 
     Reads have a table of their own, after the others.
@@ -284,7 +301,7 @@ def as_text(rows):
     return "\n\n".join(tables)
 
 
-def _table(rows, words):
+def _table(rows: Sequence[CostCheck], words: tuple[str, str, str]) -> str:
     first, second, third = words
     lines = [
         f"{'':<28}{'':>5}  {first:^13}  {second:^15}  {third:^23}",
@@ -294,8 +311,8 @@ def _table(rows, words):
     for row in rows:
         columns = [
             f"{a:>{width}} {b:>{width}}"
-            for a, b, width in zip(row.promised, row.recorded, (6, 7, 11), strict=True)
+            for a, b, width in zip(row.declared, row.recorded, (6, 7, 11), strict=True)
         ]
-        mark = "=" if row.kept else "DIFFERENT"
+        mark = "=" if row.agrees else "DIFFERENT"
         lines.append(f"{row.kernel:<28}{row.ranks:>5}  {'  '.join(columns)}  {mark}")
     return "\n".join(lines)

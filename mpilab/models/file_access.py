@@ -10,10 +10,14 @@ the file). A rank has one request in flight at a time, in the order of the array
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
+
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Disk:
     beta: float
     alpha_next: float = 0.0
 
-    def time(self, ranks, offsets, sizes):
+    def time(self, ranks: ArrayLike, offsets: ArrayLike, sizes: ArrayLike) -> float:
         """Seconds for all requests.
 
         They are served in turns: the first of each rank, by rank, then the second of each, and so
@@ -66,12 +70,12 @@ class ParallelFileSystem:
     stripe: int
     alpha_server: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("servers", "stripe"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)}: has to be 1 or more")
 
-    def time(self, ranks, offsets, sizes):
+    def time(self, ranks: ArrayLike, offsets: ArrayLike, sizes: ArrayLike) -> float:
         """Seconds for all requests: the larger of two lower bounds for any schedule.
 
         These are the time that the busiest server is busy, and the longest time that one rank's
@@ -85,12 +89,12 @@ class ParallelFileSystem:
         chains = np.bincount(ranks, self.alpha + busy.max(axis=1))
         return float(max(busy.sum(axis=0).max(), chains.max()))
 
-    def on_servers(self, offsets, sizes):
+    def on_servers(self, offsets: ArrayLike, sizes: ArrayLike) -> Whole:
         """Bytes of each request on each server: int64 [requests, servers]."""
         offsets, sizes = np.asarray(offsets, np.int64), np.asarray(sizes, np.int64)
         return self._before(offsets + sizes) - self._before(offsets)
 
-    def _before(self, ends):
+    def _before(self, ends: Whole) -> Whole:
         """Bytes on each server before each of these file offsets: int64 [len(ends), servers]."""
         turn = self.stripe * self.servers
         whole, rest = np.divmod(ends[:, None], turn)
@@ -99,7 +103,7 @@ class ParallelFileSystem:
 
 
 # Examples with typical orders of magnitude, not measured on any particular hardware.
-STORAGE = {
+STORAGE: dict[str, Disk | ParallelFileSystem] = {
     # A 7200 rpm hard disk: 8 ms for seek and half a rotation, 150 MB/s.
     "hard disk": Disk(alpha=8e-3, beta=1 / 150e6, alpha_next=5e-5),
     # A solid-state disk with flash chips on parallel channels: 8 of 400 MB/s each.
@@ -111,7 +115,7 @@ STORAGE = {
 }
 
 
-def modelled(requests, storage):
+def modelled(requests: NDArray[Any], storage: str | Disk | ParallelFileSystem) -> float:
     """Seconds that requests take on a storage: one of STORAGE by name, or a model of your own.
 
     requests   with fields rank, offset and bytes, as those of mpilab.trace.recording.Recording and
@@ -126,8 +130,12 @@ def modelled(requests, storage):
     return storage.time(requests["rank"], requests["offset"], requests["bytes"])
 
 
-def _checked(ranks, offsets, sizes):
-    arrays = tuple(np.asarray(values, np.int64) for values in (ranks, offsets, sizes))
+def _checked(ranks: ArrayLike, offsets: ArrayLike, sizes: ArrayLike) -> tuple[Whole, Whole, Whole]:
+    arrays = (
+        np.asarray(ranks, np.int64),
+        np.asarray(offsets, np.int64),
+        np.asarray(sizes, np.int64),
+    )
     if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
         raise InputError(
             f"requests: ranks, offsets and sizes of shapes {[a.shape for a in arrays]}; give three "
@@ -142,7 +150,7 @@ def _checked(ranks, offsets, sizes):
     return arrays
 
 
-def _turns(ranks):
+def _turns(ranks: Whole) -> Whole:
     """The index of each request among those of its rank, from 0."""
     turns = np.zeros(len(ranks), np.int64)
     for rank in np.unique(ranks):

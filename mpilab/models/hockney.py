@@ -8,21 +8,37 @@ Hockney, "The communication challenge for MPP: Intel Paragon and Meiko CS-2", Pa
 from dataclasses import dataclass
 from itertools import combinations
 from math import floor, isfinite, log10, nan
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from mpilab.algorithms.algorithm import Quantity
 from mpilab.errors import InputError
+
+Floats = NDArray[np.floating[Any]]
+
+TUNING = 1.345  # of Huber's regression: 95 % of the efficiency of least squares for normal errors
+MOST_STEPS = 100
+
+
+class Model(Protocol):
+    """A model of one message: seconds of latency, and seconds per byte (Hockney, LogGP)."""
+
+    @property
+    def alpha(self) -> float: ...
+
+    @property
+    def beta(self) -> float: ...
+
 
 # Huber's regression: a least-squares fit in which outliers have little influence.
 # Source: P. J. Huber, E. M. Ronchetti, Robust Statistics, 2nd edition, 2009, chapter 7; the
 # iteration is iteratively reweighted least squares (section 7.8) with a scale from the median
 # absolute deviation.
 
-TUNING = 1.345  # 95 % of the efficiency of least squares for normal errors
-MOST_STEPS = 100
 
-
-def huber(design, target):
+def huber(design: ArrayLike, target: ArrayLike) -> tuple[Floats, Floats]:
     """The nonnegative coefficients x of `design` x ≈ `target`, and their standard errors.
 
     design   array [points, parameters]; target   array [points].
@@ -50,7 +66,7 @@ def huber(design, target):
     return values, errors
 
 
-def _unbounded(design, target):
+def _unbounded(design: Floats, target: Floats) -> tuple[Floats, Floats, float]:
     points, parameters = design.shape
     x = np.linalg.lstsq(design, target, rcond=None)[0]
     # Smaller residuals are rounding errors, and must not affect the weights.
@@ -70,12 +86,12 @@ def _unbounded(design, target):
     return x, _errors(design, residuals, scale), float(abs(residuals).sum())
 
 
-def _weights(residuals, scale):
+def _weights(residuals: Floats, scale: float) -> Floats:
     sizes = abs(residuals) / scale
     return np.where(sizes <= TUNING, 1.0, TUNING / np.maximum(sizes, TUNING))
 
 
-def _errors(design, residuals, scale):
+def _errors(design: Floats, residuals: Floats, scale: float) -> Floats:
     points, parameters = design.shape
     if points <= parameters:
         return np.full(parameters, nan)
@@ -90,7 +106,7 @@ def _errors(design, residuals, scale):
     return np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design)))
 
 
-def with_error(value, error):
+def with_error(value: float, error: float) -> str:
     """'87 ± 20' → '90 ± 20': a value and its standard error, rounded to the error's first digit.
 
     If the error is unknown (nan or 0), the value has three digits.
@@ -113,21 +129,21 @@ class Hockney:
     alpha_error: float = nan
     beta_error: float = nan
 
-    def time(self, byte_count):
+    def time(self, byte_count: Quantity) -> Quantity:
         """Seconds for one message of `byte_count` bytes (a number or an array)."""
         return self.alpha + self.beta * byte_count
 
     @property
-    def half_size(self):
+    def half_size(self) -> float:
         """Bytes at which latency takes half of the time: α / β, Hockney's n½."""
         return self.alpha / self.beta
 
-    def __str__(self):
+    def __str__(self) -> str:
         alpha = with_error(self.alpha * 1e6, self.alpha_error * 1e6)
         return f"α = {alpha} µs, β = {with_error(self.beta * 1e9, self.beta_error * 1e9)} ns/B"
 
 
-def fit_hockney(byte_counts, seconds):
+def fit_hockney(byte_counts: ArrayLike, seconds: ArrayLike) -> Hockney:
     """The Hockney that best fits one-way times `seconds` of messages of `byte_counts` bytes.
 
     Best means the least sum of squared *relative* errors, Σ ((tᵢ - α - β nᵢ) / tᵢ)²: sizes that
@@ -162,7 +178,7 @@ def fit_hockney(byte_counts, seconds):
     )
 
 
-def check_points(n, t, of="fit_hockney"):
+def check_points(n: Floats, t: Floats, of: str = "fit_hockney") -> None:
     """Raise InputError, naming the function `of`, if no line can be fitted to the points (n, t)."""
     if n.shape != t.shape or n.ndim != 1:
         raise InputError(

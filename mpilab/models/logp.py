@@ -19,9 +19,13 @@ from dataclasses import dataclass
 from math import hypot, nan
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from mpilab.algorithms.algorithm import Quantity
 from mpilab.errors import InputError
-from mpilab.models.hockney import check_points, fit_hockney, with_error
+from mpilab.models.hockney import Floats, check_points, fit_hockney, with_error
+
+Measured = tuple[ArrayLike, ArrayLike]  # sizes in bytes, seconds
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class LogP:
     o_error: float = nan
     g_error: float = nan
 
-    def time(self, byte_count):
+    def time(self, byte_count: Quantity) -> Quantity:
         """Seconds for `byte_count` bytes (a number or an array) from one rank to another.
 
         They travel in k = ⌈n / packet⌉ messages (at least one), which leave the sender max(g, o)
@@ -49,7 +53,7 @@ class LogP:
         seconds = 2 * self.o + self.L + (messages - 1) * max(self.g, self.o)
         return seconds if seconds.ndim else float(seconds)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{_words(self)}, messages of {self.packet} B"
 
 
@@ -66,7 +70,7 @@ class LogGP:
     g_error: float = nan
     G_error: float = nan
 
-    def time(self, byte_count):
+    def time(self, byte_count: Quantity) -> Quantity:
         """Seconds for one message of `byte_count` bytes (a number or an array).
 
         They are o + (n - 1) G + L + o; a message of no bytes takes as long as one of one byte.
@@ -75,20 +79,20 @@ class LogGP:
         return seconds if seconds.ndim else float(seconds)
 
     @property
-    def alpha(self):
+    def alpha(self) -> float:
         """Hockney's α of the same message: L + 2o - G."""
         return self.L + 2 * self.o - self.G
 
     @property
-    def beta(self):
+    def beta(self) -> float:
         """Hockney's β of the same message: G."""
         return self.G
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{_words(self)}, G = {with_error(self.G * 1e9, self.G_error * 1e9)} ns/B"
 
 
-def _words(model):
+def _words(model: LogP | LogGP) -> str:
     return ", ".join(
         f"{name} = "
         f"{with_error(getattr(model, name) * 1e6, getattr(model, f'{name}_error') * 1e6)} µs"
@@ -96,7 +100,9 @@ def _words(model):
     )
 
 
-def fit_loggp(one_way, send_overhead, receive_overhead, gap):
+def fit_loggp(
+    one_way: Measured, send_overhead: Measured, receive_overhead: Measured, gap: Measured
+) -> LogGP:
     """The LogGP of four measurements, each a pair (bytes, seconds) of arrays.
 
     one_way            half of a ping-pong's round trip.
@@ -120,9 +126,9 @@ def fit_loggp(one_way, send_overhead, receive_overhead, gap):
     gaps = fit_hockney(*gap)
     o, o_error = _overhead(send_overhead, receive_overhead)
     return LogGP(
-        L=line.time(1) - 2 * o,
+        L=float(line.time(1)) - 2 * o,
         o=o,
-        g=gaps.time(1),
+        g=float(gaps.time(1)),
         G=line.beta,
         L_error=hypot(line.alpha_error, line.beta_error, 2 * o_error),
         o_error=o_error,
@@ -131,7 +137,13 @@ def fit_loggp(one_way, send_overhead, receive_overhead, gap):
     )
 
 
-def fit_logp(one_way, send_overhead, receive_overhead, gap, packet=None):
+def fit_logp(
+    one_way: Measured,
+    send_overhead: Measured,
+    receive_overhead: Measured,
+    gap: Measured,
+    packet: int | None = None,
+) -> LogP:
     """The LogP of the four measurements that `fit_loggp` takes.
 
     packet   bytes of LogP's message; a size in both `one_way` and `gap`. None: the one for which
@@ -160,7 +172,7 @@ def fit_logp(one_way, send_overhead, receive_overhead, gap, packet=None):
     return min(fits, key=lambda fit: _misfit(fit, sizes, seconds))
 
 
-def _logp_of(size, one_way, gap, o, o_error):
+def _logp_of(size: float, one_way: Measured, gap: Measured, o: float, o_error: float) -> LogP:
     way, way_error = _median_at(size, *one_way)
     g, g_error = _median_at(size, *gap)
     return LogP(
@@ -174,11 +186,11 @@ def _logp_of(size, one_way, gap, o, o_error):
     )
 
 
-def _misfit(fit, sizes, seconds):
+def _misfit(fit: LogP, sizes: NDArray[np.float64], seconds: Floats) -> float:
     return float((np.log(fit.time(sizes) / seconds) ** 2).sum())
 
 
-def _overhead(send, receive):
+def _overhead(send: Measured, receive: Measured) -> tuple[float, float]:
     """o and its standard error: the mean of sender's and receiver's o at their smallest sizes."""
     (sending, sending_error), (receiving, receiving_error) = (
         _median_at(None, *measured) for measured in (send, receive)
@@ -186,7 +198,7 @@ def _overhead(send, receive):
     return (sending + receiving) / 2, hypot(sending_error, receiving_error) / 2
 
 
-def _median_at(size, sizes, seconds):
+def _median_at(size: float | None, sizes: ArrayLike, seconds: ArrayLike) -> tuple[float, float]:
     """Median of the times at `size` (None: the smallest one), and its standard error.
 
     The error of a median is √(π/2) s / √N for a normal spread s, which is estimated by 1.4826 times

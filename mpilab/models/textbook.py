@@ -1,19 +1,31 @@
 """Predicted times of schedules, and the textbook costs that labs 00, 01 and 04 ask for."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from math import ceil, floor, sqrt
 
 import numpy as np
 
 from mpilab.algorithms import allgather
+from mpilab.algorithms.algorithm import Quantity
 from mpilab.algorithms.formula import ceil_log2
+from mpilab.algorithms.schedule import Schedule, Transfer
 from mpilab.errors import InputError
-from mpilab.models.hockney import fit_hockney
+from mpilab.hosts.places import Levels
+from mpilab.models.hockney import Model, fit_hockney
+from mpilab.models.logp import LogGP
 
 # Seconds for any schedule, round by round: with LogGP within and between nodes, or with Hockney.
 
 
-def predict_placed(schedule, levels, block_bytes, near, far, shared=False):
+def predict_placed(
+    schedule: Schedule,
+    levels: Levels,
+    block_bytes: int,
+    near: LogGP,
+    far: LogGP,
+    shared: bool = False,
+) -> float:
     """Seconds that `schedule` takes with blocks of `block_bytes` bytes, on processes at `levels`.
 
     near, far   the LogGP of a message within a node (its G is G0), and between nodes (G1).
@@ -57,14 +69,16 @@ def predict_placed(schedule, levels, block_bytes, near, far, shared=False):
     return seconds
 
 
-def _one_after_the_other(messages):
+def _one_after_the_other(messages: Sequence[tuple[int, LogGP]]) -> float:
     """Seconds of [(bytes, LogGP), …] through one port, one after the other."""
     bytes_s = sum(max(count - 1, 0) * model.G for count, model in messages)
     gaps_s = sum(model.g for _, model in messages[1:])
     return bytes_s + gaps_s + max(model.L + 2 * model.o for _, model in messages)
 
 
-def predict(name, ranks, block_bytes, model, cores=None):
+def predict(
+    name: str, ranks: int, block_bytes: Quantity, model: Model, cores: int | None = None
+) -> Quantity:
     """Seconds that allgather algorithm `name` takes on `ranks` ranks with blocks of `block_bytes`.
 
     name         one of mpilab.algorithms.allgather.ALGORITHMS.
@@ -77,7 +91,9 @@ def predict(name, ranks, block_bytes, model, cores=None):
     return predict_schedule(allgather.schedule(name, ranks), block_bytes, model, cores)
 
 
-def predict_schedule(schedule, block_bytes, model, cores=None):
+def predict_schedule(
+    schedule: Schedule, block_bytes: Quantity | None, model: Model, cores: int | None = None
+) -> Quantity:
     """Seconds that `schedule` takes with blocks of `block_bytes` bytes (a number or an array).
 
     For a schedule that has its own block sizes (`schedule.sizes`), pass None.
@@ -126,14 +142,16 @@ def predict_schedule(schedule, block_bytes, model, cores=None):
     return seconds if seconds.ndim else float(seconds)
 
 
-def _length(transfer, sizes):
+def _length(transfer: Transfer, sizes: Sequence[int] | None) -> int:
     """Length of a message: in blocks, or in bytes if the blocks have `sizes`."""
     if sizes is None:
         return len(transfer.blocks)
     return sum(sizes[block] for block in transfer.blocks)
 
 
-def _loads(transfers, lengths, ranks):
+def _loads(
+    transfers: Sequence[Transfer], lengths: Sequence[int], ranks: int
+) -> set[tuple[int, int]]:
     """The distinct (messages, length) loads of the sending and receiving ports in one round."""
     sent = [[0, 0] for _ in range(ranks)]
     received = [[0, 0] for _ in range(ranks)]
@@ -141,7 +159,7 @@ def _loads(transfers, lengths, ranks):
         for load in (sent[transfer.source], received[transfer.dest]):
             load[0] += 1
             load[1] += length
-    return {tuple(load) for load in sent + received}
+    return {(messages, length) for messages, length in sent + received}
 
 
 # Lab 04: traffic between nodes and groups of a regular cluster, broadcasts with a β for each level,
@@ -156,7 +174,7 @@ SLOTS = 2
 BEST, WORST = "best", "worst"
 
 
-def crossing(way, groups, nodes, ranks, byte_count):
+def crossing(way: str, groups: int, nodes: int, ranks: int, byte_count: int) -> list[int]:
     """[bytes between nodes, bytes between groups] on `groups` groups of `nodes` nodes of `ranks`.
 
     way   "flat_seq", "flat_rr"   a binomial broadcast (or reduce) of a message of m = `byte_count`
@@ -180,7 +198,16 @@ def crossing(way, groups, nodes, ranks, byte_count):
     return [(all_nodes - 1) * byte_count, (groups - 1) * byte_count]
 
 
-def bcast_seconds_by_level(way, groups, nodes, ranks, byte_count, segments, alpha, betas):
+def bcast_seconds_by_level(
+    way: str,
+    groups: int,
+    nodes: int,
+    ranks: int,
+    byte_count: int,
+    segments: int,
+    alpha: float,
+    betas: Sequence[float],
+) -> float:
     """Seconds of a broadcast of `byte_count` bytes with a β for each level, and shared links.
 
     way      "flat_rr"   binomial in RR order: Q messages at a time share each link.
@@ -208,13 +235,15 @@ def bcast_seconds_by_level(way, groups, nodes, ranks, byte_count, segments, alph
     return _sum(hops, piece, alpha, betas) + (segments - 1) * (alpha + piece * max(used))
 
 
-def _sum(counts, byte_count, alpha, betas):
+def _sum(counts: Sequence[int], byte_count: float, alpha: float, betas: Sequence[float]) -> float:
     return sum(
         count * (alpha + byte_count * beta) for count, beta in zip(counts, betas, strict=True)
     )
 
 
-def cheapest_bcast(groups, nodes, ranks, byte_count, segments, alpha, *betas):
+def cheapest_bcast(
+    groups: int, nodes: int, ranks: int, byte_count: int, segments: int, alpha: float, *betas: float
+) -> int:
     """The index in BROADCASTS of the fastest one; on a tie, the first.
 
     Arguments as for `bcast_seconds_by_level`.
@@ -226,7 +255,7 @@ def cheapest_bcast(groups, nodes, ranks, byte_count, segments, alpha, *betas):
     return seconds.index(min(seconds))
 
 
-def order_complaint(hosts, root, goal):
+def order_complaint(hosts: list[str], root: int, goal: str) -> str:
     """What is wrong with `hosts` for a binomial broadcast from `root`; "" if nothing is.
 
     hosts  the host of each rank, on the cluster HOSTS.
@@ -250,7 +279,7 @@ def order_complaint(hosts, root, goal):
     )
 
 
-def order_crossings(hosts, root):
+def order_crossings(hosts: Sequence[str], root: int) -> tuple[int, int]:
     """(messages between nodes, messages between groups) of a binomial broadcast from `root`.
 
     hosts  the host of each rank, as in HOSTS.
@@ -267,7 +296,7 @@ def order_crossings(hosts, root):
 # Lab 00: the line through a table of times.
 
 
-def alpha_beta(text):
+def alpha_beta(text: str) -> tuple[float, float]:
     """(α in seconds, β in seconds per byte) of a table as osu_latency prints it.
 
     text   rows 'BYTES MICROSECONDS'; empty lines and those that begin with '#' do not count.
@@ -304,7 +333,9 @@ def alpha_beta(text):
 ALGORITHMS = ("linear", "binomial", "scatter_allgather_ring", "pipeline")
 
 
-def bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta):
+def bcast_seconds(
+    algorithm: str, ranks: int, byte_count: int, segments: int, alpha: float, beta: float
+) -> float:
     """Seconds of a broadcast of `byte_count` bytes (m) to `ranks` ranks (P).
 
     algorithm   one of ALGORITHMS.
@@ -338,7 +369,7 @@ def bcast_seconds(algorithm, ranks, byte_count, segments, alpha, beta):
     return (ranks - 2 + segments) * (alpha + beta * byte_count / segments)
 
 
-def best_segments(ranks, byte_count, alpha, beta):
+def best_segments(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
     """The number of segments, 1 to m, for which the pipeline takes the shortest time.
 
     It is √((P-2) m β / α), where the derivative of the cost is 0, rounded down or up.
@@ -351,7 +382,7 @@ def best_segments(ranks, byte_count, alpha, beta):
     )
 
 
-def fastest_bcast(ranks, byte_count, alpha, beta):
+def fastest_bcast(ranks: int, byte_count: int, alpha: float, beta: float) -> int:
     """The index in ALGORITHMS of the fastest one; on a tie, the first.
 
     The pipeline has the best number of segments.

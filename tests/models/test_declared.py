@@ -1,20 +1,19 @@
-"""The table of what headers promise and recordings show, as `mpilab costs` prints it."""
+"""The table of what headers declare and recordings show, as `mpilab costs` prints it."""
 
 import pytest
 
 from mpilab import cli
 from mpilab.errors import InputError
 from mpilab.models import declared
-from mpilab.models.declared import Promise, as_text, kernels_of
-from mpilab.models.declared import promises as rows_of
+from mpilab.models.declared import CostCheck, as_text, check_costs, kernels_of
 
 
 def test_every_kernel_of_a_collective_has_a_row_for_each_number_of_ranks():
-    rows = rows_of("barrier", ranks=(1, 3))
+    rows = check_costs("barrier", ranks=(1, 3))
     assert [(row.kernel, row.ranks) for row in rows] == [
         (kernel, ranks) for ranks in (1, 3) for kernel in kernels_of("barrier")
     ]
-    assert all(row.kept for row in rows)
+    assert all(row.agrees for row in rows)
     linear = next(row for row in rows if (row.kernel, row.ranks) == ("barrier_linear", 3))
     assert linear.recorded == (2, 4, 0)
 
@@ -29,9 +28,9 @@ def test_the_command_takes_segments_and_a_root_from_the_end(capsys):
     assert f"{number} of {number} as the header says" in out
 
 
-def test_a_kernel_that_does_not_keep_its_promise_is_marked_and_fails(monkeypatch, capsys):
+def test_a_kernel_whose_cost_is_not_the_declared_one_is_marked_and_fails(monkeypatch, capsys):
     monkeypatch.setattr(
-        declared, "promises", lambda *_, **__: [Promise("bcast_x", 4, (1, 3, 12), (2, 3, 12))]
+        declared, "check_costs", lambda *_, **__: [CostCheck("bcast_x", 4, (1, 3, 12), (2, 3, 12))]
     )
     assert cli.main(["costs", "bcast"]) == 1
     out = capsys.readouterr().out
@@ -40,9 +39,9 @@ def test_a_kernel_that_does_not_keep_its_promise_is_marked_and_fails(monkeypatch
 
 def test_an_unknown_collective_is_named():
     with pytest.raises(InputError, match="'bcats' is unknown; write one of allgather"):
-        rows_of("bcats")
+        check_costs("bcats")
 
 
 def test_columns_stand_below_one_another():
-    lines = as_text([Promise("bcast_x", 4, (1, 3, 12), (1, 3, 12))]).splitlines()
+    lines = as_text([CostCheck("bcast_x", 4, (1, 3, 12), (1, 3, 12))]).splitlines()
     assert lines[1].index("header") == lines[2].index("1") - 5
