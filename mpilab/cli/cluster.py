@@ -233,7 +233,7 @@ def _list(options: argparse.Namespace) -> None:
         print_json([_as_json(hosts) for hosts in clusters])
         return
     for directory in gone:
-        print(f"removed {directory}: its hosts are gone, their keeper was killed")
+        print(f"removed {directory}: its hosts are gone, their supervisor was killed")
     if not clusters:
         print("no emulated hosts are up; mpilab hosts up two-groups")
     for hosts in clusters:

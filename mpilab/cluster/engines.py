@@ -238,7 +238,7 @@ class Cluster:
             _active.stop()
         self.stop()
         # Hosts that start with the cluster have their own supervisor
-        # (mpilab/hosts/emulated/keeper.py).
+        # (mpilab/hosts/emulated/supervisor.py).
         self._location.begin()
         try:
             self._processes = Processes(self.n, self._location)

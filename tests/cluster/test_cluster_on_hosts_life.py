@@ -125,12 +125,12 @@ class TestNothingIsLeftBehind:
             cluster.apply(sum_of_ranks)
             identity, own = cluster._processes.identity, cluster.hosts
             directories = [*cluster._processes.directories, own.directory]
-            keepers = [own.process(name) for name in own.names]
+            supervisors = [own.process(name) for name in own.names]
             assert len(existing(directories)) == len(directories)
         assert not own.running
         assert supervisor.marked(identity) == []
         assert existing(directories) == []
-        assert not any(map(alive, keepers))
+        assert not any(map(alive, supervisors))
         assert hosts.running
 
     @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ class TestNothingIsLeftBehind:
     )
     def test_after_kill_9_of_the_owner(self, hosts, call):
         run = owner(OWNER.format(call=call))
-        identity, watcher, keeper, *directories = run.stdout.readline().split()
+        identity, watcher, supervisor, *directories = run.stdout.readline().split()
         child = run.stdout.readline().strip() if "print" in call else ""
         used = {name for name in files(identity) if name.startswith("/tmp/")}
         assert len(existing(directories)) == len(directories)
-        assert alive(watcher) and alive(keeper)
+        assert alive(watcher) and alive(supervisor)
         run.kill()
         run.wait()
         try:
@@ -157,7 +157,7 @@ class TestNothingIsLeftBehind:
                     not supervisor.marked(identity)
                     and not existing([*directories, *used])
                     and not alive(watcher)
-                    and not alive(keeper)
+                    and not alive(supervisor)
                 ),
                 seconds=20.0,
             )

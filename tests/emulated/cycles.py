@@ -46,8 +46,8 @@ def cycle(number, library):
     end = time.clock_gettime(time.CLOCK_BOOTTIME)
     if number % 3 == 2:
         # Not taken down, but killed from within.
-        os.kill(traces.fabric, 9)
-        await_end(traces.keeper)
+        os.kill(traces.root, 9)
+        await_end(traces.supervisor)
     hosts.down()
     words = f" ({result.detail} {result.log})" if result.outcome in (ERROR, TIME_OUT) else ""
     return f"{kind}: {result.outcome}{words}", traces.left(since=end)

@@ -50,8 +50,8 @@ class Traces:
 
     def __init__(self, hosts):
         self.directory = hosts.directory
-        self.keeper, self.fabric = (hosts._state.processes[n][0] for n in ("keeper", "fabric"))
-        self.processes = os.readlink(f"/proc/{self.fabric}/ns/pid")
+        self.supervisor, self.root = (hosts._state.processes[n][0] for n in ("supervisor", "root"))
+        self.processes = os.readlink(f"/proc/{self.root}/ns/pid")
         inside = list(map(self._namespaces_of, map(hosts.process, hosts.names)))
         assert all(self.processes in of_host for of_host in inside)
         assert not any(of_host & self._namespaces_of(os.getpid()) for of_host in inside)

@@ -98,7 +98,7 @@ class TestEnd:
         process.send_signal(number)
         process.wait()
         ended = time.clock_gettime(time.CLOCK_BOOTTIME)
-        assert await_end(traces.keeper) and await_end(traces.fabric) and await_end(endless)
+        assert await_end(traces.supervisor) and await_end(traces.root) and await_end(endless)
         assert traces.left(since=ended) == []
         assert list(folder.iterdir()) == []
 
@@ -109,14 +109,14 @@ class TestEnd:
         assert process.returncode == 0
         assert traces.left() == [] and list(folder.iterdir()) == []
 
-    def test_with_a_killed_keeper_everything_ends_and_a_sweep_removes_the_files(
+    def test_with_a_killed_supervisor_everything_ends_and_a_sweep_removes_the_files(
         self, owner, folder
     ):
         process, hosts, endless = owner
         traces = Traces(hosts)
         assert sweep() == []
-        os.kill(traces.keeper, signal.SIGKILL)
-        assert await_end(traces.fabric) and await_end(endless)
+        os.kill(traces.supervisor, signal.SIGKILL)
+        assert await_end(traces.root) and await_end(endless)
         assert traces.left() == [str(hosts.directory)]
         assert not hosts.running
         assert str(hosts.directory) not in [str(one.directory) for one in running()]
@@ -127,7 +127,7 @@ class TestEnd:
         _, hosts, endless = owner
         traces = Traces(hosts)
         os.kill(hosts.process("n2"), signal.SIGKILL)
-        assert await_end(traces.keeper) and await_end(endless)
+        assert await_end(traces.supervisor) and await_end(endless)
         assert traces.left() == [] and list(folder.iterdir()) == []
 
     def test_others_can_take_them_down(self, owner, folder):
@@ -245,7 +245,7 @@ class TestState:
     def written(self, folder, **more):
         process = os.getpid(), begun_at(os.getpid())
         description = described({"a": 2, "b": 1}, rate=1e9, uplink=2e8, uplink_latency=1e-3)
-        found = State("mine", folder, description, {"fabric": process}, "relay", 7)
+        found = State("mine", folder, description, {"root": process}, "relay", 7)
         found.write()
         return found
 
@@ -268,7 +268,7 @@ class TestState:
         assert read_state(tmp_path) is None
         self.written(tmp_path)
         path = tmp_path / FILE
-        path.write_text(path.read_text().replace('"format": 1', '"format": 999'))
+        path.write_text(path.read_text().replace('"format": 2', '"format": 999'))
         assert read_state(tmp_path) is None
 
     def test_directories_that_are_kept_or_not_finished_or_others_stay(self, tmp_path, monkeypatch):

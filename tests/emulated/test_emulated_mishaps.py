@@ -1,4 +1,4 @@
-"""Kernels without pidfd, owners and fabrics that end at the wrong moment, others' directories."""
+"""Kernels without pidfd, processes that end at the wrong moment, directories of others."""
 
 import json
 import os
@@ -16,20 +16,20 @@ from mpilab.hosts.emulated import hosts as life
 from mpilab.hosts.emulated.hosts import State
 from mpilab.hosts.emulated.namespaces import begun_at
 
-# The keeper, as a Python without os.pidfd_open runs it.
+# The supervisor, as a Python without os.pidfd_open runs it.
 WITHOUT_PIDFD = f"""
 import os, runpy, sys
 del os.pidfd_open
-runpy.run_path({life.KEEPER!r}, run_name="__main__")
+runpy.run_path({life.SUPERVISOR!r}, run_name="__main__")
 """
-# Tells of a fabric that has ended by then.
+# Tells of a netns root that has ended by then.
 TELLS_OF_THE_DEAD = """
 import json, os, sys
 child = os.fork()
 if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
-print(json.dumps({"fabric": child, "hosts": [1, 1]}), flush=True)
+print(json.dumps({"root": child, "hosts": [1, 1]}), flush=True)
 sys.stdin.read()
 """
 # Brings up hosts that are to stay, and is killed before it has written down where they are.
@@ -40,7 +40,7 @@ from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.emulated.hosts import State
 
 def write(self):
-    print(json.dumps([self.processes[what][0] for what in ("keeper", "fabric")]), flush=True)
+    print(json.dumps([self.processes[what][0] for what in ("supervisor", "root")]), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 State.write = write
@@ -65,13 +65,13 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def keeper(tmp_path, monkeypatch):
-    """Gives clusters of this test another keeper: the text of a program."""
+def supervisor(tmp_path, monkeypatch):
+    """Gives clusters of this test another supervisor: the text of a program."""
 
     def replace(text):
-        path = tmp_path / "keeper.py"
+        path = tmp_path / "supervisor.py"
         path.write_text(text)
-        monkeypatch.setattr(life, "KEEPER", str(path))
+        monkeypatch.setattr(life, "SUPERVISOR", str(path))
 
     return replace
 
@@ -88,43 +88,43 @@ def kept():
 
 @pytest.mark.privileged
 class TestWithoutPidfd:
-    def test_hosts_come_up_and_go_down(self, namespaces, folder, keeper, no_pidfd):
-        keeper(WITHOUT_PIDFD)
+    def test_hosts_come_up_and_go_down(self, namespaces, folder, supervisor, no_pidfd):
+        supervisor(WITHOUT_PIDFD)
         hosts = EmulatedHosts(described({"a": 2})).up()
         traces = Traces(hosts)
         assert len(traces.left()) > 3
         hosts.down()
         assert traces.left() == [] and list(folder.iterdir()) == []
 
-    def test_they_end_with_the_pipe_of_their_owner(self, namespaces, folder, keeper):
-        keeper(WITHOUT_PIDFD)
+    def test_they_end_with_the_pipe_of_their_owner(self, namespaces, folder, supervisor):
+        supervisor(WITHOUT_PIDFD)
         hosts = EmulatedHosts(described({"a": 2})).up()
         traces = Traces(hosts)
-        hosts._keeper.stdin.close()
-        assert await_end(traces.keeper)
+        hosts._supervisor.stdin.close()
+        assert await_end(traces.supervisor)
         assert traces.left() == [] and list(folder.iterdir()) == []
         hosts.down()
 
 
 @pytest.mark.privileged
-def test_hosts_whose_keeper_was_killed_go_down_without_a_word(namespaces, folder):
+def test_hosts_whose_supervisor_was_killed_go_down_without_a_word(namespaces, folder):
     for _ in range(5):
         hosts = EmulatedHosts(described({"a": 2})).up()
-        os.kill(hosts._state.processes["keeper"][0], signal.SIGKILL)
+        os.kill(hosts._state.processes["supervisor"][0], signal.SIGKILL)
         hosts.down()
         assert list(folder.iterdir()) == []
 
 
-def test_without_pidfd_a_keeper_that_does_not_listen_is_killed(no_pidfd, monkeypatch):
+def test_without_pidfd_a_supervisor_that_does_not_listen_is_killed(no_pidfd, monkeypatch):
     monkeypatch.setattr(life, "PATIENCE_S", 0.2)
     with subprocess.Popen(
         [sys.executable, "-c", STUBBORN], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout.readline() == b"there\n"
-        life.end_keeper(process.pid)
+        life.end_supervisor(process.pid)
         assert begun_at(process.pid) is None
         assert process.wait() == -signal.SIGKILL
-    life.end_keeper(process.pid)  # has ended: nothing to do
+    life.end_supervisor(process.pid)  # has ended: nothing to do
 
 
 @pytest.mark.privileged
@@ -138,31 +138,37 @@ def test_who_is_killed_while_it_brings_up_hosts_that_are_to_stay_leaves_none(nam
         env=os.environ | {"PYTHONPATH": path},
     )
     assert done.returncode == -signal.SIGKILL
-    keeper, fabric = json.loads(done.stdout)
-    assert await_end(keeper) and await_end(fabric)
+    supervisor, root = json.loads(done.stdout)
+    assert await_end(supervisor) and await_end(root)
     assert list(folder.iterdir()) == []
 
 
 class TestBegin:
-    """With keepers that make no namespaces."""
+    """With supervisors that make no namespaces."""
 
-    def test_a_fabric_that_has_ended_by_then_is_told_and_nothing_is_left(self, folder, keeper):
-        keeper(TELLS_OF_THE_DEAD)
+    def test_a_netns_root_that_has_ended_by_then_is_told_and_nothing_is_left(
+        self, folder, supervisor
+    ):
+        supervisor(TELLS_OF_THE_DEAD)
         with pytest.raises(ClusterError, match="trial: the hosts ended as soon as they were up"):
             life.begin("trial", described({"a": 2}), kept(), os.getpid())
         assert list(folder.iterdir()) == []
 
-    def test_a_keeper_that_says_nothing_is_not_waited_for_for_ever(
-        self, folder, keeper, monkeypatch
+    def test_a_supervisor_that_says_nothing_is_not_waited_for_for_ever(
+        self, folder, supervisor, monkeypatch
     ):
-        keeper("import signal\nsignal.pause()\n")
+        supervisor("import signal\nsignal.pause()\n")
         monkeypatch.setattr(life, "BEGIN_S", 0.2)
-        with pytest.raises(ClusterError, match="trial: .*their keeper said nothing within 0.2 s"):
+        with pytest.raises(
+            ClusterError, match="trial: .*their supervisor said nothing within 0.2 s"
+        ):
             life.begin("trial", described({"a": 2}), kept(), os.getpid())
         assert list(folder.iterdir()) == []
 
-    def test_a_sweep_in_the_middle_does_not_take_a_new_directory(self, folder, keeper, monkeypatch):
-        keeper(TELLS_OF_THE_DEAD)
+    def test_a_sweep_in_the_middle_does_not_take_a_new_directory(
+        self, folder, supervisor, monkeypatch
+    ):
+        supervisor(TELLS_OF_THE_DEAD)
         swept, flock = [], life.fcntl.flock
 
         def sweep_first(file, how):
@@ -176,11 +182,11 @@ class TestBegin:
         assert swept == [[]]
 
 
-def test_a_fabric_that_nobody_has_seen_is_not_up(tmp_path):
+def test_a_netns_root_that_nobody_has_seen_is_not_up(tmp_path):
     process = subprocess.Popen(["true"])
     process.wait()
-    processes = {"fabric": (process.pid, begun_at(process.pid))}
-    assert processes["fabric"][1] is None
+    processes = {"root": (process.pid, begun_at(process.pid))}
+    assert processes["root"][1] is None
     assert not State("mine", tmp_path, described({"a": 1}), processes).is_up
 
 

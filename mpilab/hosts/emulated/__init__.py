@@ -10,13 +10,13 @@ machine's files and processors. Real Open MPI runs on them, over real TCP.
 The parts:
 
     description ──links──▶ lines for ip and tc
-    owner (hosts.py) ──starts──▶ keeper ──▶ fabric, process 1 of the cluster ──▶ one process a host
+    owner (hosts.py) ──starts──▶ supervisor ──▶ netns root, process 1 ──▶ one process a host
                                                        └─▶ the relay, if links have latency
     any process of the same user ──enter.py──▶ a command inside of a host
 
-The keeper waits until the owner ends (or for `mpilab hosts down`), kills the fabric and removes the
-directory. When the fabric ends, so do all hosts, everything that runs on them, and their networks
-and mounts. See docs/emulated-hosts.md.
+The supervisor waits until the owner ends (or for `mpilab hosts down`), kills the netns root and
+removes the directory. When the netns root ends, so do all hosts, everything that runs on them, and
+their networks and mounts. See docs/emulated-hosts.md.
 """
 
 from mpilab.hosts.emulated.capabilities import Capabilities, probe

@@ -37,7 +37,7 @@ from mpilab.util.processes import namespace, outside
 
 PREFIX = "mpilab-hosts-"
 FILE = "state.json"
-FORMAT = 1  # of the file; increase it with every change
+FORMAT = 2  # of the file; increase it with every change
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class State:
     """A cluster that is, or was, up.
 
     name, directory, description   see EmulatedHosts
-    processes    {name: (number, begun_at)} of "keeper", "fabric", and each host, as "host NAME"
+    processes    {name: (number, begun_at)} of "supervisor", "root", and each host, as "host NAME"
     latency_by   see Capabilities
     owner        the process with which the cluster ends; 0 for none
     """
@@ -60,7 +60,7 @@ class State:
     @property
     def is_up(self) -> bool:
         """True if its process 1 is running."""
-        number, begun = self.processes["fabric"]
+        number, begun = self.processes["root"]
         return begun is not None and begun_at(number) == begun
 
     def write(self) -> None:
@@ -96,11 +96,11 @@ def read_state(directory: Path | str) -> State | None:
     )
 
 
-# Life cycle of a cluster: its files, its keeper, its end.
+# Life cycle of a cluster: its files, its supervisor, its end.
 
-KEEPER = str(Path(__file__).with_name("keeper.py"))
-LET_GO = b"."  # as in keeper.py
-BEGIN_S = 120.0  # time for the keeper to bring a cluster up, even on a busy machine
+SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+LET_GO = b"."  # as in supervisor.py
+BEGIN_S = 120.0  # time for the supervisor to bring a cluster up, even on a busy machine
 PATIENCE_S = 10.0  # time for it to end one; normally some 0.1 s
 LOOK_S = 0.01  # between checks of a process that cannot be waited for
 
@@ -108,29 +108,29 @@ LOOK_S = 0.01  # between checks of a process that cannot be waited for
 def begin(
     name: str, description: Description, capabilities: Capabilities, owner: int
 ) -> tuple[State, subprocess.Popen[bytes]]:
-    """Bring a cluster up; return its State and the Popen of its keeper.
+    """Bring a cluster up; return its State and the Popen of its supervisor.
 
     It ends with the process `owner`, which must be this one, or 0 for none. Raises ClusterError,
     after removing everything.
     """
     directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base()))
-    keeper = None
+    supervisor = None
     try:
         _write_files(directory, description, capabilities)
-        keeper = _start_keeper(directory, name, owner)
-        told = _listen(keeper, name, directory)
-        processes = _processes(name, description, keeper, told)
+        supervisor = _start_supervisor(directory, name, owner)
+        told = _listen(supervisor, name, directory)
+        processes = _processes(name, description, supervisor, told)
         state = State(name, directory, description, processes, capabilities.latency_by, owner)
         state.write()
         if not owner:
-            _let_go(keeper, name)
+            _let_go(supervisor, name)
     except BaseException:
-        if keeper is not None:
-            end_keeper(keeper.pid)
-            release(keeper)
+        if supervisor is not None:
+            end_supervisor(supervisor.pid)
+            release(supervisor)
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return state, keeper
+    return state, supervisor
 
 
 def end(state: State) -> None:
@@ -138,11 +138,13 @@ def end(state: State) -> None:
 
     Raises ClusterError if it does not end.
     """
-    number, begun = state.processes["keeper"]
+    number, begun = state.processes["supervisor"]
     if begun_at(number) == begun:
-        end_keeper(number)
+        end_supervisor(number)
     give_up = time.monotonic() + PATIENCE_S
-    while state.is_up and time.monotonic() < give_up:  # a killed keeper takes the cluster with it
+    while (
+        state.is_up and time.monotonic() < give_up
+    ):  # a killed supervisor takes the cluster with it
         time.sleep(LOOK_S)
     if state.is_up:
         raise ClusterError(
@@ -150,11 +152,11 @@ def end(state: State) -> None:
             f"{state.directory}). A process of theirs hangs in the operating system (a network "
             "drive?)"
         )
-    shutil.rmtree(state.directory, ignore_errors=True)  # in case the keeper was killed
+    shutil.rmtree(state.directory, ignore_errors=True)  # in case the supervisor was killed
 
 
-def end_keeper(number: int) -> None:
-    """Ask a keeper to end its cluster, and wait until it has; SIGKILL after PATIENCE_S."""
+def end_supervisor(number: int) -> None:
+    """Ask a supervisor to end its cluster, and wait until it has; SIGKILL after PATIENCE_S."""
     try:
         process = os.pidfd_open(number)
     except ProcessLookupError:
@@ -172,7 +174,7 @@ def end_keeper(number: int) -> None:
 
 
 def _end_by_number(number: int) -> None:
-    """End a keeper without a pidfd."""
+    """End a supervisor without a pidfd."""
     begun = begun_at(number)
     for name in signal.SIGTERM, signal.SIGKILL:
         give_up = time.monotonic() + PATIENCE_S
@@ -184,12 +186,12 @@ def _end_by_number(number: int) -> None:
             time.sleep(LOOK_S)
 
 
-def release(keeper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a keeper (Popen) that has ended or is about to, and wait for it."""
-    for pipe in (keeper.stdin, keeper.stdout):
+def release(supervisor: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a supervisor (Popen) that has ended or is about to, and wait for it."""
+    for pipe in (supervisor.stdin, supervisor.stdout):
         if pipe is not None:
             pipe.close()
-    keeper.wait()
+    supervisor.wait()
 
 
 def base() -> str:
@@ -201,7 +203,7 @@ def base() -> str:
 
 
 def _write_files(directory: Path, description: Description, capabilities: Capabilities) -> None:
-    """Write the files for the keeper and mpirun."""
+    """Write the files for the supervisor and mpirun."""
     (directory / "tmp").mkdir()
     groups = list(description.groups)
     plan = {
@@ -221,13 +223,13 @@ def _write_files(directory: Path, description: Description, capabilities: Capabi
     (directory / "hostfile").write_text("".join(lines), encoding="ascii")
 
 
-def _start_keeper(directory: Path, name: str, owner: int) -> subprocess.Popen[bytes]:
+def _start_supervisor(directory: Path, name: str, owner: int) -> subprocess.Popen[bytes]:
     new = directory / "lock.new"
     with open(new, "w") as lock, open(directory / "log", "w") as log:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # inherited by the keeper, for its lifetime
+        fcntl.flock(lock, fcntl.LOCK_EX)  # inherited by the supervisor, for its lifetime
         os.rename(new, directory / "lock")  # so that `sweep` never finds it unlocked
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", KEEPER, str(directory), name, str(owner)],
+            [sys.executable, "-I", "-S", SUPERVISOR, str(directory), name, str(owner)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -238,16 +240,16 @@ def _start_keeper(directory: Path, name: str, owner: int) -> subprocess.Popen[by
         )
 
 
-def _listen(keeper: subprocess.Popen[bytes], name: str, directory: Path) -> dict[str, Any]:
-    """The keeper's report once the hosts are up (keeper.py). Raises ClusterError."""
-    assert keeper.stdout is not None  # a pipe, as is its standard input
-    # Open the log before the keeper removes it.
+def _listen(supervisor: subprocess.Popen[bytes], name: str, directory: Path) -> dict[str, Any]:
+    """The supervisor's report once the hosts are up (supervisor.py). Raises ClusterError."""
+    assert supervisor.stdout is not None  # a pipe, as is its standard input
+    # Open the log before the supervisor removes it.
     with open(directory / "log", encoding="utf-8", errors="replace") as log:
-        if select.select([keeper.stdout], [], [], BEGIN_S)[0]:
-            line = keeper.stdout.readline()
-            told = json.loads(line) if line else {"error": "their keeper ended"}
+        if select.select([supervisor.stdout], [], [], BEGIN_S)[0]:
+            line = supervisor.stdout.readline()
+            told = json.loads(line) if line else {"error": "their supervisor ended"}
         else:
-            told = {"error": f"their keeper said nothing within {BEGIN_S:g} s"}
+            told = {"error": f"their supervisor said nothing within {BEGIN_S:g} s"}
         if "error" in told:
             said = " ".join(f"{told['error']} {log.read()}".split())[:1000]
             raise ClusterError(
@@ -257,21 +259,21 @@ def _listen(keeper: subprocess.Popen[bytes], name: str, directory: Path) -> dict
     return told
 
 
-def _let_go(keeper: subprocess.Popen[bytes], name: str) -> None:
-    """Tell the keeper to keep the cluster when we end. Raises ClusterError."""
-    assert keeper.stdin is not None
+def _let_go(supervisor: subprocess.Popen[bytes], name: str) -> None:
+    """Tell the supervisor to keep the cluster when we end. Raises ClusterError."""
+    assert supervisor.stdin is not None
     try:
-        os.write(keeper.stdin.fileno(), LET_GO)
+        os.write(supervisor.stdin.fileno(), LET_GO)
     except BrokenPipeError:
         raise _ended_at_once(name) from None
 
 
 def _processes(
-    name: str, description: Description, keeper: subprocess.Popen[bytes], told: dict[str, Any]
+    name: str, description: Description, supervisor: subprocess.Popen[bytes], told: dict[str, Any]
 ) -> dict[str, tuple[int, int]]:
     """State.processes. Raises ClusterError if one of them has already ended."""
-    numbers = {"keeper": keeper.pid, "fabric": told["fabric"]}
-    of = namespace(told["fabric"])
+    numbers = {"supervisor": supervisor.pid, "root": told["root"]}
+    of = namespace(told["root"])
     for host, inside in zip(description.hosts, told["hosts"], strict=True):
         numbers[f"host {host.name}"] = outside(inside, of)
     found = {}
@@ -320,13 +322,13 @@ class EmulatedHosts:
         self.name = name or description.name
         self.names = tuple(host.name for host in description.hosts)
         for host in self.names:
-            if not _NAME.fullmatch(host) or host in ("localhost", "fabric"):
+            if not _NAME.fullmatch(host) or host in ("localhost", "netns-root"):
                 raise InputError(
                     f"{description.name}: no emulated host can be called {host!r}; take up to 64 "
                     "letters, digits, _ and -, e.g. 'n1'"
                 )
         self._state: State | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._supervisor: subprocess.Popen[bytes] | None = None
 
     @classmethod
     def attached(cls, found: State) -> "EmulatedHosts":
@@ -340,7 +342,7 @@ class EmulatedHosts:
 
     def __exit__(self, *_: object) -> None:
         # Hosts that were already up stay up.
-        if self._keeper is not None:
+        if self._supervisor is not None:
             self.down()
 
     def __repr__(self) -> str:
@@ -376,7 +378,7 @@ class EmulatedHosts:
             capabilities = probe()
             capabilities.need(self.description)
             owner = 0 if stay else os.getpid()
-            self._state, self._keeper = begin(self.name, self.description, capabilities, owner)
+            self._state, self._supervisor = begin(self.name, self.description, capabilities, owner)
         return self
 
     def down(self) -> None:
@@ -475,12 +477,12 @@ class EmulatedHosts:
 
     def _forget(self) -> None:
         """Forget a cluster that is gone, or that belongs to our parent before a fork."""
-        if self._keeper is not None:
-            release(self._keeper)
-        self._keeper = self._state = None
+        if self._supervisor is not None:
+            release(self._supervisor)
+        self._supervisor = self._state = None
 
 
-# Find all running clusters of this user, whoever brought them up: those with a keeper among the
+# Find all running clusters of this user, whoever brought them up: those with a supervisor among the
 # processes. There is no list that could be out of date.
 
 
@@ -505,16 +507,17 @@ def attach(name: Path | str) -> EmulatedHosts:
 
 def running() -> list[EmulatedHosts]:
     """All running clusters of emulated hosts of this user: list of EmulatedHosts, by name."""
-    # A set: processes of the fabric that have not called exec have the keeper's command line.
+    # A set: processes of the netns root that have not called exec have the supervisor's command
+    # line.
     states = filter(None, map(read_state, set(_directories())))
     clusters = [EmulatedHosts.attached(one) for one in states if one.is_up]
     return sorted(clusters, key=lambda one: (one.name, str(one.directory)))
 
 
 def sweep() -> list[Path]:
-    """Remove directories of clusters whose keeper was killed; return their paths.
+    """Remove directories of clusters whose supervisor was killed; return their paths.
 
-    A keeper holds the lock of its directory as long as it lives.
+    A supervisor holds the lock of its directory as long as it lives.
     """
     removed = []
     folders = {tempfile.gettempdir(), base()}
@@ -538,14 +541,14 @@ def _open_a_file(path: str, flags: int) -> int:
 
 
 def _directories() -> Iterator[str]:
-    """The directories of the keepers among this user's processes."""
-    user, keeper = os.geteuid(), os.fsencode(KEEPER)
+    """The directories of the supervisors among this user's processes."""
+    user, supervisor = os.geteuid(), os.fsencode(SUPERVISOR)
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/cmdline", "rb") as file:
                 words = file.read().split(b"\0")
-            if keeper not in words or os.stat(f"/proc/{name}").st_uid != user:
+            if supervisor not in words or os.stat(f"/proc/{name}").st_uid != user:
                 continue
         except OSError:  # it has just ended
             continue
-        yield os.fsdecode(words[words.index(keeper) + 1])
+        yield os.fsdecode(words[words.index(supervisor) + 1])

@@ -1,7 +1,7 @@
 """Process 1 of a cluster of emulated hosts: create the network and the hosts, then wait.
 
-It is the keeper's child (keeper.py), in namespaces of its own. When it ends, the kernel kills
-everything in its PID namespace, the cluster. It ends when a host or the relay has ended.
+It is the supervisor's child (supervisor.py), in namespaces of its own. When it ends, the kernel
+kills everything in its PID namespace, the cluster. It ends when a host or the relay has ended.
 Standard library only.
 """
 
@@ -40,7 +40,7 @@ exec {nsenter} -t "$process" -m -n -u -i -- \
 
 
 class _Failed(Exception):
-    """The fabric could not be created; the message says where it failed."""
+    """The netns root could not be created; the message says where it failed."""
 
 
 def main(plan: dict, directory: str, report: int) -> None:
@@ -95,7 +95,7 @@ def _make(plan: dict, directory: str) -> "tuple[list[_Host], set[int]]":
     namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_SLAVE)
     quiet = namespaces.MS_NOSUID | namespaces.MS_NODEV | namespaces.MS_NOEXEC
     namespaces.mount("proc", "/proc", "proc", quiet)
-    namespaces.set_hostname("fabric")
+    namespaces.set_hostname("netns-root")
     names = os.path.join(directory, "etc-hosts")
     with open(names, "w") as file:
         file.write(links.etc_hosts(plan))
@@ -142,7 +142,7 @@ def _stay(needed: set[int]) -> None:
         process, status = os.wait()
         if process in needed:
             code = os.waitstatus_to_exitcode(status)
-            print(f"mpilab: process {process} of the fabric ended with {code}", flush=True)
+            print(f"mpilab: process {process} of the netns root ended with {code}", flush=True)
             return
 
 

@@ -1,16 +1,16 @@
-"""Supervise a cluster of emulated hosts, as a program: `python -I -S keeper.py`.
+"""Supervise a cluster of emulated hosts, as a program: `python -I -S supervisor.py`.
 
-    keeper.py DIRECTORY NAME OWNER
+    supervisor.py DIRECTORY NAME OWNER
 
-It creates the cluster's namespaces and its process 1 (fabric.py) from DIRECTORY/plan.json, prints a
-line of JSON, and waits for the end of that process, for SIGTERM, and, unless OWNER is 0, for the
-end of the process OWNER or of standard input, whose other end OWNER holds. Then it ends all that
-is left and removes DIRECTORY. If the keeper is killed, the cluster dies with it.
+It creates the cluster's namespaces and its process 1 (netns_root.py) from DIRECTORY/plan.json,
+prints a line of JSON, and waits for the end of that process, for SIGTERM, and, unless OWNER is 0,
+for the end of the process OWNER or of standard input, whose other end OWNER holds. Then it ends all
+that is left and removes DIRECTORY. If the supervisor is killed, the cluster dies with it.
 
-If OWNER is 0, the process that started the keeper writes LET_GO to its standard input once the
+If OWNER is 0, the process that started the supervisor writes LET_GO to its standard input once the
 cluster can be found by others (hosts.py); if standard input ends before that, so does the cluster.
 
-The line is {"fabric": process, "hosts": [...]} (see fabric.py) or {"error": message}.
+The line is {"root": process, "hosts": [...]} (see netns_root.py) or {"error": message}.
 """
 
 import json
@@ -21,8 +21,8 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fabric  # noqa: E402
 import namespaces  # noqa: E402
+import netns_root  # noqa: E402
 
 LET_GO = b"."
 
@@ -71,7 +71,7 @@ def _wait(watched: list[int]) -> None:
 
 
 def _start(directory: str) -> int | None:
-    """Start the fabric and report to the owner; return its process number, or None if it failed."""
+    """Start the netns root and report to the owner: its process number, or None if it failed."""
     with open(os.path.join(directory, "plan.json")) as file:
         plan = json.load(file)
     told, tell = os.pipe()
@@ -84,7 +84,7 @@ def _start(directory: str) -> int | None:
         return None
     child = os.fork()
     if child == 0:
-        _be_fabric(plan, directory, told, tell)
+        _be_netns_root(plan, directory, told, tell)
     os.close(tell)
     with os.fdopen(told) as report:
         line = report.readline()
@@ -94,11 +94,11 @@ def _start(directory: str) -> int | None:
         os.waitpid(child, 0)
         _say(error=said["error"])
         return None
-    _say(fabric=child, hosts=said["hosts"])
+    _say(root=child, hosts=said["hosts"])
     return child
 
 
-def _be_fabric(plan: dict, directory: str, told: int, tell: int) -> None:
+def _be_netns_root(plan: dict, directory: str, told: int, tell: int) -> None:
     """In the child: process 1 of the new PID namespace."""
     try:
         signal.set_wakeup_fd(-1)
@@ -106,11 +106,11 @@ def _be_fabric(plan: dict, directory: str, told: int, tell: int) -> None:
             signal.signal(name, signal.SIG_DFL)
         namespaces.end_with_parent()
         os.close(told)
-        # Standard input belongs to the keeper; output goes to the log from here on.
+        # Standard input belongs to the supervisor; output goes to the log from here on.
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(2, 1)
-        fabric.main(plan, directory, tell)
+        netns_root.main(plan, directory, tell)
     except BaseException:
         sys.excepthook(*sys.exc_info())  # into the log
     finally:
