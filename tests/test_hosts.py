@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.hosts.hostfile import FOLDER, Host, crossings, parse, place_ranks, placement, read
+from mpilab.hosts.hostfile import FOLDER, Host, host_changes, parse, place_ranks, placement, read
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
 
@@ -141,9 +141,9 @@ def test_a_host_that_takes_as_many_ranks_as_it_has_cores_cannot_be_placed_before
 
 
 def test_crossings_are_steps_from_one_rank_to_the_next_that_change_the_host():
-    assert crossings([0, 0, 1, 1]) == 1
-    assert crossings([0, 1, 0, 1]) == 3
-    assert crossings([0]) == crossings([]) == 0
+    assert host_changes([0, 0, 1, 1]) == 1
+    assert host_changes([0, 1, 0, 1]) == 3
+    assert host_changes([0]) == host_changes([]) == 0
 
 
 # A process asks the C library where it is; MPI is there because the library is linked to it.

@@ -60,7 +60,7 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Levels
 from mpilab.notebook import session
 from mpilab.plots import network
-from mpilab.plots.matrix import talk
+from mpilab.plots.matrix import traffic_matrix
 from mpilab.plots.models import against_limits
 from mpilab.plots.network import placement as draw
 from mpilab.plots.schedule import rounds, tree
@@ -158,8 +158,8 @@ doubling_rr.show("network")
 # is, between nodes. Are they the large numbers or the small ones, in SEQ order and in RR order?
 
 # %%
-show(talk(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
-show(talk(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, RR"))
+show(traffic_matrix(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
+show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive doubling, RR"))
 
 # %% [markdown]
 # ## Ring
@@ -191,7 +191,7 @@ show(
 # **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
 
 # %%
-show(talk(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
+show(traffic_matrix(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
 
 # %% [markdown]
 # ## Exercise 1: bytes between nodes, in Python (20 points)

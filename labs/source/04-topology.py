@@ -61,7 +61,7 @@ from mpilab.models.declared import counts
 from mpilab.notebook import session
 from mpilab.plots import network
 from mpilab.plots import sweep as sweep_plots
-from mpilab.plots.matrix import talk
+from mpilab.plots.matrix import traffic_matrix
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
 from mpilab.tuning import decisions
@@ -687,9 +687,9 @@ lab.check("cheapest", cheapest)
 # **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
 
 # %%
-show(talk(levelled.matrix(), levelled.levels, title="By node and group"))
+show(traffic_matrix(levelled.matrix(), levelled.levels, title="By node and group"))
 lanes = mpilab.run("bcast_multilane", places="two-groups rr", count=256, seed=SEED)
-show(talk(lanes.matrix(), lanes.levels, title="Multi-lane"))
+show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
 
 # %% [markdown]
 # As many bytes cross, but two ranks of a node share the work. Whether that helps is a question of
@@ -742,8 +742,8 @@ linear, leaders = (
     mpilab.run(f"alltoallv_{name}", places="two-groups rr", count=4, seed=SEED)
     for name in ("linear", "leaders")
 )
-show(talk(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
-show(talk(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
+show(traffic_matrix(linear.matrix(), linear.levels, title="Linear: 16 bytes a pair"))
+show(traffic_matrix(leaders.matrix(), leaders.levels, title="By leaders: 16 bytes a pair"))
 
 # %%
 alltoallvs = ("linear", "leaders", "gathervs", "multilane")

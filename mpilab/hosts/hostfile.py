@@ -228,7 +228,7 @@ def place_ranks(text: str, ranks: int, policy: str) -> list[int]:
     return parse(text).placement(ranks, policy)
 
 
-def crossings(hosts_of_ranks: Sequence[object]) -> int:
+def host_changes(hosts_of_ranks: Sequence[object]) -> int:
     """The number of neighbor pairs, rank r and r + 1, on two different hosts."""
     pairs = zip(hosts_of_ranks, hosts_of_ranks[1:], strict=False)
     return sum(one != other for one, other in pairs)

@@ -274,10 +274,10 @@ def for_student(diagnosis):
 
 def _picture(result):
     """A picture of the run and its text alternative as evidence, or why there is no picture."""
-    from mpilab.plots.space_time import still  # imports plotly
+    from mpilab.plots.space_time import space_time_diagram  # imports plotly
 
     try:
-        svg, words = still(result.ranks)
+        svg, words = space_time_diagram(result.ranks)
     except Exception:  # a recording may contain anything, and the picture is optional
         return {}
     if not svg:

@@ -135,7 +135,7 @@ SANITIZERS = (
     "-fno-builtin-free",
 )
 # A tab counts as one column, as in the source line shown.
-SAYING = ("-fdiagnostics-color=never", "-ftabstop=1")
+MESSAGE_FLAGS = ("-fdiagnostics-color=never", "-ftabstop=1")
 
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? "
@@ -317,7 +317,7 @@ def compile_object(
         *FLAGS,
         *(SANITIZERS if sanitize else ()),
         *WARNINGS,
-        *SAYING,
+        *MESSAGE_FLAGS,
         f"-I{INCLUDE}",
         "-c",
         str(c_file),

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from mpilab.errors import BuildError, SetupError
 from mpilab.kernels import build as real
-from mpilab.kernels.build import FLAGS, INCLUDE, SAYING, WARNINGS, Built, Diagnostic
+from mpilab.kernels.build import FLAGS, INCLUDE, MESSAGE_FLAGS, WARNINGS, Built, Diagnostic
 from mpilab.util import kit
 from mpilab.util.kit import ROOT
 from mpilab.util.system import install_line
@@ -115,7 +115,7 @@ def build(
     arguments = [
         *FLAGS,
         *WARNINGS,
-        *SAYING,
+        *MESSAGE_FLAGS,
         f"-I{INCLUDE}",
         "-DSMPI_NO_OVERRIDE_MALLOC",
         "-include",

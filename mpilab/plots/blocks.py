@@ -15,7 +15,7 @@ RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
 NAMES = ("right", "wrong", "never written", "another rank's block", "no receive buffer")
 SYMBOLS = ("✓", "✗", "○", "2", "")
 # Opaque, so that plotly can choose a legible color for the symbol in a cell.
-COLOURS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443", "#f1f2f4")
+COLORS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443", "#f1f2f4")
 TITLE, TITLE_OF_ELEMENTS = "Blocks of the receive buffers", "Elements of the receive buffers"
 # With more cells, check marks in the right ones would hide the other symbols.
 TICKED = 256
@@ -88,7 +88,7 @@ def _cells(shown: _Shown) -> go.Heatmap:
         z=grid.tolist(),
         zmin=-0.5,
         zmax=len(NAMES) - 0.5,
-        colorscale=list(zip(steps, np.repeat(COLOURS, 2).tolist(), strict=True)),
+        colorscale=list(zip(steps, np.repeat(COLORS, 2).tolist(), strict=True)),
         xgap=1,
         ygap=1,
         text=[
@@ -126,7 +126,7 @@ def _legend_entry(code: int) -> go.Scatter:
         x=[None],
         y=[None],
         mode="markers",
-        marker=dict(symbol="square", size=14, color=COLOURS[code]),
+        marker=dict(symbol="square", size=14, color=COLORS[code]),
         name=name,
         hoverinfo="skip",
     )

@@ -20,7 +20,7 @@ Way = tuple[int, str]  # (stage, kind of files)
 # Measured runs: the share of MPI time spent on I/O, and how the phases scale.
 
 # One for each of WAYS, in that order.
-COLOURS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=True))
+COLORS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=True))
 SYMBOLS = dict(zip(WAYS, ("diamond", "triangle-up", "square", "circle"), strict=True))
 _PUBLISHED = style.TEXT
 IO_PHASES = ("read", "write")
@@ -45,10 +45,10 @@ def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go
                 y=list(values),
                 x=[100 * v for v in values.values()],
                 text=[f"{value:.0%}" for value in values.values()],
-                marker=dict(color=colour),
+                marker=dict(color=color),
                 hovertemplate="%{y}: %{x:.0f} %<extra></extra>",
             )
-            for name, values, colour in (
+            for name, values, color in (
                 ("measured", shares, "#3b7dd8"),
                 ("published", published, _PUBLISHED),
             )
@@ -154,7 +154,7 @@ def _over_ranks(
             mode="lines+markers",
             name=name,
             error_y=dict(symmetric=False, array=upper - middle, arrayminus=middle - lower),
-            line=dict(color=COLOURS[way]),
+            line=dict(color=COLORS[way]),
             marker=dict(symbol=SYMBOLS[way], size=8),
             legendgroup=name,
             showlegend=phase == phases[0],
@@ -265,10 +265,8 @@ def _cells(
         [f"{matrix}({i}, {j})" for i, j in zip(*pair, strict=True)]
         for pair in zip(first.tolist(), second.tolist(), strict=True)
     ]
-    colours = style.ORDER_COLOURS[:side]
-    scale = [
-        [(index + end) / side, colour] for index, colour in enumerate(colours) for end in (0, 1)
-    ]
+    colors = style.ORDER_COLORS[:side]
+    scale = [[(index + end) / side, color] for index, color in enumerate(colors) for end in (0, 1)]
     return go.Heatmap(
         z=shared.tolist(),
         zmin=-0.5,

@@ -55,7 +55,7 @@ def crossover(
                 y=list(each.values()),
                 mode="lines",
                 name=f"{algorithm}, α-β model",
-                line=dict(color=style.colour(algorithm), width=1.5, dash="dash"),
+                line=dict(color=style.color(algorithm), width=1.5, dash="dash"),
                 hoverinfo="skip",
             )
         )
@@ -69,10 +69,10 @@ def crossover(
                 mode="markers",
                 name=f"{algorithm}, {source}",
                 marker=dict(
-                    color=style.colour(algorithm),
+                    color=style.color(algorithm),
                     size=_SIZES[place],
                     symbol=style.marker(algorithm) + _SUFFIXES[place],
-                    line=dict(width=2, color=style.colour(algorithm)),
+                    line=dict(width=2, color=style.color(algorithm)),
                 ),
                 customdata=[style.byte_size(size) for size in each.values()],
                 hovertemplate=f"{algorithm}, {source}<br>%{{x}} ranks: from %{{customdata}} on"
@@ -186,7 +186,7 @@ def _points(collective: str, rows: NDArray[Any], number: int) -> go.Scatter:
         mode="markers",
         name=collective,
         marker=dict(
-            color=style.ORDER_COLOURS[number % len(style.ORDER_COLOURS)],
+            color=style.ORDER_COLORS[number % len(style.ORDER_COLORS)],
             size=7,
             symbol=_SYMBOLS[number % len(_SYMBOLS)],
             opacity=0.75,
@@ -212,10 +212,10 @@ def side_by_side(tables: Mapping[str, OsuTable]) -> go.Figure:
     lines = []
     for index, (label, table) in enumerate(tables.items()):
         rows = table.rows
-        colour = style.ORDER_COLOURS[index % len(style.ORDER_COLOURS)]
+        color = style.ORDER_COLORS[index % len(style.ORDER_COLORS)]
         # Convert microseconds to seconds, as in every figure of times.
         values = rows[field] * 1e-6 if field == "avg_us" else rows[field]
-        figure.add_trace(_line(label, rows, values, field, colour))
+        figure.add_trace(_line(label, rows, values, field, color))
         lines.append(
             f"{label}: "
             + ", ".join(
@@ -256,7 +256,7 @@ def _field(tables: Mapping[str, OsuTable]) -> str:
 
 
 def _line(
-    label: str, rows: NDArray[Any], values: NDArray[np.float64], field: str, colour: str
+    label: str, rows: NDArray[Any], values: NDArray[np.float64], field: str, color: str
 ) -> go.Scatter:
     bars = None
     if "min_us" in (rows.dtype.names or ()):
@@ -272,7 +272,7 @@ def _line(
         error_y=bars,
         mode="lines+markers",
         name=label,
-        line=dict(color=colour, width=2),
+        line=dict(color=color, width=2),
         marker=dict(size=7),
         customdata=[
             [style.byte_size(size), _said(value, field)]
@@ -374,7 +374,7 @@ def parameters(
                 y=values,
                 error_y=dict(array=np.nan_to_num(errors), thickness=1.5, width=6, color=style.TEXT),
                 mode="markers",
-                marker=dict(size=10, color=[_colour(name) for name in names]),
+                marker=dict(size=10, color=[_color(name) for name in names]),
                 showlegend=False,
                 customdata=[
                     f"{with_error(value, error)} {unit}"
@@ -405,9 +405,9 @@ def _rows(table: NDArray[Any], quantity: str) -> NDArray[Any]:
     return rows
 
 
-def _colour(name: str) -> str:
-    colours = style.ORDER_COLOURS
-    return colours[(DISTANCES.index(name) if name in DISTANCES else 0) % len(colours)]
+def _color(name: str) -> str:
+    colors = style.ORDER_COLORS
+    return colors[(DISTANCES.index(name) if name in DISTANCES else 0) % len(colors)]
 
 
 def _measured(
@@ -424,7 +424,7 @@ def _measured(
         mode="markers",
         name=name,
         legendgroup=name,
-        marker=dict(size=8, color=_colour(name)),
+        marker=dict(size=8, color=_color(name)),
         customdata=[
             [style.byte_size(size), *map(style.duration, three)]
             for size, *three in zip(sizes, low, median, high, strict=True)
@@ -444,6 +444,6 @@ def _curve(name: str, sizes: NDArray[np.float64], fit: Any) -> go.Scatter:
         name=f"{name}, model",
         legendgroup=name,
         showlegend=False,
-        line=dict(color=_colour(name), width=1.5, dash="dash"),
+        line=dict(color=_color(name), width=1.5, dash="dash"),
         hoverinfo="skip",
     )

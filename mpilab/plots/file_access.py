@@ -210,7 +210,7 @@ def _reader_bars(
         textposition="auto",
         # An algorithm has the same color with each MPI-IO implementation; ROMIO is hatched.
         marker=dict(
-            color=[style.colour(account.reader.algorithm) for account in accounts],
+            color=[style.color(account.reader.algorithm) for account in accounts],
             pattern=dict(
                 shape=["/" * (account.reader.mpi_io == "romio") for account in accounts],
                 fillmode="overlay",
@@ -262,8 +262,8 @@ def access_map(
     span = _Time(requests)
     step = -(-len(known) // MOST_REQUESTS) or 1
     figure = go.Figure()
-    for rank, colour in enumerate(rank_colours(ranks)):
-        figure.add_trace(_bars(known[known["rank"] == rank][::step], rank, colour, span))
+    for rank, color in enumerate(rank_colors(ranks)):
+        figure.add_trace(_bars(known[known["rank"] == rank][::step], rank, color, span))
     notes = _notes(requests, known, step, level)
     heading = f"{title}: {level}" if level else title
     _lay_out(figure, span, file_bytes, heading, notes)
@@ -294,10 +294,10 @@ def of_result(result: Result) -> go.Figure:
     )
 
 
-def rank_colours(ranks: int) -> list[str]:
+def rank_colors(ranks: int) -> list[str]:
     """A color for each rank, from cold to warm."""
     places = np.linspace(0, 1, ranks) if ranks > 1 else [0.0]
-    return sample_colorscale(list(style.ORDER_COLOURS), places) if ranks else []
+    return sample_colorscale(list(style.ORDER_COLORS), places) if ranks else []
 
 
 class _Time:
@@ -315,7 +315,7 @@ class _Time:
         return (ns - self.start_ns) / self.unit_ns
 
 
-def _bars(requests: NDArray[Any], rank: int, colour: str, span: _Time) -> go.Bar:
+def _bars(requests: NDArray[Any], rank: int, color: str, span: _Time) -> go.Bar:
     lasted = np.maximum(requests["end_ns"] - requests["begin_ns"], 0)
     moments = span.at(requests["begin_ns"])
     verbs = np.where(requests["is_write"], "writes", "reads")
@@ -342,7 +342,7 @@ def _bars(requests: NDArray[Any], rank: int, colour: str, span: _Time) -> go.Bar
         width=requests["bytes"],
         name=f"rank {rank}",
         # The edge keeps requests smaller than a pixel visible.
-        marker=dict(color=colour, line=dict(color=colour, width=1)),
+        marker=dict(color=color, line=dict(color=color, width=1)),
         hovertext=hover,
         hoverinfo="text",
     )

@@ -34,7 +34,9 @@ _MOST_NAMED, _MOST_NODES = 32, 16  # ticks
 _HIGHEST = 560  # pixels of the matrix
 
 
-def talk(matrix: ArrayLike, levels: Levels, title: str = "Who talks to whom") -> go.Figure:
+def traffic_matrix(
+    matrix: ArrayLike, levels: Levels, title: str = "Traffic between ranks"
+) -> go.Figure:
     """Heat map of the bytes from each rank (row) to each other (column), sorted by group and node.
 
     Traffic within a node, between nodes of a group, and between groups has a color each, darker for
@@ -48,14 +50,14 @@ def talk(matrix: ArrayLike, levels: Levels, title: str = "Who talks to whom") ->
     kinds = levels.between_nodes().astype(int) + levels.between_groups()
     talks = volume > 0 if counts is None else counts > 0
     numbers, unit = _numbers(counts, volume, talks)
-    figure = go.Figure(_talk_heat(counts, volume, talks, kinds, order, numbers))
+    figure = go.Figure(_heat_of_traffic(counts, volume, talks, kinds, order, numbers))
     lines = [f"{title}: {style.plural(len(order), 'rank')} on {levels.describe()}."]
-    for number, (kind, colours) in enumerate(_SCALES.items()):
+    for number, (kind, colors) in enumerate(_SCALES.items()):
         chosen = talks & (kinds == number)
         if chosen.any():
             lines.append(f"{kind[0].upper()}{kind[1:]}: {_sum(counts, volume, chosen)}.")
             size = style.byte_size(int(volume[chosen].sum()))
-            figure.add_trace(steps.legend_entry(f"{kind}: {size}", colours[1]))
+            figure.add_trace(steps.legend_entry(f"{kind}: {size}", colors[1]))
     lines += _rows(counts, volume, talks, kinds, order)
     figure.update_layout(shapes=_borders(layout))
     _lay_out(figure, layout, order, title, unit)
@@ -89,7 +91,7 @@ def _numbers(
     return (numbers, unit) if fit else ({}, "")
 
 
-def _talk_heat(
+def _heat_of_traffic(
     counts: Counts | None,
     volume: Counts,
     talks: NDArray[np.bool_],
@@ -101,10 +103,10 @@ def _talk_heat(
     sorted_pairs = np.ix_(order, order)
     share = volume / max(int(volume.max(initial=0)), 1)
     thirds = np.where(talks, kinds + 0.999 * share, np.nan)[sorted_pairs].astype(np.float32)
-    colours = [
-        ((number + end) / len(_SCALES), colour)
+    colors = [
+        ((number + end) / len(_SCALES), color)
         for number, ends in enumerate(_SCALES.values())
-        for end, colour in enumerate(ends)
+        for end, color in enumerate(ends)
     ]
     names, gap = list(_SCALES), int(len(order) <= _MOST_NAMED)
 
@@ -116,7 +118,7 @@ def _talk_heat(
         z=thirds,
         zmin=0,
         zmax=len(_SCALES),
-        colorscale=colours,
+        colorscale=colors,
         showscale=False,
         xgap=gap,
         ygap=gap,

@@ -301,7 +301,7 @@ def _traces(
         name=name,
         legendgroup=name,
         marker=dict(
-            symbol=symbol if is_ours else f"{symbol}-open", size=8, color=style.colour(algorithm)
+            symbol=symbol if is_ours else f"{symbol}-open", size=8, color=style.color(algorithm)
         ),
         customdata=[
             [word, *map(style.duration, three)]
@@ -327,7 +327,7 @@ def _traces(
         mode="lines",
         name=f"{name}, model",
         legendgroup=name,
-        line=dict(color=style.colour(algorithm), width=1.5, dash="dash" if is_ours else "dot"),
+        line=dict(color=style.color(algorithm), width=1.5, dash="dash" if is_ours else "dot"),
         hoverinfo="skip",
     )
 

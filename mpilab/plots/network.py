@@ -22,7 +22,7 @@ from plotly.subplots import make_subplots
 from mpilab.errors import InputError
 from mpilab.hosts import links
 from mpilab.hosts.description import Description
-from mpilab.hosts.hostfile import Host, Hostfile, crossings
+from mpilab.hosts.hostfile import Host, Hostfile, host_changes
 from mpilab.hosts.links import GROUP, MEMORY, NODE, Load, busiest, loads, node_names, switch_names
 from mpilab.hosts.places import Levels
 from mpilab.plots import steps, style
@@ -35,7 +35,7 @@ Text = tuple[float, float, str]  # x, y, text
 # Which rank runs on which host: a panel for each rank order.
 
 # Opaque and of middle lightness, so that rank numbers are legible in both themes.
-GROUP_COLOURS = ("#9cc1ee", "#e0b05c", "#8fc9a0", "#c9a5dc", "#e0958c")
+GROUP_COLORS = ("#9cc1ee", "#e0b05c", "#8fc9a0", "#c9a5dc", "#e0958c")
 INK = "#1d2733"
 
 
@@ -64,7 +64,7 @@ def placement(
         shared_yaxes=True,
         horizontal_spacing=0.05,
         subplot_titles=[
-            f"{name}: {_neighbours(places, short=True)}" for name, places in orders.items()
+            f"{name}: {_neighbors(places, short=True)}" for name, places in orders.items()
         ],
     )
     groups = list(dict.fromkeys(host.group for host in hosts))
@@ -119,7 +119,7 @@ def _panel(
         ranks = [rank for rank, place in enumerate(places) if hosts[place].group == group]
         yield _squares(
             [(places[rank], slots[rank]) for rank in ranks],
-            GROUP_COLOURS[number % len(GROUP_COLOURS)],
+            GROUP_COLORS[number % len(GROUP_COLORS)],
             name=f"group {group}" if group else "",
             mode="markers+text",
             text=[str(rank) for rank in ranks],
@@ -129,17 +129,17 @@ def _panel(
         )
 
 
-def _squares(points: Iterable[tuple[int, int]], colour: str, **options: Any) -> go.Scatter:
+def _squares(points: Iterable[tuple[int, int]], color: str, **options: Any) -> go.Scatter:
     return go.Scatter(
         x=[x for x, _ in points],
         y=[y for _, y in points],
-        marker=dict(symbol="square", size=26, color=colour),
+        marker=dict(symbol="square", size=26, color=color),
         **{"mode": "markers", **options},
     )
 
 
-def _neighbours(places: Sequence[int], short: bool = False) -> str:
-    across, pairs = crossings(places), len(list(pairwise(places)))
+def _neighbors(places: Sequence[int], short: bool = False) -> str:
+    across, pairs = host_changes(places), len(list(pairwise(places)))
     if short:
         return f"{across} of {pairs} steps change hosts"
     return f"from rank to rank, {across} of {style.plural(pairs, 'step')} lead to another host"
@@ -156,7 +156,7 @@ def _alt(title: str, hostfile: Hostfile, orders: Mapping[str, Sequence[int]]) ->
         for place, host in enumerate(hostfile.hosts):
             on_it = ", ".join(str(rank) for rank, at in enumerate(places) if at == place)
             held.append(f"{_called(host)} has {on_it or 'none'}")
-        lines.append(f"{name}: {'; '.join(held)}; {_neighbours(places)}.")
+        lines.append(f"{name}: {'; '.join(held)}; {_neighbors(places)}.")
     return "\n".join(lines)
 
 
@@ -536,7 +536,7 @@ def members(layout: Layout, node: int) -> str:
 
 SCALE = [[0, "#3b7dd8"], [0.45, "#9b5fd0"], [1, "#d4553e"]]
 LINK = "link"
-_MEMORY_COLOUR = "rgba(128, 132, 140, 0.8)"
+_MEMORY_COLOR = "rgba(128, 132, 140, 0.8)"
 UP, DOWN, INSIDE = "↑", "↓", "⇄"
 
 
@@ -583,7 +583,7 @@ def link_traces(
         said = told(load, description)
         if load.level == MEMORY:
             share = load.bytes / max(most[MEMORY], 1)
-            lanes.append((layout.memory(load.number, share), _MEMORY_COLOUR, said))
+            lanes.append((layout.memory(load.number, share), _MEMORY_COLOR, said))
         else:
             share = load.bytes / max(most[LINK], 1)
             paint = sample_colorscale(SCALE, [share])[0] if load.carries else style.LINE
@@ -619,12 +619,12 @@ def ranks(layout: Layout, roles: Roles | None = None) -> list[go.Scatter]:
         for number, rank in enumerate(on_it):
             place = layout.rank(node, number)
             group = layout.group_of[node]
-            usual = ("", GROUP_COLOURS[layout.group_order[group] % len(GROUP_COLOURS)])
-            word, colour = (roles or {}).get(rank, usual)
+            usual = ("", GROUP_COLORS[layout.group_order[group] % len(GROUP_COLORS)])
+            word, color = (roles or {}).get(rank, usual)
             x.append(place[0])
             y.append(place[1])
             text.append(str(rank))
-            fill.append(colour)
+            fill.append(color)
             told.append(f"rank {rank}" + (f" {word}" if word else ""))
     return [
         go.Scatter(
@@ -770,7 +770,7 @@ def _texts(texts: Sequence[Text], size: int) -> go.Scatter:
     )
 
 
-TITLE = "Who talks over which link"
+TITLE = "Traffic on each link"
 _ALL = "bytes on a link"
 _SIDE, _TOP, _BOTTOM, _TITLE_OF_PANEL = 4, 70, 60, 46  # pixels
 _STAR = 8  # pixels on either side, for a star beside the outermost boxes

@@ -159,7 +159,7 @@ def _completed(records: NDArray[Any], receives: NDArray[Any]) -> NDArray[np.int6
 
 
 WRITTEN_RANKS, MOST_RANKS, MOST_CELLS = 16, 64, 300_000
-SLOTS = tuple(style.SLOT_COLOURS)
+SLOTS = tuple(style.SLOT_COLORS)
 FREE, IN_PLACE, ELSEWHERE, NEW, OTHER = range(len(SLOTS))
 
 
@@ -188,7 +188,7 @@ def recorded(
     _check(states, ranks, rounds)
     contents = _contents(states, case)
     messages = recording.messages
-    colour = style.MESSAGE_COLOUR if algorithm is None else style.colour(algorithm)
+    color = style.MESSAGE_COLOR if algorithm is None else style.color(algorithm)
     written = ranks <= WRITTEN_RANKS and states.shape[2] <= WRITTEN_RANKS
     kinds = _kinds(states, contents.right)
     frames, titles = [], []
@@ -197,7 +197,7 @@ def recorded(
         arrows = [(int(m["source"]), int(m["dest"]), _message(m)) for m in chosen]
         frames.append(
             [
-                steps.arrows(arrows, ranks, colour),
+                steps.arrows(arrows, ranks, color),
                 steps.said_by_senders(_sizes(chosen) if written else {}),
                 _grid(states[number], kinds[number], contents, written),
             ]
@@ -207,7 +207,7 @@ def recorded(
     figure = steps.stepped(frames, titles, ranks, "receive buffers after it", labels)
     for kind, name in enumerate(SLOTS):
         if (kinds == kind).any():
-            figure.add_trace(steps.legend_entry(name, style.SLOT_COLOURS[name]), row=1, col=2)
+            figure.add_trace(steps.legend_entry(name, style.SLOT_COLORS[name]), row=1, col=2)
     figure.update_xaxes(
         title=contents.slot,
         tickvals=steps.rank_ticks(states.shape[2], 16),
@@ -273,16 +273,16 @@ def _grid(
     # For very many cells, short texts, since they make up most of the page's size.
     said = {UNTOUCHED: "untouched", UNKNOWN: "something else"} if written else words
     block = f"{contents.word} " if written else ""
-    colours = list(style.SLOT_COLOURS.values())
+    colors = list(style.SLOT_COLORS.values())
     return go.Heatmap(
         z=kinds if (kinds != NO_SLOT).all() else np.where(kinds == NO_SLOT, np.nan, kinds),
         hoverongaps=False,
         zmin=-0.5,
         zmax=len(SLOTS) - 0.5,
         colorscale=[
-            [edge, colour]
-            for place, colour in enumerate(colours)
-            for edge in (place / len(colours), (place + 1) / len(colours))
+            [edge, color]
+            for place, color in enumerate(colors)
+            for edge in (place / len(colors), (place + 1) / len(colors))
         ],
         xgap=2 if written else 1,
         ygap=2 if written else 1,

@@ -144,8 +144,8 @@ def _circle(ranks: int) -> Layout:
 # Round by round: the messages, and the blocks that each rank holds.
 
 MISSING, HELD, NEW = 0, 1, 2
-HELD_COLOUR = style.SLOT_COLOURS["in its place"]
-NEW_COLOUR = style.SLOT_COLOURS["new in this round"]
+HELD_COLOR = style.SLOT_COLORS["in its place"]
+NEW_COLOR = style.SLOT_COLORS["new in this round"]
 INK = "#1b1f24"  # on the light fills of cells and ranks
 # Titles of the block axis.
 _BLOCKS = {
@@ -178,7 +178,7 @@ def add_grid_words(figure: go.Figure, schedule: Schedule, column: int) -> None:
     held = "held"
     if schedule.owners == ():
         held = "several ranks' parts" if schedule.blocks else "has heard of so many"
-    for name, fill in ((held, HELD_COLOUR), ("new in this round", NEW_COLOUR)):
+    for name, fill in ((held, HELD_COLOR), ("new in this round", NEW_COLOR)):
         figure.add_trace(steps.legend_entry(name, fill), row=1, col=column)
     apart = -(-schedule.blocks // _MOST_TICKS) if schedule.blocks > _MOST_COLUMNS else 1
     ticks = list(range(0, schedule.blocks, apart)) if schedule.blocks > 1 else []
@@ -198,7 +198,7 @@ def _step(schedule: Schedule, number: int) -> list[Any]:
         (transfer.source, transfer.dest, hover(schedule, transfer)) for transfer in transfers
     ]
     return [
-        steps.arrows(messages, schedule.ranks, style.colour(schedule.algorithm)),
+        steps.arrows(messages, schedule.ranks, style.color(schedule.algorithm)),
         _sent(schedule, transfers),
         grid(schedule, number),
     ]
@@ -258,10 +258,10 @@ def grid(schedule: Schedule, number: int, since: int | None = None) -> go.Heatma
         colorscale=[
             [0, style.FAINT],
             [1 / 3, style.FAINT],
-            [1 / 3, HELD_COLOUR],
-            [2 / 3, HELD_COLOUR],
-            [2 / 3, NEW_COLOUR],
-            [1, NEW_COLOUR],
+            [1 / 3, HELD_COLOR],
+            [2 / 3, HELD_COLOR],
+            [2 / 3, NEW_COLOR],
+            [1, NEW_COLOR],
         ],
         xgap=2,
         ygap=2,
@@ -389,9 +389,9 @@ def _progress(schedule: Schedule) -> list[str]:
 # that its number is legible in both themes.
 ROLES = {
     "idle": "#c4c9d1",
-    "sends": style.SLOT_COLOURS["new in this round"],
-    "receives": style.SLOT_COLOURS["in its place"],
-    "sends and receives": style.SLOT_COLOURS["in another place"],
+    "sends": style.SLOT_COLORS["new in this round"],
+    "receives": style.SLOT_COLORS["in its place"],
+    "sends and receives": style.SLOT_COLORS["in another place"],
 }
 _MOST_LABELS = 60  # with more arrows, there is no room for text
 _WIDE = 8  # with more ranks side by side, there is little room for text
@@ -516,7 +516,7 @@ def _drawn(schedule: Schedule, layout: Layout, arrows: Sequence[Arrow]) -> list[
     lines = dict.fromkeys(
         (min(t.source, t.dest), max(t.source, t.dest)) for t in schedule.transfers()
     )
-    colour = style.colour(schedule.algorithm)
+    color = style.color(schedule.algorithm)
     crowded = len(arrows) > 3 * schedule.ranks
     faint_x, faint_y, _ = _paths(layout, lines)
     x, y, is_head = _paths(layout, [ends[:2] for ends in arrows])
@@ -533,13 +533,13 @@ def _drawn(schedule: Schedule, layout: Layout, arrows: Sequence[Arrow]) -> list[
         y=y,
         mode="lines+markers",
         line=dict(
-            color=style.translucent(colour, 0.35) if crowded else colour,
+            color=style.translucent(color, 0.35) if crowded else color,
             width=1.2 if crowded else 2,
         ),
         marker=dict(
             symbol="arrow",
             angleref="previous",
-            color=colour,
+            color=color,
             size=[11 * head for head in is_head],
             standoff=[(_node_size(schedule) / 2 + 1) * head for head in is_head],
             opacity=1,
@@ -714,7 +714,7 @@ SENDS, RECEIVES = "sends", "receives"
 # In the row of a rank, receives are above sends, each _HEIGHT high.
 _OFFSET = {RECEIVES: -0.24, SENDS: 0.24}
 _HEIGHT = 0.45
-_MOST_LABELLED = 40  # with more rounds, bars are too narrow for text
+_MOST_LABELED = 40  # with more rounds, bars are too narrow for text
 _INK = "#ffffff"
 
 
@@ -805,7 +805,7 @@ def _label(schedule: Schedule, blocks: Sequence[int], messages: int) -> str:
 
 
 def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
-    labelled = len(schedule.rounds) <= _MOST_LABELLED
+    labeled = len(schedule.rounds) <= _MOST_LABELED
     fills = [_fill(schedule, block) for *_, block, _, _ in cells]
     return go.Bar(
         orientation="h",
@@ -817,7 +817,7 @@ def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
             color=[style.translucent(fill, 0.25) for fill in fills] if what == RECEIVES else fills,
             line=dict(color=fills, width=1.5),
         ),
-        text=[label for *_, label, _ in cells] if labelled else None,
+        text=[label for *_, label, _ in cells] if labeled else None,
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
@@ -832,21 +832,21 @@ def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
 def _fill(schedule: Schedule, block: int | None) -> str:
     """The color of a block: from cold to warm in block order, so that few look alike."""
     if block is None or schedule.blocks == 1:
-        return style.colour(schedule.algorithm)
-    place = block * (len(style.ORDER_COLOURS) - 1) / (schedule.blocks - 1)
-    return _between(style.ORDER_COLOURS, place)
+        return style.color(schedule.algorithm)
+    place = block * (len(style.ORDER_COLORS) - 1) / (schedule.blocks - 1)
+    return _between(style.ORDER_COLORS, place)
 
 
-def _between(colours: Sequence[str], place: float) -> str:
-    """The color at `place` (0 to len(colours) - 1) in a sequence of colors."""
-    low = min(int(place), len(colours) - 2)
+def _between(colors: Sequence[str], place: float) -> str:
+    """The color at `place` (0 to len(colors) - 1) in a sequence of colors."""
+    low = min(int(place), len(colors) - 2)
     share = place - low
-    pairs = zip(_channels(colours[low]), _channels(colours[low + 1]), strict=True)
+    pairs = zip(_channels(colors[low]), _channels(colors[low + 1]), strict=True)
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in pairs)
 
 
-def _channels(colour: str) -> list[int]:
-    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+def _channels(color: str) -> list[int]:
+    return [int(color[i : i + 2], 16) for i in (1, 3, 5)]
 
 
 def _pipeline_alt(schedule: Schedule, cells: Sequence[Cell]) -> str:

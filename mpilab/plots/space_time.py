@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilab.plots.style import CALL_COLOURS, LOST_MESSAGE_COLOUR, MESSAGE_COLOUR
+from mpilab.plots.style import CALL_COLORS, LOST_MESSAGE_COLOR, MESSAGE_COLOR
 from mpilab.plots.timeline import BLOCKED, KINDS, Ranks, calls_of
 from mpilab.trace.recording import COLLECTIVE, NONE, call_of, messages_of
 from mpilab.util.units import plural
@@ -29,7 +29,7 @@ _WIDTH, _WIDEST_STEP, _NARROWEST_STEP = 760, 150, 9
 _LETTER = 7.2  # pixels, on average
 
 
-def still(ranks: Ranks) -> tuple[str, str]:
+def space_time_diagram(ranks: Ranks) -> tuple[str, str]:
     """(SVG, text alternative) of a list with a RankRecording or None for each rank.
 
     If there is too much to draw, the SVG is empty and the text says so. Without calls, both are
@@ -41,7 +41,7 @@ def still(ranks: Ranks) -> tuple[str, str]:
     if len(calls) > MOST_CALLS or len(ranks) > MOST_RANKS:
         return "", f"Not drawn: more than {MOST_RANKS} ranks, or more than {MOST_CALLS} calls."
     links = _links(ranks, calls)
-    begins, ends = _steps(calls, links, _meetings(ranks, calls))
+    begins, ends = _steps(calls, links, _collective_calls(ranks, calls))
     return _drawn(ranks, calls, links, begins, ends), _in_words(ranks, calls, links)
 
 
@@ -70,7 +70,7 @@ def _links(ranks: Ranks, calls: NDArray[Any]) -> list[Link]:
     return links
 
 
-def _meetings(ranks: Ranks, calls: NDArray[Any]) -> list[list[int]]:
+def _collective_calls(ranks: Ranks, calls: NDArray[Any]) -> list[list[int]]:
     """The calls of each collective, as lists of indices."""
     met = defaultdict(list)
     for i, call in enumerate(calls):
@@ -81,7 +81,7 @@ def _meetings(ranks: Ranks, calls: NDArray[Any]) -> list[list[int]]:
 
 
 def _steps(
-    calls: NDArray[Any], links: Sequence[Link], meetings: Sequence[list[int]]
+    calls: NDArray[Any], links: Sequence[Link], collectives: Sequence[list[int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(first, last) step of each call: two int arrays, counted from 0.
 
@@ -91,7 +91,7 @@ def _steps(
     for sender, taker, _ in links:
         if taker is not None:
             needs[taker].append(sender)
-    for met in meetings:
+    for met in collectives:
         for i in met:
             needs[i] += met
     begins, ends = np.zeros(len(calls), int), np.ones(len(calls), int)
@@ -135,7 +135,7 @@ def _drawn(
         name = _name(ranks, call)
         parts.append(
             f'<rect x="{left:.1f}" y="{y(rank) - _BAR / 2:.1f}" width="{wide:.1f}" '
-            f'height="{_BAR}" rx="2" fill="{CALL_COLOURS[kind]}">'
+            f'height="{_BAR}" rx="2" fill="{CALL_COLORS[kind]}">'
             f"<title>{escape(name)}</title></rect>"
         )
         shown = f"✗ {name}" if call["kind"] == BLOCKED else name.removeprefix("MPI_")
@@ -159,13 +159,13 @@ def _drawn(
 def _arrow(start: tuple[float, float], end: tuple[float, float] | None, toward: float) -> str:
     """A message from its send to the end of the call that received it; a lost one ends early."""
     left, top = start
-    colour = LOST_MESSAGE_COLOUR if end is None else MESSAGE_COLOUR
+    color = LOST_MESSAGE_COLOR if end is None else MESSAGE_COLOR
     right, bottom = end or (left + 14, top + (toward - top) * 0.4)
     tip = 7 if bottom > top else -7
     return (
-        f'<path class="arrow" stroke="{colour}" '
+        f'<path class="arrow" stroke="{color}" '
         f'd="M{left:.1f} {top:.1f}L{right:.1f} {bottom:.1f}"/>'
-        f'<path fill="{colour}" d="M{right:.1f} {bottom:.1f}l-4 {-tip}l8 0z"/>'
+        f'<path fill="{color}" d="M{right:.1f} {bottom:.1f}l-4 {-tip}l8 0z"/>'
     )
 
 
@@ -173,13 +173,13 @@ def _legend(calls: NDArray[Any], links: Sequence[Link], down: float) -> Iterator
     at, square = _LEFT, '<rect x="{}" y="{}" width="10" height="10" fill="{}"/>'
     line = '<path d="M{} {}l10 8" class="arrow" stroke="{}"/>'
     entries = [
-        (KINDS[kind], square, CALL_COLOURS[KINDS[kind]])
+        (KINDS[kind], square, CALL_COLORS[KINDS[kind]])
         for kind in sorted(set(calls["kind"].tolist()))
     ]
     if any(taker is None for _, taker, _ in links):
-        entries.append(("message that nobody received", line, LOST_MESSAGE_COLOUR))
-    for word, mark, colour in entries:
-        yield mark.format(at, down - 18, colour)
+        entries.append(("message that nobody received", line, LOST_MESSAGE_COLOR))
+    for word, mark, color in entries:
+        yield mark.format(at, down - 18, color)
         yield f'<text x="{at + 14}" y="{down - 9}">{escape(word)}</text>'
         at += 30 + round(6.6 * len(word))
 

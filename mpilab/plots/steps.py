@@ -49,7 +49,7 @@ def stepped(
     return figure
 
 
-def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, colour: str) -> go.Scatter:
+def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, color: str) -> go.Scatter:
     """Arrows from sender to receiver; each of `messages` is (source, dest, hover text).
 
     With more than 3 messages per rank (of `ranks`), the lines are translucent.
@@ -64,11 +64,11 @@ def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, colour: str) ->
         x=x,
         y=y,
         mode="lines+markers",
-        line=dict(color=style.translucent(colour, 0.45) if crowded else colour, width=1.5),
+        line=dict(color=style.translucent(color, 0.45) if crowded else color, width=1.5),
         marker=dict(
             symbol="arrow",
             angleref="previous",
-            color=colour,
+            color=color,
             size=[0 if place == 0 else 10 for place in x],
             opacity=1,
             line=dict(width=0),

@@ -46,18 +46,18 @@ _LOOKS = looks() | {
     "two_phase_alltoallv": PINK,
     "default": GRAY,
 }
-ALGORITHM_COLOURS = {name: look.color for name, look in _LOOKS.items()}
+ALGORITHM_COLORS = {name: look.color for name, look in _LOOKS.items()}
 ALGORITHM_MARKERS = {name: look.marker for name, look in _LOOKS.items()}
 # For algorithms of future labs and a student's own.
-OTHER_COLOURS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
+OTHER_COLORS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
 
 # A quantity with an order, such as the number of ranks: from cold to warm.
-ORDER_COLOURS = ("#3b7dd8", "#0c8f9e", "#2f9150", "#b8740c", "#d4553e", "#c9498f")
+ORDER_COLORS = ("#3b7dd8", "#0c8f9e", "#2f9150", "#b8740c", "#d4553e", "#c9498f")
 
 # What a rank does, by the class of its MPI call, in the order of the legend; time outside MPI has
 # no color. Colors that look alike to some readers also have a pattern.
 NEVER_RETURNED = "never returned"
-CALL_COLOURS = {
+CALL_COLORS = {
     "send": "#2f6fd6",
     "receive": "#1d7a45",
     "send-receive": "#1197a6",
@@ -68,10 +68,10 @@ CALL_COLOURS = {
     NEVER_RETURNED: "#d23f31",
 }
 CALL_PATTERNS = {"collective": "|", "communicator/datatype": ".", "file": "/", NEVER_RETURNED: "x"}
-MESSAGE_COLOUR, LOST_MESSAGE_COLOUR = "#868b94", "#d23f31"
+MESSAGE_COLOR, LOST_MESSAGE_COLOR = "#868b94", "#d23f31"
 
 # What a slot of a receive buffer holds; the number in it says whose block it is.
-SLOT_COLOURS = {
+SLOT_COLORS = {
     "untouched": FAINT,
     "in its place": "#9cc1ee",
     "in another place": "#b9a5dc",
@@ -110,11 +110,11 @@ TEMPLATE = go.layout.Template(
 )
 
 
-def colour(algorithm: str) -> str:
+def color(algorithm: str) -> str:
     """The color of an algorithm, the same in every figure of every lab."""
-    known = ALGORITHM_COLOURS.get(algorithm)
+    known = ALGORITHM_COLORS.get(algorithm)
     # A sum of characters, because Python's hash() of a string differs from run to run.
-    return known or OTHER_COLOURS[sum(map(ord, algorithm)) % len(OTHER_COLOURS)]
+    return known or OTHER_COLORS[sum(map(ord, algorithm)) % len(OTHER_COLORS)]
 
 
 def marker(algorithm: str) -> str:
@@ -122,9 +122,9 @@ def marker(algorithm: str) -> str:
     return ALGORITHM_MARKERS.get(algorithm, "star")
 
 
-def translucent(hex_colour: str, opacity: float) -> str:
+def translucent(hex_color: str, opacity: float) -> str:
     """The color '#rrggbb' with an opacity of 0 to 1, in plotly's notation."""
-    red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = (int(hex_color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 

@@ -57,9 +57,9 @@ class Series:
         return self.library == "ours"
 
     @property
-    def colour(self) -> str:
+    def color(self) -> str:
         """The color of the algorithm."""
-        return style.colour(self.algorithm)
+        return style.color(self.algorithm)
 
     @property
     def symbol(self) -> str:
@@ -199,8 +199,8 @@ def table_against_published(
     check(table, measure)
     methods = list(dict.fromkeys(published_rows["method"].tolist()))
     counts = np.union1d(published_rows["processes"], table["ranks"]).tolist()
-    colours = {
-        ranks: style.ORDER_COLOURS[place % len(style.ORDER_COLOURS)]
+    colors = {
+        ranks: style.ORDER_COLORS[place % len(style.ORDER_COLORS)]
         for place, ranks in enumerate(counts)
     }
     figure = make_subplots(
@@ -213,7 +213,7 @@ def table_against_published(
                 (published_rows["method"] == method) & (published_rows["processes"] == ranks)
             ]
             rows = table[(table["algorithm"] == method) & (table["ranks"] == ranks)]
-            for trace in _pair(printed, rows, measure, colours[ranks]):
+            for trace in _pair(printed, rows, measure, colors[ranks]):
                 trace.update(legendgroup=str(ranks), name=f"P = {ranks}")
                 trace.update(showlegend=ranks not in named)
                 named.add(ranks)
@@ -234,7 +234,7 @@ def table_against_published(
 
 
 def _pair(
-    printed: NDArray[Any], rows: NDArray[Any], measure: str, colour: str
+    printed: NDArray[Any], rows: NDArray[Any], measure: str, color: str
 ) -> Iterator[go.Scatter]:
     """The published and the measured line of one method and one P, if there are any."""
     if len(printed):
@@ -243,7 +243,7 @@ def _pair(
             x=printed["bytes"],
             y=printed["seconds"],
             mode="lines+markers",
-            line=dict(color=colour, width=1.5, dash="dot"),
+            line=dict(color=color, width=1.5, dash="dot"),
             marker=dict(symbol="circle-open", size=6),
             customdata=[
                 [style.byte_size(row["bytes"]), style.duration(row["seconds"])] for row in printed
@@ -257,7 +257,7 @@ def _pair(
             y=median,
             error_y=dict(array=high - median, arrayminus=median - low, thickness=1, width=3),
             mode="lines+markers",
-            line=dict(color=colour, width=2),
+            line=dict(color=color, width=2),
             marker=dict(symbol="circle", size=7),
             customdata=[
                 [style.byte_size(size), style.duration(time)]
@@ -397,7 +397,7 @@ def _published(algorithm: str, printed: NDArray[Any]) -> go.Scatter:
         name,
         printed["bytes"],
         printed["mean_s"],
-        line=dict(color=style.colour(algorithm), width=1.5, dash="dot"),
+        line=dict(color=style.color(algorithm), width=1.5, dash="dot"),
         marker=dict(symbol="circle-open", size=6),
     )
 
@@ -416,7 +416,7 @@ def _measured_bcast(
         sizes,
         median,
         error_y=dict(array=high - median, arrayminus=median - low, thickness=1, width=3),
-        line=dict(color=style.colour(algorithm), width=2),
+        line=dict(color=style.color(algorithm), width=2),
         marker=dict(symbol=marker, size=7),
     )
 
@@ -550,7 +550,7 @@ def _measured(
         name=series.name,
         legendgroup=series.name,
         showlegend=in_legend,
-        line=dict(color=series.colour, width=2, dash=series.dash),
+        line=dict(color=series.color, width=2, dash=series.dash),
         marker=dict(symbol=series.symbol, size=8),
         customdata=[
             [word, *map(style.duration, quartiles)]
@@ -586,7 +586,7 @@ def _predicted(
         name=f"{series.name}, model",
         legendgroup=series.name,
         showlegend=False,
-        line=dict(color=series.colour, width=1.5, dash="dash" if series.is_ours else "dot"),
+        line=dict(color=series.color, width=1.5, dash="dash" if series.is_ours else "dot"),
         hoverinfo="skip",
     )
 

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.style import CALL_COLOURS, NEVER_RETURNED
+from mpilab.plots.style import CALL_COLORS, NEVER_RETURNED
 from mpilab.runners.result import signal_name
 from mpilab.trace.callsites import lines_of
 from mpilab.trace.recording import (
@@ -37,7 +37,7 @@ from mpilab.util.units import byte_size, plural
 
 Ranks = Sequence[RankRecording | None]
 
-KINDS = tuple(CALL_COLOURS)
+KINDS = tuple(CALL_COLORS)
 BLOCKED = KINDS.index(NEVER_RETURNED)
 EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Prefixes of calls that are neither messages nor collectives.
@@ -330,7 +330,7 @@ def _bars(
         hover.append(
             f"rank {call['rank']}: {wording.call(call)}<br>at {span.moment(begin_ns)}, {how}"
         )
-    colour = style.CALL_COLOURS[name]
+    color = style.CALL_COLORS[name]
     pattern = {}
     if name in style.CALL_PATTERNS:
         pattern = dict(
@@ -348,7 +348,7 @@ def _bars(
         width=BAR,
         name=name,
         # The edge keeps calls shorter than a pixel visible, and separates consecutive calls.
-        marker=dict(color=colour, line=dict(color=_darker(colour), width=0.8), pattern=pattern),
+        marker=dict(color=color, line=dict(color=_darker(color), width=0.8), pattern=pattern),
         text=[f"✗ {wording.short(call)}" for call in calls] if blocked else None,
         textposition="inside",
         insidetextanchor="end",
@@ -360,8 +360,8 @@ def _bars(
     )
 
 
-def _darker(colour: str) -> str:
-    return "#" + "".join(f"{int(int(colour[i : i + 2], 16) * 0.7):02x}" for i in (1, 3, 5))
+def _darker(color: str) -> str:
+    return "#" + "".join(f"{int(int(color[i : i + 2], 16) * 0.7):02x}" for i in (1, 3, 5))
 
 
 def _broken(columns: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[np.float64]:
@@ -390,12 +390,12 @@ def _arrows(span: Span, messages: NDArray[Any]) -> go.Scatter:
         y=_broken(_from_edge_to_edge(messages)),
         mode="lines+markers",
         name="message",
-        line=dict(color=style.MESSAGE_COLOUR, width=1.2 if few else 0.7),
+        line=dict(color=style.MESSAGE_COLOR, width=1.2 if few else 0.7),
         marker=dict(
             symbol="arrow",
             angleref="previous",
             size=np.tile([0, 9 if few else 6, 0], len(messages)),
-            color=style.MESSAGE_COLOUR,
+            color=style.MESSAGE_COLOR,
             opacity=1,
             line=dict(width=0),
         ),
@@ -418,11 +418,11 @@ def _lost(span: Span, messages: NDArray[Any]) -> go.Scatter:
         y=_broken((first, last - 0.12 * np.sign(last - first))),
         mode="lines+markers",
         name="message without a receive",
-        line=dict(color=style.LOST_MESSAGE_COLOUR, width=1.5, dash="dash"),
+        line=dict(color=style.LOST_MESSAGE_COLOR, width=1.5, dash="dash"),
         marker=dict(
             symbol="x",
             size=np.tile([0, 9, 0], len(messages)),
-            color=style.LOST_MESSAGE_COLOUR,
+            color=style.LOST_MESSAGE_COLOR,
             opacity=1,
             line=dict(width=0),
         ),
@@ -507,35 +507,35 @@ def shares(span: Span) -> go.Figure:
 
 def shares_of_rows(span: Span) -> Iterator[Any]:
     """The traces of the rows of a Span, without the messages."""
-    edges, centres = _steps(span)
+    edges, centers = _steps(span)
     part = busy(span.calls, span.ends_ns, len(span.ranks), edges) / np.maximum(np.diff(edges), 1)
-    yield _stacked(part, centres)
-    yield _pointed_at(span, part, edges, centres)
+    yield _stacked(part, centers)
+    yield _pointed_at(span, part, edges, centers)
     for kind, name in enumerate(KINDS):
         if part[:, kind].any():
             yield _legend_entry(name)
 
 
 def _steps(span: Span) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The edges of the steps in nanoseconds, and their centres on the axis."""
+    """The edges of the steps in nanoseconds, and their centers on the axis."""
     edges = np.linspace(span.begin_ns, span.end_ns, STEPS + 1).astype(np.int64)
     return edges, span.at((edges[1:] + edges[:-1]) / 2)
 
 
-def _messages(span: Span, edges: NDArray[np.int64], centres: NDArray[np.float64]) -> go.Bar:
+def _messages(span: Span, edges: NDArray[np.int64], centers: NDArray[np.float64]) -> go.Bar:
     count, _ = np.histogram(span.messages["sent_ns"], edges)
     return go.Bar(
-        x=centres,
+        x=centers,
         y=count.astype(np.int32),
-        marker=dict(color=style.MESSAGE_COLOUR, line=dict(width=0)),
-        width=centres[1] - centres[0],
+        marker=dict(color=style.MESSAGE_COLOR, line=dict(width=0)),
+        width=centers[1] - centers[0],
         name="messages sent",
         hovertemplate=f"%{{y}} messages sent at %{{x:.4~g}} {span.unit}<extra></extra>",
         showlegend=False,
     )
 
 
-def _stacked(part: NDArray[np.float64], centres: NDArray[np.float64]) -> go.Heatmap:
+def _stacked(part: NDArray[np.float64], centers: NDArray[np.float64]) -> go.Heatmap:
     """Rows of ranks as stacks of thin ones, colored in proportion; the topmost stays empty."""
     ranks = len(part)
     levels = int(np.clip(384 // max(ranks, 1), 6, 24))
@@ -548,15 +548,15 @@ def _stacked(part: NDArray[np.float64], centres: NDArray[np.float64]) -> go.Heat
     rows = np.zeros((ranks, levels + 1, part.shape[2]), np.uint8)
     rows[:, 1:] = filled[:, ::-1]
     step = 1 / (levels + 1)
-    colours = ["rgba(0,0,0,0)", *(style.CALL_COLOURS[name] for name in KINDS)]
+    colors = ["rgba(0,0,0,0)", *(style.CALL_COLORS[name] for name in KINDS)]
     scale = [
-        [edge, colour]
-        for place, colour in enumerate(colours)
-        for edge in (place / len(colours), (place + 1) / len(colours))
+        [edge, color]
+        for place, color in enumerate(colors)
+        for edge in (place / len(colors), (place + 1) / len(colors))
     ]
     return go.Heatmap(
         z=rows.reshape(-1, part.shape[2]),
-        x=centres,
+        x=centers,
         y0=-0.5 + step / 2,
         dy=step,
         zmin=-0.5,
@@ -568,7 +568,7 @@ def _stacked(part: NDArray[np.float64], centres: NDArray[np.float64]) -> go.Heat
 
 
 def _pointed_at(
-    span: Span, part: NDArray[np.float64], edges: NDArray[np.int64], centres: NDArray[np.float64]
+    span: Span, part: NDArray[np.float64], edges: NDArray[np.int64], centers: NDArray[np.float64]
 ) -> go.Heatmap:
     """An invisible heat map with the hover text: one cell for each rank and step."""
     ranks, _, steps = part.shape
@@ -579,7 +579,7 @@ def _pointed_at(
     lines = [f"{KINDS[kind]}: %{{customdata[{i}]}} %" for i, kind in enumerate(present)]
     return go.Heatmap(
         z=np.minimum(begun, 65535).reshape(ranks, steps).astype(np.uint16),
-        x=centres,
+        x=centers,
         y=np.arange(ranks),
         customdata=np.moveaxis(percent, 1, 2),
         colorscale=[[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]],
@@ -595,7 +595,7 @@ def _legend_entry(name: str) -> go.Scatter:
         x=[None],
         y=[None],
         mode="markers",
-        marker=dict(symbol="square", size=12, color=style.CALL_COLOURS[name]),
+        marker=dict(symbol="square", size=12, color=style.CALL_COLORS[name]),
         name=name,
         hoverinfo="skip",
     )
@@ -719,7 +719,7 @@ def timeline(
 ) -> go.Figure:
     """Figure of a Recording, or of a list with a RankRecording or None for each rank.
 
-    Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLOURS);
+    Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLORS);
     between bars, the program is outside MPI. An arrow is a message, from the begin of the send to
     the time when its receiver knew that it had arrived.
 
@@ -852,5 +852,5 @@ def _lay_out_rows(
                 text=f"✗ {signal_of(rank)}",
                 showarrow=False,
                 xanchor="left",
-                font=dict(color=style.CALL_COLOURS[style.NEVER_RETURNED]),
+                font=dict(color=style.CALL_COLORS[style.NEVER_RETURNED]),
             )

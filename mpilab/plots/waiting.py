@@ -13,10 +13,10 @@ from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING
 Point = tuple[float, float]
 Places = dict[int, Point]  # of each rank
 
-TITLE = "Who waits for whom"
+TITLE = "Wait-for graph"
 ARROW, CYCLE = (
-    style.ALGORITHM_COLOURS["pairwise"],
-    style.ALGORITHM_COLOURS["nonblocking_gather_bcast"],
+    style.ALGORITHM_COLORS["pairwise"],
+    style.ALGORITHM_COLORS["nonblocking_gather_bcast"],
 )
 # {state: (color, symbol, opacity)}; faint for ranks that have finished or not begun.
 LOOKS = {
@@ -48,19 +48,19 @@ def waiting(
     edges = [(s.rank, peer) for s in states for peer in s.waits_for if peer in known]
     radius = _radius(len(known))
     figure = go.Figure()
-    for name, colour, width, chosen in (
+    for name, color, width, chosen in (
         ("waits for", ARROW, 1.6, [edge for edge in edges if edge not in round_trip]),
         ("the cycle", CYCLE, 3, [edge for edge in edges if edge in round_trip]),
     ):
         if chosen:
             if len(chosen) > MANY_ARROWS:
                 # Many arrows must not hide the ranks.
-                width, colour = 0.8, style.translucent(colour, 0.35)
-            figure.add_trace(_arrows(name, chosen, places, radius, colour, width))
-    for look, (colour, symbol, opacity) in LOOKS.items():
+                width, color = 0.8, style.translucent(color, 0.35)
+            figure.add_trace(_arrows(name, chosen, places, radius, color, width))
+    for look, (color, symbol, opacity) in LOOKS.items():
         ranks = [state for state in states if state.state == look]
         if ranks:
-            figure.add_trace(_ranks(look, ranks, places, colour, symbol, opacity))
+            figure.add_trace(_ranks(look, ranks, places, color, symbol, opacity))
     _lay_out(figure, title, len(known))
     return style.finish(figure, _alt(title, states, cycle))
 
@@ -94,7 +94,7 @@ def _arrows(
     edges: Iterable[tuple[int, int]],
     places: Places,
     radius: float,
-    colour: str,
+    color: str,
     width: float,
 ) -> go.Scatter:
     head = min(6 + 2.5 * width, 0.6 * _size(len(places)))
@@ -108,12 +108,12 @@ def _arrows(
         y=y,
         name=name,
         mode="lines+markers",
-        line=dict(color=colour, width=width),
+        line=dict(color=color, width=width),
         # Only the last point of each line, before the gap, has an arrow head.
         marker=dict(
             symbol="arrow",
             angleref="previous",
-            color=colour,
+            color=color,
             size=[
                 head if number + 1 < len(x) and x[number + 1] is None else 0
                 for number in range(len(x))
@@ -130,9 +130,9 @@ def _path(start: Point, end: Point, radius: float) -> list[Point]:
     if start == end:
         x, y = start
         angle = math.atan2(y, x)
-        centre = (x + 1.5 * radius * math.cos(angle), y + 1.5 * radius * math.sin(angle))
+        center = (x + 1.5 * radius * math.cos(angle), y + 1.5 * radius * math.sin(angle))
         turns = [angle + math.pi * (1.3 + 1.4 * k / 12) for k in range(13)]
-        return [(centre[0] + radius * math.cos(t), centre[1] + radius * math.sin(t)) for t in turns]
+        return [(center[0] + radius * math.cos(t), center[1] + radius * math.sin(t)) for t in turns]
     across = (end[0] - start[0], end[1] - start[1])
     middle = (
         (start[0] + end[0]) / 2 - BEND * across[1],
@@ -156,7 +156,7 @@ def _toward(point: Point, target: Point, distance: float) -> Point:
 
 
 def _ranks(
-    name: str, states: Sequence[RankState], places: Places, colour: str, symbol: str, opacity: float
+    name: str, states: Sequence[RankState], places: Places, color: str, symbol: str, opacity: float
 ) -> go.Scatter:
     size = _size(len(places))
     return go.Scatter(
@@ -167,8 +167,8 @@ def _ranks(
         marker=dict(
             symbol=symbol,
             size=size,
-            color=style.translucent(colour, opacity),
-            line=dict(width=1.5, color=colour),
+            color=style.translucent(color, opacity),
+            line=dict(width=1.5, color=color),
         ),
         text=[str(state.rank) for state in states],
         textfont=dict(

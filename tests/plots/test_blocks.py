@@ -53,13 +53,13 @@ def test_the_legend_names_the_states_that_occur_and_no_others(figure):
     assert len(blocks(np.full((2, 2), UNTOUCHED)).data) == 2
 
 
-def test_each_code_gets_its_own_band_of_the_colour_scale(figure):
+def test_each_code_gets_its_own_band_of_the_color_scale(figure):
     trace = heat(figure)
     bands = {}
     for code in (RIGHT, WRONG, UNTOUCHED, ELSEWHERE):
         place = (code - trace.zmin) / (trace.zmax - trace.zmin)
-        below = [colour for at, colour in trace.colorscale if at <= place][-1]
-        above = next(colour for at, colour in trace.colorscale if at >= place)
+        below = [color for at, color in trace.colorscale if at <= place][-1]
+        above = next(color for at, color in trace.colorscale if at >= place)
         assert below == above
         bands[code] = below
     assert len(set(bands.values())) == 4

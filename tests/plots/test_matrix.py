@@ -16,7 +16,7 @@ def added():
     return counts(schedule("nonblocking_gather_bcast", 3), block_bytes=1024)
 
 
-def test_messages_and_bytes_stand_side_by_side_with_labelled_axes(added):
+def test_messages_and_bytes_stand_side_by_side_with_labeled_axes(added):
     figure = matrix.messages(added.messages_between, added.bytes_between)
     assert [trace.type for trace in figure.data] == ["heatmap", "heatmap"]
     for axis in (figure.layout.xaxis, figure.layout.xaxis2):
@@ -36,7 +36,7 @@ def test_bytes_are_written_with_their_unit(added):
     assert heat.text[0][1] == "3 KiB"
 
 
-def test_many_ranks_get_a_colour_bar_in_place_of_numbers():
+def test_many_ranks_get_a_color_bar_in_place_of_numbers():
     added = counts(schedule("ring", 24), block_bytes=8)
     figure = matrix.messages(added.messages_between, added.bytes_between)
     for heat in figure.data:

@@ -17,14 +17,14 @@ def traces(figure, name):
     return [trace for trace in figure.data if trace.name == name]
 
 
-def test_every_algorithm_has_points_and_a_curve_in_its_colour_in_each_panel():
+def test_every_algorithm_has_points_and_a_curve_in_its_color_in_each_panel():
     figure = measured_and_fitted(TABLE, TRUTH)
     assert [note.text for note in figure.layout.annotations] == ["2 ranks", "4 ranks"]
     for name in ("linear", "pipeline"):
         points, curves = traces(figure, name), traces(figure, f"{name}, model")
         assert len(points) == len(curves) == 2
-        assert {trace.marker.color for trace in points} == {style.colour(name)}
-        assert {trace.line.color for trace in curves} == {style.colour(name)}
+        assert {trace.marker.color for trace in points} == {style.color(name)}
+        assert {trace.line.color for trace in curves} == {style.color(name)}
         assert [trace.showlegend for trace in points] == [True, False]
 
 

@@ -17,7 +17,7 @@ from mpilab.kernels.build import KERNELS
 from mpilab.models.declared import counts
 from mpilab.notebook.session import KernelRun
 from mpilab.plots import style
-from mpilab.plots.matrix import talk
+from mpilab.plots.matrix import traffic_matrix
 from mpilab.plots.network import COLUMN, Layout, before_after, by_round, network
 from mpilab.runners.mpirun import run_cases
 
@@ -125,9 +125,9 @@ def test_wider_and_warmer_is_more_and_a_link_without_bytes_has_no_head(bcast):
         for one, other in combinations(order, 2)
     )
     assert len(figure.data[HEADS].x) == sum(size > 0 for size in sizes.values())
-    colours = dict(zip(told_by(figure), lanes.marker.color, strict=True))
-    assert colours["switch g0 → core"] != colours["switch g2 → core"] != style.LINE
-    assert colours["core → switch g0"] == style.LINE
+    colors = dict(zip(told_by(figure), lanes.marker.color, strict=True))
+    assert colors["switch g0 → core"] != colors["switch g2 → core"] != style.LINE
+    assert colors["core → switch g0"] == style.LINE
 
 
 def test_the_text_alternative_and_the_title_name_the_busiest_link_and_its_bytes(bcast):
@@ -208,7 +208,7 @@ def test_no_two_texts_overlap_and_none_leaves_the_figure(shape):
         assert 0 <= bottom and top <= Layout(levels).height, text
 
 
-def test_lanes_of_neighbouring_links_keep_apart():
+def test_lanes_of_neighboring_links_keep_apart():
     for shape in ((4, 2, 2), (4, 4, 8), (32, 2, 1)):
         levels = Levels(placed(*shape))
         layout = Layout(levels)
@@ -229,7 +229,7 @@ def test_where_there_is_no_room_ranks_are_told_by_their_number():
 @pytest.mark.parametrize("shape", [(4, 2, 2), (4, 4, 8), (16, 4, 1)])
 def test_a_figure_is_small_and_needs_nothing_from_elsewhere(shape):
     levels = Levels(placed(*shape))
-    for figure in (network(full(levels, 9), levels), talk(full(levels, 9), levels)):
+    for figure in (network(full(levels, 9), levels), traffic_matrix(full(levels, 9), levels)):
         text = figure.to_json()
         assert json.loads(text)["layout"]["meta"]["alt"] == style.alt(figure)
         assert "http" not in text
@@ -306,17 +306,19 @@ def test_no_runs_are_refused():
 
 
 def test_ranks_are_sorted_by_group_and_node_with_borders_around_both(bcast):
-    figure = talk(bcast.matrix(), bcast.levels)
+    figure = traffic_matrix(bcast.matrix(), bcast.levels)
     assert list(figure.layout.xaxis.ticktext)[:6] == ["0", "8", "1", "9", "2", "10"]
     squares = [(shape.x0 + 0.5, shape.x1 + 0.5, shape.line.width) for shape in figure.layout.shapes]
     assert squares[:2] == [(0, 2, 1), (2, 4, 1)]
     assert squares[8:] == [(start, start + 4, 3) for start in (0, 4, 8, 12)]
 
 
-def test_the_colour_of_a_pair_says_how_far_apart_it_is(bcast):
+def test_the_color_of_a_pair_says_how_far_apart_it_is(bcast):
     _, volume = bcast.matrix()
-    heat = talk(bcast.matrix(), bcast.levels).data[0]
-    order = [int(rank) for rank in talk(bcast.matrix(), bcast.levels).layout.xaxis.ticktext]
+    heat = traffic_matrix(bcast.matrix(), bcast.levels).data[0]
+    order = [
+        int(rank) for rank in traffic_matrix(bcast.matrix(), bcast.levels).layout.xaxis.ticktext
+    ]
     levels = bcast.levels
     for row, source in enumerate(order):
         for column, dest in enumerate(order):
@@ -332,7 +334,7 @@ def test_the_colour_of_a_pair_says_how_far_apart_it_is(bcast):
 
 
 def test_the_matrix_adds_up_by_level_in_words(bcast):
-    lines = style.alt(talk(bcast.matrix(), bcast.levels, title="A bcast")).splitlines()
+    lines = style.alt(traffic_matrix(bcast.matrix(), bcast.levels, title="A bcast")).splitlines()
     assert lines[:5] == [
         "A bcast: 16 ranks on 8 nodes in 4 groups.",
         "Within a node: 1 KiB in 1 message.",
@@ -345,7 +347,7 @@ def test_the_matrix_adds_up_by_level_in_words(bcast):
 
 def test_many_ranks_are_named_by_their_nodes():
     many = Levels(placed(4, 4, 8))
-    figure = talk(full(many, 1), many)
+    figure = traffic_matrix(full(many, 1), many)
     assert figure.layout.xaxis.title.text == "receiver (node)"
     assert list(figure.layout.xaxis.ticktext) == [f"n{node}" for node in range(1, 17)]
     assert figure.layout.xaxis.tickvals[0] == 3.5

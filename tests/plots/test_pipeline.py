@@ -29,20 +29,20 @@ def test_there_is_a_cell_where_a_rank_sends_or_receives_and_nowhere_else(collect
         assert len(figure.data[SENDS].y) == len(cells(figure.data[SENDS]))
 
 
-def test_a_segment_moves_one_rank_on_in_each_round_in_its_own_colour():
+def test_a_segment_moves_one_rank_on_in_each_round_in_its_own_color():
     figure = pipeline(schedule_in_segments("bcast", "pipeline", 4, 3))
     sends = figure.data[SENDS]
     found = {
-        (round(y), round(base + x / 2)): (text, colour)
-        for y, base, x, text, colour in zip(
+        (round(y), round(base + x / 2)): (text, color)
+        for y, base, x, text, color in zip(
             sends.y, sends.base, sends.x, sends.text, sends.marker.color, strict=True
         )
     }
     for segment in range(3):
         way = [found[rank, rank + segment + 1] for rank in range(3)]
         assert {text for text, _ in way} == {str(segment)}
-        assert len({colour for _, colour in way}) == 1
-    assert len({colour for _, colour in found.values()}) == 3
+        assert len({color for _, color in way}) == 1
+    assert len({color for _, color in found.values()}) == 3
 
 
 def test_sends_to_several_ranks_at_once_are_counted():
@@ -51,7 +51,7 @@ def test_sends_to_several_ranks_at_once_are_counted():
     assert figure.data[SENDS].hovertext[0] == "round 1: rank 0 sends 0 to 1–2"
 
 
-def test_sends_and_receives_are_told_apart_by_more_than_colour():
+def test_sends_and_receives_are_told_apart_by_more_than_color():
     figure = pipeline(schedule_in_segments("allgather", "ring", 4))
     assert all(y > round(y) for y in figure.data[SENDS].y)
     assert all(y < round(y) for y in figure.data[RECEIVES].y)

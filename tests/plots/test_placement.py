@@ -40,13 +40,13 @@ def test_a_line_leads_from_each_rank_to_the_next():
     assert (line.x, line.y) == ((1, 0, 0), (1, 1, 2))
 
 
-def test_hosts_of_one_group_have_one_colour_and_an_entry_in_the_legend():
+def test_hosts_of_one_group_have_one_color_and_an_entry_in_the_legend():
     traces = {trace.name: trace for trace in drawn([0, 1]).data if trace.name}
     assert list(traces) == ["group left", "group right"]
     assert traces["group left"].marker.color != traces["group right"].marker.color
 
 
-def test_every_order_has_a_panel_that_tells_how_often_neighbours_change_hosts():
+def test_every_order_has_a_panel_that_tells_how_often_neighbors_change_hosts():
     figure = placement(TWO, {"by slot": [0, 0, 0, 1], "by node": [0, 1, 0, 1]})
     titles = [annotation.text for annotation in figure.layout.annotations]
     assert titles == ["by slot: 1 of 3 steps change hosts", "by node: 3 of 3 steps change hosts"]

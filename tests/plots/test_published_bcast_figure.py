@@ -82,11 +82,11 @@ def test_published_lines_are_dotted_and_measured_ones_solid(mine):
     ]
 
 
-def test_an_algorithm_has_one_colour_whoever_measured_it(mine):
+def test_an_algorithm_has_one_color_whoever_measured_it(mine):
     figure = bcast_against_published(published_bcast(), mine)
     for algorithm in ("default", "pipeline", "knomial"):
-        colours = {t.line.color for t in figure.data if t.name.startswith(algorithm)}
-        assert colours == {style.colour(algorithm)}
+        colors = {t.line.color for t in figure.data if t.name.startswith(algorithm)}
+        assert colors == {style.color(algorithm)}
 
 
 def test_medians_and_quartiles_are_drawn_of_the_measure_that_osu_shows(mine):

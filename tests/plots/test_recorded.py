@@ -18,7 +18,7 @@ from mpilab.runners.mpirun import run_cases
 from mpilab.trace.recording import NONBLOCKING, Recording
 from mpilab.trace.snapshots import AT_FINISH, AT_START, UNKNOWN, UNTOUCHED, Snapshots, held
 
-KINDS = tuple(style.SLOT_COLOURS)
+KINDS = tuple(style.SLOT_COLORS)
 
 
 def snapshots(case, rank, taken):
@@ -40,7 +40,7 @@ def snapshots(case, rank, taken):
 
 
 def rotation():
-    """Three ranks: each gets the block of its left neighbour, then that of the next one, in one
+    """Three ranks: each gets the block of its left neighbor, then that of the next one, in one
     send-receive each, into slots from the first one on; then it puts them in order."""
     case = Case("allgather", 3, 2)
     ranks, shots = [], []
@@ -303,10 +303,10 @@ def test_senders_tell_how_much_they_send():
     assert dict(zip(second.y, second.text, strict=True)) == {0: "3 × 32 B"}
 
 
-def test_arrows_have_the_colour_of_the_algorithm_where_it_is_known():
+def test_arrows_have_the_color_of_the_algorithm_where_it_is_known():
     recording, states = played("ring", 3)
-    assert recorded(recording, states, algorithm="ring").data[0].line.color == style.colour("ring")
-    assert recorded(recording, states).data[0].line.color == style.MESSAGE_COLOUR
+    assert recorded(recording, states, algorithm="ring").data[0].line.color == style.color("ring")
+    assert recorded(recording, states).data[0].line.color == style.MESSAGE_COLOR
 
 
 def test_64_ranks_are_drawn_without_text_and_stay_loadable():

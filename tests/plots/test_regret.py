@@ -21,7 +21,7 @@ def heat():
     return models.heat_map(TABLE).data[0]
 
 
-def test_a_cell_stands_at_its_ranks_and_size_and_is_coloured_by_its_regret():
+def test_a_cell_stands_at_its_ranks_and_size_and_is_colored_by_its_regret():
     assert list(heat().x) == ["8 B", "4 KiB"] and list(heat().y) == ["2", "8"]
     assert np.array_equal(heat().z, [[0, 0.5], [2, np.nan]], equal_nan=True)
 

@@ -38,7 +38,7 @@ def test_the_grid_tells_held_from_new_from_missing():
     assert first.tolist() == [[1, 0, 2], [2, 1, 0], [0, 2, 1]]
 
 
-def test_new_blocks_are_marked_by_more_than_colour():
+def test_new_blocks_are_marked_by_more_than_color():
     first = plot.rounds(schedule("ring", 3)).frames[1].data[2]
     assert [list(row) for row in first.text] == [["", "", "●"], ["●", "", ""], ["", "●", ""]]
 
@@ -51,9 +51,9 @@ def test_axes_say_what_they_are_and_both_panels_share_the_ranks_lines():
     assert figure.layout.yaxis2.matches == "y"
 
 
-def test_the_arrows_have_the_colour_of_the_algorithm():
+def test_the_arrows_have_the_color_of_the_algorithm():
     figure = plot.rounds(schedule("bruck", 4))
-    assert figure.data[0].line.color == style.colour("bruck")
+    assert figure.data[0].line.color == style.color("bruck")
 
 
 def test_the_text_alternative_lists_every_round():

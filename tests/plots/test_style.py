@@ -12,13 +12,13 @@ from mpilab.util import units
 LIGHT, DARK = "#ffffff", "#111111"
 
 
-def luminance(hex_colour):
+def luminance(hex_color):
     """Relative luminance, as WCAG 2.2 defines it."""
 
     def linear(value):
         return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
 
-    red, green, blue = (linear(int(hex_colour[i : i + 2], 16) / 255) for i in (1, 3, 5))
+    red, green, blue = (linear(int(hex_color[i : i + 2], 16) / 255) for i in (1, 3, 5))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -28,12 +28,12 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize(
-    "colour",
-    [*style.ALGORITHM_COLOURS.values(), *style.OTHER_COLOURS, *style.ORDER_COLOURS, style.TEXT],
+    "color",
+    [*style.ALGORITHM_COLORS.values(), *style.OTHER_COLORS, *style.ORDER_COLORS, style.TEXT],
 )
-def test_every_colour_keeps_a_contrast_of_three_on_light_and_dark(colour):
-    assert contrast(colour, LIGHT) >= 3
-    assert contrast(colour, DARK) >= 3
+def test_every_color_keeps_a_contrast_of_three_on_light_and_dark(color):
+    assert contrast(color, LIGHT) >= 3
+    assert contrast(color, DARK) >= 3
 
 
 def theirs_of(collective):
@@ -43,9 +43,9 @@ def theirs_of(collective):
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
-def test_two_algorithms_of_a_collective_share_neither_colour_nor_marker(collective):
+def test_two_algorithms_of_a_collective_share_neither_color_nor_marker(collective):
     for names in (algorithms(collective), theirs_of(collective)):
-        for look in (style.ALGORITHM_COLOURS, style.ALGORITHM_MARKERS):
+        for look in (style.ALGORITHM_COLORS, style.ALGORITHM_MARKERS):
             assert len({look[name] for name in (*names, "default")}) == len(names) + 1
 
 
@@ -53,9 +53,9 @@ def test_algorithms_of_one_name_look_alike_in_every_collective():
     for known in ALGORITHMS.values():
         for name, algorithm in known.items():
             look = algorithm.look
-            assert (style.colour(name), style.marker(name)) == look
+            assert (style.color(name), style.marker(name)) == look
             if algorithm.openmpi:
-                assert (style.colour(algorithm.openmpi), style.marker(algorithm.openmpi)) == look
+                assert (style.color(algorithm.openmpi), style.marker(algorithm.openmpi)) == look
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_algorithms_of_one_name_look_alike_in_every_collective():
     ],
 )
 def test_an_algorithm_of_open_mpi_looks_like_ours_although_its_name_is_another(theirs, ours):
-    assert style.colour(theirs) == style.colour(ours)
+    assert style.color(theirs) == style.color(ours)
     assert style.marker(theirs) == style.marker(ours)
 
 
-def test_a_students_own_algorithm_keeps_its_colour_from_figure_to_figure():
-    assert style.colour("my_allgather") == style.colour("my_allgather")
-    assert style.colour("my_allgather") in style.OTHER_COLOURS
+def test_a_students_own_algorithm_keeps_its_color_from_figure_to_figure():
+    assert style.color("my_allgather") == style.color("my_allgather")
+    assert style.color("my_allgather") in style.OTHER_COLORS
 
 
 @pytest.mark.parametrize(

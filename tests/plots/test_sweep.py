@@ -63,7 +63,7 @@ def test_both_axes_are_logarithmic_with_units():
     assert layout.xaxis.ticktext[0] == "32 B"
 
 
-def test_a_time_axis_is_labelled_at_1_2_5_over_few_decades_and_at_tens_over_many():
+def test_a_time_axis_is_labeled_at_1_2_5_over_few_decades_and_at_tens_over_many():
     few = sweep.time_against_size(table()).layout.yaxis
     assert {"2 µs", "5 µs", "10 µs"} <= set(few.ticktext)
     assert few.tickvals[few.ticktext.index("5 µs")] == 5e-6
@@ -84,11 +84,11 @@ def test_a_missing_combination_leaves_a_gap_and_its_legend_entry_moves_on():
     assert bruck.xaxis == "x2" and bruck.showlegend
 
 
-def test_model_curves_are_dashed_in_the_colour_of_their_algorithm():
+def test_model_curves_are_dashed_in_the_color_of_their_algorithm():
     figure = sweep.time_against_size(table(), models=MODEL)
     (line,) = named(figure, "ring, model")
     assert line.line.dash == "dash"
-    assert line.line.color == named(figure, "ring")[0].line.color == style.colour("ring")
+    assert line.line.color == named(figure, "ring")[0].line.color == style.color("ring")
     assert line.y[-1] == pytest.approx(predict("ring", 4, 32768, MODEL))
 
 
@@ -148,13 +148,13 @@ def rows(
     )
 
 
-def test_open_mpis_own_is_drawn_in_the_colour_of_ours_with_open_markers():
+def test_open_mpis_own_is_drawn_in_the_color_of_ours_with_open_markers():
     both = np.concatenate(
         [rows("bcast", "ours", "linear"), rows("bcast", "openmpi", "basic_linear")]
     )
     figure = sweep.time_against_size(both, models=MODEL)
     (ours,), (theirs,) = named(figure, "linear"), named(figure, "basic_linear (Open MPI)")
-    assert ours.line.color == theirs.line.color == style.colour("linear")
+    assert ours.line.color == theirs.line.color == style.color("linear")
     assert (ours.marker.symbol, theirs.marker.symbol) == ("triangle-up", "triangle-up-open")
     curves = named(figure, "linear, model") + named(figure, "basic_linear (Open MPI), model")
     assert [curve.line.dash for curve in curves] == ["dash", "dot"]

@@ -337,15 +337,15 @@ def test_summed_up_rows_are_filled_in_proportion():
 
 
 @pytest.mark.parametrize(
-    "colour", [*style.CALL_COLOURS.values(), style.MESSAGE_COLOUR, style.LOST_MESSAGE_COLOUR]
+    "color", [*style.CALL_COLORS.values(), style.MESSAGE_COLOR, style.LOST_MESSAGE_COLOR]
 )
-def test_every_class_keeps_a_contrast_of_three_on_light_and_dark(colour):
-    assert contrast(colour, LIGHT) >= 3
-    assert contrast(colour, DARK) >= 3
+def test_every_class_keeps_a_contrast_of_three_on_light_and_dark(color):
+    assert contrast(color, LIGHT) >= 3
+    assert contrast(color, DARK) >= 3
 
 
-def test_every_class_has_a_colour_of_its_own():
-    assert len(set(style.CALL_COLOURS.values())) == len(style.CALL_COLOURS)
+def test_every_class_has_a_color_of_its_own():
+    assert len(set(style.CALL_COLORS.values())) == len(style.CALL_COLORS)
 
 
 # --- Beside each other

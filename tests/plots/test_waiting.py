@@ -79,7 +79,7 @@ def test_finished_ranks_are_faint_and_every_state_has_a_shape_or_shade_of_its_ow
 
 def test_the_text_alternative_says_the_cycle_and_what_each_rank_waits_for(pair):
     assert style.alt(waiting(pair, (0, 1))).splitlines() == [
-        "Who waits for whom: 3 of 4 ranks have not finished; cycle 0 → 1 → 0.",
+        "Wait-for graph: 3 of 4 ranks have not finished; cycle 0 → 1 → 0.",
         "Rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12; it waits for 1.",
         "Rank 1 is blocked in MPI_Recv from rank 0 (tag 7, 40 bytes), line 12; it waits for 0.",
         "Rank 2 is blocked in MPI_Recv from rank 0 (tag 7, 40 bytes), line 12; it waits for 0.",

@@ -84,7 +84,7 @@ class TestAgreement:
         assert "| bcast | 1,024 | 3 | 0.50 | 1.00 | 50% | 1.50 |" in as_text(both)
         assert "| all | all | 5 |" in as_text(both)
 
-    def test_the_figure_has_a_colour_a_collective_and_says_what_it_shows(self):
+    def test_the_figure_has_a_color_a_collective_and_says_what_it_shows(self):
         both = np.concatenate([rows((1_000_000, 3e-3)), rows((5_000, 1e-3), collective="gather")])
         figure = simulated_against_measured(both)
         points = {trace.name: trace for trace in figure.data}

@@ -1,4 +1,4 @@
-"""The still picture of a run: steps that follow from who needs whom, and the same in words."""
+"""Space-time diagrams: steps that follow from which rank needs which, and the same in words."""
 
 from xml.etree import ElementTree
 
@@ -8,7 +8,13 @@ from made_up import FINISHED, meet, over, rank_of, recv, run_of, send, wait
 
 from mpilab.judging.judge import Wrong, failed
 from mpilab.judging.rubric import Exercise, Item
-from mpilab.plots.space_time import MOST_CALLS, _links, _meetings, _steps, still
+from mpilab.plots.space_time import (
+    MOST_CALLS,
+    _collective_calls,
+    _links,
+    _steps,
+    space_time_diagram,
+)
 from mpilab.plots.timeline import calls_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,12 +22,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def steps(ranks):
     calls = calls_of(ranks)
-    begins, ends = _steps(calls, _links(ranks, calls), _meetings(ranks, calls))
+    begins, ends = _steps(calls, _links(ranks, calls), _collective_calls(ranks, calls))
     return list(zip(calls["rank"].tolist(), begins.tolist(), ends.tolist(), strict=True))
 
 
 def drawn(ranks):
-    svg, words = still(ranks)
+    svg, words = space_time_diagram(ranks)
     return ElementTree.fromstring(svg), words
 
 
@@ -78,14 +84,14 @@ def test_a_message_that_nobody_received_and_a_rank_that_never_began_are_told():
 
 
 def test_a_picture_holds_no_script_and_loads_nothing():
-    svg, _ = still(chain())
+    svg, _ = space_time_diagram(chain())
     names = {element.tag.removeprefix(SVG) for element in ElementTree.fromstring(svg).iter()}
     assert names <= {"svg", "style", "rect", "text", "path", "title"}
     assert "href" not in svg and "url(" not in svg
 
 
 def test_of_nothing_there_is_none():
-    assert still([rank_of(0, 1, [], **FINISHED)]) == ("", "")
+    assert space_time_diagram([rank_of(0, 1, [], **FINISHED)]) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +102,10 @@ def test_of_nothing_there_is_none():
     ],
 )
 def test_of_too_much_there_is_none_and_why(ranks):
-    assert still(ranks) == ("", "Not drawn: more than 16 ranks, or more than 160 calls.")
+    assert space_time_diagram(ranks) == (
+        "",
+        "Not drawn: more than 16 ranks, or more than 160 calls.",
+    )
 
 
 def test_a_verdict_carries_it_and_a_recording_of_nonsense_costs_only_the_picture():
