@@ -7,18 +7,29 @@ student's.
 """
 
 import tomllib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from mpilab.diagnosis.model import Diagnosis, Table
 from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.grading.grade import Assignment, prepare
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import solutions
+from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.workers import Workers
 from mpilab.judging import agreement
-from mpilab.judging.rubric import KERNEL, TEXT
-from mpilab.judging.verdict import FAIL, MANUAL, PASS, UNGRADABLE
+from mpilab.judging.rubric import KERNEL, TEXT, Exercise, Item, Rubric
+from mpilab.judging.verdict import (
+    FAIL,
+    MANUAL,
+    PASS,
+    UNGRADABLE,
+    ExerciseVerdict,
+    ItemVerdict,
+)
 from mpilab.kernels.build import function_of
 from mpilab.util import door
 from mpilab.util.kit import ROOT
@@ -56,6 +67,11 @@ KINDS = (
     "does not compile, crashes or never ends",
     "other",
 )
+REFERENCE, BLANK, BUG = "reference", "blank", "seeded bug"
+# Evidence that differs from run to run: how many seconds a rank of a hang had waited, how often it
+# was seen at a line, how long a call took, and which rank came first if the order is undefined.
+BY_THE_CLOCK = ("since", "looks", "took", "svg", "svg_alt")
+
 _KEYS = {"fault", "kind", "loses"}
 _EDIT_KEYS = {"edit", "of"}
 
@@ -74,10 +90,10 @@ class Bug:
     source: str
     fault: str
     kind: str
-    loses: tuple
+    loses: tuple[str, ...]
 
 
-def bugs_of(lab, rubric, root=ROOT):
+def bugs_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[Bug]:
     """The seeded bugs of a lab, a list of Bug in the order of bugs.toml.
 
     rubric   the lab's Rubric, with the exercises and items.
@@ -120,12 +136,12 @@ def bugs_of(lab, rubric, root=ROOT):
     return bugs
 
 
-def _check_keys(entry):
+def _check_keys(entry: object) -> None:
     if not isinstance(entry, dict) or not _KEYS <= set(entry) <= _KEYS | _EDIT_KEYS:
         raise InputError(f"give it {', '.join(sorted(_KEYS))}, and nothing else but edit and of")
 
 
-def _edited(name, entry, references):
+def _edited(name: str, entry: dict[str, Any], references: Iterable[tuple[str, str, str]]) -> str:
     """The source of a bug: the reference of its exercise, with its edits."""
     exercise = name.partition("-")[0]
     sources = [source for _, id, source in references if id == exercise]
@@ -150,7 +166,7 @@ def _edited(name, entry, references):
     return text
 
 
-def references_of(lab, rubric, root=ROOT):
+def references_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[tuple[str, str, str]]:
     """The answers that must get every point: a list of (name, id of exercise, source).
 
     They are the solutions in the lab's source and, for variants that the source does not choose,
@@ -175,7 +191,7 @@ def references_of(lab, rubric, root=ROOT):
     return found
 
 
-def _bug(name, entry, source, rubric):
+def _bug(name: str, entry: dict[str, Any], source: str, rubric: Rubric) -> Bug:
     if entry["kind"] not in KINDS:
         raise InputError(f"kind {entry['kind']!r} is unknown; write one of {', '.join(KINDS)}")
     exercise = rubric.exercise(name.partition("-")[0])
@@ -199,12 +215,6 @@ def _bug(name, entry, source, rubric):
     )
 
 
-REFERENCE, BLANK, BUG = "reference", "blank", "seeded bug"
-# Evidence that differs from run to run: how many seconds a rank of a hang had waited, how often it
-# was seen at a line, how long a call took, and which rank came first if the order is undefined.
-BY_THE_CLOCK = ("since", "looks", "took", "svg", "svg_alt")
-
-
 @dataclass(frozen=True)
 class Answer:
     """One answer whose verdict is known in advance.
@@ -217,7 +227,7 @@ class Answer:
     role: str
     exercise: str
     source: str
-    wanted: dict
+    wanted: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -230,12 +240,12 @@ class Proved:
     """
 
     answer: Answer
-    verdicts: tuple
-    deviations: tuple
-    unproved: tuple = ()
+    verdicts: tuple[ExerciseVerdict, ...]
+    deviations: tuple[str, ...]
+    unproved: tuple[str, ...] = ()
 
     @property
-    def lost(self):
+    def lost(self) -> tuple[str, ...]:
         """The ids of the items that gave no points in the first run."""
         return tuple(item.item for item in self.verdicts[0].items if item.outcome != PASS)
 
@@ -246,10 +256,10 @@ class Proof:
 
     lab: str
     runs: int
-    proved: tuple
+    proved: tuple[Proved, ...]
 
     @property
-    def deviations(self):
+    def deviations(self) -> list[str]:
         """All deviations, as sentences."""
         return [
             f"{each.answer.exercise}, {each.answer.name}: {said}"
@@ -258,7 +268,7 @@ class Proof:
         ]
 
     @property
-    def unproved(self):
+    def unproved(self) -> list[str]:
         """What could not be proved without SimGrid, as sentences."""
         return [
             f"{each.answer.exercise}, {each.answer.name}: {', '.join(each.unproved)}"
@@ -267,18 +277,26 @@ class Proof:
         ]
 
     @property
-    def unconfirmed(self):
+    def unconfirmed(self) -> int:
         """The number of answers whose verdict no simulation has confirmed."""
         return sum(any(item.unconfirmed for item in each.verdicts[0].items) for each in self.proved)
 
-    def count(self, role):
+    def count(self, role: str) -> int:
         """The number of answers with this role."""
         return sum(each.answer.role == role for each in self.proved)
 
 
 def prove(
-    lab, *, exercise=None, jobs=None, runs=2, first_slot=0, unsafe=False, progress=True, root=ROOT
-):
+    lab: str,
+    *,
+    exercise: str | None = None,
+    jobs: int | None = None,
+    runs: int = 2,
+    first_slot: int = 0,
+    unsafe: bool = False,
+    progress: bool = True,
+    root: str | Path = ROOT,
+) -> Proof:
     """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
 
     exercise   judge only the answers to this one.
@@ -295,7 +313,7 @@ def prove(
     answers = answers_of(assignment, exercise, root)
     prepare(assignment)
 
-    def judged(sandbox, answer):
+    def judged(sandbox: Sandbox, answer: Answer) -> ExerciseVerdict:
         asked = assignment.rubric.exercise(answer.exercise)
         return Referee(sandbox).judge(asked, answer.source, blank=answer.role == BLANK)
 
@@ -321,7 +339,9 @@ def prove(
     return Proof(lab, runs, proved)
 
 
-def answers_of(assignment, exercise=None, root=ROOT):
+def answers_of(
+    assignment: Assignment, exercise: str | None = None, root: str | Path = ROOT
+) -> list[Answer]:
     """Every Answer of an Assignment, or those to one exercise, in the rubric's order."""
     rubric = assignment.rubric
     if exercise is not None:
@@ -349,13 +369,18 @@ def answers_of(assignment, exercise=None, root=ROOT):
     )
 
 
-def _items(rubric, exercise, source):
-    from mpilab.kernels.build import function_of
+def _items(rubric: Rubric, exercise: str, source: str) -> list[str]:
+    asked = rubric.exercise(exercise)
+    judged_by = asked.variant(function_of(source))
+    if judged_by is None:
+        raise InputError(
+            f"{rubric.lab}: the %%kernel line of an answer to {exercise!r} names none of "
+            f"{', '.join(asked.functions)}; correct it in the lab's source"
+        )
+    return [item.id for item in judged_by.items]
 
-    return [item.id for item in rubric.exercise(exercise).variant(function_of(source)).items]
 
-
-def compare(answer, verdicts):
+def compare(answer: Answer, verdicts: Sequence[ExerciseVerdict]) -> Proved:
     """Compare the verdicts on an answer with the wanted outcomes and each other; returns Proved."""
     unproved = tuple(
         item.item for item, wanted in _beside(answer, verdicts[0]) if _is_open(item, wanted)
@@ -370,28 +395,28 @@ def compare(answer, verdicts):
     return Proved(answer, tuple(verdicts), tuple(said), unproved)
 
 
-def _is_open(item, wanted):
+def _is_open(item: ItemVerdict, wanted: str) -> bool:
     """True if a simulation was not run and would decide the item."""
     if item.outcome == UNGRADABLE:
         return item.reason == agreement.NO_SIMULATION
     return item.unconfirmed and item.outcome == PASS and wanted == FAIL
 
 
-def _beside(answer, verdict):
+def _beside(answer: Answer, verdict: ExerciseVerdict) -> Iterator[tuple[ItemVerdict, str]]:
     got = [item.item for item in verdict.items]
     if got != list(answer.wanted):
         raise AssertionError(f"{answer.name}: judged by {got}, not by {list(answer.wanted)}")
     return zip(verdict.items, answer.wanted.values(), strict=True)
 
 
-def _is_table(value):
+def _is_table(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(row, dict) for row in value)
 
 
-def _steady(verdict):
+def _steady(verdict: ExerciseVerdict) -> ExerciseVerdict:
     """The verdict without the evidence in BY_THE_CLOCK."""
 
-    def without(value):
+    def without(value: Any) -> Any:
         if not _is_table(value):
             return value
         return [
@@ -413,10 +438,10 @@ def _steady(verdict):
     return replace(verdict, items=items)
 
 
-def _steady_diagnosis(diagnosis):
+def _steady_diagnosis(diagnosis: Diagnosis) -> Diagnosis:
     """The diagnosis without its tables' columns in BY_THE_CLOCK."""
 
-    def without(table):
+    def without(table: Table) -> Table:
         kept = [i for i, name in enumerate(table.columns) if name not in BY_THE_CLOCK]
         rows = tuple(tuple(row[i] for i in kept if i < len(row)) for row in table.rows)
         return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
@@ -424,7 +449,7 @@ def _steady_diagnosis(diagnosis):
     return replace(diagnosis, tables=tuple(map(without, diagnosis.tables)))
 
 
-def _findings(item):
+def _findings(item: ItemVerdict) -> dict[str, Any]:
     """The evidence of an item, and the parts of its diagnoses, by name."""
     findings = dict(item.evidence)
     for diagnosis in item.diagnoses:
@@ -434,7 +459,7 @@ def _findings(item):
     return findings
 
 
-def _differences(verdicts):
+def _differences(verdicts: Iterable[ExerciseVerdict]) -> Iterator[str]:
     """Yield how later verdicts differ from the first, item by item, as sentences."""
     verdicts = [_steady(verdict) for verdict in verdicts]
     for run, other in enumerate(verdicts[1:], 2):
@@ -457,7 +482,7 @@ def _differences(verdicts):
 # Rubrics and proofs as text tables.
 
 
-def rubric_table(rubric):
+def rubric_table(rubric: Rubric) -> str:
     """The exercises and items of a Rubric: points, cases on Open MPI and in simulation."""
     rows = [("exercise", "item", "points", "real", "simulated", "title")]
     for exercise in rubric.exercises:
@@ -473,7 +498,7 @@ def rubric_table(rubric):
     return f"{_aligned(rows)}\n\n{rubric.title}: {total:g} points"
 
 
-def _tried(exercise, items):
+def _tried(exercise: Exercise, items: Iterable[Item]) -> tuple[str, str]:
     """The number of distinct cases on Open MPI and in simulation, or of calls in Python."""
     if exercise.kind == KERNEL:
         real = {case for item in items for case in item.cases}
@@ -483,7 +508,7 @@ def _tried(exercise, items):
     return (f"{len(calls)} calls" if calls else "a person"), ""
 
 
-def proof_table(proof):
+def proof_table(proof: Proof) -> str:
     """One line per answer of a Proof: what it must lose, what it lost, and its points."""
     rows = [("exercise", "answer", "must lose", "lost", "points", "ok")]
     for each in proof.proved:
@@ -504,7 +529,7 @@ def proof_table(proof):
     return _aligned(rows)
 
 
-def counts(proof):
+def counts(proof: Proof) -> str:
     """The last line: the numbers of answers and deviations."""
     roles = ", ".join(
         f"{proof.count(role)} {words}"
@@ -518,13 +543,13 @@ def counts(proof):
     return f"{proof.lab}: {roles}, each judged {runs}: {said}"
 
 
-def _named(items, verdict):
+def _named(items: Collection[str], verdict: ExerciseVerdict) -> str:
     if not items:
         return "-"
     return "all" if len(items) == len(verdict.items) else " ".join(items)
 
 
-def _aligned(rows):
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -17,10 +17,12 @@ import ast
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab.errors import InputError
 from mpilab.judging.rubric import public_checks
@@ -39,13 +41,13 @@ _CELL_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
-def answer_id(cell):
+def answer_id(cell: NotebookNode) -> str | None:
     """The grade_id of an answer cell; None for any other cell."""
     nbgrader = cell.metadata.get("nbgrader") or {}
     return nbgrader.get("grade_id") if nbgrader.get("solution") is True else None
 
 
-def release(source):
+def release(source: str | Path) -> NotebookNode:
     """The student version of the lab in the file `source`.
 
     Returns a NotebookNode without outputs and solutions; the ids of answer cells derive from their
@@ -56,7 +58,9 @@ def release(source):
     source = Path(source)
     cells, markers = _read(source)
     begins = (line for line, edge in markers if edge == "BEGIN")
-    released, names, texts = [], set(), Counter()
+    released: list[NotebookNode] = []
+    names: set[str] = set()
+    texts: Counter[str] = Counter()
     for cell in cells:
         blocks = sum(kind == "begin" for kind, _ in _lines(cell))
         where = [next(begins) for _ in range(blocks)]
@@ -67,12 +71,12 @@ def release(source):
                 'could not hand it in; give the cell the metadata {"nbgrader": {"grade_id": ..., '
                 '"solution": true}}'
             )
-        if name in names:
+        if name is not None and name in names:
             raise InputError(
                 f"{source}:{_mention(source, name, 2)}: grade_id {name!r} is used twice; "
                 "every answer cell needs a name of its own"
             )
-        names |= {name} - {None}
+        names |= {name} if name is not None else set()
         text = "\n".join(_stubbed(cell))
         if name is not None and cell.cell_type == "code":
             _check_stub(text, f"{source}:{where[0] if where else _mention(source, name)}", name)
@@ -84,7 +88,7 @@ def release(source):
     )
 
 
-def trusted(source):
+def trusted(source: str | Path) -> NotebookNode:
     """Our own copy of the lab, with stubs, into which a student's answers are put.
 
     It is the same notebook as from `release`: an answer that equals its stub is blank.
@@ -92,7 +96,7 @@ def trusted(source):
     return release(source)
 
 
-def write_release(source, target):
+def write_release(source: str | Path, target: str | Path) -> Path:
     """Write the student version of `source` to the file `target`; returns `target` as a Path.
 
     The file is replaced atomically, so that nobody opens half a notebook.
@@ -100,7 +104,7 @@ def write_release(source, target):
     return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
 
 
-def write_checks(rubric, target):
+def write_checks(rubric: str | Path, target: str | Path) -> Path | None:
     """Write the public checks of the rubric in the file `rubric` to the file `target`; its Path.
 
     Without any, nothing is written: None.
@@ -109,19 +113,17 @@ def write_checks(rubric, target):
     return write_whole(target, text) if text else None
 
 
-def solutions(source):
+def solutions(source: str | Path) -> dict[str, str]:
     """{grade_id: the text of the answer cell with its solution, as a student would hand it in}."""
     cells, _ = _read(Path(source))
     return {
-        answer_id(cell): "\n".join(
-            line for kind, line in _lines(cell) if kind in ("given", "solution")
-        )
+        name: "\n".join(line for kind, line in _lines(cell) if kind in ("given", "solution"))
         for cell in cells
-        if answer_id(cell)
+        if (name := answer_id(cell))
     }
 
 
-def solution_lines(source):
+def solution_lines(source: str | Path) -> list[str]:
     """The lines that give a solution away, without their indentation, as a sorted list.
 
     A line counts if it has at least 8 characters other than spaces and does not appear, alone or
@@ -136,11 +138,11 @@ def solution_lines(source):
             elif kind == "given":
                 outside.append(line)
             elif kind == "stub":
-                outside.append(_STUB.match(line).group(2))
+                outside.append(_stub(line)[1])
     return sorted(line for line in inside if not any(line in given for given in outside))
 
 
-def _read(source):
+def _read(source: Path) -> tuple[list[NotebookNode], list[tuple[int, str]]]:
     """The cells of a source, and its markers as (line number, 'BEGIN' or 'END') in file order."""
     try:
         text = source.read_text(encoding="utf-8")
@@ -160,7 +162,7 @@ def _read(source):
     return cells, markers
 
 
-def _markers(text, source):
+def _markers(text: str, source: Path) -> list[tuple[int, str]]:
     """Check all markers of the file; returns them as (line number, edge)."""
     found, opened = [], None
     for number, line in enumerate(text.splitlines(), start=1):
@@ -198,7 +200,7 @@ def _markers(text, source):
     return found
 
 
-def _lines(cell):
+def _lines(cell: NotebookNode) -> Iterator[tuple[str, str]]:
     """The lines of a cell as (kind, line); kind is given, begin, solution, stub or end."""
     inside = False
     for line in cell.source.split("\n"):
@@ -212,7 +214,14 @@ def _lines(cell):
             yield "given", line
 
 
-def _stubbed(cell):
+def _stub(line: str) -> tuple[str, str]:
+    """The indentation and the text of a STUB line."""
+    found = _STUB.match(line)
+    assert found is not None
+    return found[1], found[2]
+
+
+def _stubbed(cell: NotebookNode) -> Iterator[str]:
     """The lines of a cell's student version."""
     for kind, line in _lines(cell):
         if kind == "given":
@@ -225,10 +234,10 @@ def _stubbed(cell):
                 in_c = "//" in line or cell.source.lstrip().startswith("%%kernel")
                 yield f"{indent}{'//' if in_c else '#'} YOUR CODE HERE"
         elif kind == "stub":
-            yield "".join(_STUB.match(line).groups())
+            yield "".join(_stub(line))
 
 
-def _uncommented(source):
+def _uncommented(source: str) -> str:
     """Uncomment the C of a %%kernel cell, which is commented out so that the source is Python."""
     first, *body = source.split("\n")
     if not first.startswith("%%kernel") or not any(body):
@@ -238,7 +247,7 @@ def _uncommented(source):
     return "\n".join([first, *(line[2:] for line in body)])
 
 
-def _checked_id(cell, source):
+def _checked_id(cell: NotebookNode, source: Path) -> str | None:
     """As `answer_id`, but InputError for an answer cell that has none."""
     nbgrader = cell.metadata.get("nbgrader") or {}
     name = answer_id(cell)
@@ -251,7 +260,7 @@ def _checked_id(cell, source):
     return name
 
 
-def _check_stub(text, where, name):
+def _check_stub(text: str, where: str, name: str) -> None:
     """Raise InputError if the Python that students get does not parse."""
     if re.search(r"^\s*[%!]", text, re.MULTILINE):
         return
@@ -264,7 +273,7 @@ def _check_stub(text, where, name):
         ) from error
 
 
-def _cell(cell, text, name, identity):
+def _cell(cell: NotebookNode, text: str, name: str | None, identity: str) -> NotebookNode:
     """A cell of the student version: what the lab's author wrote, and nothing else."""
     metadata = {key: cell.metadata[key] for key in ("nbgrader", "tags") if key in cell.metadata}
     if name is not None:
@@ -282,7 +291,7 @@ def _cell(cell, text, name, identity):
     return make(source=text, metadata=metadata, id=cell_id)
 
 
-def _mention(source, name, nth=1):
+def _mention(source: Path, name: str, nth: int = 1) -> int:
     """The number of the nth line that mentions grade_id `name`; 1 if there is none."""
     pattern = re.compile(rf'"grade_id":\s*"{re.escape(name)}"')
     lines = source.read_text(encoding="utf-8").splitlines()

@@ -6,8 +6,11 @@ test compares the committed notebooks with its output.
 
 import sys
 import tomllib
+from collections.abc import Mapping
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.proving import bugs_of
@@ -20,7 +23,7 @@ GRADING = ROOT / "grading"
 CHEAT = 'print("all public checks pass")'
 
 
-def sample_class():
+def sample_class() -> tuple[str, dict[str, str]]:
     """(lab, {student: content of the notebook, as text}) for the whole class."""
     table = tomllib.loads((GRADING / "sample-class.toml").read_text(encoding="utf-8"))
     lab = table["lab"]
@@ -35,7 +38,12 @@ def sample_class():
     }
 
 
-def _notebook(blank, reference, wrong, answers):
+def _notebook(
+    blank: NotebookNode,
+    reference: Mapping[str, str],
+    wrong: Mapping[str, str],
+    answers: Mapping[str, Any],
+) -> str:
     """The text of one notebook; `reference` is {exercise: answer}, `wrong` {bug's name: answer}."""
     notebook = nbformat.from_dict(blank.copy())
     notebook = nbformat.reads(nbformat.writes(notebook), as_version=4)
@@ -54,7 +62,7 @@ def _notebook(blank, reference, wrong, answers):
     return text[: len(text) // 2] if answers.get("torn") else text
 
 
-def main():
+def main() -> None:
     """Write the notebooks, and print how many changed."""
     lab, notebooks = sample_class()
     changed = 0

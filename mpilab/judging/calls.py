@@ -10,10 +10,12 @@ hides the rest of mpilab because mpilab contains the answers.
 import json
 import re
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 
-def call(function, arguments):
+def call(function: Callable[..., object], arguments: Iterable[Any]) -> dict[str, Any]:
     """The result of one call: {"value": …} in plain JSON types, or {"error": text}."""
     try:
         value = function(*arguments)
@@ -22,16 +24,16 @@ def call(function, arguments):
         return {"error": f"{type(error).__name__}: {error}"[:500]}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Convert numpy numbers and arrays to plain Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"a {type(value).__name__} is no number; return numbers")
 
 
-def call_answer(source, name, calls):
+def call_answer(source: str, name: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Define the answer in `source`, and call its function `name` with each list of arguments."""
-    namespace = {"__name__": "answer"}
+    namespace: dict[str, Any] = {"__name__": "answer"}
     try:
         if re.search(r"\bnp\b", source):
             # The first cell of a lab imports it under this name, so an answer may rely on that.
@@ -46,11 +48,12 @@ def call_answer(source, name, calls):
     return [call(function, arguments) for arguments in calls]
 
 
-def main():
+def main() -> None:
     """Run the job in the current directory."""
     job = json.loads(Path("job.json").read_text(encoding="utf-8"))
     # An answer must not use mpilab, which it would find if run without a sandbox.
-    sys.modules["mpilab"] = None
+    # None is how Python is told that a module cannot be imported.
+    sys.modules["mpilab"] = None  # type: ignore[assignment]
     called = call_answer(job["source"], job["function"], job["calls"])
     Path("called.json").write_text(json.dumps(called), encoding="utf-8")
 

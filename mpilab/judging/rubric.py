@@ -105,9 +105,11 @@ same:
 import hashlib
 import json
 import tomllib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from mpilab.algorithms.formula import evaluate, names_of
 from mpilab.cases.case import Case, collective_of
@@ -117,10 +119,14 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import as_text
 from mpilab.util.text import suggestion
 
+# A table of TOML, and where ranks are: how many, and the fields of a Case that say where.
+Table = dict[str, Any]
+Job = tuple[int, dict[str, Any]]
+
 # The cases of an item: every combination of what it varies.
 
 # key of an item -> (field of a Case, what is tried if the key is left out)
-VARIED = {
+VARIED: dict[str, tuple[str, list[Any]]] = {
     "counts": ("count", [0]),
     "datatypes": ("datatype", ["int"]),
     "in_place": ("in_place", [False]),
@@ -139,82 +145,6 @@ VARIED = {
 # How many ranks, and where: run on Open MPI and simulated, or only simulated.
 REAL = ("ranks", "places")
 SIMULATED = ("simulated_ranks", "simulated_places", "platforms")
-
-
-def cases_of(collective, entry, seed, jobs):
-    """Every combination of what an item varies, each once, fewest ranks first.
-
-    jobs   list of (ranks, {field of Case that says where they are: value}).
-    """
-    if collective_of(collective).reads:
-        # The matrices describe a read.
-        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
-    elif collective_of(collective).has_blocks and "counts" not in entry:
-        raise KeyError("counts")
-    values = {key: entry.get(key, default) for key, (_, default) in VARIED.items()}
-    for key, (_, default) in VARIED.items():
-        check_list(key, values[key], default[0])
-    varied = [field for field, _ in VARIED.values()]
-    strict = entry.get("strict", False)
-    found = {}
-    for ranks, where in sorted(jobs, key=lambda job: job[0]):
-        for combination in product(*(values[key] for key in VARIED)):
-            named = dict(zip(varied, combination, strict=True))
-            if named["root"] < 0:
-                # On one rank, the first and the last root are the same: one case, not two.
-                named["root"] += ranks
-            case = Case(collective, ranks, **named, strict=strict, **where)
-            found[_case(case, seed)] = None
-    return found
-
-
-def real_jobs(entry):
-    """The `jobs` of an item for `cases_of`: numbers of ranks, and where they are."""
-    if "ranks" in entry and "places" in entry:
-        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
-    if not any(key in entry for key in (*REAL, *SIMULATED)):
-        raise KeyError("ranks")
-    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
-
-
-def simulated_jobs(entry):
-    """As `real_jobs`, for what is only simulated."""
-    check_list("platforms", entry.get("platforms", []), "")
-    return [
-        *_of_ranks(entry, "simulated_ranks"),
-        *_of_places(entry, "simulated_places"),
-        *((len(platforms.places(text)), {"platform": text}) for text in entry.get("platforms", [])),
-    ]
-
-
-def _of_ranks(entry, key):
-    check_list(key, entry.get(key, []), 0)
-    return [(ranks, {}) for ranks in entry.get(key, [])]
-
-
-def _of_places(entry, key):
-    check_list(key, entry.get(key, []), "")
-    return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
-
-
-def check_list(key, given, like):
-    """Raise InputError unless `given` is a list of values of the type of `like`."""
-    if not isinstance(given, list):
-        raise InputError(f"{key} = {given!r}: not a list; write [{given!r}]")
-    for value in given:
-        if type(value) is not type(like):
-            raise InputError(f"{key}: {value!r} is of the wrong type; write e.g. {like!r}")
-
-
-def _case(case, seed):
-    """The case with a seed derived from its fields, so that it is the same case in two items."""
-    # Default values are left out, so that a new field of Case changes no seed.
-    said = {
-        f.name: getattr(case, f.name) for f in fields(case) if getattr(case, f.name) != f.default
-    }
-    text = repr((seed, sorted(said.items()))).encode()
-    return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
-
 
 KERNEL, PYTHON, TEXT = "kernel", "python", "text"
 
@@ -250,119 +180,6 @@ QUANTITIES = (
 MOST = "most_"  # before a quantity: an upper bound
 COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 
-
-@dataclass(frozen=True)
-class Item:
-    """The smallest part of an exercise that carries points.
-
-    cases      for a kernel: the cases it is run on.
-    simulated  for a kernel: additional cases that are only simulated.
-    than, faster   for a kernel: in each of `simulated`, its simulated time times `faster` must be
-               at most that of our kernel `than`; "" if time does not count.
-    counted    for a kernel: pairs (one of COUNTED, formula) that recordings must match.
-    arguments  for a Python function: the argument lists it is called with.
-    expected   for a Python function: name of the trusted function that returns the right value.
-    complaint  instead of `expected`: name of a trusted function that says what is wrong with a
-               value.
-    """
-
-    id: str
-    title: str
-    points: float
-    cases: tuple = ()
-    counted: tuple = ()
-    arguments: tuple = ()
-    expected: str = ""
-    complaint: str = ""
-    simulated: tuple = ()
-    than: str = ""
-    faster: float = 1.0
-
-
-@dataclass(frozen=True)
-class Exercise:
-    """One answer that the lab asks for.
-
-    variants  if the answer may be one of several kernels: an Exercise for each, with the same id
-              and the same number of points. The exercise itself then has no function, and one item
-              that stands for those of the chosen variant.
-    """
-
-    id: str
-    title: str
-    kind: str
-    items: tuple
-    collective: str = ""
-    function: str = ""
-    allowed: tuple = ()
-    reference: str = ""
-    variants: tuple = ()
-
-    @property
-    def points(self):
-        """The maximum points."""
-        return sum(item.points for item in self.items)
-
-    @property
-    def functions(self):
-        """The names that the function of an answer may have."""
-        return tuple(each.function for each in self.variants or (self,) if each.function)
-
-    @property
-    def references(self):
-        """Our own answers, below src_c: one, or one per variant."""
-        return tuple(each.reference for each in self.variants or (self,) if each.reference)
-
-    @property
-    def needs_simulation(self):
-        """True if some item, of any variant, has cases that are only simulated."""
-        return any(item.simulated for each in self.variants or (self,) for item in each.items)
-
-    def variant(self, function):
-        """The exercise that judges an answer that defines `function`.
-
-        Without variants, it is this one, whatever the answer defines; None if no variant has a
-        function of this name.
-        """
-        if not self.variants:
-            return self
-        return next((each for each in self.variants if each.function == function), None)
-
-
-@dataclass(frozen=True)
-class Rubric:
-    """All exercises of a lab.
-
-    digest_text  decides whether the rubric has changed.
-    parameters   what papermill sets when it runs a submission.
-    leave_out    files below src_c besides the references that are not handed out.
-    """
-
-    lab: str
-    title: str
-    exercises: tuple
-    digest_text: str
-    parameters: dict = field(default_factory=dict)
-    leave_out: tuple = ()
-
-    def exercise(self, name):
-        """The exercise with this id; InputError, with the known ones, if there is none."""
-        for exercise in self.exercises:
-            if exercise.id == name:
-                return exercise
-        known = [exercise.id for exercise in self.exercises]
-        listed = f"{', '.join(known)}{suggestion(name, known)}"
-        raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {listed}")
-
-    @property
-    def references(self):
-        """The files below src_c that must not be handed out: our own answers, and `leave_out`."""
-        answers = (name for exercise in self.exercises for name in exercise.references)
-        return (*answers, *self.leave_out)
-
-
-# Read a rubric from its TOML file.
-
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
 _PUBLIC = "public"
@@ -389,7 +206,195 @@ _ITEM_KEYS = {
 }
 
 
-def _read(path):
+def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> dict[Case, None]:
+    """Every combination of what an item varies, each once, fewest ranks first.
+
+    jobs   list of (ranks, {field of Case that says where they are: value}).
+    """
+    if collective_of(collective).reads:
+        # The matrices describe a read.
+        entry = {"counts": [1], "datatypes": ["double"], "matrices": entry["matrices"], **entry}
+    elif collective_of(collective).has_blocks and "counts" not in entry:
+        raise KeyError("counts")
+    values = {key: entry.get(key, default) for key, (_, default) in VARIED.items()}
+    for key, (_, default) in VARIED.items():
+        check_list(key, values[key], default[0])
+    varied = [field for field, _ in VARIED.values()]
+    strict = entry.get("strict", False)
+    found: dict[Case, None] = {}
+    for ranks, where in sorted(jobs, key=lambda job: job[0]):
+        for combination in product(*(values[key] for key in VARIED)):
+            named = dict(zip(varied, combination, strict=True))
+            if named["root"] < 0:
+                # On one rank, the first and the last root are the same: one case, not two.
+                named["root"] += ranks
+            case = Case(collective, ranks, **named, strict=strict, **where)
+            found[_case(case, seed)] = None
+    return found
+
+
+def real_jobs(entry: Table) -> list[Job]:
+    """The `jobs` of an item for `cases_of`: numbers of ranks, and where they are."""
+    if "ranks" in entry and "places" in entry:
+        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
+    if not any(key in entry for key in (*REAL, *SIMULATED)):
+        raise KeyError("ranks")
+    return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
+
+
+def simulated_jobs(entry: Table) -> list[Job]:
+    """As `real_jobs`, for what is only simulated."""
+    check_list("platforms", entry.get("platforms", []), "")
+    return [
+        *_of_ranks(entry, "simulated_ranks"),
+        *_of_places(entry, "simulated_places"),
+        *((len(platforms.places(text)), {"platform": text}) for text in entry.get("platforms", [])),
+    ]
+
+
+def _of_ranks(entry: Table, key: str) -> list[Job]:
+    check_list(key, entry.get(key, []), 0)
+    return [(ranks, {}) for ranks in entry.get(key, [])]
+
+
+def _of_places(entry: Table, key: str) -> list[Job]:
+    check_list(key, entry.get(key, []), "")
+    return [(len(places), {"places": places}) for places in map(places_of, entry.get(key, []))]
+
+
+def check_list(key: str, given: object, like: object) -> None:
+    """Raise InputError unless `given` is a list of values of the type of `like`."""
+    if not isinstance(given, list):
+        raise InputError(f"{key} = {given!r}: not a list; write [{given!r}]")
+    for value in given:
+        if type(value) is not type(like):
+            raise InputError(f"{key}: {value!r} is of the wrong type; write e.g. {like!r}")
+
+
+def _case(case: Case, seed: int) -> Case:
+    """The case with a seed derived from its fields, so that it is the same case in two items."""
+    # Default values are left out, so that a new field of Case changes no seed.
+    said = {
+        f.name: getattr(case, f.name) for f in fields(case) if getattr(case, f.name) != f.default
+    }
+    text = repr((seed, sorted(said.items()))).encode()
+    return replace(case, seed=int.from_bytes(hashlib.sha256(text).digest()[:7], "big"))
+
+
+@dataclass(frozen=True)
+class Item:
+    """The smallest part of an exercise that carries points.
+
+    cases      for a kernel: the cases it is run on.
+    simulated  for a kernel: additional cases that are only simulated.
+    than, faster   for a kernel: in each of `simulated`, its simulated time times `faster` must be
+               at most that of our kernel `than`; "" if time does not count.
+    counted    for a kernel: pairs (one of COUNTED, formula) that recordings must match.
+    arguments  for a Python function: the argument lists it is called with.
+    expected   for a Python function: name of the trusted function that returns the right value.
+    complaint  instead of `expected`: name of a trusted function that says what is wrong with a
+               value.
+    """
+
+    id: str
+    title: str
+    points: float
+    cases: tuple[Case, ...] = ()
+    counted: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[Any, ...], ...] = ()
+    expected: str = ""
+    complaint: str = ""
+    simulated: tuple[Case, ...] = ()
+    than: str = ""
+    faster: float = 1.0
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One answer that the lab asks for.
+
+    variants  if the answer may be one of several kernels: an Exercise for each, with the same id
+              and the same number of points. The exercise itself then has no function, and one item
+              that stands for those of the chosen variant.
+    """
+
+    id: str
+    title: str
+    kind: str
+    items: tuple[Item, ...]
+    collective: str = ""
+    function: str = ""
+    allowed: tuple[str, ...] = ()
+    reference: str = ""
+    variants: "tuple[Exercise, ...]" = ()
+
+    @property
+    def points(self) -> float:
+        """The maximum points."""
+        return sum(item.points for item in self.items)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names that the function of an answer may have."""
+        return tuple(each.function for each in self.variants or (self,) if each.function)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Our own answers, below src_c: one, or one per variant."""
+        return tuple(each.reference for each in self.variants or (self,) if each.reference)
+
+    @property
+    def needs_simulation(self) -> bool:
+        """True if some item, of any variant, has cases that are only simulated."""
+        return any(item.simulated for each in self.variants or (self,) for item in each.items)
+
+    def variant(self, function: str) -> "Exercise | None":
+        """The exercise that judges an answer that defines `function`.
+
+        Without variants, it is this one, whatever the answer defines; None if no variant has a
+        function of this name.
+        """
+        if not self.variants:
+            return self
+        return next((each for each in self.variants if each.function == function), None)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """All exercises of a lab.
+
+    digest_text  decides whether the rubric has changed.
+    parameters   what papermill sets when it runs a submission.
+    leave_out    files below src_c besides the references that are not handed out.
+    """
+
+    lab: str
+    title: str
+    exercises: tuple[Exercise, ...]
+    digest_text: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    leave_out: tuple[str, ...] = ()
+
+    def exercise(self, name: str) -> Exercise:
+        """The exercise with this id; InputError, with the known ones, if there is none."""
+        for exercise in self.exercises:
+            if exercise.id == name:
+                return exercise
+        known = [exercise.id for exercise in self.exercises]
+        listed = f"{', '.join(known)}{suggestion(name, known)}"
+        raise InputError(f"exercise {name!r}: not in lab {self.lab}; it has {listed}")
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The files below src_c that must not be handed out: our own answers, and `leave_out`."""
+        answers = (name for exercise in self.exercises for name in exercise.references)
+        return (*answers, *self.leave_out)
+
+
+# Read a rubric from its TOML file.
+
+
+def _read(path: Path) -> tuple[str, Table]:
     """The text of a rubric's file, and the table in it."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -406,7 +411,7 @@ def _read(path):
         raise InputError(f"{path}: not TOML: {error}") from None
 
 
-def load(path, seed=1):
+def load(path: str | Path, seed: int = 1) -> Rubric:
     """Read a rubric; `seed` determines what the buffers of its cases contain.
 
     Raises InputError that names the file, the place and the value.
@@ -417,7 +422,7 @@ def load(path, seed=1):
         exercises = tuple(_exercise(entry, seed) for entry in table["exercise"])
         rubric = Rubric(
             table["lab"],
-            table.get("title", table["lab"]),
+            table.get("title") or table["lab"],
             exercises,
             _digest_text(text, exercises),
             table.get("parameters", {}),
@@ -431,7 +436,7 @@ def load(path, seed=1):
     return rubric
 
 
-def _digest_text(text, exercises):
+def _digest_text(text: str, exercises: Iterable[Exercise]) -> str:
     """The text, and the places that it names, because a cluster's description may change."""
     each = (variant for exercise in exercises for variant in exercise.variants or (exercise,))
     cases = (
@@ -450,7 +455,7 @@ def _digest_text(text, exercises):
     )
 
 
-def _exercise(entry, seed, variant=""):
+def _exercise(entry: Table, seed: int, variant: str = "") -> Exercise:
     where = f"exercise {entry['id']!r}{variant}"
     _refuse_unknown(entry, _EXERCISE_KEYS, where)
     kind = entry["kind"]
@@ -477,7 +482,7 @@ def _exercise(entry, seed, variant=""):
     )
 
 
-def _with_variants(entry, seed, where):
+def _with_variants(entry: Table, seed: int, where: str) -> Exercise:
     """An exercise whose answer may be one of several kernels."""
     if entry["kind"] != KERNEL:
         raise InputError(f"{where}: kind {entry['kind']!r} has no variants; only kernels do")
@@ -502,12 +507,13 @@ def _with_variants(entry, seed, where):
     return Exercise(entry["id"], entry["title"], KERNEL, (choice,), variants=tuple(variants))
 
 
-def _item(entry, exercise, seed, where):
+def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
     where = f"{where}, item {entry['id']!r}"
     _refuse_unknown(entry, _ITEM_KEYS, where)
     if not entry["points"] >= 0:
         raise InputError(f"{where}: points = {entry['points']}: has to be 0 or more")
-    cases, simulated = (), ()
+    cases: tuple[Case, ...] = ()
+    simulated: dict[Case, None] = {}
     if exercise["kind"] == KERNEL:
         _refuse_real_times(entry, where)
         try:
@@ -550,7 +556,7 @@ def _item(entry, exercise, seed, where):
     )
 
 
-def public_checks(path):
+def public_checks(path: str | Path) -> str:
     """The public checks of the rubric in the file `path`, as the text of labs/checks/LAB.toml.
 
     They hold what the rubric marks as public, and none of its other cases. "" if nothing is public.
@@ -571,7 +577,7 @@ def public_checks(path):
     return "\n".join([*head, *lines, ""])
 
 
-def _public_exercise(entry):
+def _public_exercise(entry: Table) -> list[str]:
     """The lines of an exercise's public checks; none if it has none."""
     parts = entry.get("variant", [entry])
     if not any(_PUBLIC in item for part in parts for item in part["item"]):
@@ -590,7 +596,7 @@ def _public_exercise(entry):
     return lines
 
 
-def _public_item(item, where):
+def _public_item(item: Table, where: str) -> Table:
     """The entry of the public check of an item that has one."""
     public = item[_PUBLIC]
     if not isinstance(public, dict) or {"id", _PUBLIC} & set(public):
@@ -605,12 +611,12 @@ def _public_item(item, where):
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def _is_only_public(item):
+def _is_only_public(item: Table) -> bool:
     """Whether the item carries no points, because it is only a public check."""
     return set(item) == {"id", _PUBLIC}
 
 
-def _toml(table):
+def _toml(table: Table) -> list[str]:
     """A table's values as lines of TOML; a list too long for a line gets a line per element."""
     lines = []
     for key, value in table.items():
@@ -622,7 +628,7 @@ def _toml(table):
     return lines
 
 
-def _toml_value(value):
+def _toml_value(value: Any) -> str:
     """A string, number, truth value or list of these as TOML."""
     if isinstance(value, list):
         return f"[{', '.join(map(_toml_value, value))}]"
@@ -631,7 +637,7 @@ def _toml_value(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def _refuse_real_times(entry, where):
+def _refuse_real_times(entry: Table, where: str) -> None:
     """Raise InputError unless `than` and `faster` make sense: only simulated time is judged."""
     if "than" not in entry:
         if "faster" in entry:
@@ -644,20 +650,20 @@ def _refuse_real_times(entry, where):
         raise InputError(f"{where}: faster = {entry['faster']!r}: has to be a number above 0")
 
 
-def _evaluate(formula, case, where):
+def _evaluate(formula: str, case: Case, where: str) -> None:
     try:
         evaluate(formula, **names_of(case))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
 
-def _refuse_twins(names, what):
+def _refuse_twins(names: Sequence[str], what: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{what} are called {name!r}; rename one")
 
 
-def _refuse_unknown(entry, known, where):
+def _refuse_unknown(entry: Table, known: Collection[str], where: str) -> None:
     for key in entry:
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}; known are {', '.join(sorted(known))}")
