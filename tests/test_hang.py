@@ -24,6 +24,7 @@ from mpilab.runners.result import DEADLOCK, DONE, TIME_OUT
 from mpilab.trace.recording import (
     ANY,
     COLLECTIVE,
+    HEADER,
     NONBLOCKING,
     POLLS,
     RECEIVES,
@@ -352,6 +353,19 @@ def test_a_rank_without_a_file_never_began(tmp_path):
     assert never_began(states)
     watch = Watch(tmp_path, 0, 2, standstill=0.0, limit=0.0)
     assert watch.poll().kind == "time-out"
+
+
+def test_a_recording_that_a_kernel_has_overwritten_counts_as_none(tmp_path):
+    for rank in (0, 1):
+        written(tmp_path / f"0.{rank}.rec", rank, 2)
+    path = tmp_path / "0.1.rec"
+    data = bytearray(path.read_bytes())
+    begin = HEADER.fields["count"][1]
+    data[begin : begin + 8] = (-1).to_bytes(8, "little", signed=True)
+    path.write_bytes(data)
+    watch = Watch(tmp_path, 0, 2, standstill=0.0, limit=60.0)
+    assert watch.poll() is None
+    assert watch.read()[1] is None
 
 
 def test_the_limit_holds_also_where_all_ranks_are_finished(tmp_path):

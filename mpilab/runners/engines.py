@@ -143,7 +143,7 @@ class _Call(Run):
     def _crashed(self, number: int, case: Case, error: ClusterError) -> Result:
         """The Result after `error`, with the rank that died, if it is known."""
         ranks = self.recorded(number, case)
-        crashed = blame(ranks)
+        crashed: tuple[int | None, str] | None = blame(ranks)
         if crashed is None:
             rank = next(iter(getattr(error, "ranks", ())), None)
             if rank is not None and case.reversed:

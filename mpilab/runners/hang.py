@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,11 @@ from mpilab.trace.recording import (
     NONE,
     POLLS,
     PROBES,
+    Call,
     RankRecording,
     call_of,
     peek,
+    read_rank,
 )
 from mpilab.trace.traffic import EXCHANGES, Traffic
 from mpilab.util import processes
@@ -45,13 +47,13 @@ ANSWER_S = 0.25  # a rank on a busy machine may have to wait for its time slice
 TICK_S = 0.005
 
 
-def sample(paths, looks=LOOKS):
+def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, list[int]]:
     """Sample, `looks` times, the ranks whose recordings are `paths` ({rank: path}).
 
     Returns {rank: [call sites]}, offsets into the kernel's library as in a record, 0 for a sample
     outside of it. A rank that has ended or does not answer is omitted.
     """
-    found = {}
+    found: dict[int, list[int]] = {}
     if SIGNAL is None:  # macOS
         return found
     for rank, path in paths.items():
@@ -70,7 +72,7 @@ def sample(paths, looks=LOOKS):
     return found
 
 
-def process_of(path):
+def process_of(path: str | Path) -> int | None:
     """The number, here, of the process that writes the recording at `path`; None if it has ended.
 
     The number in the header is the process's own, which differs on emulated hosts.
@@ -79,9 +81,9 @@ def process_of(path):
     return None if header is None else processes.writer(path, int(header["pid"]))
 
 
-def _ask(process):
+def _ask(process: int | None) -> bool:
     """Send a process (None: it has ended) the signal, but never to a group, init or ourselves."""
-    if process is None or process <= 1 or process == os.getpid():
+    if SIGNAL is None or process is None or process <= 1 or process == os.getpid():
         return False
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(process, SIGNAL)
@@ -89,7 +91,7 @@ def _ask(process):
     return False
 
 
-def _answer(path, before):
+def _answer(path: str | Path, before: int) -> np.void | None:
     """The header once it holds more samples than `before`; None if the rank does not answer."""
     deadline = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline:
@@ -124,10 +126,10 @@ class RankState:
     bytes: int | None = None
     line: int = 0
     since_s: float = 0.0
-    waits_for: tuple = ()
+    waits_for: tuple[int, ...] = ()
     sends: bool = False
 
-    def describe(self):
+    def describe(self) -> str:
         """'rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12'."""
         if self.state == NOT_BEGUN:
             return f"rank {self.rank} never began"
@@ -140,7 +142,7 @@ class RankState:
         verb = "polls in" if self.state == POLLING else "is blocked in"
         return f"rank {self.rank} {verb} {self.call}{self._partner()}{place}"
 
-    def _partner(self):
+    def _partner(self) -> str:
         if self.peer is None and self.waits_for:
             missing = ", ".join(map(str, self.waits_for))
             ranks = f"ranks {missing} have" if len(self.waits_for) > 1 else f"rank {missing} has"
@@ -155,7 +157,7 @@ class RankState:
         inside = ", ".join(filter(None, details))
         return f" {'to' if self.sends else 'from'} {whom}" + (f" ({inside})" if inside else "")
 
-    def row(self):
+    def row(self) -> dict[str, str | int]:
         """The state as a table row."""
         peer = "" if self.peer is None else "any" if self.peer == ANY else self.peer
         return {
@@ -174,9 +176,9 @@ class Hang:
     """A hang: kind is 'deadlock' or 'time-out'; states has one RankState per rank."""
 
     kind: str
-    states: tuple
+    states: tuple[RankState, ...]
 
-    def describe(self):
+    def describe(self) -> str:
         """All unfinished ranks in one sentence, with the circular wait if there is one."""
         stuck = [state for state in self.states if state.state != FINISHED]
         if self.kind == "time-out":
@@ -194,11 +196,12 @@ class Hang:
             words += f". Cycle: {' waits for '.join(map(str, (*cycle, cycle[0])))}"
         return words
 
-    def cycle(self):
+    def cycle(self) -> tuple[int, ...]:
         """The ranks of a circular wait, or ()."""
         waits = {s.rank: s.waits_for for s in self.states if s.state in (BLOCKED, POLLING)}
         for start in waits:
-            paths, seen = [(start,)], set()
+            paths: list[tuple[int, ...]] = [(start,)]
+            seen = set()
             while paths:
                 path = paths.pop(0)
                 for peer in waits.get(path[-1], ()):
@@ -209,19 +212,21 @@ class Hang:
                         paths.append((*path, peer))
         return ()
 
-    def table(self):
+    def table(self) -> list[dict[str, str | int]]:
         """One row (dict) per rank."""
         return [state.row() for state in self.states]
 
 
-def read_states(ranks, now_ns=None):
+def read_states(
+    ranks: Sequence[RankRecording | None], now_ns: int | None = None
+) -> tuple[RankState, ...]:
     """The RankState of each RankRecording (None for a rank that has not begun)."""
     now_ns = now_ns or time.monotonic_ns()
     traffic = Traffic(ranks)
     return tuple(_state(number, rank, traffic, now_ns) for number, rank in enumerate(ranks))
 
 
-def _state(number, rank, traffic, now_ns):
+def _state(number: int, rank: RankRecording | None, traffic: Traffic, now_ns: int) -> RankState:
     if rank is None:
         return RankState(number, NOT_BEGUN)
     if rank.finished:
@@ -240,7 +245,7 @@ def _state(number, rank, traffic, now_ns):
         return RankState(number, state)
     inside = call_of(rank, number, index)
     # Show the first request of a wait for which no message is under way.
-    wants = traffic.lacking.get(number) or traffic.wants.get(number, ())
+    wants = traffic.lacking.get(number) or traffic.wants.get(number, [])
     wants = [w for w in wants if w.waiting == inside]
     shown = next((w.call for w in wants if w.call != inside and w.call.name != inside.name), inside)
     if inside.name in EXCHANGES and len(wants) == 1:
@@ -262,13 +267,16 @@ def _state(number, rank, traffic, now_ns):
     )
 
 
-def _waits_for(inside, calls, state, ranks):
-    if state == BLOCKED and inside.collective:
-        return missing(ranks[inside.rank].records[inside.index], ranks)
+def _waits_for(
+    inside: Call, calls: list[Call], state: str, ranks: Sequence[RankRecording | None]
+) -> tuple[int, ...]:
+    own = ranks[inside.rank]
+    if state == BLOCKED and inside.collective and own is not None:
+        return missing(own.records[inside.index], ranks)
     return tuple(c.peer for c in calls if (c.sends or c.receives) and c.peer >= 0)
 
 
-def can_progress(ranks):
+def can_progress(ranks: Sequence[RankRecording | None]) -> bool:
     """True if anything that these ranks wait for can still come.
 
     That is, a receive has a matching send and some rank waits for one of the two, or a collective
@@ -279,7 +287,7 @@ def can_progress(ranks):
     return traffic.may_move(lambda call: is_complete(call, traffic.ranks))
 
 
-def never_began(states):
+def never_began(states: Iterable[RankState]) -> bool:
     """True if no rank reached the kernel, so that the kernel is not what hangs."""
     return all(state.state == NOT_BEGUN for state in states)
 
@@ -294,25 +302,35 @@ class Watch:
     how busy the machine is.
     """
 
-    def __init__(self, directory, number, ranks, *, standstill=STANDSTILL_S, limit=10.0, work=None):
+    def __init__(
+        self,
+        directory: str | Path,
+        number: int,
+        ranks: int,
+        *,
+        standstill: float = STANDSTILL_S,
+        limit: float = 10.0,
+        work: float | None = None,
+    ) -> None:
         self.paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(ranks)]
         self.standstill, self.limit, self.work = standstill, limit, work
-        self.worked = None
-        self.processes = [None] * ranks
+        # (when the ranks last made progress, the processor time of each then, in seconds)
+        self.worked: tuple[float, dict[int, float]] = (-1.0, {})
+        self.processes: list[int | None] = [None] * ranks
         self.begun = self.moved = time.monotonic()
-        self.seen = None
+        self.seen: list[tuple[int, bool] | None] | None = None
         self.over = False  # every rank has left the kernel, and there has been no progress since
 
     def poll(self) -> Hang | None:
         headers = [peek(path) for path in self.paths]
-        seen = [h is not None and (int(h["progress"]), bool(h["closed_ns"])) for h in headers]
+        seen = [None if h is None else (int(h["progress"]), bool(h["closed_ns"])) for h in headers]
         now = self.clock()
         if seen != self.seen:
             self.seen, self.moved = seen, now
-        finished = all(has_begun and has_begun[1] for has_begun in seen)
+        finished = all(h is not None and h["closed_ns"] for h in headers)
         is_still = now - self.moved >= self.standstill
         self.over = finished and is_still
-        if not finished and is_still and False not in seen:
+        if not finished and is_still and None not in seen:
             hang = self.examine(headers)
             if hang is not None:
                 return hang
@@ -335,7 +353,7 @@ class Watch:
             return Hang("time-out", states)
         return None
 
-    def _has_worked(self, states):
+    def _has_worked(self, states: Iterable[RankState]) -> bool:
         """True if the computing ranks have used `work` seconds of processor time since the last
         progress.
 
@@ -351,13 +369,13 @@ class Watch:
             }
         except psutil.NoSuchProcess:
             return False  # a rank has just ended, as the process that started it will notice
-        if self.worked is None or self.worked[0] != self.moved:
+        if self.worked[0] != self.moved:
             self.worked = (self.moved, {})
         before = self.worked[1]
         spent = {rank: now - before.setdefault(rank, now) for rank, now in used.items()}
         computing = [state.rank for state in states if state.state == COMPUTING]
         return sum(spent.get(rank, 0.0) for rank in computing) >= self.work
 
-    def read(self):
+    def read(self) -> list[RankRecording | None]:
         """The current recordings; None for a rank that has not begun."""
-        return [RankRecording(path) if peek(path) is not None else None for path in self.paths]
+        return [read_rank(path) for path in self.paths]

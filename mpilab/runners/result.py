@@ -4,16 +4,20 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case
+from mpilab.cases.output import Output
 from mpilab.errors import InputError
-from mpilab.hosts.places import Levels
-from mpilab.runners.hang import Hang
-from mpilab.trace import file_access, snapshots
+from mpilab.hosts.places import Levels, Place
+from mpilab.runners.hang import Hang, RankState
+from mpilab.trace import file_access
 from mpilab.trace.collectives import Collectives
 from mpilab.trace.recording import (
     CANCELLED,
@@ -25,50 +29,11 @@ from mpilab.trace.recording import (
     Recording,
     joined,
     operations,
+    read_rank,
 )
 from mpilab.trace.sanitizer import separate
-
-# Leftover MPI state that could affect the next run.
-#
-# Open MPI reuses the number of a freed communicator for the next one: an unreceived message could
-# be matched in the next run, and an active request writes to memory that has been freed.
-
-
-def leaves_state(result):
-    """True if a recorded run left messages, requests or incomplete collectives."""
-    ranks = [rank for rank in result.ranks if rank is not None]
-    records, places = joined(ranks)
-    if (records["flags"] & (LEAKED | NONBLOCKING) == LEAKED | NONBLOCKING).any():
-        return True
-    numbers = np.array([rank.rank for rank in ranks], np.int64)[places]
-    if not np.array_equal(_sent(records, numbers), _received(records, numbers)):
-        return True
-    collectives = Collectives(result.ranks, completed=result.outcome == DONE)
-    return any(map(any, (collectives.incomplete(), collectives.conflicts())))
-
-
-def _sent(records, ranks):
-    """The sent messages: sorted rows of communicator, sender and receiver."""
-    chosen = (records["flags"] & (SENDS | CANCELLED) == SENDS) & (records["error"] == 0)
-    return _sorted(_rows(records, ranks, "peer", chosen))
-
-
-def _received(records, ranks):
-    # A receive with a buffer that was too small has consumed its message, too.
-    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
-    return _sorted(_rows(records, ranks, "got_peer", chosen)[:, [0, 2, 1]])
-
-
-def _rows(records, ranks, peer, chosen):
-    """Rows of communicator, rank and partner, for all chosen calls."""
-    chosen = chosen & (records[peer] >= 0)
-    columns = (records["communicator"][chosen], ranks[chosen], records[peer][chosen])
-    return np.stack(columns, axis=1).astype(np.int64)
-
-
-def _sorted(rows):
-    return rows[np.lexsort(rows.T[::-1])]
-
+from mpilab.trace.snapshots import Snapshots
+from mpilab.trace.snapshots import read as read_snapshot
 
 DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
     "done",
@@ -123,20 +88,20 @@ class Result:
     case: Case
     outcome: str
     hang: Hang | None = None
-    crashed: tuple | None = None
+    crashed: tuple[int | None, str] | None = None
     detail: str = ""
-    outputs: list = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
     recording: Recording | None = None
-    states: tuple = ()
-    ranks: list = field(default_factory=list)
+    states: tuple[RankState, ...] = ()
+    ranks: list[RankRecording | None] = field(default_factory=list)
     library: str = ""
     function: str = ""
-    printed: dict = field(default_factory=dict)
+    printed: dict[int, str] = field(default_factory=dict)
     log: str = ""
-    sanitizer: dict = field(default_factory=dict)
-    samples: dict = field(default_factory=dict)
-    snapshots: list = field(default_factory=list)
-    places: tuple = ()
+    sanitizer: dict[int, str] = field(default_factory=dict)
+    samples: dict[int, list[int]] = field(default_factory=dict)
+    snapshots: list[Snapshots] = field(default_factory=list)
+    places: tuple[Place, ...] = ()
     access: file_access.FileAccess | None = None
     diagnosis: Explanation | None = None
 
@@ -152,15 +117,16 @@ class Result:
         return int(max(span[1] for span in spans) - min(span[0] for span in spans))
 
     @property
-    def levels(self):
+    def levels(self) -> Levels:
         """The mpilab.hosts.places.Levels of the ranks: the case's pretended ones, otherwise the
         real ones."""
         return Levels(self.places) if self.places and not self.case.places else self.case.levels
 
 
-def gather(directory, number, case, outcome, **more):
+def gather(directory: str | Path, number: int, case: Case, outcome: str, **more: Any) -> Result:
     """The Result of case `number`, with all files in `directory`; `more` are further fields."""
     ranks = read_ranks(directory, number, case)
+    begun = [rank for rank in ranks if rank is not None]
     printed, noise = read_printed(directory, number, case)
     sanitizer = more.pop("sanitizer", {})
     for rank, text in printed.items():
@@ -172,7 +138,7 @@ def gather(directory, number, case, outcome, **more):
     return Result(
         case,
         outcome,
-        recording=Recording(ranks) if ranks and None not in ranks else None,
+        recording=Recording(begun) if ranks and len(begun) == len(ranks) else None,
         ranks=ranks,
         printed={rank: text for rank, text in printed.items() if text},
         sanitizer=sanitizer,
@@ -183,7 +149,7 @@ def gather(directory, number, case, outcome, **more):
     )
 
 
-def read_ranks(directory, number, case):
+def read_ranks(directory: str | Path, number: int, case: Case) -> list[RankRecording | None]:
     """The current RankRecording of each rank; None for a rank that has not begun the case.
 
     A recording that contradicts itself (a kernel may write anywhere) counts as none. [] for a case
@@ -191,15 +157,15 @@ def read_ranks(directory, number, case):
     """
     if not case.record:
         return []
-    return [_read(path) for path in paths_of(directory, number, case, "rec")]
+    return [read_rank(path) for path in paths_of(directory, number, case, "rec")]
 
 
-def paths_of(directory, number, case, kind):
+def paths_of(directory: str | Path, number: int, case: Case, kind: str) -> list[str]:
     """The files of one kind that a case leaves: one path per rank."""
     return [f"{directory}/{number}.{rank}.{kind}" for rank in range(case.ranks)]
 
 
-def put_away(paths, keep):
+def put_away(paths: Iterable[str | Path], keep: str | Path | None) -> None:
     """Move files that have been read to the directory `keep`, or remove them if it is None: many
     cases leave many files."""
     for path in paths:
@@ -209,19 +175,15 @@ def put_away(paths, keep):
             shutil.move(path, f"{keep}/{os.path.basename(path)}")
 
 
-def _read(path):
-    try:
-        return RankRecording(path)
-    except (InputError, FileNotFoundError):
-        return None
-
-
-def read_printed(directory, number, case):
+def read_printed(
+    directory: str | Path, number: int, case: Case
+) -> tuple[dict[int, str], dict[int, str]]:
     """What each rank printed, two dicts by rank: the kernel's output, and Open MPI's.
 
     Long output is cut to its end; a rank that printed nothing is omitted.
     """
-    printed, noise = {}, {}
+    printed: dict[int, str] = {}
+    noise: dict[int, str] = {}
     for rank, path in enumerate(paths_of(directory, number, case, "txt")):
         lines = _tail(path).splitlines(keepends=True) if os.path.exists(path) else []
         for kept, is_noise in ((printed, False), (noise, True)):
@@ -231,18 +193,18 @@ def read_printed(directory, number, case):
     return printed, noise
 
 
-def read_snapshots(directory, number, case):
+def read_snapshots(directory: str | Path, number: int, case: Case) -> list[Snapshots]:
     """Snapshots of each rank's receive buffer; [] if there are none."""
     paths = paths_of(directory, number, case, "mem")
     if not all(map(os.path.exists, paths)):
         return []
     try:
-        return [snapshots.read(path) for path in paths]
+        return [read_snapshot(path) for path in paths]
     except InputError:
         return []
 
 
-def _tail(path):
+def _tail(path: str) -> str:
     with open(path, "rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - PRINTED_BYTES))
@@ -250,7 +212,7 @@ def _tail(path):
     return text if size <= PRINTED_BYTES else "… " + text.partition("\n")[2]
 
 
-def blame(ranks):
+def blame(ranks: Sequence[RankRecording | None]) -> tuple[int, str] | None:
     """(rank, what ended it) according to the recordings, or None if they do not show it.
 
     `ranks` lists a RankRecording or None for each rank. A signal takes precedence over an exit, and
@@ -271,9 +233,53 @@ def blame(ranks):
     return None
 
 
-def signal_name(number):
+def signal_name(number: int) -> str:
     """SIGSEGV for 11."""
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+# Leftover MPI state that could affect the next run.
+#
+# Open MPI reuses the number of a freed communicator for the next one: an unreceived message could
+# be matched in the next run, and an active request writes to memory that has been freed.
+
+
+def leaves_state(result: Result) -> bool:
+    """True if a recorded run left messages, requests or incomplete collectives."""
+    ranks = [rank for rank in result.ranks if rank is not None]
+    records, places = joined(ranks)
+    if (records["flags"] & (LEAKED | NONBLOCKING) == LEAKED | NONBLOCKING).any():
+        return True
+    numbers = np.array([rank.rank for rank in ranks], np.int64)[places]
+    if not np.array_equal(_sent(records, numbers), _received(records, numbers)):
+        return True
+    collectives = Collectives(result.ranks, completed=result.outcome == DONE)
+    return any(map(any, (collectives.incomplete(), collectives.conflicts())))
+
+
+def _sent(records: NDArray[np.void], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sent messages: sorted rows of communicator, sender and receiver."""
+    chosen = (records["flags"] & (SENDS | CANCELLED) == SENDS) & (records["error"] == 0)
+    return _sorted(_rows(records, ranks, "peer", chosen))
+
+
+def _received(records: NDArray[np.void], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    # A receive with a buffer that was too small has consumed its message, too.
+    chosen = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    return _sorted(_rows(records, ranks, "got_peer", chosen)[:, [0, 2, 1]])
+
+
+def _rows(
+    records: NDArray[np.void], ranks: NDArray[np.int64], peer: str, chosen: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Rows of communicator, rank and partner, for all chosen calls."""
+    chosen = chosen & (records[peer] >= 0)
+    columns = (records["communicator"][chosen], ranks[chosen], records[peer][chosen])
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _sorted(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[np.lexsort(rows.T[::-1])]

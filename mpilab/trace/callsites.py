@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ SOURCE_BYTES = 1 << 20
 _LINE_DIRECTIVE = re.compile(r'#line 1 "(.*)"$')
 
 
-def lines_of(library, offsets):
+def lines_of(library: str | Path, offsets: tuple[int, ...]) -> tuple[tuple[str, str, int], ...]:
     """(function, file, line) for each offset into `library`; line 0 if unknown.
 
     `offsets` is a tuple of return addresses, as the recorder writes them. A call in an inlined
@@ -31,7 +32,9 @@ def lines_of(library, offsets):
 
 
 @lru_cache(maxsize=4096)
-def _lines_of(library, _changed, offsets):
+def _lines_of(
+    library: str, _changed: int, offsets: tuple[int, ...]
+) -> tuple[tuple[str, str, int], ...]:
     if not offsets:
         return ()
     # A return address points to the next instruction, which may belong to the next line.
@@ -46,7 +49,7 @@ def _lines_of(library, _changed, offsets):
         ).stdout
     except FileNotFoundError:  # binutils is not installed
         said = ""
-    frames = []
+    frames: list[list[str]] = []
     for line in said.splitlines():
         if line.startswith("0x"):
             frames.append([])
@@ -56,19 +59,19 @@ def _lines_of(library, _changed, offsets):
     return tuple(_outside_of_helpers(lines) for lines in frames[: len(offsets)])
 
 
-def _outside_of_helpers(lines):
+def _outside_of_helpers(lines: list[str]) -> tuple[str, str, int]:
     places = zip(lines[::2], lines[1::2], strict=False)
     pairs = [(function, *_place(place)) for function, place in places]
     own = [pair for pair in pairs if not pair[1].endswith("mpilab.h")]
     return (own or [("", "", 0)])[0]
 
 
-def _place(text):
+def _place(text: str) -> tuple[str, int]:
     file, _, line = text.partition(" (")[0].rpartition(":")
     return Path(file).name if file != "??" else "", int(line) if line.isdigit() else 0
 
 
-def source_line(library, file, line):
+def source_line(library: str | Path, file: str, line: int) -> str:
     """The text of `line` (from 1) of `file`, as `lines_of` names it; '' if unknown.
 
     The source of a kernel that mpilab.kernels.build has built is next to it.
@@ -77,7 +80,9 @@ def source_line(library, file, line):
     return lines[line - 1].rstrip().expandtabs(4) if 0 < line <= len(lines) else ""
 
 
-def calls_within(library, file, function, begin):
+def calls_within(
+    library: str | Path, file: str, function: str, begin: int
+) -> list[tuple[int, str]]:
     """[(line, text)] of the calls of `function` after line `begin` in the same enclosing function.
 
     That function ends with a brace at the beginning of a line, as in the kit's style.
@@ -92,7 +97,7 @@ def calls_within(library, file, function, begin):
     return found
 
 
-def _lines(library, file):
+def _lines(library: str | Path, file: str) -> list[str]:
     """The lines of a source file; [] if unknown."""
     for path, skipped in _sources(Path(library), Path(file).name) if file else ():
         text = _text(path)
@@ -101,7 +106,7 @@ def _lines(library, file):
     return []
 
 
-def _sources(library, name):
+def _sources(library: Path, name: str) -> Iterator[tuple[Path, int]]:
     """(path, number of lines to skip) of every file that may be the source `name`."""
     beside = library.with_suffix(".c")
     directive = _LINE_DIRECTIVE.match(_text(beside).partition("\n")[0])
@@ -115,7 +120,7 @@ def _sources(library, name):
         yield INCLUDE / name, 0
 
 
-def _text(path):
+def _text(path: Path) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(SOURCE_BYTES)

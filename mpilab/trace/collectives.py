@@ -75,7 +75,9 @@ def _entered(record: np.void, ranks: Sequence[RankRecording | None]) -> dict[int
     """{rank: its record} of the ranks that have entered the same collective as `record`."""
     found = {}
     for number, rank in enumerate(ranks):
-        for index in () if rank is None else entries(record, rank):
+        if rank is None:
+            continue
+        for index in entries(record, rank):
             if _agreed(rank.records[index]) == _agreed(record):
                 found[number] = rank.records[index]
     return found
@@ -102,9 +104,9 @@ class Collectives:
     """
 
     def __init__(self, ranks: Sequence[RankRecording | None], *, completed: bool) -> None:
-        self.ranks = list(ranks)
+        self._ranks = {number: rank for number, rank in enumerate(ranks) if rank is not None}
         # Grouped by collective; `owner` is the rank of each record, `index` its index there.
-        self._records, self._owner, self._index = _grouped(self.ranks, completed)
+        self._records, self._owner, self._index = _grouped(ranks, completed)
 
     def conflicts(self) -> Iterator[list[Call]]:
         """[Call] of all ranks for each collective that they entered with different calls, roots or
@@ -115,8 +117,8 @@ class Collectives:
         """
         failed = {
             number: int(np.flatnonzero(rank.records["error"])[0])
-            for number, rank in enumerate(self.ranks)
-            if rank is not None and rank.records["error"].any()
+            for number, rank in self._ranks.items()
+            if rank.records["error"].any()
         }
         for calls in self._chosen(_disagree):
             if all(
@@ -155,7 +157,7 @@ class Collectives:
 
     def _call(self, at: int) -> Call:
         number = int(self._owner[at])
-        return call_of(self.ranks[number], number, int(self._index[at]))
+        return call_of(self._ranks[number], number, int(self._index[at]))
 
 
 def _grouped(

@@ -15,7 +15,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.trace.recording import NONE
 
@@ -110,7 +112,7 @@ class RankAccess:
     requests: np.ndarray
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str | Path) -> "RankAccess":
         """Read a file of the harness.
 
         Raises NotWhole if it is incomplete, InputError if another version of the harness wrote it.
@@ -129,7 +131,7 @@ class RankAccess:
         if (len(calls), len(records)) != (header["calls"], header["count"]):
             raise NotWhole(f"{path}: its end is missing; run the case again")
         requests = np.zeros(len(records), REQUEST)
-        for name in _RECORD.names:
+        for name in _RECORD.fields or ():
             requests[name] = records[name]
         requests["rank"] = header["rank"]
         requests["is_write"] = np.char.find(requests["kind"], "write") >= 0
@@ -143,15 +145,15 @@ class FileAccess:
     Calls are numbered from 0; -1, the default of the methods, is the last.
     """
 
-    ranks: list
+    ranks: list[RankAccess]
 
     @property
-    def seen(self):
+    def seen(self) -> bool:
         """Were requests below MPI recorded? If not, their number is unknown, not zero."""
         return all(rank.header["seen"] == SEEN for rank in self.ranks)
 
     @property
-    def why_unseen(self):
+    def why_unseen(self) -> str:
         """Why requests below MPI are unknown, in words; '' if they are known."""
         if self.seen:
             return ""
@@ -163,12 +165,12 @@ class FileAccess:
         )
 
     @property
-    def calls(self):
+    def calls(self) -> NDArray[np.void]:
         """The data of each call on each rank: CALL [P, calls]."""
         return np.stack([rank.calls for rank in self.ranks])
 
     @cached_property
-    def requests(self):
+    def requests(self) -> NDArray[np.void]:
         """All requests, as REQUEST records, sorted by rank, then by order of issue.
 
         offset is the position in the file. bytes is the amount requested, got_bytes the amount
@@ -180,11 +182,13 @@ class FileAccess:
         return np.concatenate([rank.requests for rank in self.ranks])
 
     @property
-    def dropped(self):
+    def dropped(self) -> int:
         """The number of requests that did not fit into the files; only `calls` counts them."""
         return sum(int(rank.header["dropped"]) for rank in self.ranks)
 
-    def counts(self, call=-1):
+    def counts(
+        self, call: int = -1
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(requests, their bytes, bytes of the largest) of each rank in one call: three int64 [P].
 
         Raises InputError if requests are unknown.
@@ -193,7 +197,7 @@ class FileAccess:
         entry = self.calls[:, call]
         return entry["requests"], entry["bytes"], entry["largest"]
 
-    def memory(self, call=-1):
+    def memory(self, call: int = -1) -> NDArray[np.int64] | None:
         """Peak memory of each rank during a call beyond what it held before, in bytes: int64 [P].
 
         None if the system cannot reset the high-water mark. Since 6.2, Linux counts resident pages
@@ -204,7 +208,7 @@ class FileAccess:
             return None
         return np.maximum(entry["memory_peak"] - entry["memory_before"], 0)
 
-    def resident_share(self, call=-1):
+    def resident_share(self, call: int = -1) -> float | None:
         """The share of the file in the page cache before a call: 0 (cold) to 1; None if unknown.
 
         It is the largest value of any rank.
@@ -214,12 +218,12 @@ class FileAccess:
         return None if (resident == NONE).any() else float(resident.max() / max(size, 1))
 
     @property
-    def filesystem(self):
+    def filesystem(self) -> str:
         """The file system of the file: 'tmpfs', 'ext4', …, statfs(2)'s number, or 'unknown'."""
         number = int(self.ranks[0].header["filesystem"])
         return "unknown" if number == NONE else FILESYSTEMS.get(number, f"{number:#x}")
 
-    def cache(self, call=-1):
+    def cache(self, call: int = -1) -> str:
         """What the page cache held before a call, in words."""
         share = self.resident_share(call)
         if share is None:
@@ -231,12 +235,12 @@ class FileAccess:
             words += ", where a tmpfs keeps its files; TMPDIR on a disk makes cold reads possible"
         return words
 
-    def _need_seen(self):
+    def _need_seen(self) -> None:
         if not self.seen:
             raise InputError(f"requests below MPI are unknown: {self.why_unseen}")
 
 
-def load(directory, number, case):
+def load(directory: str | Path, number: int, case: Case) -> FileAccess | None:
     """The FileAccess of case `number`; None if not requested, or a file is missing or incomplete.
 
     Raises InputError if another version of the harness wrote it.

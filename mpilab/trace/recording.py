@@ -5,6 +5,7 @@ src_c/runtime/recorder/record.h.
 """
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,9 +13,9 @@ from signal import SIGBUS, SIGSEGV
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.errors import InputError
-from mpilab.trace import snapshots
 from mpilab.util.kit import ROOT
 
 (
@@ -31,6 +32,7 @@ from mpilab.util.kit import ROOT
     WRITES_FILE,
 ) = (1 << bit for bit in range(11))
 MAGIC = b"MPILABR3"
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 ANY, NOBODY, NONE = -1, -2, -1
 UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/runtime/recorder/failures.c
 ERR_TRUNCATE = 15  # MPI_ERR_TRUNCATE of Open MPI
@@ -121,11 +123,13 @@ REQUEST = np.dtype(
     ]
 )
 
+# What happens with a message, in the order of events (_in_order).
+_BEGAN, _SENT, _RECEIVED = range(3)
 _RECORD_H = ROOT / "src_c" / "runtime" / "recorder" / "record.h"
 
 
 @cache
-def operations():
+def operations() -> dict[int, str]:
     """Names of the recorded calls by number, read from record.h: {1: 'MPI_Send', ...}."""
     text = _RECORD_H.read_text(encoding="utf-8")
     listing = text.split("MPILAB_OPERATIONS(X)", 1)[1].split("enum mpilab_operation", 1)[0]
@@ -139,7 +143,7 @@ class RankRecording:
     data   the content of the file, if it has already been read.
     """
 
-    def __init__(self, path, data=None):
+    def __init__(self, path: str | Path, data: bytes | None = None) -> None:
         if data is None:
             with open(path, "rb") as file:
                 data = file.read()
@@ -157,28 +161,28 @@ class RankRecording:
         self.records = np.frombuffer(data, RECORD, count, HEADER.itemsize)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """Rank in the base communicator."""
         return int(self.header["rank"])
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         """Has the rank left the kernel?"""
         return self.header["closed_ns"] != 0
 
     @property
-    def current(self):
+    def current(self) -> int | None:
         """Index of the record of the call that the rank is in, or None."""
         index = int(self.header["current"])
         return index if 0 <= index < len(self.records) else None
 
     @property
-    def errors(self):
+    def errors(self) -> NDArray[np.intp]:
         """Indices of the records whose call, or the operation that it started, failed."""
         return np.flatnonzero(self.records["error"])
 
     @property
-    def leaked(self):
+    def leaked(self) -> NDArray[np.intp]:
         """Indices of the records that created objects that were never freed.
 
         These are requests, communicators, datatypes and open files.
@@ -186,7 +190,7 @@ class RankRecording:
         return np.flatnonzero(self.records["flags"] & LEAKED)
 
     @property
-    def crash(self):
+    def crash(self) -> tuple[int, int, int | None] | None:
         """(signal number, call site, address accessed), or None.
 
         The address is None if the signal has none, or if no pointer can have it.
@@ -202,14 +206,23 @@ class RankRecording:
         )
 
     @property
-    def exited(self):
+    def exited(self) -> tuple[int, int] | None:
         """(status, call site) if the kernel called exit(), else None."""
         if not self.header["exited"]:
             return None
         return int(self.header["exit_status"]), int(self.header["crash_site"])
 
 
-def joined(ranks):
+def read_rank(path: str | Path) -> RankRecording | None:
+    """The current RankRecording at `path`; None if its rank has not begun, or if the file
+    contradicts itself: a kernel may write anywhere."""
+    try:
+        return RankRecording(path)
+    except (InputError, FileNotFoundError):
+        return None
+
+
+def joined(ranks: "Sequence[RankRecording | None]") -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """(records, places) of all ranks, concatenated: `places` is each record's index in `ranks`.
 
     None in `ranks` has no records.
@@ -220,7 +233,7 @@ def joined(ranks):
     return records, np.repeat(np.arange(len(lists)), list(map(len, lists)))
 
 
-def peek(path):
+def peek(path: str | Path) -> np.void | None:
     """The header of a recording that is being written, or None if its rank has not begun it."""
     try:
         with open(path, "rb") as file:
@@ -237,14 +250,14 @@ def peek(path):
 class Recording:
     """All ranks of one run."""
 
-    ranks: list
+    ranks: list[RankRecording]
 
     def __repr__(self) -> str:
         calls = sum(len(rank.records) for rank in self.ranks)
         return f"Recording of {len(self.ranks)} ranks: {calls} MPI calls"
 
     @classmethod
-    def load(cls, directory, number, size):
+    def load(cls, directory: str | Path, number: int, size: int) -> "Recording":
         """The recording of case `number` on `size` ranks; InputError if a file is missing."""
         paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(size)]
         missing = [str(path) for path in paths if not path.exists()]
@@ -253,19 +266,19 @@ class Recording:
         return cls([RankRecording(path) for path in paths])
 
     @property
-    def complete(self):
+    def complete(self) -> bool:
         """Did all calls fit into the files, and did all ranks leave the kernel?"""
         return all(rank.header["dropped"] == 0 and rank.finished for rank in self.ranks)
 
     @cached_property
-    def messages(self):
+    def messages(self) -> NDArray[np.void]:
         """All point-to-point messages between different ranks, see `messages_of`, with rounds."""
         messages = messages_of(self.ranks)
-        messages["round"] = snapshots.rounds(self.ranks, messages)
+        messages["round"] = _rounds(self.ranks, messages)
         return messages
 
     @cached_property
-    def requests(self):
+    def requests(self) -> NDArray[np.void]:
         """All reads and writes of files that did not fail, as REQUEST records.
 
         One call is one request, even if a view or collective I/O turns it into others. offset is
@@ -292,16 +305,27 @@ class Recording:
             found.append(requests)
         return np.concatenate(found) if found else np.zeros(0, REQUEST)
 
-    def heard(self):
-        """bool [P, P]: does rank i know at its end that rank j has begun (see snapshots.heard)?"""
-        return snapshots.heard(self.ranks, self.messages)
+    def heard(self) -> NDArray[np.bool_]:
+        """bool [P, P]: does rank i know at its end, from messages, that rank j has begun?
+
+        After a barrier, all entries are True: every rank's beginning happens before every rank's
+        end.
+        """
+        known = np.eye(len(self.ranks), dtype=bool)
+        told = {}
+        for what, rank, number in _in_order(self.ranks, self.messages):
+            if what == _BEGAN:
+                told[number] = known[rank].copy()
+            elif what == _RECEIVED:
+                known[rank] |= told[number]
+        return known
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """Depth of the happens-before graph of the messages; 0 without messages."""
         return int(self.messages["round"].max(initial=0))
 
-    def matrix(self):
+    def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(messages, bytes) from each rank to each other: two [P, P] int64 arrays."""
         size = len(self.ranks)
         count, volume = np.zeros((size, size), np.int64), np.zeros((size, size), np.int64)
@@ -310,7 +334,7 @@ class Recording:
         return count, volume
 
 
-def messages_of(ranks):
+def messages_of(ranks: Sequence[RankRecording | None]) -> NDArray[np.void]:
     """All point-to-point messages between different ranks, as MESSAGE records; rounds are 0.
 
     `ranks` lists a RankRecording, or None, for each rank. A send is matched with the receive that
@@ -339,7 +363,11 @@ def messages_of(ranks):
     return messages
 
 
-def _columns(ranks, chosen, names):
+def _columns(
+    ranks: Sequence[RankRecording | None],
+    chosen: Callable[[NDArray[np.void], int], NDArray[np.bool_]],
+    names: Sequence[str],
+) -> dict[str, NDArray[np.int64]]:
     """`names`, communicator, rank and index of the chosen records of all ranks: int64 arrays."""
     columns = {name: [np.zeros(0, np.int64)] for name in (*names, "communicator", "rank", "record")}
     for number, rank in enumerate(ranks):
@@ -353,22 +381,22 @@ def _columns(ranks, chosen, names):
     return {name: np.concatenate(parts) for name, parts in columns.items()}
 
 
-def _sends(records, rank):
+def _sends(records: NDArray[np.void], rank: int) -> NDArray[np.bool_]:
     chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
     return chosen & _took_place(records)
 
 
-def _receives(records, rank):
+def _receives(records: NDArray[np.void], rank: int) -> NDArray[np.bool_]:
     whole = (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
     return whole & (records["got_peer"] >= 0) & _took_place(records)
 
 
-def _took_place(records):
+def _took_place(records: NDArray[np.void]) -> NDArray[np.bool_]:
     """bool [n]: neither refused nor failed. A message truncated by its receive took place."""
     return (records["error"] == 0) | (records["error"] == ERR_TRUNCATE)
 
 
-def _groups(columns):
+def _groups(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """A number from 0 for each row: the same for rows that agree in all columns."""
     order = np.lexsort(columns)
     begins = np.zeros(len(order), bool)
@@ -379,7 +407,7 @@ def _groups(columns):
     return groups
 
 
-def _numbered(groups):
+def _numbered(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """(group, number of rows of the same group before) of each row, as one number."""
     order = np.argsort(groups, kind="stable")
     in_order, places = groups[order], np.arange(len(groups))
@@ -391,14 +419,67 @@ def _numbered(groups):
     return numbered
 
 
-PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+# The happens-before order. Source: L. Lamport, "Time, Clocks, and the Ordering of Events in a
+# Distributed System", Communications of the ACM 21(7), 1978.
+
+
+def _rounds(ranks: Sequence[RankRecording], messages: NDArray[np.void]) -> NDArray[np.int32]:
+    """The round of every message: int32 array.
+
+    A round is 1 + the latest round among the messages that the sender had finished sending or
+    receiving before it began to send: the depth in the happens-before order. So messages that a
+    rank starts without waiting in between share a round, and a blocking send ends a round.
+    """
+    found = np.zeros(len(messages), np.int32)
+    depth = [0] * len(ranks)
+    for what, rank, number in _in_order(ranks, messages):
+        if what == _BEGAN:
+            found[number] = depth[rank] + 1
+        else:
+            depth[rank] = max(depth[rank], found[number])
+    return found
+
+
+def _in_order(
+    ranks: Sequence[RankRecording], messages: NDArray[np.void]
+) -> Iterator[tuple[int, int, int]]:
+    """(what, rank, message number) of all sends and receives, in happens-before order.
+
+    _SENT is when the sender may reuse its buffer.
+    """
+    # Events with the same time stamp are in call order.
+    events: list[list[tuple[int, int, int, int]]] = [[] for _ in ranks]
+    for number, message in enumerate(messages):
+        source, dest = events[message["source"]], events[message["dest"]]
+        sent, received = message["send_record"], message["receive_record"]
+        source.append((message["sent_ns"], sent, _BEGAN, number))
+        finished_ns = ranks[message["source"]].records["done_ns"][sent]
+        if finished_ns:
+            source.append((finished_ns, sent, _SENT, number))
+        if received >= 0:
+            dest.append((message["received_ns"], received, _RECEIVED, number))
+    for list_of_rank in events:
+        list_of_rank.sort()
+    at, begun, moved = [0] * len(events), set(), True
+    while moved:
+        moved = False
+        for rank, list_of_rank in enumerate(events):
+            while at[rank] < len(list_of_rank):
+                *_, what, number = list_of_rank[at[rank]]
+                if what == _RECEIVED and number not in begun:
+                    break  # its send has not been visited yet
+                if what == _BEGAN:
+                    begun.add(number)
+                yield what, rank, number
+                at[rank] += 1
+                moved = True
 
 
 class Call(NamedTuple):
     """One record, in Python's own types; fields as in RECORD."""
 
     rank: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index
     name: str
     flags: int
     communicator: int
@@ -413,7 +494,7 @@ class Call(NamedTuple):
     got_peer: int
     got_tag: int
     waiter: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     error: int
     sequence: int
     members: int
@@ -421,31 +502,31 @@ class Call(NamedTuple):
     offset: int
 
     @property
-    def sends(self):
+    def sends(self) -> bool:
         """Does a message leave this rank?"""
         return bool(self.flags & SENDS)
 
     @property
-    def receives(self):
+    def receives(self) -> bool:
         """Does it receive a message, or probe for one?"""
         return bool(self.flags & RECEIVES) or self.name in PROBES
 
     @property
-    def collective(self):
+    def collective(self) -> bool:
         """Must all ranks of the communicator call it?"""
         return bool(self.flags & COLLECTIVE)
 
     @property
-    def moves_file(self):
+    def moves_file(self) -> bool:
         """Does it read or write data of a file?"""
         return bool(self.flags & (READS_FILE | WRITES_FILE))
 
     @property
-    def asks_disk(self):
+    def asks_disk(self) -> bool:
         """Is it a file call that is not collective? It may be slow, but waits for no other rank."""
         return self.name.startswith("MPI_File_") and not self.collective
 
-    def takes(self, sent):
+    def takes(self, sent: "Call") -> bool:
         """Can this receive (or probe) match the send `sent`?"""
         return (
             sent.peer == self.rank
@@ -455,7 +536,7 @@ class Call(NamedTuple):
         )
 
 
-def call_of(rank, number, index):
+def call_of(rank: RankRecording, number: int, index: int) -> Call:
     """Record `index` of the RankRecording `rank`, whose number is `number`, as a Call."""
     operation, *rest = rank.records[index].tolist()
     name = operations().get(operation, "an unknown call")

@@ -4,6 +4,7 @@ The formats are those of gcc 12 to 14 and clang 14 to 18 (their wording of regio
 """
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,8 @@ _IN_FRAME = re.compile(r"is located in stack of thread T\d+ at offset (\d+) in f
 _VARIABLE = re.compile(r"\[(\d+), (\d+)\) '([^']+)'(?: \(line \d+\))? <== Memory access")
 _DEADLY = re.compile(r"^(?:AddressSanitizer|UndefinedBehaviorSanitizer):DEADLYSIGNAL\n?", re.M)
 
+Frame = tuple[str, str, int]  # function, file, line; file is the library if it has no line
+
 
 @dataclass(frozen=True)
 class Report:
@@ -74,19 +77,19 @@ class Report:
     kind: str
     summary: str
     pattern: str
-    frames: tuple = ()
+    frames: tuple[Frame, ...] = ()
     call: str = ""
     access: str = ""
     object: str = ""
     region: str = ""
     column: int = 0
-    freed: tuple = ()
-    allocated: tuple = ()
+    freed: tuple[Frame, ...] = ()
+    allocated: tuple[Frame, ...] = ()
     text: str = ""
     address: int | None = None
 
 
-def separate(printed):
+def separate(printed: str) -> tuple[str, str]:
     """(what the kernel printed, report or ''): gcc's UndefinedBehaviorSanitizer writes to stderr.
 
     It ends the process, so its report comes last.
@@ -104,7 +107,7 @@ def separate(printed):
     return printed[:begin], printed[begin:]
 
 
-def parse(text):
+def parse(text: str) -> Report | None:
     """The first Report in `text`, or None if there is none."""
     if found := _ERROR.search(text):
         return _address_report(found["text"], text[found.start() :])
@@ -113,8 +116,9 @@ def parse(text):
     return None
 
 
-def _address_report(summary, text):
-    attempted, word = _KIND.match(summary).groups()
+def _address_report(summary: str, text: str) -> Report:
+    named_kind = _KIND.match(summary)  # a kernel may print a line that only begins like a report
+    attempted, word = named_kind.groups() if named_kind else ("", "unknown")
     kind = {"free": "bad-free"}.get(attempted, attempted) or word
     stacks = _stacks(text)
     frames, call = _of_kernel(stacks["mistake"])
@@ -141,7 +145,7 @@ def _address_report(summary, text):
     )
 
 
-def _address_pattern(kind, address):
+def _address_pattern(kind: str, address: int | None) -> str:
     if kind in ("double-free", "heap-use-after-free") or kind.startswith("stack-use-after"):
         return USE_AFTER_FREE
     if "overflow" in kind and kind != "stack-overflow" or "underflow" in kind:
@@ -158,7 +162,7 @@ def _address_pattern(kind, address):
     }.get(kind, UNDEFINED_BEHAVIOR)
 
 
-def _undefined_report(found, text):
+def _undefined_report(found: re.Match[str], text: str) -> Report:
     frames, call = _of_kernel(_stacks(text)["mistake"])
     here = (frames[0][0] if frames else "", Path(found["file"]).name, int(found["line"]))
     words = found["text"]
@@ -180,9 +184,10 @@ def _undefined_report(found, text):
     )
 
 
-def _stacks(text):
+def _stacks(text: str) -> dict[str, list[Frame]]:
     """{'mistake': frames, 'freed': …, 'allocated': …}: the first stack of each kind, or []."""
-    stacks, name, frames = {"mistake": [], "freed": [], "allocated": []}, "mistake", []
+    stacks: dict[str, list[Frame]] = {"mistake": [], "freed": [], "allocated": []}
+    name, frames = "mistake", []
     for line in [*text.splitlines(), ""]:
         if frame := _FRAME.match(line):
             frames.append(_frame(frame))
@@ -196,7 +201,7 @@ def _stacks(text):
     return stacks
 
 
-def _frame(match):
+def _frame(match: re.Match[str]) -> Frame:
     """(function, file, line) of a frame; without debug information, file is its library."""
     if match["file"]:
         return match["function"] or "", match["file"], int(match["line"])
@@ -210,7 +215,7 @@ def _frame(match):
     return function, module, 0
 
 
-def _of_kernel(frames):
+def _of_kernel(frames: list[Frame]) -> tuple[tuple[Frame, ...], str]:
     """(frames, call): the frames between the harness and the kernel's MPI call, if any."""
     end = next((i for i, frame in enumerate(frames) if _is_harness(frame[1])), len(frames))
     inside = [i for i in range(end) if frames[i][0].startswith(("MPI_", "PMPI_"))]
@@ -227,12 +232,12 @@ def _of_kernel(frames):
     return own, call
 
 
-def _is_harness(file):
+def _is_harness(file: str) -> bool:
     path = Path(file)
     return path.parent.name == "harness" or path.name.startswith(("libmpilab_harness.", "libc."))
 
 
-def _region(text, address, allocators):
+def _region(text: str, address: int, allocators: Collection[str]) -> tuple[str, str]:
     """(object, where the address is relative to it)."""
     if found := _REGION.search(text):
         # The report's own distance counts from the end of a long access.
@@ -249,12 +254,12 @@ def _region(text, address, allocators):
         where = _where(begin.get(found["direction"], size + distance), size)
         return f"'{found['name']}' ({size} bytes)", where
     if (frame := _IN_FRAME.search(text)) and (found := _VARIABLE.search(text)):
-        begin, size = int(found[1]), int(found[2]) - int(found[1])
-        return f"'{found[3]}' ({size} bytes)", _where(int(frame[1]) - begin, size)
+        first, size = int(found[1]), int(found[2]) - int(found[1])
+        return f"'{found[3]}' ({size} bytes)", _where(int(frame[1]) - first, size)
     return "", ""
 
 
-def _where(position, size):
+def _where(position: int, size: int) -> str:
     if position < 0:
         return f"{-position} bytes in front of it"
     if position < size:

@@ -1,92 +1,20 @@
-"""The order of messages (rounds, happens-before), and snapshots of the receive buffers.
+"""Snapshots of the receive buffers, and what their slots held.
 
 The recorder (src_c/runtime/recorder/memory.c) takes a snapshot whenever a call has ended and the
 receive buffer has changed.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.case import COLLECTIVES, block_places
+from mpilab.cases.case import COLLECTIVES, Case, block_places
 from mpilab.cases.data import GUARD_BYTES
 from mpilab.errors import InputError
-
-# The happens-before order. Source: L. Lamport, "Time, Clocks, and the Ordering of Events in a
-# Distributed System", Communications of the ACM 21(7), 1978. `ranks` lists the RankRecording of
-# each rank, `messages` are MESSAGE records (mpilab.trace.recording).
-
-_BEGAN, _SENT, _RECEIVED = range(3)
-
-
-def rounds(ranks, messages):
-    """The round of every message: int32 array.
-
-    A round is 1 + the latest round among the messages that the sender had finished sending or
-    receiving before it began to send: the depth in the happens-before order. So messages that a
-    rank starts without waiting in between share a round, and a blocking send ends a round.
-    """
-    found = np.zeros(len(messages), np.int32)
-    depth = [0] * len(ranks)
-    for what, rank, number in _in_order(ranks, messages):
-        if what == _BEGAN:
-            found[number] = depth[rank] + 1
-        else:
-            depth[rank] = max(depth[rank], found[number])
-    return found
-
-
-def heard(ranks, messages):
-    """bool [P, P]: does rank i know at its end, from messages, that rank j has begun?
-
-    After a barrier, all entries are True: every rank's beginning happens before every rank's end.
-    """
-    known = np.eye(len(ranks), dtype=bool)
-    told = {}
-    for what, rank, number in _in_order(ranks, messages):
-        if what == _BEGAN:
-            told[number] = known[rank].copy()
-        elif what == _RECEIVED:
-            known[rank] |= told[number]
-    return known
-
-
-def _in_order(ranks, messages):
-    """(what, rank, message number) of all sends and receives, in happens-before order.
-
-    _SENT is when the sender may reuse its buffer.
-    """
-    # Events with the same time stamp are in call order.
-    events = [[] for _ in ranks]
-    for number, message in enumerate(messages):
-        source, dest = events[message["source"]], events[message["dest"]]
-        sent, received = message["send_record"], message["receive_record"]
-        source.append((message["sent_ns"], sent, _BEGAN, number))
-        finished_ns = ranks[message["source"]].records["done_ns"][sent]
-        if finished_ns:
-            source.append((finished_ns, sent, _SENT, number))
-        if received >= 0:
-            dest.append((message["received_ns"], received, _RECEIVED, number))
-    for list_of_rank in events:
-        list_of_rank.sort()
-    at, begun, moved = [0] * len(events), set(), True
-    while moved:
-        moved = False
-        for rank, list_of_rank in enumerate(events):
-            while at[rank] < len(list_of_rank):
-                *_, what, number = list_of_rank[at[rank]]
-                if what == _RECEIVED and number not in begun:
-                    break  # its send has not been visited yet
-                if what == _BEGAN:
-                    begun.add(number)
-                yield what, rank, number
-                at[rank] += 1
-                moved = True
-
-
-# Snapshots of the receive buffers.
 
 AT_START, AT_FINISH = -1, -2  # in place of a record
 UNTOUCHED, UNKNOWN = -1, -2  # in place of a source
@@ -106,7 +34,7 @@ class Snapshots:
     memory: np.ndarray
 
 
-def read(path):
+def read(path: str | Path) -> Snapshots:
     """The Snapshots in the file `path`, even if the rank is still running or has crashed.
 
     Raises InputError if the file is invalid or incomplete.
@@ -123,7 +51,7 @@ def read(path):
     return Snapshots(taken["record"].copy(), taken["memory"][:, :size].copy())
 
 
-def origin(case, memory, rank):
+def origin(case: Case, memory: NDArray[np.uint8], rank: int) -> NDArray[np.int64]:
     """The rank whose block each slot of `rank`'s receive buffer holds.
 
     memory: uint8 [bytes] or [n, bytes], the data of the buffer without guard zones.
@@ -142,7 +70,13 @@ def origin(case, memory, rank):
     return recognize(memory, places, range(slots), contents, before)
 
 
-def recognize(memory, places, right, contents, before):
+def recognize(
+    memory: NDArray[np.uint8],
+    places: Sequence[NDArray[np.int64]],
+    right: Sequence[int] | NDArray[np.int64],
+    contents: Mapping[int, bytes],
+    before: NDArray[np.uint8],
+) -> NDArray[np.int64]:
     """Which of `contents` each slot holds: int array [slots] or [n, slots] of their numbers.
 
     memory    uint8 [bytes] or [n, bytes], the data of the buffer without guard zones.
@@ -152,7 +86,7 @@ def recognize(memory, places, right, contents, before):
     before    the memory before the call, with guard zones.
     """
     found = np.full((*memory.shape[:-1], len(places)), UNTOUCHED, np.int64)
-    first = {content: number for number, content in reversed(contents.items())}
+    first = {content: number for number, content in reversed(list(contents.items()))}
     for slot, place in enumerate(places):
         known = first | {before[place].tobytes(): UNTOUCHED}
         if right[slot] in contents:
@@ -189,7 +123,7 @@ class Contents(NamedTuple):
     sizes: tuple = ()
 
 
-def contents_of(case):
+def contents_of(case: Case) -> Contents:
     """The Contents of a case.
 
     Raises InputError for reductions, whose partial results cannot be told apart, for an alltoallv,
@@ -224,7 +158,7 @@ def contents_of(case):
     return Contents(right, ranks)
 
 
-def held(case, memory, rank):
+def held(case: Case, memory: NDArray[np.uint8], rank: int) -> NDArray[np.int64]:
     """The content that each slot of `rank`'s receive buffer holds.
 
     memory: uint8 [bytes] or [n, bytes], the data of the buffer without guard zones. Returns an int
@@ -251,7 +185,7 @@ def held(case, memory, rank):
     return recognize(memory, places, right, got, case.regions(rank)[1])
 
 
-def _parts(case):
+def _parts(case: Case) -> list[NDArray[np.int64]]:
     """The byte indices of the parts of a bcast's message: the pieces that algorithms forward.
 
     They are its elements if there are at most MOST_PARTS, else its segments if there are at most
@@ -262,7 +196,7 @@ def _parts(case):
     each = max(1, case.segment // max(1, places.shape[1]))
     segments = -(-count // each)
     if count <= MOST_PARTS:
-        cuts = range(1, count)
+        cuts: Sequence[int] = range(1, count)
     elif case.segment and segments <= MOST_PARTS:
         cuts = range(each, count, each)
     else:

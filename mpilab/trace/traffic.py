@@ -5,10 +5,12 @@ process may have written arbitrary data into its recording.
 """
 
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.trace.recording import (
     ANY,
@@ -20,6 +22,7 @@ from mpilab.trace.recording import (
     SYNCHRONOUS,
     WAITS,
     Call,
+    RankRecording,
     call_of,
     joined,
 )
@@ -29,6 +32,9 @@ EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 WANT_ALL = ("MPI_Waitall", "MPI_Testall", *EXCHANGES)
 # The recorder distinguishes at most this many polls in a loop (src_c/runtime/recorder/recorder.c).
 POLLS_IN_A_LOOP = 8
+
+
+Key = tuple[int, int, int, int]  # communicator, source, destination, tag
 
 
 class Want(NamedTuple):
@@ -41,7 +47,7 @@ class Want(NamedTuple):
     waiting: Call
 
 
-def communicator_of(members, earlier=0):
+def communicator_of(members: Sequence[int], earlier: int = 0) -> int:
     """The number that records use for the communicator of these ranks.
 
     earlier   how many communicators with the same ranks there were before it
@@ -57,20 +63,20 @@ def communicator_of(members, earlier=0):
 class Traffic:
     """The pending traffic between `ranks`, a RankRecording or None for each."""
 
-    def __init__(self, ranks):
+    def __init__(self, ranks: Sequence[RankRecording | None]) -> None:
         self.ranks = list(ranks)
 
-    def _begun(self):
+    def _begun(self) -> list[tuple[int, RankRecording]]:
         return [(number, rank) for number, rank in enumerate(self.ranks) if rank is not None]
 
     @cached_property
-    def wants(self):
+    def wants(self) -> dict[int, list[Want]]:
         """{rank: [Want]} of the ranks that are in a blocking call or poll."""
         found = {number: _wants(rank, number) for number, rank in self._begun()}
         return {number: wants for number, wants in found.items() if wants}
 
     @cached_property
-    def lacking(self):
+    def lacking(self) -> dict[int, list[Want]]:
         """{rank: [Want]}: `wants` without those that are already matched.
 
         If a rank also waits for something else, sends that may be buffered are left out.
@@ -83,7 +89,7 @@ class Traffic:
         return {number: wants for number, wants in found.items() if wants}
 
     @cached_property
-    def posted(self):
+    def posted(self) -> dict[int, list[Call]]:
         """{rank: [Call]}: receives and probes that are not complete, in call order."""
         found = {}
         for number, rank in self._begun():
@@ -96,16 +102,16 @@ class Traffic:
             )
             wanted = [want.call for want in self.wants.get(number, ())]
             probes = [c for c in wanted if c.name in PROBES and (not c.end_ns or c.flags & POLLS)]
-            calls = [call_of(rank, number, index) for index in chosen] + probes
+            calls = [call_of(rank, number, index) for index in chosen.tolist()] + probes
             found[number] = sorted(calls, key=lambda call: call.index)
         return found
 
     @cached_property
-    def sent(self):
+    def sent(self) -> list[Call]:
         """[Call]: sends that are not known to have been received, in the order of each rank."""
         if self._all_came():
             return []
-        left = Counter()
+        left: Counter[Key] = Counter()
         for number, rank in self._begun():
             chosen = rank.records[_good_sends(rank.records)]
             keys = zip(
@@ -127,7 +133,7 @@ class Traffic:
         left = +left
         return [call for number, rank in self._begun() for call in _last(rank, number, left)]
 
-    def _all_came(self):
+    def _all_came(self) -> bool:
         """Are there as many receives as sends for each communicator, pair of ranks and tag?
 
         That is true after most runs, and is checked for all ranks at once.
@@ -148,11 +154,11 @@ class Traffic:
                 records["got_tag"][got],
             ),
         )
-        sorted_ends = [np.stack(columns)[:, np.lexsort(columns)] for columns in ends]
-        return np.array_equal(*sorted_ends)
+        sent_ends, got_ends = (np.stack(columns)[:, np.lexsort(columns)] for columns in ends)
+        return np.array_equal(sent_ends, got_ends)
 
     @cached_property
-    def unreceived(self):
+    def unreceived(self) -> list[Call]:
         """[Call]: `sent` without the sends that a posted receive will match."""
         taken = {
             (sent.rank, sent.index)
@@ -162,7 +168,7 @@ class Traffic:
         }
         return [call for call in self.sent if (call.rank, call.index) not in taken]
 
-    def may_move(self, is_complete):
+    def may_move(self, is_complete: Callable[[Call], bool]) -> bool:
         """Can any rank still make progress?
 
         `is_complete(call)` returns whether all ranks have entered the collective `call`. The result
@@ -170,7 +176,7 @@ class Traffic:
         """
         return any(self._may_go_on(wants, is_complete) for wants in self.wants.values())
 
-    def _may_go_on(self, wants, is_complete):
+    def _may_go_on(self, wants: list[Want], is_complete: Callable[[Call], bool]) -> bool:
         for waiting in {want.waiting for want in wants}:
             here = [want for want in wants if want.waiting == waiting]
             under_way = [
@@ -187,12 +193,12 @@ class Traffic:
                 return True
         return False
 
-    def _is_matched(self, call):
+    def _is_matched(self, call: Call) -> bool:
         """Is everything that the call needs there, so that it will complete?"""
         return call.asks_disk or (call.rank, call.index) in self._matched
 
     @cached_property
-    def _matched(self):
+    def _matched(self) -> set[tuple[int, int]]:
         """(rank, record) of all receives and sends that have, or may have, a match."""
         return {
             (call.rank, call.index)
@@ -201,23 +207,24 @@ class Traffic:
         }
 
     @cached_property
-    def _matches(self):
+    def _matches(self) -> list[tuple[Call, tuple[Call, ...]]]:
         """[(receive, the sends that it may match)], in matching order.
 
         The receive posted first matches first (MPI 4.1, section 3.5). A receive from one rank with
         one tag takes the first send. The match of any other receive is unknown, so it leaves all
         sends to the next.
         """
-        arriving = defaultdict(deque)
+        arriving: defaultdict[Key, deque[Call]] = defaultdict(deque)
         for sent in self.sent:
             for peer in (sent.rank, ANY):
                 for tag in (sent.tag, ANY):
                     arriving[sent.communicator, sent.peer, peer, tag].append(sent)
-        found, taken, told = [], set(), set()
+        found: list[tuple[Call, tuple[Call, ...]]] = []
+        taken, told = set(), set()
         for number, receives in self.posted.items():
             for receive in receives:
                 key = (receive.communicator, number, receive.peer, receive.tag)
-                fitting = arriving.get(key, ())
+                fitting = arriving.get(key, deque())
                 while fitting and (fitting[0].rank, fitting[0].index) in taken:
                     fitting.popleft()
                 if not fitting:
@@ -232,24 +239,25 @@ class Traffic:
         return found
 
 
-def _may_be_buffered(want):
+def _may_be_buffered(want: Want) -> bool:
     """Is it a send that may complete before its message is received, in a call for several?"""
     return want.call.sends and not want.call.flags & SYNCHRONOUS and want.waiting.name in WANT_ALL
 
 
-def _good_sends(records):
+def _good_sends(records: NDArray[np.void]) -> NDArray[np.bool_]:
     return (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
 
 
-def _good_receives(records):
+def _good_receives(records: NDArray[np.void]) -> NDArray[np.bool_]:
     whole = (records["flags"] & (RECEIVES | CANCELLED) == RECEIVES) & (records["done_ns"] != 0)
     return whole & (records["got_peer"] >= 0)
 
 
-def _last(rank, number, left):
+def _last(rank: RankRecording, number: int, left: Counter[Key]) -> list[Call]:
     """The last sends for each (communicator, peer, tag), as many as `left` counts."""
     wanted = {key: count for key, count in left.items() if key[1] == number}
-    missing, found = sum(wanted.values()), []
+    missing = sum(wanted.values())
+    found: list[Call] = []
     if wanted:
         for index in np.flatnonzero(_good_sends(rank.records))[::-1].tolist():
             if len(found) == missing:
@@ -262,7 +270,7 @@ def _last(rank, number, left):
     return found[::-1]
 
 
-def _wants(rank, number):
+def _wants(rank: RankRecording, number: int) -> list[Want]:
     if rank.finished:
         return []
     current = rank.current
@@ -276,7 +284,7 @@ def _wants(rank, number):
     return found
 
 
-def _inside(rank, number, index):
+def _inside(rank: RankRecording, number: int, index: int) -> list[Want]:
     """The Wants of the call with record `index`."""
     waiting = call_of(rank, number, index)
     if waiting.flags & (WAITS | POLLS) and waiting.name not in PROBES:

@@ -220,3 +220,9 @@ def test_a_line_that_the_kernel_left_open_does_not_hide_the_report():
     printed, found = separate(f"got here{report}")
     assert parse(found).frames[0][2] == 147
     assert printed == "got here"
+
+
+def test_a_printed_line_that_only_begins_like_a_report_is_read_without_a_kind():
+    report = parse("==1==ERROR: AddressSanitizer: (what the kernel printed)\n")
+    assert (report.tool, report.kind, report.frames) == (ADDRESS, "unknown", ())
+    assert diagnose_report(0, report, lambda file, line: "").headline
