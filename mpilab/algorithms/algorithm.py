@@ -180,7 +180,7 @@ class Algorithm:
     cost       what that takes, in closed form.
     look       color and marker in figures.
     cut        what is cut into segments, a key of PARTS; "" for algorithms without the tunable.
-    tuned_by   "fanout" or "radix", for algorithms with that tunable.
+    fanout, radix   defaults of these tunables; 0 for algorithms without them.
     openmpi    its name in Open MPI 5 (`ompi_info --param coll tuned -l 9`); "" if it is not there.
     """
 
@@ -188,7 +188,8 @@ class Algorithm:
     cost: CostFunction
     look: Look
     cut: str = ""
-    tuned_by: str = ""
+    fanout: int = 0
+    radix: int = 0
     openmpi: str = ""
 
     @property
@@ -199,7 +200,8 @@ class Algorithm:
     @property
     def tunables(self) -> tuple[str, ...]:
         """Which of 'segment', 'fanout', 'radix' the algorithm uses."""
-        return ("segment",) * bool(self.cut) + (self.tuned_by,) * bool(self.tuned_by)
+        used = {"segment": self.cut, "fanout": self.fanout, "radix": self.radix}
+        return tuple(name for name, value in used.items() if value)
 
 
 def table(*algorithms: Algorithm) -> dict[str, Algorithm]:

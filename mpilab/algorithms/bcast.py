@@ -224,12 +224,12 @@ def _from_root(call: Call, steps: list[Step], elements: Sequence[int]) -> Plan:
 
 ALGORITHMS = table(
     Algorithm(linear, linear_cost, RED, openmpi="basic_linear"),
-    Algorithm(chain, chain_cost, AMBER, "m", "fanout", openmpi="chain"),
+    Algorithm(chain, chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"),
     Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
-    Algorithm(binary, binary_cost, TEAL, "m", "fanout", openmpi="binary_tree"),
+    Algorithm(binary, binary_cost, TEAL, "m", fanout=trees.FANOUT, openmpi="binary_tree"),
     Algorithm(split_binary, split_binary_cost, PINK, "m/2", openmpi="split_binary_tree"),
     Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
-    Algorithm(knomial, knomial_cost, BROWN, "m", "radix", openmpi="knomial"),
+    Algorithm(knomial, knomial_cost, BROWN, "m", radix=trees.RADIX, openmpi="knomial"),
     Algorithm(scatter_allgather, scatter_allgather_cost, PURPLE, openmpi="scatter_allgather"),
     Algorithm(
         scatter_allgather_ring, scatter_allgather_ring_cost, GREEN, openmpi="scatter_allgather_ring"

@@ -79,6 +79,12 @@ def algorithm_of(collective: str, algorithm: str) -> Algorithm:
     return ALGORITHMS[collective][algorithm]
 
 
+def ours_of(collective: str, openmpi: str) -> str:
+    """Our name of an algorithm of Open MPI's; "" if we don't have it."""
+    known = ALGORITHMS[collective].items()
+    return next((name for name, algorithm in known if algorithm.openmpi == openmpi), "")
+
+
 def tunables(collective: str, algorithm: str) -> tuple[str, ...]:
     """Which of 'segment', 'fanout', 'radix' an algorithm uses."""
     return algorithm_of(collective, algorithm).tunables

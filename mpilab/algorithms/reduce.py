@@ -147,9 +147,9 @@ def _along(call: Call, tree: trees.Tree, segment: int | None = None) -> Plan:
 
 ALGORITHMS = table(
     Algorithm(linear, linear_cost, RED, openmpi="linear"),
-    Algorithm(chain, chain_cost, AMBER, "m", "fanout", openmpi="chain"),
+    Algorithm(chain, chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"),
     Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
-    Algorithm(binary, binary_cost, TEAL, "m", "fanout", openmpi="binary"),
+    Algorithm(binary, binary_cost, TEAL, "m", fanout=trees.FANOUT, openmpi="binary"),
     Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
     Algorithm(in_order_binary, in_order_binary_cost, PINK, "m", openmpi="in-order_binary"),
     Algorithm(rabenseifner, rabenseifner_cost, BROWN, openmpi="rabenseifner"),

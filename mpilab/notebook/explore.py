@@ -11,8 +11,14 @@ from IPython.display import HTML, display, update_display
 from ipywidgets import BoundedIntText, Dropdown, HBox, IntSlider, Layout, VBox
 from traitlets import link
 
-from mpilab.algorithms import COLLECTIVES, ROOTED, algorithms, schedule_in_segments, tunables
-from mpilab.algorithms.trees import CHAINS, FANOUT, RADIX
+from mpilab.algorithms import (
+    COLLECTIVES,
+    ROOTED,
+    algorithm_of,
+    algorithms,
+    schedule_in_segments,
+    tunables,
+)
 from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots.schedule import drawing, pipeline
@@ -25,7 +31,6 @@ _NO_KERNEL = (
 )
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _STYLE = {"description_width": "6.5em"}
-_DEFAULT_CHILDREN = {"chain": CHAINS, "binary": FANOUT, "knomial": RADIX}
 
 
 class Explorer:
@@ -120,7 +125,8 @@ class Explorer:
             self.algorithm.options = names
             self.algorithm.value = names[0]
         collective, algorithm = self.collective.value, self.algorithm.value
-        known = tunables(collective, algorithm)
+        about = algorithm_of(collective, algorithm)
+        known = about.tunables
         self.root.max = self.ranks.value - 1
         self.root.disabled = collective not in ROOTED
         self.segments.disabled = "segment" not in known
@@ -128,7 +134,7 @@ class Explorer:
         self.children.description = "radix" if "radix" in known else "fan-out"
         self.children.min = 2 if "radix" in known else 1
         if changed in (None, self.collective, self.algorithm) and not self.children.disabled:
-            self.children.value = _DEFAULT_CHILDREN[algorithm]
+            self.children.value = about.fanout or about.radix
 
     def _ipython_display_(self):
         controls = self.controls._repr_mimebundle_()

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from mpilab.algorithms import ours_of
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.measure.openmpi_traffic import PATTERNS
@@ -42,7 +43,6 @@ PREDICTED = np.dtype(
 )
 MOST_TEXT = 1 << 14  # characters of a file to judge
 # {Open MPI's name of a broadcast: ours}, where they differ.
-OURS = {"basic_linear": "linear", "split_binary_tree": "split_binary", "binary_tree": "binary"}
 # Candidates for the cheapest choice; fewer than for the model, since each is a simulation.
 SEGMENTS = (0, 8192, 16384)
 FANOUTS = (4,)
@@ -242,7 +242,7 @@ def _case(ranks, size, choice):
     name = algorithm_name("bcast", number)
     instead = substitute("bcast", name, shape_of("bcast", ranks, size, segment, fanout))
     name = instead.name if instead else name
-    kernel = f"bcast_{OURS.get(name, name)}"
+    kernel = f"bcast_{ours_of('bcast', name)}"
     if kernel not in kernels_of("bcast"):
         return None
     cuts = segment if name in CUT["bcast"] else 0
