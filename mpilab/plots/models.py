@@ -13,12 +13,13 @@ from mpilab.errors import InputError
 from mpilab.models.choice import (
     FIELDS,
     REGRET_ROW,
+    Gamma,
     check_fields,
     rows_of,
     the_collective,
     variants_of,
 )
-from mpilab.models.costs import Gamma, cost
+from mpilab.models.costs import cost
 from mpilab.models.hockney import Hockney
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
