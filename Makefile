@@ -70,7 +70,7 @@ test-fresh: setup $(TEST_STAMP) ## try make demo on new Debians, and the contain
 
 # What is tried of each algorithm, and whether every kernel is among those that are tried.
 ALGORITHM_TESTS := tests/src_c/test_allgather_kernels.py tests/src_c/test_collective_kernels.py \
-	tests/schedules tests/models/test_costs.py tests/plots/test_style.py
+	tests/algorithms tests/models/test_costs.py tests/plots/test_style.py
 
 test-algorithm: setup $(TEST_STAMP) ## test one algorithm: kernel, header, schedule, cost (NAME=ring)
 	$(BIN)/python -m pytest $(ALGORITHM_TESTS) -k "$(NAME) or every_kernel or share_neither"
