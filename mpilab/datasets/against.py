@@ -6,9 +6,12 @@ both put the kernels in the same order (rank correlation), simulated over measur
 ratio), and the time lost by using the kernel that is fastest in the simulation (loss).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.datasets import by_level
@@ -18,7 +21,8 @@ from mpilab.hosts import description
 from mpilab.hosts.platforms import calibrated
 from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset
-from mpilab.runners.result import DONE
+from mpilab.measure.timing import Timed
+from mpilab.runners.result import DONE, Result
 from mpilab.runners.simgrid.run import seconds_of, simulate
 
 # simulated_ns: exact; spread: longest over shortest repetition; measured_s: median repetition.
@@ -32,7 +36,9 @@ read, write = TABLE.read, TABLE.write
 _GROUP = ["collective", "order", "bytes"]
 
 
-def against(measured, distances, *, progress=False):
+def against(
+    measured: NDArray[Any], distances: NDArray[Any], *, progress: bool = False
+) -> NDArray[Any]:
     """Simulate what was measured, on the platform of the measured distances; array of ROW.
 
     measured    rows of mpilab.datasets.by_level, of one cluster. Open MPI's own collectives are
@@ -70,7 +76,7 @@ def against(measured, distances, *, progress=False):
     return TABLE.array(rows)
 
 
-def _case(one):
+def _case(one: Timed) -> Case:
     """The case that was measured (mpilab.measure.timing): timed after one untimed call."""
     datatype, element = collective_of(one.collective).timed_element
     return Case(
@@ -85,7 +91,7 @@ def _case(one):
     )
 
 
-def _row(cluster, one, result):
+def _row(cluster: str, one: Timed, result: Result) -> tuple:
     if result.outcome != DONE:
         raise MpilabError(
             f"{one.kernel} with {result.case.describe()} in a simulation: {result.outcome}: "
@@ -125,7 +131,7 @@ class Agreement:
     spread: float
 
 
-def agreement(rows):
+def agreement(rows: NDArray[Any]) -> Agreement:
     """The Agreement of rows of ROW; InputError if there are none."""
     if len(rows) == 0:
         raise InputError("no rows to compare; simulate what was measured first")
@@ -143,7 +149,7 @@ def agreement(rows):
     )
 
 
-def calls(rows):
+def calls(rows: NDArray[Any]) -> dict[tuple[str, str, int], NDArray[Any]]:
     """{(collective, order, bytes): its rows, one per kernel}, in the order of the rows."""
     return {
         key: rows[rows[_GROUP] == np.array(key, rows[_GROUP].dtype)]
@@ -151,7 +157,7 @@ def calls(rows):
     }
 
 
-def spearman(a, b):
+def spearman(a: Sequence[float] | NDArray[Any], b: Sequence[float] | NDArray[Any]) -> float:
     """Spearman's rank correlation of two arrays of the same length: Pearson's of their ranks, where
     equal values share the mean of their ranks. nan for fewer than two points or all-equal values.
 
@@ -164,13 +170,13 @@ def spearman(a, b):
     return float((a * b).sum() / scale) if scale else float("nan")
 
 
-def _ranks(values):
+def _ranks(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
     """Ranks of values, 1 for the smallest; equal values get the mean of their ranks."""
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
 
 
-def as_text(rows):
+def as_text(rows: NDArray[Any]) -> str:
     """The Agreement of each collective and size, of each collective, and of all rows; as Markdown.
 
     The correlation of a size is the median over its orders: each is within one call, so it does
@@ -194,7 +200,7 @@ def as_text(rows):
     return "\n".join([*lines, _line("all", "all", found, found.rho)])
 
 
-def by_call(rows):
+def by_call(rows: NDArray[Any]) -> str:
     """The Agreement of each call (collective, order and size), as Markdown."""
     lines = [
         "| collective | order | bytes | kernels | ρ | simulated / measured | loss | spread |",
@@ -206,9 +212,9 @@ def by_call(rows):
     return "\n".join(lines)
 
 
-def _line(name, size, found, rho):
-    rho = "-" if np.isnan(rho) else f"{rho:.2f}"
+def _line(name: str, size: str, found: Agreement, rho: float) -> str:
+    correlation = "-" if np.isnan(rho) else f"{rho:.2f}"
     return (
-        f"| {name} | {size} | {found.points} | {rho} | {found.ratio:.2f} "
+        f"| {name} | {size} | {found.points} | {correlation} | {found.ratio:.2f} "
         f"| {found.loss:.0%} | {found.spread:.2f} |"
     )

@@ -8,6 +8,11 @@ first rank's entry to the last rank's exit.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError, MpilabError
@@ -58,20 +63,20 @@ ROW = TABLE.row
 read, write = TABLE.read, TABLE.write
 
 
-def names(collective):
+def names(collective: str) -> list[str]:
     """The kernels compared for a collective: ours, then Open MPI's with and without coll/han."""
     return [f"{collective}_{name}" for name in (*KERNELS[collective], HAN, NO_HAN)]
 
 
 def measure(
-    collectives=tuple(KERNELS),
-    sizes=None,
-    orders=ORDERS,
-    repetitions=7,
-    own=None,
-    progress=False,
-    limit=HOSTS_LIMIT_S,
-):
+    collectives: Sequence[str] = tuple(KERNELS),
+    sizes: Mapping[str, Sequence[int]] | None = None,
+    orders: Sequence[str] = ORDERS,
+    repetitions: int = 7,
+    own: Mapping[str, Path] | None = None,
+    progress: bool = False,
+    limit: float = HOSTS_LIMIT_S,
+) -> list[Timed]:
     """Time `names` of the collectives on the hosts of CLUSTER; list of Timed. All take minutes.
 
     sizes   {collective: bytes}; default: SIZES.
@@ -99,7 +104,9 @@ def measure(
         ]
 
 
-def _runs(collectives, own):
+def _runs(
+    collectives: Iterable[str], own: Mapping[str, Path]
+) -> Iterator[tuple[str, Path | None, list[str]]]:
     """Yield (collective, shared object or None for the kit's, kernels)."""
     for collective in collectives:
         yield collective, None, names(collective)
@@ -108,7 +115,7 @@ def _runs(collectives, own):
                 yield collective, library, [kernel]
 
 
-def rows_of(timed, cluster=CLUSTER):
+def rows_of(timed: Iterable[Timed], cluster: str = CLUSTER) -> NDArray[Any]:
     """Timed objects measured today on this machine, as an array of ROW."""
     about = *stamp(), cluster
     return TABLE.array(
@@ -130,14 +137,14 @@ def rows_of(timed, cluster=CLUSTER):
     )
 
 
-def timed_of(rows):
+def timed_of(rows: NDArray[Any]) -> list[Timed]:
     """Rows as a list of Timed; shuffled orders have seed 1.
 
     Raises InputError if a row's cluster is unknown or does not have the row's ranks or hosts.
     """
     seconds = defaultdict(list)
     for row in rows:
-        at = tuple(row[list(ROW.names[2:-2])].tolist())
+        at = tuple(row[list(TABLE.names[2:-2])].tolist())
         seconds[at].append(float(row["seconds"]))
     found, levels = [], {}
     for (cluster, collective, kernel, ordered, *shape, size), taken in seconds.items():
@@ -148,7 +155,7 @@ def timed_of(rows):
     return found
 
 
-def _levels(cluster, ordered, groups, nodes, ppn, ranks):
+def _levels(cluster: str, ordered: str, groups: int, nodes: int, ppn: int, ranks: int) -> Levels:
     described = description.read(cluster).part(ppn=ppn)
     levels = Levels(described.places(order(described, ordered, ranks=ranks)))
     if (levels.groups, levels.nodes) != (groups, nodes):
@@ -159,7 +166,7 @@ def _levels(cluster, ordered, groups, nodes, ppn, ranks):
     return levels
 
 
-def bounds(timed):
+def bounds(timed: Iterable[Timed]) -> dict[tuple[str, str, int], float]:
     """Lower bounds from the links of CLUSTER: {(kernel, order, bytes): seconds}.
 
     A bound is the time that the busiest link needs for the bytes that it carries in a recording of
@@ -185,17 +192,18 @@ def bounds(timed):
     found = {}
     results = run_cases(need(KERNELS_LIBRARY), "", list(cases.values()), limit=RECORDING_LIMIT_S)
     for point, result in zip(cases, results, strict=True):
-        if result.outcome != DONE or not result.recording.complete:
+        recording = result.recording
+        if result.outcome != DONE or recording is None or not recording.complete:
             said = result.hang or result.detail or "its recording is not whole"
             raise MpilabError(
                 f"{point[0]} with {result.case.describe()}: {result.outcome}: {said}; run it again "
                 "when this machine has less to do"
             )
-        found[point] = lower_bound(described, result.levels, result.recording.matrix()).seconds
+        found[point] = lower_bound(described, result.levels, recording.matrix()).seconds
     return found
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write the file."""
     file = TABLE.parser().parse_args(arguments).file
     write(rows_of(measure(progress=True)), file)

@@ -8,9 +8,12 @@ the page cache, so this measures the program, not a disk.
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpilab.errors import InputError, MpilabError
@@ -38,7 +41,14 @@ ROW = TABLE.row
 read, write = TABLE.read, TABLE.write
 
 
-def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1, progress=False):
+def measure(
+    sizes: Sequence[int] = SIZES,
+    ranks: Sequence[int] = RANKS,
+    ways: Sequence[tuple[int, str]] = WAYS,
+    repetitions: int = REPETITIONS,
+    seed: int = 1,
+    progress: bool = False,
+) -> NDArray[Any]:
     """Run each of `ways` on each number of ranks with n x n matrices of each size; array of ROW.
 
     All combinations run once, then again, so that changes on the machine affect all of them alike.
@@ -50,7 +60,8 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: has to be 1 or more")
     about = stamp()
-    rows, first = [], {}
+    rows = []
+    first: dict[int, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
         operands = {
             (n, kind): _operands(Path(folder), n, kind, seed)
@@ -74,14 +85,14 @@ def measure(sizes=SIZES, ranks=RANKS, ways=WAYS, repetitions=REPETITIONS, seed=1
     return TABLE.array(rows)
 
 
-def _operands(folder, n, kind, seed):
+def _operands(folder: Path, n: int, kind: str, seed: int) -> list[Path]:
     files = [folder / f"{name}-{n}.{kind}" for name in "ab"]
     for number, file in enumerate(files):
         make(file, n, n, seed=seed + number, text=kind == TEXT)
     return files
 
 
-def _check_same(n, first, second):
+def _check_same(n: int, first: tuple[str, str], second: tuple[str, str]) -> None:
     """Raise MpilabError if two runs, each (what was run, digest of C), differ in C."""
     if first[1] != second[1]:
         told = [f"{words}: {digest[:16]}…" for words, digest in (first, second)]
@@ -91,7 +102,7 @@ def _check_same(n, first, second):
         )
 
 
-def io_share(rows):
+def io_share(rows: NDArray[Any]) -> float:
     """The share of these rows' time in MPI that is spent reading and writing; NaN if no time was
     spent in MPI."""
     spent = rows["in_mpi_s"]
@@ -99,7 +110,9 @@ def io_share(rows):
     return float(spent[rows["phase"] != "compute"].sum() / total) if total else float("nan")
 
 
-def speed_up(rows, way, base=WAYS[0]):
+def speed_up(
+    rows: NDArray[Any], way: tuple[int, str], base: tuple[int, str] = WAYS[0]
+) -> dict[int, tuple[float, float, float]]:
     """Speed-up of `way` over `base` (both of WAYS) in the phase of `rows`, on the same ranks:
     {ranks: (lower, ratio of the medians, upper)}.
 
@@ -121,25 +134,25 @@ def speed_up(rows, way, base=WAYS[0]):
     return found
 
 
-def _seconds(rows, way, ranks):
+def _seconds(rows: NDArray[Any], way: tuple[int, str], ranks: int) -> NDArray[np.float64]:
     stage, kind = way
     return rows["seconds"][
         (rows["stage"] == stage) & (rows["files"] == kind) & (rows["ranks"] == ranks)
     ]
 
 
-def _medians(seconds, seed):
+def _medians(seconds: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """Medians of DRAWS samples of `seconds`, with replacement."""
     drawn = np.random.default_rng(seed).integers(len(seconds), size=(DRAWS, len(seconds)))
     return np.median(seconds[drawn], axis=1)
 
 
-def numbers(text):
+def numbers(text: str) -> tuple[int, ...]:
     """The numbers in "4,9,16", as an argument's type; ValueError for one below 1."""
     return tuple(positive(word) for word in text.split(","))
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all sizes and numbers of ranks and write the file."""
     sizes, ranks = (",".join(map(str, usual)) for usual in (SIZES, RANKS))
     parser = TABLE.parser()

@@ -8,9 +8,12 @@ the same between any two ranks, as the α-β model assumes; in the other, groups
 uplinks, and the ranks are assigned to the hosts round robin.
 """
 
+from collections.abc import Callable, Sequence
 from math import exp, log
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpilab import models
@@ -47,14 +50,14 @@ read, write = TABLE.read, TABLE.write
 
 
 def simulate(
-    ranks=RANKS,
-    sizes=SIZES,
-    kinds=tuple(KINDS),
-    algorithms=(TREE, *OTHERS),
-    most_bytes=MOST_BYTES,
-    progress=False,
-    on_rows=None,
-):
+    ranks: Sequence[int] = RANKS,
+    sizes: Sequence[int] = SIZES,
+    kinds: Sequence[str] = tuple(KINDS),
+    algorithms: Sequence[str] = (TREE, *OTHERS),
+    most_bytes: int = MOST_BYTES,
+    progress: bool = False,
+    on_rows: Callable[[NDArray[Any]], None] | None = None,
+) -> NDArray[Any]:
     """Simulate broadcasts; array of ROW.
 
     ranks        numbers of ranks; left out for a kind of cluster that does not support them.
@@ -109,12 +112,12 @@ def simulate(
     return TABLE.array(rows)
 
 
-def _is_there(kind, ranks):
+def _is_there(kind: str, ranks: int) -> bool:
     *_, unit, most = KINDS[kind]
     return ranks % unit == 0 and ranks <= most
 
 
-def segment_of(algorithm, ranks, size):
+def segment_of(algorithm: str, ranks: int, size: int) -> int:
     """Bytes of a segment: for a pipeline the cheapest in the model, in multiples of 4 KiB; for
     others 0."""
     if algorithm != "pipeline" or ranks < 3:
@@ -124,7 +127,7 @@ def segment_of(algorithm, ranks, size):
     )
 
 
-def crossings(rows, kind, algorithm, tree=TREE):
+def crossings(rows: NDArray[Any], kind: str, algorithm: str, tree: str = TREE) -> dict[int, float]:
     """{ranks: bytes from which `algorithm` stays faster than `tree`}, from rows of ROW.
 
     Between two sizes, times are interpolated linearly on logarithmic axes. nan if the tree is
@@ -144,7 +147,7 @@ def crossings(rows, kind, algorithm, tree=TREE):
     return found
 
 
-def _crossing(sizes, lost):
+def _crossing(sizes: list[int], lost: list[float]) -> float:
     """The size from which `lost`, the log of the second's time over the first's, is below 0."""
     slower = [place for place, one in enumerate(lost) if one >= 0]
     if not slower:
@@ -156,7 +159,7 @@ def _crossing(sizes, lost):
     return exp((1 - share) * log(sizes[last]) + share * log(sizes[last + 1]))
 
 
-def as_sweep(rows):
+def as_sweep(rows: NDArray[Any]) -> NDArray[Any]:
     """Rows of one kind of cluster as sweep rows (mpilab.measure.sweep_table.ROW), for figures."""
     table = np.zeros(len(rows), SWEPT)
     table["collective"], table["library"], table["number"] = "bcast", "ours", -1
@@ -168,7 +171,7 @@ def as_sweep(rows):
     return table
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate all of RANKS and SIZES on both kinds of cluster; write the file after each one."""
     file = TABLE.parser().parse_args(arguments).file
     simulate(progress=True, on_rows=lambda rows: write(rows, file))

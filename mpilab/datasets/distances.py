@@ -10,11 +10,18 @@ mpilab.datasets.by_level: there, 16 ranks share the cores of this machine, so wa
 briefly, and so do these two. It takes about a minute.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpilab.cluster.location import hosts_of, placed
 from mpilab.errors import InputError, MpilabError
+from mpilab.hosts.description import Description
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.slurm import Allocation
 from mpilab.kernels import build
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.distances import parse
@@ -38,8 +45,13 @@ read, write = TABLE.read, TABLE.write
 
 
 def measure(
-    cluster=CLUSTER, sizes=SIZES, repetitions=REPETITIONS, *, progress=False, limit=LIMIT_S
-):
+    cluster: str | Description = CLUSTER,
+    sizes: Sequence[int] = SIZES,
+    repetitions: int = REPETITIONS,
+    *,
+    progress: bool = False,
+    limit: float = LIMIT_S,
+) -> NDArray[Any]:
     """Measure two ranks at each of LEVELS that `cluster` has; array of ROW.
 
     cluster      a Description or the name of one; "slurm": the nodes of the current job.
@@ -60,19 +72,25 @@ def measure(
     return TABLE.array(rows)
 
 
-def pairs(description):
+def pairs(description: Description) -> dict[str, tuple[str, str]]:
     """{level: hosts of two ranks that far apart}, for those of LEVELS that exist."""
     hosts = description.hosts
     first = hosts[0]
     found = {
-        "node": [first] if first.slots > 1 else [],
+        "node": [first] if (first.slots or 1) > 1 else [],
         "group": [host for host in hosts[1:] if host.group == first.group],
         "world": [host for host in hosts if host.group != first.group],
     }
     return {level: (first.name, others[0].name) for level, others in found.items() if others}
 
 
-def _run(hosts, pair, arguments, level, limit):
+def _run(
+    hosts: EmulatedHosts | Allocation,
+    pair: tuple[str, str],
+    arguments: list[str],
+    level: str,
+    limit: float,
+) -> str:
     where = placed(hosts, pair)
     program = [str(build.need(build.DISTANCE_PROGRAM)), *arguments]
     said = processes.run(
@@ -90,7 +108,7 @@ def _run(hosts, pair, arguments, level, limit):
     return said.stdout
 
 
-def costs(rows):
+def costs(rows: NDArray[Any]) -> tuple[dict[str, tuple[float, float]], float]:
     """Arguments of mpilab.hosts.platforms.calibrated: ({level: (α, β)}, overhead), in seconds and,
     for β, seconds per byte.
 
@@ -118,14 +136,14 @@ def costs(rows):
     return found, sum(busy) / 2
 
 
-def _median(rows, quantity, level):
+def _median(rows: NDArray[Any], quantity: str, level: str) -> float:
     seconds = rows["seconds"][rows["quantity"] == quantity]
     if len(seconds) == 0:
         raise InputError(f"distance {level!r}: no rows of {quantity}; measure it")
     return float(np.median(seconds))
 
 
-def as_text(rows):
+def as_text(rows: NDArray[Any]) -> str:
     """The result of `costs` as a Markdown table."""
     words = {"node": "two ranks of a host", "group": "two hosts of a group", "world": "two groups"}
     found, overhead = costs(rows)
@@ -138,7 +156,7 @@ def as_text(rows):
     return "\n".join(lines)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write the file."""
     parser = TABLE.parser()
     parser.add_argument(

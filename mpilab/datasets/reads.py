@@ -7,9 +7,12 @@ system. Whether the page cache could be emptied depends on the file system below
 is the share of the file that was still cached, 1 if the cache was left alone.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.mpiio import readers
@@ -32,7 +35,14 @@ ROW = TABLE.row
 read, write = TABLE.read, TABLE.write
 
 
-def measure(sizes=SIZES, ranks=RANKS, repetitions=7, *, cold=(False, True), progress=False):
+def measure(
+    sizes: Sequence[str] = SIZES,
+    ranks: Sequence[int] = RANKS,
+    repetitions: int = 7,
+    *,
+    cold: Sequence[bool] = (False, True),
+    progress: bool = False,
+) -> NDArray[Any]:
     """Count and time all readers, and the two-phase read on ROMIO too; array of ROW.
 
     cold   False: with the file in the page cache; True: evicted from it before each call.
@@ -53,7 +63,9 @@ def measure(sizes=SIZES, ranks=RANKS, repetitions=7, *, cold=(False, True), prog
     return np.concatenate(rows)
 
 
-def rows_of(accounts, matrix, ranks, cold, share):
+def rows_of(
+    accounts: Iterable[readers.Account], matrix: str, ranks: int, cold: bool, share: float | None
+) -> NDArray[Any]:
     """Timed mpilab.mpiio.readers.Account objects, measured today on this machine: array of ROW."""
     about = *stamp(), matrix, ranks
     return TABLE.array(
@@ -76,16 +88,16 @@ def rows_of(accounts, matrix, ranks, cold, share):
     )
 
 
-def seconds_of(rows):
+def seconds_of(rows: NDArray[Any]) -> dict[readers.Reader, tuple[float, ...]]:
     """{Reader: seconds of each repetition} from rows of one matrix, number of ranks and `cold`."""
-    found = {}
+    found: dict[readers.Reader, list[float]] = {}
     for row in rows:
         reader = readers.Reader(str(row["algorithm"]), str(row["mpi_io"]))
         found.setdefault(reader, []).append(float(row["seconds"]))
     return {reader: tuple(values) for reader, values in found.items()}
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and write the file."""
     file = TABLE.parser().parse_args(arguments).file
     write(measure(progress=True), file)

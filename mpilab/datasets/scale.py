@@ -12,14 +12,17 @@ stopped if it exceeds a limit. Its row says why.
 
 import resource
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from math import log
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from mpilab.algorithms.formula import cost_of
@@ -74,15 +77,15 @@ read = TABLE.read
 
 
 def measure(
-    ranks=RANKS,
-    names=tuple(KERNELS),
+    ranks: Sequence[int] = RANKS,
+    names: Sequence[str] = tuple(KERNELS),
     *,
-    limit=LIMIT_S,
-    memory=None,
-    before=(),
-    on_row=None,
-    progress=False,
-):
+    limit: float = LIMIT_S,
+    memory: int | None = None,
+    before: Iterable[tuple] = (),
+    on_row: Callable[[tuple], None] | None = None,
+    progress: bool = False,
+) -> NDArray[Any]:
     """Simulate kernels on each number of `ranks`, in ascending order; array of ROW.
 
     names     of KERNELS.
@@ -113,7 +116,7 @@ def measure(
     return TABLE.array(rows)
 
 
-def _check(ranks, names):
+def _check(ranks: Iterable[int], names: Iterable[str]) -> None:
     for name in names:
         if name not in KERNELS:
             raise InputError(f"kernel {name!r}: take some of {', '.join(KERNELS)}")
@@ -125,11 +128,11 @@ def _check(ranks, names):
             )
 
 
-def _of(row):
-    return row[ROW.names.index("kernel")], row[ROW.names.index("ranks")]
+def _of(row: tuple) -> tuple[str, int]:
+    return row[TABLE.names.index("kernel")], row[TABLE.names.index("ranks")]
 
 
-def _measured(name, ranks, known, limit, memory):
+def _measured(name: str, ranks: int, known: list[tuple], limit: float, memory: int) -> tuple:
     """A row without its date and machine."""
     where = platform(f"fat-tree-{ranks // RANKS_OF_A_HOST}x{RANKS_OF_A_HOST}")
     hosts = tuple(orders.order(where.description, "seq", ranks=ranks))
@@ -159,13 +162,13 @@ def _measured(name, ranks, known, limit, memory):
     return (*begins, round(seconds_of(result) * 1e9), used.peak, "", spent, taken)
 
 
-def _processor_seconds():
+def _processor_seconds() -> float:
     """Processor time of all descendants of this process that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def _case(name, ranks):
+def _case(name: str, ranks: int) -> Case:
     collective = name.partition("_")[0]
     datatype, element = collective_of(collective).timed_element
     return Case(
@@ -179,7 +182,7 @@ def _case(name, ranks):
     )
 
 
-def _too_much(known, name, ranks, limit, memory):
+def _too_much(known: NDArray[Any], name: str, ranks: int, limit: float, memory: int) -> str:
     """Why to skip a simulation, by the growth between the kernel's last two rows; "" to run it.
 
     Growth is taken as at least linear and at most P^2.5: the first rows are too short to tell.
@@ -203,7 +206,7 @@ def _too_much(known, name, ranks, limit, memory):
     return ""
 
 
-def growth(rows, field):
+def growth(rows: NDArray[Any], field: str) -> list[float]:
     """Exponents: the power of the ranks by which `field` grows from each number of ranks to the
     next; nan where one was not measured. `rows` are of one kernel, in ascending order of ranks."""
     found = []
@@ -216,7 +219,7 @@ def growth(rows, field):
     return found
 
 
-def as_text(rows):
+def as_text(rows: NDArray[Any]) -> str:
     """Markdown tables of wall and processor time, memory, messages and simulated time by kernel and
     ranks, with the reasons for what was not measured. Each value has its growth since the previous
     number of ranks, as a power of the ranks, except wall time, which depends on other load."""
@@ -236,15 +239,15 @@ def as_text(rows):
     return "\n\n".join([*tables, *(["Not measured:", "\n".join(why)] if why else [])])
 
 
-def _seconds(value):
+def _seconds(value: float) -> str:
     return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
 
 
-def _memory(value):
+def _memory(value: float) -> str:
     return f"{value / 2**20:.0f} MiB" if value < 1 << 30 else f"{value / 2**30:.1f} GiB"
 
 
-def _table(rows, title, field, say):
+def _table(rows: NDArray[Any], title: str, field: str, say: Callable[[Any], str]) -> str:
     ranks = sorted(set(rows["ranks"].tolist()))
     lines = [
         f"| {title} | bytes | {' | '.join(f'P = {number:,}' for number in ranks)} |",
@@ -262,14 +265,14 @@ def _table(rows, title, field, say):
     return "\n".join(lines)
 
 
-def write(rows, path=None):
+def write(rows: Iterable[tuple], path: str | Path | None = None) -> None:
     """Write rows of ROW as CSV, by kernel and ranks; InputError if that fails."""
     place = list(KERNELS)
     rows = sorted(map(tuple, rows), key=lambda row: (place.index(_of(row)[0]), _of(row)[1]))
     TABLE.write(TABLE.array(rows), path)
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, write each row at once, and print the tables."""
     parser = TABLE.parser()
     parser.add_argument(
@@ -309,7 +312,7 @@ def main(arguments=None):
     if options.file.exists():
         rows = {_of(row): row for row in read(options.file).tolist()}
 
-    def keep(row):
+    def keep(row: tuple) -> None:
         rows[_of(row)] = row
         write(rows.values(), options.file)
 
@@ -329,7 +332,7 @@ def main(arguments=None):
     print(as_text(TABLE.array(rows.values())))
 
 
-def tables():
+def tables() -> dict[str, str]:
     """{name: Markdown} for docs/scale.md, made from data/; InputError if a file cannot be read."""
     scale, distances = read(), measured_distances.read()
     return {

@@ -6,12 +6,14 @@ Ranks are only assigned to the nodes (mpilab.hosts.places): a kernel sends the s
 """
 
 import sys
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import COLLECTIVES, Case, collective_of
 from mpilab.errors import InputError
 from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Place
 from mpilab.kernels.build import KERNELS, need
 from mpilab.models.declared import counted, kernels_of
 from mpilab.runners.mpirun import run_cases
@@ -44,16 +46,16 @@ class Crossing(NamedTuple):
     declared; (messages, bytes between nodes, messages, bytes between groups) as recorded."""
 
     kernel: str
-    declared: tuple
-    recorded: tuple
+    declared: tuple[int | None, ...]
+    recorded: tuple[int, ...]
 
     @property
-    def known(self):
+    def known(self) -> bool:
         """Does the header declare the traffic?"""
         return None not in self.declared
 
     @property
-    def agrees(self):
+    def agrees(self) -> bool:
         """Does the recording match what the header declares?"""
         return all(
             said in (None, found)
@@ -61,15 +63,23 @@ class Crossing(NamedTuple):
         )
 
 
-def crosses(collective):
+def crosses(collective: str) -> bool:
     """Does this collective send messages whose bytes can be counted?"""
     about = collective_of(collective)
     return about.has_blocks and not about.reads
 
 
 def crossings(
-    collective, places=PLACES, *, count=COUNT, segment=0, fanout=0, radix=0, root=0, kernels=None
-):
+    collective: str,
+    places: str | Iterable[Place] = PLACES,
+    *,
+    count: int = COUNT,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    root: int = 0,
+    kernels: Iterable[str] | None = None,
+) -> list[Crossing]:
     """Run kernels of a collective once, with their ranks on `places`; list of Crossing.
 
     places    mpilab.hosts.places.Place of each rank, or text for mpilab.hosts.orders.places_of.
@@ -107,7 +117,7 @@ def crossings(
     ]
 
 
-def as_text(rows):
+def as_text(rows: Sequence[Crossing]) -> str:
     """The rows as a text table: formula and recording side by side, and whether they agree."""
     width = max(len(row.kernel) for row in rows)
     lines = [
@@ -125,21 +135,23 @@ def as_text(rows):
     return "\n".join(lines)
 
 
-def held(places=PLACES, pair_bytes=PAIR_BYTES, budget=BUDGET_BYTES):
+def held(
+    places: str = PLACES, pair_bytes: int = PAIR_BYTES, budget: int = BUDGET_BYTES
+) -> dict[str, int]:
     """{kernel: most bytes of other ranks' data that a rank held} in an alltoallv by leaders.
 
     pair_bytes   from each rank to each other rank, in whole ints.
 
     Raises InputError if a kernel did not complete.
     """
-    places, found = places_of(places), {}
+    placed, found = places_of(places), {}
     cases = [
         Case(
             "alltoallv",
-            len(places),
+            len(placed),
             pair_bytes // 4,
             function=kernel,
-            places=places,
+            places=placed,
             budget=budget,
             dump=False,
         )
@@ -152,7 +164,7 @@ def held(places=PLACES, pair_bytes=PAIR_BYTES, budget=BUDGET_BYTES):
     return found
 
 
-def crossings_table():
+def crossings_table() -> str:
     """Markdown: the topology-aware kernels, each collective's flat kernel above them."""
     heads = [
         f"{what} between {level}" for level in ("nodes", "groups") for what in ("messages", "bytes")
@@ -172,7 +184,7 @@ def crossings_table():
     return "\n".join(lines)
 
 
-def held_table():
+def held_table() -> str:
     """Markdown: the other ranks' data that leaders held, against their budget."""
     lines = ["| kernel | most that a rank held | of its budget of |", "|---|---:|---:|"]
     for kernel, most in held().items():
@@ -180,7 +192,7 @@ def held_table():
     return "\n".join(lines)
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> None:
     """Update the page."""
     tables = {"crossings": crossings_table(), "held": held_table()}
     update(arguments[0] if arguments else PAGE, tables)

@@ -73,6 +73,11 @@ class Dataset:
         columns = (word.partition(":") for word in self.columns.split())
         return np.dtype([(name, kind or COLUMNS[name]) for name, _, kind in columns])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(word.partition(":")[0] for word in self.columns.split())
+
     def array(self, rows: Iterable[tuple]) -> NDArray[Any]:
         """Rows as a structured array."""
         return np.array(list(rows), self.row)
@@ -95,7 +100,7 @@ class Dataset:
 
     def _rows(self, path: Path, lines: Iterator[list[str]]) -> Iterator[tuple]:
         row = self.row
-        names = row.names or ()
+        names = self.names
         header = next(lines, [])
         if tuple(header) != names:
             raise InputError(f"{path}:1: header {header}; expected {','.join(names)}.")
@@ -118,7 +123,7 @@ class Dataset:
         try:
             with path.open("w", newline="", encoding="utf-8") as file:
                 out = csv.writer(file, lineterminator="\n")
-                out.writerow(rows.dtype.names or ())
+                out.writerow(self.names)
                 out.writerows((*row[:-1], f"{row[-1]:.3e}") for row in rows.tolist())
         except OSError as error:
             raise InputError(

@@ -14,17 +14,20 @@ distance of two CPUs is named after the smallest thing that they share:
 
 import os
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
-from mpilab.models.hockney import fit_hockney
-from mpilab.models.logp import fit_loggp, fit_logp
+from mpilab.models.hockney import Hockney, fit_hockney
+from mpilab.models.logp import LogGP, LogP, fit_loggp, fit_logp
 from mpilab.util import processes
 
 OTHER_HOST = "other host"
@@ -69,7 +72,7 @@ class Machine:
     cpus: dict[int, Cpu]
     usable: frozenset[int]
 
-    def distance(self, one, other):
+    def distance(self, one: int, other: int) -> str:
         """The name of the distance between two CPUs; InputError for the same one."""
         for number in (one, other):
             if number not in self.cpus:
@@ -87,14 +90,14 @@ class Machine:
         return "same socket" if other in first.package else "other socket"
 
     @cached_property
-    def pairs(self):
+    def pairs(self) -> dict[str, tuple[int, int]]:
         """{distance: (CPU, CPU)}: the first pair of usable CPUs at each distance, nearest first."""
-        found = {}
+        found: dict[str, tuple[int, int]] = {}
         for one, other in combinations(sorted(self.usable & set(self.cpus)), 2):
             found.setdefault(self.distance(one, other), (one, other))
         return {name: found[name] for name in DISTANCES if name in found}
 
-    def place(self, number):
+    def place(self, number: int) -> int:
         """The number of a CPU in hwloc, and so in mpirun's pe-list.
 
         Unlike the kernel, hwloc numbers hardware threads along the tree of packages, caches and
@@ -102,14 +105,18 @@ class Machine:
         """
         return sorted(self.cpus, key=self._way).index(number)
 
-    def _way(self, number):
+    def _way(self, number: int) -> tuple[int, ...]:
         cpu = self.cpus[number]
         levels = sorted(cpu.caches, reverse=True)
         around = [cpu.package, *(cpu.caches[level] for level in levels), cpu.core]
         return *(min(group) for group in around), number
 
 
-def read_machine(cpus=CPUS, usable=None, allowed=None):
+def read_machine(
+    cpus: str | Path = CPUS,
+    usable: Iterable[int] | None = None,
+    allowed: Iterable[int] | None = None,
+) -> Machine:
     """The Machine described by the files below `cpus`.
 
     usable    numbers of the CPUs to use; None: those that this process may run on.
@@ -132,16 +139,16 @@ def read_machine(cpus=CPUS, usable=None, allowed=None):
     return Machine({one: _read_cpu(cpus, one) for one in sorted(known)}, frozenset(usable))
 
 
-def parse_list(text):
+def parse_list(text: str) -> frozenset[int]:
     """The numbers in a list in the kernel's format: '0-3,8' is {0, 1, 2, 3, 8}."""
-    numbers = set()
+    numbers: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
         numbers.update(range(int(first), int(last or first) + 1))
     return frozenset(numbers)
 
 
-def _read_cpu(cpus, number):
+def _read_cpu(cpus: Path, number: int) -> Cpu:
     place = cpus / f"cpu{number}"
     alone = frozenset((number,))
     core = _first_list(place / "topology", ("core_cpus_list", "thread_siblings_list")) or alone
@@ -154,7 +161,7 @@ def _read_cpu(cpus, number):
     return Cpu(number, core, package, caches)
 
 
-def _first_list(folder, names):
+def _first_list(folder: Path, names: Iterable[str]) -> frozenset[int] | None:
     """The list in the first of these files that exists: older kernels use other names."""
     for name in names:
         if (folder / name).is_file():
@@ -162,7 +169,7 @@ def _first_list(folder, names):
     return None
 
 
-def _cgroup_cpus():
+def _cgroup_cpus() -> frozenset[int] | None:
     """The CPUs of this process's cgroup (version 2); None if there is none."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
@@ -176,7 +183,7 @@ def _cgroup_cpus():
     return None
 
 
-def _listed(numbers):
+def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(numbers)))
 
 
@@ -185,7 +192,14 @@ def _listed(numbers):
 # students (`pe-list=A,B:ordered`), and the program reports where they really ran.
 
 
-def measure(*, sizes=SIZES, repetitions=30, distances=None, hostfile=None, limit=300.0):
+def measure(
+    *,
+    sizes: Sequence[int] = SIZES,
+    repetitions: int = 30,
+    distances: Iterable[str] | None = None,
+    hostfile: str | Path | None = None,
+    limit: float = 300.0,
+) -> NDArray[Any]:
     """Measure two ranks at every available distance: a table of ROW.
 
     sizes        bytes, each once.
@@ -220,7 +234,7 @@ def measure(*, sizes=SIZES, repetitions=30, distances=None, hostfile=None, limit
     for name in names:
         options = (
             other_host_options(hostfile)
-            if name == OTHER_HOST
+            if hostfile is not None and name == OTHER_HOST
             else pair_options(machine, machine.pairs[name])
         )
         said = _run([openmpi.tool("mpirun"), "-n", "2", *options, *program], name, limit)
@@ -229,7 +243,7 @@ def measure(*, sizes=SIZES, repetitions=30, distances=None, hostfile=None, limit
     return np.array(rows, ROW)
 
 
-def pair_options(machine, pair):
+def pair_options(machine: Machine, pair: tuple[int, int]) -> list[str]:
     """mpirun's options for rank 0 on the first CPU of `pair`, rank 1 on the second.
 
     pe-list uses hwloc's numbers, of hardware threads with `hwtcpus`.
@@ -238,12 +252,12 @@ def pair_options(machine, pair):
     return ["--map-by", f"pe-list={places}:ordered:hwtcpus", "--bind-to", "hwthread"]
 
 
-def other_host_options(hostfile):
+def other_host_options(hostfile: str | Path) -> list[str]:
     """mpirun's options for two ranks on two hosts of `hostfile`."""
     return ["--hostfile", str(hostfile), "--map-by", "node", "--bind-to", "none"]
 
 
-def parse(said):
+def parse(said: str) -> list[tuple[str, int, int, float]]:
     """List of (quantity, bytes, repetition, seconds) from the program's output, in its order."""
     rows = []
     for line in said.splitlines():
@@ -254,7 +268,7 @@ def parse(said):
     return rows
 
 
-def _check(sizes, repetitions):
+def _check(sizes: Sequence[int], repetitions: int) -> None:
     if not sizes or any(size < 0 or size >= 1 << 31 for size in sizes):
         raise InputError(f"sizes={sizes}: give one or more, from 0 to {(1 << 31) - 1} bytes.")
     if len(set(sizes)) < len(sizes):
@@ -263,7 +277,7 @@ def _check(sizes, repetitions):
         raise InputError(f"repetitions={repetitions}: give 1 or more.")
 
 
-def _check_places(said, name, pair):
+def _check_places(said: str, name: str, pair: tuple[int, int] | None) -> None:
     """Raise an error if the ranks ran elsewhere: their times would belong to another distance."""
     places = [line.split()[2:] for line in said.splitlines() if line.startswith("at ")]
     hosts = [words[0] for words in places]
@@ -284,7 +298,7 @@ def _check_places(said, name, pair):
         )
 
 
-def _run(command, name, limit):
+def _run(command: list[str], name: str, limit: float) -> str:
     with tempfile.TemporaryDirectory(prefix="mpilab-distance-") as scratch:
         said = processes.run(
             command, limit, environment=openmpi.environment(2) | {"TMPDIR": scratch}
@@ -305,7 +319,7 @@ def _run(command, name, limit):
 # Models fitted to a table of ROW.
 
 
-def fit_distances(table, model="hockney"):
+def fit_distances(table: NDArray[Any], model: str = "hockney") -> dict[str, Hockney | LogP | LogGP]:
     """{distance: Hockney, LogP or LogGP} of a table of ROW.
 
     model   "hockney", "logp" or "loggp".
@@ -318,7 +332,7 @@ def fit_distances(table, model="hockney"):
     """
     if model not in MODELS:
         raise InputError(f"model={model!r}; take one of {', '.join(MODELS)}.")
-    missing = set(ROW.names) - set(table.dtype.names or ())
+    missing = set(ROW.names or ()) - set(table.dtype.names or ())
     if missing or len(table) == 0:
         raise InputError(
             "the table of distances is empty or no such table; give what "
@@ -330,7 +344,7 @@ def fit_distances(table, model="hockney"):
     }
 
 
-def _fit(rows, name, model):
+def _fit(rows: NDArray[Any], name: str, model: str) -> Hockney | LogP | LogGP:
     quantities = QUANTITIES[:1] if model == "hockney" else QUANTITIES
     for quantity in quantities:
         if not (rows["quantity"] == quantity).any():
@@ -347,12 +361,12 @@ def _fit(rows, name, model):
     )
 
 
-def _all(rows, quantity):
+def _all(rows: NDArray[Any], quantity: str) -> tuple[NDArray[Any], NDArray[Any]]:
     chosen = rows[rows["quantity"] == quantity]
     return chosen["bytes"], chosen["seconds"]
 
 
-def _medians(rows, quantity):
+def _medians(rows: NDArray[Any], quantity: str) -> tuple[NDArray[Any], NDArray[Any]]:
     sizes, seconds = _all(rows, quantity)
     different = np.unique(sizes)
     return different, np.array([np.median(seconds[sizes == size]) for size in different])

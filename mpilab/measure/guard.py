@@ -11,13 +11,14 @@ elements. So a row gets an algorithm's name only
 The second condition is needed where algorithms send the same messages, as many do on 2 ranks.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mpilab import algorithms as schedules
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
-from mpilab.measure.openmpi_traffic import PATTERNS, Shape, expected, matching
+from mpilab.measure.openmpi_traffic import PATTERNS, Counted, Shape, expected, matching
 from mpilab.models.declared import kernels_of
 
 OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
@@ -38,20 +39,20 @@ class Algorithm:
     name: str
     number: int = -1
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.library}:{self.name}"
 
     @property
-    def is_chosen(self):
+    def is_chosen(self) -> bool:
         """Must Open MPI be told to use it?"""
         return self.number > DEFAULT
 
-    def function(self, collective):
+    def function(self, collective: str) -> str:
         """The kernel that runs it."""
         return f"{collective}_{OPENMPI if self.library == OPENMPI else self.name}"
 
 
-def known(collective):
+def known(collective: str) -> list[Algorithm]:
     """All algorithms of a collective, ours first; InputError for an unknown collective.
 
     A handout lacks the kernels that students have to write.
@@ -66,7 +67,9 @@ def known(collective):
     return ours + [Algorithm(OPENMPI, name, number) for number, name in sorted(theirs.items())]
 
 
-def choose(collective, words):
+def choose(
+    collective: str, words: str | Iterable[str]
+) -> tuple[tuple[Algorithm, ...], frozenset[Algorithm]]:
     """The algorithms named by `words`, each once, in order.
 
     words  'ours,openmpi:3', or a list of such words: a group ("ours", "openmpi"), or one member by
@@ -77,7 +80,8 @@ def choose(collective, words):
     """
     words = words.split(",") if isinstance(words, str) else list(words)
     algorithms = known(collective)
-    chosen, named = {}, set()
+    chosen: dict[Algorithm, None] = {}
+    named: set[Algorithm] = set()
     for word in (str(word).strip() for word in words):
         library, colon, which = word.partition(":")
         found = [
@@ -95,7 +99,7 @@ def choose(collective, words):
     return tuple(chosen), frozenset(named)
 
 
-def _unknown(collective, word, library, algorithms):
+def _unknown(collective: str, word: str, library: str, algorithms: Iterable[Algorithm]) -> str:
     names = [
         f"{algorithm.name} ({algorithm.number})" if algorithm.number >= 0 else algorithm.name
         for algorithm in algorithms
@@ -111,10 +115,10 @@ class Witnesses:
     """Two algorithms of a collective that send different messages for this Shape."""
 
     collective: str
-    algorithms: tuple
+    algorithms: tuple[Algorithm, Algorithm]
     shape: Shape
 
-    def refuse(self, counted):
+    def refuse(self, counted: Sequence[Counted | None]) -> str:
         """Why the settings of this job cannot be trusted; "" if they can.
 
         counted   what each of the two sent, in order: Counted, or None if it did not run.
@@ -128,7 +132,7 @@ class Witnesses:
         return ""
 
 
-def witnesses(collective, ranks):
+def witnesses(collective: str, ranks: int) -> Witnesses:
     """The Witnesses of a collective on `ranks` ranks; those of bcast if it has none.
 
     It has none if no two algorithms differ, as for scatter on 2 or 3 ranks: bcast then shows that
@@ -151,7 +155,7 @@ def witnesses(collective, ranks):
     return witnesses("bcast", ranks)
 
 
-def refuse(collective, algorithm, counted, shape):
+def refuse(collective: str, algorithm: Algorithm, counted: Counted, shape: Shape) -> str:
     """Why a row must not get this algorithm's name; "" if it may.
 
     Example: 'asked for recursive_doubling (3), ran like bruck (2)'.
@@ -163,13 +167,13 @@ def refuse(collective, algorithm, counted, shape):
     return f"asked for {algorithm.name} ({algorithm.number}), {ran}"
 
 
-def _named(collective, names):
+def _named(collective: str, names: Iterable[str]) -> str:
     numbers = {name: number for number, name in openmpi.algorithms()[collective].items()}
     words = [f"{name} ({numbers[name]})" if name in numbers else name for name in names]
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def likeness(collective, counted, shape):
+def likeness(collective: str, counted: Counted, shape: Shape) -> str:
     """Name and number of the algorithms that send what was counted, 'ring (4)'; "" for none.
 
     Several, 'ring (4) or neighbor (5)', if they send the same for this shape. Open MPI's own choice

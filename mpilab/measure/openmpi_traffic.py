@@ -12,6 +12,7 @@ collective, and coll_base_topo.c for the trees); tests/sweeps/test_openmpi_traff
 with what 5.0.11 sends.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,10 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from mpilab.algorithms import schedule_of, trees
+from mpilab.algorithms.trees import Tree, subtree
 from mpilab.algorithms.trees import largest_power_of_two as core_of
-from mpilab.algorithms.trees import subtree
 from mpilab.errors import InputError
 
+Message = tuple[int, int, int]  # source, destination, elements
+Edge = tuple[int, int]  # parent, child
 # Open MPI 5.0: defaults of coll_tuned_*_algorithm_chain_fanout and
 # coll_tuned_bcast_algorithm_knomial_radix, and the most children in a tree (MAXTREEFANOUT).
 CHAIN_FANOUT, RADIX, MOST_CHILDREN = 4, 4, 32
@@ -37,19 +40,19 @@ class Counted:
     messages: np.ndarray
     bytes: np.ndarray
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counted):
             return NotImplemented
         return np.array_equal(self.messages, other.messages) and np.array_equal(
             self.bytes, other.bytes
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # what is equal by its arrays has no hash
 
-    def __add__(self, other):
+    def __add__(self, other: "Counted") -> "Counted":
         return Counted(self.messages + other.messages, self.bytes + other.bytes)
 
-    def describe(self):
+    def describe(self) -> str:
         """'6 messages, 6000 bytes: 1→2 4×, 0→1 2×' (pairs of ranks with most messages first)."""
         pairs = sorted(
             zip(*np.nonzero(self.messages), strict=True), key=lambda pair: -self.messages[pair]
@@ -62,7 +65,7 @@ class Counted:
         )
 
 
-def from_messages(ranks, messages, element_bytes):
+def from_messages(ranks: int, messages: Iterable[Message], element_bytes: int) -> Counted:
     """The Counted of `messages`: an iterable of (source, destination, elements)."""
     counted = Counted(np.zeros((ranks, ranks), np.int64), np.zeros((ranks, ranks), np.int64))
     for source, destination, elements in messages:
@@ -71,7 +74,7 @@ def from_messages(ranks, messages, element_bytes):
     return counted
 
 
-def read(directory, number, ranks):
+def read(directory: str | Path, number: int, ranks: int) -> Counted:
     """The Counted of monitored case `number`, kept by
     `mpilab.runners.mpirun.run_cases(keep=directory)`.
 
@@ -108,11 +111,11 @@ class Shape:
     fanout: int = 0
     radix: int = 0
 
-    def rank(self, virtual):
+    def rank(self, virtual: int) -> int:
         """The rank with the virtual number `virtual`, counted from the root."""
         return (virtual + self.root) % self.ranks
 
-    def piece(self):
+    def piece(self) -> int:
         """Elements of a segment: the number nearest to the segment size, or the whole message.
 
         A segment size below one element, or not below the message, has no effect.
@@ -122,17 +125,17 @@ class Shape:
         whole, rest = divmod(self.segment, self.element_bytes)
         return whole + (rest > self.element_bytes // 2)
 
-    def pieces(self):
+    def pieces(self) -> list[int]:
         """Elements of every segment of the message, in order."""
         return cut(self.count, self.piece())
 
 
-def cut(count, piece):
+def cut(count: int, piece: int) -> list[int]:
     """Sizes of the pieces when cutting `count` elements by `piece`; the last may be smaller."""
     return [min(piece, count - at) for at in range(0, count, piece)] if piece else []
 
 
-def spread(count, parts):
+def spread(count: int, parts: int) -> list[int]:
     """Sizes of `parts` blocks of `count` elements, the first ones larger by one: list of int."""
     least, larger = divmod(count, parts)
     return [least + (part < larger) for part in range(parts)]
@@ -141,13 +144,13 @@ def spread(count, parts):
 # Messages split into one block per rank: scatter and allgather, halving and gather.
 
 
-def _blocks(shape):
+def _blocks(shape: Shape) -> list[int]:
     """Elements of each rank's block: ceil(count / ranks) each until none are left."""
     size = -(-shape.count // shape.ranks)
     return [max(0, min(size, shape.count - v * size)) for v in range(shape.ranks)]
 
 
-def scatter_blocks(shape):
+def scatter_blocks(shape: Shape) -> list[Message]:
     """Down an in-order binomial tree; a rank with only empty blocks below it gets no message."""
     blocks, messages = _blocks(shape), []
     for child in range(1, shape.ranks):
@@ -158,7 +161,7 @@ def scatter_blocks(shape):
     return messages
 
 
-def ring_allgather(shape):
+def ring_allgather(shape: Shape) -> list[Message]:
     """In each of P - 1 steps, each rank forwards the block that it received last."""
     blocks = _blocks(shape)
     return [
@@ -168,7 +171,7 @@ def ring_allgather(shape):
     ]
 
 
-def doubling_allgather(shape):
+def doubling_allgather(shape: Shape) -> list[Message]:
     """Partners at distance 1, 2, 4 … exchange all that they have.
 
     A rank whose partner does not exist gets that partner's data from a rank of its own group, by
@@ -176,7 +179,7 @@ def doubling_allgather(shape):
     """
     ranks, blocks, messages = shape.ranks, _blocks(shape), []
 
-    def group(first, size):
+    def group(first: int, size: int) -> int:
         return sum(blocks[first : first + size])
 
     distance = 1
@@ -199,7 +202,7 @@ def doubling_allgather(shape):
     return messages
 
 
-def fold(shape):
+def fold(shape: Shape) -> list[Message]:
     """The first ranks reduce halves in pairs, so that a power of two ranks remains."""
     lower = shape.count // 2
     upper = shape.count - lower
@@ -209,13 +212,13 @@ def fold(shape):
     return messages
 
 
-def left_rank(shape, new):
+def left_rank(shape: Shape, new: int) -> int:
     """The rank with the number `new` among those that remain after folding."""
     rest = shape.ranks - core_of(shape.ranks)
     return 2 * new if new < rest else new + rest
 
 
-def windows(shape):
+def windows(shape: Shape) -> tuple[list[list[int]], list[list[int]]]:
     """(what each remaining rank keeps, what it sends) in each step of the halving, in elements.
 
     Two lists [step][new number]. In step i the partner is at distance 2^i; the rank with the lower
@@ -232,7 +235,7 @@ def windows(shape):
     return kept, given
 
 
-def halving(shape):
+def halving(shape: Shape) -> list[Message]:
     """Folding, then ranks exchange halves of what they have, at distance 1, 2, 4 …"""
     _, given = windows(shape)
     return fold(shape) + [
@@ -242,7 +245,7 @@ def halving(shape):
     ]
 
 
-def gather_halves(shape):
+def gather_halves(shape: Shape) -> list[Message]:
     """After halving, gather the blocks up a binomial tree to the root.
 
     A folded root takes the place of rank 0 and gets that rank's block from it.
@@ -257,7 +260,7 @@ def gather_halves(shape):
     else:
         top = shape.root // 2 if shape.root < 2 * rest else shape.root - rest
 
-    def rank(new):
+    def rank(new: int) -> int:
         return shape.root if is_folded and new == 0 else left_rank(shape, new)
 
     for new in range(core):
@@ -274,21 +277,21 @@ def gather_halves(shape):
 # *highest* bit; the binary tree has odd ranks under 1 and even ranks under 2.
 
 
-def _edges(tree):
+def _edges(tree: Tree) -> list[Edge]:
     return [(parent, v) for v, parent in enumerate(tree.parent) if parent is not None]
 
 
-def chain(ranks, fanout):
+def chain(ranks: int, fanout: int) -> list[Edge]:
     """`fanout` chains of almost equal length, like ours; at most 32."""
     return _edges(trees.chain(ranks, fanout=min(fanout, MOST_CHILDREN)))
 
 
-def pipeline(ranks):
+def pipeline(ranks: int) -> list[Edge]:
     """One chain."""
     return chain(ranks, 1)
 
 
-def binary(ranks):
+def binary(ranks: int) -> list[Edge]:
     """Rank v, on a level with 2^l ranks, is the parent of v + 2^l and v + 2^(l+1)."""
     edges = []
     for v in range(ranks):
@@ -297,26 +300,26 @@ def binary(ranks):
     return edges
 
 
-def binomial(ranks):
+def binomial(ranks: int) -> list[Edge]:
     """The tree of bcast: a rank's parent lacks its highest bit."""
     return [(v - (1 << (v.bit_length() - 1)), v) for v in range(1, ranks)]
 
 
-def in_order_binomial(ranks):
+def in_order_binomial(ranks: int) -> list[Edge]:
     """Like ours, a rank's parent lacks its lowest bit: a rank's descendants follow it."""
     return knomial(ranks, 2)
 
 
-def knomial(ranks, radix):
+def knomial(ranks: int, radix: int) -> list[Edge]:
     """Like ours, a rank's parent lacks its lowest nonzero digit in base `radix`."""
     return _edges(trees.knomial(ranks, radix=radix))
 
 
-def in_order_binary(ranks):
+def in_order_binary(ranks: int) -> list[Edge]:
     """An in-order binary tree under the *last* rank; its ranks are not counted from the root."""
     edges = []
 
-    def build(first, size):
+    def build(first: int, size: int) -> None:
         top = first + size - 1
         if size == 2:
             edges.append((top, first))
@@ -333,7 +336,7 @@ def in_order_binary(ranks):
 # The algorithms of bcast, reduce, gather and scatter, under Open MPI's names.
 
 
-def _down(shape, edges):
+def _down(shape: Shape, edges: Iterable[Edge]) -> list[Message]:
     """Send every segment along every edge, from parent to child."""
     return [
         (shape.rank(parent), shape.rank(child), piece)
@@ -342,34 +345,34 @@ def _down(shape, edges):
     ]
 
 
-def _up(messages):
+def _up(messages: Iterable[Message]) -> list[Message]:
     return [(child, parent, elements) for parent, child, elements in messages]
 
 
 # --- bcast
 
 
-def bcast_linear(shape):
+def bcast_linear(shape: Shape) -> list[Message]:
     """The root sends the whole message to every other rank."""
     return [(shape.root, shape.rank(v), shape.count) for v in range(1, shape.ranks)]
 
 
-def bcast_chain(shape):
+def bcast_chain(shape: Shape) -> list[Message]:
     """Down several chains, in segments."""
     return _down(shape, chain(shape.ranks, shape.fanout or CHAIN_FANOUT))
 
 
-def bcast_pipeline(shape):
+def bcast_pipeline(shape: Shape) -> list[Message]:
     """Down one chain, in segments."""
     return _down(shape, pipeline(shape.ranks))
 
 
-def bcast_binary(shape):
+def bcast_binary(shape: Shape) -> list[Message]:
     """Down a binary tree, in segments."""
     return _down(shape, binary(shape.ranks))
 
 
-def bcast_split_binary(shape):
+def bcast_split_binary(shape: Shape) -> list[Message] | None:
     """One half down the odd ranks' tree, the other down the even ranks'; then pairs exchange them.
 
     None if a half is smaller than a segment, or empty.
@@ -395,24 +398,24 @@ def bcast_split_binary(shape):
     return messages
 
 
-def bcast_binomial(shape):
+def bcast_binomial(shape: Shape) -> list[Message]:
     """Down a binomial tree, in segments."""
     return _down(shape, binomial(shape.ranks))
 
 
-def bcast_knomial(shape):
+def bcast_knomial(shape: Shape) -> list[Message]:
     """Down a k-nomial tree, in segments."""
     return _down(shape, knomial(shape.ranks, shape.radix or RADIX))
 
 
-def bcast_scatter_allgather(shape):
+def bcast_scatter_allgather(shape: Shape) -> list[Message] | None:
     """Scatter, then recursive doubling; None with fewer elements than ranks."""
     if shape.count < shape.ranks:
         return None
     return scatter_blocks(shape) + doubling_allgather(shape)
 
 
-def bcast_scatter_allgather_ring(shape):
+def bcast_scatter_allgather_ring(shape: Shape) -> list[Message] | None:
     """Scatter, then a ring; None with fewer elements than ranks."""
     if shape.count < shape.ranks:
         return None
@@ -422,32 +425,32 @@ def bcast_scatter_allgather_ring(shape):
 # --- reduce
 
 
-def reduce_linear(shape):
+def reduce_linear(shape: Shape) -> list[Message]:
     """Every rank sends its data to the root."""
     return _up(bcast_linear(shape))
 
 
-def reduce_chain(shape):
+def reduce_chain(shape: Shape) -> list[Message]:
     """Up several chains, in segments."""
     return _up(bcast_chain(shape))
 
 
-def reduce_pipeline(shape):
+def reduce_pipeline(shape: Shape) -> list[Message]:
     """Up one chain, in segments."""
     return _up(bcast_pipeline(shape))
 
 
-def reduce_binary(shape):
+def reduce_binary(shape: Shape) -> list[Message]:
     """Up a binary tree, in segments."""
     return _up(bcast_binary(shape))
 
 
-def reduce_binomial(shape):
+def reduce_binomial(shape: Shape) -> list[Message]:
     """Up an in-order binomial tree, in segments."""
     return _up(_down(shape, in_order_binomial(shape.ranks)))
 
 
-def reduce_in_order_binary(shape):
+def reduce_in_order_binary(shape: Shape) -> list[Message]:
     """Up a binary tree to the last rank, which sends the result to the root."""
     messages = [
         (child, parent, piece)
@@ -458,7 +461,7 @@ def reduce_in_order_binary(shape):
     return messages + [(last, shape.root, shape.count)] * (shape.root != last)
 
 
-def reduce_rabenseifner(shape):
+def reduce_rabenseifner(shape: Shape) -> list[Message] | None:
     """Recursive halving, then a binomial gather; None with fewer elements than ranks that halve."""
     if shape.ranks < 2 or shape.count < core_of(shape.ranks):
         return None
@@ -468,17 +471,17 @@ def reduce_rabenseifner(shape):
 # --- gather and scatter
 
 
-def gather_linear(shape):
+def gather_linear(shape: Shape) -> list[Message]:
     """Every rank sends its block to the root."""
     return _up(bcast_linear(shape))
 
 
-def gather_binomial(shape):
+def gather_binomial(shape: Shape) -> list[Message]:
     """Up an in-order binomial tree, all blocks under a rank in one message."""
     return _up(scatter_binomial(shape))
 
 
-def gather_linear_sync(shape):
+def gather_linear_sync(shape: Shape) -> list[Message]:
     """The root asks one rank after the other, which sends a first segment and the rest."""
     first, messages = shape.piece(), []
     for v in range(1, shape.ranks):
@@ -490,12 +493,12 @@ def gather_linear_sync(shape):
     return messages
 
 
-def scatter_linear(shape):
+def scatter_linear(shape: Shape) -> list[Message]:
     """The root sends every rank its block (non-blocking in linear_nb: the same messages)."""
     return bcast_linear(shape)
 
 
-def scatter_binomial(shape):
+def scatter_binomial(shape: Shape) -> list[Message]:
     """Down an in-order binomial tree, all blocks under a rank in one message."""
     return [
         (shape.rank(parent), shape.rank(child), len(subtree(child, shape.ranks)) * shape.count)
@@ -507,7 +510,7 @@ def scatter_binomial(shape):
 # from mpilab.algorithms.
 
 
-def _as_ours(collective, algorithm, shape):
+def _as_ours(collective: str, algorithm: str, shape: Shape) -> list[Message]:
     """The messages of our kernel, each with the elements of its blocks."""
     plan = schedule_of(collective, algorithm, shape.ranks)
     return [
@@ -519,32 +522,32 @@ def _as_ours(collective, algorithm, shape):
 # --- barrier: the count is 0
 
 
-def barrier_linear(shape):
+def barrier_linear(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("barrier", "linear", shape)
 
 
-def barrier_double_ring(shape):
+def barrier_double_ring(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("barrier", "double_ring", shape)
 
 
-def barrier_recursive_doubling(shape):
+def barrier_recursive_doubling(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("barrier", "recursive_doubling", shape)
 
 
-def barrier_bruck(shape):
+def barrier_bruck(shape: Shape) -> list[Message]:
     """Same as our dissemination barrier."""
     return _as_ours("barrier", "dissemination", shape)
 
 
-def barrier_two_proc(shape):
+def barrier_two_proc(shape: Shape) -> list[Message] | None:
     """Two ranks exchange messages; None for any other number of ranks."""
     return [(0, 1, 0), (1, 0, 0)] if shape.ranks == 2 else None
 
 
-def barrier_tree(shape):
+def barrier_tree(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("barrier", "tree", shape)
 
@@ -552,34 +555,34 @@ def barrier_tree(shape):
 # --- allgather
 
 
-def allgather_bruck(shape):
+def allgather_bruck(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("allgather", "bruck", shape)
 
 
-def allgather_recursive_doubling(shape):
+def allgather_recursive_doubling(shape: Shape) -> list[Message] | None:
     """Same as ours; None unless P is a power of two (otherwise Open MPI runs bruck)."""
     if core_of(shape.ranks) != shape.ranks:
         return None
     return _as_ours("allgather", "recursive_doubling", shape)
 
 
-def allgather_ring(shape):
+def allgather_ring(shape: Shape) -> list[Message]:
     """Same as ours."""
     return _as_ours("allgather", "ring", shape)
 
 
-def allgather_neighbor(shape):
+def allgather_neighbor(shape: Shape) -> list[Message] | None:
     """Same as ours; None for an odd number of ranks (Open MPI then runs the ring)."""
     return _as_ours("allgather", "neighbor_exchange", shape) if shape.ranks % 2 == 0 else None
 
 
-def allgather_two_proc(shape):
+def allgather_two_proc(shape: Shape) -> list[Message] | None:
     """Two ranks exchange their blocks; None for any other number of ranks."""
     return [(0, 1, shape.count), (1, 0, shape.count)] if shape.ranks == 2 else None
 
 
-def allgather_sparbit(shape):
+def allgather_sparbit(shape: Shape) -> list[Message]:
     """As many blocks as in Bruck's algorithm, one by one, at distances from the largest to 1.
 
     Source: Loch, Koslovski, "Sparbit: a new logarithmic-cost and data locality-aware MPI Allgather
@@ -596,7 +599,7 @@ def allgather_sparbit(shape):
     return messages
 
 
-def allgather_linear(shape):
+def allgather_linear(shape: Shape) -> list[list[Message]]:
     """A gather to rank 0, then a bcast, each as Open MPI decides: all possible combinations."""
     gathered = _known(shape, gather_linear, gather_binomial, gather_linear_sync)
     whole = _with_count(shape, shape.count * shape.ranks)
@@ -627,38 +630,40 @@ _REDUCES = (
 )
 
 
-def _with_count(shape, count):
+def _with_count(shape: Shape, count: int) -> Shape:
     return shape.__class__(shape.ranks, count, shape.element_bytes)
 
 
-def _known(shape, *algorithms):
+def _known(
+    shape: Shape, *algorithms: Callable[[Shape], list[Message] | None]
+) -> list[list[Message]]:
     plain = _with_count(shape, shape.count)
     return [messages for algorithm in algorithms if (messages := algorithm(plain)) is not None]
 
 
-def _pairs(firsts, seconds):
+def _pairs(firsts: list[list[Message]], seconds: list[list[Message]]) -> list[list[Message]]:
     return [first + second for first in firsts for second in seconds]
 
 
-def allreduce_linear(shape):
+def allreduce_linear(shape: Shape) -> list[Message]:
     """A linear reduce to rank 0, then a linear bcast from there."""
     to_0 = [(v, 0, shape.count) for v in range(1, shape.ranks)]
     return to_0 + [(0, v, shape.count) for v in range(1, shape.ranks)]
 
 
-def allreduce_nonoverlapping(shape):
+def allreduce_nonoverlapping(shape: Shape) -> list[list[Message]]:
     """A reduce, then a bcast, each as Open MPI decides: all possible combinations."""
     return _pairs(_known(shape, *_REDUCES), _known(shape, *_BCASTS))
 
 
-def allreduce_recursive_doubling(shape):
+def allreduce_recursive_doubling(shape: Shape) -> list[Message]:
     """Some even ranks send all to odd ones; then partners at distance 1, 2, 4 … exchange all."""
     core, messages = core_of(shape.ranks), []
     rest = shape.ranks - core
     for even in range(0, 2 * rest, 2):
         messages += [(even, even + 1, shape.count), (even + 1, even, shape.count)]
 
-    def rank(new):
+    def rank(new: int) -> int:
         return 2 * new + 1 if new < rest else new + rest
 
     for step in range(core.bit_length() - 1):
@@ -666,12 +671,12 @@ def allreduce_recursive_doubling(shape):
     return messages
 
 
-def allreduce_ring(shape):
+def allreduce_ring(shape: Shape) -> list[Message] | None:
     """Twice P - 1 steps around the ring; None with fewer elements than ranks."""
     return _ring(shape, 1) if shape.count >= shape.ranks else None
 
 
-def allreduce_segmented_ring(shape):
+def allreduce_segmented_ring(shape: Shape) -> list[Message] | None:
     """The ring, but with every block sent in segments in the first pass.
 
     None if the message is smaller than one segment for each rank (then it is the ring).
@@ -683,7 +688,7 @@ def allreduce_segmented_ring(shape):
     return _ring(shape, phases + (rest >= ranks and rest > round_trip // 2))
 
 
-def _ring(shape, phases):
+def _ring(shape: Shape, phases: int) -> list[Message]:
     ranks, blocks, messages = shape.ranks, spread(shape.count, shape.ranks), []
     for v in range(ranks):
         right = (v + 1) % ranks
@@ -693,7 +698,7 @@ def _ring(shape, phases):
     return messages
 
 
-def allreduce_rabenseifner(shape):
+def allreduce_rabenseifner(shape: Shape) -> list[Message] | None:
     """Recursive halving and doubling; folded ranks get the result at the end.
 
     None with fewer elements than ranks that halve.
@@ -711,7 +716,7 @@ def allreduce_rabenseifner(shape):
     return messages + [(2 * pair, 2 * pair + 1, shape.count) for pair in range(folded)]
 
 
-PATTERNS = {
+PATTERNS: dict[str, dict[str, Callable[[Shape], list | None]]] = {
     "bcast": {
         "basic_linear": bcast_linear,
         "chain": bcast_chain,
@@ -773,7 +778,7 @@ _COMPOSED = (allgather_linear, allreduce_nonoverlapping)
 
 
 @cache
-def expected(collective, name, shape):
+def expected(collective: str, name: str, shape: Shape) -> tuple[Counted, ...]:
     """All that algorithm `name` of `collective` may send for this Shape: tuple of Counted.
 
     Usually one; several for an algorithm that calls other collectives and lets Open MPI choose
@@ -796,7 +801,7 @@ def expected(collective, name, shape):
     return tuple(from_messages(shape.ranks, messages, shape.element_bytes) for messages in lists)
 
 
-def matching(collective, counted, shape):
+def matching(collective: str, counted: Counted | None, shape: Shape) -> list[str]:
     """Names of all algorithms of `collective` that may have sent the counted messages."""
     return [
         name

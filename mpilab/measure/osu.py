@@ -13,12 +13,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
@@ -27,6 +30,10 @@ from mpilab.util.text import suggestion
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 _MEBIBYTE = 1 << 20
+# MAX, MIN:MAX, MIN: or :MAX as text, or (MIN, MAX).
+Sizes = str | int | Sequence[int]
+# MCA parameters by name.
+Settings = Mapping[str, object] | Iterable[tuple[str, object]]
 LARGEST = 2**31 - 1  # MPI counts in int
 WITH_MESSAGES = (COLLECTIVE, LATENCY, BANDWIDTH)
 # What ompi_info --parsable prints of parameters, and the parameters that choose an algorithm.
@@ -60,6 +67,11 @@ FIELDS = {
 # The types of our columns, where not a number of double precision.
 _TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
 _VALID = {"pass": True, "fail": False}
+_CONVERTERS: dict[str, Callable[[str], float]] = {
+    "?": lambda word: _VALID[word.lower()],
+    "i8": int,
+    "f8": float,
+}
 # Lines of a table: the program, the title with its version, the datatype.
 _PROGRAM = re.compile(r"^#\s*program:\s*(.+?)\s*$")
 _TITLE = re.compile(r"^#?\s*OSU (MPI\S*) (.+?) Test(?: v(\S+))?\s*$")
@@ -92,12 +104,12 @@ class Averaged:
     span_us: float
 
     @property
-    def ratio(self):
+    def ratio(self) -> float:
         """The time of the operation over OMB's mean."""
         return self.span_us / self.avg_us
 
 
-def both_ways(spans_ns):
+def both_ways(spans_ns: ArrayLike) -> Averaged:
     """OMB's averages and the true span of one collective, as Averaged.
 
     spans_ns   array [ranks, repetitions, 2] of nanoseconds on one clock: each rank's entry and
@@ -129,12 +141,12 @@ class Benchmark:
     kind: str = COLLECTIVE
 
     @property
-    def is_between_two(self):
+    def is_between_two(self) -> bool:
         """Does it take exactly two ranks?"""
         return self.kind in (LATENCY, BANDWIDTH)
 
     @property
-    def largest(self):
+    def largest(self) -> int:
         """The default largest message, in bytes."""
         return 4 * _MEBIBYTE if self.is_between_two else _MEBIBYTE
 
@@ -156,7 +168,7 @@ BENCHMARKS = {
 }
 
 
-def benchmark_of(name):
+def benchmark_of(name: str) -> Benchmark:
     """The Benchmark called `name`; InputError, with all names, if there is none."""
     if name not in BENCHMARKS:
         known = f"{', '.join(BENCHMARKS)}{suggestion(name, BENCHMARKS)}"
@@ -178,20 +190,22 @@ class Options:
     ranks: int | None = None
     iterations: int | None = None
     warmup: int | None = None
-    sizes: str | tuple | None = None
+    sizes: Sizes | None = None
     full: bool = False
     validate: bool = False
     before_each: int | None = None
     window: int | None = None
     memory: int | None = None
+    rank_count: int = field(init=False, default=0)
     smallest: int = field(init=False, default=1)
     largest: int = field(init=False, default=0)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         name, kind = self.benchmark.name, self.benchmark.kind
         set_ = object.__setattr__  # frozen: set once, here
-        if self.ranks is None:
-            set_(self, "ranks", 2 if self.benchmark.is_between_two else 4)
+        usual = 2 if self.benchmark.is_between_two else 4
+        set_(self, "rank_count", usual if self.ranks is None else self.ranks)
+        set_(self, "ranks", self.rank_count)
         self._check_ranks()
         for option, value, least in (
             ("-i (iterations)", self.iterations, 1),
@@ -231,24 +245,26 @@ class Options:
         set_(self, "smallest", smallest or 1)
         set_(self, "largest", largest or max(self.benchmark.largest, self.smallest))
 
-    def _check_ranks(self):
-        if self.benchmark.is_between_two and self.ranks != 2:
+    def _check_ranks(self) -> None:
+        if self.benchmark.is_between_two and self.rank_count != 2:
             raise InputError(
-                f"{self.benchmark.name} runs between two ranks, not {self.ranks}: "
+                f"{self.benchmark.name} runs between two ranks, not {self.rank_count}: "
                 "--ranks 2, or leave it out"
             )
-        if self.ranks < 2:
-            raise InputError(f"--ranks {self.ranks}: {self.benchmark.name} needs 2 ranks or more")
+        if self.rank_count < 2:
+            raise InputError(
+                f"--ranks {self.rank_count}: {self.benchmark.name} needs 2 ranks or more"
+            )
 
     @property
-    def row_count(self):
+    def row_count(self) -> int:
         """Number of rows that the table will have."""
         if self.benchmark.kind == BARRIER:
             return 1
         return (self.largest // self.smallest).bit_length()
 
     @property
-    def arguments(self):
+    def arguments(self) -> list[str]:
         """The options as arguments of OMB and of our own program."""
         words = ["-f"] * self.full + ["-c"] * self.validate
         sizes = None if self.sizes is None else f"{self.smallest}:{self.largest}"
@@ -266,7 +282,7 @@ class Options:
         return words
 
 
-def _sizes(sizes):
+def _sizes(sizes: Sizes | None) -> tuple[int | None, int | None]:
     """(smallest, largest) of 'MAX', 'MIN:MAX', 'MIN:', ':MAX' or a pair; None if open."""
     if sizes is None:
         return None, None
@@ -286,7 +302,9 @@ def _sizes(sizes):
     return smallest, largest
 
 
-def placement(ranks, cpu_list=None, map_by=None):
+def placement(
+    ranks: int, cpu_list: str | Iterable[int] | None = None, map_by: str | None = None
+) -> list[str]:
     """The arguments of mpirun that place the ranks; InputError for an invalid list.
 
     cpu_list   CPUs by number, '0,1' or a sequence: rank r runs on the r-th of them (Open MPI 4's
@@ -304,8 +322,8 @@ def placement(ranks, cpu_list=None, map_by=None):
     if not words or not all(word.isascii() and word.isdigit() for word in words):
         raise InputError(f"--cpu-list {','.join(words)}: write numbers of CPUs, e.g. 0,1")
     cpus = [int(word) for word in words]
-    known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    if missing := [cpu for cpu in cpus if known is not None and cpu not in known]:
+    known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
+    if missing := [cpu for cpu in cpus if cpu not in known]:
         raise InputError(
             f"--cpu-list {','.join(words)}: this process may not run on CPU "
             f"{missing[0]}; it may on {_ranges(known)}"
@@ -317,9 +335,9 @@ def placement(ranks, cpu_list=None, map_by=None):
     return ["--map-by", f"pe-list={','.join(map(str, cpus))}:ordered", "--bind-to", "core"]
 
 
-def _ranges(numbers):
+def _ranges(numbers: Iterable[int]) -> str:
     """'0-3, 8' for 0, 1, 2, 3, 8."""
-    runs = []
+    runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
             runs[-1][1] = number
@@ -331,16 +349,16 @@ def _ranges(numbers):
 # MCA parameters for mpirun. Open MPI silently ignores unknown ones; we reject them.
 
 
-def mca_arguments(pairs):
+def mca_arguments(pairs: Settings) -> list[str]:
     """The arguments of mpirun for `pairs` of MCA names and values (a mapping, or a list of pairs).
 
     Raises InputError for a name or value that Open MPI would silently ignore: an unknown parameter,
     an unknown algorithm number, an algorithm of coll/tuned without coll_tuned_use_dynamic_rules.
     """
-    pairs = [(str(name), str(value)) for name, value in dict(pairs).items()]
-    known = _known() if pairs else {}
+    wanted = [(str(name), str(value)) for name, value in dict(pairs).items()]
+    known = _known() if wanted else {}
     frameworks = {name.partition("_")[0] for name in known} - SHARED
-    for name, value in pairs:
+    for name, value in wanted:
         if name not in known and name.partition("_")[0] in frameworks:
             near = difflib.get_close_matches(name, known, n=1)
             remedy = f"do you mean {near[0]}?" if near else "see ompi_info --all --level 9"
@@ -354,37 +372,38 @@ def mca_arguments(pairs):
                 f"--mca {name} {value}: no such choice, and Open MPI would say "
                 f"nothing; take one of {_listed(choices)}"
             )
-    forced = [name for name, _ in pairs if _FORCED.match(name)]
-    rules = dict(pairs).get(DYNAMIC_RULES, os.environ.get(f"OMPI_MCA_{DYNAMIC_RULES}", ""))
+    forced = [name for name, _ in wanted if _FORCED.match(name)]
+    rules = dict(wanted).get(DYNAMIC_RULES, os.environ.get(f"OMPI_MCA_{DYNAMIC_RULES}", ""))
     if forced and rules.lower() not in _ON:
         raise InputError(
             f"--mca {forced[0]}: has no effect without {DYNAMIC_RULES}; add --mca {DYNAMIC_RULES} 1"
         )
-    return [word for name, value in pairs for word in ("--mca", name, value)]
+    return [word for name, value in wanted for word in ("--mca", name, value)]
 
 
-def _is_among(value, choices):
+def _is_among(value: str, choices: Iterable[tuple[str, str]]) -> bool:
     return any(value.lower() in (number.lower(), name.lower()) for number, name in choices)
 
 
-def _listed(choices):
+def _listed(choices: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{number} {name}" for number, name in choices)
 
 
 @cache
-def _known():
+def _known() -> dict[str, list[tuple[str, str]]]:
     """{parameter: [(number, name) of each allowed value], [] if any is allowed}; {} if unknown."""
     try:
         command = [openmpi.tool("ompi_info"), "--parsable", "--all", "--level", "9"]
     except SetupError:
         return {}  # some packages of Open MPI lack ompi_info: then nothing can be checked
     said = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
-    known = {}
+    known: dict[str, list[tuple[str, str]]] = {}
     for line in said.stdout.splitlines():
         if match := _PARAMETER.match(line):
             choices = known.setdefault(match[1], [])
-            if (found := _ENUMERATOR.match(match[2])) and found.groups() not in choices:
-                choices.append(found.groups())
+            found = _ENUMERATOR.match(match[2])
+            if found and (found[1], found[2]) not in choices:
+                choices.append((found[1], found[2]))
     return known
 
 
@@ -395,11 +414,11 @@ def _known():
 class Program:
     """What mpirun starts: `command`, followed by the options of the benchmark."""
 
-    command: tuple
+    command: tuple[str, ...]
     is_own: bool
 
 
-def program_of(name, own=False):
+def program_of(name: str, own: bool = False) -> Program:
     """The Program for the benchmark `name`; with `own`, the kit's even if OMB's is on PATH.
 
     Raises SetupError if the kit's is needed and has not been built.
@@ -431,21 +450,21 @@ class OsuTable:
     benchmark: str
     version: str
     datatype: str
-    columns: tuple
-    rows: np.ndarray
+    columns: tuple[str, ...]
+    rows: NDArray[Any]
     program: str = ""
     text: str = ""
 
     @property
-    def all_valid(self):
+    def all_valid(self) -> bool | None:
         """Was every result correct? None if none was validated (no -c)."""
-        return bool(self.rows["valid"].all()) if "valid" in self.rows.dtype.names else None
+        return bool(self.rows["valid"].all()) if "valid" in (self.rows.dtype.names or ()) else None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.text.strip("\n") or f"OsuTable({self.benchmark!r}, {len(self.rows)} rows)"
 
 
-def parse(text):
+def parse(text: str) -> OsuTable:
     """The OsuTable in `text`: the output of one run of a benchmark, with any text around it.
 
     Raises InputError, with the line number, for a text without a table or with several, for a row
@@ -458,11 +477,13 @@ def parse(text):
 
 
 class _Reader:
-    def __init__(self):
+    def __init__(self) -> None:
         self.title = self.version = self.datatype = self.program = ""
-        self.columns, self.columns_at, self.rows = (), 0, []
+        self.columns: tuple[str, ...] = ()
+        self.columns_at = 0
+        self.rows: list[tuple] = []
 
-    def read(self, number, line):
+    def read(self, number: int, line: str) -> None:
         if match := _PROGRAM.match(line):
             self.program = match[1]
         elif match := _TITLE.match(line):
@@ -479,13 +500,13 @@ class _Reader:
             self.rows.append(self._row(number, line))
 
     @staticmethod
-    def _once(number, line, seen):
+    def _once(number: int, line: str, seen: object) -> None:
         if seen:
             raise InputError(
                 f"line {number}: {line!r} begins a second table; give one table at a time"
             )
 
-    def _row(self, number, line):
+    def _row(self, number: int, line: str) -> tuple:
         words = line.split()
         if len(words) != len(self.columns):
             raise InputError(
@@ -497,7 +518,7 @@ class _Reader:
         for column, word in zip(self.columns, words, strict=True):
             kind = _TYPES.get(_field(column), "f8")
             try:
-                row.append({"?": lambda w: _VALID[w.lower()], "i8": int, "f8": float}[kind](word))
+                row.append(_CONVERTERS[kind](word))
             except (KeyError, ValueError):
                 wanted = {"?": "Pass or Fail", "i8": "a whole number", "f8": "a number"}[kind]
                 raise InputError(
@@ -505,7 +526,7 @@ class _Reader:
                 ) from None
         return tuple(row)
 
-    def table(self, text):
+    def table(self, text: str) -> OsuTable:
         if not self.columns:
             first = next((line.strip() for line in text.splitlines() if line.strip()), "")
             raise InputError(
@@ -530,7 +551,7 @@ class _Reader:
         )
 
 
-def _field(column):
+def _field(column: str) -> str:
     """Our name for a column; for an unknown one, its own in lower case."""
     return FIELDS.get(column) or re.sub(r"\W+", "_", column.lower()).strip("_")
 
@@ -539,24 +560,24 @@ def _field(column):
 
 
 def run(
-    benchmark,
+    benchmark: str,
     *,
-    ranks=None,
-    iterations=None,
-    warmup=None,
-    sizes=None,
-    full=False,
-    validate=False,
-    before_each=None,
-    window=None,
-    memory=None,
-    mca=(),
-    cpu_list=None,
-    map_by=None,
-    own=False,
-    on_line=None,
-    limit=LIMIT_S,
-):
+    ranks: int | None = None,
+    iterations: int | None = None,
+    warmup: int | None = None,
+    sizes: Sizes | None = None,
+    full: bool = False,
+    validate: bool = False,
+    before_each: int | None = None,
+    window: int | None = None,
+    memory: int | None = None,
+    mca: Settings = (),
+    cpu_list: str | Iterable[int] | None = None,
+    map_by: str | None = None,
+    own: bool = False,
+    on_line: Callable[[str], object] | None = None,
+    limit: float = LIMIT_S,
+) -> OsuTable:
     """Run an OSU micro-benchmark and return its OsuTable.
 
     benchmark   'osu_bcast', ... (mpilab.measure.osu.BENCHMARKS).
@@ -588,16 +609,22 @@ def run(
         window,
         memory,
     )
-    where = [*mca_arguments(mca), *placement(options.ranks, cpu_list, map_by)]
+    where = [*mca_arguments(mca), *placement(options.rank_count, cpu_list, map_by)]
     return launch(options, program_of(benchmark, own), where, on_line, limit)
 
 
-def launch(options, program, where=(), on_line=None, limit=LIMIT_S):
+def launch(
+    options: Options,
+    program: Program,
+    where: Sequence[str] = (),
+    on_line: Callable[[str], object] | None = None,
+    limit: float = LIMIT_S,
+) -> OsuTable:
     """Run `program` with checked `options` and the arguments `where` of mpirun; its OsuTable."""
     command = [
         openmpi.tool("mpirun"),
         "-n",
-        str(options.ranks),
+        str(options.rank_count),
         *where,
         *program.command,
         *options.arguments,
@@ -628,9 +655,11 @@ class _Said:
     stdout: str = ""
 
 
-def _lines(command, options, scratch, said, limit):
+def _lines(
+    command: Sequence[str], options: Options, scratch: str, said: _Said, limit: float
+) -> Generator[str, None, None]:
     """Yield each line that `command` prints; then fill in `said`."""
-    environment = openmpi.environment(options.ranks) | {"TMPDIR": scratch}
+    environment = openmpi.environment(options.rank_count) | {"TMPDIR": scratch}
     if os.access("/dev/shm", os.W_OK):
         segments = tempfile.TemporaryDirectory(prefix="mpilab-osu-", dir="/dev/shm")
         # Segments of killed ranks would otherwise stay in /dev/shm forever.
@@ -647,6 +676,7 @@ def _lines(command, options, scratch, said, limit):
             start_new_session=True,
         )
         try:
+            assert process.stdout is not None  # it is a pipe
             yield from _read(process.stdout, limit)
             said.code = process.wait(limit)
         except (TimeoutError, subprocess.TimeoutExpired):
@@ -658,12 +688,13 @@ def _lines(command, options, scratch, said, limit):
             if process.poll() is None:
                 end_family(process.pid)
                 process.wait()
-            process.stdout.close()
+            if process.stdout is not None:
+                process.stdout.close()
         errors.seek(0)
         said.stderr = errors.read().decode(errors="replace")
 
 
-def _read(pipe, limit):
+def _read(pipe: IO[bytes], limit: float) -> Iterator[str]:
     """Yield the lines of a pipe as they arrive; TimeoutError after `limit` seconds without one."""
     rest = b""
     with selectors.DefaultSelector() as selector:
@@ -683,7 +714,7 @@ def _read(pipe, limit):
         yield rest.decode(errors="replace")
 
 
-def _account(program, options, said):
+def _account(program: Program, options: Options, said: _Said) -> str:
     """Why a run failed, and what to do."""
     name = options.benchmark.name
     words = _own_words(said.stderr) or trouble(said)
@@ -692,13 +723,13 @@ def _account(program, options, said):
     account = f"{program.command[0]}: {words}"
     if any(words in said.stderr for words in ("at least two proc", "exactly two proc")):
         return (
-            f"{account}. It was started on {options.ranks} ranks: it may be made for another MPI "
-            f"than {openmpi.tool('mpirun')}. Leave it off PATH, or run the kit's: --own"
+            f"{account}. It was started on {options.rank_count} ranks: it may be made for another "
+            f"MPI than {openmpi.tool('mpirun')}. Leave it off PATH, or run the kit's: --own"
         )
     return f"{account}. To run the kit's own {name} instead: --own"
 
 
-def _own_words(stderr, lines=3):
+def _own_words(stderr: str, lines: int = 3) -> str:
     """The benchmark's own messages, each line once: mpirun prints its own between dashed lines."""
     outside = "\n".join(re.split(r"^-{20,}$", stderr, flags=re.MULTILINE)[::2])
     said = dict.fromkeys(line.strip() for line in outside.splitlines() if line.strip())

@@ -1,6 +1,10 @@
 """Timings that others published, for labs 00 to 02: read them, and examine those of allgather."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.algorithms import allgather
 from mpilab.errors import InputError
@@ -28,7 +32,7 @@ ROW = ALLGATHER.row
 READINGS = ("per process", "in all")
 
 
-def published_bcast(path=None):
+def published_bcast(path: str | Path | None = None) -> NDArray[Any]:
     """The exercise's two tables of osu_bcast as a structured array of BCAST_ROW (42 rows).
 
     algorithm and number are Open MPI's (coll_tuned_bcast_algorithm); ranks and bytes as printed;
@@ -39,7 +43,7 @@ def published_bcast(path=None):
     return _in_seconds(BCAST.read(path), BCAST_ROW)
 
 
-def published_latency(path=None):
+def published_latency(path: str | Path | None = None) -> NDArray[Any]:
     """The exercise's two tables of osu_latency as a structured array of LATENCY_ROW (6 rows).
 
     cpus is the --cpu-list given, or 'default'; bytes of a message; latency_us as printed: half a
@@ -49,15 +53,16 @@ def published_latency(path=None):
     return _in_seconds(LATENCY.read(path), LATENCY_ROW)
 
 
-def _in_seconds(read, row):
+def _in_seconds(read: NDArray[Any], row: np.dtype) -> NDArray[Any]:
     rows = np.empty(len(read), row)
-    for name in read.dtype.names:
+    *printed, last = row.names or ()
+    for name in printed:
         rows[name] = read[name]
-    rows[row.names[-1]] = read["latency_us"] * 1e-6
+    rows[last] = read["latency_us"] * 1e-6
     return rows
 
 
-def published_allgather(path=None):
+def published_allgather(path: str | Path | None = None) -> NDArray[Any]:
     """The homework's two timing tables as a structured array of ROW, one row per cell (160 rows).
 
     method is the name of our equivalent kernel; seconds are as printed. Source, units and doubts:
@@ -66,7 +71,7 @@ def published_allgather(path=None):
     return ALLGATHER.read(path)
 
 
-def implied_bandwidth(rows, reading="per process"):
+def implied_bandwidth(rows: NDArray[Any], reading: str = "per process") -> NDArray[Any]:
     """The memory bandwidth needed for `rows` to be correct.
 
     In an allgather, every rank's receive buffer is written once, whatever the algorithm: P blocks
@@ -78,14 +83,19 @@ def implied_bandwidth(rows, reading="per process"):
     implied = np.empty(
         len(rows), dtype=[*ROW.descr, ("per_rank", np.float64), ("all_ranks", np.float64)]
     )
-    for field in ROW.names:
+    for field in ROW.names or ():
         implied[field] = rows[field]
     implied["per_rank"] = written / rows["seconds"]
     implied["all_ranks"] = implied["per_rank"] * rows["processes"]
     return implied
 
 
-def missing_factor(rows, bandwidth=100e9, latency=100e-9, reading="per process"):
+def missing_factor(
+    rows: NDArray[Any],
+    bandwidth: float = 100e9,
+    latency: float = 100e-9,
+    reading: str = "per process",
+) -> NDArray[np.float64]:
     """The least possible time of each of `rows` over the printed one: float array; a value above 1
     is impossible.
 
@@ -101,7 +111,7 @@ def missing_factor(rows, bandwidth=100e9, latency=100e-9, reading="per process")
     return least / rows["seconds"]
 
 
-def _written_by_a_rank(rows, reading):
+def _written_by_a_rank(rows: NDArray[Any], reading: str) -> NDArray[Any]:
     if reading not in READINGS:
         raise InputError(f"reading={reading!r} of the column bytes; take one of {READINGS}.")
     blocks = rows["processes"] if reading == "per process" else 1

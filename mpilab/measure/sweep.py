@@ -7,23 +7,30 @@ intervals. A row of Open MPI's gets an algorithm's name only if its messages con
 import os
 import tempfile
 import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.case import Case, collective_of
-from mpilab.cases.output import compare
+from mpilab.cases.case import Case, Collective, Memory, collective_of
+from mpilab.cases.output import Output, compare
 from mpilab.errors import InputError
 from mpilab.hosts import slurm
 from mpilab.kernels import build, openmpi
 from mpilab.measure import guard, openmpi_traffic
 from mpilab.measure.dataset import machine
 from mpilab.measure.guard import OPENMPI, OURS
-from mpilab.measure.openmpi_traffic import Shape, matching
-from mpilab.measure.sweep_table import ROW, Store, key_of
+from mpilab.measure.openmpi_traffic import Counted, Shape, matching
+from mpilab.measure.sweep_table import ROW, Key, Store, key_of
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DONE
+from mpilab.runners.result import DONE, Result
 from mpilab.util import units
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # Seconds for one run of a point, and for all its repetitions, before it counts as hanging.
 CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
@@ -37,7 +44,7 @@ FRACTION, LEAST_REPETITIONS, LEAST_WARMUP = 4, 20, 3
 # The plan of a sweep: its options, its points, and how often each one is timed.
 
 
-def times_of(bytes, ranks, cores=None):
+def times_of(bytes: int, ranks: int, cores: int | None = None) -> tuple[int, int]:
     """Default (repetitions, warm-up) for a message of `bytes` bytes.
 
     A quarter of OMB's (1000 and 100; above 8 KiB 100 and 10), divided by the number of ranks that
@@ -58,7 +65,7 @@ class Point:
     bytes: int
 
     @property
-    def key(self):
+    def key(self) -> Key:
         """The key of a point in a table."""
         return (self.algorithm.library, self.algorithm.name, self.ranks, self.bytes)
 
@@ -68,10 +75,10 @@ class Plan:
     """The options of a sweep (see `sweep`); `named` are the algorithms named individually."""
 
     collective: str
-    ranks: tuple
-    sizes: tuple
-    algorithms: tuple
-    named: frozenset = frozenset()
+    ranks: tuple[int, ...]
+    sizes: tuple[int, ...]
+    algorithms: tuple[guard.Algorithm, ...]
+    named: frozenset[guard.Algorithm] = frozenset()
     segment: int = 0
     fanout: int = 0
     radix: int = 0
@@ -80,7 +87,14 @@ class Plan:
     warmup: int | None = None
 
     @classmethod
-    def make(cls, collective, ranks, given_sizes, words, **options):
+    def make(
+        cls,
+        collective: str,
+        ranks: str | int | Iterable[int],
+        given_sizes: str | Iterable[int],
+        words: str | Iterable[str],
+        **options: Any,
+    ) -> "Plan":
         """The Plan of these options, checked together; InputError for what cannot be run."""
         kind = collective_of(collective)
         chosen, named = guard.choose(collective, words)
@@ -100,7 +114,7 @@ class Plan:
         plan._check(kind)
         return plan
 
-    def _check(self, kind):
+    def _check(self, kind: Collective) -> None:
         for name, least in (("repetitions", 1), ("warmup", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -116,7 +130,7 @@ class Plan:
         if self.radix == 1:
             raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
 
-    def points(self):
+    def points(self) -> list[Point]:
         """All points by ranks, then sizes, then algorithms, so that what is compared runs close
         together."""
         return [
@@ -127,7 +141,7 @@ class Plan:
             if algorithm.name != "two_proc" or ranks == 2
         ]
 
-    def remarks(self):
+    def remarks(self) -> list[str]:
         """Remarks on these options for the user: sentences."""
         uncut = [a for a in self.algorithms if str(a) == "openmpi:pipeline" and not self.segment]
         return [
@@ -135,7 +149,7 @@ class Plan:
             for a in uncut
         ]
 
-    def times(self, point):
+    def times(self, point: Point) -> tuple[int, int]:
         """(repetitions, warm-up) of a point."""
         repetitions, warmup = times_of(point.bytes, point.ranks)
         return (
@@ -143,7 +157,7 @@ class Plan:
             warmup if self.warmup is None else self.warmup,
         )
 
-    def case(self, point, **more):
+    def case(self, point: Point, **more: Any) -> Case:
         """The Case of a point; `more` are further arguments of Case."""
         datatype, element = collective_of(self.collective).timed_element
         settings = {"record": False, "dump": False, **more}
@@ -161,7 +175,7 @@ class Plan:
             **settings,
         )
 
-    def shape(self, point):
+    def shape(self, point: Point) -> Shape:
         """The Shape of a point, for what Open MPI must send."""
         _, element = collective_of(self.collective).timed_element
         return Shape(
@@ -183,32 +197,32 @@ class Report:
     """left_out: {(algorithm, ranks, reason): sizes}; defaults: {(likeness, ranks): sizes} of
     openmpi:default; notes: other remarks."""
 
-    left_out: dict = field(default_factory=dict)
-    defaults: dict = field(default_factory=dict)
-    notes: list = field(default_factory=list)
+    left_out: dict[tuple[str, int, str], list[int]] = field(default_factory=dict)
+    defaults: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
-    def leave_out(self, point, reason):
+    def leave_out(self, point: Point, reason: str) -> None:
         """Note that a point has no rows, and why."""
         self.left_out.setdefault((str(point.algorithm), point.ranks, reason), []).append(
             point.bytes
         )
 
-    def note_default(self, point, likeness):
+    def note_default(self, point: Point, likeness: str) -> None:
         """Note which algorithms openmpi:default ran like: '' if none is known."""
         self.defaults.setdefault((likeness, point.ranks), []).append(point.bytes)
 
-    def lines(self):
+    def lines(self) -> list[str]:
         """Everything as sentences, what was left out first."""
         return self.warnings() + self._of_defaults() + self.notes
 
-    def warnings(self):
+    def warnings(self) -> list[str]:
         """One sentence on what was left out for each algorithm, number of ranks and reason."""
         return [
             f"{algorithm} with {_ranks(ranks)}{_sizes(sizes)} is left out: {reason}"
             for (algorithm, ranks, reason), sizes in self.left_out.items()
         ]
 
-    def _of_defaults(self):
+    def _of_defaults(self) -> list[str]:
         return [
             f"openmpi:default with {_ranks(ranks)}{_sizes(sizes)} ran like "
             f"{likeness or 'none that is known'}"
@@ -216,11 +230,11 @@ class Report:
         ]
 
 
-def _ranks(number):
+def _ranks(number: int) -> str:
     return f"{number} rank{'s' * (number != 1)}"
 
 
-def _sizes(sizes):
+def _sizes(sizes: list[int]) -> str:
     if sizes == [0]:
         return ""
     if len(sizes) == 1:
@@ -233,22 +247,22 @@ def _sizes(sizes):
 
 
 def sweep(
-    collective,
+    collective: str,
     *,
-    ranks=(2, 4),
-    sizes="1:64K",
-    algorithms=("ours", "openmpi"),
-    segment=0,
-    fanout=0,
-    radix=0,
-    root=0,
-    repetitions=None,
-    warmup=None,
-    out=None,
-    progress=True,
-    report=None,
-    choose=None,
-):
+    ranks: str | int | Iterable[int] = (2, 4),
+    sizes: str | Iterable[int] = "1:64K",
+    algorithms: str | Iterable[str] = ("ours", "openmpi"),
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    root: int = 0,
+    repetitions: int | None = None,
+    warmup: int | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    report: Report | None = None,
+    choose: str | None = None,
+) -> NDArray[Any]:
     """Time algorithms of a collective with mpirun on this machine, or on the nodes of a Slurm job
     if MPILAB_HOSTS says so; table of mpilab.measure.sweep_table.ROW rows.
 
@@ -297,7 +311,8 @@ def sweep(
     told.notes += plan.remarks()
     store = None
     if out is not None:
-        store = Store(out, _options(plan), lambda p, m: plan.times(Point(None, p, m))[0])
+        first = plan.algorithms[0]  # any: all have the same repetitions
+        store = Store(out, _options(plan), lambda p, m: plan.times(Point(first, p, m))[0])
     table = _fill(plan, store, told, progress, choose)
     if report is None:
         for sentence in told.warnings():
@@ -305,7 +320,7 @@ def sweep(
     return table
 
 
-def _options(plan):
+def _options(plan: Plan) -> dict[str, Any]:
     """The options that must be the same for all rows of one file."""
     asked = asdict(plan)
     names = ("collective", "root", "segment", "fanout", "radix", "repetitions", "warmup")
@@ -320,7 +335,9 @@ def _options(plan):
     return options
 
 
-def _fill(plan, store, report, progress, choose):
+def _fill(
+    plan: Plan, store: Store | None, report: Report, progress: bool, choose: str
+) -> NDArray[Any]:
     """Run the missing points; return the rows of all points of the plan."""
     from tqdm.auto import tqdm
 
@@ -329,7 +346,7 @@ def _fill(plan, store, report, progress, choose):
     missing = [point for point in points if point.key not in done]
     fresh = []
 
-    def keep(rows):
+    def keep(rows: NDArray[Any]) -> None:
         fresh.append(rows)
         if store:
             store.add(rows)
@@ -347,11 +364,11 @@ def _fill(plan, store, report, progress, choose):
     if store is None:
         return np.concatenate([np.empty(0, ROW), *fresh])
     asked = {point.key for point in points}
-    chosen = [i for i, row in enumerate(store.rows) if key_of(row) in asked]
-    return store.rows[chosen]
+    places = [i for i, row in enumerate(store.rows) if key_of(row) in asked]
+    return store.rows[places]
 
 
-def rows_of(plan, point, outputs):
+def rows_of(plan: Plan, point: Point, outputs: Sequence[Output]) -> NDArray[Any]:
     """The rows of a point, from the Output of each timed rank."""
     spans = np.stack([output.spans_ns for output in outputs])  # [rank, repetition, begin and end]
     lasted = (spans[:, :, 1] - spans[:, :, 0]) / 1e9
@@ -374,31 +391,46 @@ def rows_of(plan, point, outputs):
 class _Job:
     """All missing points with the same number of ranks."""
 
-    def __init__(self, plan, points, report, keep, bar, choose):
+    def __init__(
+        self,
+        plan: Plan,
+        points: Sequence[Point],
+        report: Report,
+        keep: Callable[[NDArray[Any]], None],
+        bar: "tqdm",
+        choose: str,
+    ) -> None:
         self.plan, self.points, self.report, self.keep, self.bar = plan, points, report, keep, bar
         self.choose = choose
         self.ranks = points[0].ranks if points else 0
         self.library = build.need(build.KERNELS)
-        self.memory = (None, [])  # size being checked, (sent, received) of each rank
+        # (Size being checked, (sent, received) of each rank).
+        self.memory: tuple[int | None, list[tuple[Memory, Memory]]] = (None, [])
 
-    def run(self):
+    def run(self) -> None:
         """Check all points, then time the correct ones."""
         points = [point for point in self.points if self._exists(point)]
         right = self._check(points) if points else []
         if right:
             self._time(right)
 
-    def _exists(self, point):
+    def _exists(self, point: Point) -> bool:
         if self.ranks > 1 or not point.algorithm.is_chosen:
             return True
         self._leave_out(point, "alone, a rank sends nothing, and Open MPI has no choice")
         return False
 
-    def _leave_out(self, point, reason):
+    def _leave_out(self, point: Point, reason: str) -> None:
         self.report.leave_out(point, reason)
         self.bar.update()
 
-    def _run(self, cases, groups, on_result, limit):
+    def _run(
+        self,
+        cases: Sequence[Case],
+        groups: Sequence[tuple],
+        on_result: Callable[[int, Result, Counted | None], None],
+        limit: float,
+    ) -> None:
         """Call `on_result(index, result, sent)` for each case as soon as it is done; `sent` is what
         a monitored one sent (Counted), or None."""
         for numbers, settings in self._mpiruns(cases):
@@ -409,7 +441,12 @@ class _Job:
             places = {id(case): place for place, case in enumerate(chosen)}
             with tempfile.TemporaryDirectory(prefix="mpilab-sweep-") as kept:
 
-                def came(result, numbers=numbers, places=places, kept=kept):
+                def came(
+                    result: Result,
+                    numbers: list[int] = numbers,
+                    places: dict[int, int] = places,
+                    kept: str = kept,
+                ) -> None:
                     place, sent = places[id(result.case)], None
                     if result.outcome == DONE and result.case.monitor:
                         sent = openmpi_traffic.read(kept, place, self.ranks)
@@ -428,11 +465,11 @@ class _Job:
                     settings=openmpi.CHOOSING | settings,
                 )
 
-    def _mpiruns(self, cases):
+    def _mpiruns(self, cases: Sequence[Case]) -> list[tuple[list[int], dict[str, str]]]:
         """[(indices of the cases of one mpirun, its settings)]."""
         if self.choose == MPI_T:
             return [(list(range(len(cases))), {})]
-        jobs = {}
+        jobs: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for place, case in enumerate(cases):
             settings = {}
             if case.openmpi >= 0:
@@ -446,7 +483,7 @@ class _Job:
             jobs.setdefault(tuple(settings.items()), []).append(place)
         return [(places, dict(settings)) for settings, places in jobs.items()]
 
-    def _check(self, points):
+    def _check(self, points: Sequence[Point]) -> list[Point]:
         """Run each point once, check its result, and return the correct points."""
         troubles = {}
         # Only the messages show whether it was a barrier; those inside MPI are not recorded.
@@ -457,7 +494,7 @@ class _Job:
         ]
         groups = [(point.algorithm,) for point in points]
 
-        def look(index, result, _):
+        def look(index: int, result: Result, _: Counted | None) -> None:
             troubles[index] = self._trouble(points[index], result)
 
         self._run(cases, groups, look, CHECK_LIMIT_S)
@@ -469,7 +506,7 @@ class _Job:
                 self._leave_out(point, trouble)
         return [point for index, point in enumerate(points) if troubles.get(index) == ""]
 
-    def _trouble(self, point, result):
+    def _trouble(self, point: Point, result: Result) -> str:
         if result.outcome != DONE:
             return _ended(result)
         if failed := _failed(result):
@@ -488,7 +525,7 @@ class _Job:
         differences = compare(result.case, result.outputs)
         return f"its result is wrong: {differences[0].describe()}"
 
-    def _time(self, points):
+    def _time(self, points: Sequence[Point]) -> None:
         """Time the points, and keep the rows that pass the guard."""
         chosen = any(point.algorithm.is_chosen for point in points)
         witnesses = guard.witnesses(self.plan.collective, self.ranks) if chosen else None
@@ -504,10 +541,11 @@ class _Job:
                     monitor=point.algorithm.library == OPENMPI,
                 )
             )
-        groups = [("witness",)] * ahead + [(point.algorithm,) for point in points]
-        testimony, came = [None] * ahead, set()
+        groups: list[tuple] = [("witness",)] * ahead + [(point.algorithm,) for point in points]
+        testimony: list[Counted | None] = [None] * ahead
+        came = set()
 
-        def take(index, result, sent):
+        def take(index: int, result: Result, sent: Counted | None) -> None:
             if index < ahead:
                 testimony[index] = sent
                 return
@@ -527,13 +565,13 @@ class _Job:
             if index not in came:
                 self._leave_out(point, "it had failed before, and was not tried again")
 
-    def _prepare_guard(self, points):
+    def _prepare_guard(self, points: Iterable[Point]) -> None:
         """Compute, and so cache, what must be sent, before anything is timed."""
         for point in points:
             if point.algorithm.library == OPENMPI:
                 matching(self.plan.collective, None, self.plan.shape(point))
 
-    def _refuse(self, point, result, sent, distrust):
+    def _refuse(self, point: Point, result: Result, sent: Counted | None, distrust: str) -> str:
         if result.outcome != DONE:
             return _ended(result)
         if failed := _failed(result):
@@ -549,7 +587,7 @@ class _Job:
         return distrust or guard.refuse(self.plan.collective, point.algorithm, sent, shape)
 
 
-def _witness_cases(witnesses):
+def _witness_cases(witnesses: guard.Witnesses) -> list[Case]:
     shape = witnesses.shape
     plan = Plan(witnesses.collective, (shape.ranks,), (), (), segment=shape.segment)
     return [
@@ -558,13 +596,13 @@ def _witness_cases(witnesses):
     ]
 
 
-def _failed(result):
+def _failed(result: Result) -> str:
     """The error that a rank's call returned, in words; "" if there is none."""
     codes = {output.returned for output in result.outputs} - {0}
     return f"it returned the MPI error {min(codes)}" if codes else ""
 
 
-def _ended(result):
+def _ended(result: Result) -> str:
     """Why there is no result, in words."""
     if result.hang is not None:
         return f"{result.outcome}: {result.hang.describe()}"

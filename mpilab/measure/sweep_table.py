@@ -10,64 +10,56 @@ import io
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import comb
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
 from mpilab.util.files import write_whole
 from mpilab.util.text import aligned
 
+# Library, algorithm, ranks and bytes: what distinguishes the points of a sweep.
+Key = tuple[str, str, int, int]
 CONFIDENCE = 0.95
+_POINT = [
+    ("collective", "U16"),
+    ("library", "U8"),
+    ("algorithm", "U40"),
+    ("number", "i4"),
+    ("ranks", "i4"),
+    ("bytes", "i8"),
+    ("segment", "i8"),
+    ("fanout", "i4"),
+    ("radix", "i4"),
+]
 SUMMARY = np.dtype(
-    [
-        ("collective", "U16"),
-        ("library", "U8"),
-        ("algorithm", "U40"),
-        ("number", "i4"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("segment", "i8"),
-        ("fanout", "i4"),
-        ("radix", "i4"),
-        ("repetitions", "i4"),
-        ("median_s", "f8"),
-        ("low_s", "f8"),
-        ("high_s", "f8"),
-    ]
+    [*_POINT, ("repetitions", "i4"), ("median_s", "f8"), ("low_s", "f8"), ("high_s", "f8")]
 )
-_POINT = SUMMARY.names[:9]
 # In seconds. span_s: last exit - first entry of a call. mean_s, max_s, min_s: over the ranks, of
 # each rank's own duration (OMB averages mean_s over the repetitions).
-ROW = np.dtype(
-    [
-        ("collective", "U16"),
-        ("library", "U8"),
-        ("algorithm", "U40"),
-        ("number", "i4"),
-        ("ranks", "i4"),
-        ("bytes", "i8"),
-        ("segment", "i8"),
-        ("fanout", "i4"),
-        ("radix", "i4"),
-        ("repetition", "i4"),
-        ("span_s", "f8"),
-        ("mean_s", "f8"),
-        ("max_s", "f8"),
-        ("min_s", "f8"),
-    ]
-)
-NAMES = ROW.names
+_COLUMNS = [
+    *_POINT,
+    ("repetition", "i4"),
+    ("span_s", "f8"),
+    ("mean_s", "f8"),
+    ("max_s", "f8"),
+    ("min_s", "f8"),
+]
+ROW = np.dtype(_COLUMNS)
+NAMES = tuple(name for name, _ in _COLUMNS)
 HEADER = ",".join(NAMES) + "\n"
 
 # Medians of a sweep, with distribution-free confidence intervals.
 
 
 @cache
-def interval_ranks(number, confidence=CONFIDENCE):
+def interval_ranks(number: int, confidence: float = CONFIDENCE) -> tuple[int, int] | None:
     """(l, u), from 1: the l-th and the u-th smallest of `number` values bound their median.
 
     The number of values below the true median is binomially distributed with p = 1/2, whatever the
@@ -88,7 +80,9 @@ def interval_ranks(number, confidence=CONFIDENCE):
     return None if lowest is None else (lowest, number + 1 - lowest)
 
 
-def median_interval(values, confidence=CONFIDENCE):
+def median_interval(
+    values: ArrayLike, confidence: float = CONFIDENCE
+) -> tuple[float, float, float]:
     """(median, lower bound, upper bound) of values; bounds are nan if there are too few.
 
     The values must be independent. Repetitions in quick succession are only roughly so: the
@@ -102,7 +96,7 @@ def median_interval(values, confidence=CONFIDENCE):
     return float(np.median(values)), float(low), float(high)
 
 
-def summarise(table, measure="span_s"):
+def summarise(table: NDArray[Any], measure: str = "span_s") -> NDArray[Any]:
     """The median of each point of a sweep's table, with its 95 % confidence interval.
 
     table    structured array of mpilab.measure.sweep_table.ROW.
@@ -112,9 +106,9 @@ def summarise(table, measure="span_s"):
     """
     if measure not in ("span_s", "mean_s", "max_s", "min_s"):
         raise InputError(f"measure {measure!r}: write span_s, mean_s, max_s or min_s")
-    points = {}
+    points: dict[tuple, list[int]] = {}
     for index, row in enumerate(table):
-        points.setdefault(tuple(row[name].item() for name in _POINT), []).append(index)
+        points.setdefault(tuple(row[name].item() for name, _ in _POINT), []).append(index)
     rows = [
         (*point, len(places), *median_interval(table[measure][places]))
         for point, places in points.items()
@@ -122,7 +116,7 @@ def summarise(table, measure="span_s"):
     return np.array(rows, SUMMARY)
 
 
-def text(summary, measure="span_s"):
+def text(summary: NDArray[Any], measure: str = "span_s") -> str:
     """A summary as a text table, in microseconds."""
     if not len(summary):
         return "no rows: nothing was measured"
@@ -132,7 +126,7 @@ def text(summary, measure="span_s"):
     return aligned([head, *map(_line, summary[order])])
 
 
-def _line(row):
+def _line(row: np.void) -> list[str]:
     number = f" ({row['number']})" if row["number"] > 0 else ""
     times = [row[name] * 1e6 for name in ("median_s", "low_s", "high_s")]
     return [
@@ -144,12 +138,12 @@ def _line(row):
     ]
 
 
-def key_of(row):
+def key_of(row: np.void) -> Key:
     """The key of a row's point, as in `mpilab.measure.sweep.Point.key`."""
     return (str(row["library"]), str(row["algorithm"]), int(row["ranks"]), int(row["bytes"]))
 
 
-def text_of(rows):
+def text_of(rows: NDArray[Any]) -> str:
     """Rows as lines of CSV."""
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
@@ -158,7 +152,7 @@ def text_of(rows):
     return lines.getvalue()
 
 
-def read(path):
+def read(path: str | Path) -> NDArray[Any]:
     """A CSV file of a sweep as a structured array of ROW.
 
     Raises InputError, with the line, if it is not one; an incomplete last line is left out.
@@ -166,7 +160,7 @@ def read(path):
     return _parse(path, _text(path))[0]
 
 
-def _text(path):
+def _text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -175,7 +169,7 @@ def _text(path):
         raise InputError(f"{path}: is no text; name a CSV file of mpilab sweep") from None
 
 
-def _parse(path, text):
+def _parse(path: str | Path, text: str) -> tuple[NDArray[Any], list[str]]:
     """(rows, their lines); see `read`."""
     lines = text.splitlines(keepends=True)
     if not HEADER.startswith(text) and lines[0] != HEADER:
@@ -185,7 +179,7 @@ def _parse(path, text):
     return np.array(rows, ROW), whole
 
 
-def _row(path, number, line):
+def _row(path: str | Path, number: int, line: str) -> tuple:
     values = next(csv.reader([line]), [])
     try:
         return tuple(
@@ -209,7 +203,9 @@ class Store:
     Raises InputError for a file made with other options, or by something else.
     """
 
-    def __init__(self, path, options, repetitions):
+    def __init__(
+        self, path: str | Path, options: dict[str, Any], repetitions: Callable[[int, int], int]
+    ) -> None:
         self.path, self.options = Path(path), options
         self.beside = self.path.with_name(self.path.name + ".json")
         self.rows = np.empty(0, ROW)
@@ -220,7 +216,7 @@ class Store:
             write_whole(self.beside, json.dumps(options, indent=1, ensure_ascii=False) + "\n")
             write_whole(self.path, HEADER)
 
-    def _compare(self):
+    def _compare(self) -> None:
         remedy = f"write to another file with -o, or delete {self.path}"
         try:
             before = json.loads(self.beside.read_text(encoding="utf-8"))
@@ -237,7 +233,7 @@ class Store:
                     f"of both don't belong in one table: {remedy}"
                 )
 
-    def _take(self, repetitions):
+    def _take(self, repetitions: Callable[[int, int], int]) -> None:
         """Take over the complete points; remove incomplete ones from the file."""
         text = _text(self.path)
         rows, lines = _parse(self.path, text)
@@ -250,11 +246,11 @@ class Store:
         self.rows = rows[whole]
 
     @property
-    def done(self):
+    def done(self) -> set[Key]:
         """The keys of all points in the file."""
         return {key_of(row) for row in self.rows}
 
-    def add(self, rows):
+    def add(self, rows: NDArray[Any]) -> None:
         """Write the rows of one finished point."""
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(text_of(rows))
@@ -263,5 +259,5 @@ class Store:
         self.rows = np.concatenate([self.rows, rows])
 
 
-def _shown(value):
-    return "its default" if value is None else f"{value!r}" if isinstance(value, str) else value
+def _shown(value: object) -> str:
+    return "its default" if value is None else repr(value) if isinstance(value, str) else str(value)

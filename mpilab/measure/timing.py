@@ -1,18 +1,24 @@
 """Time kernels on the hosts of a cluster, in several rank orders."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
-from mpilab.cases.output import compare
+from mpilab.cases.output import Output, compare
 from mpilab.errors import MpilabError
+from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.orders import order
 from mpilab.hosts.places import Levels
+from mpilab.hosts.slurm import Allocation
 from mpilab.kernels.build import KERNELS, need
 from mpilab.models import declared
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DONE
+from mpilab.runners.result import DONE, Result
 
 # Open MPI's choice, with coll/han and without.
 HAN, NO_HAN = "openmpi", "openmpi_no_han"
@@ -37,32 +43,32 @@ class Timed:
     order: str
     levels: Levels
     bytes: int
-    seconds: tuple
+    seconds: tuple[float, ...]
 
     @property
-    def is_openmpis(self):
+    def is_openmpis(self) -> bool:
         """Is the kernel one of Open MPI's own?"""
         return self.kernel.endswith((f"_{HAN}", f"_{NO_HAN}"))
 
     @property
-    def median(self):
+    def median(self) -> float:
         """The median of the repetitions, in seconds."""
         return float(np.median(self.seconds))
 
 
-def best(timed, wanted=lambda one: True):
+def best(timed: Iterable[Timed], wanted: Callable[[Timed], bool] = lambda one: True) -> Timed:
     """The Timed with the smallest median among those for which `wanted(one)`."""
     return min(filter(wanted, timed), key=lambda one: one.median)
 
 
-def speed_ups(timed, other):
+def speed_ups(timed: Sequence[Timed], other: Callable[[Timed], bool]) -> list[float]:
     """Speed-up of our best kernel over the best of those for which `other(one)`: one value for each
     repetition of `timed`, all Timed of one collective, order and size."""
     ours, against = best(timed, lambda one: not one.is_openmpis), best(timed, other)
     return [b / a for a, b in zip(ours.seconds, against.seconds, strict=True)]
 
 
-def spans_s(outputs):
+def spans_s(outputs: Sequence[Output]) -> NDArray[np.float64]:
     """Seconds of each repetition, from the first rank's entry to the last rank's exit: array.
 
     outputs   of the harness, one of each rank (mpilab.runners.result.Result.outputs).
@@ -76,28 +82,28 @@ def spans_s(outputs):
 # size one after the other, so that their ratios are meaningful.
 
 
-def kernels(collective):
+def kernels(collective: str) -> list[str]:
     """The kernels compared by default: ours, and Open MPI's with and without coll/han."""
     ours = [name for name in declared.kernels_of(collective) if not name.endswith("_remapped")]
     return [*ours, f"{collective}_{HAN}", f"{collective}_{NO_HAN}"]
 
 
 def time_on(
-    hosts,
-    collective,
+    hosts: EmulatedHosts | Allocation,
+    collective: str,
     *,
-    names=None,
-    sizes=(16384,),
-    orders=("rr",),
-    ranks=None,
-    seed=1,
-    repetitions=7,
-    warmup=1,
-    budget=0,
-    library=None,
-    progress=True,
-    limit=HOSTS_LIMIT_S,
-):
+    names: Sequence[str] | None = None,
+    sizes: Sequence[int] = (16384,),
+    orders: Sequence[str] | Mapping[str, Sequence[str]] = ("rr",),
+    ranks: int | None = None,
+    seed: int = 1,
+    repetitions: int = 7,
+    warmup: int = 1,
+    budget: int = 0,
+    library: str | Path | None = None,
+    progress: bool = True,
+    limit: float = HOSTS_LIMIT_S,
+) -> list[Timed]:
     """Time kernels on running EmulatedHosts, or on the nodes of an Allocation; list of Timed.
 
     names    kernels as in Timed; default: all of `kernels(collective)`.
@@ -162,7 +168,7 @@ def time_on(
     return found
 
 
-def _case(collective, name, ranks, size, budget, **more):
+def _case(collective: str, name: str, ranks: int, size: int, budget: int, **more: Any) -> Case:
     datatype, element = collective_of(collective).timed_element
     without = f"{collective}_{NO_HAN}"
     return Case(
@@ -178,13 +184,13 @@ def _case(collective, name, ranks, size, budget, **more):
     )
 
 
-def _need_done(result, name):
+def _need_done(result: Result, name: str) -> None:
     if result.outcome != DONE or any(output.returned for output in result.outputs):
         why = result.hang.describe() if result.hang else result.detail or "it returned an error"
         raise MpilabError(f"{name} with {result.case.describe()}: {result.outcome}: {why}")
 
 
-def _check(result, name):
+def _check(result: Result, name: str) -> None:
     _need_done(result, name)
     wrong = compare(result.case, result.outputs)
     if wrong:
@@ -193,7 +199,7 @@ def _check(result, name):
         )
 
 
-def _timed(result, name, order_name, levels):
+def _timed(result: Result, name: str, order_name: str, levels: Levels) -> Timed:
     _need_done(result, name)
     return Timed(
         result.case.collective,
