@@ -6,14 +6,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import numpy as np
+from nbformat import NotebookNode
+from numpy.typing import NDArray
 
 from mpilab.bench.report import figure
 from mpilab.cases.case import Case
@@ -28,7 +32,7 @@ from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE, build, ping_pong
 from mpilab.measure import sweep, sweep_table
-from mpilab.measure.timing import speed_ups, time_on
+from mpilab.measure.timing import Timed, speed_ups, time_on
 from mpilab.models import regret_left_out
 from mpilab.mpiio import readers
 from mpilab.notebook import session
@@ -48,6 +52,8 @@ MPILAB_ALLGATHER(head_to_head)
     return MPI_Recv(recvbuf, recvcount, recvtype, (rank + 1) % size, TAG, comm, MPI_STATUS_IGNORE);
 }
 """
+# {(library, algorithm, ranks, bytes): seconds}.
+Medians = dict[tuple[str, str, int, int], float]
 # Collectives on emulated hosts: 4 groups of 2 hosts with 2 ranks each, 1 Gbit/s within a group,
 # 200 Mbit/s between groups.
 BY_LEVEL = ("bcast", "reduce", "gather")
@@ -66,7 +72,7 @@ SIZES = "4,64,1K,8K,64K,512K"
 SEGMENT = 8192
 SWEEPS = 5
 # {Open MPI's name: our name} of algorithms with different names.
-OURS = {
+OURS: dict[str, str | dict[str, str]] = {
     "basic_linear": "linear",
     "split_binary_tree": "split_binary",
     "binary_tree": "binary",
@@ -90,7 +96,7 @@ c.NbGraderAPI.timestamp = "2026-01-01 00:00:00 UTC"
 
 
 @figure("", "≤ 0.3", "`mpicc … && mpirun -n 4 …` by hand, Open MPI's default settings")
-def cell_to_result_ratio(repeats=7):
+def cell_to_result_ratio(repeats: int = 7) -> list[float]:
     """The time from an edited cell to a verified result on 4 ranks, over the same by hand."""
     kernel = (ROOT / "src_c" / "allgather" / "ring.c").read_text(encoding="utf-8")
     driver = ROOT / "src_c" / "programs" / "bench" / "by_hand.c"
@@ -135,13 +141,13 @@ def cell_to_result_ratio(repeats=7):
 
 
 @figure("", "≤ 1.3", "mpirun of 4 interpreters that import ipyparallel and mpi4py")
-def cluster_ready_ratio(repeats=5):
+def cluster_ready_ratio(repeats: int = 5) -> list[float]:
     """The time from Cluster(4).start() to the first result, over the minimum (see `against`)."""
     return [ready / floor for ready, floor in measure_ready(4, repeats)]
 
 
 @figure("ns", "< 100", "the same ping-pong through PMPI_, in turn, in one run")
-def recorder_overhead_ns(blocks=41, trips=20_000):
+def recorder_overhead_ns(blocks: int = 41, trips: int = 20_000) -> NDArray[np.float64]:
     """The time that recording adds to one MPI_Send or MPI_Recv in a ping-pong of 8 bytes.
 
     Work that the recorder does while the message is in transit does not count.
@@ -161,7 +167,7 @@ def recorder_overhead_ns(blocks=41, trips=20_000):
 
 
 @figure("s", "≤ 2.5", "wall time from the call of a kernel that hangs at once to its panel")
-def fault_to_panel_seconds(repeats=5):
+def fault_to_panel_seconds(repeats: int = 5) -> list[float]:
     """The time from the call of a kernel that hangs at once to its panel.
 
     It includes 1 s without progress, after which the run counts as hanging.
@@ -170,12 +176,12 @@ def fault_to_panel_seconds(repeats=5):
 
 
 @figure("s", "≤ 4", "wall time from the end of the standstill to the next right result")
-def recovery_seconds(repeats=5):
+def recovery_seconds(repeats: int = 5) -> list[float]:
     """The time until the cluster is usable again, including the restart before the panel."""
     return [recovery for _, recovery in _hang_and_recover(repeats)]
 
 
-def _hang_and_recover(repeats):
+def _hang_and_recover(repeats: int) -> list[tuple[float, float]]:
     """(Seconds to the panel, seconds after STANDSTILL_S until a correct result) of each hang."""
     times = []
     with tempfile.TemporaryDirectory() as folder, Cluster(4, progress=False):
@@ -196,25 +202,27 @@ def _hang_and_recover(repeats):
 
 
 @cache
-def measured(collective):
+def measured(collective: str) -> list[Timed]:
     """All Timed of a collective on the cluster four-groups, measured in one run."""
     return by_level.measure(
         (collective,), sizes={collective: tuple(BY_LEVEL_SIZES.values())}, orders=ORDERS
     )
 
 
-def _speed_ups(collective, order, size, other):
+def _speed_ups(
+    collective: str, order: str, size: str, other: Callable[[Timed], bool]
+) -> list[float]:
     chosen = [
         t for t in measured(collective) if (t.order, t.bytes) == (order, BY_LEVEL_SIZES[size])
     ]
     return speed_ups(chosen, other)
 
 
-def _register_by_level(collective, order, size):
-    def flat():
+def _register_by_level(collective: str, order: str, size: str) -> None:
+    def flat() -> list[float]:
         return _speed_ups(collective, order, size, lambda one: one.kernel.endswith(FLAT))
 
-    def openmpi():
+    def openmpi() -> list[float]:
         return _speed_ups(collective, order, size, lambda one: one.is_openmpis)
 
     large = size != "16KB"
@@ -235,7 +243,7 @@ for _collective_by_level in BY_LEVEL:
 
 
 @cache
-def _exchanged():
+def _exchanged() -> dict[str, list[float]]:
     """{order: speedups of alltoallv_leaders over alltoallv_linear} with 16 bytes per pair."""
     described = description.read("four-groups")
     hosts = tuple(replace(host, slots=4) for host in described.hosts)
@@ -263,13 +271,13 @@ def _exchanged():
 
 
 @figure("×", "≥ 3", _DIRECT)
-def alltoallv_16B_vs_direct():  # noqa: N802 (the name of the figure)
+def alltoallv_16B_vs_direct() -> list[float]:  # noqa: N802 (the name of the figure)
     """The speedup of an exchange through leaders over direct messages, 16 bytes per pair, SEQ."""
     return _exchanged()["seq"]
 
 
 @figure("×", "≥ 3", _DIRECT)
-def alltoallv_16B_rr_vs_direct():  # noqa: N802 (the name of the figure)
+def alltoallv_16B_rr_vs_direct() -> list[float]:  # noqa: N802 (the name of the figure)
     """The same speedup in rank order RR, in which direct messages are faster."""
     return _exchanged()["rr"]
 
@@ -278,7 +286,7 @@ def alltoallv_16B_rr_vs_direct():  # noqa: N802 (the name of the figure)
 
 
 @figure("×", "≥ 2", "the better MPI_File_read_all of OMPIO and ROMIO, in turn, in one run")
-def two_phase_vs_read_all(repetitions=15):
+def two_phase_vs_read_all(repetitions: int = 15) -> list[float]:
     """The time of MPI_File_read_all over that of read_two_phase.
 
     Both read 2048 x 2048 doubles on 4 ranks from the page cache.
@@ -292,7 +300,7 @@ def two_phase_vs_read_all(repetitions=15):
 # The cost of a simulation: wall time of one run under SimGrid.
 
 
-def _simulated_seconds(platform, ranks, repetitions):
+def _simulated_seconds(platform: str, ranks: int, repetitions: int) -> list[float]:
     """Wall seconds of complete simulated runs of bcast_binomial, one value per repetition."""
     library = simgrid.kernels()  # built before the clock runs
     case = Case("bcast", ranks, SIMULATED_BYTES // 4, record=False, dump=False)
@@ -307,13 +315,13 @@ def _simulated_seconds(platform, ranks, repetitions):
 
 
 @figure("s", "≤ 0.15", "wall time of one smpirun: 64 KB by bcast_binomial on 2 hosts of 8 ranks")
-def simulate_bcast_16_seconds():
+def simulate_bcast_16_seconds() -> list[float]:
     """The wall time to simulate a broadcast on 16 ranks."""
     return _simulated_seconds("fat-tree-2x8", 16, 15)
 
 
 @figure("s", "≤ 15", "wall time of one smpirun: 64 KB by bcast_binomial on 128 hosts of 8 ranks")
-def simulate_bcast_1024_seconds():
+def simulate_bcast_1024_seconds() -> list[float]:
     """The wall time to simulate a broadcast on 1,024 ranks."""
     return _simulated_seconds("fat-tree-128x8", 1024, 5)
 
@@ -321,14 +329,14 @@ def simulate_bcast_1024_seconds():
 # Our kernels against Open MPI's own algorithms, and the choice of the fitted models.
 
 
-def same_algorithm(collective, name):
+def same_algorithm(collective: str, name: str) -> str:
     """Our name for Open MPI's algorithm `name`, whether or not we implement it."""
     ours = OURS.get(name, name)
     return ours.get(collective, name) if isinstance(ours, dict) else ours
 
 
 @cache
-def _medians(collective, number):
+def _medians(collective: str, number: int) -> Medians:
     """{(library, algorithm, ranks, bytes): median seconds} of sweep `number`."""
     report = sweep.Report()
     table = sweep.sweep(
@@ -344,7 +352,7 @@ def _medians(collective, number):
     }
 
 
-def same_algorithm_ratios(collective):
+def same_algorithm_ratios(collective: str) -> list[float]:
     """The times of our kernels over Open MPI's same algorithms, for each common one, size and P."""
     medians = _medians(collective, 0)
     return [
@@ -355,7 +363,7 @@ def same_algorithm_ratios(collective):
     ]
 
 
-def best_ratios(collective):
+def best_ratios(collective: str) -> list[float]:
     """The best time of ours over the best of Open MPI's, a value for each of SWEEPS sweeps.
 
     They are from the size and P with the largest median. The largest single ratio would be noise:
@@ -367,20 +375,20 @@ def best_ratios(collective):
     return max(by_point, key=np.median)
 
 
-def _best_of(medians):
+def _best_of(medians: Medians) -> dict[tuple[int, int], float]:
     """{(ranks, bytes): best time of ours / best of Open MPI's} of one sweep."""
-    best = {}
-    for (library, _, *point), seconds in medians.items():
-        at = best.setdefault(tuple(point), {})
+    best: dict[tuple[int, int], dict[str, float]] = {}
+    for (library, _, ranks, size), seconds in medians.items():
+        at = best.setdefault((ranks, size), {})
         at[library] = min(seconds, at.get(library, seconds))
     return {point: at["ours"] / at["openmpi"] for point, at in best.items() if len(at) == 2}
 
 
-def _register(collective):
-    def same(name=collective):
+def _register(collective: str) -> None:
+    def same(name: str = collective) -> list[float]:
         return same_algorithm_ratios(name)
 
-    def best(name=collective):
+    def best(name: str = collective) -> list[float]:
         return best_ratios(name)
 
     same.__name__ = f"{collective}_same_algorithm_ratio"
@@ -394,7 +402,7 @@ for _collective in COLLECTIVES:
 
 
 @figure("", "", "the fastest that was measured; sizes that the model was not fitted to")
-def bcast_regret():
+def bcast_regret() -> NDArray[np.float64]:
     """The regret of the bcast that the fitted models choose, for each P and size."""
     table = sweep.sweep(
         "bcast", ranks=RANKS, sizes="1:512K", segment=SEGMENT, progress=False, algorithms="ours"
@@ -408,7 +416,7 @@ def bcast_regret():
 
 
 @figure("s", "≤ 12", "wall time of the whole sample class over its submissions")
-def grade_seconds_per_submission(repeats=2):
+def grade_seconds_per_submission(repeats: int = 2) -> list[float]:
     """Wall seconds per submission of the sample class."""
     seconds = []
     for _ in range(repeats):
@@ -419,19 +427,19 @@ def grade_seconds_per_submission(repeats=2):
 
 
 @figure("×", "≥ 1.5", "`nbgrader autograde` of the same notebooks, in one run")
-def grade_throughput_vs_nbgrader():
+def grade_throughput_vs_nbgrader() -> list[float]:
     """Submissions per second of `mpilab grade`, over those of nbgrader."""
     return [_nbgrader() / _ours()]
 
 
 @figure("×", "≥ 1.5", "`papermill` over the same notebooks, one after the other, in one run")
-def grade_throughput_vs_papermill():
+def grade_throughput_vs_papermill() -> list[float]:
     """Submissions per second of `mpilab grade`, over those of papermill."""
     return [_papermill() / _ours()]
 
 
 @cache
-def _notebooks():
+def _notebooks() -> dict[str, NotebookNode]:
     """{student: notebook} of the submissions in the sample class that are valid notebooks."""
     found = {}
     for path in sorted(SAMPLE_CLASS.glob(f"*/{LAB}.ipynb")):
@@ -443,7 +451,7 @@ def _notebooks():
 
 
 @contextmanager
-def _submitted(*, kernel=None, deeper=""):
+def _submitted(*, kernel: str | None = None, deeper: str = "") -> Iterator[Path]:
     """Context manager for a folder with the notebooks, submitted/STUDENT/[deeper/]LAB.ipynb.
 
     kernel   name of the kernel to put into them, if not their own
@@ -455,7 +463,7 @@ def _submitted(*, kernel=None, deeper=""):
         yield Path(folder)
 
 
-def _write(notebook, path, kernel):
+def _write(notebook: NotebookNode, path: Path, kernel: str | None) -> None:
     notebook = deepcopy(notebook)
     if kernel is not None:
         notebook.metadata["kernelspec"] = {
@@ -467,7 +475,7 @@ def _write(notebook, path, kernel):
     nbformat.write(notebook, path)
 
 
-def _check_executed(path):
+def _check_executed(path: Path) -> None:
     """Raise MpilabError unless the notebook ran to its end: otherwise nothing was measured."""
     for cell in nbformat.read(path, as_version=4).cells:
         failed = [out for out in cell.get("outputs", ()) if out.output_type == "error"]
@@ -476,7 +484,7 @@ def _check_executed(path):
 
 
 @cache
-def _ours():
+def _ours() -> float:
     """Wall seconds of `mpilab grade`."""
     with _submitted() as folder:
         return _seconds(
@@ -495,7 +503,7 @@ def _ours():
 
 
 @cache
-def _papermill():
+def _papermill() -> float:
     """Wall seconds of papermill."""
     with _submitted() as folder:
         # papermill stops at an answer that raises; that is less work and counts in its favor.
@@ -518,7 +526,7 @@ def _papermill():
 
 
 @cache
-def _nbgrader():
+def _nbgrader() -> float:
     """Wall seconds of `nbgrader autograde`; SetupError if nbgrader is not installed."""
     if not NBGRADER_PYTHON.exists():
         raise SetupError(f"{NBGRADER_PYTHON}: no nbgrader; run 'python3 tools/nbgrader_venv.py'")
@@ -541,7 +549,7 @@ def _nbgrader():
         return seconds
 
 
-def _seconds(command, *, may_fail=False, **options):
+def _seconds(command: Sequence[str | Path], *, may_fail: bool = False, **options: Any) -> float:
     """Wall seconds of a command; MpilabError, with its last lines of output, if it fails."""
     began = time.perf_counter()
     ran = subprocess.run(command, capture_output=True, text=True, **options)

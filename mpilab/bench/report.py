@@ -5,30 +5,35 @@ machine}: value is the median, spread half the interquartile range, measured the
 """
 
 import json
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mpilab.errors import InputError
 from mpilab.measure.dataset import machine
 from mpilab.util.files import write_whole
 from mpilab.util.text import suggestion, update
 
-FIGURES = {}
+Measure = Callable[..., ArrayLike]  # called without arguments
+# {name: (function, unit, aim, what it is held against)}.
+FIGURES: dict[str, tuple[Measure, str, str, str]] = {}
 
 
-def figure(unit, aim, against):
+def figure(unit: str, aim: str, against: str) -> Callable[[Measure], Measure]:
     """Register the decorated function, which returns measured values, as a figure of its name."""
 
-    def register(measure):
+    def register(measure: Measure) -> Measure:
         FIGURES[measure.__name__] = (measure, unit, aim, against)
         return measure
 
     return register
 
 
-def run_figures(name, out):
+def run_figures(name: str, out: str | Path) -> list[dict[str, Any]]:
     """Measure one figure, or 'all', and update the JSON file `out`; the list in it."""
     from tqdm.auto import tqdm
 
@@ -56,7 +61,7 @@ def run_figures(name, out):
     return list(known.values())
 
 
-def _read(path):
+def _read(path: Path) -> list[dict[str, Any]]:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -65,7 +70,7 @@ def _read(path):
         raise InputError(f"{path}: not the JSON of a bench run: {error}; remove it") from None
 
 
-def table(entries):
+def table(entries: Iterable[dict[str, Any]]) -> str:
     """The figures as a Markdown table."""
     lines = ["| figure | value | spread | n | aim | against |", "|---|---|---|---|---|---|"]
     for entry in entries:
@@ -77,9 +82,9 @@ def table(entries):
     return "\n".join(lines)
 
 
-def write_docs(entries, path):
+def write_docs(entries: Iterable[dict[str, Any]], path: str | Path) -> None:
     """Write the figures between the marks in a Markdown file, a table per day and machine."""
-    by_run = {}
+    by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in entries:
         by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
     tables = [

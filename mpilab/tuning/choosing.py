@@ -1,11 +1,15 @@
 """Choose rules from measured or predicted times, and estimate what they cost."""
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import sqrt
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
@@ -14,7 +18,7 @@ from mpilab.measure import sweep_table
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, RADIX
 from mpilab.measure.sweep_table import summarise
 from mpilab.models import Hockney, fit_per_algorithm
-from mpilab.models.costs import OPENMPI_FORMULAS, cost
+from mpilab.models.costs import OPENMPI_FORMULAS, Gamma, cost
 from mpilab.tuning.rules import (
     CHAINS,
     CUT,
@@ -23,6 +27,7 @@ from mpilab.tuning.rules import (
     MISREAD,
     TWO_RANKS,
     WITHOUT_SIZE,
+    Choice,
     Rule,
     Rules,
     algorithm_name,
@@ -35,6 +40,8 @@ from mpilab.tuning.rules import (
 from mpilab.util import units
 from mpilab.util.units import sizes_of
 
+# For all algorithms, or a function of the algorithm's name.
+Model = Hockney | Callable[[str], Hockney | None]
 # Candidates where a file may choose anything: bytes of a segment, and numbers of chains.
 SEGMENTS = (0, *(1 << power for power in range(9, 21)))
 FANOUTS = (2, 4, 8)
@@ -58,7 +65,9 @@ EXPECTED = np.dtype(
 
 
 @cache
-def choices(collective, segments=SEGMENTS, fanouts=FANOUTS):
+def choices(
+    collective: str, segments: Iterable[int] = SEGMENTS, fanouts: Iterable[int] = FANOUTS
+) -> tuple[Choice, ...]:
     """All (number, fan-out, segment) that a file may choose for a collective and that have a cost:
     a tuple, without two_proc, which is for two ranks only."""
     found = []
@@ -71,7 +80,9 @@ def choices(collective, segments=SEGMENTS, fanouts=FANOUTS):
     return tuple(found)
 
 
-def seconds(collective, ranks, size, choice, model, gamma=None):
+def seconds(
+    collective: str, ranks: int, size: int, choice: Choice, model: Model, gamma: Gamma | None = None
+) -> float | None:
     """Predicted seconds of a choice, or of its substitute in Open MPI; None if there is no formula,
     because the choice, or a part of its algorithm, is left to Open MPI.
 
@@ -87,7 +98,7 @@ def seconds(collective, ranks, size, choice, model, gamma=None):
     name = instead.name if instead else name
     if name not in OPENMPI_FORMULAS.get(collective, {}):
         return None
-    own = model if hasattr(model, "alpha") else model(name)
+    own = model if isinstance(model, Hockney) else model(name)
     if own is None:
         return None
     heeded = segment if name in CUT.get(collective, ()) else 0
@@ -121,22 +132,24 @@ class Points:
     """
 
     collective: str
-    seconds: dict = field(default_factory=lambda: defaultdict(dict))
-    tied: dict = field(default_factory=dict)
-    defaults: dict = field(default_factory=dict)
-    by_models: frozenset = frozenset()
+    seconds: dict[tuple[int, int], dict[Choice, float]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    tied: dict[tuple[int, int], set[Choice]] = field(default_factory=dict)
+    defaults: dict[tuple[int, int], float] = field(default_factory=dict)
+    by_models: frozenset[int] = frozenset()
 
     @property
-    def ranks(self):
+    def ranks(self) -> list[int]:
         """All numbers of ranks, ascending."""
         return sorted({ranks for ranks, _ in self.seconds})
 
-    def sizes(self, ranks):
+    def sizes(self, ranks: int) -> list[int]:
         """All sizes for this number of ranks, ascending."""
         return sorted(size for one, size in self.seconds if one == ranks)
 
 
-def from_table(table, collective, measure="span_s"):
+def from_table(table: NDArray[Any], collective: str, measure: str = "span_s") -> Points:
     """Points of Open MPI's algorithms in a sweep's table (mpilab.measure.sweep_table.ROW): medians.
 
     Leaves out what a file cannot choose, two_proc (which aborts unless there are two ranks) and
@@ -144,7 +157,8 @@ def from_table(table, collective, measure="span_s"):
     """
     rows = table[(table["collective"] == collective) & (table["library"] == "openmpi")]
     points = Points(collective)
-    bounds = defaultdict(dict)  # like seconds: (lower, upper) bound of the median
+    # Like seconds: (lower, upper) bound of the median.
+    bounds: dict[tuple[int, int], dict[Choice, tuple[float, float]]] = defaultdict(dict)
     for row in summarise(rows, measure):
         place, number = (int(row["ranks"]), int(row["bytes"])), int(row["number"])
         name = str(row["algorithm"])
@@ -165,13 +179,21 @@ def from_table(table, collective, measure="span_s"):
             f"mpilab sweep {collective} --algorithms openmpi -o FILE.csv"
         )
     for place, each in points.seconds.items():
-        _, most = bounds[place][min(each, key=each.get)]
+        _, most = bounds[place][min(each, key=each.__getitem__)]
         # With too few repetitions, the bounds are nan, and comparisons with nan are false.
         points.tied[place] = {choice for choice in each if bounds[place][choice][0] <= most}
     return points
 
 
-def from_models(collective, ranks, sizes, model, *, candidates=None, gamma=None):
+def from_models(
+    collective: str,
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    model: Model,
+    *,
+    candidates: Sequence[Choice] | None = None,
+    gamma: Gamma | None = None,
+) -> Points:
     """Points predicted by models.
 
     model       a Hockney for all algorithms, or a function of a name that returns one, or None
@@ -189,7 +211,9 @@ def from_models(collective, ranks, sizes, model, *, candidates=None, gamma=None)
     return points
 
 
-def fitted(table, points, ranks, measure="span_s"):
+def fitted(
+    table: NDArray[Any], points: Points, ranks: Sequence[int], measure: str = "span_s"
+) -> Points:
     """Points for other numbers of ranks, by models fitted to each algorithm of a table; sizes and
     choices are those of `points`, which come from the same table."""
     own = (table["collective"] == points.collective) & (table["library"] == "openmpi")
@@ -205,7 +229,7 @@ def fitted(table, points, ranks, measure="span_s"):
     )
 
 
-def joined(points, more):
+def joined(points: Points, more: Points) -> Points:
     """Points of both; for the same number of ranks, only those of `points`."""
     there = set(points.ranks)
     whole = Points(
@@ -222,7 +246,7 @@ def joined(points, more):
     return whole
 
 
-def medians_of(values):
+def medians_of(values: ArrayLike) -> tuple[float, float]:
     """(median, largest) of shares, ignoring nan; nan if there are no others."""
     known = np.asarray(values)[np.isfinite(values)]
     return (float(np.median(known)), float(known.max())) if len(known) else (np.nan, np.nan)
@@ -232,15 +256,15 @@ def medians_of(values):
 
 
 def points(
-    paths,
+    paths: Sequence[str | Path],
     *,
-    collectives=None,
-    measure="span_s",
-    model_ranks=(),
-    alpha=None,
-    beta=None,
-    sizes="1:1M",
-):
+    collectives: Sequence[str] | None = None,
+    measure: str = "span_s",
+    model_ranks: Sequence[int] = (),
+    alpha: str | None = None,
+    beta: str | None = None,
+    sizes: str = "1:1M",
+) -> Iterator[Points]:
     """Yield the Points of each collective.
 
     paths        CSV files of sweeps; those of the same collective are combined
@@ -269,7 +293,7 @@ def points(
         predicted = None
         if model_ranks and model is not None:
             predicted = from_models(name, model_ranks, _sizes(name, sizes), model)
-        elif model_ranks:
+        elif model_ranks and measured is not None:
             predicted = fitted(table, measured, model_ranks, measure)
         found = [one for one in (measured, predicted) if one is not None]
         yield joined(*found) if len(found) == 2 else found[0]
@@ -277,7 +301,7 @@ def points(
         raise InputError(f"{', '.join(map(str, paths))}: no rows; run the sweep first")
 
 
-def _model(alpha, beta):
+def _model(alpha: str | None, beta: str | None) -> Hockney | None:
     if alpha is None and beta is None:
         return None
     if alpha is None or beta is None:
@@ -285,14 +309,14 @@ def _model(alpha, beta):
     return Hockney(units.read(alpha, units.TIME), units.read(beta, units.TIME))
 
 
-def _sizes(collective, given):
+def _sizes(collective: str, given: str) -> Sequence[int]:
     if collective in WITHOUT_SIZE:
         return (0,)
     element = collective_of(collective).timed_element[1]
     return [size for size in sizes_of(given)[0] if size % element == 0]
 
 
-def basis(found):
+def basis(found: Points) -> str:
     """What Points cover: '4 and 8 ranks measured, 64 ranks by models, 1 to 65536 bytes'."""
     measured = [ranks for ranks in found.ranks if ranks not in found.by_models]
     parts = [
@@ -304,7 +328,7 @@ def basis(found):
     return ", ".join(parts) + (f", {sizes[0]} to {sizes[-1]} bytes" if sizes[-1] else "")
 
 
-def checked_text(rules, remark):
+def checked_text(rules: Sequence[Rule], remark: str) -> str:
     """The text of rules, read back as Open MPI would; InputError if it reads differently."""
     text = as_text(rules, remark)
     again = parse(text)
@@ -314,11 +338,11 @@ def checked_text(rules, remark):
     return text
 
 
-def _key(rule):
+def _key(rule: Rule) -> tuple:
     return rule.collective, rule.ranks, rule.bytes, rule.choice
 
 
-def choose(points, slack=SLACK):
+def choose(points: Points, slack: float = SLACK) -> list[Rule]:
     """Rules for all Points: list of Rule, as few as possible.
 
     Neighboring sizes share a rule if one choice is, at each of them, at most `slack` slower than
@@ -328,7 +352,7 @@ def choose(points, slack=SLACK):
     """
     if not 0 <= slack < 10:
         raise InputError(f"slack={slack}: write a share of 0 or more, e.g. 0.05 for 5 %")
-    found = []
+    found: list[tuple[int, list[tuple[int, Choice]]]] = []
     for ranks in points.ranks:
         begun = _begun(points, ranks, _runs(points, ranks, slack))
         if not found or found[-1][1] != begun:
@@ -343,7 +367,7 @@ def choose(points, slack=SLACK):
     return rules
 
 
-def expected(rules, points):
+def expected(rules: Rules | Iterable[Rule], points: Points) -> NDArray[Any]:
     """The cost of following the rules, point by point: a table of EXPECTED.
 
     regret = chosen_s / best_s - 1; default_s is nan if it was not measured, and chosen_s if what
@@ -354,15 +378,16 @@ def expected(rules, points):
     for (ranks, size), each in sorted(points.seconds.items()):
         rule = whole.deciding(points.collective, ranks, size)
         default = points.defaults.get((ranks, size), np.nan)
-        left = rule is None or rule.is_left
-        chosen = default if left else each.get(rule.choice, np.nan)
-        best = min(each, key=each.get)
+        number, chosen = LEFT, default
+        if rule is not None and not rule.is_left:
+            number, chosen = rule.number, each.get(rule.choice, np.nan)
+        best = min(each, key=each.__getitem__)
         rows.append(
             (
                 points.collective,
                 ranks,
                 size,
-                LEFT if left else rule.number,
+                number,
                 chosen,
                 best[0],
                 each[best],
@@ -373,7 +398,7 @@ def expected(rules, points):
     return np.array(rows, EXPECTED)
 
 
-def expected_words(table):
+def expected_words(table: NDArray[Any]) -> str:
     """The regret in a table of EXPECTED, in one sentence."""
     if not np.isfinite(table["regret"]).any():
         return "what the rules cost is not known: nothing that they choose was tried"
@@ -389,33 +414,33 @@ def expected_words(table):
     return words
 
 
-def _runs(points, ranks, slack):
-    """[[first size, last size, choice]]: runs of neighboring sizes for which one choice is good.
+def _runs(points: Points, ranks: int, slack: float) -> list[tuple[int, int, Choice]]:
+    """[(first size, last size, choice)]: runs of neighboring sizes for which one choice is good.
 
     Extending each run as long as any choice is good enough gives the fewest runs.
     """
-    runs, good = [], {}
+    runs: list[tuple[int, int, Choice]] = []
+    good: dict[Choice, float] = {}
     for size in points.sizes(ranks):
         each = points.seconds[ranks, size]
         least = min(each.values())
-        tied = points.tied.get((ranks, size), ())
+        tied = points.tied.get((ranks, size), set())
         lost = {
             choice: time / least - 1
             for choice, time in each.items()
             if time <= least * (1 + slack) or choice in tied
         }
         both = {choice: good[choice] + lost[choice] for choice in good.keys() & lost.keys()}
-        if both:
-            good = both
-            runs[-1][1] = size
-        else:
-            good = lost
-            runs.append([size, size, None])
-        runs[-1][2] = min(good, key=lambda choice: (good[choice], choice))
+        first = runs.pop()[0] if both else size
+        good = both or lost
+        best = min((share, choice) for choice, share in good.items())[1]
+        runs.append((first, size, best))
     return runs
 
 
-def _begun(points, ranks, runs):
+def _begun(
+    points: Points, ranks: int, runs: Iterable[tuple[int, int, Choice]]
+) -> list[tuple[int, Choice]]:
     """[(bytes as Open MPI looks them up, choice)] of each run."""
     found, before = [], None
     for first, last, choice in runs:
@@ -430,7 +455,7 @@ def _begun(points, ranks, runs):
     return found
 
 
-def roundest(below, most):
+def roundest(below: int, most: int) -> int:
     """The number above `below` and not above `most` with the fewest significant bits: a power of
     two, or else a multiple of the largest possible one; of several, the nearest to the geometric
     mean of the limits. roundest(1000, 5000) = 2048, roundest(5000, 7000) = 6144."""

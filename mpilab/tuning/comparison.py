@@ -6,12 +6,17 @@ affect all of them; a time is the median of all repetitions.
 
 import os
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.errors import InputError
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.slurm import Allocation
 from mpilab.kernels import build, openmpi
 from mpilab.measure import openmpi_traffic
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, expected
@@ -24,7 +29,9 @@ from mpilab.tuning.rules import (
     CUT,
     TWO_RANKS,
     WITHOUT_SIZE,
+    Point,
     Rule,
+    Rules,
     choice_words,
     shape_of,
 )
@@ -56,7 +63,7 @@ BY_ITSELF, BY_RULES = "default", "rules"
 # Running Open MPI's collectives with and without a rules file in one mpirun.
 
 
-def settings(path):
+def settings(path: str | Path) -> dict[str, str]:
     """Settings of an mpirun that uses the rules file `path` and counts messages.
 
     Raises InputError if the user has set another file, which would take precedence.
@@ -68,7 +75,7 @@ def settings(path):
     return openmpi.CHOOSING | {openmpi.RULES_FILE: str(path)}
 
 
-def environment_lines(path):
+def environment_lines(path: str | Path) -> list[str]:
     """Shell commands that make Open MPI use a rules file: list of lines."""
     return [
         f"export {openmpi.RULES_FILE}={Path(path).resolve()}",
@@ -77,25 +84,33 @@ def environment_lines(path):
     ]
 
 
-def case_of_rule(collective, ranks, size, **more):
+def case_of_rule(collective: str, ranks: int, size: int, **more: Any) -> Case:
     """The Case of Open MPI's collective with `size` bytes of a block, or of the whole message.
 
     By default no algorithm is set (openmpi=-1), so that the file decides as in any program.
     """
     datatype, element = collective_of(collective).timed_element
-    usual = {"record": False, "dump": False, "function": f"{collective}_openmpi"}
+    usual: dict[str, Any] = {"record": False, "dump": False, "function": f"{collective}_openmpi"}
     return Case(collective, ranks, size // element, datatype, **usual | more)
 
 
-def deciders(collective):
+def deciders(collective: str) -> list[str]:
     """The user's settings that may take precedence over a rules file: 'NAME=value' each."""
     names = (*_DECIDERS, f"OMPI_MCA_coll_tuned_{collective}_algorithm")
     return [f"{name}={os.environ[name]}" for name in names if os.environ.get(name)]
 
 
 def compare(
-    rules, path, *, ranks, sizes, collectives=None, repetitions=None, rounds=ROUNDS, hosts=None
-):
+    rules: Rules,
+    path: str | Path,
+    *,
+    ranks: Iterable[int],
+    sizes: Sequence[int],
+    collectives: Iterable[str] | None = None,
+    repetitions: int | None = None,
+    rounds: int = ROUNDS,
+    hosts: EmulatedHosts | Allocation | None = None,
+) -> NDArray[Any]:
     """A table of COMPARED: one row for each collective of the file, number of ranks and size.
 
     rules        the content of the file `path` (mpilab.tuning.read)
@@ -128,14 +143,21 @@ def compare(
     return np.array(rows, COMPARED)
 
 
-def _sizes_of(collective, sizes):
+def _sizes_of(collective: str, sizes: Iterable[int]) -> list[int]:
     if collective in WITHOUT_SIZE:
         return [0]
     element = collective_of(collective).timed_element[1]
     return sorted({max(element, size // element * element) for size in sizes})
 
 
-def _measured(rules, path, points, repetitions, rounds, hosts):
+def _measured(
+    rules: Rules,
+    path: str | Path,
+    points: Sequence[Point],
+    repetitions: int | None,
+    rounds: int,
+    hosts: EmulatedHosts | Allocation | None,
+) -> list[tuple]:
     """Rows of COMPARED for points with the same number of ranks, timed in one mpirun."""
     plan = []  # (point, candidate, its case)
     for point in points:
@@ -148,7 +170,8 @@ def _measured(rules, path, points, repetitions, rounds, hosts):
             for name, how in candidates[first:] + candidates[:first]:
                 case = case_of_rule(*point, repetitions=timed, warmup=warmup, **how)
                 plan.append((point, name, case))
-    spans, proved = {}, {point: True for point in points}
+    spans: dict[Point, dict[str | Rule, list[NDArray[np.float64]]]] = {}
+    proved = {point: True for point in points}
     with tempfile.TemporaryDirectory(prefix="mpilab-rules-") as kept:
         results = run_cases(
             build.need(build.KERNELS),
@@ -169,9 +192,11 @@ def _measured(rules, path, points, repetitions, rounds, hosts):
     return [_row(rules, point, spans.get(point, {}), proved[point]) for point in points]
 
 
-def _candidates(rules, collective, ranks, size):
+def _candidates(
+    rules: Rules, collective: str, ranks: int, size: int
+) -> list[tuple[str | Rule, dict[str, Any]]]:
     """[(name, arguments of its Case)]: BY_ITSELF, BY_RULES, and a Rule for each algorithm."""
-    found = [
+    found: list[tuple[str | Rule, dict[str, Any]]] = [
         (BY_ITSELF, {"openmpi": 0, "rules": False}),
         (BY_RULES, {"openmpi": 0, "monitor": True}),
     ]
@@ -187,7 +212,7 @@ def _candidates(rules, collective, ranks, size):
     return found
 
 
-def _is_right(rules, point, kept, place):
+def _is_right(rules: Rules, point: Point, kept: str, place: int) -> bool:
     """Did the call at `place` send what the rule's algorithm must send?"""
     rule = rules.deciding(*point)
     if rule is None or rule.is_left:
@@ -196,7 +221,9 @@ def _is_right(rules, point, kept, place):
     return openmpi_traffic.read(kept, place, point[1]) in expected(point[0], rule.algorithm, shape)
 
 
-def _row(rules, point, spans, proved):
+def _row(
+    rules: Rules, point: Point, spans: dict[str | Rule, list[NDArray[np.float64]]], proved: bool
+) -> tuple:
     medians = {name: float(np.median(np.concatenate(each))) for name, each in spans.items()}
     if not medians:
         raise InputError(
@@ -204,7 +231,7 @@ def _row(rules, point, spans, proved):
             "'mpilab rules check' first"
         )
     default, ruled = (medians.get(name, np.nan) for name in (BY_ITSELF, BY_RULES))
-    best = min(medians, key=medians.get)
+    best = min(medians, key=medians.__getitem__)
     rule = rules.deciding(*point)
     return (
         *point,
@@ -219,7 +246,7 @@ def _row(rules, point, spans, proved):
     )
 
 
-def as_text(table):
+def as_text(table: NDArray[Any]) -> str:
     """A table of COMPARED as text, in microseconds, with the medians of the ratios below it."""
     head = [
         "collective",
@@ -262,5 +289,5 @@ def as_text(table):
     )
 
 
-def _number(value, form):
+def _number(value: float, form: str) -> str:
     return "–" if not np.isfinite(value) else format(value, form)

@@ -11,18 +11,23 @@ COLLECTIVE_auto read the file that the environment variable MPILAB_RULES names
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cluster.location import hosts_of
 from mpilab.errors import InputError
+from mpilab.hosts.description import Description
 from mpilab.hosts.orders import order
+from mpilab.hosts.places import Levels
 from mpilab.hosts.slurm import SLURM
 from mpilab.measure.dataset import machine
-from mpilab.measure.timing import time_on
+from mpilab.measure.timing import Timed, time_on
 from mpilab.util.kit import ROOT
 
 FOLDER = ROOT / "data" / "rules"
@@ -41,11 +46,11 @@ class Condition:
     at_least: bool
     limit: int
 
-    def holds(self, situation):
+    def holds(self, situation: Mapping[str, int]) -> bool:
         """Does it hold in a situation, {name: number}?"""
         return (situation[self.name] >= self.limit) == self.at_least
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}{'>=' if self.at_least else '<'}{self.limit}"
 
 
@@ -54,14 +59,14 @@ class Rule:
     """One line: the kernel for a collective if all conditions hold."""
 
     collective: str
-    conditions: tuple
+    conditions: tuple[Condition, ...]
     kernel: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.collective:<10} {' '.join(map(str, self.conditions)):<50} {self.kernel}"
 
 
-def situation(levels, size):
+def situation(levels: Levels, size: int) -> dict[str, int]:
     """The values for conditions: {name: number}, for ranks at these Levels and `size` bytes."""
     ranks = len(levels.places)
     by_topology = sorted(range(ranks), key=lambda r: (levels.group[r], _first(levels.node, r), r))
@@ -76,12 +81,12 @@ def situation(levels, size):
     }
 
 
-def _first(numbers, rank):
+def _first(numbers: NDArray[Any], rank: int) -> int:
     """The lowest rank with the same number."""
     return numbers.tolist().index(numbers[rank])
 
 
-def choose(rules, collective, levels, size):
+def choose(rules: Iterable[Rule], collective: str, levels: Levels, size: int) -> str | None:
     """The kernel that the rules choose for `size` bytes; None if none of them applies."""
     at = situation(levels, size)
     for rule in rules:
@@ -90,7 +95,7 @@ def choose(rules, collective, levels, size):
     return None
 
 
-def read(path):
+def read(path: str | Path) -> list[Rule]:
     """The Rules of a file; a bare name such as "published" is looked up in data/rules.
 
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
@@ -106,14 +111,14 @@ def read(path):
     return parse(text, str(path))
 
 
-def find(path):
+def find(path: str | Path) -> Path:
     """The Path of a rules file; a bare name that does not exist is looked up in data/rules."""
     path = Path(path)
     kept = FOLDER / (path if path.suffix else path.with_suffix(".rules"))
     return kept if not path.exists() and path.name == str(path) and kept.exists() else path
 
 
-def parse(text, name="rules"):
+def parse(text: str, name: str = "rules") -> list[Rule]:
     """The Rules of a text: list of Rule. Raises InputError as `read` does."""
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -123,7 +128,7 @@ def parse(text, name="rules"):
     return found
 
 
-def _rule(words, where):
+def _rule(words: Sequence[str], where: str) -> Rule:
     example = "write e.g. 'bcast ppn>=2 bytes<65536 bcast_node'"
     if len(words) < 2:
         raise InputError(f"{where}: a collective without a kernel; {example}")
@@ -142,13 +147,13 @@ def _rule(words, where):
     return Rule(collective, tuple(parsed), kernel)
 
 
-def as_text(rules, remark=""):
+def as_text(rules: Iterable[Rule], remark: str = "") -> str:
     """The text of a rules file; the lines of `remark` come first, as comments."""
     lines = [f"# {line}" for line in remark.splitlines()]
     return "\n".join([*lines, *map(str, rules)]) + "\n"
 
 
-def learn(measured):
+def learn(measured: Sequence[Timed]) -> list[Rule]:
     """The rules that choose, in each measured situation, the kernel with the smallest median.
 
     measured   list of mpilab.measure.timing.Timed, of any number of collectives.
@@ -164,8 +169,9 @@ def learn(measured):
     ]
 
 
-def _learn(collective, measured):
-    best = defaultdict(dict)  # (dealt, groups, ppn, ranks) -> {bytes: (seconds, kernel)}
+def _learn(collective: str, measured: Iterable[Timed]) -> list[Rule]:
+    # (dealt, groups, ppn, ranks) -> {bytes: (seconds, kernel)}.
+    best: dict[tuple[int, ...], dict[int, tuple[float, str]]] = defaultdict(dict)
     for one in measured:
         at = situation(one.levels, one.bytes)
         sizes = best[tuple(at[name] for name in _AXES)]
@@ -185,7 +191,9 @@ def _learn(collective, measured):
     return rules
 
 
-def _by_size(collective, held, sizes):
+def _by_size(
+    collective: str, held: tuple[Condition, ...], sizes: Mapping[int, tuple[float, str]]
+) -> list[Rule]:
     """One line for each run of sizes with the same best kernel, the smallest first."""
     ordered = sorted(sizes)
     rules = []
@@ -199,19 +207,19 @@ def _by_size(collective, held, sizes):
     return rules
 
 
-def regret(rules, measured):
+def regret(rules: Sequence[Rule], measured: Iterable[Timed]) -> list[dict[str, Any]]:
     """How much longer the chosen kernels take than the fastest measured ones: list of dicts.
 
     One for each collective, placement and size, with "chosen", "best" and "regret" (0 is none; None
     if the choice was not measured).
     """
-    points = defaultdict(dict)
+    points: dict[tuple[str, Levels, int], dict[str, float]] = defaultdict(dict)
     for one in measured:
         points[one.collective, one.levels, one.bytes][one.kernel] = one.median
     found = []
     for (collective, levels, size), seconds in points.items():
         chosen = choose(rules, collective, levels, size)
-        best = min(seconds, key=seconds.get)
+        best = min(seconds, key=seconds.__getitem__)
         lost = seconds[chosen] / seconds[best] - 1 if chosen in seconds else None
         found.append(
             {
@@ -230,15 +238,15 @@ def regret(rules, measured):
 
 
 def measure(
-    cluster,
+    cluster: str | Description,
     *,
-    collectives,
-    sizes,
-    orders=("seq", "rr", "shuffled"),
-    ppn=None,
-    repetitions=7,
-    progress=True,
-):
+    collectives: Iterable[str],
+    sizes: Iterable[int],
+    orders: Sequence[str] = ("seq", "rr", "shuffled"),
+    ppn: Sequence[int] | None = None,
+    repetitions: int = 7,
+    progress: bool = True,
+) -> list[Timed]:
     """Time all kernels of the collectives, including Open MPI's, on a cluster; list of Timed.
 
     cluster  a Description or the name of one, whose hosts are emulated; "slurm": the nodes of the
@@ -250,7 +258,8 @@ def measure(
     Raises InputError, before measuring anything, for more ranks per host than any has slots.
     """
     chosen, found = hosts_of(cluster), []
-    parts = [chosen.description.part(ppn=number) for number in ppn or [None]]
+    whole = chosen.description
+    parts = [whole.part(ppn=number) for number in ppn] if ppn else [whole.part()]
     with chosen as hosts:
         for part in parts:
             placed = {name: order(part, name) for name in orders}
@@ -266,7 +275,7 @@ def measure(
     return found
 
 
-def remark(cluster, found):
+def remark(cluster: str, found: Sequence[Timed]) -> str:
     """The origin of rules, for the header of their file."""
     repetitions = len(found[0].seconds) if found else 0
     where = "the nodes of a Slurm job" if cluster == SLURM else f"the emulated cluster {cluster}"
@@ -276,7 +285,7 @@ def remark(cluster, found):
     )
 
 
-def report(rules, found):
+def report(rules: Sequence[Rule], found: Sequence[Timed]) -> str:
     """Text table of what the learned and the published rules lose against our best measured kernel,
     and how that kernel compares with Open MPI's best."""
     ours = [one for one in found if not one.is_openmpis]
@@ -298,5 +307,5 @@ def report(rules, found):
     return "\n".join(lines)
 
 
-def _percent(number, width=8):
+def _percent(number: float | None, width: int = 8) -> str:
     return f"{'-':>{width}}" if number is None else f"{number:>{width}.0%}"

@@ -1,13 +1,17 @@
 """Judge a rules file by its cost in the α-β model or in simulation, the same on every machine."""
 
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.algorithms import ours_of
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.measure.openmpi_traffic import PATTERNS
+from mpilab.models.costs import Gamma
 from mpilab.models.declared import kernels_of
 from mpilab.models.hockney import Hockney
 from mpilab.runners import simgrid
@@ -19,6 +23,10 @@ from mpilab.tuning.rules import (
     FAILS,
     MISREAD,
     WITHOUT_SIZE,
+    Choice,
+    Point,
+    Rule,
+    Rules,
     algorithm_name,
     choice_words,
     parse,
@@ -27,6 +35,8 @@ from mpilab.tuning.rules import (
 )
 from mpilab.util.units import bytes_of
 
+# Points as text, 'bcast 64 8K, barrier 64', or as a list.
+Given = str | Iterable[str | Sequence[str | int]]
 # chosen: in words. Seconds are predicted; chosen_s is nan if nothing with a known cost is chosen.
 # ratio = chosen_s / best_s, 1 if best_s is 0.
 PREDICTED = np.dtype(
@@ -53,7 +63,9 @@ MOST_RANKS, NEVER_CHEAPEST = 256, ("basic_linear", "scatter_allgather_ring")
 MOST_SEGMENTS = 1024
 
 
-def predicted(rules, points, alpha, beta, gamma=None):
+def predicted(
+    rules: Rules, points: Given, alpha: float, beta: float, gamma: Gamma | None = None
+) -> NDArray[Any]:
     """The cost of the rules' choices in the model, beside the cheapest choice: table of PREDICTED.
 
     points   [(collective, ranks, bytes of a block or of the whole message)], or the same as text:
@@ -79,7 +91,9 @@ def predicted(rules, points, alpha, beta, gamma=None):
     return np.array(rows, PREDICTED)
 
 
-def row(collective, ranks, size, rule, chosen_s, best_s):
+def row(
+    collective: str, ranks: int, size: int, rule: Rule | None, chosen_s: float, best_s: float
+) -> tuple:
     """A row of PREDICTED; `rule` is None if no rule of the file decides."""
     return (
         collective,
@@ -93,7 +107,7 @@ def row(collective, ranks, size, rule, chosen_s, best_s):
     )
 
 
-def complaint(text, points, alpha, beta, most=1.1):
+def complaint(text: str, points: Given, alpha: float, beta: float, most: float = 1.1) -> str:
     """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
 
     Open MPI must read it as written, it must make no program fail, and at each of `points` it must
@@ -101,12 +115,12 @@ def complaint(text, points, alpha, beta, most=1.1):
     decision left to Open MPI is no choice.
     """
     rules, wrong = readable(text)
-    if wrong:
+    if rules is None:
         return wrong
     return verdict(predicted(rules, points, alpha, beta), most, "by the model", "the model knows")
 
 
-def readable(text):
+def readable(text: str) -> tuple[Rules | None, str]:
     """(Rules, "") of a text to judge; (None, what is wrong with it) if Open MPI would not read it
     as written, or a program would fail. InputError for what is not the text of a file."""
     if not isinstance(text, str):
@@ -123,7 +137,7 @@ def readable(text):
     return rules, ""
 
 
-def verdict(rows, most, how, known):
+def verdict(rows: NDArray[Any], most: float, how: str, known: str) -> str:
     """What is wrong with choices, from their costs in a table of PREDICTED; "" if nothing is.
 
     how, known   in words: "by the model"; whose cost "the model knows"
@@ -142,12 +156,12 @@ def verdict(rows, most, how, known):
     )
 
 
-def _where(row):
+def _where(row: np.void) -> str:
     size = "" if row["collective"] in WITHOUT_SIZE else f", {row['bytes']} bytes"
     return f"for {row['collective']} on {row['ranks']} ranks{size}"
 
 
-def points_of(given):
+def points_of(given: Given) -> list[Point]:
     """[(collective, ranks, bytes)] of points as text, or as a list.
 
     Raises InputError for an invalid point.
@@ -156,7 +170,7 @@ def points_of(given):
     return [_point(one.split() if isinstance(one, str) else list(one)) for one in words]
 
 
-def _point(words):
+def _point(words: Sequence[str | int]) -> Point:
     shown = " ".join(map(str, words))
     if not words or words[0] not in PATTERNS or len(words) > 3:
         raise InputError(
@@ -166,7 +180,7 @@ def _point(words):
     collective, ranks, size = (*words, 0)[:3] if words[0] in WITHOUT_SIZE else (*words, "", "")[:3]
     if not str(ranks).isdigit() or int(ranks) < 2:
         raise InputError(f"point {shown!r}: {str(ranks)!r} is no number of ranks from 2 on")
-    return collective, int(ranks), bytes_of(size)
+    return str(collective), int(ranks), bytes_of(size)
 
 
 # Cost in simulated time: of our kernels of the same algorithms, on a simulated cluster with one
@@ -174,7 +188,7 @@ def _point(words):
 # a simulation, messages that leave a rank at the same time share its link.
 
 
-def costs(rules, points, alpha, beta):
+def costs(rules: Rules, points: Given, alpha: float, beta: float) -> NDArray[Any]:
     """The cost of a file's choices in simulated time, beside the cheapest one tried: table of
     PREDICTED; arguments as for `predicted`.
 
@@ -202,13 +216,15 @@ def costs(rules, points, alpha, beta):
     return np.array(rows, PREDICTED)
 
 
-def simulated_complaint(text, points, alpha, beta, most=1.5):
+def simulated_complaint(
+    text: str, points: Given, alpha: float, beta: float, most: float = 1.5
+) -> str:
     """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
 
     Like `complaint`, but in simulated time. Raises Ungradable without SimGrid.
     """
     rules, wrong = readable(text)
-    if wrong:
+    if rules is None:
         return wrong
     try:
         rows = costs(rules, points, alpha, beta)
@@ -218,7 +234,9 @@ def simulated_complaint(text, points, alpha, beta, most=1.5):
 
 
 @cache
-def _seconds(ranks, size, tried, alpha, beta):
+def _seconds(
+    ranks: int, size: int, tried: tuple[Choice, ...], alpha: float, beta: float
+) -> dict[Choice, float]:
     """{choice: simulated seconds} of broadcasts, without those for which we have no kernel."""
     named = {choice: _case(ranks, size, choice) for choice in tried}
     cases = {choice: case for choice, case in named.items() if case is not None}
@@ -235,7 +253,7 @@ def _seconds(ranks, size, tried, alpha, beta):
     return {choice: took[case] for choice, case in cases.items()}
 
 
-def _case(ranks, size, choice):
+def _case(ranks: int, size: int, choice: Choice) -> Case | None:
     """The Case of our kernel that does what a choice makes Open MPI do; None if there is none, or
     for too many segments."""
     number, fanout, segment = choice

@@ -7,19 +7,26 @@ the rule took effect. If it sends the same without the file, the case proves not
 """
 
 import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.slurm import Allocation
 from mpilab.kernels import build
 from mpilab.measure import guard, openmpi_traffic
-from mpilab.measure.openmpi_traffic import PATTERNS, expected, matching
+from mpilab.measure.openmpi_traffic import PATTERNS, Counted, expected, matching
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.tuning import comparison
 from mpilab.tuning.rules import (
     WITHOUT_SIZE,
+    Point,
     Rule,
+    Rules,
     choice_words,
     looked_up_bytes,
     shape_of,
@@ -38,7 +45,7 @@ LIMIT_S = 30.0  # for one case
 # The cases to run: every rule, near its lower end and well inside its range.
 
 
-def ranks_to_try(rules, most=MOST_RANKS):
+def ranks_to_try(rules: Rules, most: int = MOST_RANKS) -> tuple[int, ...]:
     """The numbers of ranks with rules in the file, from 2 to `most`: ascending tuple."""
     found = {
         max(2, ranks)
@@ -49,7 +56,9 @@ def ranks_to_try(rules, most=MOST_RANKS):
     return tuple(sorted(found)) or (4,)
 
 
-def points_of(rules, ranks, sizes=None):
+def points_of(
+    rules: Rules, ranks: Iterable[int], sizes: Sequence[int] | None = None
+) -> list[Point]:
     """The points at which to try a file: list of (collective, ranks, bytes).
 
     ranks   numbers of ranks
@@ -57,7 +66,7 @@ def points_of(rules, ranks, sizes=None):
             that it decides, and one at which algorithms differ more (some bytes for every rank,
             several segments)
     """
-    found = {}
+    found: dict[Point, None] = {}
     for collective in rules.collectives:
         if collective not in PATTERNS:
             continue
@@ -72,7 +81,7 @@ def points_of(rules, ranks, sizes=None):
     return list(found)
 
 
-def _default_sizes(rules, collective, ranks):
+def _default_sizes(rules: Rules, collective: str, ranks: int) -> list[int]:
     nearest = max(
         (one for one in rules.collectives[collective] if one <= ranks),
         default=min(rules.collectives[collective]),
@@ -92,12 +101,6 @@ def _default_sizes(rules, collective, ranks):
     return sizes
 
 
-def not_tried(rules, proofs):
-    """The rules of a file that no Proof covers."""
-    tried = {proof.rule for proof in proofs}
-    return [rule for rule in rules.rules if rule not in tried]
-
-
 @dataclass(frozen=True)
 class Proof:
     """The outcome for a rule at one number of ranks and one size (bytes of a block, or of the whole
@@ -111,12 +114,24 @@ class Proof:
     reason: str
 
     @property
-    def is_amiss(self):
+    def is_amiss(self) -> bool:
         """Does the outcome differ from the rule?"""
         return self.verdict in AMISS
 
 
-def prove(rules, path, points, *, hosts=None):
+def not_tried(rules: Rules, proofs: Iterable[Proof]) -> list[Rule]:
+    """The rules of a file that no Proof covers."""
+    tried = {proof.rule for proof in proofs}
+    return [rule for rule in rules.rules if rule not in tried]
+
+
+def prove(
+    rules: Rules,
+    path: str | Path,
+    points: Iterable[Point],
+    *,
+    hosts: EmulatedHosts | Allocation | None = None,
+) -> list[Proof]:
     """A Proof for each point, in order.
 
     rules    the content of the file (mpilab.tuning.read)
@@ -143,7 +158,7 @@ def prove(rules, path, points, *, hosts=None):
         else _judge(
             rules.deciding(*point),
             *point,
-            endings.get(point),
+            endings.get(point, ""),
             with_file.get(point),
             without.get(point),
         )
@@ -151,14 +166,20 @@ def prove(rules, path, points, *, hosts=None):
     ]
 
 
-def _run(rules, path, points, kept, hosts):
+def _run(
+    rules: Rules,
+    path: str | Path,
+    points: Sequence[Point],
+    kept: str,
+    hosts: EmulatedHosts | Allocation | None,
+) -> tuple[dict[Point, Counted], dict[Point, Counted], dict[Point, str]]:
     """({point: what was sent with the file}, {the same without it}, {point: why nothing was})."""
     endings = {}
     runs = []  # (point, is it with the file?, its case)
     for wanted in (False, True):  # those that end the program come last
         chosen = [point for point in points if _is_fatal(rules, point) == wanted]
         # First as in any program; then without rules, which sets variables for the rest of the run.
-        how = {"openmpi": 0} if wanted else {}
+        how: dict[str, Any] = {"openmpi": 0} if wanted else {}
         runs += [
             (point, True, comparison.case_of_rule(*point, monitor=True, **how)) for point in chosen
         ]
@@ -184,7 +205,7 @@ def _run(rules, path, points, kept, hosts):
         if runs
         else []
     )
-    sent = {True: {}, False: {}}
+    sent: dict[bool, dict[Point, Counted]] = {True: {}, False: {}}
     for place, ((point, is_with, case), result) in enumerate(zip(runs, results, strict=True)):
         if result.outcome == DONE:
             sent[is_with][point] = openmpi_traffic.read(kept, place, case.ranks)
@@ -193,12 +214,12 @@ def _run(rules, path, points, kept, hosts):
     return sent[True], sent[False], endings
 
 
-def _is_fatal(rules, point):
+def _is_fatal(rules: Rules, point: Point) -> bool:
     rule = rules.deciding(*point)
     return rule is not None and rule.is_fatal(point[1])
 
 
-def _spoilt(rules, point):
+def _spoilt(rules: Rules, point: Point) -> str:
     """Why no program reaches this point's collective; "" if one does.
 
     Every program needs a barrier, and an allgather of 8 bytes from each rank to create a
@@ -212,34 +233,44 @@ def _spoilt(rules, point):
     return ""
 
 
-def _fatal_words(rule, ranks):
+def _fatal_words(rule: Rule, ranks: int) -> str:
     if not rule.algorithm:
         return f"MPI_ERR_ARG, as there is no {rule.collective} algorithm {rule.number}"
     return f"{rule.collective} {rule.algorithm} aborts on {ranks} ranks"
 
 
-def _first_line(text):
+def _first_line(text: str) -> str:
     """The first line of an mpirun's messages, without host names."""
     lines = [line.rpartition("***")[2].strip() for line in (text or "").splitlines()]
     return next((line for line in lines if line), "no reason given")
 
 
-def _judge(rule, collective, ranks, size, ending, with_file, without):
-    def said(verdict, reason=""):
+def _judge(
+    rule: Rule | None,
+    collective: str,
+    ranks: int,
+    size: int,
+    ending: str,
+    with_file: Counted | None,
+    without: Counted | None,
+) -> Proof:
+    def said(verdict: str, reason: str = "") -> Proof:
         return Proof(collective, ranks, size, rule, verdict, reason)
 
-    left = rule is None or rule.is_left
     if with_file is None:
-        fatal = rule is not None and rule.is_fatal(ranks)
-        return said(FAILED, _fatal_words(rule, ranks) if fatal else ending)
-    shape = shape_of(collective, ranks, size, *(0, 0) if left else (rule.segment, rule.fanout))
+        if rule is not None and rule.is_fatal(ranks):
+            return said(FAILED, _fatal_words(rule, ranks))
+        return said(FAILED, ending)
+    chosen = None if rule is None or rule.is_left else rule
+    tuning = (0, 0) if chosen is None else (chosen.segment, chosen.fanout)
+    shape = shape_of(collective, ranks, size, *tuning)
     ran = f"it ran like {guard.likeness(collective, with_file, shape) or 'none that is known'}"
-    if left and with_file == without:
+    if chosen is None and with_file == without:
         return said(LEFT_ALONE, ran)
-    if left or not rule.algorithm:
+    if chosen is None or not chosen.algorithm:
         return said(OTHER, f"{ran}{_deciders(collective)}")
-    instead = substitute(collective, rule.algorithm, shape)
-    wanted = expected(collective, instead.name if instead else rule.algorithm, shape)
+    instead = substitute(collective, chosen.algorithm, shape)
+    wanted = expected(collective, instead.name if instead else chosen.algorithm, shape)
     if with_file not in wanted:
         if with_file == without:
             return said(IGNORED, f"{ran}, as without the file{_deciders(collective)}")
@@ -248,11 +279,11 @@ def _judge(rule, collective, ranks, size, ending, with_file, without):
         return said(SUBSTITUTED, f"{instead.where}, Open MPI runs {instead.name} in its place")
     if without is not None and without in wanted:
         return said(SAME, "Open MPI sends the same messages without the file")
-    twins = [one for one in matching(collective, with_file, shape) if one != rule.algorithm]
+    twins = [one for one in matching(collective, with_file, shape) if one != chosen.algorithm]
     return said(PROVED, f"{' and '.join(twins)} would send the same messages" if twins else "")
 
 
-def _deciders(collective):
+def _deciders(collective: str) -> str:
     found = comparison.deciders(collective)
     if found:
         return (
@@ -265,9 +296,9 @@ def _deciders(collective):
     )
 
 
-def as_text(proofs):
+def as_text(proofs: Iterable[Proof]) -> str:
     """A line for each rule, number of ranks and verdict, with the sizes tried."""
-    alike = {}
+    alike: dict[tuple[str, int, Rule | None, str, str], list[int]] = {}
     for proof in proofs:
         key = (proof.collective, proof.ranks, proof.rule, proof.verdict, proof.reason)
         alike.setdefault(key, []).append(proof.bytes)
@@ -285,7 +316,7 @@ def as_text(proofs):
     return "\n".join(lines)
 
 
-def summary(proofs):
+def summary(proofs: Sequence[Proof]) -> str:
     """What all Proofs together show, in one or two sentences."""
     number = {verdict: 0 for verdict in (PROVED, SAME, LEFT_ALONE, *AMISS)}
     for proof in proofs:

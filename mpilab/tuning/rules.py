@@ -18,6 +18,7 @@ Source: Open MPI's ompi/mca/coll/tuned/coll_tuned_dynamic_file.c; each case was 
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -29,6 +30,9 @@ from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure.openmpi_traffic import Shape
 
+Point = tuple[str, int, int]  # collective, ranks, bytes of a block or of the whole message
+Choice = tuple[int, int, int]  # number of the algorithm, fan-out, bytes of a segment
+Range = tuple[int, int | None]  # least and most; None is unlimited
 # Index in this list = number of the collective in a file (COLLTYPE in Open MPI's
 # ompi/mca/coll/base/coll_base_functions.h). A file with another number is ignored as a whole.
 COLLECTIVES = (
@@ -62,13 +66,13 @@ ALL_BLOCKS = ("allgather", "gather", "scatter", "alltoall")
 WITHOUT_SIZE = ("barrier", "alltoallv")
 
 # Algorithms that use the segment size, and those that use the number of chains (fan-out).
-CUT = {
+CUT: dict[str, tuple[str, ...]] = {
     "bcast": ("chain", "pipeline", "split_binary_tree", "binary_tree", "binomial", "knomial"),
     "reduce": ("chain", "pipeline", "binary", "binomial", "in-order_binary"),
     "allreduce": ("segmented_ring",),
     "gather": ("linear_sync",),
 }
-CHAINS = {"bcast": ("chain",), "reduce": ("chain",)}
+CHAINS: dict[str, tuple[str, ...]] = {"bcast": ("chain",), "reduce": ("chain",)}
 TWO_RANKS = "two_proc"  # any other number of ranks aborts the program
 LEFT = 0  # no algorithm: Open MPI decides by itself
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -94,19 +98,19 @@ class Substitute:
     where: str
 
 
-def number_of(collective):
+def number_of(collective: str) -> int:
     """The number of a collective in a file; InputError for an unknown name."""
     if collective not in COLLECTIVES:
         raise InputError(f"collective {collective!r}: rules files know {', '.join(COLLECTIVES)}")
     return COLLECTIVES.index(collective)
 
 
-def algorithm_name(collective, number):
+def algorithm_name(collective: str, number: int) -> str:
     """'binomial' for bcast 6; "" if Open MPI has no algorithm with that number."""
     return openmpi.algorithms().get(collective, {}).get(number, "")
 
 
-def looked_up_bytes(collective, ranks, size):
+def looked_up_bytes(collective: str, ranks: int, size: int) -> int:
     """Bytes by which rules are looked up, for `size` bytes of a block (allgather, gather, scatter,
     alltoall) or of the whole message (all others)."""
     if collective in WITHOUT_SIZE:
@@ -114,7 +118,7 @@ def looked_up_bytes(collective, ranks, size):
     return size * ranks if collective in ALL_BLOCKS else size
 
 
-def shape_of(collective, ranks, size, segment, fanout):
+def shape_of(collective: str, ranks: int, size: int, segment: int, fanout: int) -> Shape:
     """The Shape of a call of `size` bytes that a rule with this segment and fan-out decides.
 
     A rule's fan-out 0 is one chain; the default of Open MPI's setting is 4 chains.
@@ -123,7 +127,7 @@ def shape_of(collective, ranks, size, segment, fanout):
     return Shape(ranks, size // element, element, segment=segment, fanout=max(1, fanout))
 
 
-def substitute(collective, name, shape):
+def substitute(collective: str, name: str, shape: Shape) -> Substitute | None:
     """The Substitute for an algorithm at a Shape; None if the algorithm itself runs."""
     ranks, count = shape.ranks, shape.count
     core = largest_power_of_two(ranks)
@@ -146,74 +150,12 @@ def substitute(collective, name, shape):
     return None
 
 
-def _is_not_split(shape):
+def _is_not_split(shape: Shape) -> bool:
     half = shape.count // 2
     return half == 0 or shape.segment > half * shape.element_bytes
 
 
-# Rules in words: 'from 8 ranks on, from 64 KiB: binomial (6) in segments of 8 KiB'.
-
-
-def size_words(byte_count):
-    """Bytes, exactly: '64 KiB', '1.5 MiB', '1001 bytes'."""
-    for factor, unit in _UNITS:
-        # Few digits for readability: 1.5 MiB, but 1537 KiB.
-        if byte_count >= factor and byte_count * 4 % factor == 0:
-            return f"{byte_count / factor:g} {unit}"
-    return "1 byte" if byte_count == 1 else f"{byte_count} bytes"
-
-
-def choice_words(rule):
-    """'binomial (6) in segments of 8 KiB': what a rule chooses, and how it is tuned."""
-    if rule.is_left:
-        return "left to Open MPI"
-    name = rule.algorithm
-    words = f"{name} ({rule.number})" if name else f"algorithm {rule.number}, which there is not"
-    if name in CHAINS.get(rule.collective, ()):
-        words += f" with {max(1, rule.fanout)} chain{'s' * (rule.fanout > 1)}"
-    if rule.segment and name in CUT.get(rule.collective, ()):
-        words += f" in segments of {size_words(rule.segment)}"
-    return words
-
-
-def reach_words(rules, rule):
-    """'bcast, from 8 to 15 ranks, from 64 KiB': what a rule decides."""
-    ranks, sizes = rules.reach(rule)
-    return f"{rule.collective}, {_ranks(*ranks)}{_sizes(rule.collective, sizes)}"
-
-
-def explain(rules):
-    """Explain a file rule by rule, as text."""
-    lines = []
-    for collective, by_ranks in rules.collectives.items():
-        about = " (bytes of all blocks together)" if collective in ALL_BLOCKS else ""
-        lines.append(f"{collective}{about}")
-        for each in by_ranks.values():
-            ranks, _ = rules.reach(each[0])
-            lines.append(f"  {_ranks(*ranks)}")
-            for rule in each:
-                sizes = _sizes(collective, rules.reach(rule)[1]).removeprefix(", ")
-                lines.append(f"    {sizes or 'any size'}: {choice_words(rule)}")
-    return "\n".join(lines) if lines else "no rules: Open MPI decides everything by itself"
-
-
-def _ranks(least, most):
-    if most is None:
-        return f"from {least} ranks on" if least > 1 else "any number of ranks"
-    if least == most:
-        return f"{least} rank{'s' * (least != 1)}"
-    return f"up to {most} ranks" if least <= 1 else f"from {least} to {most} ranks"
-
-
-def _sizes(collective, sizes):
-    least, most = sizes
-    if collective in WITHOUT_SIZE or sizes == (0, None):
-        return ""
-    if most is None:
-        return f", from {size_words(least)}"
-    if least == 0:
-        return f", below {size_words(most + 1)}"
-    return f", from {size_words(least)} to below {size_words(most + 1)}"
+# The rules of a file.
 
 
 @dataclass(frozen=True)
@@ -239,23 +181,23 @@ class Rule:
     line: int = 0
 
     @property
-    def is_left(self):
+    def is_left(self) -> bool:
         """Is the decision left to Open MPI?"""
         return self.number == LEFT
 
     @property
-    def algorithm(self):
+    def algorithm(self) -> str:
         """'binomial'; "" for a number that Open MPI does not have."""
         return algorithm_name(self.collective, self.number)
 
-    def is_fatal(self, ranks):
+    def is_fatal(self, ranks: int) -> bool:
         """Does a call on `ranks` ranks fail if this rule decides it?"""
         return not self.is_left and (
             not self.algorithm or (self.algorithm == TWO_RANKS and ranks != 2)
         )
 
     @property
-    def choice(self):
+    def choice(self) -> Choice:
         """What is chosen: (number, fanout, segment)."""
         return self.number, self.fanout, self.segment
 
@@ -274,19 +216,19 @@ class Rules:
     """The rules of a file, in the order in which Open MPI finds them: for each collective by
     ascending ranks, then ascending bytes. `remarks` is what a reader should know."""
 
-    rules: tuple
-    remarks: tuple = ()
+    rules: tuple[Rule, ...]
+    remarks: tuple[Remark, ...] = ()
     name: str = "rules"
 
     @cached_property
-    def collectives(self):
+    def collectives(self) -> dict[str, dict[int, list[Rule]]]:
         """{collective: {ranks: its Rules}}."""
-        found = {}
+        found: dict[str, dict[int, list[Rule]]] = {}
         for rule in self.rules:
             found.setdefault(rule.collective, {}).setdefault(rule.ranks, []).append(rule)
         return found
 
-    def deciding(self, collective, ranks, size):
+    def deciding(self, collective: str, ranks: int, size: int) -> Rule | None:
         """The Rule that decides a call of `size` bytes (of a block, or of the whole message); None
         if there is none, so that Open MPI decides by itself.
 
@@ -300,7 +242,7 @@ class Rules:
         total = looked_up_bytes(collective, ranks, size)
         return [rule for rule in by_ranks[nearest] if rule.bytes <= total][-1]
 
-    def reach(self, rule):
+    def reach(self, rule: Rule) -> tuple[Range, Range]:
         """((least, most) ranks, (least, most) bytes) that a rule decides; most None is unlimited.
 
         Bytes are as Open MPI looks them up.
@@ -314,14 +256,79 @@ class Rules:
         return (least, _below(following)), (rule.bytes, _below(larger))
 
 
-def _below(number):
+def _below(number: int | None) -> int | None:
     return None if number is None else number - 1
+
+
+# Rules in words: 'from 8 ranks on, from 64 KiB: binomial (6) in segments of 8 KiB'.
+
+
+def size_words(byte_count: int) -> str:
+    """Bytes, exactly: '64 KiB', '1.5 MiB', '1001 bytes'."""
+    for factor, unit in _UNITS:
+        # Few digits for readability: 1.5 MiB, but 1537 KiB.
+        if byte_count >= factor and byte_count * 4 % factor == 0:
+            return f"{byte_count / factor:g} {unit}"
+    return "1 byte" if byte_count == 1 else f"{byte_count} bytes"
+
+
+def choice_words(rule: Rule) -> str:
+    """'binomial (6) in segments of 8 KiB': what a rule chooses, and how it is tuned."""
+    if rule.is_left:
+        return "left to Open MPI"
+    name = rule.algorithm
+    words = f"{name} ({rule.number})" if name else f"algorithm {rule.number}, which there is not"
+    if name in CHAINS.get(rule.collective, ()):
+        words += f" with {max(1, rule.fanout)} chain{'s' * (rule.fanout > 1)}"
+    if rule.segment and name in CUT.get(rule.collective, ()):
+        words += f" in segments of {size_words(rule.segment)}"
+    return words
+
+
+def reach_words(rules: Rules, rule: Rule) -> str:
+    """'bcast, from 8 to 15 ranks, from 64 KiB': what a rule decides."""
+    ranks, sizes = rules.reach(rule)
+    return f"{rule.collective}, {_ranks(*ranks)}{_sizes(rule.collective, sizes)}"
+
+
+def explain(rules: Rules) -> str:
+    """Explain a file rule by rule, as text."""
+    lines = []
+    for collective, by_ranks in rules.collectives.items():
+        about = " (bytes of all blocks together)" if collective in ALL_BLOCKS else ""
+        lines.append(f"{collective}{about}")
+        for each in by_ranks.values():
+            ranks, _ = rules.reach(each[0])
+            lines.append(f"  {_ranks(*ranks)}")
+            for rule in each:
+                sizes = _sizes(collective, rules.reach(rule)[1]).removeprefix(", ")
+                lines.append(f"    {sizes or 'any size'}: {choice_words(rule)}")
+    return "\n".join(lines) if lines else "no rules: Open MPI decides everything by itself"
+
+
+def _ranks(least: int, most: int | None) -> str:
+    if most is None:
+        return f"from {least} ranks on" if least > 1 else "any number of ranks"
+    if least == most:
+        return f"{least} rank{'s' * (least != 1)}"
+    return f"up to {most} ranks" if least <= 1 else f"from {least} to {most} ranks"
+
+
+def _sizes(collective: str, sizes: Range) -> str:
+    least, most = sizes
+    if collective in WITHOUT_SIZE or sizes == (0, None):
+        return ""
+    if most is None:
+        return f", from {size_words(least)}"
+    if least == 0:
+        return f", below {size_words(most + 1)}"
+    return f", from {size_words(least)} to below {size_words(most + 1)}"
 
 
 # Remarks on rules that Open MPI reads: where the program fails, and what has no effect.
 
 
-def remarks_on(rules):
+def remarks_on(rules: Rules) -> list[Remark]:
     """Remarks on Rules, in order."""
     found = []
     for collective, by_ranks in rules.collectives.items():
@@ -350,7 +357,7 @@ def remarks_on(rules):
     return found
 
 
-def _below_first(collective, by_ranks):
+def _below_first(collective: str, by_ranks: Mapping[int, Sequence[Rule]]) -> list[Remark]:
     """A remark if the first number of ranks also covers smaller ones, which users do not expect."""
     least = min(by_ranks)
     if least <= 2 or all(rule.is_left for rule in by_ranks[least]):
@@ -365,7 +372,7 @@ def _below_first(collective, by_ranks):
     ]
 
 
-def _of(rules, rule):
+def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
     """(kind, text) of one rule."""
     if rule.is_left:
         return
@@ -432,18 +439,20 @@ def _of(rules, rule):
         )
 
 
-def _unless_all(ranks, holds, called, name, other, where):
+def _unless_all(
+    ranks: Range, holds: Callable[[int], bool], called: str, name: str, other: str, where: str
+) -> Iterator[tuple[str, str]]:
     least, most = ranks
     if most is None or not all(map(holds, range(max(2, least), most + 1))):
         yield NOTE, f"{called} ({name}): on {where}, Open MPI runs {other} in its place"
 
 
-def _of_ranks(ranks):
+def _of_ranks(ranks: Range) -> str:
     least, most = ranks
     return f"from {least} ranks on" if most is None else f"from {least} to {most} ranks"
 
 
-def _listed(known):
+def _listed(known: Mapping[int, str]) -> str:
     return ", ".join(f"{number} {name}" for number, name in known.items() if number)
 
 
@@ -465,19 +474,19 @@ class Number:
     follows: bool = False
 
     @property
-    def is_as_written(self):
+    def is_as_written(self) -> bool:
         """Would a person read the same number?"""
         word = self.word.strip(_SEPARATORS)
         return word.isascii() and word.isdigit() and int(word) == self.value
 
 
-def version_of(text):
+def version_of(text: str) -> tuple[int, str]:
     """(version, the rest of the text); (1, text) if the text does not begin with a version."""
     match = _VERSION.match(text)
     return (int(match[1]), text[match.end() :]) if match else (1, text)
 
 
-def numbers_of(text, first_line=1):
+def numbers_of(text: str, first_line: int = 1) -> list[Number]:
     """All numbers in a text: list of Number."""
     found = []
     for line, content in enumerate(text.split("\n"), start=first_line):
@@ -492,14 +501,14 @@ def numbers_of(text, first_line=1):
     return found
 
 
-def _value(digits):
+def _value(digits: str) -> int:
     sign, digits = (digits[0], digits[1:]) if digits[0] in "+-" else ("", digits)
     base = 16 if digits[:2].lower() == "0x" else 8 if digits[0] == "0" else 10
     value = min(int(digits, base), LARGEST)
     return -value if sign == "-" else value
 
 
-def _word(content, start, end):
+def _word(content: str, start: int, end: int) -> str:
     while start and not content[start - 1].isspace():
         start -= 1
     while end < len(content) and not content[end].isspace():
@@ -510,7 +519,7 @@ def _word(content, start, end):
 # Writing a file that Open MPI reads, with comments for people.
 
 
-def as_text(rules, remark=""):
+def as_text(rules: Iterable[Rule], remark: str = "") -> str:
     """The text of a file in the classic format (version 1): Open MPI 4, 5 and 6 read it.
 
     rules    Rule objects in any order, no two for the same collective, ranks and bytes
@@ -534,7 +543,7 @@ def as_text(rules, remark=""):
     return "\n".join(lines) + "\n"
 
 
-def ordered(rules):
+def ordered(rules: Iterable[Rule]) -> list[Rule]:
     """Rules in the order of a file: by number of the collective, ranks and bytes.
 
     Raises InputError for two rules for the same case, for negative numbers, for a number of ranks
@@ -561,7 +570,7 @@ def ordered(rules):
     return rising
 
 
-def _check(rule):
+def _check(rule: Rule) -> None:
     for name in ("ranks", "bytes", "number", "fanout", "segment"):
         if getattr(rule, name) < 0:
             raise InputError(
@@ -575,7 +584,7 @@ def _check(rule):
         )
 
 
-def read(path):
+def read(path: str | Path) -> Rules:
     """The Rules of a file; InputError 'FILE:LINE: ...' for one that Open MPI would ignore."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
@@ -587,7 +596,7 @@ def read(path):
     return parse(text, str(path))
 
 
-def parse(text, name="rules"):
+def parse(text: str, name: str = "rules") -> Rules:
     """The Rules of a text, with remarks.
 
     Raises InputError, 'NAME:LINE: ...', if Open MPI would ignore the file.
@@ -601,14 +610,17 @@ def parse(text, name="rules"):
     return _Reader(name, version, numbers_of(rest, text.count("\n") - rest.count("\n") + 1)).read()
 
 
+Block = tuple[int, int, list[Rule]]  # ranks, line, their rules
+
+
 class _Reader:
-    def __init__(self, name, version, numbers):
+    def __init__(self, name: str, version: int, numbers: Sequence[Number]) -> None:
         self.name, self.version, self.numbers = name, version, numbers
         self.at = 0
-        self.remarks = []
+        self.remarks: list[Remark] = []
 
-    def read(self):
-        blocks = {}  # {collective: (line, [(ranks, line, [Rule])])}
+    def read(self) -> Rules:
+        blocks: dict[str, tuple[int, list[Block]]] = {}  # with the line of the collective
         collectives = self._next("the number of collectives", len(COLLECTIVES))
         for _ in range(collectives.value):
             number = self._next("the number of a collective", len(COLLECTIVES) - 1)
@@ -628,7 +640,7 @@ class _Reader:
         remarks.sort(key=lambda remark: remark.line)
         return Rules(tuple(rules), tuple(remarks), self.name)
 
-    def _collective(self, collective):
+    def _collective(self, collective: str) -> list[Block]:
         """[(ranks, line, [Rule])] in the order of the file."""
         count = self._next(f"for how many numbers of ranks there are rules of {collective}")
         found = []
@@ -643,7 +655,7 @@ class _Reader:
             found.append((ranks.value, ranks.line, rules))
         return found
 
-    def _rule(self, collective, ranks, place):
+    def _rule(self, collective: str, ranks: int, place: int) -> Rule:
         where = f"of {collective} from {ranks} ranks on"
         before = self.numbers[self.at - 1].line
         size = self._next(f"a number of bytes {where}")
@@ -675,10 +687,10 @@ class _Reader:
             collective, ranks, size.value, number.value, fanout.value, segment.value, size.line
         )
 
-    def _peek_follows(self):
+    def _peek_follows(self) -> bool:
         return self.at < len(self.numbers) and self.numbers[self.at].follows
 
-    def _next(self, what, most=None):
+    def _next(self, what: str, most: int | None = None) -> Number:
         if self.at == len(self.numbers):
             line = self.numbers[-1].line if self.numbers else 1
             raise InputError(
@@ -700,13 +712,13 @@ class _Reader:
             )
         return number
 
-    def _malformed(self, number, what, remedy):
+    def _malformed(self, number: Number, what: str, remedy: str) -> InputError:
         return InputError(f"{self.name}:{number.line}: {what}. {MALFORMED}; {remedy}")
 
-    def _remark(self, number, text):
+    def _remark(self, number: Number, text: str) -> None:
         self.remarks.append(Remark(number.line, text, MISREAD))
 
-    def _look_at_rest(self):
+    def _look_at_rest(self) -> None:
         rest = self.numbers[self.at :]
         if rest:
             self._remark(
@@ -715,9 +727,9 @@ class _Reader:
                 "numbers more than the counts above tell; is one too small?",
             )
 
-    def _misread(self):
+    def _misread(self) -> list[Remark]:
         """A remark for each word that a person would read as another number."""
-        words = {}
+        words: dict[tuple[int, str], list[Number]] = {}
         for number in self.numbers[: self.at]:
             words.setdefault((number.line, number.word), []).append(number)
         return [
@@ -726,7 +738,7 @@ class _Reader:
             if not all(number.is_as_written for number in found)
         ]
 
-    def _in_order(self, collective, block):
+    def _in_order(self, collective: str, block: Iterable[Block]) -> list[Rule]:
         """The rules of a collective, ascending, as Open MPI's search finds them: it continues while
         the next entry is not above the value sought."""
         found = []
@@ -739,8 +751,8 @@ class _Reader:
             ]
         return found
 
-    def _rising(self, entries, what, first_holds_below):
-        found = []
+    def _rising(self, entries: Iterable[tuple], what: str, first_holds_below: bool) -> list[tuple]:
+        found: list[tuple] = []
         for key, line, held in entries:
             before = found[-1][0] if found else -1
             if key <= before:
@@ -762,7 +774,7 @@ class _Reader:
         return found
 
 
-def _as_read(found):
+def _as_read(found: Sequence[Number]) -> str:
     if any(number.value == LARGEST for number in found):
         return f"{LARGEST}, the largest number that there is"
     return " and ".join(str(number.value) for number in found)
