@@ -354,11 +354,11 @@ def _fit(rows: NDArray[Any], name: str, model: str) -> Hockney | LogP | LogGP:
     if model == "hockney":
         return fit_hockney(*_medians(rows, "one_way"))
     if model == "logp":
-        return fit_logp(*(_all(rows, quantity) for quantity in QUANTITIES))
-    way, sending, receiving, gap = QUANTITIES
-    return fit_loggp(
-        _medians(rows, way), _all(rows, sending), _all(rows, receiving), _medians(rows, gap)
-    )
+        one_way, send, receive, gap = (_all(rows, quantity) for quantity in QUANTITIES)
+        return fit_logp(one_way, send, receive, gap)
+    one_way, gap = (_medians(rows, quantity) for quantity in ("one_way", "gap"))
+    send, receive = (_all(rows, f"{who}_overhead") for who in ("send", "receive"))
+    return fit_loggp(one_way, send, receive, gap)
 
 
 def _all(rows: NDArray[Any], quantity: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.cases.case import collective_of
 from mpilab.errors import InputError
 from mpilab.kernels import openmpi
@@ -18,7 +19,7 @@ from mpilab.measure import sweep_table
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, RADIX
 from mpilab.measure.sweep_table import summarise
 from mpilab.models import Hockney, fit_per_algorithm
-from mpilab.models.costs import OPENMPI_FORMULAS, Gamma, cost
+from mpilab.models.costs import OPENMPI_FORMULAS, cost
 from mpilab.tuning.rules import (
     CHAINS,
     CUT,
@@ -81,7 +82,12 @@ def choices(
 
 
 def seconds(
-    collective: str, ranks: int, size: int, choice: Choice, model: Model, gamma: Gamma | None = None
+    collective: str,
+    ranks: int,
+    size: int,
+    choice: Choice,
+    model: Model,
+    gamma: GammaFunction | None = None,
 ) -> float | None:
     """Predicted seconds of a choice, or of its substitute in Open MPI; None if there is no formula,
     because the choice, or a part of its algorithm, is left to Open MPI.
@@ -192,7 +198,7 @@ def from_models(
     model: Model,
     *,
     candidates: Sequence[Choice] | None = None,
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
 ) -> Points:
     """Points predicted by models.
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilab.algorithms import ours_of
+from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.measure.openmpi_traffic import PATTERNS
-from mpilab.models.costs import Gamma
 from mpilab.models.declared import kernels_of
 from mpilab.models.hockney import Hockney
 from mpilab.runners import simgrid
@@ -64,7 +64,7 @@ MOST_SEGMENTS = 1024
 
 
 def predicted(
-    rules: Rules, points: Given, alpha: float, beta: float, gamma: Gamma | None = None
+    rules: Rules, points: Given, alpha: float, beta: float, gamma: GammaFunction | None = None
 ) -> NDArray[Any]:
     """The cost of the rules' choices in the model, beside the cheapest choice: table of PREDICTED.
 
