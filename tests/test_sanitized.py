@@ -6,7 +6,7 @@ from c_kernels import line_of, source_of
 from mpilab.algorithms.allgather import ALGORITHMS
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
-from mpilab.diagnosis.sanitizer import diagnose_report
+from mpilab.diagnosis.crash import diagnose_report
 from mpilab.errors import BuildError
 from mpilab.kernels.build import build, compile_object, link, sanitized_harness
 from mpilab.runners.mpirun import run_cases

@@ -201,7 +201,7 @@ def _compile(options: argparse.Namespace, folder: str) -> tuple[Any, list[Any]]:
     told = [one for one in found if one is not None]
     defined = mpilab.kernels.symbols.defined(built.object)
     if options.kernel not in defined:
-        missing = compiler.causes.missing_function(options.kernel, defined, what=name)
+        missing = compiler.missing_function(options.kernel, defined, what=name)
         return None, [*told, missing]
     return built.library, told
 

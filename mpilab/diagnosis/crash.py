@@ -1,20 +1,29 @@
-"""Crashes: signal, line, last calls, and the cause suggested by address and last output."""
+"""Crashes (signal, line, last calls, likely cause) and what sanitizers report of them."""
 
 import re
+from dataclasses import replace
 
-from mpilab.diagnosis import collectives, model, mpi_error, requests
+from mpilab.diagnosis import collectives, memory, model, mpi_error, requests
 from mpilab.diagnosis.evidence import CELL
-from mpilab.diagnosis.model import CRASH, Diagnosis, Place
+from mpilab.diagnosis.model import CRASH, SANITIZER, Diagnosis, Place
+from mpilab.diagnosis.model import class_name as error_name
 from mpilab.runners.hang import BLOCKED
 from mpilab.runners.result import blame, signal_name
 from mpilab.trace.callsites import calls_within
+from mpilab.trace.sanitizer import (
+    DIVISION_BY_ZERO,
+    FIRST_PAGE,
+    HEAP_CORRUPTED,
+    NOT_YOURS,
+    NULL_POINTER,
+    OUT_OF_BOUNDS,
+    STACK_EXHAUSTED,
+    UNDEFINED,
+    USE_AFTER_FREE,
+)
 
-NULL_POINTER, NOT_YOURS, HEAP, STACK, DIVISION, ASSERTION, EXIT, ABORT, IN_PLACE = (
-    "a null pointer",
-    "memory that is not yours",
-    "heap corrupted",
-    "stack exhausted",
-    "division by zero",
+# Patterns; mpilab.trace.sanitizer has those that a sanitizer can tell, too.
+ASSERTION, EXIT, ABORT, IN_PLACE = (
     "an assertion failed",
     "left with exit()",
     "MPI_Abort was called",
@@ -32,18 +41,18 @@ MEANINGS = {
         "Look at the index and at the pointer in this line: what values do they have on this rank? "
         "%%kernel --sanitize tells the first access that is out of bounds.",
     ),
-    HEAP: (
+    HEAP_CORRUPTED: (
         "the heap was corrupted",
         "Somebody wrote outside of what malloc gave, or called free twice, or for what malloc did "
         "not give. The mistake may lie before this line: %%kernel --sanitize finds where. malloc "
         "counts bytes: n * sizeof *pointer.",
     ),
-    STACK: (
+    STACK_EXHAUSTED: (
         "its stack was used up",
         "The recursion does not end, or an array in a function is too large: look at what ends "
         "the recursion, and use malloc for large arrays.",
     ),
-    DIVISION: (
+    DIVISION_BY_ZERO: (
         "it divided by zero",
         "Look at the divisor (of / or %) in this line: it is 0 on this rank, or for this number "
         "of ranks.",
@@ -103,13 +112,14 @@ def crash(evidence):
     place, where = _place(evidence, rank)
     if pattern == NULL_POINTER:
         hint = collectives.null_buffer(evidence.result.case, rank) or hint
-    elif pattern == DIVISION:
+    elif pattern == DIVISION_BY_ZERO:
         hint = f"{hint} {collectives.zero_tunables(evidence, place)}".rstrip()
     failed = mpi_error.mpi_error(evidence)
     if failed is not None:
         end = _headline(rank, what, pattern, "" if unset else meaning, where)
         sentence = f"Then {end}.{mpi_error.never_started(evidence, rank)}"
         return mpi_error.with_crash(failed, sentence, filter(None, (place,)))
+    again = _recursion(evidence, rank) if pattern == STACK_EXHAUSTED else []
     ranks = (rank, *(other for other in _struck(evidence) if other != rank))
     return Diagnosis(
         CRASH,
@@ -117,7 +127,7 @@ def crash(evidence):
         pattern=pattern,
         hint=hint,
         ranks=ranks,
-        places=(*filter(None, (place,)), *(_recursion(evidence, rank) if pattern == STACK else ())),
+        places=(*filter(None, (place,)), *again),
         tables=tuple(filter(None, (evidence.last_calls(rank),))),
         notes=tuple(_notes(evidence, rank, ranks)),
     )
@@ -147,7 +157,7 @@ def _pattern(evidence, rank, what):
         return ABORT
     signal = signal_name(number) if number else what
     if signal == "SIGFPE":
-        return DIVISION
+        return DIVISION_BY_ZERO
     if signal == "SIGABRT":
         return _last_words(evidence, rank)
     if signal in ("SIGSEGV", "SIGBUS") and header is not None and number:
@@ -156,10 +166,10 @@ def _pattern(evidence, rank, what):
 
 
 def _of_address(address, evidence, rank):
-    if _last_words(evidence, rank) == HEAP:
-        return HEAP
+    if _last_words(evidence, rank) == HEAP_CORRUPTED:
+        return HEAP_CORRUPTED
     if any(top - STACK_RANGE <= address < top for top in STACK_TOPS):
-        return STACK
+        return STACK_EXHAUSTED
     return NULL_POINTER if address < FIRST_PAGES else NOT_YOURS
 
 
@@ -169,7 +179,7 @@ def _last_words(evidence, rank):
     text = printed or evidence.result.log
     if _ASSERTION.search(text[-4096:]):
         return ASSERTION
-    return HEAP if _HEAP.search(text[-4096:]) else ""
+    return HEAP_CORRUPTED if _HEAP.search(text[-4096:]) else ""
 
 
 def _unset(evidence, rank):
@@ -246,3 +256,152 @@ def _unknown(evidence, what):
         places=places,
         tables=(evidence.doing(),) if evidence.states else (),
     )
+
+
+# Reports of sanitizers, as mpilab.trace.sanitizer reads them.
+
+
+_HINTS = {
+    OUT_OF_BOUNDS: "Count how many elements the buffer holds and how many this line touches: the "
+    "first index is 0, the last is one less than the number of elements.",
+    USE_AFTER_FREE: "Memory must not be touched after free(), nor freed twice, nor used after the "
+    "function or block that it belongs to has ended. A request that is still active counts as a "
+    "user: complete it before you free its buffer.",
+    NULL_POINTER: "A pointer here is NULL, or was computed from NULL. Was the memory allocated on "
+    "every rank, and did malloc() succeed?",
+    NOT_YOURS: "The pointer holds no valid address: look at how it was computed.",
+    STACK_EXHAUSTED: "The recursion does not end, or an array in a function is too large: use "
+    "malloc() for large arrays.",
+    HEAP_CORRUPTED: "free() takes only what malloc() has returned, and each of it once. The send "
+    "and the receive buffer belong to the caller.",
+    DIVISION_BY_ZERO: "Look at what the divisor is for this number of ranks.",
+}
+
+
+def diagnose_report(rank, report, source_line):
+    """The Diagnosis of a Report on `rank`; source_line(file, line) gives the text of a line."""
+    places = []
+    if report.frames:
+        label = f"rank {rank} {_verb(report)} here"
+        places.append(_report_place(report.frames[0], label, source_line, report.column))
+        places += [
+            _report_place(frame, f"called from here, in {frame[0]}", source_line)
+            for frame in report.frames[1:4]
+            if frame[0] != report.frames[0][0]
+        ]
+    for frames, label in ((report.freed, "freed here"), (report.allocated, "allocated here")):
+        if frames:
+            places.append(_report_place(frames[0], label, source_line))
+    return Diagnosis(
+        SANITIZER,
+        _report_headline(rank, report),
+        report.pattern,
+        _HINTS.get(report.pattern, ""),
+        (rank,),
+        tuple(places),
+        notes=tuple(_report_notes(report)),
+        log=report.text,
+    )
+
+
+def beside_calls(diagnosis, report, evidence):
+    """The diagnosis of `report` (see `diagnose_report`), refined by the calls of the run.
+
+    The cause may be an earlier failed call, or requests that were never started."""
+    rank = diagnosis.ranks[0]
+    diagnosis = _with_what_was_given(diagnosis, report, evidence, rank)
+    if report.kind not in ("SEGV", "BUS"):
+        # Such a report is exact; a wild address (SEGV, BUS) does not show where it came from.
+        before = [call for call in evidence.failed() if call.error not in mpi_error.NO_FAULT][:1]
+        notes = [
+            f"Before, {evidence.name(call)}{evidence.at(call)} had returned "
+            f"{error_name(call.error)} on rank {call.rank}."
+            for call in before
+        ]
+        return replace(diagnosis, notes=(*diagnosis.notes, *notes))
+    failed = mpi_error.mpi_error(evidence)
+    if failed is not None:
+        sentence = f"Then {diagnosis.headline}.{mpi_error.never_started(evidence, rank)}"
+        return replace(mpi_error.with_crash(failed, sentence, diagnosis.places), log=report.text)
+    last = evidence.last_call(rank) if 0 <= rank < evidence.size else None
+    if last is not None and not last.end_ns and (unset := requests.meaning(evidence, last)):
+        line = evidence.at(last)
+        return replace(
+            diagnosis,
+            pattern=requests.UNSET,
+            hint=requests.HINT,
+            headline=f"rank {rank}: {unset}{line}",
+        )
+    if evidence.result.case.in_place and 0 < (report.address or 0) < FIRST_PAGE:
+        line = f" in line {report.frames[0][2]}" if report.frames else ""
+        return replace(
+            diagnosis,
+            pattern=IN_PLACE,
+            hint=collectives.in_place(evidence.result.case),
+            headline=f"rank {rank} took MPI_IN_PLACE for an address{line}",
+        )
+    return diagnosis
+
+
+def _with_what_was_given(diagnosis, report, evidence, rank):
+    """The diagnosis, with a hint on the kernel's buffers or tunables if they are involved."""
+    case, place = evidence.result.case, diagnosis.places[0] if diagnosis.places else None
+    more = ""
+    if report.pattern == OUT_OF_BOUNDS and "receive buffer" in report.object:
+        more = f"The kernel was given {memory.SIZES[case.collective]}."
+    elif report.pattern == NULL_POINTER:
+        more = collectives.null_buffer(case, rank)
+    elif report.pattern == DIVISION_BY_ZERO:
+        more = collectives.zero_tunables(evidence, place)
+    return replace(diagnosis, hint=f"{diagnosis.hint} {more}".rstrip()) if more else diagnosis
+
+
+def _report_place(frame, label, source_line, column=0):
+    _, file, line = frame
+    text = source_line(file, line)
+    return Place(line, text, label, column, file if file.endswith(".h") else "")
+
+
+def _verb(report):
+    if report.kind in ("double-free", "bad-free"):
+        return "calls free()"
+    if report.call:
+        return f"is in {report.call}"
+    return {"READ": "reads", "WRITE": "writes"}.get(report.access.partition(" ")[0], "is")
+
+
+def _report_headline(rank, report):
+    """One sentence: who did what, to what, in which line."""
+    line = f" in line {report.frames[0][2]}" if report.frames else ""
+    who = f"{report.call} on rank {rank}" if report.call else f"rank {rank}"
+    did = {"READ": "read", "WRITE": "wrote"}.get(report.access.partition(" ")[0], "reached")
+    target = report.object or "memory"
+    if report.kind == "double-free":
+        return f"{who} freed the same memory twice{line}"
+    if report.kind == "bad-free":
+        return f"{who} called free() on what malloc() did not return{line}"
+    if report.tool == UNDEFINED:
+        what = {
+            OUT_OF_BOUNDS: "left an array",
+            NULL_POINTER: "used a null pointer",
+            DIVISION_BY_ZERO: "divided by zero",
+        }
+        words = what.get(report.pattern, "did what C leaves undefined")
+        return f"{who} {words}{line}: {report.summary}"
+    return {
+        OUT_OF_BOUNDS: f"{who} {did} outside of {target}{line}",
+        USE_AFTER_FREE: f"{who} {did} memory that was gone already{line}: {target}",
+        NULL_POINTER: f"{who} used a null pointer{line}",
+        NOT_YOURS: f"{who} {did} memory that is not its own{line}",
+        STACK_EXHAUSTED: f"{who} used up its stack{line}",
+    }.get(report.pattern, f"{who} was stopped{line}: {report.kind}")
+
+
+def _report_notes(report):
+    touched = report.access.partition(" of size ")
+    if touched[2] and report.pattern == OUT_OF_BOUNDS and report.region:
+        done = "read" if touched[0] == "READ" else "written"
+        bytes_ = f"{touched[2]} byte{'s' * (touched[2] != '1')}"
+        were = "was" if touched[2] == "1" else "were"
+        yield f"{bytes_} {were} {done}; the first that does not belong there is {report.region}."
+    yield f"{report.tool}: {report.summary}"

@@ -192,7 +192,7 @@ def into_one_place(evidence, codes, untouched):
     """(hint, Places) if every rank with wrong blocks received two or more messages into one block,
     its own or one with the same number everywhere; else None.
 
-    codes   [ranks, blocks], those of mpilab.diagnosis.pictures.grid.
+    codes   [ranks, blocks], those of mpilab.diagnosis.wrong_result.picture.
     """
     ranks = np.flatnonzero((codes != 0).any(axis=1)).tolist()
     calls = {rank: received(evidence, rank) for rank in ranks}

@@ -9,7 +9,6 @@ import numpy as np
 
 from mpilab.cases.data import GUARD_BYTES, OPERATIONS, datatype
 from mpilab.diagnosis import memory, model
-from mpilab.diagnosis import memory as parts
 from mpilab.diagnosis.evidence import received
 from mpilab.diagnosis.memory import (
     BLOCK,
@@ -540,12 +539,12 @@ def read(case, outputs):
     size."""
     found, expected = {}, case.expected()
     reduces = case.collective in ("reduce", "allreduce")
-    read_parts = contributed_parts if reduces else parts.parts
+    read_parts = contributed_parts if reduces else memory.parts
     for rank, output in enumerate(outputs[: case.ranks]):
         right = expected[rank]
         there = case.count > 0 and len(right) > 2 * GUARD_BYTES
         if there and output.received.shape == right.shape:
-            got, wanted = (parts.elements(case, memory) for memory in (output.received, right))
+            got, wanted = (memory.elements(case, held) for held in (output.received, right))
             if (got != wanted).any():
                 found[rank] = read_parts(case, rank, output.received, right)
     return found

@@ -18,7 +18,7 @@ from IPython.display import display
 
 from mpilab.diagnosis import compiler
 from mpilab.diagnosis.collectives import diagnose_world
-from mpilab.diagnosis.compiler.causes import missing_function
+from mpilab.diagnosis.compiler import missing_function
 from mpilab.errors import BuildError
 from mpilab.hosts.slurm import shared_folder
 from mpilab.kernels import build

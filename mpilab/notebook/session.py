@@ -17,8 +17,7 @@ import numpy as np
 
 from mpilab.cases.case import COLLECTIVES, Case, block_places, collective_of
 from mpilab.cluster.engines import active_cluster
-from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.causes import smallest
+from mpilab.diagnosis import diagnose, smallest
 from mpilab.diagnosis.model import LEAK, WRONG_RESULT
 from mpilab.errors import ClusterError, InputError, MpilabError
 from mpilab.hosts.orders import places_of
@@ -214,7 +213,7 @@ class KernelRun:
 
     def figures(self):
         """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
-        from mpilab.diagnosis.pictures import picture
+        from mpilab.diagnosis.wrong_result import picture
         from mpilab.plots import blocks, waiting
 
         case, found = self.result.case, self.diagnosis

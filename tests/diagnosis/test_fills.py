@@ -8,7 +8,7 @@ from mpilab.cases.case import Case, block_places
 from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.memory import Fill, fills
-from mpilab.diagnosis.pictures import WRONG, picture
+from mpilab.diagnosis.wrong_result import WRONG, picture
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 CASE = Case("allgather", 3, 2)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from mpilab.diagnosis.crash import diagnose_report
 from mpilab.diagnosis.model import SANITIZER, Diagnosis
-from mpilab.diagnosis.sanitizer import diagnose_report
 from mpilab.trace.sanitizer import ADDRESS, UNDEFINED, parse, separate
 
 REPORTS = Path(__file__).parent / "reports"

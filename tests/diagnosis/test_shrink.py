@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mpilab.cases.case import Case
-from mpilab.diagnosis.causes import smallest
+from mpilab.diagnosis import smallest
 from mpilab.hosts.orders import places_of
 
 LARGE = Case("allgather", 7, 100, "vector", in_place=True, reversed=True, strict=True)

@@ -12,7 +12,7 @@ from mpilab.cases.case import Case, block_places
 from mpilab.cases.data import GUARD_BYTES, fold
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import Diagnosis
-from mpilab.diagnosis.pictures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, picture
+from mpilab.diagnosis.wrong_result import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, picture
 from mpilab.plots import blocks
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mpilab.diagnosis.compiler import diagnose_build, diagnose_warnings
-from mpilab.diagnosis.compiler.causes import REMINDER
+from mpilab.diagnosis.compiler import REMINDER, diagnose_build, diagnose_warnings
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, Diagnosis
 from mpilab.errors import BuildError
 from mpilab.kernels.build import Diagnostic, build

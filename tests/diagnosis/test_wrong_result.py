@@ -7,7 +7,7 @@ from mpilab.cases.case import Case, block_places
 from mpilab.cases.data import GUARD_BYTES
 from mpilab.cases.output import Output
 from mpilab.diagnosis import diagnose
-from mpilab.diagnosis.pictures import (
+from mpilab.diagnosis.wrong_result import (
     ELSEWHERE,
     RIGHT,
     UNTOUCHED,

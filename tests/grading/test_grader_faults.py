@@ -15,11 +15,11 @@ import pytest
 from marks_made_up import graded_class
 from small_kit import LAB, hand_in, made_kit
 
+from mpilab import diagnosis
 from mpilab.cases.case import Case
 from mpilab.cli import main
 from mpilab.course.manual import MarkingServer
-from mpilab.diagnosis import causes
-from mpilab.diagnosis.compiler import causes as slip_causes
+from mpilab.diagnosis import compiler
 from mpilab.diagnosis.compiler import diagnose_build, diagnose_warnings
 from mpilab.diagnosis.compiler import rules as prototypes
 from mpilab.errors import BuildError
@@ -152,7 +152,7 @@ class TestAnExplanationThatFails:
         return error.value
 
     def test_of_a_compile_error_leaves_the_compilers_words(self, refused, logs, monkeypatch):
-        monkeypatch.setattr(slip_causes, "_causes", fails)
+        monkeypatch.setattr(compiler, "_causes", fails)
         found = diagnose_build(refused, "int a = 1\nint b;\n")
         assert found.kind == "compile-error"
         assert re.match(r"It does not compile: line \d: expected ", found.headline)
@@ -161,7 +161,7 @@ class TestAnExplanationThatFails:
 
     def test_of_a_warning_too(self, tmp_path, logs, monkeypatch):
         built = build("static int unused;\n", tmp_path)
-        monkeypatch.setattr(slip_causes, "_causes", fails)
+        monkeypatch.setattr(compiler, "_causes", fails)
         found = diagnose_warnings(built.warnings, built.source)
         assert found.headline.startswith("It compiles, with a warning: line 1: ")
         assert SECRET in next(logs.iterdir()).read_text()
@@ -184,8 +184,8 @@ class TestAnExplanationThatFails:
         assert "It does not compile: line 4: " in said and SECRET not in said
 
     def test_of_a_run_leaves_that_it_went_wrong(self, crashed, logs, monkeypatch):
-        monkeypatch.setattr(causes, "_first_cause", fails)
-        found = causes.explain(crashed)
+        monkeypatch.setattr(diagnosis, "_first_cause", fails)
+        found = diagnosis.explain(crashed)
         assert (found.kind, found.headline) == ("crash", "a rank crashed")
         assert SECRET in next(logs.iterdir()).read_text()
 
