@@ -5,10 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mpilab.algorithms.formula import ceil_div
+from mpilab.algorithms.formula import ceil_div, read_cost_of
 from mpilab.cases.case import Case
 from mpilab.datasets import reads
-from mpilab.models.declared import read_cost_of
 from mpilab.mpiio.readers import READERS, RIVALS, Reader
 
 MIB = 1 << 20

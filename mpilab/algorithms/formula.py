@@ -35,7 +35,7 @@ and in a read (mpilab.mpiio)
           aggregator, those of its domain: for pieces, most_pieces and total
 
 If a case leaves S, K, B or F open, the line "Tunables" of the header gives the default, in the
-wording that `cost_of` parses (for F: mpilab.models.declared).
+wording that `cost_of` parses (for F: `read_cost_of`).
 """
 
 import ast
@@ -443,3 +443,56 @@ def cost_of(kernel: str) -> Cost:
         across.get("groups", ""),
         **tunables,
     )
+
+
+# The declared costs of read kernels: requests to the file, and bytes.
+#
+#     Requests: pieces(shares, F)        of all ranks
+#     Busiest:  ceil_div(N, F)           of the rank with the most
+#     Read:     N                        bytes of all ranks
+#
+# Requests for no bytes do not count. If a case leaves F open, the line "Tunables" of the header
+# gives the default: "buffer_bytes (F; default 4 MiB)".
+
+_READ_LINE = re.compile(r"^ \* (Requests|Busiest|Read): +(.+)$", re.MULTILINE)
+_BUFFER = re.compile(r"buffer_bytes \(F; default (\d+) (KiB|MiB)\)")
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
+
+
+@dataclass(frozen=True)
+class ReadCost:
+    """The cost declared in the header of a read kernel, as formulas.
+
+    buffer   default bytes of F; 0 for readers without a buffer.
+    """
+
+    requests: str
+    busiest: str
+    read: str
+    buffer: int = 0
+
+    def at(self, case: Case) -> tuple[int, int, int]:
+        """(requests, requests of the busiest rank, bytes) of one call as in `case`."""
+        names = names_of(case)
+        if self.buffer:
+            names["F"] = requests.whole_elements(case.buffer or self.buffer)
+        return (
+            evaluate(self.requests, **names),
+            evaluate(self.busiest, **names),
+            evaluate(self.read, **names),
+        )
+
+
+def read_cost_of(kernel: str) -> ReadCost:
+    """The ReadCost in the header of one of our read kernels, e.g. read_cost_of("read_sieving").
+
+    Raises InputError for an unknown kernel, or a header without the three lines.
+    """
+    path, header = header_of(kernel)
+    found = dict(_READ_LINE.findall(header))
+    for name in ("Requests", "Busiest", "Read"):
+        if name not in found:
+            raise InputError(f"{path}: no line '{name}:' in its header")
+    told = _BUFFER.search(header)
+    buffer = int(told[1]) * _UNITS[told[2]] if told else 0
+    return ReadCost(found["Requests"], found["Busiest"], found["Read"], buffer)

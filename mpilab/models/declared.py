@@ -4,15 +4,13 @@ Most kernels declare rounds, messages and bytes; the kernels of a read declare r
 requests of the busiest rank, and bytes read.
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from mpilab.algorithms.formula import cost_of, evaluate, header_of, names_of
-from mpilab.algorithms.requests import whole_elements
+from mpilab.algorithms.formula import cost_of, read_cost_of
 from mpilab.cases.case import COLLECTIVES, Case, collective_of
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels
@@ -31,6 +29,8 @@ from mpilab.trace.recording import (
 )
 from mpilab.util.kit import ROOT
 from mpilab.util.text import did_you_mean
+
+LIMIT_S = 60.0
 
 
 def counts(recording: Recording, levels: Levels) -> dict[str, int]:
@@ -104,62 +104,6 @@ def _left_behind(recording: Recording) -> dict[str, int]:
         "views_left": with_view,
         "leaks": sum(len(rank.leaked) for rank in recording.ranks),
     }
-
-
-# The declared costs of read kernels: requests to the file, and bytes.
-#
-#     Requests: pieces(shares, F)        of all ranks
-#     Busiest:  ceil_div(N, F)           of the rank with the most
-#     Read:     N                        bytes of all ranks
-#
-# Requests for no bytes do not count. If a case leaves F open, the line "Tunables" of the header
-# gives the default: "buffer_bytes (F; default 4 MiB)".
-
-_LINE = re.compile(r"^ \* (Requests|Busiest|Read): +(.+)$", re.MULTILINE)
-_BUFFER = re.compile(r"buffer_bytes \(F; default (\d+) (KiB|MiB)\)")
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
-
-
-@dataclass(frozen=True)
-class ReadCost:
-    """The cost declared in the header of a read kernel, as formulas.
-
-    buffer   default bytes of F; 0 for readers without a buffer.
-    """
-
-    requests: str
-    busiest: str
-    read: str
-    buffer: int = 0
-
-    def at(self, case: Case) -> tuple[int, int, int]:
-        """(requests, requests of the busiest rank, bytes) of one call as in `case`."""
-        names = names_of(case)
-        if self.buffer:
-            names["F"] = whole_elements(case.buffer or self.buffer)
-        return (
-            evaluate(self.requests, **names),
-            evaluate(self.busiest, **names),
-            evaluate(self.read, **names),
-        )
-
-
-def read_cost_of(kernel: str) -> ReadCost:
-    """The ReadCost in the header of one of our read kernels, e.g. read_cost_of("read_sieving").
-
-    Raises InputError for an unknown kernel, or a header without the three lines.
-    """
-    path, header = header_of(kernel)
-    found = dict(_LINE.findall(header))
-    for name in ("Requests", "Busiest", "Read"):
-        if name not in found:
-            raise InputError(f"{path}: no line '{name}:' in its header")
-    told = _BUFFER.search(header)
-    buffer = int(told[1]) * _UNITS[told[2]] if told else 0
-    return ReadCost(found["Requests"], found["Busiest"], found["Read"], buffer)
-
-
-LIMIT_S = 60.0
 
 
 class CostCheck(NamedTuple):

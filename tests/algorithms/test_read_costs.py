@@ -6,12 +6,11 @@ import pytest
 
 from mpilab import cli
 from mpilab.algorithms import formula
-from mpilab.algorithms.formula import most_pieces, pieces, total
+from mpilab.algorithms.formula import most_pieces, pieces, read_cost_of, total
 from mpilab.algorithms.requests import names, whole_elements
 from mpilab.cases.case import Case
 from mpilab.cases.distribution import distribution
 from mpilab.errors import InputError
-from mpilab.models.declared import read_cost_of
 
 
 def case(matrix, ranks, **more):

@@ -8,13 +8,14 @@ All kernels of one number of ranks run in one mpirun.
 import numpy as np
 import pytest
 
+from mpilab.algorithms.formula import read_cost_of
 from mpilab.algorithms.requests import requests_of
 from mpilab.cases.case import Case
 from mpilab.cases.distribution import HEADER_BYTES, squarest
 from mpilab.cases.output import compare
 from mpilab.kernels.build import KERNELS
 from mpilab.kernels.openmpi import MPI_IO
-from mpilab.models.declared import counts, read_cost_of
+from mpilab.models.declared import counts
 from mpilab.mpiio import readers
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
