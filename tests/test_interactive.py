@@ -7,7 +7,7 @@ from mpilab.algorithms.allgather import ALGORITHMS, schedule
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
 from mpilab.cluster.engines import Cluster
-from mpilab.errors import InputError
+from mpilab.errors import ClusterError, InputError
 from mpilab.hosts.orders import places_of
 from mpilab.kernels.build import KERNELS
 from mpilab.models.declared import counts
@@ -233,3 +233,20 @@ def test_a_check_with_places_tells_what_crosses_too_often_and_the_call_that_show
     assert item.evidence["reproduce"] == (
         'mpilab.run("bcast_mine", ranks=4, count=25, places="1x2x2 rr")'
     )
+
+
+def test_a_case_on_a_cluster_whose_hosts_are_down_is_an_error(library):
+    class Down:
+        n, folder, running, log_size, places = 4, None, False, 0, ()
+        restarted = False
+
+        def apply(self, *_, **__):
+            raise ClusterError("the cluster of 4 ranks is not running")
+
+        def restart(self):
+            self.restarted = True
+
+    cluster = Down()
+    (result,) = run(cluster, library, "stray", Case("allgather", 2, 1))
+    assert (result.outcome, result.detail) == (ERROR, "the cluster of 4 ranks is not running")
+    assert not cluster.restarted

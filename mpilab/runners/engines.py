@@ -73,7 +73,7 @@ class _Call(Run):
     def __init__(
         self, cluster: Cluster, library: str | Path, function: str, cases: Mapping[int, Case]
     ) -> None:
-        super().__init__(library, function, cases, cluster.folder)
+        super().__init__(library, function, cases, "")  # results() makes the directory
         self.cluster = cluster
         self.log_begin = cluster.log_size
 
