@@ -5,20 +5,27 @@ import concurrent.futures
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from mpilab.cluster import processes as words
 from mpilab.cluster import roles
-from mpilab.cluster.location import locate
-from mpilab.cluster.processes import Processes, describe
+from mpilab.cluster.location import Hosts, locate
+from mpilab.cluster.processes import Processes, describe, rank_error, ranks_are
 from mpilab.errors import ClusterError, EngineDied, InputError
-from mpilab.hosts.places import Levels
+from mpilab.hosts.emulated import EmulatedHosts
+from mpilab.hosts.places import Levels, Place
+from mpilab.hosts.slurm import Allocation
 
-# Connection: ipyparallel's client, and the wait for its engines.
+if TYPE_CHECKING:
+    from ipyparallel import AsyncResult, Client, DirectView
 
 TICK = 0.05  # seconds between checks whether ranks have ended
 # Seconds until the first call is repeated. On a busy machine ipyparallel 9.2 lost one of a few
 # hundred first calls, or its answer, until the next message arrived.
 ASK_AGAIN_S = 5.0
+# Seconds that other ranks get to return after one has raised: they may be waiting for it forever.
+PATIENCE_S = 1.0
 
 
 class StartTimeOut(ClusterError):
@@ -36,22 +43,22 @@ class Connection:
     `timeout` seconds if launching again may help.
     """
 
-    def __init__(self, processes, *, timeout, progress):
+    def __init__(self, processes: Processes, *, timeout: float, progress: bool) -> None:
         self.processes, self.timeout = processes, timeout
-        self.client = None
+        self.client: Client | None = None
         try:
             self._connect(progress)
         except BaseException:
             self.close()
             raise
 
-    def close(self):
+    def close(self) -> None:
         """Close the client and its sockets."""
         if self.client is not None:
             self.client.close(linger=0)
             self.client = None
 
-    def _connect(self, progress):
+    def _connect(self, progress: bool) -> None:
         # Imported here, while the forkserver imports too: it takes longer than our other imports.
         from ipyparallel import Client
         from tqdm.auto import tqdm
@@ -83,7 +90,8 @@ class Connection:
                 bar.update(1 + len(client.ids) - bar.n)
             # Ask each engine for its rank and host; its number or the requested host may differ.
             engines = client.ids
-            asked, answers = 0.0, []
+            asked = 0.0
+            answers: list[AsyncResult] = []
             while not any(each.done() for each in answers):
                 self._check(deadline, "the ranks' first answer")
                 if time.monotonic() - asked > ASK_AGAIN_S:
@@ -99,7 +107,7 @@ class Connection:
         if sys.modules["IPython"].get_ipython():
             self.view.activate()  # %px goes to these engines, even after a restart
 
-    def _check(self, deadline, what):
+    def _check(self, deadline: float, what: str) -> None:
         """Raise ClusterError if the start has failed, or waiting for `what` takes too long."""
         processes = self.processes
         if processes.alive and time.monotonic() < deadline:
@@ -115,13 +123,10 @@ class Connection:
         )
 
 
-# Seconds that other ranks get to return after one has raised: they may be waiting for it forever.
-PATIENCE = 1.0
-
-_active = None
+_active: "Cluster | None" = None
 
 
-def active_cluster():
+def active_cluster() -> "Cluster":
     """The running cluster of this process. Raises ClusterError if there is none."""
     if _active is None or not _active.started:
         raise ClusterError(
@@ -154,78 +159,96 @@ class Cluster:
     active cluster: starting another stops it. Nothing is left behind, however the process ends.
     """
 
-    def __init__(self, n=None, *, hosts=None, order="seq", seed=1, progress=True, timeout=60.0):
+    def __init__(
+        self,
+        n: int | None = None,
+        *,
+        hosts: Hosts = None,
+        order: str | Sequence[str] = "seq",
+        seed: int = 1,
+        progress: bool = True,
+        timeout: float = 60.0,
+    ) -> None:
         self.n, self._location = locate(n, hosts, order, seed)
         self.progress = progress
         self.timeout = timeout
-        self._connection = None
-        self._processes = None
-        self._owner = None  # the process that started it; its forks must not use or stop it
-        self._unfinished = {}  # rank -> AsyncResult of an abandoned call
+        self._connection: Connection | None = None
+        self._processes: Processes | None = None
+        self._owner = 0  # the process that started it; its forks must not use or stop it
+        self._unfinished: dict[int, AsyncResult] = {}  # rank -> an abandoned call
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "running" if self.running else "not running"
-        if self.started and self._processes.deaths:
-            state = describe(self._processes.deaths)
+        processes = self._started_here()
+        if processes is not None and processes.deaths:
+            state = describe(processes.deaths)
         return f"<mpilab.Cluster of {self.n} ranks{self._location.words}: {state}>"
 
-    def __enter__(self):
+    def __enter__(self) -> "Cluster":
         return self.start()
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     @property
-    def started(self):
+    def started(self) -> bool:
         """True from start() to stop(), even if ranks have died."""
-        return self._processes is not None and self._owner == os.getpid()
+        return self._started_here() is not None
+
+    def _started_here(self) -> Processes | None:
+        """The processes of the cluster, unless it is stopped or this process is a fork."""
+        return self._processes if self._owner == os.getpid() else None
 
     @property
-    def running(self):
+    def running(self) -> bool:
         """True if all ranks are alive."""
-        return self.started and self._connection is not None and self._processes.alive
+        processes = self._started_here()
+        return processes is not None and self._connection is not None and processes.alive
 
     @property
-    def view(self):
+    def view(self) -> "DirectView | None":
         """ipyparallel's DirectView on all engines, in rank order; None while there are none."""
-        return self._connection and self._connection.view
+        return None if self._connection is None else self._connection.view
 
     @property
-    def hosts(self):
+    def hosts(self) -> EmulatedHosts | Allocation | None:
         """The mpilab.hosts.emulated.EmulatedHosts or mpilab.hosts.slurm.Allocation on which the
         ranks run; None on this machine."""
         return self._location.hosts
 
     @property
-    def folder(self):
-        """Path of a directory that all ranks and this process can access while the cluster runs."""
+    def folder(self) -> Path | None:
+        """Path of a directory that all ranks and this process can access while the cluster runs;
+        None if its hosts are down."""
         return self._location.folder
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
         """The name of each rank's host: a tuple."""
         return self._location.names
 
     @property
-    def places(self):
+    def places(self) -> tuple[Place, ...]:
         """The mpilab.hosts.places.Place (node and group) of each rank: a tuple."""
         return self._location.places
 
     @property
-    def levels(self):
+    def levels(self) -> Levels:
         """The mpilab.hosts.places.Levels of all ranks."""
         return Levels(self.places)
 
     @property
-    def log_size(self):
+    def log_size(self) -> int:
         """The current size of the log of the cluster's processes, in bytes."""
-        return self._processes.log.size if self.started else 0
+        processes = self._started_here()
+        return 0 if processes is None else processes.log.size
 
-    def log_since(self, size):
+    def log_since(self, size: int) -> str:
         """What the cluster's processes have printed since the log was `size` bytes long."""
-        return self._processes.log.since(size) if self.started else ""
+        processes = self._started_here()
+        return "" if processes is None else processes.log.since(size)
 
-    def start(self):
+    def start(self) -> "Cluster":
         """Start the ranks, unless they are running, and make this the active cluster; return self.
 
         Raises ClusterError with the end of the log if that fails, SetupError if there is no
@@ -241,23 +264,24 @@ class Cluster:
         # (mpilab/hosts/emulated/supervisor.py).
         self._location.begin()
         try:
-            self._processes = Processes(self.n, self._location)
+            processes = Processes(self.n, self._location)
         except BaseException:
             self._location.end()
             raise
-        self._owner = os.getpid()
+        self._processes, self._owner = processes, os.getpid()
         atexit.register(self.stop)
         _active = self
-        self._launch()
+        self._launch(processes)
         return self
 
-    def stop(self):
+    def stop(self) -> None:
         """End every process of the cluster and remove its files; do nothing if it is stopped."""
         global _active
-        if not self.started:
+        processes = self._started_here()
+        if processes is None:
             return
         atexit.unregister(self.stop)
-        processes, self._processes = self._processes, None
+        self._processes = None
         if _active is self:
             _active = None
         self._disconnect()
@@ -266,17 +290,26 @@ class Cluster:
         finally:
             self._location.end()
 
-    def restart(self):
+    def restart(self) -> "Cluster":
         """Start new ranks after a crash or a hang; the old ranks' memory is lost. Returns self."""
-        if self.started:
-            self._processes.take_events()
-        if not self.started or self._processes.orphaned or not self._location.is_there:
+        processes = self._started_here()
+        if processes is not None:
+            processes.take_events()
+        if processes is None or processes.orphaned or not self._location.is_there:
             self.stop()
             return self.start()
-        self._launch()
+        self._launch(processes)
         return self
 
-    def apply(self, function, *args, ranks=None, timeout=None, poll=None, **kwargs):
+    def apply(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        ranks: Iterable[int] | None = None,
+        timeout: float | None = None,
+        poll: Callable[[], object] | None = None,
+        **kwargs: Any,
+    ) -> list[Any]:
         """Call `function(*args, **kwargs)` on `ranks` (default: all); a list of their results.
 
         The list is in the order of `ranks`. While the ranks work, `poll()` is called every 50 ms;
@@ -290,26 +323,27 @@ class Cluster:
                         in an earlier call; if the cluster is not running.
           TimeoutError  after `timeout` seconds, naming the ranks that have not answered.
         """
-        ranks = self._checked(ranks)
-        self._look()
+        processes, connection = self._started_here(), self._connection
+        if processes is None or connection is None:
+            raise ClusterError(
+                f"the cluster of {self.n} ranks is not running. Start it: cluster.start()"
+            )
+        ranks = self._checked(ranks, processes)
+        self._look(processes)
         pending = {}
         for rank in ranks:
-            pending[rank] = self._connection.views[rank].apply_async(function, *args, **kwargs)
+            pending[rank] = connection.views[rank].apply_async(function, *args, **kwargs)
         self._unfinished.update(pending)
         try:
-            self._wait(pending, timeout, poll)
+            self._wait(processes, pending, timeout, poll)
         finally:
             self._forget_finished()
         return [pending[rank].result() for rank in ranks]
 
     # Waiting for ranks
 
-    def _checked(self, ranks):
+    def _checked(self, ranks: Iterable[int] | None, processes: Processes) -> list[int]:
         """`ranks` as a list; raises if a rank does not exist or cannot take a call."""
-        if not self.started:
-            raise ClusterError(
-                f"the cluster of {self.n} ranks is not running. Start it: cluster.start()"
-            )
         ranks = list(range(self.n)) if ranks is None else list(ranks)
         for rank in ranks:
             if rank not in range(self.n):
@@ -319,38 +353,44 @@ class Cluster:
                 )
         self._forget_finished()
         busy = [rank for rank in ranks if rank in self._unfinished]
-        if busy and self._processes.alive:
+        if busy and processes.alive:
             raise ClusterError(
-                f"{words.names(busy)} still in a former call, which was given up: "
+                f"{ranks_are(busy)} still in a former call, which was given up: "
                 "wait, or get new ranks by cluster.restart()"
             )
         return ranks
 
-    def _forget_finished(self):
+    def _forget_finished(self) -> None:
         self._unfinished = {
             rank: result for rank, result in self._unfinished.items() if not result.done()
         }
 
-    def _wait(self, results, timeout, poll):
+    def _wait(
+        self,
+        processes: Processes,
+        results: Mapping[int, "AsyncResult"],
+        timeout: float | None,
+        poll: Callable[[], object] | None,
+    ) -> None:
         """Wait for all of `results` (rank -> AsyncResult); raises as apply() does."""
         deadline = time.monotonic() + (float("inf") if timeout is None else timeout)
-        patience = None
+        patience = float("inf")
         while True:
             concurrent.futures.wait(results.values(), timeout=TICK)
             late = [rank for rank in results if not results[rank].done()]
             if late:
-                self._look()
+                self._look(processes)
             raised = [rank for rank in results if _exception(results[rank])]
             now = time.monotonic()
-            if raised and patience is None:
-                patience = now + PATIENCE
+            if raised:
+                patience = min(patience, now + PATIENCE_S)
             if raised and (not late or now > patience):
-                raise words.rank_error(raised[0], results[raised[0]].exception(), late)
+                raise rank_error(raised[0], results[raised[0]].exception(), late)
             if not late:
                 return
             if now > deadline:
                 raise TimeoutError(
-                    f"{words.names(late)} without an answer after {timeout:g} s "
+                    f"{ranks_are(late)} without an answer after {timeout:g} s "
                     f"(cluster of {self.n}): "
                     "computing, or waiting for a message that never comes. "
                     "Get new ranks by cluster.restart()"
@@ -358,48 +398,50 @@ class Cluster:
             if poll is not None:
                 poll()
 
-    def _look(self):
+    def _look(self, processes: Processes) -> None:
         """Raise EngineDied or ClusterError if a rank, the controller or mpirun has ended."""
-        if self._processes.alive:
+        if processes.alive:
             return
-        if self._processes.deaths:
-            deaths = self._processes.collect_deaths()
+        if processes.deaths:
+            deaths = processes.collect_deaths()
             raise EngineDied(
                 f"{describe(deaths)} in the cluster of {self.n}. "
                 "Get new ranks by cluster.restart()",
                 sorted(deaths),
             )
         raise ClusterError(
-            f"the cluster of {self.n} ranks broke down: {self._processes.lost}. "
+            f"the cluster of {self.n} ranks broke down: {processes.lost}. "
             "Get new ranks by cluster.restart(). "
-            f"The end of its log:\n{self._processes.log.tail()}"
+            f"The end of its log:\n{processes.log.tail()}"
         )
 
     # Starting and connecting
 
-    def _launch(self):
+    def _launch(self, processes: Processes) -> None:
         self._disconnect()
         self._unfinished = {}
         try:
             try:
-                self._connect()
+                connection = self._connect(processes)
             except StartTimeOut:
                 # ipyparallel may have missed the ranks' registration.
-                self._connect()
-            self._location.confirm(self._connection.names)
+                connection = self._connect(processes)
+            self._location.confirm(connection.names)
         except BaseException:  # including an interrupt by the user: leave no partial cluster
             self.stop()
             raise
 
-    def _connect(self):
-        self._processes.launch()
-        self._connection = Connection(self._processes, timeout=self.timeout, progress=self.progress)
+    def _connect(self, processes: Processes) -> Connection:
+        processes.launch()
+        connection = Connection(processes, timeout=self.timeout, progress=self.progress)
+        self._connection = connection
+        return connection
 
-    def _disconnect(self):
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
-def _exception(result):
+def _exception(result: "AsyncResult") -> BaseException | None:
     return result.exception() if result.done() else None

@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from mpilab.cluster.supervisor import MARKER, kill, marked
 from mpilab.util import door
@@ -50,14 +52,16 @@ def follow(line: list[str], environment: dict[str, str], *, timeout: float | Non
 
 
 class _Followed:
-    def __init__(self, line, environment, timeout):
+    def __init__(self, line: list[str], environment: dict[str, str], timeout: float | None) -> None:
         self.identity = secrets.token_hex(8)
         # At a terminal the command stays in the foreground group and gets the terminal's signals
         # directly. Otherwise we forward each signal, so that it arrives once.
         self.has_terminal = os.isatty(0)
-        self.timeout, self.asked = timeout, None
+        self.timeout = timeout
+        self.asked: float | None = None
         self.begun = self.quiet_since = time.monotonic()
-        self.tell_at, self.work = TELL_S, None
+        self.tell_at = TELL_S
+        self.work: list[tuple[int, int]] | None = None
         with door.deferred():
             self.process = subprocess.Popen(
                 line,
@@ -65,7 +69,7 @@ class _Followed:
                 process_group=None if self.has_terminal else 0,
             )
 
-    def status(self):
+    def status(self) -> int:
         try:
             with self._passing_on():
                 while True:
@@ -83,7 +87,7 @@ class _Followed:
                 self._end()
             kill(self.identity)  # daemons may have detached themselves
 
-    def _why_to_end(self):
+    def _why_to_end(self) -> str:
         """Why the command must be ended now, in words; '' while it may continue."""
         now = time.monotonic()
         if self.timeout is not None and now - self.begun >= self.timeout:
@@ -117,7 +121,7 @@ class _Followed:
             )
         return ""
 
-    def _end(self):
+    def _end(self) -> None:
         """End the command: SIGTERM, then SIGKILL."""
         for number in signal.SIGTERM, signal.SIGKILL:
             if self.process.poll() is None:
@@ -128,10 +132,10 @@ class _Followed:
                     continue
 
     @contextmanager
-    def _passing_on(self):
+    def _passing_on(self) -> Iterator[None]:
         """Forward signals to the command within the block."""
 
-        def passed_on(number, _):
+        def passed_on(number: int, _: FrameType | None) -> None:
             if not (self.has_terminal and number in _FROM_TERMINAL):
                 self.process.send_signal(number)
             if number in (signal.SIGTERM, signal.SIGHUP):
@@ -152,7 +156,7 @@ class _Followed:
 class _Seen:
     """A snapshot of a process; one that has just ended has no name and no work."""
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.number, self.name, self.work = number, "", 0
         self.is_program = self.is_stopped = False
         try:

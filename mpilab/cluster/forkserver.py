@@ -33,8 +33,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from mpilab.cluster.roles import FORK, GRACE, ROLES, preload_engine, report
+
+# What a forked child must run; None in the forkserver itself.
+Child = Callable[[], None] | None
 
 BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -42,7 +47,7 @@ BOOTSTRAP = (
 )
 
 
-def command(**arguments):
+def command(**arguments: Any) -> list[str]:
     """The command line of a forkserver (or of one engine or controller, without fork).
 
     It includes sys.path, so that ranks can import whatever the owner can.
@@ -51,7 +56,7 @@ def command(**arguments):
     return [sys.executable, "-c", BOOTSTRAP, json.dumps(path), json.dumps(arguments)]
 
 
-def main(arguments):
+def main(arguments: dict[str, Any]) -> None:
     """Run as a forkserver, or as the engine or controller that `arguments` describe."""
     if "role" in arguments:
         ROLES[arguments["role"]](arguments)
@@ -68,17 +73,21 @@ class Forkserver:
     has_engines  fork the engines here; otherwise they start on the nodes of a Slurm job.
     """
 
-    def __init__(self, orders, ranks, on_hosts, has_engines=True):
+    def __init__(self, orders: int, ranks: int, on_hosts: bool, has_engines: bool = True) -> None:
         self.on_hosts, self.has_engines = on_hosts, has_engines
         self.orders = socket.socket(fileno=orders)
         self.order_lines = self.orders.makefile()
         self.ranks = socket.socket(fileno=ranks)
-        self.children = {}  # process id -> (who, launch, connection of the rank or None)
-        self.killed = set()  # process IDs that we have killed
-        self.exits = collections.deque()  # (time of the report, connection, status)
-        self.gate = None
+        # process ID -> (who, launch, connection of the rank or None)
+        self.children: dict[int, tuple[int | str, int | str, socket.socket | None]] = {}
+        self.killed: set[int] = set()  # process IDs that we have killed
+        # (time of the report, connection, status)
+        self.exits: collections.deque[tuple[float, socket.socket, int]] = collections.deque()
+        self.gate: int | None = None
+        self.selector = selectors.DefaultSelector()
+        self.is_over = False
 
-    def run(self):
+    def run(self) -> Child:
         """Serve until the cluster hangs up; in a forked child, return the function it must run."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         wake, self.waker = socket.socketpair()
@@ -100,7 +109,6 @@ class Forkserver:
             if self.on_hosts:
                 importlib.import_module("mpilab.hosts.emulated.namespaces")
         gc.freeze()
-        self.selector = selectors.DefaultSelector()
         for source, answer in (
             (self.orders, self.handle_order),
             (self.ranks, self.accept_rank),
@@ -111,15 +119,15 @@ class Forkserver:
         while True:
             for key, _ in self.selector.select(self.report_exits()):
                 child = key.data()
-                if child is not None or self.orders is None:
-                    return child or None
+                if child is not None or self.is_over:
+                    return child
 
-    def handle_order(self):
+    def handle_order(self) -> Child:
         """Kill all children, then start a controller; at end of file, stop."""
         line = self.order_lines.readline()
         self.kill(list(self.children))
         if not line:
-            self.orders = None
+            self.is_over = True
             return None
         order = json.loads(line)
         if self.gate is not None:
@@ -131,7 +139,7 @@ class Forkserver:
             os.close(gate)
         return child
 
-    def accept_rank(self):
+    def accept_rank(self) -> Child:
         """Start the engine that a process of mpirun requests."""
         connection, _ = self.ranks.accept()
         connection.settimeout(10)
@@ -146,7 +154,14 @@ class Forkserver:
         who, launch = int(environment["PMIX_RANK"]), environment["MPILAB_LAUNCH"]
         return self.spawn("engine", order, who, launch, connection)
 
-    def spawn(self, role, order, who, launch, connection=None):
+    def spawn(
+        self,
+        role: str,
+        order: dict[str, Any],
+        who: int | str,
+        launch: int | str,
+        connection: socket.socket | None = None,
+    ) -> Child:
         """Fork (or start) a child; in the child, return the function that it must run."""
         kept = {order["gate"], order.get("reports")} - {None}
         if not FORK:
@@ -167,15 +182,14 @@ class Forkserver:
             )
         return None
 
-    def close_inherited(self, kept):
+    def close_inherited(self, kept: set[int]) -> None:
         """In a forked child: close the forkserver's files, except for the descriptors `kept`.
 
         An open copy of a connection would hide the end of the process at its other end.
         """
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        if hasattr(self, "selector"):
-            self.selector.close()
+        self.selector.close()
         connections = [connection for _, _, connection in self.children.values()]
         connections += [connection for _, connection, _ in self.exits]
         for socket_ in (self.ranks, self.wake, self.waker, *connections):
@@ -186,23 +200,23 @@ class Forkserver:
         else:
             self.order_lines.close()
             self.orders.close()
-        if self.gate not in kept:
+        if self.gate is not None and self.gate not in kept:
             os.close(self.gate)
         gc.enable()
 
-    def drop_rank(self, pid, connection):
+    def drop_rank(self, pid: int, connection: socket.socket) -> None:
         """Kill the engine of a rank whose process mpirun has ended."""
         if pid in self.children:
             self.selector.unregister(connection)
             self.kill([pid])
 
-    def kill(self, pids):
+    def kill(self, pids: Iterable[int]) -> None:
         """SIGKILL children of ours; their end is reported as 'killed'."""
         for pid in pids:
             self.killed.add(pid)
             os.kill(pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
 
-    def reap(self):
+    def reap(self) -> None:
         """Report the children that have ended."""
         with contextlib.suppress(BlockingIOError):  # until all pending wake-ups are read
             while self.wake.recv(4096):
@@ -221,7 +235,7 @@ class Forkserver:
                 self.exits.append((time.monotonic() + GRACE, connection, status))
             report(self.orders, event="ended", who=who, launch=launch, status=status, killed=killed)
 
-    def report_exits(self):
+    def report_exits(self) -> float | None:
         """Report engines that ended GRACE ago to their ranks' processes; return the seconds until
         the next report."""
         engine_left = any(connection is not None for _, _, connection in self.children.values())

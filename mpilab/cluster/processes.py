@@ -17,14 +17,17 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from mpilab.cluster import forkserver, roles, supervisor
-from mpilab.cluster.location import SHARED_MEMORY
+from mpilab.cluster.location import SHARED_MEMORY, InAllocation, Location
 from mpilab.errors import ClusterError
 from mpilab.kernels import openmpi
 from mpilab.util.processes import end_family
@@ -46,7 +49,7 @@ with Cluster({n}) as cluster:
 FLOOR = "import ipyparallel.engine.app, mpi4py.MPI"
 
 
-def measure_ready(n=4, repeats=3):
+def measure_ready(n: int = 4, repeats: int = 3) -> list[tuple[float, float]]:
     """Measure start and floor alternately, so that both see the same load of the machine.
 
     Each start uses a new interpreter: from `Cluster(n).start()` to the first result of a call on
@@ -56,7 +59,7 @@ def measure_ready(n=4, repeats=3):
     return [(_ready(n), _floor(n)) for _ in range(repeats)]
 
 
-def _ready(n):
+def _ready(n: int) -> float:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     run = subprocess.run(
         [sys.executable, "-c", READY.format(n=n)], env=environment, capture_output=True, text=True
@@ -65,7 +68,7 @@ def _ready(n):
     return float(run.stdout.split()[-1])
 
 
-def _floor(n):
+def _floor(n: int) -> float:
     command = [openmpi.tool("mpirun"), "-n", str(n), sys.executable, "-c", FLOOR]
     begin = time.perf_counter()
     run = subprocess.run(command, env=openmpi.environment(n), capture_output=True, text=True)
@@ -74,7 +77,7 @@ def _floor(n):
     return seconds
 
 
-def _check(run, what):
+def _check(run: subprocess.CompletedProcess[str], what: str) -> None:
     if run.returncode:
         raise ClusterError(
             f"{what} failed with exit code {run.returncode}, so there is nothing to measure. "
@@ -101,16 +104,16 @@ NOISE = (
 class Log:
     """A log file at `path`: processes write to it (pass it to subprocess.Popen), and we read it."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | Path) -> None:
         self._file = open(path, "w+b", buffering=0)
         self.fileno, self.close = self._file.fileno, self._file.close
 
     @property
-    def size(self):
+    def size(self) -> int:
         """The current size in bytes."""
         return os.fstat(self.fileno()).st_size
 
-    def since(self, begin):
+    def since(self, begin: int) -> str:
         """What was printed since size `begin`, without noise; at most the last TAIL_BYTES."""
         size = self.size
         begin = max(begin, size - TAIL_BYTES)
@@ -118,7 +121,7 @@ class Log:
         kept = [line for line in lines.splitlines() if not any(noise in line for noise in NOISE)]
         return "\n".join(kept)
 
-    def tail(self, lines=15):
+    def tail(self, lines: int = 15) -> str:
         """The last lines."""
         return "\n".join(self.since(0).splitlines()[-lines:]) or "(empty)"
 
@@ -126,19 +129,21 @@ class Log:
 # Messages about ranks.
 
 
-def names(ranks):
+def ranks_are(ranks: Sequence[int]) -> str:
     """[1] -> 'rank 1 is', [0, 2, 3] -> 'ranks 0, 2 and 3 are'."""
     *first, last = map(str, ranks)
     return f"ranks {', '.join(first)} and {last} are" if first else f"rank {last} is"
 
 
-def rank_error(rank, error, late):
+def rank_error(rank: int, error: BaseException, late: Sequence[int]) -> ClusterError:
     """ClusterError for an exception on `rank`, while the ranks `late` have not returned."""
     name = getattr(error, "ename", type(error).__name__)
     value = getattr(error, "evalue", error)
     message = f"rank {rank} raised {name}: {value}"
     if late:
-        message += f"\n{names(late)} still at work, perhaps waiting for it: see cluster.restart()"
+        message += (
+            f"\n{ranks_are(late)} still at work, perhaps waiting for it: see cluster.restart()"
+        )
     traceback = getattr(error, "traceback", None)
     if traceback:
         message += f"\nOn rank {rank}:\n{traceback}"
@@ -147,7 +152,7 @@ def rank_error(rank, error, late):
     return failure
 
 
-def ending(status):
+def ending(status: int) -> str:
     """The meaning of an exit code, or minus a signal's number: 'died of SIGKILL (Killed)'."""
     if status >= 0:
         return f"ended with exit code {status}"
@@ -157,7 +162,7 @@ def ending(status):
         return f"died of signal {-status}"
 
 
-def describe(deaths):
+def describe(deaths: Mapping[int, int]) -> str:
     """{1: -11} -> 'rank 1 died of SIGSEGV (Segmentation fault)'."""
     return "; ".join(f"rank {rank} {ending(deaths[rank])}" for rank in sorted(deaths))
 
@@ -186,16 +191,20 @@ class Processes:
     Raises ClusterError if there is no place for the cluster's files, SetupError without mpirun.
     """
 
-    def __init__(self, n, location):
+    def __init__(self, n: int, location: Location) -> None:
         self.n = n
         self.location = location
         openmpi.tool("mpirun")  # raises if there is none, before anything is started
         self.identity = uuid.uuid4().hex
         self.launches = 0
-        self.ended, self.lost, self.controller_is_up = {}, "", False
-        self.orphaned = False
-        self.forkserver = self.forkserver_process = self.mpirun = self.log = None
-        base, name = location.folder, f"mpilab-cluster-{self.identity[:12]}"
+        self.ended: dict[int, int] = {}
+        self.lost, self.controller_is_up, self.orphaned = "", False, False
+        self.forkserver: subprocess.Popen[bytes] | None = None
+        self.forkserver_process: int | None = None
+        self.mpirun: subprocess.Popen[bytes] | None = None
+        self._open = contextlib.ExitStack()  # files of ours
+        base = location.folder or Path(tempfile.gettempdir())
+        name = f"mpilab-cluster-{self.identity[:12]}"
         path = os.fsencode(base / name / "100/z-00")
         if not location.is_remote and len(path) > LONGEST_SOCKET_PATH:
             base = Path("/tmp")
@@ -217,10 +226,11 @@ class Processes:
             self.end()
             raise
 
-    def _prepare(self, orders, ranks):
+    def _prepare(self, orders: socket.socket, ranks: socket.socket) -> None:
         for directory in self.directories:
             directory.mkdir(mode=0o700)
         self.log = Log(self.directories[0] / "log")
+        self._open.callback(self.log.close)
         # Without engines no rank connects, and a shared disk may not support sockets.
         ranks.bind("" if self.location.is_remote else str(self.directories[0] / "ranks"))
         ranks.listen(self.n)
@@ -235,19 +245,21 @@ class Processes:
             pass_fds=(orders.fileno(), ranks.fileno()),
         )
 
-    def _start(self, command, environment, **more):
+    def _start(
+        self, command: list[str], environment: dict[str, str], **more: Any
+    ) -> subprocess.Popen[bytes]:
         """Start a process that writes to the cluster's log and does not get ^C."""
         return subprocess.Popen(
             self.location.command(command),
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=self.log,
+            stdout=self.log.fileno(),
             stderr=subprocess.STDOUT,
             start_new_session=True,
             **more,
         )
 
-    def _environment(self, **more):
+    def _environment(self, **more: str) -> dict[str, str]:
         """The environment of the cluster's processes."""
         environment = self.location.environment(self.n)
         # Each rank uses one core; numpy's threads would only compete with the other ranks.
@@ -256,19 +268,21 @@ class Processes:
         return environment | more
 
     @property
-    def places(self):
+    def places(self) -> list[Path]:
         """The directories of the current launch: its files, and its shared memory."""
         return [directory / str(self.launches) for directory in self.directories]
 
-    def _forkserver_and_parents(self):
+    def _forkserver_and_parents(self) -> set[int]:
         """The IDs of the forkserver's process and of the processes that keep it on its host."""
-        found = {self.forkserver.pid, self.location.process_here(self.forkserver_process)}
-        for process in found - {None}:
+        started = None if self.forkserver is None else self.forkserver.pid
+        reported = self.forkserver_process and self.location.process_here(self.forkserver_process)
+        found = {process for process in (started, reported) if process is not None}
+        for process in tuple(found):
             with contextlib.suppress(psutil.NoSuchProcess):  # launch() will notice
                 found |= {parent.pid for parent in psutil.Process(process).parents()}
         return found
 
-    def _temporary(self):
+    def _temporary(self) -> dict[str, str]:
         """Settings that put the files of mpirun and Open MPI where a sweep finds them.
 
         The engines restore TMPDIR.
@@ -285,18 +299,18 @@ class Processes:
         return {"TMPDIR": temporary} | dict.fromkeys(names, memory)
 
     @property
-    def deaths(self):
+    def deaths(self) -> dict[int, int]:
         """`ended`, without ranks that ended only as a consequence of another rank's death."""
         first = {rank: status for rank, status in self.ended.items() if status != LOST_A_PEER}
         return first if first and self.location.is_spread else self.ended
 
     @property
-    def alive(self):
+    def alive(self) -> bool:
         """True if no process that is needed has ended."""
         self.take_events()
         return not (self.deaths or self.lost)
 
-    def launch(self):
+    def launch(self) -> None:
         """Start a controller and the ranks, after killing those of an earlier launch."""
         if self.launches:
             self._end_elsewhere()
@@ -314,13 +328,13 @@ class Processes:
             # ipyparallel 9.2 binds ipc sockets at z-1 and connects to z:1.
             (place / f"z:{port}").symlink_to(f"z-{port}")
         own = {"IPYTHONDIR": str(place / "ipython"), "IPP_PROFILE_DIR": str(place / "profile")}
-        order = {
+        order: dict[str, Any] = {
             "directory": str(place),
             "environment": self._environment(**own),
             "launch": self.launches,
             "heartbeat": HEARTBEAT,
         }
-        if self.location.is_remote:
+        if isinstance(self.location, InAllocation):
             order["address"] = self.location.address
         self.events.settimeout(None)
         self.events.sendall(json.dumps(order).encode() + b"\n")
@@ -351,7 +365,7 @@ class Processes:
             ),
         )
 
-    def _controller_comes(self):
+    def _controller_comes(self) -> bool:
         """Wait for the connection files, which engines on other nodes read only once.
 
         Returns False if the controller does not start.
@@ -361,12 +375,12 @@ class Processes:
             self.take_events(deadline - time.monotonic())
         return self.controller_is_up
 
-    def _end_elsewhere(self):
+    def _end_elsewhere(self) -> None:
         """Let mpirun, or srun, end the ranks on other nodes: a killed srun would not."""
         if self.location.is_remote and self.mpirun is not None and self.mpirun.poll() is None:
             end_family(self.mpirun.pid)
 
-    def end(self):
+    def end(self) -> None:
         """Kill every process and remove every file of the cluster.
 
         Raises ClusterError if a process survives SIGKILL.
@@ -377,8 +391,7 @@ class Processes:
             if process is not None:
                 process.wait()
         self.events.close()
-        if self.log is not None:
-            self.log.close()
+        self._open.close()
         self.supervisor.release()
         if left:
             raise ClusterError(
@@ -387,10 +400,10 @@ class Processes:
                 "with 'ps -o pid,stat,wchan,args'"
             )
 
-    def take_events(self, seconds=0.0):
+    def take_events(self, seconds: float = 0.0) -> None:
         """Read the forkserver's reports; wait for them up to `seconds`."""
         # Check first: anything that mpirun caused before its end is then read below.
-        mpirun_ended = self.mpirun is not None and self.mpirun.poll() is not None
+        status = None if self.mpirun is None else self.mpirun.poll()
         self.events.settimeout(seconds)
         try:
             while chunk := self.events.recv(65536):
@@ -411,10 +424,10 @@ class Processes:
                 self._take(event)
         if self.location.is_remote and self.mpirun is not None:
             self.ended |= roles.ends(self.places[0])
-        if mpirun_ended and not self.deaths:
-            self.lost = self.lost or f"mpirun ended with exit code {self.mpirun.returncode}"
+        if status is not None and not self.deaths:
+            self.lost = self.lost or f"mpirun ended with exit code {status}"
 
-    def _take(self, event):
+    def _take(self, event: dict[str, Any]) -> None:
         if event["event"] == "controller":
             self.controller_is_up = True
         elif event["who"] == "controller":
@@ -422,7 +435,7 @@ class Processes:
         elif not event["killed"]:
             self.ended[event["who"]] = event["status"]
 
-    def collect_deaths(self):
+    def collect_deaths(self) -> dict[int, int]:
         """`deaths`, after time for other ranks to crash of the same error."""
         patience = time.monotonic() + roles.GRACE
         while (left := patience - time.monotonic()) > 0 and len(self.ended) < self.n:

@@ -15,7 +15,7 @@ import socket
 import sys
 
 
-def main(forkserver):
+def main(forkserver: str) -> None:
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(forkserver)
     order = {"environment": dict(os.environ), "directory": os.getcwd(), "process": os.getpid()}
@@ -27,7 +27,7 @@ def main(forkserver):
     end_as(int(status))
 
 
-def end_as(status):
+def end_as(status: int) -> None:
     """End with an exit code, or by a signal (minus its number)."""
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the engine has dumped core already

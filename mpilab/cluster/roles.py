@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import time
+from typing import Any
 
 from mpilab.cluster import rank
 
@@ -18,11 +19,13 @@ GRACE = 0.5
 
 # Run one case in an engine, with the C harness loaded into it.
 
-_harness = {}
-_communicators = {}
+_harness: dict[str, ctypes.CDLL] = {}
+_communicators: dict[int, Any] = {}  # mpi4py's, which is imported only where ranks are
 
 
-def run_case(line, library, function, directory, harness, ranks):
+def run_case(
+    line: str, library: str, function: str, directory: str, harness: str, ranks: int
+) -> None:
     """Run a case (its `line` for the harness) on the first `ranks` ranks of MPI_COMM_WORLD.
 
     Call it on exactly those ranks. Raises RuntimeError with the harness's message if the case
@@ -35,16 +38,16 @@ def run_case(line, library, function, directory, harness, ranks):
         raise RuntimeError(loaded.mpilab_harness_error().decode(errors="replace"))
 
 
-def _load(path):
+def _load(path: str) -> ctypes.CDLL:
     if path not in _harness:
         harness = ctypes.CDLL(path)
-        harness.mpilab_run_case.argtypes = [ctypes.c_void_p] + 4 * [ctypes.c_char_p]
+        harness.mpilab_run_case.argtypes = [ctypes.c_void_p, *4 * [ctypes.c_char_p]]
         harness.mpilab_harness_error.restype = ctypes.c_char_p
         _harness[path] = harness
     return _harness[path]
 
 
-def _communicator(ranks):
+def _communicator(ranks: int) -> ctypes.c_void_p:
     """The MPI handle of the first `ranks` ranks, for C."""
     from mpi4py import MPI
 
@@ -76,13 +79,13 @@ PRELOADED = (
 )
 
 
-def report(channel, **event):
+def report(channel: socket.socket, **event: Any) -> None:
     """Send one event to the cluster; if it has hung up, the end of file will end us too."""
     with contextlib.suppress(OSError):
         channel.sendall(json.dumps(event).encode() + b"\n")
 
 
-def preload_engine():
+def preload_engine() -> None:
     """Import what every engine needs, without starting MPI or a thread."""
     import mpi4py
 
@@ -92,21 +95,21 @@ def preload_engine():
     # debugger to an engine: pretend that it is not installed.
     absent = "debugpy" not in sys.modules
     if absent:
-        sys.modules["debugpy"] = None
+        sys.modules["debugpy"] = None  # type: ignore[assignment]  # how to hide a module
     for module in PRELOADED:
         importlib.import_module(module)
     if absent:
         del sys.modules["debugpy"]
 
 
-def whereabouts():
+def whereabouts() -> tuple[int, str]:
     """(rank, host) of this process; runs on the engines, where this module is always loaded."""
     from mpi4py import MPI
 
     return MPI.COMM_WORLD.Get_rank(), MPI.Get_processor_name()
 
 
-def controller(order):
+def controller(order: dict[str, Any]) -> None:
     """Run ipyparallel's controller on socket files in `order["directory"]`; if the order has an
     "address" (or name) of this host, on ports, for clients with the keys in the connection files.
     """
@@ -143,7 +146,7 @@ def controller(order):
     application.start()
 
 
-def engine(order):
+def engine(order: dict[str, Any]) -> None:
     """Run the engine of one rank on the host of the process that mpirun started for it.
 
     That process itself can be the engine (its order has no gate, since the controller is up), or
@@ -153,7 +156,10 @@ def engine(order):
         from mpilab.hosts.emulated import namespaces
 
         process = order["process"]
-        namespaces.enter(process, namespaces.begun_at(process))
+        begun = namespaces.begun_at(process)
+        if begun is None:
+            raise ProcessLookupError(f"process {process}, which mpirun started, has ended")
+        namespaces.enter(process, begun)
     if "environment" in order:
         os.environ.clear()
         os.environ.update(order["environment"])
@@ -184,7 +190,7 @@ def engine(order):
     application.start()
 
 
-def engine_elsewhere(order):
+def engine_elsewhere(order: dict[str, Any]) -> None:
     """Be the parent of an engine on a node of a Slurm job, in place of the forkserver: record in
     the directory `order["ends"]` how it ended, and end likewise."""
     if FORK and (child := os.fork()):
@@ -204,7 +210,7 @@ def engine_elsewhere(order):
     engine(order)
 
 
-def ends(directory):
+def ends(directory: str | os.PathLike[str]) -> dict[int, int]:
     """{rank: exit code, or minus a signal's number} of the engines recorded in `directory`."""
     paths = [path for path in os.listdir(directory) if path.startswith("end.")]
     found = {}

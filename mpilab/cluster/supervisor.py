@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection, Iterable
 
 MARKER = "MPILAB_CLUSTER"
 PATIENCE_S = 5.0  # seconds for a killed process to disappear
@@ -25,7 +26,7 @@ RELEASE = b"."
 class Supervisor:
     """The owner's side: starts and releases the supervisor of the cluster `identity`."""
 
-    def __init__(self, identity, directories):
+    def __init__(self, identity: str, directories: Iterable[str | os.PathLike[str]]) -> None:
         # Without site-packages it starts faster; it needs psutil on systems other than Linux.
         isolated = ["-I", "-S"] if sys.platform == "linux" else ["-I"]
         self.process = subprocess.Popen(
@@ -39,7 +40,7 @@ class Supervisor:
             cwd="/",
         )
 
-    def release(self):
+    def release(self) -> None:
         """End the supervisor without a sweep, when nothing is left to clean up."""
         try:
             self.process.communicate(RELEASE, timeout=PATIENCE_S)
@@ -48,7 +49,9 @@ class Supervisor:
             self.process.wait()
 
 
-def sweep(identity, directories=(), spare=()):
+def sweep(
+    identity: str, directories: Iterable[str | os.PathLike[str]] = (), spare: Collection[int] = ()
+) -> list[int]:
     """Kill every process of the cluster `identity` except those in `spare`; remove `directories`.
 
     Returns the IDs of processes that are still there after PATIENCE_S seconds (in an
@@ -63,7 +66,7 @@ def sweep(identity, directories=(), spare=()):
     return left
 
 
-def kill(identity, spare=()):
+def kill(identity: str, spare: Collection[int] = ()) -> list[int]:
     """SIGKILL every process with the marker until none is left; return the IDs of any survivors."""
     give_up = time.monotonic() + PATIENCE_S
     empty_scans = 0
@@ -83,7 +86,7 @@ def kill(identity, spare=()):
             time.sleep(0.01)
 
 
-def marked(identity):
+def marked(identity: str) -> list[int]:
     """The IDs of the processes with `MPILAB_CLUSTER=identity` in their environment.
 
     Zombies have no environment and do not count; processes of other users are unreadable and
@@ -109,14 +112,14 @@ def marked(identity):
     return found
 
 
-def wait_for_the_end(owner):
+def wait_for_the_end(owner: int) -> bool:
     """Wait until `owner` releases us (return True) or has ended (return False).
 
     The pipe alone is not enough: a child of the owner may hold its other end. So the owner itself
     is watched too.
     """
     watched = [0]
-    seconds = 0.5
+    seconds: float | None = 0.5
     if hasattr(os, "pidfd_open"):
         try:
             watched.append(os.pidfd_open(owner))
@@ -134,7 +137,7 @@ def wait_for_the_end(owner):
     return False
 
 
-def main(owner, identity, *directories):
+def main(owner: str, identity: str, *directories: str) -> None:
     """Wait for the end of process `owner`; sweep unless it releases us."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
