@@ -30,6 +30,18 @@ MOST = 4096
 
 _LIST = re.compile(r"([^][]*)\[([^][]*)\]([^][]*)")
 _RANGE = re.compile(r"\s*([0-9]{1,9})(?:\s*-\s*([0-9]{1,9}))?\s*")
+POLICIES = ("slot", "node", "seq")
+FOLDER = ROOT / "hostfiles"
+_GROUP = re.compile(r"#\s*group:\s*(.*?)\s*$")
+_HOST = re.compile(r"(?:\w+@)?([A-Za-z0-9](?:[\w.-]*\w)?)")
+# Open MPI accepts three spellings of max_slots.
+_KEYS = {
+    "slots": "slots",
+    "max_slots": "max_slots",
+    "max-slots": "max_slots",
+    "slots_max": "max_slots",
+}
+_EXAMPLE = "write e.g. 'n1 slots=4'"
 
 
 def expand(text: str) -> list[str]:
@@ -63,21 +75,6 @@ def _ends(word: str, text: str) -> tuple[str, str]:
     if int(first) > int(last):
         raise InputError(f"{text!r}: {first} is above {last}; write 'n[{last}-{first}]'")
     return first, last
-
-
-POLICIES = ("slot", "node", "seq")
-FOLDER = ROOT / "hostfiles"
-
-_GROUP = re.compile(r"#\s*group:\s*(.*?)\s*$")
-_HOST = re.compile(r"(?:\w+@)?([A-Za-z0-9](?:[\w.-]*\w)?)")
-# Open MPI accepts three spellings of max_slots.
-_KEYS = {
-    "slots": "slots",
-    "max_slots": "max_slots",
-    "max-slots": "max_slots",
-    "slots_max": "max_slots",
-}
-_EXAMPLE = "write e.g. 'n1 slots=4'"
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,14 @@ from mpilab.hosts.hostfile import Host, placement
 from mpilab.hosts.places import Levels, Place
 from mpilab.util.text import suggestion
 
+ORDERS = ("seq", "rr", "rr-groups", "shuffled", "random")
+SEEDED = ("shuffled", "random")
+MOST_RANKS = 65536  # so that a typo does not fill the memory
+_SHAPE = re.compile(r"([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})")
+_OPTION = re.compile(r"(hosts|ppn|ranks)=([0-9]{1,9})")
+_RANKS_THERE = re.compile(r"([^/*]+)/([^/*]+)(?:\*([0-9]{1,9}))?")
+_EXAMPLES = "write e.g. '2x2x4 rr', 'four-groups shuffled 7' or 'a/n1 a/n1 b/n2'"
+
 # Runs: consecutive members of a topology-aware tree in one place, for formulas of inter-node
 # traffic.
 #
@@ -85,16 +93,6 @@ def runs_by_name(levels: Levels, root: int) -> dict[str, Runs]:
 def _fronted(numbers: Iterable[int], first: int) -> list[int]:
     """The numbers in order, but with `first` moved to the front if it is among them."""
     return sorted(map(int, numbers), key=lambda number: (number != first, number))
-
-
-ORDERS = ("seq", "rr", "rr-groups", "shuffled", "random")
-SEEDED = ("shuffled", "random")
-MOST_RANKS = 65536  # so that a typo does not fill the memory
-
-_SHAPE = re.compile(r"([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})")
-_OPTION = re.compile(r"(hosts|ppn|ranks)=([0-9]{1,9})")
-_RANKS_THERE = re.compile(r"([^/*]+)/([^/*]+)(?:\*([0-9]{1,9}))?")
-_EXAMPLES = "write e.g. '2x2x4 rr', 'four-groups shuffled 7' or 'a/n1 a/n1 b/n2'"
 
 
 @dataclass(frozen=True)

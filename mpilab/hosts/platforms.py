@@ -50,6 +50,13 @@ _FORMS = {
     "torus": ("its lengths, then ranks a host", (2, 3, 4, 5, 6), "torus-4x4x4x8"),
     "dragonfly": ("GROUPSxROUTERSxHOSTSxRANKS", (4,), "dragonfly-4x4x2x8"),
 }
+# MPI_Send of fewer bytes returns at once (eager), as in Open MPI over TCP: its
+# btl_tcp_eager_limit.
+EAGER_BYTES = 65536
+_HEAD = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+"""
 
 
 @runtime_checkable
@@ -296,14 +303,6 @@ def _cost(level: str, one: Cost) -> tuple[float, float]:
 # SimGrid's XML platform files, and the SMPI options that give messages the cost described above.
 #
 # https://simgrid.org/doc/v3.32/XML_reference.html, Configuring_SimGrid.html
-
-# MPI_Send of fewer bytes returns at once (eager), as in Open MPI over TCP: its
-# btl_tcp_eager_limit.
-EAGER_BYTES = 65536
-_HEAD = """<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-"""
 
 
 def options(platform: Platform, version: str) -> dict[str, str]:

@@ -22,6 +22,61 @@ from mpilab.util.kit import BUILD, ROOT
 # The first line of a C answer: `%%kernel [--sanitize] FUNCTION`.
 
 MAGIC, SANITIZE = "%%kernel", "--sanitize"
+# Open MPI keeps memory until the process ends and later, so leaks are not the kernel's.
+_COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
+_LOG = "sanitizer"
+INCLUDE = ROOT / "src_c" / "include"
+RECORDER = BUILD / "librecorder.a"
+HARNESS = BUILD / "libmpilab_harness.so"
+HARNESS_PROGRAM = BUILD / "mpilab-harness"
+OSU_PROGRAM = BUILD / "mpilab-osu"
+DISTANCE_PROGRAM = BUILD / "distance"
+CANNON_PROGRAM = BUILD / "mpilab-cannon"
+HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
+KERNELS = BUILD / "libmpilab_kernels.so"
+TIDIES_S = 2.0  # time for make to remove unfinished files
+# Address space of each build process. A kernel takes a tenth of it; a macro that doubles itself
+# would exhaust the machine's memory before the time limit.
+MEMORY_LIMIT = 4 << 30
+# Tail calls would hide the kernel's line of an MPI call; with DWARF 5 from gcc 12, addr2line 2.40
+# reports the wrong file.
+FLAGS = (
+    "-std=c11",
+    "-fPIC",
+    "-O2",
+    "-gdwarf-4",
+    "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls",
+)
+# An undeclared function is an error at its line, as newer compilers have it by default.
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
+# AddressSanitizer and UndefinedBehaviorSanitizer. With built-in malloc and free, the compiler would
+# optimize away the very mistakes that they should find.
+SANITIZERS = (
+    "-O1",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-builtin-malloc",
+    "-fno-builtin-calloc",
+    "-fno-builtin-realloc",
+    "-fno-builtin-free",
+)
+# A tab counts as one column, as in the source line shown.
+MESSAGE_FLAGS = ("-fdiagnostics-color=never", "-ftabstop=1")
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
+)
+# The linker gives the line if there is debugging information, otherwise the section.
+_UNDEFINED = re.compile(
+    r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?:warning: )?(?P<text>undefined reference to .*)$"
+)
+# A stricter limit, as in the grader's sandbox, remains in force.
+_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
+# gcc, clang, and the C++ library of either.
+_OUT_OF_MEMORY = re.compile(r"out of memory|memory exhausted|bad_alloc", re.IGNORECASE)
+# The program that loads the kernel provides the sanitizers' runtime.
+_OF_RUNTIME = re.compile(r"undefined reference to `__(asan|ubsan|sanitizer)_\w+'")
 
 
 def split(source: str) -> tuple[str, str]:
@@ -59,10 +114,6 @@ def function_of(source: str) -> str:
 
 # AddressSanitizer and UndefinedBehaviorSanitizer: settings and reports.
 
-# Open MPI keeps memory until the process ends and later, so leaks are not the kernel's.
-_COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
-_LOG = "sanitizer"
-
 
 def settings(directory: Path | str) -> dict[str, str]:
     """Environment variables that make ranks write their reports to `directory`.
@@ -95,62 +146,6 @@ def reports(directory: Path | str, rank_of: Mapping[int, int]) -> dict[int, str]
         if rank is not None:
             found[rank] = path.read_text(encoding="utf-8", errors="replace")
     return found
-
-
-INCLUDE = ROOT / "src_c" / "include"
-RECORDER = BUILD / "librecorder.a"
-HARNESS = BUILD / "libmpilab_harness.so"
-HARNESS_PROGRAM = BUILD / "mpilab-harness"
-OSU_PROGRAM = BUILD / "mpilab-osu"
-DISTANCE_PROGRAM = BUILD / "distance"
-CANNON_PROGRAM = BUILD / "mpilab-cannon"
-HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
-KERNELS = BUILD / "libmpilab_kernels.so"
-TIDIES_S = 2.0  # time for make to remove unfinished files
-# Address space of each build process. A kernel takes a tenth of it; a macro that doubles itself
-# would exhaust the machine's memory before the time limit.
-MEMORY_LIMIT = 4 << 30
-
-# Tail calls would hide the kernel's line of an MPI call; with DWARF 5 from gcc 12, addr2line 2.40
-# reports the wrong file.
-FLAGS = (
-    "-std=c11",
-    "-fPIC",
-    "-O2",
-    "-gdwarf-4",
-    "-fno-omit-frame-pointer",
-    "-fno-optimize-sibling-calls",
-)
-# An undeclared function is an error at its line, as newer compilers have it by default.
-WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
-# AddressSanitizer and UndefinedBehaviorSanitizer. With built-in malloc and free, the compiler would
-# optimize away the very mistakes that they should find.
-SANITIZERS = (
-    "-O1",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=undefined",
-    "-fno-builtin-malloc",
-    "-fno-builtin-calloc",
-    "-fno-builtin-realloc",
-    "-fno-builtin-free",
-)
-# A tab counts as one column, as in the source line shown.
-MESSAGE_FLAGS = ("-fdiagnostics-color=never", "-ftabstop=1")
-
-_DIAGNOSTIC = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? "
-    r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
-)
-# The linker gives the line if there is debugging information, otherwise the section.
-_UNDEFINED = re.compile(
-    r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?:warning: )?(?P<text>undefined reference to .*)$"
-)
-# A stricter limit, as in the grader's sandbox, remains in force.
-_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
-# gcc, clang, and the C++ library of either.
-_OUT_OF_MEMORY = re.compile(r"out of memory|memory exhausted|bad_alloc", re.IGNORECASE)
-# The program that loads the kernel provides the sanitizers' runtime.
-_OF_RUNTIME = re.compile(r"undefined reference to `__(asan|ubsan|sanitizer)_\w+'")
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,14 @@ MPI_IO = {"ompio": {"OMPI_MCA_io": "ompio"}, "romio": {"OMPI_MCA_io": "^ompio"}}
 # From this version on, a program can select algorithms at run time, through MPI_T.
 CHOOSES_AT_RUN_TIME = (5, 0, 6)
 _ENUMERATED = re.compile(r"coll_tuned_(\w+)_algorithm:enumerator:value:(\d+):(\S+)$", re.MULTILINE)
+# In a Slurm job, programs stay on their node, where their files are, unless they ask for the job's
+# nodes. By default mpirun takes all nodes, and srun to reach them.
+ALONE_IN_JOB = {"PRTE_MCA_ras": "^slurm", "PRTE_MCA_plm": "^slurm"}
+# For programs that use all nodes (mpilab.hosts.slurm). Without SLURM_OVERLAP, a second job step
+# waits for the first to end: the engines would block every other mpirun.
+IN_ALLOCATION = {"PRTE_MCA_ras": "slurm", "PRTE_MCA_plm": "slurm", "SLURM_OVERLAP": "1"}
+# With ":oversubscribe" alone, all ranks go to the first of several hosts (Open MPI 5.0.11).
+SLOT_BY_SLOT = {"PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe"}
 
 
 def yielding(ranks: int, cores: int | None = None) -> dict[str, str]:
@@ -90,18 +98,6 @@ def settings(ranks: int) -> dict[str, str]:
         **(ALONE_IN_JOB if "SLURM_JOB_ID" in os.environ else {}),
         **yielding(ranks),
     }
-
-
-# In a Slurm job, programs stay on their node, where their files are, unless they ask for the job's
-# nodes. By default mpirun takes all nodes, and srun to reach them.
-ALONE_IN_JOB = {"PRTE_MCA_ras": "^slurm", "PRTE_MCA_plm": "^slurm"}
-# For programs that use all nodes (mpilab.hosts.slurm). Without SLURM_OVERLAP, a second job step
-# waits for the first to end: the engines would block every other mpirun.
-IN_ALLOCATION = {"PRTE_MCA_ras": "slurm", "PRTE_MCA_plm": "slurm", "SLURM_OVERLAP": "1"}
-
-
-# With ":oversubscribe" alone, all ranks go to the first of several hosts (Open MPI 5.0.11).
-SLOT_BY_SLOT = {"PRTE_MCA_rmaps_default_mapping_policy": "slot:oversubscribe"}
 
 
 def on_hosts(

@@ -33,56 +33,6 @@ _SECTION = re.compile(r"^ +\d+ (\S+) +(?:[0-9a-f]+ +){4}2\*\*\d+ +(.*)$", re.MUL
 # Value, seven columns of flags (the last is O for data), section.
 _DATA = re.compile(r"^[0-9a-f]+ .{6}O (\S+)\t[0-9a-f]+ (?:\.\w+ )?(.*)$", re.MULTILINE)
 COMPILE_SECONDS = 60.0
-
-
-def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[str]:
-    """Parts of an object file that a compiler does not generate from plain C: list of sentences.
-
-    `say` runs a command and returns its output.
-    """
-    said = say(["objdump", "--wide", "--section-headers", "--syms", str(object_file)])
-    sections = {name: set(flags.split(", ")) for name, flags in _SECTION.findall(said)}
-    reasons = [_strange(name) for name in sorted(sections) if not _USUAL.fullmatch(name)]
-    if "CODE" in sections.get(".note.GNU-stack", ()):
-        reasons.append("it needs a stack that can be run: a function within a function")
-    code = {name for name, flags in sections.items() if "CODE" in flags}
-    reasons += [
-        f"it has data among its code ({name})"
-        for section, name in _DATA.findall(said)
-        if section in code
-    ]
-    return reasons
-
-
-def _strange(section: str) -> str:
-    if _RUN_BY_LOADER.fullmatch(section):
-        return f"it has code that runs outside of the kernel (section {section})"
-    return f"it puts something into the section {section}"
-
-
-def has_assembler(c_file: Path, simulated: bool = False) -> bool:
-    """True if C source contains assembler after macro expansion.
-
-    `simulated`: expand as for a simulation, where other macros are defined. Raises BuildError if
-    the source is missing or the compiler rejects it.
-    """
-    if not c_file.exists():
-        raise BuildError(f"{c_file}: not there, so that nobody can tell what was compiled")
-    options = [flag for flag in FLAGS if not flag.startswith("-g")]
-    if simulated:
-        options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
-        compiler = simgrid.tool("smpicc")
-    else:
-        compiler = openmpi.tool("mpicc")
-    said = run(
-        [compiler, *options, "-w", f"-I{INCLUDE}", "-S", "-o", "-", str(c_file)], COMPILE_SECONDS
-    )
-    if said.returncode != 0:
-        raise BuildError(f"{c_file}: {said.stderr.strip()}")
-    # The compiler marks inline assembler; a newline inside a string appears as \n.
-    return re.search(r"^\s*#APP\b", said.stdout, re.MULTILINE) is not None
-
-
 # MPI calls that every kernel may make: they move no data between ranks.
 ALWAYS = (
     r"Comm_(rank|size|get_attr|set_attr|compare|group)|Comm_(create|free)_keyval|Comm_delete_attr|"
@@ -135,6 +85,54 @@ _HANDLES = (
     r"smpi_MPI_\w+|smpi_process_comm_self"  # SMPI
 )
 _OURS = "mpilab_(tuning|place)"  # the kernel's tuning parameters, and where it runs
+
+
+def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[str]:
+    """Parts of an object file that a compiler does not generate from plain C: list of sentences.
+
+    `say` runs a command and returns its output.
+    """
+    said = say(["objdump", "--wide", "--section-headers", "--syms", str(object_file)])
+    sections = {name: set(flags.split(", ")) for name, flags in _SECTION.findall(said)}
+    reasons = [_strange(name) for name in sorted(sections) if not _USUAL.fullmatch(name)]
+    if "CODE" in sections.get(".note.GNU-stack", ()):
+        reasons.append("it needs a stack that can be run: a function within a function")
+    code = {name for name, flags in sections.items() if "CODE" in flags}
+    reasons += [
+        f"it has data among its code ({name})"
+        for section, name in _DATA.findall(said)
+        if section in code
+    ]
+    return reasons
+
+
+def _strange(section: str) -> str:
+    if _RUN_BY_LOADER.fullmatch(section):
+        return f"it has code that runs outside of the kernel (section {section})"
+    return f"it puts something into the section {section}"
+
+
+def has_assembler(c_file: Path, simulated: bool = False) -> bool:
+    """True if C source contains assembler after macro expansion.
+
+    `simulated`: expand as for a simulation, where other macros are defined. Raises BuildError if
+    the source is missing or the compiler rejects it.
+    """
+    if not c_file.exists():
+        raise BuildError(f"{c_file}: not there, so that nobody can tell what was compiled")
+    options = [flag for flag in FLAGS if not flag.startswith("-g")]
+    if simulated:
+        options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
+        compiler = simgrid.tool("smpicc")
+    else:
+        compiler = openmpi.tool("mpicc")
+    said = run(
+        [compiler, *options, "-w", f"-I{INCLUDE}", "-S", "-o", "-", str(c_file)], COMPILE_SECONDS
+    )
+    if said.returncode != 0:
+        raise BuildError(f"{c_file}: {said.stderr.strip()}")
+    # The compiler marks inline assembler; a newline inside a string appears as \n.
+    return re.search(r"^\s*#APP\b", said.stdout, re.MULTILINE) is not None
 
 
 def forbidden(

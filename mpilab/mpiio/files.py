@@ -32,6 +32,14 @@ Matrix = NDArray[np.float64]
 # The rows of a text file: errors give the line number, and numbers are written exactly.
 
 LINES_BYTES = 1 << 20
+_NO_ROOM = "free some room, or name a file on another disk"
+SHOWN = 8  # rows and columns of a large matrix that are shown, half at each end
+HEADER = np.dtype("i4")
+ELEMENT = np.dtype("f8")
+PRINTED = frozenset([*range(32, 127), *b"\t\r\n"])
+LONGEST_HEADER = 64  # characters of the first line of a text file, with its two numbers
+UNIT_ROUNDOFF = 2.0**-53
+INTEGERS = 9  # integer matrices have elements from -9 to 9
 
 
 def text_pieces(path: Path | str, file: BinaryIO, rows: int, columns: int) -> Iterator[Matrix]:
@@ -110,8 +118,6 @@ def _expect_end(path: Path | str, file: BinaryIO, rows: int, number: int) -> Non
 
 # Writing piece by piece takes little memory; the file appears complete or not at all.
 
-_NO_ROOM = "free some room, or name a file on another disk"
-
 
 class Writer:
     """A context manager that writes a matrix file of `rows` by `columns`.
@@ -174,8 +180,6 @@ class Writer:
 
 
 # The contents of a matrix file: checked to its end, summarized, or as a table of numbers.
-
-SHOWN = 8  # rows and columns of a large matrix that are shown, half at each end
 
 
 @dataclass(frozen=True)
@@ -271,12 +275,6 @@ def _ends(count: int) -> list[int]:
 
 def _number(value: float) -> str:
     return f"{float(value):.6g}"
-
-
-HEADER = np.dtype("i4")
-ELEMENT = np.dtype("f8")
-PRINTED = frozenset([*range(32, 127), *b"\t\r\n"])
-LONGEST_HEADER = 64  # characters of the first line of a text file, with its two numbers
 
 
 def read(path: Path | str) -> Matrix:
@@ -431,8 +429,6 @@ def _text_size(path: Path | str) -> tuple[int, int, int]:
 
 # The product of two matrix files by numpy, and how far another correct product may be from it.
 
-UNIT_ROUNDOFF = 2.0**-53
-
 
 def operands(a: Path | str, b: Path | str) -> tuple[Matrix, Matrix]:
     """The matrices of two files that can be multiplied; InputError if they cannot."""
@@ -471,8 +467,6 @@ def error_bound(left: Matrix, right: Matrix) -> Matrix:
 
 
 # Making matrices of any size, and converting files, a piece at a time.
-
-INTEGERS = 9  # integer matrices have elements from -9 to 9
 
 
 def elements(first: int, count: int, seed: int, *, integers: bool = False) -> Matrix:

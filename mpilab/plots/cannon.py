@@ -24,6 +24,7 @@ COLORS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=Tru
 SYMBOLS = dict(zip(WAYS, ("diamond", "triangle-up", "square", "circle"), strict=True))
 _PUBLISHED = style.TEXT
 IO_PHASES = ("read", "write")
+MOST = 6  # rows of a grid that is still legible
 
 
 def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go.Figure:
@@ -189,8 +190,6 @@ def _name(way: Way) -> str:
 
 
 # The blocks on each rank, step by step.
-
-MOST = 6  # rows of a grid that is still legible
 
 
 def held(side: int, step: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

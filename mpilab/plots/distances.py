@@ -24,6 +24,22 @@ Crossover = tuple[str, str, dict[int, float]]  # source, algorithm, {ranks: byte
 
 # Markers of the sources: the first is filled, the second open, any others open and larger.
 _SUFFIXES, _SIZES = ("", "-open", "-open"), (9, 13, 17)
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
+# {parameter: (name in the figure, unit, factor from seconds)}
+PARAMETERS = {
+    "alpha": ("α", "µs", 1e6),
+    "beta": ("β", "ns/B", 1e9),
+    "L": ("L", "µs", 1e6),
+    "o": ("o", "µs", 1e6),
+    "g": ("g", "µs", 1e6),
+    "G": ("G", "ns/B", 1e9),
+}
+WORDS = {
+    "one_way": "one way",
+    "send_overhead": "overhead of sending",
+    "receive_overhead": "overhead of receiving",
+    "gap": "gap between messages",
+}
 
 
 def crossover(
@@ -119,8 +135,6 @@ def _lines(points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]
 
 
 # Simulated against measured times, a point for each kernel, order and size.
-
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
 
 
 def simulated_against_measured(rows: NDArray[Any]) -> go.Figure:
@@ -287,22 +301,6 @@ def _said(value: float, field: str) -> str:
 
 
 # Messages by distance: times against sizes, and the fitted parameters.
-
-# {parameter: (name in the figure, unit, factor from seconds)}
-PARAMETERS = {
-    "alpha": ("α", "µs", 1e6),
-    "beta": ("β", "ns/B", 1e9),
-    "L": ("L", "µs", 1e6),
-    "o": ("o", "µs", 1e6),
-    "g": ("g", "µs", 1e6),
-    "G": ("G", "ns/B", 1e9),
-}
-WORDS = {
-    "one_way": "one way",
-    "send_overhead": "overhead of sending",
-    "receive_overhead": "overhead of receiving",
-    "gap": "gap between messages",
-}
 
 
 def time_against_size(

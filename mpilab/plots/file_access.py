@@ -22,6 +22,17 @@ from mpilab.util.units import byte_size, duration, plural
 
 MOST_CELLS = 48  # rows and columns of a panel; in a larger matrix, a cell is many elements
 MOST_PANELS = 16
+# (field, title, formatter)
+PANELS = (
+    ("requests", "requests of all ranks", "{:,}".format),
+    ("bytes", "bytes read by all ranks", style.byte_size),
+    ("largest", "largest request", style.byte_size),
+    ("memory", "most memory of a rank", style.byte_size),
+)
+# As many bars as a timeline draws (mpilab.plots.timeline); of more requests, some are drawn.
+MOST_REQUESTS = 4000
+IN_TEXT = 12  # the most requests of a rank that the text alternative lists
+MPI_LEVEL, SYSTEM_LEVEL = "requests to MPI", "requests to the operating system"
 
 
 def matrix_access(
@@ -142,14 +153,6 @@ def _elements_alt(
 
 # Readers compared: their requests, bytes and memory as bars.
 
-# (field, title, formatter)
-PANELS = (
-    ("requests", "requests of all ranks", "{:,}".format),
-    ("bytes", "bytes read by all ranks", style.byte_size),
-    ("largest", "largest request", style.byte_size),
-    ("memory", "most memory of a rank", style.byte_size),
-)
-
 
 def readers(
     accounts: Sequence[Account], title: str = "What each reader asks the operating system for"
@@ -225,11 +228,6 @@ def _reader_bars(
 
 
 # Access maps: requests as bars over time and file offset, colored by rank.
-
-# As many bars as a timeline draws (mpilab.plots.timeline); of more requests, some are drawn.
-MOST_REQUESTS = 4000
-IN_TEXT = 12  # the most requests of a rank that the text alternative lists
-MPI_LEVEL, SYSTEM_LEVEL = "requests to MPI", "requests to the operating system"
 
 
 def access_map(

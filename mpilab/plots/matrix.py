@@ -32,6 +32,9 @@ _SCALES = {
 _MOST_WITH_UNITS, _MOST_NUMBERS, _MOST_DIGITS = 8, 16, 6
 _MOST_NAMED, _MOST_NODES = 32, 16  # ticks
 _HIGHEST = 560  # pixels of the matrix
+# Opaque, so that plotly can choose a legible color for the number in a cell; from light to dark,
+# but neither as light as one theme nor as dark as the other.
+SCALE = [[0, "#a8c8f0"], [0.5, "#5b94dd"], [1, "#2757a5"]]
 
 
 def traffic_matrix(
@@ -207,10 +210,6 @@ def _node_ticks(layout: Layout) -> tuple[list[float], list[str]]:
 
 
 # Messages and bytes from rank to rank, and from host to host.
-
-# Opaque, so that plotly can choose a legible color for the number in a cell; from light to dark,
-# but neither as light as one theme nor as dark as the other.
-SCALE = [[0, "#a8c8f0"], [0.5, "#5b94dd"], [1, "#2757a5"]]
 
 
 def hosts(recording: Recording | Iterable[RankRecording]) -> list[str]:

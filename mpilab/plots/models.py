@@ -35,6 +35,9 @@ Variant = tuple[str, str, int, int, int]  # library, algorithm, segment, fanout,
 SCALE = [[0, "#a9d8b5"], [0.1, "#e8d48b"], [0.5, "#e39a55"], [1, "#c9503c"]]
 # The scale ends at a choice that takes twice as long as the best.
 MOST = 1.0
+_BAR = "#3b7dd8"
+_LIMIT = "#d4553e"
+_ROW = 30  # pixels
 
 
 def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its regret") -> go.Figure:
@@ -136,10 +139,6 @@ def _regret_alt(table: NDArray[Any], title: str) -> str:
 
 
 # Measured times as bars, with the lower bounds that the links' bandwidth sets.
-
-_BAR = "#3b7dd8"
-_LIMIT = "#d4553e"
-_ROW = 30  # pixels
 
 
 def against_limits(

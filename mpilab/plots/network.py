@@ -37,6 +37,28 @@ Text = tuple[float, float, str]  # x, y, text
 # Opaque and of middle lightness, so that rank numbers are legible in both themes.
 GROUP_COLORS = ("#9cc1ee", "#e0b05c", "#8fc9a0", "#c9a5dc", "#e0958c")
 INK = "#1d2733"
+COLUMN = 676  # pixels: a notebook's column of 700, less the margins
+RANK, LINE = 22, 15  # pixels: the square of a rank, and a line of text
+LETTER = 7.0  # pixels: width of a character in these texts, at most
+_BETWEEN_GROUPS = 0.22
+_BOX = 0.92  # width of a node's box, in rooms
+_RANK_PITCH = RANK + 3
+_MOST_ROWS = 3  # of ranks on a node; for more, only their number is shown
+_NUMBER = len("↑ 1.023 MiB") * LETTER * 0.9  # the widest number of bytes; most are narrower
+_LINK, _MEMORY, _EDGE = 58, 9, 5  # pixels
+_WIDEST, _NARROWEST = 16, 1.5  # pixels: width of a lane
+_HEAD = 1.5  # width of the widest lane's arrow head, relative to the lane
+STAR = "★"
+SCALE = [[0, "#3b7dd8"], [0.45, "#9b5fd0"], [1, "#d4553e"]]
+LINK = "link"
+_MEMORY_COLOR = "rgba(128, 132, 140, 0.8)"
+UP, DOWN, INSIDE = "↑", "↓", "⇄"
+TITLE = "Traffic on each link"
+_ALL = "bytes on a link"
+_SIDE, _TOP, _BOTTOM, _TITLE_OF_PANEL = 4, 70, 60, 46  # pixels
+_STAR = 8  # pixels on either side, for a star beside the outermost boxes
+_LEGEND, _SLIDER = 22, 96
+_STATIC = 2  # traces that are the same in each frame
 
 
 def placement(
@@ -175,18 +197,6 @@ def _called(host: Host) -> str:
 #      └────┘└────┘      └────┘└────┘
 #
 # The unit of x is the width allotted to one node (its room); the unit of y is a pixel.
-
-COLUMN = 676  # pixels: a notebook's column of 700, less the margins
-RANK, LINE = 22, 15  # pixels: the square of a rank, and a line of text
-LETTER = 7.0  # pixels: width of a character in these texts, at most
-_BETWEEN_GROUPS = 0.22
-_BOX = 0.92  # width of a node's box, in rooms
-_RANK_PITCH = RANK + 3
-_MOST_ROWS = 3  # of ranks on a node; for more, only their number is shown
-_NUMBER = len("↑ 1.023 MiB") * LETTER * 0.9  # the widest number of bytes; most are narrower
-_LINK, _MEMORY, _EDGE = 58, 9, 5  # pixels
-_WIDEST, _NARROWEST = 16, 1.5  # pixels: width of a lane
-_HEAD = 1.5  # width of the widest lane's arrow head, relative to the lane
 
 
 @dataclass(frozen=True)
@@ -405,8 +415,6 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 # The network in words: the busiest link, and the text alternative.
 
-STAR = "★"
-
 
 def caption(found: Sequence[Load], description: Description | None, short: bool = False) -> str:
     """'busiest: switch a → core, 8 MiB in 4 messages, at least 336 ms at 200 Mbit/s'.
@@ -533,11 +541,6 @@ def members(layout: Layout, node: int) -> str:
 
 
 # The traces of a network: boxes, links by their bytes, numbers, ranks.
-
-SCALE = [[0, "#3b7dd8"], [0.45, "#9b5fd0"], [1, "#d4553e"]]
-LINK = "link"
-_MEMORY_COLOR = "rgba(128, 132, 140, 0.8)"
-UP, DOWN, INSIDE = "↑", "↓", "⇄"
 
 
 def boxes(layout: Layout) -> list[Any]:
@@ -768,14 +771,6 @@ def _texts(texts: Sequence[Text], size: int) -> go.Scatter:
         hoverinfo="skip",
         showlegend=False,
     )
-
-
-TITLE = "Traffic on each link"
-_ALL = "bytes on a link"
-_SIDE, _TOP, _BOTTOM, _TITLE_OF_PANEL = 4, 70, 60, 46  # pixels
-_STAR = 8  # pixels on either side, for a star beside the outermost boxes
-_LEGEND, _SLIDER = 22, 96
-_STATIC = 2  # traces that are the same in each frame
 
 
 def network(

@@ -26,6 +26,9 @@ from mpilab.trace.snapshots import (
 from mpilab.util.units import plural
 
 EARLIEST, LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+WRITTEN_RANKS, MOST_RANKS, MOST_CELLS = 16, 64, 300_000
+SLOTS = tuple(style.SLOT_COLORS)
+FREE, IN_PLACE, ELSEWHERE, NEW, OTHER = range(len(SLOTS))
 
 
 def buffer_states(
@@ -156,11 +159,6 @@ def _completed(records: NDArray[Any], receives: NDArray[Any]) -> NDArray[np.int6
     waited = (records["flags"][receives] & NONBLOCKING != 0) & (waiter >= 0)
     ended = np.where(waited, records["end_ns"][np.maximum(waiter, 0)], done)
     return np.maximum(ended, done)
-
-
-WRITTEN_RANKS, MOST_RANKS, MOST_CELLS = 16, 64, 300_000
-SLOTS = tuple(style.SLOT_COLORS)
-FREE, IN_PLACE, ELSEWHERE, NEW, OTHER = range(len(SLOTS))
 
 
 def recorded(

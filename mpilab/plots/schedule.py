@@ -32,6 +32,37 @@ _BOW = 0.36  # in levels
 _NEARLY_TREES = (("bcast", "split_binary"),)
 # All ranks are alike, even if two of them happen to form a tree.
 _ALIKE = ("allgather", "allreduce")
+MISSING, HELD, NEW = 0, 1, 2
+HELD_COLOR = style.SLOT_COLORS["in its place"]
+NEW_COLOR = style.SLOT_COLORS["new in this round"]
+INK = "#1b1f24"  # on the light fills of cells and ranks
+# Titles of the block axis.
+_BLOCKS = {
+    "allgather": "block (rank that owned it)",
+    "gather": "block (rank that owned it)",
+    "scatter": "block (rank that it is for)",
+    "barrier": "ranks heard of",
+}
+_MOST_COLUMNS = 32  # with more, cells are too narrow for text, and not all have a tick
+_MOST_TICKS = 16
+# What a rank does in a round. Fills are opaque, so that lines end at a rank's edge, and light, so
+# that its number is legible in both themes.
+ROLES = {
+    "idle": "#c4c9d1",
+    "sends": style.SLOT_COLORS["new in this round"],
+    "receives": style.SLOT_COLORS["in its place"],
+    "sends and receives": style.SLOT_COLORS["in another place"],
+}
+_MOST_LABELS = 60  # with more arrows, there is no room for text
+_WIDE = 8  # with more ranks side by side, there is little room for text
+_BOW_POINTS = 13  # of a curved line
+_TRACES = 4  # of the drawing that change between frames; the grid is one more
+SENDS, RECEIVES = "sends", "receives"
+# In the row of a rank, receives are above sends, each _HEIGHT high.
+_OFFSET = {RECEIVES: -0.24, SENDS: 0.24}
+_HEIGHT = 0.45
+_MOST_LABELED = 40  # with more rounds, bars are too narrow for text
+_INK = "#ffffff"
 
 
 @dataclass(frozen=True)
@@ -142,20 +173,6 @@ def _circle(ranks: int) -> Layout:
 
 
 # Round by round: the messages, and the blocks that each rank holds.
-
-MISSING, HELD, NEW = 0, 1, 2
-HELD_COLOR = style.SLOT_COLORS["in its place"]
-NEW_COLOR = style.SLOT_COLORS["new in this round"]
-INK = "#1b1f24"  # on the light fills of cells and ranks
-# Titles of the block axis.
-_BLOCKS = {
-    "allgather": "block (rank that owned it)",
-    "gather": "block (rank that owned it)",
-    "scatter": "block (rank that it is for)",
-    "barrier": "ranks heard of",
-}
-_MOST_COLUMNS = 32  # with more, cells are too narrow for text, and not all have a tick
-_MOST_TICKS = 16
 
 
 def rounds(schedule: Schedule) -> go.Figure:
@@ -384,19 +401,6 @@ def _progress(schedule: Schedule) -> list[str]:
 
 
 # A schedule as a tree or a circle, with numbered arrows.
-
-# What a rank does in a round. Fills are opaque, so that lines end at a rank's edge, and light, so
-# that its number is legible in both themes.
-ROLES = {
-    "idle": "#c4c9d1",
-    "sends": style.SLOT_COLORS["new in this round"],
-    "receives": style.SLOT_COLORS["in its place"],
-    "sends and receives": style.SLOT_COLORS["in another place"],
-}
-_MOST_LABELS = 60  # with more arrows, there is no room for text
-_WIDE = 8  # with more ranks side by side, there is little room for text
-_BOW_POINTS = 13  # of a curved line
-_TRACES = 4  # of the drawing that change between frames; the grid is one more
 
 
 def tree(
@@ -709,13 +713,6 @@ def _alt(schedule: Schedule, layout: Layout) -> str:
 
 
 # Pipelines: ranks by rounds, with the blocks or segments that each sends and receives.
-
-SENDS, RECEIVES = "sends", "receives"
-# In the row of a rank, receives are above sends, each _HEIGHT high.
-_OFFSET = {RECEIVES: -0.24, SENDS: 0.24}
-_HEIGHT = 0.45
-_MOST_LABELED = 40  # with more rounds, bars are too narrow for text
-_INK = "#ffffff"
 
 
 def pipeline(schedule: Schedule) -> go.Figure:

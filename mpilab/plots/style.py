@@ -108,6 +108,8 @@ TEMPLATE = go.layout.Template(
         yaxis=dict(gridcolor=GRID, linecolor=LINE, zeroline=False, ticks="outside", showline=True),
     )
 )
+CONFIG = {"displaylogo": False, "responsive": True}
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
 
 def color(algorithm: str) -> str:
@@ -145,10 +147,6 @@ def alt(figure: go.Figure) -> str:
     if isinstance(meta, dict) and meta.get("alt"):
         return meta["alt"]
     return figure.layout.title.text or "Figure without a text alternative"
-
-
-CONFIG = {"displaylogo": False, "responsive": True}
-PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 
 
 def note(figure: go.Figure) -> str:

@@ -36,6 +36,11 @@ SERIES_FIELDS = {
 MEASURES = {"span_s": "last exit − first enter", "mean_s": "mean over the ranks"}
 # For the same algorithm, tuned in several ways.
 DASHES = ("solid", "longdash", "longdashdot", "dashdot")
+# The fields that distinguish the lines of a sweep.
+LINE = ("library", "algorithm", "ranks", "segment", "fanout", "radix")
+MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+# With few cores, each point of a model's curve requires a pass through a whole schedule.
+_POINTS, _POINTS_BY_SCHEDULE = 60, 16
 
 
 @dataclass(frozen=True)
@@ -306,10 +311,6 @@ def _alt_published(
 
 # Measured and published times of broadcast.
 
-# The fields that distinguish the lines of a sweep.
-LINE = ("library", "algorithm", "ranks", "segment", "fanout", "radix")
-MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-
 
 def bcast_against_published(
     published_rows: NDArray[Any], table: NDArray[Any], measure: str = "mean_s"
@@ -439,10 +440,6 @@ def _scatter(name: str, sizes: NDArray[Any], times: NDArray[np.float64], **look:
 def _in_words(name: str, sizes: NDArray[Any], times: NDArray[np.float64]) -> str:
     each = (f"{style.byte_size(s)} {style.duration(t)}" for s, t in zip(sizes, times, strict=True))
     return f"{name}: {', '.join(each)}."
-
-
-# With few cores, each point of a model's curve requires a pass through a whole schedule.
-_POINTS, _POINTS_BY_SCHEDULE = 60, 16
 
 
 def time_against_size(

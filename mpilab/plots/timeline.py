@@ -58,6 +58,27 @@ OTHERS = (
 CALL = np.dtype(
     [("rank", "i4"), ("record", "i4"), ("kind", "i1"), ("begin_ns", "i8"), ("end_ns", "i8")]
 )
+# Calls that never returned extend beyond the last event, by this share of the whole.
+TAIL = 0.16
+BAR = 0.5  # height, in rows
+STEPS = 300
+# From the bottom of a row to its top, so that waiting is in the same place in every row.
+STACK = (
+    style.NEVER_RETURNED,
+    "wait/test/probe",
+    "receive",
+    "send-receive",
+    "send",
+    "collective",
+    "communicator/datatype",
+    "file",
+)
+MESSAGES_IN_TEXT = 40
+# Measured in headless Chromium on two cores: zooming takes 0.3 s with 4,000 calls and their
+# messages, 1.2 s with 12,000.
+MOST_CALLS, MOST_MESSAGES = 4000, 3000
+ROW_PIXELS = 18
+MOST_BESIDE = 4  # timelines that are still legible side by side
 
 
 def ranks_of(recording: Recording | Iterable[RankRecording | None]) -> list[RankRecording | None]:
@@ -203,9 +224,6 @@ def _whom(peer: int, own: int) -> str:
 
 # A part of the time of a recording: its calls and messages, and their place on the time axis.
 
-# Calls that never returned extend beyond the last event, by this share of the whole.
-TAIL = 0.16
-
 
 @dataclass
 class Span:
@@ -294,8 +312,6 @@ def cut(span: Span, window: Sequence[float] | None) -> Span:
 
 
 # The detailed timeline: each call as a bar, each message as an arrow.
-
-BAR = 0.5  # height, in rows
 
 
 def bars(span: Span) -> go.Figure:
@@ -439,19 +455,6 @@ def message_in_words(message: np.void) -> str:
 
 
 # The summary timeline, for more calls than can be drawn: what ranks do in each time step.
-
-STEPS = 300
-# From the bottom of a row to its top, so that waiting is in the same place in every row.
-STACK = (
-    style.NEVER_RETURNED,
-    "wait/test/probe",
-    "receive",
-    "send-receive",
-    "send",
-    "collective",
-    "communicator/datatype",
-    "file",
-)
 
 
 def busy(
@@ -603,8 +606,6 @@ def _legend_entry(name: str) -> go.Scatter:
 
 # The timeline in words: what each rank did, and the messages.
 
-MESSAGES_IN_TEXT = 40
-
 
 def in_words(span: Span, title: str, notes: Iterable[str], crowded: bool) -> Iterator[str]:
     """The lines of a Span's text alternative, without its received messages if `crowded`."""
@@ -702,13 +703,6 @@ def last_moment(span: Span, place: int) -> int:
 def signal_of(rank: RankRecording) -> str:
     """The name of the signal that ended a rank."""
     return signal_name(int(rank.header["signal"]))
-
-
-# Measured in headless Chromium on two cores: zooming takes 0.3 s with 4,000 calls and their
-# messages, 1.2 s with 12,000.
-MOST_CALLS, MOST_MESSAGES = 4000, 3000
-ROW_PIXELS = 18
-MOST_BESIDE = 4  # timelines that are still legible side by side
 
 
 def timeline(

@@ -51,6 +51,12 @@ ALLGATHERS = tuple(
 )
 BCASTS = ("bcast_binomial", "bcast_binomial_remapped")
 SLOWEST = "slowest"
+PUBLISHED = Dataset(
+    "loggp-rank-remapping-2017.csv",
+    columns="row:U16 intra_node:U40 inter_node:U40",
+    example="RDA*,(Q-1) M m G0,M m G1",
+)
+LIMIT_S = 60.0  # for one case of the table; it takes milliseconds
 
 
 def orders_of_bcast(slowest: Sequence[int] | None = None) -> dict[str, list[str]]:
@@ -124,13 +130,6 @@ def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDAr
 
 
 # The slide's table of what recursive doubling costs, next to what our kernels send.
-
-PUBLISHED = Dataset(
-    "loggp-rank-remapping-2017.csv",
-    columns="row:U16 intra_node:U40 inter_node:U40",
-    example="RDA*,(Q-1) M m G0,M m G1",
-)
-LIMIT_S = 60.0  # for one case of the table; it takes milliseconds
 
 
 @dataclass(frozen=True)

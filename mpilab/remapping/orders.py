@@ -20,6 +20,9 @@ from mpilab.hosts.places import Levels, Place
 Order = tuple[int, ...]
 SEQ, RR = "SEQ", "RR"
 REMAPPED = ("recursive_doubling", "ring", "neighbor_exchange")
+RANKS, SLOTS = 8, 4
+HOSTFILE = "slowest.txt"
+LONGEST = 4096  # characters of a hostfile
 
 
 def seq_to_rr(rank: int, nodes: int, each: int) -> int:
@@ -134,10 +137,6 @@ def chosen(algorithm: str, levels: Levels) -> Order:
 
 
 # Reference answers to the Python exercises of lab 03, found by counting, not by formulas.
-
-RANKS, SLOTS = 8, 4
-HOSTFILE = "slowest.txt"
-LONGEST = 4096  # characters of a hostfile
 
 
 def inter_node_bytes(algorithm: str, order: str, M: int, Q: int, m: int) -> list[int]:  # noqa: N803 (the names of the lab)

@@ -38,6 +38,12 @@ from mpilab.util.processes import namespace, outside
 PREFIX = "mpilab-hosts-"
 FILE = "state.json"
 FORMAT = 2  # of the file; increase it with every change
+LET_GO = b"."  # as in supervisor.py
+BEGIN_S = 120.0  # time for the supervisor to bring a cluster up, even on a busy machine
+PATIENCE_S = 10.0  # time for it to end one; normally some 0.1 s
+LOOK_S = 0.01  # between checks of a process that cannot be waited for
+# Host names that the kernel accepts; without dots, since Open MPI cuts a name at the first one.
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w-]{0,62}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -99,10 +105,6 @@ def read_state(directory: Path | str) -> State | None:
 # Life cycle of a cluster: its files, its supervisor, its end.
 
 SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
-LET_GO = b"."  # as in supervisor.py
-BEGIN_S = 120.0  # time for the supervisor to bring a cluster up, even on a busy machine
-PATIENCE_S = 10.0  # time for it to end one; normally some 0.1 s
-LOOK_S = 0.01  # between checks of a process that cannot be waited for
 
 
 def begin(
@@ -293,8 +295,6 @@ def _ended_at_once(name: str) -> ClusterError:
 
 
 ENTER = str(Path(__file__).with_name("enter.py"))
-# Host names that the kernel accepts; without dots, since Open MPI cuts a name at the first one.
-_NAME = re.compile(r"[A-Za-z0-9](?:[\w-]{0,62}[A-Za-z0-9])?")
 
 
 class EmulatedHosts:
