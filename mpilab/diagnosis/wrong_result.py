@@ -1,7 +1,7 @@
 """Wrong results: which ranks and blocks, expected and actual values, and the likely mistake.
 
 A Picture is the receive memory of all ranks as a grid of ranks by blocks, or by elements of the
-message; mpilab.plots.blocks draws it.
+message; mpilab.plots.failures draws it.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.trace import snapshots
 from mpilab.trace.snapshots import origin
 
-# States of a block; the figure (mpilab/plots/blocks.py) uses the same numbers.
+# States of a block; the figure (mpilab/plots/failures.py) uses the same numbers.
 RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
 DETAILED = 256
 MOST_COLUMNS = 32  # above that, neighboring elements share a column
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """What mpilab.plots.blocks.blocks draws.
+    """What mpilab.plots.failures.blocks draws.
 
     grid     int8 [ranks, columns]: RIGHT, WRONG, UNTOUCHED (as before the call), ELSEWHERE (another
              rank's block) or ABSENT (the rank has no receive buffer).

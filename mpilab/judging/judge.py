@@ -274,7 +274,7 @@ def for_student(diagnosis):
 
 def _picture(result):
     """A picture of the run and its text alternative as evidence, or why there is no picture."""
-    from mpilab.plots.space_time import space_time_diagram  # imports plotly
+    from mpilab.plots.failures import space_time_diagram  # imports plotly
 
     try:
         svg, words = space_time_diagram(result.ranks)

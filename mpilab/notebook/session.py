@@ -214,15 +214,15 @@ class KernelRun:
     def figures(self):
         """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
         from mpilab.diagnosis.wrong_result import picture
-        from mpilab.plots import blocks, waiting
+        from mpilab.plots import failures
 
         case, found = self.result.case, self.diagnosis
         if found is None or case.ranks > PICTURED:
             return []
         if self.result.hang is not None and any(s.waits_for for s in self.result.states):
-            return [waiting.waiting(self.result.states, found.cycle)]
+            return [failures.wait_for_graph(self.result.states, found.cycle)]
         if found.kind == WRONG_RESULT and collective_of(case.collective).has_blocks:
-            return [blocks.blocks(*picture(case, self.result.outputs))]
+            return [failures.blocks(*picture(case, self.result.outputs))]
         return []
 
     @property

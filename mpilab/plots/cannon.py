@@ -12,8 +12,7 @@ from mpilab.datasets.cannon import WAYS, speed_up
 from mpilab.errors import InputError
 from mpilab.mpiio.cannon import PHASES
 from mpilab.plots import style
-from mpilab.plots.steps import buttons, slider
-from mpilab.plots.style import time_axes
+from mpilab.plots.style import buttons, slider, time_axes
 
 Way = tuple[int, str]  # (stage, kind of files)
 

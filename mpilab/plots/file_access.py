@@ -305,9 +305,7 @@ class _Time:
         ends = np.maximum(requests["end_ns"], requests["begin_ns"])
         self.start_ns = int(requests["begin_ns"].min()) if len(requests) else 0
         self.seconds = (int(ends.max(initial=self.start_ns)) - self.start_ns) / 1e9
-        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-        factor, self.unit = next((u for u in units if self.seconds >= 2 * u[0]), units[-1])
-        self.unit_ns = factor * 1e9
+        self.unit_ns, self.unit = style.time_unit(self.seconds)
 
     def at(self, ns: Any) -> Any:
         return (ns - self.start_ns) / self.unit_ns

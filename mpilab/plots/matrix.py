@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from mpilab.errors import InputError
 from mpilab.hosts.links import matrices, node_names
 from mpilab.hosts.places import Levels
-from mpilab.plots import steps, style
+from mpilab.plots import style
 from mpilab.plots.network import Layout
 from mpilab.trace.recording import RankRecording, Recording
 
@@ -60,7 +60,7 @@ def traffic_matrix(
         if chosen.any():
             lines.append(f"{kind[0].upper()}{kind[1:]}: {_sum(counts, volume, chosen)}.")
             size = style.byte_size(int(volume[chosen].sum()))
-            figure.add_trace(steps.legend_entry(f"{kind}: {size}", colors[1]))
+            figure.add_trace(style.legend_entry(f"{kind}: {size}", colors[1]))
     lines += _rows(counts, volume, talks, kinds, order)
     figure.update_layout(shapes=_borders(layout))
     _lay_out(figure, layout, order, title, unit)
@@ -205,7 +205,7 @@ def _node_ticks(layout: Layout) -> tuple[list[float], list[str]]:
         size = len(layout.ranks_of[node])
         ticks.append((begin + (size - 1) / 2, names[node]))
         begin += size
-    shown = [ticks[place] for place in steps.rank_ticks(len(ticks), _MOST_NODES)]
+    shown = [ticks[place] for place in style.rank_ticks(len(ticks), _MOST_NODES)]
     return [middle for middle, _ in shown], [name for _, name in shown]
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.algorithms import BLOCKWISE
+from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.errors import InputError
 from mpilab.models.choice import (
     FIELDS,
     REGRET_ROW,
-    Gamma,
     check_fields,
     rows_of,
     the_collective,
@@ -213,7 +213,7 @@ def measured_and_fitted(
     *,
     collective: str | None = None,
     measure: str = "span_s",
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
 ) -> go.Figure:
     """Figure of a sweep's medians and quartiles, and each algorithm's fitted cost; a panel per P.
 
@@ -276,7 +276,7 @@ def _traces(
     collective: str,
     models: Fits,
     measure: str,
-    gamma: Gamma | None,
+    gamma: GammaFunction | None,
 ) -> Iterator[go.Scatter]:
     """The measured points of one variant, and its curve if it has a model."""
     library, algorithm, *_ = variant
@@ -338,7 +338,7 @@ def predicted(
     ranks: int,
     sizes: Any,
     model: Hockney,
-    gamma: Gamma | None = None,
+    gamma: GammaFunction | None = None,
 ) -> Any:
     """Predicted seconds of a variant (library, algorithm, segment, fanout, radix)."""
     library, algorithm, segment, fanout, radix = variant
@@ -371,7 +371,7 @@ def _models_alt(
     variants: Sequence[Variant],
     models: Fits,
     measure: str,
-    gamma: Gamma | None,
+    gamma: GammaFunction | None,
 ) -> str:
     lines = [
         f"Measured times of {collective} and the fitted models: "
@@ -401,7 +401,7 @@ def _errors(
     variant: Variant,
     model: Hockney,
     measure: str,
-    gamma: Gamma | None,
+    gamma: GammaFunction | None,
 ) -> NDArray[np.float64]:
     """|model - median| / median at each point with more than one rank."""
     off = []

@@ -25,9 +25,9 @@ from mpilab.hosts.description import Description
 from mpilab.hosts.hostfile import Host, Hostfile, host_changes
 from mpilab.hosts.links import GROUP, MEMORY, NODE, Load, busiest, loads, node_names, switch_names
 from mpilab.hosts.places import Levels
-from mpilab.plots import steps, style
+from mpilab.plots import style
 from mpilab.plots.schedule import ROLES
-from mpilab.plots.steps import block_runs
+from mpilab.plots.style import block_runs
 
 Roles = Mapping[int, tuple[str, str]]  # {rank: (word, color)}
 Text = tuple[float, float, str]  # x, y, text
@@ -831,13 +831,13 @@ def by_round(
         for number, (frame, shown) in enumerate(zip(frames, titles, strict=True))
     ]
     for role, fill in list(ROLES.items())[1:] if layout.has_ranks else ():
-        figure.add_trace(steps.legend_entry(role, fill))
+        figure.add_trace(style.legend_entry(role, fill))
     _lay_out(figure, layout, above=_LEGEND, below=_SLIDER)
     figure.update_layout(
         title=titles[0],
         legend=dict(orientation="h", x=0.01, y=1, yanchor="bottom"),
-        sliders=[steps.slider(labels)],
-        updatemenus=[steps.buttons()],
+        sliders=[style.slider(labels)],
+        updatemenus=[style.buttons()],
     )
     lines = list(text(title, layout, every[0], description))
     for number, found in enumerate(every[1:], start=1):

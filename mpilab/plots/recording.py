@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mpilab.cases.case import Case
 from mpilab.errors import InputError
-from mpilab.plots import steps, style
-from mpilab.plots.steps import block_runs
+from mpilab.plots import style
+from mpilab.plots.style import block_runs
 from mpilab.trace.recording import NONBLOCKING, NONE, Recording
 from mpilab.trace.snapshots import (
     AT_FINISH,
@@ -64,7 +64,7 @@ def buffer_states(
             continue
         times = _times(rank.records, shots.records)
         for number, moment in enumerate(_moments(rank.records, messages, place, rounds)):
-            last = np.searchsorted(times, moment, side="right") - 1
+            last = int(np.searchsorted(times, moment, side="right")) - 1
             states[number, place, : seen.shape[1]] = seen[max(last, 0)]
         states[-1, place, : seen.shape[1]] = seen[-1]
     _take_back_early_ones(states[:-1], messages, contents.owners)
@@ -195,20 +195,20 @@ def recorded(
         arrows = [(int(m["source"]), int(m["dest"]), _message(m)) for m in chosen]
         frames.append(
             [
-                steps.arrows(arrows, ranks, color),
-                steps.said_by_senders(_sizes(chosen) if written else {}),
+                style.arrows(arrows, ranks, color),
+                style.said_by_senders(_sizes(chosen) if written else {}),
                 _grid(states[number], kinds[number], contents, written),
             ]
         )
         titles.append(f"{title}: {_step_name(number, rounds, len(chosen))}")
     labels = ["start", *map(str, range(1, rounds + 1)), "end"][: len(states)]
-    figure = steps.stepped(frames, titles, ranks, "receive buffers after it", labels)
+    figure = style.stepped(frames, titles, ranks, "receive buffers after it", labels)
     for kind, name in enumerate(SLOTS):
         if (kinds == kind).any():
-            figure.add_trace(steps.legend_entry(name, style.SLOT_COLORS[name]), row=1, col=2)
+            figure.add_trace(style.legend_entry(name, style.SLOT_COLORS[name]), row=1, col=2)
     figure.update_xaxes(
         title=contents.slot,
-        tickvals=steps.rank_ticks(states.shape[2], 16),
+        tickvals=style.rank_ticks(states.shape[2], 16),
         range=[-0.5, states.shape[2] - 0.5],
         row=1,
         col=2,

@@ -13,8 +13,8 @@ from plotly.subplots import make_subplots
 
 from mpilab.algorithms import ROOTED, counts, holdings, parts, schedule_in_segments
 from mpilab.algorithms.schedule import Schedule, Transfer
-from mpilab.plots import steps, style
-from mpilab.plots.steps import block_runs
+from mpilab.plots import style
+from mpilab.plots.style import block_runs
 from mpilab.util.units import plural
 
 # (source, dest, label, hover text).
@@ -185,7 +185,7 @@ def rounds(schedule: Schedule) -> go.Figure:
     """
     frames = [_step(schedule, number) for number in range(len(schedule.rounds) + 1)]
     titles = [title(schedule, number) for number in range(len(frames))]
-    figure = steps.stepped(frames, titles, schedule.ranks, "blocks held after it")
+    figure = style.stepped(frames, titles, schedule.ranks, "blocks held after it")
     add_grid_words(figure, schedule, column=2)
     return style.finish(figure, text(schedule))
 
@@ -196,7 +196,7 @@ def add_grid_words(figure: go.Figure, schedule: Schedule, column: int) -> None:
     if schedule.owners == ():
         held = "several ranks' parts" if schedule.blocks else "has heard of so many"
     for name, fill in ((held, HELD_COLOR), ("new in this round", NEW_COLOR)):
-        figure.add_trace(steps.legend_entry(name, fill), row=1, col=column)
+        figure.add_trace(style.legend_entry(name, fill), row=1, col=column)
     apart = -(-schedule.blocks // _MOST_TICKS) if schedule.blocks > _MOST_COLUMNS else 1
     ticks = list(range(0, schedule.blocks, apart)) if schedule.blocks > 1 else []
     figure.update_xaxes(
@@ -215,7 +215,7 @@ def _step(schedule: Schedule, number: int) -> list[Any]:
         (transfer.source, transfer.dest, hover(schedule, transfer)) for transfer in transfers
     ]
     return [
-        steps.arrows(messages, schedule.ranks, style.color(schedule.algorithm)),
+        style.arrows(messages, schedule.ranks, style.color(schedule.algorithm)),
         _sent(schedule, transfers),
         grid(schedule, number),
     ]
@@ -240,7 +240,7 @@ def _sent(schedule: Schedule, transfers: Iterable[Transfer]) -> go.Scatter:
     by_source: dict[int, dict[tuple[int, ...], None]] = {}
     for transfer in transfers:
         by_source.setdefault(transfer.source, {})[transfer.blocks] = None
-    return steps.said_by_senders(
+    return style.said_by_senders(
         {
             source: "; ".join(said(schedule, blocks) for blocks in sets)
             for source, sets in by_source.items()
@@ -459,7 +459,11 @@ def drawing(schedule: Schedule) -> go.Figure:
         for number, (frame, title) in enumerate(zip(frames, titles, strict=True))
     ]
     for role, fill in list(ROLES.items())[1:]:
-        figure.add_trace(_legend_entry(role, fill), row=1, col=1)
+        figure.add_trace(
+            style.legend_entry(role, fill, symbol=None, line=dict(color=style.TEXT, width=1)),
+            row=1,
+            col=1,
+        )
     add_grid_words(figure, schedule, column=2)
     _lay_out(figure, schedule, layout, titles[0])
     return style.finish(figure, _alt(schedule, layout))
@@ -658,17 +662,6 @@ def _node_size(schedule: Schedule) -> int:
     return 30 if schedule.ranks <= 10 else 24 if schedule.ranks <= 16 else 17
 
 
-def _legend_entry(role: str, fill: str) -> go.Scatter:
-    return go.Scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        marker=dict(size=14, color=fill, line=dict(color=style.TEXT, width=1)),
-        name=role,
-        hoverinfo="skip",
-    )
-
-
 def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) -> None:
     ranks = schedule.ranks
     labels = ["all", "start", *map(str, range(1, len(schedule.rounds) + 1))]
@@ -681,8 +674,8 @@ def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) 
         # On a line of its own below the title.
         legend=dict(orientation="h", x=0, y=1 - 40 / height, yref="container", yanchor="top"),
         modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
-        sliders=[steps.slider(labels)],
-        updatemenus=[steps.buttons()],
+        sliders=[style.slider(labels)],
+        updatemenus=[style.buttons()],
     )
     figure.update_xaxes(showgrid=False, showline=False, ticks="", fixedrange=True)
     figure.update_yaxes(showgrid=False, showline=False, ticks="", fixedrange=True)
@@ -692,7 +685,7 @@ def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) 
     if layout.kind == "circle":
         figure.update_yaxes(scaleanchor="x", row=1, col=1)
     figure.update_yaxes(
-        title="rank", tickvals=steps.rank_ticks(ranks), range=[ranks - 0.5, -0.5], row=1, col=2
+        title="rank", tickvals=style.rank_ticks(ranks), range=[ranks - 0.5, -0.5], row=1, col=2
     )
 
 
@@ -789,7 +782,7 @@ def _words(
     labels = [_label(schedule, blocks, len(others)) for blocks, others in contents.items()]
     told = [
         f"{said(schedule, blocks) or 'an empty message'} "
-        f"{'to' if what == SENDS else 'from'} {steps.block_runs(others, 0)}"
+        f"{'to' if what == SENDS else 'from'} {style.block_runs(others, 0)}"
         for blocks, others in contents.items()
     ]
     first = next(iter(contents))
@@ -855,7 +848,7 @@ def _pipeline_alt(schedule: Schedule, cells: Sequence[Cell]) -> str:
             if who == rank:
                 busy[what].append(number)
         told = [
-            f"{what} in round{'s' * (len(numbers) > 1)} {steps.block_runs(numbers, 0)}"
+            f"{what} in round{'s' * (len(numbers) > 1)} {style.block_runs(numbers, 0)}"
             for what, numbers in busy.items()
             if numbers
         ]

@@ -99,7 +99,7 @@ class Series:
         known = self.is_ours and self.algorithm in algorithms(self.collective)
         tuned = {"segment": self.segment, "fanout": self.fanout, "radix": self.radix}
         if known and self.collective == "allgather":
-            return predict(self.algorithm, ranks, sizes, model, cores)
+            return np.asarray(predict(self.algorithm, ranks, sizes, model, cores), float)
         if cores is not None:
             return (
                 np.array([self._scheduled(ranks, size, model, cores, tuned) for size in sizes])
@@ -135,7 +135,7 @@ class Series:
             count=int(-(-size // element)),
             **tuned,
         )
-        return predict_schedule(schedule, None, model, cores)
+        return float(predict_schedule(schedule, None, model, cores))
 
 
 def series_of(table: NDArray[Any]) -> list[Series]:

@@ -30,6 +30,7 @@ from mpilab.trace.recording import (
     messages_of,
     operations,
 )
+from mpilab.trace.traffic import EXCHANGES
 from mpilab.util.units import byte_size, plural
 
 # The calls and messages of a recording as arrays. A list of ranks holds a RankRecording for each
@@ -39,7 +40,6 @@ Ranks = Sequence[RankRecording | None]
 
 KINDS = tuple(CALL_COLORS)
 BLOCKED = KINDS.index(NEVER_RETURNED)
-EXCHANGES = ("MPI_Sendrecv", "MPI_Sendrecv_replace")
 # Prefixes of calls that are neither messages nor collectives.
 OTHERS = (
     "Send_",
@@ -243,9 +243,7 @@ class Span:
 
     def __post_init__(self) -> None:
         seconds = (self.end_ns - self.begin_ns) / 1e9
-        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-        factor, self.unit = next((u for u in units if seconds >= 2 * u[0]), units[-1])
-        self.unit_ns = factor * 1e9
+        self.unit_ns, self.unit = style.time_unit(seconds)
 
     @property
     def recorded_ns(self) -> int:
@@ -516,7 +514,7 @@ def shares_of_rows(span: Span) -> Iterator[Any]:
     yield _pointed_at(span, part, edges, centers)
     for kind, name in enumerate(KINDS):
         if part[:, kind].any():
-            yield _legend_entry(name)
+            yield style.legend_entry(name, style.CALL_COLORS[name], size=12)
 
 
 def _steps(span: Span) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -590,17 +588,6 @@ def _pointed_at(
         hovertemplate=f"rank %{{y}}, at %{{x:.4~g}} {span.unit}: %{{z}} calls begun<br>"
         + "<br>".join(lines)
         + "<extra></extra>",
-    )
-
-
-def _legend_entry(name: str) -> go.Scatter:
-    return go.Scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        marker=dict(symbol="square", size=12, color=style.CALL_COLORS[name]),
-        name=name,
-        hoverinfo="skip",
     )
 
 

@@ -13,7 +13,7 @@ from mpilab.cases.data import GUARD_BYTES, fold
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.wrong_result import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, picture
-from mpilab.plots import blocks
+from mpilab.plots import failures
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 BCAST = Case("bcast", 4, 10, root=1)
@@ -393,13 +393,13 @@ def test_elements_are_drawn_and_ranks_without_a_buffer_stay_empty():
     assert drawn.grid.tolist() == [[ABSENT] * 2, [ABSENT] * 2, [RIGHT, UNTOUCHED], [ABSENT] * 2]
     assert drawn.columns == ("0", "1") and drawn.details == {(2, 1): "nothing was written"}
     assert (RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT) == (
-        blocks.RIGHT,
-        blocks.WRONG,
-        blocks.UNTOUCHED,
-        blocks.ELSEWHERE,
-        blocks.ABSENT,
+        failures.RIGHT,
+        failures.WRONG,
+        failures.UNTOUCHED,
+        failures.ELSEWHERE,
+        failures.ABSENT,
     )
-    assert blocks.blocks(*drawn).data
+    assert failures.blocks(*drawn).data
 
 
 def test_many_elements_share_columns():
@@ -408,7 +408,7 @@ def test_many_elements_share_columns():
     drawn = picture(case, outputs)
     assert drawn.grid.shape == (4, 32) and drawn.columns[-1] == "96 to 99"
     assert np.argwhere(drawn.grid != RIGHT).tolist() == [[0, 31]]
-    assert blocks.blocks(*drawn).layout.xaxis.ticktext
+    assert failures.blocks(*drawn).layout.xaxis.ticktext
 
 
 def test_another_ranks_block_is_drawn_with_its_rank():
@@ -421,7 +421,7 @@ def test_a_gather_shows_the_blocks_of_its_root_only():
     case = Case("gather", 3, 2, root=1)
     drawn = picture(case, outputs_of(case, lambda *nothing: None))
     assert drawn.grid.tolist() == [[ABSENT] * 3, [RIGHT] * 3, [ABSENT] * 3]
-    assert drawn.columns is None and blocks.blocks(*drawn).data
+    assert drawn.columns is None and failures.blocks(*drawn).data
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from made_up import FINISHED, meet, over, rank_of, recv, run_of, send, wait
 
 from mpilab.judging.judge import Wrong, failed
 from mpilab.judging.rubric import Exercise, Item
-from mpilab.plots.space_time import (
+from mpilab.plots.failures import (
     MOST_CALLS,
     _collective_calls,
     _links,

@@ -16,7 +16,7 @@ from mpilab.diagnosis.wrong_result import (
     grid,
     picture,
 )
-from mpilab.plots import blocks
+from mpilab.plots import failures
 from mpilab.runners.result import Result
 
 CASE = Case("allgather", 3, 2)
@@ -156,12 +156,12 @@ def test_the_grid_and_the_picture_tell_every_block():
     assert details[1, 2].startswith("element 0: expected ")
     assert (grid(CASE, outputs) == codes).all()
     assert (RIGHT, WRONG, UNTOUCHED, ELSEWHERE) == (
-        blocks.RIGHT,
-        blocks.WRONG,
-        blocks.UNTOUCHED,
-        blocks.ELSEWHERE,
+        failures.RIGHT,
+        failures.WRONG,
+        failures.UNTOUCHED,
+        failures.ELSEWHERE,
     )
-    assert columns is None and blocks.blocks(codes, source, details, columns).data
+    assert columns is None and failures.blocks(codes, source, details, columns).data
 
 
 def test_the_first_difference_of_a_right_block_is_none():

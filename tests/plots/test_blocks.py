@@ -7,7 +7,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.blocks import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, blocks
+from mpilab.plots.failures import ABSENT, ELSEWHERE, RIGHT, UNTOUCHED, WRONG, blocks
 
 
 @pytest.fixture

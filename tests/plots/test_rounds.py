@@ -7,7 +7,7 @@ import pytest
 from mpilab.algorithms import Transfer
 from mpilab.algorithms.allgather import ALGORITHMS, schedule
 from mpilab.plots import schedule as plot
-from mpilab.plots import steps, style
+from mpilab.plots import style
 
 EVERY = [(name, ranks) for name in ALGORITHMS for ranks in (1, 2, 5, 8, 16)]
 
@@ -70,7 +70,7 @@ def test_the_text_alternative_lists_every_round():
 
 def test_blocks_in_the_order_sent_are_written_as_runs():
     sent = [Transfer(0, 1, blocks).blocks for blocks in [(3, 2, 1), (6, 7, 0), (0, 1, 4, 5), (2,)]]
-    assert [steps.block_runs(blocks, 8) for blocks in sent] == ["3–1", "6–7, 0", "0–1, 4–5", "2"]
+    assert [style.block_runs(blocks, 8) for blocks in sent] == ["3–1", "6–7, 0", "0–1, 4–5", "2"]
 
 
 @pytest.mark.browser

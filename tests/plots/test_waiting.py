@@ -3,7 +3,7 @@
 import pytest
 
 from mpilab.plots import style
-from mpilab.plots.waiting import waiting
+from mpilab.plots.failures import wait_for_graph
 from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, RankState
 
 
@@ -26,7 +26,7 @@ def arrows(figure, name):
 
 
 def test_the_cycle_is_drawn_apart_from_the_other_arrows(pair):
-    figure = waiting(pair, (0, 1))
+    figure = wait_for_graph(pair, (0, 1))
     assert arrows(figure, "the cycle") == 2
     assert arrows(figure, "waits for") == 1
     assert trace(figure, "the cycle").line.width > trace(figure, "waits for").line.width
@@ -35,8 +35,8 @@ def test_the_cycle_is_drawn_apart_from_the_other_arrows(pair):
 def test_two_ranks_that_wait_for_each_other_have_arrows_that_do_not_lie_on_each_other(pair):
     points = list(
         zip(
-            trace(waiting(pair, (0, 1)), "the cycle").x,
-            trace(waiting(pair, (0, 1)), "the cycle").y,
+            trace(wait_for_graph(pair, (0, 1)), "the cycle").x,
+            trace(wait_for_graph(pair, (0, 1)), "the cycle").y,
             strict=True,
         )
     )
@@ -47,7 +47,7 @@ def test_two_ranks_that_wait_for_each_other_have_arrows_that_do_not_lie_on_each_
 
 
 def test_each_arrow_has_one_head_at_the_rank_that_is_waited_for(pair):
-    drawn = trace(waiting(pair, ()), "waits for")
+    drawn = trace(wait_for_graph(pair, ()), "waits for")
     heads = [(x, y) for x, y, size in zip(drawn.x, drawn.y, drawn.marker.size, strict=True) if size]
     assert len(heads) == 3
     # Rank 0 is at the top of the circle, (0, 1); ranks 1 and 2 wait for it.
@@ -55,7 +55,7 @@ def test_each_arrow_has_one_head_at_the_rank_that_is_waited_for(pair):
 
 
 def test_hover_over_a_rank_names_its_call_peer_tag_bytes_and_line(pair):
-    assert trace(waiting(pair), "blocked").hovertext[0] == (
+    assert trace(wait_for_graph(pair), "blocked").hovertext[0] == (
         "rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12<br>for 1.5 s"
     )
 
@@ -69,7 +69,7 @@ def test_finished_ranks_are_faint_and_every_state_has_a_shape_or_shade_of_its_ow
     )
     looks = {
         t.name: (t.marker.symbol, t.marker.color)
-        for t in waiting(states).data
+        for t in wait_for_graph(states).data
         if t.mode == "markers+text"
     }
     assert set(looks) == {"finished", "computing", "not begun", "blocked"}
@@ -78,7 +78,7 @@ def test_finished_ranks_are_faint_and_every_state_has_a_shape_or_shade_of_its_ow
 
 
 def test_the_text_alternative_says_the_cycle_and_what_each_rank_waits_for(pair):
-    assert style.alt(waiting(pair, (0, 1))).splitlines() == [
+    assert style.alt(wait_for_graph(pair, (0, 1))).splitlines() == [
         "Wait-for graph: 3 of 4 ranks have not finished; cycle 0 → 1 → 0.",
         "Rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12; it waits for 1.",
         "Rank 1 is blocked in MPI_Recv from rank 0 (tag 7, 40 bytes), line 12; it waits for 0.",
@@ -88,7 +88,7 @@ def test_the_text_alternative_says_the_cycle_and_what_each_rank_waits_for(pair):
 
 
 def test_a_rank_may_wait_for_itself_or_for_one_that_is_not_there():
-    figure = waiting((blocked(0, 0), blocked(1, 9)))
+    figure = wait_for_graph((blocked(0, 0), blocked(1, 9)))
     assert arrows(figure, "waits for") == 1
     assert all(value is None or abs(value) < 1.5 for value in trace(figure, "waits for").y)
 
@@ -97,7 +97,7 @@ def test_a_barrier_of_64_ranks_of_which_half_do_not_come_is_drawn_thinly():
     missing = tuple(range(32, 64))
     states = [RankState(r, BLOCKED, "MPI_Barrier", waits_for=missing) for r in range(32)]
     states += [RankState(r, FINISHED) for r in missing]
-    figure = waiting(states)
+    figure = wait_for_graph(states)
     assert arrows(figure, "waits for") == 32 * 32
     assert trace(figure, "waits for").line.width < 1
     assert len(figure.to_json()) < 2_000_000
