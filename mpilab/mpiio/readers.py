@@ -175,7 +175,8 @@ def time(
                 seconds[reader].append(float(spans[:, 1].max() - spans[:, 0].min()) / 1e9)
                 if cold and result.access is not None:
                     shares.append(result.access.resident_share())
-    share = 1.0 if not cold else None if None in shares else max(shares)
+    known = [share for share in shares if share is not None]
+    share = 1.0 if not cold else max(known) if len(known) == len(shares) else None
     return {reader: tuple(values) for reader, values in seconds.items()}, share
 
 

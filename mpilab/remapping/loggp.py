@@ -90,7 +90,10 @@ def measure(
     `own` are left out. Raises SetupError if hosts cannot be emulated, MpilabError if a kernel
     fails.
     """
-    orders = {"allgather": ("seq", "rr"), "bcast": bcast_orders or orders_of_bcast()}
+    orders: dict[str, Sequence[str] | Mapping[str, Sequence[str]]] = {
+        "allgather": ("seq", "rr"),
+        "bcast": bcast_orders or orders_of_bcast(),
+    }
     with EmulatedHosts(CLUSTER) as hosts:
         timed = [
             one
@@ -253,12 +256,13 @@ def table(
         wanted, run_cases(need(KERNELS), "", cases, limit=LIMIT_S), strict=True
     ):
         case = result.case
-        if result.outcome != DONE or not result.recording.complete:
+        recording = result.recording
+        if result.outcome != DONE or recording is None or not recording.complete:
             said = result.hang or result.detail or "its recording is not whole"
             raise InputError(f"{line.function} with {case.describe()}: {result.outcome}: {said}")
         names = {"P": case.ranks, "M": nodes, "Q": each, "m": case.block_bytes}
         formula = tuple(evaluate(text, **names) for text in (line.intra, line.inter, line.total))
-        counted = _received(result.recording, case.levels)
+        counted = _received(recording, case.levels)
         rows.append(Row(line, nodes, each, case.block_bytes, formula, counted))
     return rows
 
