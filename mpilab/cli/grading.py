@@ -50,8 +50,8 @@ RUBRIC_DESCRIPTION = """\
 show LAB: exercises and items, with their points and the cases that they are tried with.
 test LAB: judge the reference answers, blank answers and all seeded bugs of a lab
 as a student's would be, each twice: references must get every point, blanks none, each bug must
-lose the items that grading/LAB/bugs.toml names and no other, and both runs must say the same. What
-a person reads is left to a person. The exit status is 1 if anything is not as it should be, or,
+lose the items that grading/LAB/bugs.toml names and no other, and both runs must say the same. Items
+that are graded manually are left out. The exit status is 1 if anything is not as it should be, or,
 without SimGrid, could not be proved.
 See docs/rubrics.md.
 """

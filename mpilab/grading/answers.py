@@ -64,7 +64,7 @@ def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str]
     the order of the lab, and a list of `Problem`. An answer cell is identified by nbgrader's
     grade_id or, if an editor dropped that metadata, by its cell id in the release.
     """
-    wanted = {answer_id(cell): cell for cell in trusted.cells if answer_id(cell) is not None}
+    wanted = {name: cell for cell in trusted.cells if (name := answer_id(cell)) is not None}
     named: dict[str, list[tuple[int, str]]] = {}
     unnamed: dict[str, list[tuple[int, str]]] = {}
     for position, cell in enumerate(submitted.cells, start=1):
@@ -133,7 +133,9 @@ def transplant(
     answers, problems = lift(trusted, submitted)
     notebook = copy.deepcopy(trusted)
     for cell in notebook.cells:
-        cell.source = answers.get(answer_id(cell), cell.source)
+        name = answer_id(cell)
+        if name in answers:
+            cell.source = answers[name]
     return notebook, problems
 
 

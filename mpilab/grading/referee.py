@@ -235,12 +235,13 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
             for state in said["states"]
         )
         diagnosis = said["diagnosis"] and read_diagnosis(said["diagnosis"])
+        detail, crashed = said["detail"], tuple(said["crashed"] or ())
         names = [f"{number}.{rank}.rec" for rank in range(case.ranks if case.record else 0)]
-        ranks = [_recording(left, name) for name in names]
+        recordings = [_recording(left, name) for name in names]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Ungradable("a result did not come out of the sandbox whole", error) from None
     result = Result(
-        case, outcome, detail=said["detail"], states=states, ranks=ranks, diagnosis=diagnosis
+        case, outcome, detail=detail, states=states, ranks=recordings, diagnosis=diagnosis
     )
     if outcome == DONE:
         try:
@@ -248,14 +249,15 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
             outputs = [Output.parse(left[name], name) for name in names]
         except (InputError, KeyError) as error:
             raise Ungradable("a result did not come out of the sandbox whole", error) from None
-        if case.record and None in ranks:
+        ranks = [each for each in recordings if each is not None]
+        if len(ranks) < len(recordings):
             raise Ungradable("a result did not come out of the sandbox whole: a recording is not")
         recording = Recording(ranks) if case.record else None
         return replace(result, outputs=outputs, recording=recording)
     if outcome in (DEADLOCK, TIME_OUT):
         return replace(result, hang=Hang(outcome, states))
     if outcome == CRASH:
-        return replace(result, crashed=tuple(said["crashed"]))
+        return replace(result, crashed=crashed)
     if outcome in (ERROR, SKIPPED):
         return result
     raise Ungradable(f"a result has an unknown outcome: {outcome!r}")

@@ -1,12 +1,14 @@
 """The referee in the real sandbox: single answers, and its own failures."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mpilab.cases.case import Case
 from mpilab.errors import Ungradable
-from mpilab.grading.referee import Referee
+from mpilab.grading.referee import Referee, _result
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, open_sandbox
 from mpilab.judging.rubric import load
@@ -239,3 +241,13 @@ def test_what_cannot_be_judged_is_ungradable_and_never_gets_points(
     )
     assert verdict.awarded is None
     assert verdict.outcomes() == {"ungradable"}
+
+
+@pytest.mark.parametrize("lost", ["outcome", "states", "diagnosis", "detail", "crashed"])
+def test_a_result_that_lacks_a_part_is_ungradable_not_a_fault_of_the_grader(lost):
+    whole = {"outcome": "error", "states": [], "diagnosis": None, "detail": "", "crashed": None}
+    case = Case("allgather", 2, 1, record=False)
+    assert _result({"0.json": json.dumps(whole).encode()}, 0, case).outcome == "error"
+    del whole[lost]
+    with pytest.raises(Ungradable, match="did not come out of the sandbox whole"):
+        _result({"0.json": json.dumps(whole).encode()}, 0, case)
