@@ -25,8 +25,8 @@ CAPABILITIES = {
     "an ipyparallel cluster fails and heals": "cluster/test_engines.py::TestFailures",
     "a kernel is simulated": "simulated/test_simulated_runs.py",
     "a deadlock is explained": "broken/test_corpus.py::test_a_run_that_fails_is_explained[",
-    "algorithms are swept": "sweeps/test_sweep_run.py",
-    "OSU's benchmarks run": "osu/test_osu_runs.py",
+    "algorithms are swept": "measure/test_sweep_run.py",
+    "OSU's benchmarks run": "measure/test_osu_runs.py",
     "a job runs in Slurm": "slurm/test_slurm_jobs.py",
     "notebooks are released": "grading/test_release.py",
 } | {

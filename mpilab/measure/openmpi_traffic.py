@@ -8,7 +8,7 @@ Messages are lists of (source, destination, elements). The function of an algori
 and returns its messages, or None where Open MPI would run another algorithm instead.
 
 Source: the algorithms as documented in Open MPI 5.0 (ompi/mca/coll/base, one file for each
-collective, and coll_base_topo.c for the trees); tests/sweeps/test_openmpi_traffic.py compares them
+collective, and coll_base_topo.c for the trees); tests/measure/test_openmpi_traffic.py compares them
 with what 5.0.11 sends.
 """
 

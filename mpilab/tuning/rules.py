@@ -14,7 +14,7 @@ or more. A first line `rule-file-version-2` (since Open MPI 5.0.7) allows a fift
 size, the most requests of an alltoall or a reduce; it is read here, but not kept.
 
 Source: Open MPI's ompi/mca/coll/tuned/coll_tuned_dynamic_file.c; each case was tried with 5.0.11
-(tests/openmpi_rules).
+(tests/tuning).
 """
 
 import re
@@ -87,7 +87,7 @@ LARGEST = (1 << 63) - 1  # larger numbers are read as this one
 MALFORMED = "Open MPI ignores a file like this as a whole, without a word, and decides by itself"
 
 # The meaning of numbers and sizes in a rules file, as observed with Open MPI 5.0.11.
-# tests/openmpi_rules checks every statement here on a real Open MPI.
+# tests/tuning checks every statement here on a real Open MPI.
 
 
 @dataclass(frozen=True)
