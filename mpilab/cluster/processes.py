@@ -47,6 +47,23 @@ with Cluster({n}) as cluster:
 """
 
 FLOOR = "import ipyparallel.engine.app, mpi4py.MPI"
+TAIL_BYTES = 1 << 16  # of the log of a cluster
+# What ipyparallel 9.2 logs at every start: about ipykernel 7's greeting, about missing encryption
+# (the sockets are files in a directory that only their owner can enter) or, with encryption, about
+# signatures, which encryption makes unnecessary.
+NOISE = (
+    "Monitor message without topic",
+    "Not using CurveZMQ security",
+    "debugpy_stream undefined",
+    "Message signing is disabled",
+    "heartbeat::",
+)
+HEARTBEAT = 100  # ms; an engine is registered after one to two beats
+# The exit code (MPI_ERR_UNKNOWN) with which Open MPI ends a rank that has lost its connection to a
+# rank on another host, usually because that rank died.
+LOST_A_PEER = 14
+LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
+CONTROLLER_S = 120.0  # for the controller to start before engines on other nodes do
 
 
 def measure_ready(n: int = 4, repeats: int = 3) -> list[tuple[float, float]]:
@@ -85,24 +102,11 @@ def _check(run: subprocess.CompletedProcess[str], what: str) -> None:
         )
 
 
-# The log of a cluster: the output of its processes, and of what runs on the ranks.
-
-TAIL_BYTES = 1 << 16
-
-# What ipyparallel 9.2 logs at every start: about ipykernel 7's greeting, about missing encryption
-# (the sockets are files in a directory that only their owner can enter) or, with encryption, about
-# signatures, which encryption makes unnecessary.
-NOISE = (
-    "Monitor message without topic",
-    "Not using CurveZMQ security",
-    "debugpy_stream undefined",
-    "Message signing is disabled",
-    "heartbeat::",
-)
-
-
 class Log:
-    """A log file at `path`: processes write to it (pass it to subprocess.Popen), and we read it."""
+    """The log of a cluster: the output of its processes, and of what runs on the ranks.
+
+    A file at `path`: processes write to it (pass it to subprocess.Popen), and we read it.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self._file = open(path, "w+b", buffering=0)
@@ -165,14 +169,6 @@ def ending(status: int) -> str:
 def describe(deaths: Mapping[int, int]) -> str:
     """{1: -11} -> 'rank 1 died of SIGSEGV (Segmentation fault)'."""
     return "; ".join(f"rank {rank} {ending(deaths[rank])}" for rank in sorted(deaths))
-
-
-HEARTBEAT = 100  # ms; an engine is registered after one to two beats
-# The exit code (MPI_ERR_UNKNOWN) with which Open MPI ends a rank that has lost its connection to a
-# rank on another host, usually because that rank died.
-LOST_A_PEER = 14
-LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107, macOS 103
-CONTROLLER_S = 120.0  # for the controller to start before engines on other nodes do
 
 
 class Processes:

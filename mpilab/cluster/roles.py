@@ -17,10 +17,26 @@ from mpilab.cluster import rank
 # engines have ended. On a busy machine, 0.1 s was sometimes too short.
 GRACE = 0.5
 
-# Run one case in an engine, with the C harness loaded into it.
-
+# In an engine: the C harness by its path, and a communicator for each number of ranks.
 _harness: dict[str, ctypes.CDLL] = {}
 _communicators: dict[int, Any] = {}  # mpi4py's, which is imported only where ranks are
+FORK = sys.platform.startswith("linux") and os.environ.get("MPILAB_FORK") != "0"
+# Names, not real ports: the sockets are files in the cluster's own directory.
+PORTS = range(1, 41)
+# A Jupyter kernel imports the last ones when it starts.
+PRELOADED = (
+    "numpy.random",
+    "mpi4py.MPI",
+    "ipyparallel.engine.app",
+    "ipykernel.debugger",
+    "tornado.platform.asyncio",
+    "tornado.queues",
+    "encodings.idna",
+    "IPython.core.completerlib",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+)
 
 
 def run_case(
@@ -56,27 +72,6 @@ def _communicator(ranks: int) -> ctypes.c_void_p:
         _communicators[ranks] = MPI.COMM_WORLD.Create_group(group)
     # An Open MPI handle is a pointer; mpi4py gives the address where it is stored.
     return ctypes.c_void_p.from_address(MPI._addressof(_communicators[ranks]))
-
-
-FORK = sys.platform.startswith("linux") and os.environ.get("MPILAB_FORK") != "0"
-
-# Names, not real ports: the sockets are files in the cluster's own directory.
-PORTS = range(1, 41)
-
-# A Jupyter kernel imports the last ones when it starts.
-PRELOADED = (
-    "numpy.random",
-    "mpi4py.MPI",
-    "ipyparallel.engine.app",
-    "ipykernel.debugger",
-    "tornado.platform.asyncio",
-    "tornado.queues",
-    "encodings.idna",
-    "IPython.core.completerlib",
-    "IPython.core.logger",
-    "IPython.core.oinspect",
-    "IPython.extensions.storemagic",
-)
 
 
 def report(channel: socket.socket, **event: Any) -> None:

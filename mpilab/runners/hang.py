@@ -45,6 +45,16 @@ LOOKS = 8
 KEPT = HEADER["sample_sites"].shape[0]
 ANSWER_S = 0.25  # a rank on a busy machine may have to wait for its time slice
 TICK_S = 0.005
+STANDSTILL_S = 1.0
+# A rank that has not polled for this long is computing.
+POLL_FRESH_S = 0.5
+FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
+    "finished",
+    "blocked",
+    "polling",
+    "computing",
+    "not begun",
+)
 
 
 def sample(paths: Mapping[int, str | Path], looks: int = LOOKS) -> dict[int, list[int]]:
@@ -100,18 +110,6 @@ def _answer(path: str | Path, before: int) -> np.void | None:
             return header
         time.sleep(TICK_S)  # the answer is a word in shared memory, so we must poll
     return None
-
-
-STANDSTILL_S = 1.0
-# A rank that has not polled for this long is computing.
-POLL_FRESH_S = 0.5
-FINISHED, BLOCKED, POLLING, COMPUTING, NOT_BEGUN = (
-    "finished",
-    "blocked",
-    "polling",
-    "computing",
-    "not begun",
-)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ class RankAccess:
     """The file access of one rank: header, calls (CALL) and requests (REQUEST)."""
 
     header: np.void
-    calls: np.ndarray
-    requests: np.ndarray
+    calls: NDArray[np.void]
+    requests: NDArray[np.void]
 
     @classmethod
     def read(cls, path: str | Path) -> "RankAccess":

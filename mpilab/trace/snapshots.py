@@ -20,6 +20,8 @@ AT_START, AT_FINISH = -1, -2  # in place of a record
 UNTOUCHED, UNKNOWN = -1, -2  # in place of a source
 
 _HEADER_BYTES, _WORD = 32, 8
+MOST_PARTS = 16  # of a bcast's message
+NO_SLOT = -3  # in place of a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +32,8 @@ class Snapshots:
     memory    uint8 [n, bytes]: the data of the receive buffer, without guard zones.
     """
 
-    records: np.ndarray
-    memory: np.ndarray
+    records: NDArray[np.int64]
+    memory: NDArray[np.uint8]
 
 
 def read(path: str | Path) -> Snapshots:
@@ -101,9 +103,6 @@ def recognize(
 # that an algorithm forwards unchanged, and has a number: in an allgather and a gather the block of
 # that rank, in a scatter the block for that rank, in a bcast that part of the message.
 
-MOST_PARTS = 16  # of a bcast's message
-NO_SLOT = -3  # in place of a number
-
 
 class Contents(NamedTuple):
     """The contents of the receive buffers of a case.
@@ -116,11 +115,11 @@ class Contents(NamedTuple):
     sizes    bytes of each content, if a rank may receive several from the same owner.
     """
 
-    right: np.ndarray
-    owners: np.ndarray
+    right: NDArray[np.int64]
+    owners: NDArray[np.int64]
     word: str = "block of"
     slot: str = "slot of the receive buffer"
-    sizes: tuple = ()
+    sizes: tuple[int, ...] = ()
 
 
 def contents_of(case: Case) -> Contents:
