@@ -12,6 +12,7 @@ The extension provides the %%kernel magic: C cells that are compiled and run on 
 
 import importlib
 import sys
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -47,7 +48,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     _tell_errors_shortly()
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
@@ -56,12 +57,12 @@ def __getattr__(name):
     return getattr(importlib.import_module(_PUBLIC[name]), name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     """The names that tab completion offers."""
     return [*__all__, *_MODULES, "__version__"]
 
 
-def _tell_errors_shortly():
+def _tell_errors_shortly() -> None:
     """Hide the kit's tracebacks in a notebook that has not loaded the extension."""
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
@@ -69,6 +70,6 @@ def _tell_errors_shortly():
         importlib.import_module("mpilab.util.faults").install(shell)
 
 
-def load_ipython_extension(shell):
+def load_ipython_extension(shell: Any) -> None:
     """Register the %%kernel magic (%load_ext mpilab)."""
     importlib.import_module("mpilab.notebook.magic").load_ipython_extension(shell)

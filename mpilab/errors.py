@@ -3,6 +3,9 @@
 Every message has three parts: what was wrong (with the value), where, and what to do about it.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 
 class MpilabError(Exception):
     """Base of every error that mpilab raises on purpose."""
@@ -19,7 +22,7 @@ class InputError(MpilabError, ValueError):
 class BuildError(MpilabError):
     """The C compiler rejected a kernel; `diagnostics` holds its messages, by source line."""
 
-    def __init__(self, message, diagnostics=()):
+    def __init__(self, message: str, diagnostics: Iterable[Any] = ()) -> None:
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
 
@@ -35,7 +38,7 @@ class ClusterError(MpilabError):
 class EngineDied(ClusterError):
     """A rank of the cluster ended in the middle of a call; `ranks` lists the ranks that ended."""
 
-    def __init__(self, message, ranks=()):
+    def __init__(self, message: str, ranks: Iterable[int] = ()) -> None:
         super().__init__(message)
         self.ranks = tuple(ranks)
 
@@ -47,6 +50,6 @@ class Ungradable(MpilabError):
     instructor. The message holds both.
     """
 
-    def __init__(self, public, details=""):
+    def __init__(self, public: object, details: object = "") -> None:
         super().__init__(f"{public}: {details}" if details else public)
         self.public, self.details = str(public), str(details)

@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -462,7 +462,7 @@ def _times_and_rule(options: argparse.Namespace, lab: str) -> tuple[Any, Any]:
     return manual.times_of_files(options.submissions, lab), rule
 
 
-def _tell_waiting(verdicts: Iterable[Any]) -> None:
+def _tell_waiting(verdicts: Sequence[Any]) -> None:
     waiting = [each.student for each in verdicts if any(e.waiting for e in each.exercises)]
     print(f"{len(waiting)} of {len(verdicts)} submissions still await manual grading")
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -39,6 +40,7 @@ from mpilab.doctor.check import (
     WARNING,
     WORKS,
     Check,
+    Probe,
     Surroundings,
     Verdict,
     verdicts,
@@ -74,7 +76,7 @@ ORDER = (
 SECONDS = 15.0
 
 
-def examine(names=(), *, progress=True):
+def examine(names: Collection[str] = (), *, progress: bool = True) -> list[Check]:
     """Run all checks, or those called `names`; a list of Check.
 
     It takes about five seconds, or up to 15 if programs hang. `progress` shows a bar on stderr if
@@ -98,15 +100,17 @@ def examine(names=(), *, progress=True):
     return [done[one.name] for one in probes]
 
 
-def healthy(checks):
+def healthy(checks: Iterable[Check]) -> bool:
     """Whether everything that the labs need works."""
     return not any(one.needed and one.status in (FAILED, MISSING) for one in checks)
 
 
-def _all(probes, folder, why_not, until, progress):
+def _all(
+    probes: Sequence[Probe], folder: Path | None, why_not: str, until: float, progress: bool
+) -> Iterator[tuple[str, Check]]:
     """Yield (name, Check) as they finish. Probes that start ranks or compilers run in sequence."""
 
-    def check(one):
+    def check(one: Probe) -> tuple[str, Check]:
         begin = time.monotonic()
         around = Surroundings(folder, why_not, min(begin + one.limit, until))
         return one.name, _check(one, around, begin)
@@ -130,7 +134,7 @@ def _all(probes, folder, why_not, until, progress):
             yield future.result()
 
 
-def _check(one, around, begin):
+def _check(one: Probe, around: Surroundings, begin: float) -> Check:
     try:
         status, found, remedy = one.function(around)
     except MpilabError as error:
@@ -148,7 +152,7 @@ WORDS = {WORKS: "works", LIMITED: "works, with limits", BROKEN: "does not work"}
 MARKS = {OK: "✓", WARNING: "!", FAILED: "✗", MISSING: "–"}
 
 
-def table(checks, width=100):
+def table(checks: Sequence[Check], width: int = 100) -> str:
     """The checks as aligned text: a line each, and a remedy below each problem."""
     column = max((len(one.name) for one in checks), default=0)
     lines = [line for one in checks for line in _lines(one, column, width)]
@@ -156,7 +160,7 @@ def table(checks, width=100):
     return "\n".join([*lines, "", *_judged(judged, width), _summary(checks)])
 
 
-def as_json(checks):
+def as_json(checks: Sequence[Check]) -> str:
     """The checks as JSON text.
 
     {mpilab, healthy, verdicts: [all fields of a Verdict], checks: [all fields of a Check]}
@@ -170,7 +174,7 @@ def as_json(checks):
     return json.dumps(told, indent=2, ensure_ascii=False)
 
 
-def _lines(one, column, width):
+def _lines(one: Check, column: int, width: int) -> Iterator[str]:
     mark = MARKS[FAILED if one.needed and one.status == MISSING else one.status]
     indent = " " * (column + 4)
     yield from _wrapped(one.found, width, f"{mark} {one.name:{column}}  ", indent)
@@ -180,7 +184,7 @@ def _lines(one, column, width):
                 yield from _wrapped(f"{word}: {text}", width, indent, indent + "  ")
 
 
-def _judged(judged, width):
+def _judged(judged: Sequence[Verdict], width: int) -> Iterator[str]:
     """Yield the lines of a paragraph for each verdict, and an empty line after them."""
     column = max((len(USES[one.name].title) for one in judged), default=0)
     for one in judged:
@@ -199,7 +203,7 @@ def _judged(judged, width):
         yield ""
 
 
-def _wrapped(text, width, first, others):
+def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
     return textwrap.wrap(
         text,
         width,
@@ -210,7 +214,7 @@ def _wrapped(text, width, first, others):
     )
 
 
-def _summary(checks):
+def _summary(checks: Sequence[Check]) -> str:
     bad = [one.name for one in checks if one.needed and one.status in (FAILED, MISSING)]
     lacking = [one.name for one in checks if not one.needed and one.status in (FAILED, MISSING)]
     if bad:

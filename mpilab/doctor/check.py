@@ -3,15 +3,20 @@
 import os
 import shutil
 import time
-from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 from mpilab.errors import SetupError
 from mpilab.util import processes
 
 OK, WARNING, MISSING, FAILED = "ok", "warning", "missing", "failed"
-STATUSES = (OK, WARNING, MISSING, FAILED)
+WORKS, LIMITED, BROKEN = "works", "limited", "broken"
+# What running ranks takes: names of checks.
+RANKS = ("python", "packages", "compiler", "open-mpi", "mpirun", "shared-memory", "disk", "c-build")
+# The uses that decide the exit status of `mpilab doctor` by default.
+EXPECTED = ("labs", "grading")
 SHORTEST_S = 1.0  # minimum time for a program, even after the time for all checks
 
 
@@ -37,8 +42,12 @@ class Check:
     seconds: float = 0.0
 
 
-# The result of a probe.
-Finding = namedtuple("Finding", "status found remedy", defaults=("",))
+class Finding(NamedTuple):
+    """The result of a probe."""
+
+    status: str
+    found: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,24 +55,27 @@ class Probe:
     """A registered check: `function(surroundings)` returns a Finding."""
 
     name: str
-    function: object
+    function: "ProbeFunction"
     needed: bool
     limit: float
     why: str
     alone: bool
 
 
-PROBES = []
+ProbeFunction = Callable[["Surroundings"], Finding]
+PROBES: list[Probe] = []
 
 
-def probe(name, *, why, needed=False, limit=5.0, alone=False):
+def probe(
+    name: str, *, why: str, needed: bool = False, limit: float = 5.0, alone: bool = False
+) -> Callable[[ProbeFunction], ProbeFunction]:
     """Register the decorated function as a check.
 
     limit   seconds that it may take.
     alone   whether it starts ranks or compilers: such checks run one at a time, in order.
     """
 
-    def register(function):
+    def register(function: ProbeFunction) -> ProbeFunction:
         PROBES.append(Probe(name, function, needed, limit, why, alone))
         return function
 
@@ -77,20 +89,27 @@ class Surroundings:
     left      seconds that the probe still has
     """
 
-    def __init__(self, folder, trouble, until):
+    def __init__(self, folder: Path | None, trouble: str, until: float) -> None:
         self._folder, self._trouble, self._until = folder, trouble, until
 
     @property
-    def folder(self):
+    def folder(self) -> Path:
         if self._folder is None:
             raise SetupError(f"no temporary folder: {self._trouble}")
         return self._folder
 
     @property
-    def left(self):
+    def left(self) -> float:
         return max(self._until - time.monotonic(), SHORTEST_S)
 
-    def run(self, command, *, environment=None, stdin="", cwd=None):
+    def run(
+        self,
+        command: Iterable[object],
+        *,
+        environment: Mapping[str, str] | None = None,
+        stdin: str = "",
+        cwd: str | Path | None = None,
+    ) -> processes.Said:
         """Run `command` until it ends or the probe's time is over; its exit status and output.
 
         All processes that it started have ended then. Raises FileNotFoundError for an unknown
@@ -102,19 +121,17 @@ class Surroundings:
         )
 
 
-def first_line(text):
+def first_line(text: str) -> str:
     """The first line that is not empty; '' if there is none."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def which(*names):
+def which(*names: str) -> str | None:
     """The path of the first of these programs that is on PATH; None if there is none."""
     return next(filter(None, map(shutil.which, names)), None)
 
 
 # Verdicts: whether each use of the kit works here, works with limits, or does not work.
-
-WORKS, LIMITED, BROKEN = "works", "limited", "broken"
 
 
 @dataclass(frozen=True)
@@ -130,8 +147,6 @@ class Use:
     needs: tuple[str, ...]
     misses: dict[str, str]
 
-
-RANKS = ("python", "packages", "compiler", "open-mpi", "mpirun", "shared-memory", "disk", "c-build")
 
 # The names of `mpilab doctor --for`, in the order of the table.
 USES = {
@@ -157,8 +172,6 @@ USES = {
     "simulation": Use("simulation", ("python", "packages", "compiler", "disk", "simgrid"), {}),
     "slurm": Use("Slurm", ("slurm",), {}),
 }
-# The uses that decide the exit status of `mpilab doctor` by default.
-EXPECTED = ("labs", "grading")
 
 
 @dataclass(frozen=True)
@@ -192,7 +205,7 @@ def work(found: Iterable[Verdict], uses: Iterable[str] = EXPECTED) -> bool:
     return not any(one.status == BROKEN for one in found if one.name in uses)
 
 
-def _verdict(name, use, made):
+def _verdict(name: str, use: Use, made: Mapping[str, Check]) -> Verdict:
     needed = [made[check] for check in use.needs if check in made]
     gone = [one for one in needed if one.status in (FAILED, MISSING)]
     if gone:

@@ -1,23 +1,50 @@
 """Checks of Python, the C compiler and the build, and of shared memory, cores and disk space."""
 
+import operator
 import os
 import platform
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from mpilab.doctor.check import FAILED, MISSING, OK, WARNING, Finding, first_line, probe, which
+from mpilab.doctor.check import (
+    FAILED,
+    MISSING,
+    OK,
+    WARNING,
+    Finding,
+    Surroundings,
+    first_line,
+    probe,
+    which,
+)
 from mpilab.kernels import build, openmpi
 from mpilab.util import kit
 from mpilab.util.processes import trouble
 from mpilab.util.system import install_line
 
-# Python, its packages, the C compiler and the build.
+MIB = 1 << 20
+# Open MPI 5's btl/sm creates a segment of 16 MiB per rank; pages are allocated on first touch.
+SEGMENT = 16 * MIB
+RANKS = 8  # the most that the labs use on a laptop
+# For a lab's notebook, kernels and recordings; the .venv is already installed.
+TIGHT, ENOUGH = 100 * MIB, 1024 * MIB
+CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+CPU_V1 = Path("/sys/fs/cgroup/cpu")
 
 OLDEST_PYTHON = (3, 11)
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    "==": operator.eq,
+}
 # The packages whose versions are shown; all others that mpilab needs are checked as well.
 TOLD = ("ipyparallel", "mpi4py", "numpy", "plotly", "papermill", "jupyterlab")
 
@@ -40,8 +67,11 @@ int main(int argc, char **argv)
 GREETING = "hello from 2 ranks, sum 1"
 
 
+# Python, its packages, the C compiler and the build.
+
+
 @probe("python", needed=True, why="everything runs in it")
-def python(around):
+def python(around: Surroundings) -> Finding:
     """Check the interpreter's version, and show its path."""
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info[:2] < OLDEST_PYTHON:
@@ -55,7 +85,7 @@ def python(around):
 
 
 @probe("packages", needed=True, why="ranks, notebooks and plots come from them")
-def packages(around):
+def packages(around: Surroundings) -> Finding:
     """Check the versions of the Python packages against mpilab's requirements."""
     wanted = [_requirement(text) for text in metadata.requires("mpilab") or ()]
     missing, wrong, there = [], [], {}
@@ -82,7 +112,7 @@ def packages(around):
     alone=True,
     why="your kernels are C: they are compiled when the cell runs",
 )
-def compiler(around):
+def compiler(around: Surroundings) -> Finding:
     """Check that mpicc compiles and links an MPI program."""
     mpicc = openmpi.tool("mpicc")
     behind = first_line(around.run([mpicc, "--showme:command"]).stdout) or "cc"
@@ -108,7 +138,7 @@ def compiler(around):
 
 
 @probe("c-build", needed=True, why="the recorder, the harness and the kit's own kernels")
-def c_build(around):
+def c_build(around: Surroundings) -> Finding:
     """Check that the products of src_c exist and are not older than their sources."""
     products = (build.RECORDER, build.KERNELS, build.HARNESS, build.HARNESS_PROGRAM)
     remedy = f"make build in {kit.ROOT}"
@@ -134,7 +164,7 @@ def c_build(around):
     alone=True,
     why="%%kernel --sanitize finds writes out of bounds with AddressSanitizer",
 )
-def sanitizers(around):
+def sanitizers(around: Surroundings) -> Finding:
     """Check that a program with AddressSanitizer and UndefinedBehaviorSanitizer links and runs."""
     mpicc = openmpi.tool("mpicc")
     source = around.folder / "sane.c"
@@ -155,7 +185,7 @@ def sanitizers(around):
 
 
 @probe("addr2line", why="the line of your cell that a rank waits in or crashed in")
-def addr2line(around):
+def addr2line(around: Surroundings) -> Finding:
     """Check that addr2line is installed and runs."""
     path = shutil.which("addr2line")
     if path is None:
@@ -167,7 +197,7 @@ def addr2line(around):
 
 
 @probe("jupyterlab", needed=True, limit=14, why="the labs are notebooks: make lab opens them")
-def jupyterlab(around):
+def jupyterlab(around: Surroundings) -> Finding:
     """Check that JupyterLab can be imported and that a server can listen on this machine."""
     script = (
         "import socket, jupyterlab.labapp, jupyterlab\n"
@@ -183,7 +213,7 @@ def jupyterlab(around):
     return Finding(OK, f"{said.stdout.strip()}, a port on 127.0.0.1 can be opened")
 
 
-def hello(around):
+def hello(around: Surroundings) -> list[str | Path]:
     """The command for the compiled HELLO, or if there is none, for a Python equivalent."""
     program = around.folder / "hello"
     if program.exists():
@@ -195,7 +225,7 @@ def hello(around):
     return [sys.executable, "-c", script]
 
 
-def _stale(around):
+def _stale(around: Surroundings) -> bool:
     """Whether make would build anything. Times alone mislead if a checkout touched the files."""
     make = shutil.which("make")
     if make is None:
@@ -206,29 +236,23 @@ def _stale(around):
     return around.run([make, "-q", "-C", folder, "all", f"MPICC={mpicc}"]).code != 0
 
 
-def _requirement(text):
+def _requirement(text: str) -> tuple[str, list[tuple[str, str]]] | None:
     """('numpy', [('>=', '2.2'), ...]) for a requirement that applies here; None for others."""
     text, _, marker = text.partition(";")
     if "extra" in marker or ("sys_platform" in marker and sys.platform not in marker):
         return None
-    name = re.match(r"[\w.-]+", text)[0]
-    return name, re.findall(r"(>=|<=|==|<|>)\s*([\w.]+)", text)
+    name = re.match(r"[\w.-]+", text)
+    return name and (name[0], re.findall(r"(>=|<=|==|<|>)\s*([\w.]+)", text))
 
 
-def _within(version, bounds):
-    compare = {
-        ">=": lambda a, b: a >= b,
-        "<": lambda a, b: a < b,
-        "<=": lambda a, b: a <= b,
-        ">": lambda a, b: a > b,
-        "==": lambda a, b: a == b,
-    }
-    return all(compare[sign](_numbers(version), _numbers(bound)) for sign, bound in bounds)
+def _within(version: str, bounds: Iterable[tuple[str, str]]) -> bool:
+    return all(COMPARISONS[sign](_numbers(version), _numbers(bound)) for sign, bound in bounds)
 
 
-def _numbers(version):
+def _numbers(version: str) -> tuple[int, ...]:
     """(9, 2) for '9.2.0rc1': the numbers of the release without trailing zeros."""
-    numbers = [int(part) for part in re.match(r"[\d.]+", version)[0].split(".") if part]
+    release = re.match(r"[\d.]*", version)
+    numbers = [int(part) for part in release[0].split(".") if part] if release else []
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
@@ -236,18 +260,9 @@ def _numbers(version):
 
 # Shared memory, cores and disk space.
 
-MIB = 1 << 20
-# Open MPI 5's btl/sm creates a segment of 16 MiB per rank; pages are allocated on first touch.
-SEGMENT = 16 * MIB
-RANKS = 8  # the most that the labs use on a laptop
-# For a lab's notebook, kernels and recordings; the .venv is already installed.
-TIGHT, ENOUGH = 100 * MIB, 1024 * MIB
-CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
-CPU_V1 = Path("/sys/fs/cgroup/cpu")
-
 
 @probe("shared-memory", needed=True, why="ranks on one machine pass their messages through it")
-def shared_memory(around, folder="/dev/shm"):
+def shared_memory(around: Surroundings, folder: str = "/dev/shm") -> Finding:
     """Check that there is room for the ranks' segments and that one can be created."""
     remedy = "mount a tmpfs there; in Docker: docker run --shm-size=1g"
     if not os.path.isdir(folder):
@@ -269,7 +284,7 @@ def shared_memory(around, folder="/dev/shm"):
 
 
 @probe("cores", why="ranks beyond the cores take turns: right, but slower and noisier")
-def cores(around):
+def cores(around: Surroundings) -> Finding:
     """Count the cores that this process may use, and say what happens with more ranks."""
     usable, quota = len(os.sched_getaffinity(0)), _quota()
     found = f"{usable} core{'s' if usable != 1 else ''}"
@@ -287,7 +302,7 @@ def cores(around):
 
 
 @probe("disk", needed=True, why="notebooks, compiled kernels and recordings need room")
-def disk(around):
+def disk(around: Surroundings) -> Finding:
     """Check the free space in the temporary folder and in the kit's folder."""
     places = {"the temporary folder": tempfile.gettempdir(), "the kit": str(kit.ROOT)}
     told, worst = [], OK
@@ -304,7 +319,7 @@ def disk(around):
     return Finding(worst, "; ".join(told), remedy)
 
 
-def size(count):
+def size(count: int) -> str:
     """A number of bytes in words: '16 MiB'."""
     for unit, bytes_a_unit in (("GiB", 1 << 30), ("MiB", MIB)):
         if count >= bytes_a_unit:
@@ -312,7 +327,7 @@ def size(count):
     return f"{count / 1024:.3g} KiB"
 
 
-def _writable(folder, around):
+def _writable(folder: str, around: Surroundings) -> bool:
     """Whether a file can be created in the folder; true for the kit's, which may be read-only."""
     if folder == str(kit.ROOT):
         return True
@@ -323,7 +338,7 @@ def _writable(folder, around):
         return False
 
 
-def _quota():
+def _quota() -> float | None:
     """The control group's CPU limit, in cores; None if there is none."""
     try:
         quota, period = CPU_MAX.read_text().split()

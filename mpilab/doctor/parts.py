@@ -7,7 +7,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mpilab.doctor.check import FAILED, MISSING, OK, WARNING, Finding, first_line, probe, which
+from mpilab.doctor.check import (
+    FAILED,
+    MISSING,
+    OK,
+    WARNING,
+    Finding,
+    Surroundings,
+    first_line,
+    probe,
+    which,
+)
 from mpilab.doctor.machine import GREETING, HELLO, hello
 from mpilab.grading import isolation
 from mpilab.hosts.emulated import capabilities
@@ -38,7 +48,7 @@ _PLATFORM = """<?xml version='1.0'?>
     why="simulated ranks, up to thousands, with times that repeat: labs 03 to 06 and grading "
     "make use of them",
 )
-def simgrid(around):
+def simgrid(around: Surroundings) -> Finding:
     """Check that smpicc compiles and smpirun simulates two ranks on a fat tree."""
     absent = [name for name in ("smpicc", "smpirun") if not shutil.which(name)]
     if absent:
@@ -61,7 +71,7 @@ def simgrid(around):
 
 
 @probe("slurm", limit=6, why="labs as jobs of a cluster: sbatch slurm/...; not needed elsewhere")
-def slurm(around):
+def slurm(around: Surroundings) -> Finding:
     """Check that sinfo and sbatch are installed, and that a controller has nodes that take jobs."""
     there = [name for name in ("sinfo", "sbatch", "srun", "slurmd", "slurmctld") if which(name)]
     if not {"sinfo", "sbatch"} <= set(there):
@@ -91,7 +101,7 @@ def slurm(around):
 
 
 @probe("chromium", limit=8, why="the tests of JupyterLab itself (make test); no lab needs it")
-def chromium(around):
+def chromium(around: Surroundings) -> Finding:
     """Check that a headless Chromium starts and loads a page."""
     path = which("chromium", "chromium-browser", "google-chrome")
     if path is None:
@@ -127,7 +137,7 @@ GRADING = "mpilab grade keeps submissions apart from your account"
 
 
 @probe("bubblewrap", limit=6, why=f"{GRADING}; without it only --unsafe-no-sandbox grades")
-def bubblewrap(around):
+def bubblewrap(around: Surroundings) -> Finding:
     """Check that bwrap is installed and creates a sandbox for an unprivileged user."""
     path = shutil.which("bwrap")
     if sys.platform != "linux":
@@ -153,7 +163,7 @@ def bubblewrap(around):
 
 
 @probe("grading-limits", limit=8, why=f"{GRADING}, and bounds their memory and processes")
-def grading_limits(around):
+def grading_limits(around: Surroundings) -> Finding:
     """Show what the grader's sandbox would use here, according to the grader's own probe."""
     script = "from mpilab.grading.sandbox import open_sandbox; print(open_sandbox().description)"
     environment = {**os.environ, "PYTHONPATH": f"{PACKAGES}:{os.environ.get('PYTHONPATH', '')}"}
@@ -180,7 +190,7 @@ def grading_limits(around):
     why="labs 03 and 04 on several hosts of this machine (mpilab hosts): without them on one "
     "host whose ranks pretend to be on several",
 )
-def emulated_hosts(around):
+def emulated_hosts(around: Surroundings) -> Finding:
     """Show which capabilities mpilab.hosts.emulated finds by trying, and what is missing."""
     found = capabilities.probe()
     if found.namespaces == "none":
@@ -209,7 +219,7 @@ _BTL = re.compile(r"Using (\w+) btl for send to")
 
 
 @probe("open-mpi", needed=True, why="the ranks are Open MPI's")
-def open_mpi(around):
+def open_mpi(around: Surroundings) -> Finding:
     """Check mpirun's version."""
     mpirun = openmpi.tool("mpirun")
     said = around.run([mpirun, "--version"])
@@ -226,7 +236,7 @@ def open_mpi(around):
 
 
 @probe("mpirun", needed=True, limit=8, alone=True, why="sweeps and grading start ranks with it")
-def mpirun(around):
+def mpirun(around: Surroundings) -> Finding:
     """Check that two ranks start, exchange messages and end."""
     with tempfile.TemporaryDirectory(prefix="mpilab-doctor-", dir=_segments()) as segments:
         environment = openmpi.environment(2) | {
@@ -262,7 +272,7 @@ def mpirun(around):
 
 
 @probe("mpi-settings", why="the kit tunes Open MPI; a setting of yours that differs wins over it")
-def mpi_settings(around):
+def mpi_settings(around: Surroundings) -> Finding:
     """Find settings of the user that override the kit's."""
     ours = openmpi.settings(os.cpu_count() or 1)
     mine = {
@@ -301,7 +311,7 @@ def mpi_settings(around):
     alone=True,
     why="the ranks of a notebook: mpilab.Cluster(4).start()",
 )
-def engines(around):
+def engines(around: Surroundings) -> Finding:
     """Check that a cluster of two engines starts and responds."""
     script = (
         "import time, mpilab\n"
@@ -322,11 +332,11 @@ def engines(around):
     return Finding(OK, f"a cluster of 2 ranks is up after {first_line(said.stdout)} s")
 
 
-def _segments():
+def _segments() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def _sets_something(path):
+def _sets_something(path: Path) -> bool:
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from types import FrameType
+from typing import Any
 
 from mpilab.errors import MpilabError
 from mpilab.util import faults
@@ -25,7 +27,7 @@ LOOK_S = 0.5
 class Interrupted(KeyboardInterrupt):
     """This program was asked to end by the signal `number`."""
 
-    def __init__(self, number: int):
+    def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
 
@@ -36,7 +38,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def heeded():
+def heeded() -> Iterator[None]:
     """Make SIGINT, SIGTERM and SIGHUP raise Interrupted in the main thread within the block.
 
     The program can then clean up and end what it has started. SIGINT is handled even if it was
@@ -46,9 +48,9 @@ def heeded():
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    last = {}
+    last: dict[int, float] = {}
 
-    def interrupt(number, _):
+    def interrupt(number: int, _: FrameType | None) -> None:
         before, last[number] = last.get(number), time.monotonic()
         if before is None or last[number] - before > SAME_S:
             raise Interrupted(number)
@@ -66,7 +68,7 @@ def heeded():
 
 
 @contextlib.contextmanager
-def deferred():
+def deferred() -> Iterator[None]:
     """Defer interrupts that arrive within the block to its end.
 
     Use it to start a process: until Popen returns, there is no handle to end the new process.
@@ -75,13 +77,14 @@ def deferred():
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = {}
-    before = {}
+    came: dict[int, FrameType | None] = {}
+    before: dict[signal.Signals, Callable[[int, FrameType | None], Any]] = {}
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         handler = signal.getsignal(name)
         # Leave ignored signals and default handlers in place: a child inherits them.
         if callable(handler):
-            before[name] = signal.signal(name, lambda number, frame: came.setdefault(number, frame))
+            signal.signal(name, lambda number, frame: came.setdefault(number, frame))
+            before[name] = handler
     try:
         yield
     finally:
@@ -142,14 +145,14 @@ def run(name: str, call: Callable[[], int | None], *, where: str = "") -> int:
     return status
 
 
-def _tell(name, text):
+def _tell(name: str, text: str) -> int:
     """Print `text` on standard error if possible; return the exit status of a failed program."""
     with contextlib.suppress(OSError, ValueError):  # standard error may be full or closed, too
         print(f"{name}: {text}", file=sys.stderr, flush=True)
     return 1
 
 
-def _output(number, where):
+def _output(number: int, where: str) -> str:
     reason = faults.reason(OSError(number, os.strerror(number)))
     return (
         f"standard output: {reason}\n  where:  {where}\n"
@@ -158,7 +161,7 @@ def _output(number, where):
     )
 
 
-def _settle():
+def _settle() -> int:
     """Flush standard output; return 0, or the error number.
 
     Output that cannot be written is dropped: Python would try again, and complain, at exit.
@@ -171,11 +174,11 @@ def _settle():
             os.dup2(nothing, sys.stdout.fileno())
             os.close(nothing)
             sys.stdout.flush()
-        return error.errno if isinstance(error, OSError) else 0
+        return error.errno or 0 if isinstance(error, OSError) else 0
     return 0
 
 
-def _nobody_reads():
+def _nobody_reads() -> bool:
     """True if the reader of our standard output or standard error has gone."""
     poller = select.poll()
     for descriptor in (1, 2):
@@ -183,7 +186,7 @@ def _nobody_reads():
     return any(event & select.POLLERR for _, event in poller.poll(0))
 
 
-def _open_standard_streams():
+def _open_standard_streams() -> None:
     """Open the standard streams that this process was started without (`>&-`).
 
     Otherwise the next file that it opens, perhaps a gradebook, would receive its children's output.

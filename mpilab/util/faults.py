@@ -27,9 +27,10 @@ import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
 
 from mpilab.errors import MpilabError
 
@@ -48,6 +49,14 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TOO_MANY = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM}
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+
+# Whose code a frame runs: the kit's, the user's, or a package's.
+OURS, THEIRS, LIBRARY = "ours", "theirs", "library"
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_CELL = re.compile(r"<ipython-input-|<cell")
+_MAGIC = re.compile(r"get_ipython\(\)\.run_(cell|line)_magic\('(\w+)', '([^']*)'")
 
 
 def report(error: BaseException, where: str) -> str:
@@ -114,7 +123,7 @@ class Logged(NamedTuple):
     where: str
     path: Path
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"a fault of mpilab was logged ({self.where}): {self.path}"
 
 
@@ -126,29 +135,30 @@ def recorded() -> list[Logged]:
 
 def log_folder() -> Path:
     """The preferred folder for logs; it need not exist."""
-    base = os.environ.get("XDG_STATE_HOME", "")
+    wished = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says to ignore relative paths.
-    base = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    base = Path(wished) if os.path.isabs(wished) else Path.home() / ".local" / "state"
     return base / "mpilab" / "logs"
 
 
 def reason(error: OSError) -> str:
     """The operating system's reason for `error`, worded for the middle of a sentence."""
-    return error.strerror[:1].lower() + error.strerror[1:]
+    words = error.strerror or str(error) or "the operating system gives no reason"
+    return words[:1].lower() + words[1:]
 
 
-def _folders():
+def _folders() -> tuple[Callable[[], Path], ...]:
     """Functions that create a folder for logs and return its path, best first."""
     return (_in_state, _among_temporary_files, _in_a_new_folder)
 
 
-def _in_state():
+def _in_state() -> Path:
     folder = log_folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
 
 
-def _among_temporary_files():
+def _among_temporary_files() -> Path:
     folder = Path(tempfile.gettempdir()) / f"mpilab-logs-{os.geteuid()}"
     folder.mkdir(exist_ok=True, mode=0o700)
     about = folder.lstat()
@@ -158,18 +168,18 @@ def _among_temporary_files():
     return folder
 
 
-def _in_a_new_folder():
+def _in_a_new_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="mpilab-logs-"))
 
 
-def _remove_old(folder):
+def _remove_old(folder: Path) -> None:
     """Delete all but the newest KEPT logs of a folder. Their names sort by time."""
     with contextlib.suppress(OSError):  # another process may be deleting them, too
         for path in sorted(folder.glob(f"*{SUFFIX}"))[:-KEPT]:
             path.unlink(missing_ok=True)
 
 
-def _heading(where):
+def _heading(where: str) -> str:
     return "\n".join(
         [
             f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}  {where}",
@@ -180,7 +190,7 @@ def _heading(where):
     )
 
 
-def _what(error):
+def _what(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         named = [str(name) for name in (error.filename, error.filename2) if name is not None]
         subject = " and ".join(named) or "a file, or standard output"
@@ -199,7 +209,7 @@ def _what(error):
     return f"unexpected {type(error).__name__}{f': {shortened}' if shortened else ''}"
 
 
-def _remedy(error):
+def _remedy(error: BaseException) -> str:
     if isinstance(error, ImportError):
         return (
             "a package that mpilab needs is missing or broken. Run 'make setup' in the kit's "
@@ -221,7 +231,7 @@ def _remedy(error):
     return "this is a fault in mpilab, not in what you wrote. Please report it, with"
 
 
-def _place(error):
+def _place(error: BaseException) -> str:
     """'mpilab/mpiio/files.py:33', the innermost frame of the kit; '' if there is none."""
     with contextlib.suppress(Exception):  # an exception that was never raised, or a broken one
         for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -238,25 +248,30 @@ def _place(error):
 # traceback, without the kit's frames in between. In each case the cell has failed, for IPython,
 # papermill and nbclient as well.
 
-OURS, THEIRS, LIBRARY = "ours", "theirs", "library"
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-_CELL = re.compile(r"<ipython-input-|<cell")
-_MAGIC = re.compile(r"get_ipython\(\)\.run_(cell|line)_magic\('(\w+)', '([^']*)'")
 
-
-def install(shell) -> None:
+def install(shell: Any) -> None:
     """Make an IPython shell show errors this way. Safe to call twice."""
     if getattr(shell.InteractiveTB, "mpilab_original", None) is not None:
         return
     original = shell.InteractiveTB.structured_traceback
 
-    def structured(etype, value, tb, *arguments, **options):
+    def structured(
+        etype: type[BaseException],
+        value: BaseException,
+        tb: TracebackType | None,
+        *arguments: Any,
+        **options: Any,
+    ) -> list[str]:
         lines = shortened(value, tb)
         return lines or original(etype, value, without_kit(tb), *arguments, **options)
 
-    def show(self, etype, value, tb, tb_offset=None):
+    def show(
+        self: Any,
+        etype: type[BaseException],
+        value: BaseException,
+        tb: TracebackType | None,
+        tb_offset: int | None = None,
+    ) -> None:
         if lines := shortened(value, tb):
             self._showtraceback(etype, value, lines)
         else:
@@ -307,17 +322,17 @@ def without_kit(tb: TracebackType | None) -> TracebackType | None:
     return following
 
 
-def _entries(tb):
+def _entries(tb: TracebackType | None) -> Iterator[TracebackType]:
     while tb is not None:
         yield tb
         tb = tb.tb_next
 
 
-def _walk(tb):
+def _walk(tb: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
     return ((entry.tb_frame, entry.tb_lineno) for entry in _entries(tb))
 
 
-def _kind(frame):
+def _kind(frame: FrameType) -> str:
     """Whose code a frame runs: OURS, THEIRS or LIBRARY."""
     name = frame.f_code.co_filename
     if _CELL.match(name):
@@ -330,7 +345,7 @@ def _kind(frame):
     return THEIRS
 
 
-def _line(frame, number):
+def _line(frame: FrameType, number: int) -> str:
     """'line 3 of the cell: mpilab.run("allgather_rign")'."""
     text = linecache.getline(frame.f_code.co_filename, number).strip()
     if magic := _MAGIC.match(text):

@@ -2,11 +2,12 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_whole(path, content):
+def write_whole(path: str | Path, content: str | bytes) -> Path:
     """Write `content`, text (UTF-8, line ends unchanged) or bytes, to `path` atomically.
 
     Returns the Path. Missing folders are created. The file is readable by all. A writer that is
@@ -30,7 +31,7 @@ def write_whole(path, content):
 
 
 @contextmanager
-def _own(path):
+def _own(path: Path) -> Iterator[int]:
     """A descriptor of the empty file at `path`, locked against other callers of this function."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -44,7 +45,7 @@ def _own(path):
             os.close(handle)
 
 
-def _is_still_at(path, handle):
+def _is_still_at(path: Path, handle: int) -> bool:
     """True if the open file still has the name `path`.
 
     Its previous owner may have renamed it; the name may then belong to the next owner's file.

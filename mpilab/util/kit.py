@@ -11,6 +11,7 @@ import os
 import site
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +23,7 @@ PACKAGES = Path(__file__).resolve().parents[2]
 BUILD_VARIABLE = "MPILAB_BUILD"
 
 
-def _root():
+def _root() -> Path:
     installed = PACKAGES / "mpilab" / "kit"
     return installed if installed.is_dir() else PACKAGES
 
@@ -31,12 +32,12 @@ def _root():
 ROOT = _root()
 
 
-def is_clone():
+def is_clone() -> bool:
     """True if this kit is a clone (or an unpacked archive of one), not installed from a wheel."""
     return ROOT == PACKAGES
 
 
-def user_cache():
+def user_cache() -> Path:
     """Create, if needed, the user's folder for regenerable files; return its absolute path.
 
     `$XDG_CACHE_HOME/mpilab` or `~/.cache/mpilab`; a private folder among the temporary files if
@@ -57,7 +58,7 @@ def user_cache():
     return _private(Path(tempfile.gettempdir()).absolute() / f"mpilab-{os.getuid()}")
 
 
-def _private(folder):
+def _private(folder: Path) -> Path:
     """Create `folder` for this user alone; SetupError if another user has put something there."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -75,7 +76,7 @@ def _private(folder):
     return folder
 
 
-def _build():
+def _build() -> Path:
     given = os.environ.get(BUILD_VARIABLE, "")
     if os.path.isabs(given):
         return Path(given)
@@ -85,7 +86,7 @@ def _build():
     return user_cache() / f"build-{_fingerprint()}"
 
 
-def _fingerprint():
+def _fingerprint() -> str:
     """A hash that distinguishes the compiled C code of different kits and versions."""
     digest = hashlib.sha256()
     for word in (ROOT, sys.prefix, os.environ.get("OMPI_CC", "")):
@@ -105,25 +106,25 @@ def _fingerprint():
 BUILD = _build()
 
 
-def is_cached():
+def is_cached() -> bool:
     """True if the compiled C code is in the user's cache, not in the kit's own `build/`."""
     return BUILD != ROOT / "build"
 
 
-def environment():
+def environment() -> dict[str, str]:
     """Variables that let a Python with another HOME find this package and its compiled code."""
     folders = dict.fromkeys((str(PACKAGES), *user_site()))
     return {"PYTHONPATH": os.pathsep.join(folders), BUILD_VARIABLE: str(BUILD)}
 
 
-def user_site():
+def user_site() -> list[str]:
     """[the folder for 'pip install --user'], or [] if none is in use."""
     folder = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
     return [folder] if folder in sys.path and os.path.isdir(folder) else []
 
 
 @contextmanager
-def locked(path):
+def locked(path: str | Path) -> Iterator[None]:
     """Hold the lock file `path`, created if missing: one process at a time runs the block."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

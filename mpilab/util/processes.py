@@ -4,12 +4,16 @@ import os
 import re
 import subprocess
 import sys
-from collections import namedtuple
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 from mpilab.util import door
+
+POLITELY_S = 2.0  # time for mpirun, or a cluster's supervisor, to clean up
+DIES_S = 5.0  # a killed process is gone at once, unless the machine is very busy
 
 # PID namespaces: a process has one number inside its namespace and another outside.
 #
@@ -17,7 +21,7 @@ from mpilab.util import door
 # another process out here. See pid_namespaces(7).
 
 
-def namespace(process):
+def namespace(process: int) -> int | None:
     """The ID of a process's PID namespace; None if it has ended or belongs to another user."""
     try:
         return os.stat(f"/proc/{process}/ns/pid").st_ino
@@ -25,7 +29,7 @@ def namespace(process):
         return None
 
 
-def outside(inside, of):
+def outside(inside: int, of: int | None) -> int | None:
     """The number here of the process that is `inside` in the PID namespace `of`, or None."""
     if of is None:  # `namespace` returns None for processes that ended or are not ours
         return None
@@ -35,7 +39,7 @@ def outside(inside, of):
     return None
 
 
-def writer(path, number):
+def writer(path: str | Path, number: int) -> int | None:
     """The process that has mapped the file `path` and calls itself `number`, or None.
 
     Works across namespaces: the mapped file identifies the process. (macOS has neither namespaces
@@ -51,11 +55,11 @@ def writer(path, number):
     return None
 
 
-def _all():
+def _all() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _innermost(process):
+def _innermost(process: int) -> int | None:
     """The number of a process in its own PID namespace; None if it has ended or is hidden
     (/proc mounted with hidepid)."""
     try:
@@ -68,7 +72,7 @@ def _innermost(process):
     return process  # a kernel without PID namespaces
 
 
-def _has_mapped(process, path):
+def _has_mapped(process: int, path: str | Path) -> bool:
     """True if the process has mapped this file; False if it ended or belongs to another user."""
     wanted = os.fsencode(Path(path).resolve())
     try:
@@ -78,14 +82,22 @@ def _has_mapped(process, path):
         return False
 
 
-POLITELY_S = 2.0  # time for mpirun, or a cluster's supervisor, to clean up
-DIES_S = 5.0  # a killed process is gone at once, unless the machine is very busy
+class Said(NamedTuple):
+    """The output of a program; `code` is None if it was ended after its time limit."""
 
-# The output of a program; `code` is None if it was ended after its time limit.
-Said = namedtuple("Said", "code stdout stderr")
+    code: int | None
+    stdout: str
+    stderr: str
 
 
-def run(command, limit, *, environment=None, stdin=None, cwd=None):
+def run(
+    command: Iterable[object],
+    limit: float,
+    *,
+    environment: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    cwd: str | Path | None = None,
+) -> Said:
     """Run a program for at most `limit` seconds; return its output and exit code (Said).
 
     After a time-out or an interrupt, it and all its descendants are ended.
@@ -120,7 +132,7 @@ def run(command, limit, *, environment=None, stdin=None, cwd=None):
         return Said(None, stdout, stderr)
 
 
-def end_family(pid, *, politely=True):
+def end_family(pid: int, *, politely: bool = True) -> None:
     """End a process and all its descendants; `politely` gives them 2 seconds to clean up."""
     try:
         parent = psutil.Process(pid)
@@ -139,7 +151,7 @@ def end_family(pid, *, politely=True):
     psutil.wait_procs(left, timeout=DIES_S)
 
 
-def trouble(said, lines=2):
+def trouble(said: Said, lines: int = 2) -> str:
     """Why a program failed, in one line, from its output (Said)."""
     if said.code is None:
         load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))

@@ -134,7 +134,7 @@ def namespace_remedy(settings: str = "/proc/sys", program: str = "/usr/bin/bwrap
     return "allow user namespaces (a container? docker run --privileged)"
 
 
-def _setting(settings, name):
+def _setting(settings: object, name: str) -> str:
     """The value of a kernel setting; '' if this kernel does not have it."""
     try:
         with open(os.path.join(str(settings), name)) as file:

@@ -1,7 +1,7 @@
 """Text for display: tables in docs/ pages, and program output without control characters."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 # Tables in pages of docs/, between the marks <!-- NAME: begin --> and <!-- NAME: end -->.
 
 
-def put(text, name, table):
+def put(text: str, name: str, table: str) -> str:
     """`text` with `table` between the marks `name`; InputError if they are missing."""
     begin, end = (f"<!-- {name}: {what} -->" for what in ("begin", "end"))
     before, found, rest = text.partition(begin)
@@ -34,14 +34,14 @@ def put(text, name, table):
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def filled(text, tables):
+def filled(text: str, tables: Mapping[str, str]) -> str:
     """The page `text` with `tables`, {name: Markdown}; InputError as for `put`."""
     for name, table in tables.items():
         text = put(text, name, table)
     return text
 
 
-def update(path, tables):
+def update(path: str | Path, tables: Mapping[str, str]) -> None:
     """Put `tables`, {name: Markdown}, into the page at `path`, all or none; InputError, with the
     path, if that fails."""
     path = Path(path)
@@ -79,7 +79,7 @@ _CONTROL = re.compile(
 )
 
 
-def plain(text):
+def plain(text: object) -> str:
     """`text` without colors and overwritten progress bars; control characters become �.
 
     Lines end with \\n.

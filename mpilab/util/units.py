@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from mpilab.errors import InputError
@@ -11,8 +12,14 @@ from mpilab.errors import InputError
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _BYTES = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
 
+# Decimal, so that "0.1us" is exactly 1e-07. Largest unit first.
+RATE = {"gbit": Decimal("1e9"), "mbit": Decimal("1e6"), "kbit": Decimal("1e3"), "bit": Decimal(1)}
+TIME = {"s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
 
-def bytes_of(text):
+_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
+
+
+def bytes_of(text: object) -> int:
     """The number of bytes in '512', '8K' or '1MiB' (K is 1024); InputError for anything else."""
     match = _BYTES.fullmatch(str(text).strip())
     if match is None:
@@ -20,7 +27,7 @@ def bytes_of(text):
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
-def sizes_of(given):
+def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
     """(ascending sizes in bytes, True if a range was given) from '1:1M', '1,100,8K' or a list.
 
     A range holds the first size times all powers of two, up to the last. Sizes are 1 or more.
@@ -46,7 +53,7 @@ def sizes_of(given):
     return tuple(sorted(sizes)), is_range
 
 
-def ranks_of(given):
+def ranks_of(given: str | Iterable[object]) -> tuple[int, ...]:
     """Numbers of ranks, ascending, from '2,4,8' or a list; InputError unless all are 1 or more."""
     words = given.split(",") if isinstance(given, str) else list(given)
     numbers = [str(word).strip() for word in words]
@@ -58,14 +65,7 @@ def ranks_of(given):
     return tuple(sorted({int(word) for word in numbers}))
 
 
-# Decimal, so that "0.1us" is exactly 1e-07. Largest unit first.
-RATE = {"gbit": Decimal("1e9"), "mbit": Decimal("1e6"), "kbit": Decimal("1e3"), "bit": Decimal(1)}
-TIME = {"s": Decimal(1), "ms": Decimal("1e-3"), "us": Decimal("1e-6"), "ns": Decimal("1e-9")}
-
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
-
-
-def read(text, units):
+def read(text: object, units: Mapping[str, Decimal]) -> float:
     """ "200 Mbit" -> 2e8, "50us" -> 5e-05: in bits per second, or in seconds.
 
     units   RATE or TIME. Raises InputError for anything but a number with one of these units.
@@ -79,14 +79,14 @@ def read(text, units):
     return float(Decimal(found[1]) * units[found[2]])
 
 
-def as_text(value, units):
+def as_text(value: float, units: Mapping[str, Decimal]) -> str:
     """The text that `read` reads as `value`, in the largest unit that fits: 2e8 -> "200mbit"."""
     exact = Decimal(repr(float(value)))
     unit = next((unit for unit, size in units.items() if exact >= size), list(units)[-1])
     return f"{(exact / units[unit]).normalize():f}{unit}"
 
 
-def byte_size(byte_count):
+def byte_size(byte_count: float) -> str:
     """'512 B', '4 KiB', '1 MiB': the format of sizes in every figure."""
     for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if byte_count >= factor:
@@ -94,7 +94,7 @@ def byte_size(byte_count):
     return f"{byte_count:.4g} B"
 
 
-def duration(seconds):
+def duration(seconds: float) -> str:
     """'3.2 µs', '1.5 s': the format of times in every text alternative."""
     for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= factor:
@@ -102,7 +102,7 @@ def duration(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def plural(number, noun):
+def plural(number: int, noun: str) -> str:
     """'1 message', '2,000 messages'."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
