@@ -6,9 +6,11 @@ the controls do not.
 """
 
 import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import HTML, display, update_display
-from ipywidgets import BoundedIntText, Dropdown, HBox, IntSlider, Layout, VBox
+from ipywidgets import BoundedIntText, Dropdown, HBox, IntSlider, Layout, VBox, Widget
 from traitlets import link
 
 from mpilab.algorithms import (
@@ -19,9 +21,13 @@ from mpilab.algorithms import (
     schedule_in_segments,
     tunables,
 )
+from mpilab.algorithms.schedule import Schedule
 from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots.schedule import drawing, pipeline
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 MOST_RANKS, MOST_SEGMENTS, MOST_CHILDREN = 16, 8, 8
 VIEWS = {"who sends to whom": drawing, "who sends when": pipeline}
@@ -42,13 +48,15 @@ class Explorer:
     figure     the plotly Figure of the current selection.
     """
 
-    def __init__(self, collective="bcast", algorithm=None, ranks=8):
+    def __init__(
+        self, collective: str = "bcast", algorithm: str | None = None, ranks: int = 8
+    ) -> None:
         names = algorithms(collective)
         algorithm = names[0] if algorithm is None else algorithm
         tunables(collective, algorithm)  # raises InputError for unknown names
         if not 1 <= ranks <= MOST_RANKS:
             raise InputError(f"ranks={ranks} is not to be drawn; give 1 to {MOST_RANKS}")
-        self._displayed = []
+        self._displayed: list[tuple[str, str]] = []
         self._is_settling = False
         self.collective = _choice("collective", COLLECTIVES, collective)
         self.algorithm = _choice("algorithm", names, algorithm)
@@ -76,7 +84,7 @@ class Explorer:
             control.observe(self._changed, names="value")
 
     @property
-    def schedule(self):
+    def schedule(self) -> Schedule:
         """The Schedule of the current selection."""
         collective, algorithm = self.collective.value, self.algorithm.value
         tuned = {
@@ -94,11 +102,11 @@ class Explorer:
         )
 
     @property
-    def figure(self):
+    def figure(self) -> "Figure":
         """The figure of the current selection."""
         return VIEWS[self.view.value](self.schedule)
 
-    def _changed(self, change):
+    def _changed(self, change: dict[str, Any]) -> None:
         # One change may cause others; draw the figure once all are settled.
         if self._is_settling:
             return
@@ -118,9 +126,9 @@ class Explorer:
             update_display(style.bundle(figure), raw=True, display_id=drawn)
             update_display(HTML(style.note(figure)), display_id=said)
 
-    def _settle(self, changed):
+    def _settle(self, changed: Widget | None) -> None:
         """Make the controls consistent after `changed` has changed (None: all of them)."""
-        if changed is self.collective:
+        if changed is not None and changed is self.collective:
             names = algorithms(self.collective.value)
             self.algorithm.options = names
             self.algorithm.value = names[0]
@@ -136,7 +144,7 @@ class Explorer:
         if changed in (None, self.collective, self.algorithm) and not self.children.disabled:
             self.children.value = about.fanout or about.radix
 
-    def _ipython_display_(self):
+    def _ipython_display_(self) -> None:
         controls = self.controls._repr_mimebundle_()
         bundle = {_WIDGET: controls[_WIDGET], "text/plain": _NO_KERNEL}
         display(bundle, raw=True)
@@ -146,7 +154,7 @@ class Explorer:
         self._displayed.append(ids)
 
 
-def trees(collective="bcast", algorithm="binomial", ranks=8):
+def trees(collective: str = "bcast", algorithm: str = "binomial", ranks: int = 8) -> Explorer:
     """An Explorer of the communication schedules of all collectives.
 
     It starts with `algorithm` of `collective` on `ranks` ranks (1 to 16). Raises InputError for
@@ -155,7 +163,7 @@ def trees(collective="bcast", algorithm="binomial", ranks=8):
     return Explorer(collective, algorithm, ranks)
 
 
-def _choice(description, options, value):
+def _choice(description: str, options: Sequence[str], value: str) -> Dropdown:
     return Dropdown(
         description=description,
         options=options,
@@ -165,7 +173,7 @@ def _choice(description, options, value):
     )
 
 
-def _number(description, value, least, most):
+def _number(description: str, value: int, least: int, most: int) -> BoundedIntText:
     return BoundedIntText(
         description=description,
         value=value,
@@ -176,7 +184,7 @@ def _number(description, value, least, most):
     )
 
 
-def _with_slider(field):
+def _with_slider(field: BoundedIntText) -> HBox:
     """A numeric field with a slider next to it.
 
     The field carries the label: handles of ipywidgets' sliders have none for screen readers.

@@ -33,7 +33,7 @@ def write_help(labs: Path, docs: Path) -> None:
 NAME, TITLE = "mpilab", "mpilab (Python)"
 
 
-def install(*, user=False, prefix=None) -> Path:
+def install(*, user: bool = False, prefix: str | Path | None = None) -> Path:
     """Install the kernelspec and return its folder, replacing a previous one.
 
     It is installed for this user, or below `prefix` (PREFIX/share/jupyter), or, with neither, for

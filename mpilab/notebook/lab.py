@@ -4,9 +4,11 @@ import html
 import inspect
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -16,10 +18,13 @@ from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.judging import agreement, judge, rubric
 from mpilab.judging.calls import call
-from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict
+from mpilab.judging.verdict import FAIL, PASS, ExerciseVerdict, ItemVerdict
+from mpilab.kernels import simgrid
 from mpilab.kernels.symbols import forbidden
 from mpilab.notebook import panel, session
 from mpilab.notebook.session import KernelRun
+from mpilab.runners.result import Result
+from mpilab.runners.simgrid import simulate
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 
@@ -65,7 +70,7 @@ def checks_found(folder: Path, lab: str) -> dict[str, Found]:
         return {}  # missing or edited by hand: nothing is known
 
 
-def _file(folder, lab):
+def _file(folder: str | Path, lab: str) -> Path:
     return Path(folder) / DIRECTORY / f"{lab}.json"
 
 
@@ -85,15 +90,15 @@ class Checked:
     answer: str = ""
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether every item that can be tried on this machine passed."""
         outcomes = {item.outcome for item in self.verdict.items if not _is_left_out(item)}
         return outcomes == {PASS}
 
-    def _state(self):
+    def _state(self) -> str:
         return "all public checks pass" if self.passed else "not yet"
 
-    def _list(self):
+    def _list(self) -> str:
         lines = [f"{self.verdict.title}: {self._state()}"]
         for item in self.verdict.items:
             lines.append(f"  {_mark(item)} {item.title}")
@@ -101,10 +106,10 @@ class Checked:
                 lines.append(f"      {said}")
         return "\n".join(lines)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._list() if self.telling is None else f"{self._list()}\n{self.telling!r}"
 
-    def _html(self):
+    def _html(self) -> str:
         rows = "".join(
             f"<li>{_mark(item)} {html.escape(item.title)}"
             + (f"<br><small>{html.escape(said)}</small>" if (said := _said(item)) else "")
@@ -116,7 +121,7 @@ class Checked:
             f'<ul style="list-style:none">{rows}</ul></div>'
         )
 
-    def _ipython_display_(self):
+    def _ipython_display_(self) -> None:
         from IPython.display import display
 
         display({"text/plain": self._list(), "text/html": self._html()}, raw=True)
@@ -124,35 +129,37 @@ class Checked:
             display(self.telling)
 
 
-def _is_left_out(item):
+def _is_left_out(item: ItemVerdict) -> bool:
     """Whether the item was not tried because it needs SimGrid."""
     return item.reason == agreement.NO_SIMULATION_HERE
 
 
-def _said(item):
+def _said(item: ItemVerdict) -> str:
     """The remark on an item below its title."""
     return item.reason or agreement.UNCONFIRMED_HERE * item.unconfirmed
 
 
-def _mark(item):
+def _mark(item: ItemVerdict) -> str:
     return "–" if _is_left_out(item) else "✓" if item.outcome == PASS else "✗"
 
 
 class Lab:
     """A lab and its public checks."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
         self.rubric = rubric.load(ROOT / "labs" / "checks" / f"{name}.toml")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"Lab {self.name}: lab.check(...) tries an answer with its public checks."]
         for one in self.rubric.exercises:
             more = f", {one.function}" if one.kind == rubric.PYTHON else ""
             lines.append(f'  lab.check("{one.id}"{more})  {one.title}')
         return "\n".join(lines)
 
-    def check(self, exercise_id, answer=None, *, strict=False):
+    def check(
+        self, exercise_id: str, answer: Callable[..., Any] | None = None, *, strict: bool = False
+    ) -> Checked:
         """Try an answer with the public checks; Checked.
 
         A kernel is taken from the notebook's %%kernel cells (if several qualify, the one defined
@@ -171,10 +178,10 @@ class Lab:
         return found
 
 
-def strictly(exercise):
+def strictly(exercise: rubric.Exercise) -> rubric.Exercise:
     """The exercise with every case of every item in strict mode."""
 
-    def of(item):
+    def of(item: rubric.Item) -> rubric.Item:
         cases, simulated = (
             tuple(replace(case, strict=True) for case in some)
             for some in (item.cases, item.simulated)
@@ -184,7 +191,7 @@ def strictly(exercise):
     return replace(exercise, items=tuple(map(of, exercise.items)))
 
 
-def _check_kernel(exercise, strict):
+def _check_kernel(exercise: rubric.Exercise, strict: bool) -> Checked:
     wanted = exercise.functions
     # The one defined last: the exercise may accept several kernels.
     function = next((name for name in reversed(session.kernels) if name in wanted), None)
@@ -192,7 +199,7 @@ def _check_kernel(exercise, strict):
         one_of = "one of " * (len(wanted) > 1)
         reason = f"no %%kernel cell has defined {one_of}{', '.join(wanted)} yet"
         return Checked(judge.fail_all(exercise, reason))
-    exercise = exercise.variant(function)
+    exercise = exercise.variant(function) or exercise
     source = session.kernels[function].source
     if strict:
         exercise = strictly(exercise)
@@ -208,21 +215,20 @@ def _check_kernel(exercise, strict):
     return Checked(verdict, _telling(exercise, verdict, results, most), source)
 
 
-def _simulated(exercise):
+def _simulated(exercise: rubric.Exercise) -> Sequence[Result] | None:
     """The Results of the cases that are only simulated; None without SimGrid."""
     if not exercise.needs_simulation:
         return ()
-    from mpilab.kernels.simgrid import available
-    from mpilab.runners.simgrid import simulate
-
-    if not available():
+    library = session.simulated_library(exercise.function) if simgrid.available() else None
+    if library is None:
         return None
     cases, groups = agreement.to_simulate(exercise, alone=True)
-    library = session.simulated_library(exercise.function)
     return simulate(library, exercise.function, cases, groups=groups)
 
 
-def _telling(exercise, verdict, results, most):
+def _telling(
+    exercise: rubric.Exercise, verdict: ExerciseVerdict, results: Sequence[Result], most: int
+) -> KernelRun | None:
     """The KernelRun to show with the verdict (see Checked.telling), or None."""
     for item, judged in zip(exercise.items, verdict.items, strict=True):
         if judged.outcome == FAIL:
@@ -235,14 +241,14 @@ def _telling(exercise, verdict, results, most):
     return next((run for run in runs if run.diagnosis is not None), None)
 
 
-def _is_stub(result):
+def _is_stub(result: Result) -> bool:
     """Whether the kernel looks like a blank answer: MPI_ERR_OTHER and no message."""
     returned = {output.returned for output in result.outputs}
     silent = result.recording is not None and not len(result.recording.messages)
     return returned == {NUMBERS["MPI_ERR_OTHER"]} and silent
 
 
-def _source(function):
+def _source(function: Any) -> str:
     """The source of a notebook's function; "" if Python does not know it."""
     try:
         return inspect.getsource(function)
@@ -250,7 +256,9 @@ def _source(function):
         return ""
 
 
-def _check_function(exercise, answer):
+def _check_function(
+    exercise: rubric.Exercise, answer: Callable[..., Any] | None
+) -> ExerciseVerdict:
     if not callable(answer):
         raise InputError(f"check({exercise.id!r}, answer): give your function {exercise.function}")
     returned = {arguments: call(answer, arguments) for arguments in judge.calls(exercise)}
@@ -283,7 +291,7 @@ class Answer:
     state: str
     checkable: bool
 
-    def _shown(self):
+    def _shown(self) -> tuple[str, str, bool]:
         return _UNCHECKED if self.state == WRITTEN and self.checkable else _STATES[self.state]
 
     @property
@@ -322,14 +330,14 @@ class Progress:
 
     labs: tuple[LabProgress, ...]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = []
         for lab in self.labs:
             lines.append(f"{lab.lab}: {lab.trouble or f'{lab.done} of {len(lab.answers)} done'}")
             lines += [f"  {each.mark} {each.title}: {each.words}" for each in lab.answers]
         return "\n".join(lines)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         rows = "".join(map(_row, self.labs))
         head = "".join(
             f'<th scope="col" {_CELL}>{word}</th>' for word in ("lab", "done", "answers")
@@ -354,7 +362,7 @@ def progress(folder: str | Path | None = None) -> Progress:
     return Progress(tuple(_of_lab(folder, lab, wanted) for lab, wanted in labs.items()))
 
 
-def _of_lab(folder, lab, wanted):
+def _of_lab(folder: Path, lab: str, wanted: Mapping[str, Mapping[str, Any]]) -> LabProgress:
     path = folder / f"{lab}.ipynb"
     if not path.is_file():
         return LabProgress(lab, trouble="its notebook is not in this folder")
@@ -379,7 +387,7 @@ def _of_lab(folder, lab, wanted):
     )
 
 
-def _state(source, about, found):
+def _state(source: str, about: Mapping[str, Any], found: Found | None) -> str:
     if is_blank(source, about["stub"]):
         return BLANK
     if found is None:
@@ -389,11 +397,11 @@ def _state(source, about, found):
     return PASSED if found.passed else FAILED
 
 
-def _bare(text):
+def _bare(text: str) -> str:
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
-def _row(lab):
+def _row(lab: LabProgress) -> str:
     name = f'<a href="{escape(lab.lab)}.ipynb">{escape(lab.lab)}</a>'
     if lab.trouble:
         return (
@@ -412,12 +420,12 @@ def _row(lab):
     )
 
 
-def _remark(answer):
+def _remark(answer: Answer) -> str:
     """The state in words, unless the mark is clear by itself."""
     told = answer.state in (BLANK, PASSED)
     return "" if told else f" <small>({escape(answer.words)})</small>"
 
 
-def _legend():
+def _legend() -> str:
     shown = [*(_STATES[state] for state in (BLANK, WRITTEN, FAILED, PASSED)), _UNCHECKED]
     return f"<p><small>{' &nbsp; '.join(f'{mark} {words}' for mark, words, _ in shown)}</small></p>"

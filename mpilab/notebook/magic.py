@@ -13,6 +13,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
 
@@ -31,13 +32,13 @@ from mpilab.util import faults
 class Message:
     """A message as text, for the terminal and for papermill's feedback, and HTML for JupyterLab."""
 
-    def __init__(self, text, fragment):
+    def __init__(self, text: str, fragment: str) -> None:
         self.text, self.fragment = text, fragment
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.text
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.fragment
 
 
@@ -45,7 +46,7 @@ class Message:
 class KernelMagics(Magics):
     """Registers %%kernel. Its shared objects exist as long as the notebook's process."""
 
-    def __init__(self, shell):
+    def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         folder = tempfile.TemporaryDirectory(prefix="mpilab-kernels-", dir=shared_folder())
         self.folder = Path(folder.name)
@@ -53,7 +54,7 @@ class KernelMagics(Magics):
         self.built = 0
 
     @cell_magic
-    def kernel(self, line, cell):
+    def kernel(self, line: str, cell: str) -> None:
         """%%kernel [--sanitize] FUNCTION: compile the cell; FUNCTION can then be run."""
         function, sanitize = parse(line)
         self.built += 1
@@ -80,13 +81,13 @@ class KernelMagics(Magics):
             panel.show(world)
 
 
-def _compiled(function, sanitize):
+def _compiled(function: str, sanitize: bool) -> Message:
     state = "is compiled" + (" with sanitizers; its runs take longer" if sanitize else "")
     fragment = f'<div role="status"><code>{html.escape(function)}</code> {state}.</div>'
     return Message(f"{function} {state}.", fragment)
 
 
-def load_ipython_extension(shell):
+def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magic on `%load_ext mpilab.notebook.magic`."""
     faults.install(shell)
     shell.register_magics(KernelMagics)

@@ -10,36 +10,49 @@ cluster = mpilab.Cluster(hosts="two-groups", order="rr").start()
 mpilab.run("bcast_node_group")
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import COLLECTIVES, Case, block_places, collective_of
 from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis import diagnose, smallest
-from mpilab.diagnosis.model import LEAK, WRONG_RESULT
+from mpilab.diagnosis.model import LEAK, WRONG_RESULT, Diagnosis
+from mpilab.diagnosis.render import text
+from mpilab.diagnosis.wrong_result import picture
 from mpilab.errors import ClusterError, InputError, MpilabError
 from mpilab.hosts.orders import places_of
-from mpilab.kernels.build import KERNELS, need
+from mpilab.hosts.places import Levels, Place
+from mpilab.kernels import simgrid
+from mpilab.kernels.build import KERNELS, Built, need
 from mpilab.models.declared import counts, nearest_kernel
+from mpilab.notebook import panel
 from mpilab.runners import engines, mpirun
 from mpilab.runners.result import DONE, Result
+from mpilab.trace.recording import Recording
 from mpilab.trace.snapshots import contents_of
 from mpilab.util.kit import ROOT
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 # One run of a kernel, as shown in a notebook and on the command line.
 
 VIEWS = ("timeline", "matrix", "rounds", "network", "access")
 # Most ranks or rounds for which figures show each one, and most ranks for which hosts are listed.
 PICTURED = 64
-
-
 # The default matrix of a read kernel.
 USUAL_MATRIX = "12x12"
 
 
-def usual(collective, count=None, datatype=None, matrix=""):
+def usual(
+    collective: str, count: int | None = None, datatype: str | None = None, matrix: str = ""
+) -> tuple[int, str, str]:
     """(count, datatype, matrix) of a run, with defaults for those not given.
 
     A read has a count of 1, doubles, and USUAL_MATRIX. Other collectives have blocks of 4 ints, and
@@ -67,7 +80,7 @@ class KernelRun:
     tried: int = 0
 
     @property
-    def blocks(self):
+    def blocks(self) -> NDArray[np.int32]:
         """The receive buffers: int32 [rank, block, element], for datatype int only.
 
         A bcast, scatter, reduce or allreduce has one block per rank. If ranks have different
@@ -99,26 +112,26 @@ class KernelRun:
         return found
 
     @property
-    def messages(self):
+    def messages(self) -> NDArray[Any]:
         """The messages of the run (mpilab.trace.recording.MESSAGE records)."""
         return self._recording().messages
 
     @property
-    def rounds(self):
+    def rounds(self) -> int:
         """The number of rounds."""
         return self._recording().rounds
 
     @property
-    def levels(self):
+    def levels(self) -> Levels:
         """The nodes and groups of the ranks (mpilab.hosts.places.Levels), real or assigned."""
         return self.result.levels
 
-    def matrix(self):
+    def matrix(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(messages, bytes): two traffic matrices, [sender, receiver]."""
         return self._recording().matrix()
 
     @cached_property
-    def diagnosis(self):
+    def diagnosis(self) -> Diagnosis | None:
         """The mpilab.diagnosis.model.Diagnosis of this run; None if nothing is wrong."""
         found = diagnose(self.result)
         barrier = self._is_mpis_own and self.result.case.collective == "barrier"
@@ -135,18 +148,18 @@ class KernelRun:
         return replace(found, notes=(*found.notes, f"{words} ({self.tried} tried)."))
 
     @property
-    def right(self):
+    def right(self) -> bool:
         """Whether every rank ended with the correct bytes and no call failed."""
         return self.result.outcome == DONE and (
             self.diagnosis is None or self.diagnosis.kind == LEAK
         )
 
     @property
-    def trouble(self):
+    def trouble(self) -> str:
         """What went wrong, in a sentence; '' if the result is correct."""
-        return "" if self.right else self.diagnosis.headline
+        return "" if self.right or self.diagnosis is None else self.diagnosis.headline
 
-    def as_json(self):
+    def as_json(self) -> dict[str, Any]:
         """The run as a dict: the case, traffic, time, and the diagnosis; for JSON."""
         result, found = self.result, {"kernel": self.function, "case": self.result.case}
         found |= {"outcome": result.outcome, "right": self.right}
@@ -160,13 +173,13 @@ class KernelRun:
         found["diagnosis"] = self.diagnosis
         return found
 
-    def show(self, view="timeline"):
+    def show(self, view: str = "timeline") -> None:
         """Display a view of this run in the notebook: one of VIEWS, see `figure`."""
         from mpilab.plots import style
 
         style.show(self.figure(view))
 
-    def figure(self, view="timeline"):
+    def figure(self, view: str = "timeline") -> "Figure":
         """The plotly figure of a view of the recording.
 
         view   'timeline', 'matrix' or 'rounds'; 'network', the links that messages use (InputError
@@ -184,8 +197,9 @@ class KernelRun:
             return file_access.of_result(self.result)
         recording = self._recording()
         if view == "matrix":
+            sent, volume = recording.matrix()
             hosts = matrix.hosts(recording)
-            return matrix.messages(*recording.matrix(), hosts=hosts, title=self._title())
+            return matrix.messages(sent, volume, hosts=hosts, title=self._title())
         if view == "network":
             return self._network(recording)
         contents_of(self.result.case)  # raises InputError if the collective has no such figure
@@ -197,7 +211,7 @@ class KernelRun:
         states = recorded.buffer_states(recording, self.result.case, self.result.snapshots)
         return recorded.recorded(recording, states, title=self._title(), case=self.result.case)
 
-    def _network(self, recording):
+    def _network(self, recording: Recording) -> "Figure":
         from mpilab.plots import network
 
         if self._is_mpis_own:
@@ -211,9 +225,8 @@ class KernelRun:
             return network.by_round(recording.messages, self.levels, title=self._title())
         return network.network(recording.matrix(), self.levels, title=self._title())
 
-    def figures(self):
+    def figures(self) -> "list[Figure]":
         """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
-        from mpilab.diagnosis.wrong_result import picture
         from mpilab.plots import failures
 
         case, found = self.result.case, self.diagnosis
@@ -226,23 +239,23 @@ class KernelRun:
         return []
 
     @property
-    def _is_mpis_own(self):
+    def _is_mpis_own(self) -> bool:
         """Whether it is MPI's own collective (src_c/runtime/openmpi): no message is recorded."""
         return self.function == f"{self.result.case.collective}_openmpi"
 
-    def _title(self):
+    def _title(self) -> str:
         return f"{self.function}, {self.result.case.describe()}"
 
-    def _recording(self):
+    def _recording(self) -> Recording:
         if self.result.recording is None:
             raise MpilabError(f"{self.function}: this run left no recording; run it again")
         return self.result.recording
 
-    def _need_done(self):
+    def _need_done(self) -> None:
         if self.result.outcome != DONE:
             raise MpilabError(f"{self.function} did not come to its end: {self.trouble}")
 
-    def _lines(self):
+    def _lines(self) -> Iterator[str]:
         yield f"{self.function} with {self.result.case.describe()}"
         if self.levels.nodes > 1 and self.result.case.ranks <= PICTURED:
             yield f"  hosts:    {self._hosts()}"
@@ -252,11 +265,11 @@ class KernelRun:
             yield from self._traffic()
             span = self.result.last_call_ns / 1000
             yield f"  time:     {span:.1f} µs from the first rank's start to the last's end"
-        for rank, text in sorted(self.result.printed.items()) if self.right else ():
+        for rank, printed in sorted(self.result.printed.items()) if self.right else ():
             yield f"  rank {rank} printed:"
-            yield from (f"    {line}" for line in text.splitlines())
+            yield from (f"    {line}" for line in printed.splitlines())
 
-    def _traffic(self):
+    def _traffic(self) -> Iterator[str]:
         if self._is_mpis_own:
             yield "  messages: MPI's own, not recorded"
             return
@@ -268,9 +281,9 @@ class KernelRun:
         if self.levels.nodes > 1:
             yield f"  crossing: {self._crossing()}"
 
-    def _hosts(self):
+    def _hosts(self) -> str:
         """The ranks on each host: 'left: n1 (0 1), n2 (2 3); right: n3 (4 5)'."""
-        ranks = {}
+        ranks: dict[str, dict[str, list[str]]] = {}
         for rank, place in enumerate(self.levels.places):
             ranks.setdefault(place.group, {}).setdefault(place.node, []).append(str(rank))
         hosts = {
@@ -281,7 +294,7 @@ class KernelRun:
             return next(iter(hosts.values()))
         return "; ".join(f"{group}: {names}" for group, names in hosts.items())
 
-    def _requests(self):
+    def _requests(self) -> str:
         """'24 to MPI, 1152 bytes in all; of one rank at most 6, of at most 48 bytes each'."""
         found = counts(self._recording(), self.levels)
         return (
@@ -289,7 +302,7 @@ class KernelRun:
             f"{found['busiest_reads']}, of at most {found['largest_read']} bytes each"
         )
 
-    def _crossing(self):
+    def _crossing(self) -> str:
         """'3 messages, 48 bytes between nodes; 1 message, 16 bytes between groups'."""
         found = counts(self._recording(), self.levels)
         return "; ".join(
@@ -299,7 +312,7 @@ class KernelRun:
             if parts > 1
         )
 
-    def _busiest(self):
+    def _busiest(self) -> Iterator[str]:
         """Yield which rank sends most, unless all send the same: its port limits the run."""
         messages, volume = (sent.sum(axis=1) for sent in self.matrix())
         if len(set(messages)) == len(set(volume)) == 1:
@@ -313,15 +326,11 @@ class KernelRun:
             said += f"; rank {volume.argmax()} sends {volume.max()} bytes"
         yield f"  busiest:  {said}"
 
-    def __repr__(self):
-        from mpilab.diagnosis.render import text
-
+    def __repr__(self) -> str:
         lines = list(self._lines())
         return "\n".join(lines if self.diagnosis is None else [*lines, text(self.diagnosis)])
 
-    def _ipython_display_(self):
-        from mpilab.notebook import panel
-
+    def _ipython_display_(self) -> None:
         summary = "\n".join(self._lines())
         if self.diagnosis is None:
             print(summary)
@@ -332,10 +341,10 @@ class KernelRun:
 
 
 # {function: Built} of this notebook's %%kernel cells, the one defined last at the end.
-kernels = {}
+kernels: dict[str, Built] = {}
 
 
-def library_of(function):
+def library_of(function: str) -> Path:
     """The shared object with this kernel: the notebook's own if defined, otherwise the kit's."""
     if function in kernels:
         return kernels[function].library
@@ -352,13 +361,12 @@ def library_of(function):
 
 
 @cache
-def _simulated(built):
-    from mpilab.kernels.simgrid import build
+def _simulated(built: Built) -> Path:
+    stem = f"{built.library.stem}-simulated"
+    return simgrid.build(built.source, built.library.parent, stem=stem).library
 
-    return build(built.source, built.library.parent, stem=f"{built.library.stem}-simulated").library
 
-
-def simulated_library(function):
+def simulated_library(function: str) -> Path | None:
     """The SimGrid program of a kernel from a %%kernel cell; None if no cell defines it.
 
     It is built on first use. Raises BuildError, and SetupError without SimGrid.
@@ -366,12 +374,12 @@ def simulated_library(function):
     return _simulated(kernels[function]) if function in kernels else None
 
 
-def is_sanitized(function):
+def is_sanitized(function: str) -> bool:
     """Whether this kernel was compiled with `%%kernel --sanitize`."""
     return function in kernels and kernels[function].sanitized
 
 
-def run_cases(function, cases, **options):
+def run_cases(function: str, cases: Sequence[Case], **options: Any) -> list[Result]:
     """Run cases of a kernel; list of Result (options: see mpilab.runners.engines.run_cases).
 
     They run on the active cluster. A kernel compiled with sanitizers runs in a separate mpirun on
@@ -383,7 +391,7 @@ def run_cases(function, cases, **options):
     return engines.run_cases(active_cluster(), library, function, cases, **options)
 
 
-def _hosts():
+def _hosts() -> dict[str, Any]:
     """The active cluster's hosts as options for mpilab.runners.mpirun; {} if there are none."""
     try:
         cluster = active_cluster()
@@ -393,28 +401,28 @@ def _hosts():
 
 
 def run(
-    function,
+    function: str,
     *,
-    ranks=None,
-    count=None,
-    datatype=None,
-    in_place=False,
-    reversed=False,
-    strict=False,
-    seed=1,
-    root=0,
-    op="sum",
-    segment=0,
-    fanout=0,
-    radix=0,
-    places=(),
-    budget=0,
-    pattern="even",
-    matrix="",
-    buffer=0,
-    aggregators=0,
-    shrink=True,
-):
+    ranks: int | None = None,
+    count: int | None = None,
+    datatype: str | None = None,
+    in_place: bool = False,
+    reversed: bool = False,
+    strict: bool = False,
+    seed: int = 1,
+    root: int = 0,
+    op: str = "sum",
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    places: str | Iterable[Place] = (),
+    budget: int = 0,
+    pattern: str = "even",
+    matrix: str = "",
+    buffer: int = 0,
+    aggregators: int = 0,
+    shrink: bool = True,
+) -> KernelRun:
     """Run a kernel once on the active cluster, and record it; KernelRun.
 
     ranks          number of ranks; default: all ranks of the cluster, or one per place.
@@ -469,11 +477,11 @@ def run(
     return done
 
 
-def _run(function, case):
+def _run(function: str, case: Case) -> KernelRun:
     (result,) = run_cases(function, [case])
     return KernelRun(function, result)
 
 
-def _is_wrong(function, case):
+def _is_wrong(function: str, case: Case) -> bool:
     diagnosis = _run(function, case).diagnosis
     return diagnosis is not None and diagnosis.kind == WRONG_RESULT

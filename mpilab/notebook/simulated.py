@@ -1,21 +1,27 @@
 """Kernels on simulated clusters: `run` returns one KernelRun, `scaling` the times over sizes."""
 
 import csv
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
 
 from mpilab.cases.case import Case, collective_of, room
 from mpilab.cases.data import datatype
 from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import platforms
 from mpilab.hosts.orders import places_of
+from mpilab.hosts.places import Place
 from mpilab.hosts.platforms import Platform, PlatformOrder, calibrated, platform
-from mpilab.hosts.platforms import platform as platform_of
 from mpilab.kernels.simgrid import kernels
 from mpilab.models.declared import kernels_of, unknown_kernel
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun, usual
+from mpilab.runners.result import Result
 from mpilab.runners.simgrid.run import seconds_of, simulate
-from mpilab.trace.recording import SENDS
+from mpilab.trace.recording import SENDS, Recording
 from mpilab.util.kit import ROOT
+from mpilab.util.text import aligned
 
 __all__ = ["Platform", "calibrated", "kernels", "platform", "run", "scaling", "simulate"]
 
@@ -52,24 +58,24 @@ class Simulated:
 class WrongRun(MpilabError):
     """A simulated kernel failed; `run` is its KernelRun."""
 
-    def __init__(self, run):
+    def __init__(self, run: KernelRun) -> None:
         super().__init__(f"{run.function} with {run.result.case.describe()}: {run.trouble}")
         self.run = run
 
 
 def scaling(
-    function,
-    sizes,
-    platform,
+    function: str,
+    sizes: Iterable[int],
+    platform: Any,
     *,
-    ranks=None,
-    order="seq",
-    seed=1,
-    root=0,
-    segment=0,
-    library=None,
-    limit=600.0,
-):
+    ranks: int | None = None,
+    order: Any = "seq",
+    seed: int = 1,
+    root: int = 0,
+    segment: int = 0,
+    library: Path | None = None,
+    limit: float = 600.0,
+) -> list[Simulated]:
     """Simulate a kernel with blocks of each of `sizes` bytes; list of Simulated.
 
     platform, order, seed   as in mpilab.runners.simgrid.simulate.
@@ -82,7 +88,7 @@ def scaling(
 
     Raises WrongRun if the kernel fails, and InputError for what cannot be simulated.
     """
-    found = platform_of(platform)
+    found = platforms.platform(platform)
     ranks = found.description.slots if ranks is None else ranks
     collective = function.partition("_")[0]
     about = collective_of(collective)
@@ -117,7 +123,7 @@ def scaling(
     ]
 
 
-def _row(function, platform, order, recorded, timed):
+def _row(function: str, platform: str, order: Any, recorded: Result, timed: Result) -> Simulated:
     rounds, messages, moved = _counts(recorded.recording, function.endswith("_openmpi"))
     return Simulated(
         function,
@@ -133,7 +139,7 @@ def _row(function, platform, order, recorded, timed):
     )
 
 
-def _counts(recording, is_mpis_own):
+def _counts(recording: Recording | None, is_mpis_own: bool) -> tuple[int, int, int]:
     """(rounds, messages, bytes) of a recording; -1 for unknown numbers."""
     if is_mpis_own or recording is None or not recording.complete:
         return -1, -1, -1
@@ -147,25 +153,20 @@ def _counts(recording, is_mpis_own):
     return recording.rounds if messages <= MOST_FOR_ROUNDS else -1, messages, moved
 
 
-def as_text(rows):
+def as_text(rows: Sequence[Simulated]) -> str:
     """The rows as a text table."""
-    heads = ("bytes", "simulated µs", "rounds", "messages", "bytes sent", "compared")
-    lines = [heads]
+    lines = [("bytes", "simulated µs", "rounds", "messages", "bytes sent", "compared")]
     for row in rows:
-        known = (
+        rounds, messages, moved = (
             "-" if number < 0 else str(number) for number in (row.rounds, row.messages, row.moved)
         )
-        lines.append(
-            (str(row.bytes), f"{row.seconds * 1e6:.3f}", *known, "right" if row.compared else "-")
-        )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    return "\n".join(
-        "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True))
-        for line in lines
-    )
+        compared = "right" if row.compared else "-"
+        microseconds = f"{row.seconds * 1e6:.3f}"
+        lines.append((str(row.bytes), microseconds, rounds, messages, moved, compared))
+    return aligned(lines, left=())
 
 
-def write(rows, path):
+def write(rows: Iterable[Simulated], path: str | Path) -> None:
     """Write the rows as CSV; InputError if the file cannot be written."""
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
@@ -179,18 +180,18 @@ def write(rows, path):
 
 
 def run(
-    function,
+    function: str,
     *,
-    platform=None,
-    ranks=None,
-    count=None,
-    datatype=None,
-    order="seq",
-    seed=1,
-    library=None,
-    places=(),
-    **more,
-):
+    platform: Any = None,
+    ranks: int | None = None,
+    count: int | None = None,
+    datatype: str | None = None,
+    order: Any = "seq",
+    seed: int = 1,
+    library: Path | None = None,
+    places: str | Iterable[Place] = (),
+    **more: Any,
+) -> KernelRun:
     """Simulate a kernel once and return its KernelRun, with simulated times.
 
     function   name of the kernel: from a %%kernel cell of this notebook, from the kit, or from
@@ -214,14 +215,14 @@ def run(
         platform, order, seed = parsed.platform, parsed.order.name, parsed.order.seed
     if ranks is None:
         slots = len(order) if not isinstance(order, str) else len(places) or 4
-        ranks = slots if platform is None else platform_of(platform).description.slots
+        ranks = slots if platform is None else platforms.platform(platform).description.slots
     count, datatype, _ = usual(collective, count, datatype)
     case = Case(collective, ranks, count, datatype, places=places, **more)
     (result,) = simulate(library, function, [case], platform, order=order, seed=seed)
     return KernelRun(function, result)
 
 
-def check_kernel(function):
+def check_kernel(function: str) -> None:
     """Raise InputError, with the known names, unless `function` is a kernel of the kit."""
     collective = function.partition("_")[0]
     auto = [f"{collective}_auto"] if (ROOT / "src_c" / collective / "auto.c").exists() else []

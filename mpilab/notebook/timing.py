@@ -1,8 +1,11 @@
 """Time kernels over message sizes on the active cluster: mpilab.sweep."""
 
 import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.cases.data import datatype
@@ -11,26 +14,26 @@ from mpilab.errors import InputError
 from mpilab.measure.sweep_table import ROW
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun
-from mpilab.runners.result import DONE, leaves_state
+from mpilab.runners.result import DONE, Result, leaves_state
 
 # A call takes milliseconds; the limit is for kernels that never end.
 LIMIT_S = 20.0
 
 
 def sweep(
-    functions,
+    functions: Iterable[str],
     *,
-    sizes=None,
-    ranks=None,
-    repetitions=30,
-    warmup=5,
-    strict=False,
-    root=0,
-    segment=0,
-    fanout=0,
-    radix=0,
-    progress=True,
-):
+    sizes: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
+    repetitions: int = 30,
+    warmup: int = 5,
+    strict: bool = False,
+    root: int = 0,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    progress: bool = True,
+) -> NDArray[Any]:
     """Time kernels over message sizes on the active cluster; a table (mpilab.measure.sweep_table).
 
     functions    kernel names, e.g. ["allgather_ring", "bcast_binomial"].
@@ -64,8 +67,8 @@ def sweep(
     for function, case in tqdm(plan, desc="sweep", disable=not progress, leave=False):
         if function in broken:
             continue
-        times = {"record": False, "dump": False, "warmup": warmup, "repetitions": repetitions}
-        cases = [Case(**case), Case(**case, **times)]
+        timed = Case(**case, record=False, dump=False, warmup=warmup, repetitions=repetitions)
+        cases = [Case(**case), timed]
         probe, measured = session.run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
         trouble = KernelRun(function, probe).trouble
         if not trouble and leaves_state(probe):
@@ -85,22 +88,31 @@ def sweep(
     return np.array(rows, ROW)
 
 
-def _cases(function, ranks, sizes, root, strict, tuned):
+def _cases(
+    function: str,
+    ranks: int,
+    sizes: Sequence[int] | None,
+    root: int,
+    strict: bool,
+    tuned: Mapping[str, int],
+) -> list[dict[str, Any]]:
     """The Case arguments for one kernel, a dict for each size."""
     name = function.partition("_")[0]
     collective = collective_of(name)
     element = "int" if collective.reduces else "byte"
     width = datatype(element)[0].size
-    if collective.has_blocks and sizes is None:
-        raise InputError(f"sweep of {function}: no sizes; give bytes, e.g. sizes=[64, 4096]")
-    counts = [-(-size // width) for size in sizes] if collective.has_blocks else [0]
+    counts = [0]
+    if collective.has_blocks:
+        if sizes is None:
+            raise InputError(f"sweep of {function}: no sizes; give bytes, e.g. sizes=[64, 4096]")
+        counts = [-(-size // width) for size in sizes]
     shape = {"collective": name, "ranks": ranks, "datatype": element, "strict": strict, **tuned}
     if collective.is_rooted:
         shape["root"] = root
     return [{**shape, "count": count} for count in dict.fromkeys(counts)]
 
 
-def _rows(function, result):
+def _rows(function: str, result: Result) -> list[tuple[Any, ...]]:
     """A row for each timed call of a Result."""
     case = result.case
     algorithm = function.partition("_")[2]
@@ -123,7 +135,7 @@ def _rows(function, result):
     return [(*what, repetition, *seconds) for repetition, seconds in enumerate(times)]
 
 
-def _known(functions):
+def _known(functions: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
     """(Functions with a library, {function: [why it has none]}); InputError if none has one."""
     known, missing = [], {}
     for function in functions:
@@ -141,7 +153,7 @@ def _known(functions):
     return known, missing
 
 
-def _warn_of(left_out, broken):
+def _warn_of(left_out: Mapping[str, Sequence[str]], broken: Collection[str]) -> None:
     for function, reasons in left_out.items():
         more = (
             "; it was not tried any further"
