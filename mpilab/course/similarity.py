@@ -24,7 +24,7 @@ from mpilab.grading.release import solutions
 from mpilab.grading.submission import Submission, find_submissions, parse
 from mpilab.judging.rubric import KERNEL
 from mpilab.util.kit import ROOT
-from mpilab.util.text import plain
+from mpilab.util.text import aligned, plain
 from mpilab.util.units import plural
 
 NAME = "$"  # no C text begins with it
@@ -360,9 +360,7 @@ def table(similar: Similar) -> str:
     for pair in similar.chosen:
         names = f"{plain(pair.one.student)}  {plain(pair.other.student)}"
         rows.append((percent(pair.share), str(pair.common), _own(pair), names))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join([*map(str.rjust, row[:3], widths), row[3]]) for row in rows]
-    return "\n".join(lines)
+    return aligned(rows, left=(3,))
 
 
 def page(similar: Similar) -> str:

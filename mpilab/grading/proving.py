@@ -33,6 +33,7 @@ from mpilab.judging.verdict import (
 from mpilab.kernels.build import function_of
 from mpilab.util import door
 from mpilab.util.kit import ROOT
+from mpilab.util.text import aligned
 
 # grading/LAB/bugs.toml describes the seeded bugs, named EXERCISE-WORDS.c or .py:
 #
@@ -495,7 +496,7 @@ def rubric_table(rubric: Rubric) -> str:
                 for item in each.items
             ]
     total = sum(exercise.points for exercise in rubric.exercises)
-    return f"{_aligned(rows)}\n\n{rubric.title}: {total:g} points"
+    return f"{aligned(rows, left=range(len(rows[0])))}\n\n{rubric.title}: {total:g} points"
 
 
 def _tried(exercise: Exercise, items: Iterable[Item]) -> tuple[str, str]:
@@ -526,7 +527,7 @@ def proof_table(proof: Proof) -> str:
                 "NO" if each.deviations else "?" if each.unproved else "yes",
             )
         )
-    return _aligned(rows)
+    return aligned(rows, left=range(len(rows[0])))
 
 
 def counts(proof: Proof) -> str:
@@ -547,11 +548,3 @@ def _named(items: Collection[str], verdict: ExerciseVerdict) -> str:
     if not items:
         return "-"
     return "all" if len(items) == len(verdict.items) else " ".join(items)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )

@@ -26,6 +26,7 @@ from tqdm import tqdm
 from mpilab.cases import distribution
 from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, MOST
 from mpilab.errors import InputError
+from mpilab.util.text import aligned
 
 Matrix = NDArray[np.float64]
 
@@ -258,12 +259,7 @@ def table(path: Path | str) -> str:
         cells = [[*row[: SHOWN // 2], "…", *row[SHOWN // 2 :]] for row in cells]
     if rows > len(few_rows):
         cells.insert(SHOWN // 2, ["…"] * len(cells[0]))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = (
-        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    )
-    return "\n".join([f"{rows} x {columns}", *lines])
+    return f"{rows} x {columns}\n{aligned(cells, left=())}"
 
 
 def _ends(count: int) -> list[int]:
