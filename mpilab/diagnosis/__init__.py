@@ -5,8 +5,11 @@ smallest(case, fails)  the smallest case that fails
 """
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
+from mpilab.cases.case import Case
 from mpilab.cases.output import compare
 from mpilab.diagnosis import (
     collectives,
@@ -23,26 +26,27 @@ from mpilab.diagnosis.crash import beside_calls, diagnose_report
 from mpilab.diagnosis.evidence import Evidence, with_requests
 from mpilab.diagnosis.model import ERROR, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.errors import InputError
-from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT, Result
 from mpilab.trace.callsites import source_line
 from mpilab.trace.sanitizer import parse
 from mpilab.util import faults
 
 
-def diagnose(result):
+def diagnose(result: Result) -> Diagnosis | None:
     """The Diagnosis of a Result (mpilab.runners.result); None if nothing is wrong.
 
     Of several causes, the first in this order is reported: a sanitizer report, a crash, an MPI
     error, a deadlock, a time-out, a wrong return code, a wrong result, a leak. The others go into
     the notes.
     """
-    return result.diagnosis if result.diagnosis is not None else explain(result)
+    made = result.diagnosis
+    return made if isinstance(made, Diagnosis) else explain(result)
 
 
 # The smallest failing case: fewer ranks, then less data, then simpler parameters.
 
 
-def smallest(case, fails, *, budget=16):
+def smallest(case: Case, fails: Callable[[Case], bool], *, budget: int = 16) -> tuple[Case, int]:
     """(smallest failing case, cases tried), among the cases smaller than the failing `case`.
 
     `fails(case) -> bool` is called at most `budget` times. The same answers give the same case:
@@ -77,10 +81,10 @@ def smallest(case, fails, *, budget=16):
 
 
 class _Search:
-    def __init__(self, fails, budget):
+    def __init__(self, fails: Callable[[Case], bool], budget: int) -> None:
         self.fails, self.budget, self.tried = fails, budget, 0
 
-    def least(self, case, name, values):
+    def least(self, case: Case, name: str, values: Iterable[Any]) -> Case:
         """`case` with the first of `values` for field `name` that fails; `case` if none does."""
         for value in values:
             if self.tried >= self.budget:
@@ -97,7 +101,7 @@ class _Search:
         return case
 
 
-def _matrices(case):
+def _matrices(case: Case) -> list[str]:
     """Smaller matrices worth trying: some that the grid does not divide, then the same size in
     plain blocks."""
     rows, columns = case.distribution.rows, case.distribution.columns
@@ -105,7 +109,7 @@ def _matrices(case):
     return [f"{r}x{c}" for r, c in (*smaller, (rows, columns)) if f"{r}x{c}" != case.matrix]
 
 
-def _counts(count):
+def _counts(count: int) -> list[int]:
     """Smaller counts worth trying: many bugs show with no data, or with one or two elements."""
     return [c for c in (0, 1, 2, 3, 4, 8, 16, 64, 1024) if c < count]
 
@@ -118,7 +122,7 @@ _PLAIN = {
 _NO_FUNCTION = re.compile(r": no function (\w{1,100}) in it$", re.MULTILINE)  # from the harness
 
 
-def explain(result):
+def explain(result: Result) -> Diagnosis | None:
     """The Diagnosis of a Result, made from what the run left behind; None if nothing is wrong.
 
     If the explanation itself fails, the Diagnosis states only what is certain: that the run
@@ -133,7 +137,7 @@ def explain(result):
         return found
 
 
-def _plain(result):
+def _plain(result: Result) -> Diagnosis | None:
     """The Diagnosis, without a cause, of a run that is certainly wrong; None if nothing proves
     it wrong."""
     if result.outcome in _PLAIN:
@@ -152,7 +156,7 @@ def _plain(result):
     return Diagnosis(WRONG_RESULT, wrong[0].describe(), ranks=ranks)
 
 
-def _explain(result):
+def _explain(result: Result) -> Diagnosis | None:
     evidence = Evidence(result)
     found = _first_cause(evidence)
     if found is None:
@@ -163,7 +167,7 @@ def _explain(result):
     return replace(found, printed=found.printed or printed, log=found.log or result.log)
 
 
-def _first_cause(evidence):
+def _first_cause(evidence: Evidence) -> Diagnosis | None:
     result = evidence.result
     reported = _sanitizer(evidence)
     if reported is not None:
@@ -184,7 +188,7 @@ def _first_cause(evidence):
     return _not_run(result)
 
 
-def _after_the_end(evidence):
+def _after_the_end(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a run that completed; None if nothing is wrong."""
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
     wrong = None
@@ -203,21 +207,21 @@ def _after_the_end(evidence):
     return requests.leak(evidence)
 
 
-def _sanitizer(evidence):
-    def text_of(file, line):
+def _sanitizer(evidence: Evidence) -> Diagnosis | None:
+    def text_of(file: str, line: int) -> str:
         return source_line(evidence.library, file, line)
 
     reports = [(rank, parse(text)) for rank, text in sorted(evidence.result.sanitizer.items())]
     known = [(rank, report) for rank, report in reports if report is not None]
     # mpirun kills the other ranks in mid-report; a report with a stack frame is complete.
-    rank, report = min(known, key=lambda one: not one[1].frames, default=(None, None))
-    if report is None:
+    if not known:
         return None
+    rank, report = min(known, key=lambda one: not one[1].frames)
     found = beside_calls(diagnose_report(rank, report, text_of), report, evidence)
     return with_requests(found, report.access, evidence)
 
 
-def _not_run(result):
+def _not_run(result: Result) -> Diagnosis:
     """The Diagnosis of a case that could not be run or was skipped."""
     if result.outcome == SKIPPED:
         return Diagnosis(

@@ -1,10 +1,11 @@
 """Crashes (signal, line, last calls, likely cause) and what sanitizers report of them."""
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from mpilab.diagnosis import collectives, memory, model, mpi_error, requests
-from mpilab.diagnosis.evidence import CELL
+from mpilab.diagnosis.evidence import CELL, Evidence
 from mpilab.diagnosis.model import CRASH, SANITIZER, Diagnosis, Place
 from mpilab.diagnosis.model import class_name as error_name
 from mpilab.runners.hang import BLOCKED
@@ -20,6 +21,8 @@ from mpilab.trace.sanitizer import (
     STACK_EXHAUSTED,
     UNDEFINED,
     USE_AFTER_FREE,
+    Frame,
+    Report,
 )
 
 # Patterns; mpilab.trace.sanitizer has those that a sanitizer can tell, too.
@@ -89,7 +92,7 @@ _HEAP = re.compile(
 )
 
 
-def crash(evidence):
+def crash(evidence: Evidence) -> Diagnosis:
     """The Diagnosis of a run in which a rank crashed or ended itself."""
     rank, what = evidence.result.crashed or (None, "")
     known = blame([r for r in evidence.ranks if r is not None])
@@ -133,7 +136,7 @@ def crash(evidence):
     )
 
 
-def _headline(rank, what, pattern, meaning, where):
+def _headline(rank: int, what: str, pattern: str, meaning: str, where: str) -> str:
     if pattern == ABORT:
         line = where.rpartition("(")[2].rstrip(")")
         return f"rank {rank} ended all ranks with MPI_Abort" + (f" in {line}" if line else "")
@@ -146,7 +149,7 @@ def _headline(rank, what, pattern, meaning, where):
     return f"rank {rank} {ended}{where}" + (f": {meaning}" if meaning else "")
 
 
-def _pattern(evidence, rank, what):
+def _pattern(evidence: Evidence, rank: int, what: str) -> str:
     recorded = evidence.ranks[rank]
     header = None if recorded is None else recorded.header
     last = evidence.last_call(rank)
@@ -165,7 +168,7 @@ def _pattern(evidence, rank, what):
     return NOT_YOURS if signal == "SIGSEGV" else ""
 
 
-def _of_address(address, evidence, rank):
+def _of_address(address: int, evidence: Evidence, rank: int) -> str:
     if _last_words(evidence, rank) == HEAP_CORRUPTED:
         return HEAP_CORRUPTED
     if any(top - STACK_RANGE <= address < top for top in STACK_TOPS):
@@ -173,7 +176,7 @@ def _of_address(address, evidence, rank):
     return NULL_POINTER if address < FIRST_PAGES else NOT_YOURS
 
 
-def _last_words(evidence, rank):
+def _last_words(evidence: Evidence, rank: int) -> str:
     """Why abort() was called, judged by what was printed just before."""
     printed = evidence.result.printed.get(rank, "")
     text = printed or evidence.result.log
@@ -182,20 +185,20 @@ def _last_words(evidence, rank):
     return HEAP_CORRUPTED if _HEAP.search(text[-4096:]) else ""
 
 
-def _unset(evidence, rank):
+def _unset(evidence: Evidence, rank: int) -> str:
     """What is wrong with the wait that `rank` crashed in; '' if its requests were started."""
     last = evidence.last_call(rank)
     return "" if last is None or last.end_ns else requests.meaning(evidence, last)
 
 
-def _is_in_place(evidence, rank, what):
+def _is_in_place(evidence: Evidence, rank: int, what: str) -> bool:
     """Whether MPI_IN_PLACE, the address 1 in Open MPI, was used as a pointer."""
     recorded = evidence.ranks[rank]
     address = 0 if recorded is None else int(recorded.header["crash_address"])
     return evidence.result.case.in_place and what == "SIGSEGV" and 0 < address < 4096
 
 
-def _place(evidence, rank):
+def _place(evidence: Evidence, rank: int) -> tuple[Place | None, str]:
     """(Place or None, text such as ' in line 14') of the crash."""
     recorded = evidence.ranks[rank]
     site = 0 if recorded is None else int(recorded.header["crash_site"])
@@ -210,7 +213,7 @@ def _place(evidence, rank):
     return place, f" {'in' if inside else 'after'} {call.name}{evidence.at(call)}"
 
 
-def _recursion(evidence, rank):
+def _recursion(evidence: Evidence, rank: int) -> list[Place]:
     """Places where the function that exhausted the stack calls itself; the signal is raised at the
     beginning of the function."""
     site = int(evidence.ranks[rank].header["crash_site"])
@@ -221,7 +224,7 @@ def _recursion(evidence, rank):
     ]
 
 
-def _struck(evidence):
+def _struck(evidence: Evidence) -> list[int]:
     """Ranks that were killed by a signal."""
     return [
         number
@@ -230,7 +233,7 @@ def _struck(evidence):
     ]
 
 
-def _notes(evidence, rank, ranks):
+def _notes(evidence: Evidence, rank: int, ranks: tuple[int, ...]) -> Iterator[str]:
     recorded = evidence.ranks[rank]
     address = 0 if recorded is None else int(recorded.header["crash_address"])
     if 0 < address < UNKNOWN_ADDRESS and recorded.header["signal"]:
@@ -239,7 +242,7 @@ def _notes(evidence, rank, ranks):
         yield f"{model.capital(model.ranks(ranks[1:]))} crashed, too."
 
 
-def _unknown(evidence, what):
+def _unknown(evidence: Evidence, what: str) -> Diagnosis:
     """The Diagnosis of a crash if the rank is unknown."""
     inside = [state for state in evidence.states if state.state != "finished"]
     places = evidence.places(
@@ -278,7 +281,7 @@ _HINTS = {
 }
 
 
-def diagnose_report(rank, report, source_line):
+def diagnose_report(rank: int, report: Report, source_line: Callable[[str, int], str]) -> Diagnosis:
     """The Diagnosis of a Report on `rank`; source_line(file, line) gives the text of a line."""
     places = []
     if report.frames:
@@ -304,7 +307,7 @@ def diagnose_report(rank, report, source_line):
     )
 
 
-def beside_calls(diagnosis, report, evidence):
+def beside_calls(diagnosis: Diagnosis, report: Report, evidence: Evidence) -> Diagnosis:
     """The diagnosis of `report` (see `diagnose_report`), refined by the calls of the run.
 
     The cause may be an earlier failed call, or requests that were never started."""
@@ -343,7 +346,9 @@ def beside_calls(diagnosis, report, evidence):
     return diagnosis
 
 
-def _with_what_was_given(diagnosis, report, evidence, rank):
+def _with_what_was_given(
+    diagnosis: Diagnosis, report: Report, evidence: Evidence, rank: int
+) -> Diagnosis:
     """The diagnosis, with a hint on the kernel's buffers or tunables if they are involved."""
     case, place = evidence.result.case, diagnosis.places[0] if diagnosis.places else None
     more = ""
@@ -356,13 +361,15 @@ def _with_what_was_given(diagnosis, report, evidence, rank):
     return replace(diagnosis, hint=f"{diagnosis.hint} {more}".rstrip()) if more else diagnosis
 
 
-def _report_place(frame, label, source_line, column=0):
+def _report_place(
+    frame: Frame, label: str, source_line: Callable[[str, int], str], column: int = 0
+) -> Place:
     _, file, line = frame
     text = source_line(file, line)
     return Place(line, text, label, column, file if file.endswith(".h") else "")
 
 
-def _verb(report):
+def _verb(report: Report) -> str:
     if report.kind in ("double-free", "bad-free"):
         return "calls free()"
     if report.call:
@@ -370,7 +377,7 @@ def _verb(report):
     return {"READ": "reads", "WRITE": "writes"}.get(report.access.partition(" ")[0], "is")
 
 
-def _report_headline(rank, report):
+def _report_headline(rank: int, report: Report) -> str:
     """One sentence: who did what, to what, in which line."""
     line = f" in line {report.frames[0][2]}" if report.frames else ""
     who = f"{report.call} on rank {rank}" if report.call else f"rank {rank}"
@@ -397,7 +404,7 @@ def _report_headline(rank, report):
     }.get(report.pattern, f"{who} was stopped{line}: {report.kind}")
 
 
-def _report_notes(report):
+def _report_notes(report: Report) -> Iterator[str]:
     touched = report.access.partition(" of size ")
     if touched[2] and report.pattern == OUT_OF_BOUNDS and report.region:
         done = "read" if touched[0] == "READ" else "written"

@@ -1,16 +1,18 @@
 """What a run left behind, read defensively: calls, their lines, and tables of them."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.diagnosis import model
-from mpilab.diagnosis.model import NUMBERS, SANITIZER, Place, Table
+from mpilab.diagnosis.model import NUMBERS, SANITIZER, Diagnosis, Place, Table
 from mpilab.diagnosis.model import class_name as error_name
-from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING
-from mpilab.runners.result import DONE
+from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING, RankState
+from mpilab.runners.result import DONE, Result
 from mpilab.trace.callsites import lines_of, source_line
 from mpilab.trace.collectives import Collectives, entries
 from mpilab.trace.recording import (
@@ -20,10 +22,12 @@ from mpilab.trace.recording import (
     RECEIVES,
     SENDS,
     WAITS,
+    Call,
+    RankRecording,
     call_of,
     operations,
 )
-from mpilab.trace.traffic import EXCHANGES, Traffic, communicator_of
+from mpilab.trace.traffic import EXCHANGES, Traffic, Want, communicator_of
 
 
 @dataclass(frozen=True)
@@ -33,22 +37,22 @@ class Match:
     `headline` says what happened if the pattern knows more than 'these ranks wait'."""
 
     pattern: str
-    ranks: tuple
+    ranks: tuple[int, ...]
     hint: str
-    places: tuple = ()
+    places: tuple[Place, ...] = ()
     headline: str = ""  # without 'deadlock: '
 
 
 # Queries on the traffic of a run, for the recognizers of patterns.
 
 
-def all_wants(evidence):
+def all_wants(evidence: "Evidence") -> list[Want]:
     """[Want] of all ranks, in rank order."""
     wants = evidence.traffic.lacking
     return [want for rank in sorted(wants) for want in wants[rank]]
 
 
-def from_another(evidence, rank):
+def from_another(evidence: "Evidence", rank: int) -> tuple[Want, Call] | None:
     """(want, sent) if `rank` waits for a specific rank that never sent to it, and a message that
     would otherwise match came from another; or None."""
     for want in evidence.traffic.lacking[rank]:
@@ -60,7 +64,9 @@ def from_another(evidence, rank):
     return None
 
 
-def sends(evidence, source, dest=None, communicator=None):
+def sends(
+    evidence: "Evidence", source: int, dest: int | None = None, communicator: int | None = None
+) -> int:
     """Number of messages that `source` began to send to `dest` (default: all others).
 
     If `communicator` is given, only those on it count."""
@@ -75,7 +81,7 @@ def sends(evidence, source, dest=None, communicator=None):
     return int((sends & (to_others if dest is None else records["peer"] == dest)).sum())
 
 
-def received(evidence, rank, source=None):
+def received(evidence: "Evidence", rank: int, source: int | None = None) -> int:
     """Number of messages known to have reached `rank` from `source`, by default all others."""
     recorded = evidence.ranks[rank] if 0 <= rank < evidence.size else None
     if recorded is None:
@@ -87,7 +93,7 @@ def received(evidence, rank, source=None):
     return int((got & (from_others if source is None else sources == source)).sum())
 
 
-def receives_at(evidence, rank, site):
+def receives_at(evidence: "Evidence", rank: int, site: int) -> NDArray[np.int64]:
     """Array of the sources of the receives that `rank` began at this call site."""
     recorded = evidence.ranks[rank] if 0 <= rank < evidence.size else None
     if recorded is None or not site:
@@ -97,14 +103,20 @@ def receives_at(evidence, rank, site):
     return records["peer"][chosen & (records["error"] == 0)]
 
 
-def of_wants(pattern, evidence, wants, hint, ranks=None):
+def of_wants(
+    pattern: str,
+    evidence: "Evidence",
+    wants: Sequence[Want],
+    hint: str,
+    ranks: Iterable[int] | None = None,
+) -> Match:
     waiting = [want.waiting for want in wants]
     ranks = ranks if ranks is not None else [call.rank for call in waiting]
     places = (*evidence.places(waiting, "wait here"), *started(evidence, wants))
     return Match(pattern, tuple(dict.fromkeys(ranks)), hint, places)
 
 
-def with_requests(found, access, evidence):
+def with_requests(found: Diagnosis, access: str, evidence: "Evidence") -> Diagnosis:
     """The Diagnosis `found` of a sanitizer report; if it was raised in a wait, also with the lines
     that started the requests, which name the buffer. `access` begins with READ or WRITE."""
     if found.kind != SANITIZER or not found.places:
@@ -121,7 +133,7 @@ def with_requests(found, access, evidence):
     return replace(found, places=(*found.places, *more))
 
 
-def started(evidence, wants):
+def started(evidence: "Evidence", wants: Iterable[Want]) -> tuple[Place, ...]:
     """Places where the requests of these wants were started."""
     calls = [
         want.call
@@ -142,7 +154,7 @@ LOOKED_UP, AT_ONCE = 16, 600
 class Evidence:
     """The Result of a run as diagnoses need it; each rank of the case has an entry or None."""
 
-    def __init__(self, result):
+    def __init__(self, result: Result) -> None:
         self.result = result
         self.size = result.case.ranks
         ranks = list(result.ranks or getattr(result.recording, "ranks", None) or [])
@@ -153,28 +165,28 @@ class Evidence:
         self.library = str(result.library) or next(
             (rank.header["object"].decode(errors="replace") for rank in self._begun()), ""
         )
-        self._places = {}
+        self._places: dict[int, tuple[str, int]] = {}
 
-    def _begun(self):
+    def _begun(self) -> list[RankRecording]:
         return [rank for rank in self.ranks if rank is not None]
 
-    def state(self, rank):
+    def state(self, rank: int) -> RankState | None:
         """The RankState of `rank`, or None."""
         return next((state for state in self.states if state.rank == rank), None)
 
     @cached_property
-    def stuck(self):
+    def stuck(self) -> tuple[int, ...]:
         """Ranks that are in a blocking call or polling."""
         return tuple(s.rank for s in self.states if s.state in (BLOCKED, POLLING))
 
     @cached_property
-    def finished(self):
+    def finished(self) -> tuple[int, ...]:
         """Ranks that have returned from the kernel."""
         return tuple(s.rank for s in self.states if s.state == FINISHED)
 
     # --- calls
 
-    def calls(self, rank, chosen=None):
+    def calls(self, rank: int, chosen: Iterable[int] | None = None) -> list[Call]:
         """[Call] of `rank`: all, or those whose indices are `chosen`."""
         recorded = self.ranks[rank]
         if recorded is None:
@@ -183,17 +195,17 @@ class Evidence:
         return [call_of(recorded, rank, index) for index in indices]
 
     @cached_property
-    def collectives(self):
+    def collectives(self) -> Collectives:
         """The Collectives of this run."""
         return Collectives(self.ranks, completed=self.result.outcome == DONE)
 
-    def names(self, rank):
+    def names(self, rank: int) -> set[str]:
         """The names of the calls that `rank` made, as a set."""
         recorded = self.ranks[rank]
         numbers = () if recorded is None else np.unique(recorded.records["operation"]).tolist()
         return {operations().get(number, "an unknown call") for number in numbers}
 
-    def last_call(self, rank):
+    def last_call(self, rank: int) -> Call | None:
         """The call that `rank` is in or was in last, or None."""
         recorded = self.ranks[rank]
         if recorded is None or not len(recorded.records):
@@ -201,15 +213,15 @@ class Evidence:
         index = recorded.current
         return call_of(recorded, rank, len(recorded.records) - 1 if index is None else index)
 
-    def failed(self):
+    def failed(self) -> list[Call]:
         """[Call] that returned an error, the earliest first."""
-        found = []
+        found: list[Call] = []
         for number, rank in enumerate(self.ranks):
             if rank is not None:
                 found += self.calls(number, np.flatnonzero(rank.records["error"])[:LOOKED_UP])
         return sorted(found, key=lambda call: (call.end_ns or call.begin_ns, call.rank, call.index))
 
-    def meeting(self, call):
+    def meeting(self, call: Call) -> list[Call]:
         """[Call] of all ranks that entered the collective `call`, or another one in its place, with
         the same number on the same communicator."""
         record = self.ranks[call.rank].records[call.index]
@@ -220,7 +232,7 @@ class Evidence:
             for came in self.calls(number, entries(record, rank))
         ]
 
-    def name(self, call):
+    def name(self, call: Call) -> str:
         """The name of a Call, even if the recorder does not wrap it."""
         if call.name != "MPI_Other":
             return call.name
@@ -229,7 +241,7 @@ class Evidence:
 
     # --- lines
 
-    def spot(self, site):
+    def spot(self, site: int) -> tuple[str, int]:
         """(file, line) of a call site; file is '' for the cell itself, line 0 if unknown."""
         if not site or not self.library:
             return "", 0
@@ -241,38 +253,38 @@ class Evidence:
         return self._places[site]
 
     @cached_property
-    def _latest_sites(self):
-        sites = set()
+    def _latest_sites(self) -> list[int]:
+        sites: set[int] = set()
         for rank in self._begun():
             sites.update(rank.records["site"][-LOOKED_UP:].tolist())
         return sorted(sites)
 
-    def function(self, site):
+    def function(self, site: int) -> str:
         """Name of the function that a call site is in, '' if unknown."""
         return lines_of(self.library, (int(site),))[0][0] if site else ""
 
-    def line(self, call):
+    def line(self, call: Call) -> int:
         """Line of a Call, 0 if unknown."""
         return self.spot(call.site)[1]
 
-    def at(self, call):
+    def at(self, call: Call) -> str:
         """' (line 12)' for a Call, or ''."""
         line = self.line(call)
         return f" (line {line})" if line else ""
 
-    def place(self, site, label):
+    def place(self, site: int, label: str) -> Place | None:
         """The Place of a call site, or None if its line is unknown."""
         file, line = self.spot(site)
         if not line:
             return None
         return Place(line, source_line(self.library, file or CELL, line), label, file=file)
 
-    def places(self, calls, verb):
+    def places(self, calls: Iterable[Call], verb: str) -> tuple[Place, ...]:
         """Places of `calls`, one per line: 'ranks 0 to 3 wait here'.
 
         `verb` follows the ranks: 'wait here', which becomes 'waits here' for one rank.
         """
-        by_spot = defaultdict(list)
+        by_spot: dict[tuple[str, int], list[Call]] = defaultdict(list)
         for call in calls:
             by_spot[self.spot(call.site)].append(call)
         found = []
@@ -284,13 +296,13 @@ class Evidence:
 
     # --- tables
 
-    def doing(self):
+    def doing(self) -> Table:
         """Table: what each rank is doing."""
         rows = tuple(self._row(state, self._further(state.rank)) for state in self.states)
         columns = ("rank", "call", "peer", "tag", "bytes", "line", "since")
         return Table("What each rank is doing", columns, rows)
 
-    def _further(self, rank):
+    def _further(self, rank: int) -> int:
         """Number of requests that this rank waits for besides the one that its state shows."""
         wants = self.traffic.lacking.get(rank, ())
         last = self.last_call(rank)
@@ -304,7 +316,7 @@ class Evidence:
         return max(len(here) - 1, 0) if last is not None and last.flags & WAITS else 0
 
     @staticmethod
-    def _row(state, further):
+    def _row(state: RankState, further: int) -> tuple[str | int, ...]:
         call = {
             FINISHED: "has returned",
             BLOCKED: state.call,
@@ -319,7 +331,7 @@ class Evidence:
         bytes_ = "" if state.bytes is None else state.bytes
         return (state.rank, call, peer, tag, bytes_, state.line or "", f"{state.since_s:.1f} s")
 
-    def last_calls(self, rank):
+    def last_calls(self, rank: int) -> Table | None:
         """Table: the last calls of `rank`, the latest last; None if there are none."""
         recorded = self.ranks[rank]
         count = 0 if recorded is None else len(recorded.records)
@@ -338,12 +350,12 @@ class Evidence:
             )
             for first, call in told
         )
-        columns = ("call", "peer", "tag", "bytes", "line", "took", "error")
+        columns: tuple[str, ...] = ("call", "peer", "tag", "bytes", "line", "took", "error")
         if not any(row[-1] for row in rows):
             columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
         return Table(f"The last calls of rank {rank}", columns, rows)
 
-    def is_copy(self, call):
+    def is_copy(self, call: Call) -> bool:
         """Whether this is half of a copy within the rank on MPI_COMM_SELF, made by a helper of
         mpilab.h. It is not a message, and no rank waits in it."""
         return (
@@ -356,26 +368,25 @@ class Evidence:
         )
 
 
-def _pairs(calls):
+def _pairs(calls: Iterable[Call]) -> list[tuple[Call, Call]]:
     """[(Call, Call)]: the send and the receive of a send-receive, or the same call twice."""
-    found = []
+    found: list[tuple[Call, Call]] = []
     for call in calls:
         before = found[-1][1] if found else None
-        is_rest = (
+        if (
             before is not None
             and call.name in EXCHANGES
             and (before.name, before.site) == (call.name, call.site)
             and before.sends
             and call.receives
-        )
-        if is_rest:
+        ):
             found[-1] = (before, call)
         else:
             found.append((call, call))
     return found
 
 
-def _partners(sent, got):
+def _partners(sent: Call, got: Call) -> tuple[str | int, ...]:
     """(peer, tag, bytes) of a call as a table shows them, 'to 1, from 3' for a send-receive."""
     if sent is got:
         return partner(got)
@@ -383,7 +394,7 @@ def _partners(sent, got):
     return tuple(one if one == other else f"{one}, {other}" for one, other in columns)
 
 
-def partner(call):
+def partner(call: Call) -> tuple[str, str | int, str | int]:
     """(peer, tag, bytes) of a Call as a table shows them."""
     if call.moves_file:
         return f"at byte {call.offset}" if call.offset >= 0 else "", "", call.bytes
@@ -398,13 +409,13 @@ def partner(call):
     return peer, tag, call.bytes if not call.name.endswith("robe") else ""
 
 
-def _peer(peer, sends):
+def _peer(peer: int, sends: bool) -> str:
     if peer == NOBODY or (sends and peer < 0):
         return "nobody"
     return f"{'to' if sends else 'from'} {'any' if peer == ANY else peer}"
 
 
-def _took(call):
+def _took(call: Call) -> str:
     if not call.end_ns:
         return "not returned"
     if call.flags & POLLS:
@@ -412,7 +423,7 @@ def _took(call):
     return f"{max(call.end_ns - call.begin_ns, 0) / 1000:.1f} µs"
 
 
-def conjugated(verb, count):
+def conjugated(verb: str, count: int) -> str:
     """'wait here' for several ranks, 'waits here' for one; 'are in', 'is in'; 'have', 'has'."""
     first, _, rest = verb.partition(" ")
     if count == 1:

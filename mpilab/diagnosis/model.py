@@ -195,7 +195,8 @@ class Diagnosis:
         return cls(
             said["kind"],
             _text(said["headline"]),
-            *(_text(said.get(name, "")) for name in ("pattern", "hint")),
+            _text(said.get("pattern", "")),
+            _text(said.get("hint", "")),
             ranks=tuple(map(_whole, said.get("ranks", ()))),
             places=tuple(map(_place, said.get("places", ()))),
             cycle=tuple(map(_whole, said.get("cycle", ()))),
@@ -207,8 +208,8 @@ class Diagnosis:
 
 
 def _place(said: Any) -> Place:
-    texts = {name: _text(said.get(name, "")) for name in ("text", "label", "file")}
-    return Place(_whole(said["line"]), column=_whole(said.get("column", 0)), **texts)
+    text, label, file = (_text(said.get(name, "")) for name in ("text", "label", "file"))
+    return Place(_whole(said["line"]), text, label, _whole(said.get("column", 0)), file)
 
 
 def _table(said: Any) -> Table:

@@ -6,34 +6,51 @@ So everything is escaped, and the page has no script and a policy that forbids s
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from mpilab.diagnosis.render import card, style
-from mpilab.grading.decisions import POINTS
+from mpilab.grading.decisions import (
+    POINTS,
+    Decision,
+    Effective,
+    EffectiveExercise,
+    EffectiveItem,
+)
 from mpilab.grading.submission import printed
-from mpilab.judging.verdict import FAIL, MANUAL, PASS, UNGRADABLE
+from mpilab.judging.verdict import (
+    FAIL,
+    MANUAL,
+    PASS,
+    UNGRADABLE,
+    ExerciseVerdict,
+    ItemVerdict,
+    SubmissionVerdict,
+)
 from mpilab.util.text import plain
+
+Judged = ItemVerdict | EffectiveItem
 
 # Evidence as JSON and back; tuples, bytes and keys that are not strings are preserved.
 
 
-def dumps(evidence):
+def dumps(evidence: Any) -> str:
     """`evidence`, nested in any way, as JSON text."""
     return json.dumps(_plain(evidence))
 
 
-def loads(text):
+def loads(text: str) -> Any:
     """The evidence in a text from `dumps`; numpy values and paths become plain Python values."""
     return _rich(json.loads(text))
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """Convert evidence to JSON types; `_rich` is the inverse."""
     if isinstance(value, dict):
         if all(isinstance(name, str) and not name.startswith("$") for name in value):
@@ -51,7 +68,7 @@ def _plain(value):
     return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _rich(value):
+def _rich(value: Any) -> Any:
     if isinstance(value, list):
         return [_rich(each) for each in value]
     if isinstance(value, dict):
@@ -88,7 +105,7 @@ _LABELS = {
 _SPECIAL = {"table", "source", "lines", "hint", "svg", "svg_alt", "reproduce"}
 
 
-def evidence_view(item, name, answer):
+def evidence_view(item: Judged, name: str, answer: str | None) -> dict[str, Any]:
     """The diagnoses and the evidence of an item, sorted into the parts that the template shows.
 
     name   identifies the item on the page.
@@ -105,7 +122,7 @@ def evidence_view(item, name, answer):
     if (source := _source(evidence)) is not None:
         line, text = source
         lines = answer.split("\n") if answer else []
-        if 1 <= line <= len(lines):
+        if answer and 1 <= line <= len(lines):
             excerpt = listing(answer, marked_lines(item), around=line)
         elif text:
             excerpt = {
@@ -134,7 +151,7 @@ def evidence_view(item, name, answer):
     }
 
 
-def shown(value):
+def shown(value: Any) -> Any:
     """`value` without the entries, at any depth, whose names begin with '_'."""
     if isinstance(value, Mapping):
         return {
@@ -147,7 +164,7 @@ def shown(value):
     return value
 
 
-def _source(evidence):
+def _source(evidence: Mapping[str, Any]) -> tuple[int, str] | None:
     """(line, text) of the evidence's 'source', or None."""
     source = evidence.get("source")
     if isinstance(source, Mapping) and isinstance(source.get("line"), int):
@@ -155,7 +172,7 @@ def _source(evidence):
     return None
 
 
-def marked_lines(item):
+def marked_lines(item: Judged) -> set[int]:
     """The line numbers of the answer that the diagnoses and the evidence of an item name."""
     marked = {line for diagnosis in item.diagnoses for line in diagnosis.lines}
     source, lines = _source(item.evidence), item.evidence.get("lines")
@@ -164,7 +181,7 @@ def marked_lines(item):
     return marked | {source[0]} if source else marked
 
 
-def _is_rows(value):
+def _is_rows(value: Any) -> bool:
     return (
         isinstance(value, Sequence)
         and not isinstance(value, (str, bytes))
@@ -173,7 +190,7 @@ def _is_rows(value):
     )
 
 
-def _table(caption, rows):
+def _table(caption: str, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return {
         "caption": caption,
@@ -185,13 +202,13 @@ def _table(caption, rows):
     }
 
 
-def _label(name):
+def _label(name: Any) -> str:
     name = plain(name)
     words = _LABELS.get(name.lower(), name.replace("_", " ").strip())
     return words[:1].upper() + words[1:]
 
 
-def _text(value):
+def _text(value: Any) -> str:
     """A value of the evidence as text."""
     if value is None:
         return "–"
@@ -212,7 +229,7 @@ def _text(value):
     return text
 
 
-def listing(answer, marked, around=None):
+def listing(answer: str, marked: Collection[int], around: int | None = None) -> dict[str, Any]:
     """The lines of an answer with their numbers; only those near the line `around`, if given."""
     lines = [plain(line)[:VALUE_CHARACTERS] for line in answer.split("\n")]
     first, last = 1, min(len(lines), LISTING_LINES)
@@ -231,7 +248,7 @@ def listing(answer, marked, around=None):
     }
 
 
-def image(svg, alt, caption):
+def image(svg: str, alt: str, caption: str) -> dict[str, str]:
     """One of our own drawings, for the template."""
     # As an image, an SVG can neither run scripts nor load anything.
     data = base64.b64encode(svg.encode()).decode()
@@ -269,7 +286,15 @@ _CASE = (
 )
 
 
-def render(verdict, *, notebook=None, answers=None, lab_title="", recording_views=None, note=""):
+def render(
+    verdict: SubmissionVerdict,
+    *,
+    notebook: Any = None,
+    answers: Mapping[str, str] | None = None,
+    lab_title: str = "",
+    recording_views: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
+    note: str = "",
+) -> str:
     """The feedback page for a SubmissionVerdict, as a str to be written as UTF-8.
 
     notebook         the executed notebook; the text that its cells printed is shown.
@@ -307,7 +332,7 @@ def render(verdict, *, notebook=None, answers=None, lab_title="", recording_view
 
 
 @cache
-def template(name):
+def template(name: str) -> jinja2.Template:
     """The template of this name in this folder; it escapes everything that it is given."""
     # select_autoescape decides by file name and would not escape in a '.j2' file.
     environment = jinja2.Environment(
@@ -320,13 +345,15 @@ def template(name):
     return environment.get_template(name)
 
 
-def mark_view(verdict):
+def mark_view(verdict: SubmissionVerdict | Effective) -> dict[str, Any]:
     """The marks of a SubmissionVerdict or Effective, for the template."""
     items = [item for exercise in verdict.exercises for item in exercise.items]
-    late = getattr(verdict, "late", None)
-    decision = getattr(verdict, "decision", None)
+    late = decision = None
+    penalty = 0.0
+    if isinstance(verdict, Effective):
+        late, decision, penalty = verdict.late, verdict.decision, verdict.penalty
     said = [f"The total was set by a person: {plain(decision.reason)}"] if decision else []
-    if late and verdict.penalty:
+    if late and penalty:
         said.append(plain(late.reason))
     return {
         "status": verdict.status,
@@ -336,16 +363,22 @@ def mark_view(verdict):
         "out_of": _points(sum(item.points for item in items)) if items else "",
         "passed": sum(item.outcome == PASS for item in items),
         "count": len(items),
-        "penalty": _points(verdict.penalty) if late and verdict.penalty else "",
+        "penalty": _points(penalty) if late and penalty else "",
         "said": said,
     }
 
 
-def exercise_view(exercise, number, answer=None, views=()):
+def exercise_view(
+    exercise: ExerciseVerdict | EffectiveExercise,
+    number: int,
+    answer: str | None = None,
+    views: Sequence[Mapping[str, str]] = (),
+) -> dict[str, Any]:
     """An ExerciseVerdict or EffectiveExercise, the `number`-th of the lab, for the template."""
     decision = getattr(exercise, "decision", None)
     order = list(_OUTCOMES)
-    items = sorted(exercise.items, key=lambda item: order.index(item.outcome))
+    judged: list[Judged] = list(exercise.items)
+    items = sorted(judged, key=lambda item: order.index(item.outcome))
     lines = {line for item in items if item.outcome != PASS for line in marked_lines(item)}
     return {
         "id": exercise.exercise,
@@ -363,7 +396,7 @@ def exercise_view(exercise, number, answer=None, views=()):
     }
 
 
-def _told_once(items):
+def _told_once(items: Iterable[Judged]) -> Iterator[Judged]:
     """Yield the items; one that repeats an earlier mistake keeps only its case, as evidence."""
     seen = set()
     for item in items:
@@ -380,7 +413,7 @@ def _told_once(items):
         yield item
 
 
-def _item_view(item, name, answer):
+def _item_view(item: Judged, name: str, answer: str | None) -> dict[str, Any]:
     symbol, word = _OUTCOMES[item.outcome]
     style, reason, decision = item.outcome, item.reason, getattr(item, "decision", None)
     if decision is not None:
@@ -402,7 +435,7 @@ def _item_view(item, name, answer):
     }
 
 
-def _by_a_person(decision, item):
+def _by_a_person(decision: Decision, item: Judged) -> tuple[str, str]:
     """(word, reason) of an item whose points were given manually."""
     if decision.kind == POINTS:
         return "read by a person", decision.reason
@@ -410,5 +443,5 @@ def _by_a_person(decision, item):
     return "set by a person", f"{decision.reason}{judged}"
 
 
-def _points(value):
+def _points(value: float | None) -> str:
     return "–" if value is None else f"{round(value, 4) + 0.0:.10g}"

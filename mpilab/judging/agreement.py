@@ -10,12 +10,14 @@ item without such runs, because it needs simulated time or many ranks, is ungrad
 Simulated time is judged here as well, because it is the same on every machine.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from mpilab.cases.case import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.judging import judge
-from mpilab.judging.rubric import KERNEL
+from mpilab.judging.judge import Plan, Wrong
+from mpilab.judging.rubric import KERNEL, Exercise, Item
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
 
@@ -46,18 +48,18 @@ class Difference:
     real: Result
 
 
-def can_be_simulated(exercise):
+def can_be_simulated(exercise: Exercise) -> bool:
     """True unless the kernel reads files: SimGrid moves no data in MPI-IO."""
     return not COLLECTIVES[exercise.collective].reads
 
 
-def is_simulated(exercise):
+def is_simulated(exercise: Exercise) -> bool:
     """True if a verdict on an exercise, in any variant, depends on simulations."""
     every = exercise.variants or (exercise,)
     return exercise.kind == KERNEL and any(map(can_be_simulated, every))
 
 
-def to_simulate(exercise, *, alone=False):
+def to_simulate(exercise: Exercise, *, alone: bool = False) -> Plan:
     """All cases to simulate, each once, and for each the items that contain it.
 
     alone   only those that are not run on Open MPI.
@@ -70,7 +72,7 @@ def to_simulate(exercise, *, alone=False):
     return judge.each_once(pairs)
 
 
-def to_run(exercise, simulated):
+def to_run(exercise: Exercise, simulated: "Simulated | None") -> Plan:
     """All cases to run on Open MPI after a simulation, and for each the items that contain it.
 
     simulated   Simulated; None if there is no simulation.
@@ -89,20 +91,20 @@ def to_run(exercise, simulated):
 class Simulated:
     """The Results of a simulation by case, each judged once."""
 
-    def __init__(self, results):
+    def __init__(self, results: Iterable[Result]) -> None:
         self._results = {result.case: result for result in results}
-        self._judged = {}
+        self._judged: dict[tuple[str, Case], tuple[Wrong | None, list[str]]] = {}
 
-    def of(self, case):
+    def of(self, case: Case) -> Result:
         """The Result of a case."""
         return self._results.get(case) or Result(
             case, ERROR, detail="nothing came of its simulation"
         )
 
-    def wrong(self, item, case, doubts=None):
+    def wrong(self, item: Item, case: Case, doubts: list[str] | None = None) -> Wrong | None:
         """As mpilab.judging.judge.first_wrong, for one case of an item."""
         if (item.id, case) not in self._judged:
-            own = []
+            own: list[str] = []
             self._judged[item.id, case] = judge.first_wrong(item, [self.of(case)], own), own
         wrong, own = self._judged[item.id, case]
         if doubts is not None:
@@ -110,29 +112,33 @@ class Simulated:
         return wrong
 
 
-def timed(case):
+def timed(case: Case) -> Case:
     """The case that measures the time of a call: the second one, and nothing is written."""
     return replace(case, record=False, dump=False, warmup=1)
 
 
-def on_open_mpi(case):
+def on_open_mpi(case: Case) -> Case:
     """The case for mpirun: instead of a platform, the ranks pretend to be at its places."""
     return replace(case, platform="", places=case.levels.places) if case.platform else case
 
 
-def judge_exercise(exercise, real, simulated):
+def judge_exercise(
+    exercise: Exercise, real: Iterable[Result], simulated: Simulated | None
+) -> tuple[ExerciseVerdict, list[Difference]]:
     """(ExerciseVerdict, list of Difference) on a kernel.
 
     real       Results of the cases of `to_run`.
     simulated  Simulated, of the cases of `to_simulate`; None if there is no simulation.
     """
-    differences = []
+    differences: list[Difference] = []
     ran = {result.case: result for result in real}
     items = tuple(_item(exercise, item, ran, simulated, differences) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items), differences
 
 
-def check_exercise(exercise, real, simulated, most_ranks):
+def check_exercise(
+    exercise: Exercise, real: Sequence[Result], simulated: Iterable[Result] | None, most_ranks: int
+) -> ExerciseVerdict:
     """The ExerciseVerdict for the author of the kernel: an item fails if either run shows a fault.
 
     real        Results of judge.plan(exercise, most_ranks).
@@ -140,7 +146,7 @@ def check_exercise(exercise, real, simulated, most_ranks):
     """
     found = None if simulated is None else Simulated(simulated)
 
-    def verdict(item):
+    def verdict(item: Item) -> ItemVerdict:
         run = judge.of_item(item, real, most_ranks)
         if item.cases or not item.simulated:
             said = judge.judge_item(exercise, item, run)
@@ -157,29 +163,37 @@ def check_exercise(exercise, real, simulated, most_ranks):
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
-def _item(exercise, item, ran, found, differences):
+def _item(
+    exercise: Exercise,
+    item: Item,
+    ran: Mapping[Case, Result],
+    found: Simulated | None,
+    differences: list[Difference],
+) -> ItemVerdict:
     if found is None:
         if not item.cases:
             return _verdict(item, UNGRADABLE, NO_SIMULATION)
         said = judge.judge_item(exercise, item, judge.of_item(item, ran.values()))
         unconfirmed = can_be_simulated(exercise) and said.outcome in (PASS, FAIL)
         return replace(said, unconfirmed=unconfirmed)
-    doubts, differing, unconfirmed = [], "", False
+    doubts: list[str] = []
+    differing, unconfirmed = "", False
     for case in (*item.cases, *item.simulated):
         real = ran.get(on_open_mpi(case))
         wrong = found.wrong(item, case, doubts)
-        really = real and judge.first_wrong(item, [real], doubts)
+        really = None if real is None else judge.first_wrong(item, [real], doubts)
         if wrong and really:
             return judge.failed(exercise, item, really)
         if wrong and real is None and case.ranks > MOST_REAL_RANKS:
             return judge.failed(exercise, item, wrong)
         unconfirmed |= wrong is not None
-        if (wrong or really) and real and not {found.of(case).outcome, real.outcome} & NOT_TRIED:
+        either = wrong or really
+        if either and real and not {found.of(case).outcome, real.outcome} & NOT_TRIED:
             differences.append(Difference(item.id, found.of(case), real))
             there = ("run on Open MPI", "simulated")[:: 1 if wrong else -1]
             differing = differing or (
                 f"With {case.describe()}: right when {there[0]}, but not when {there[1]}: "
-                f"{(wrong or really).reason}"
+                f"{either.reason}"
             )
         elif not wrong and SKIPPED in (found.of(case).outcome, real and real.outcome):
             doubts.append("a case was skipped, although none before it failed")
@@ -190,7 +204,7 @@ def _item(exercise, item, ran, found, differences):
     return _slow(exercise, item, found) or _verdict(item, PASS)
 
 
-def _slow(exercise, item, found):
+def _slow(exercise: Exercise, item: Item, found: Simulated) -> ItemVerdict | None:
     """The verdict on an item if its answer is slower than required, else None."""
     if not item.than:
         return None
@@ -216,7 +230,7 @@ def _slow(exercise, item, found):
 
 
 @cache
-def kernel_ns(name, case):
+def kernel_ns(name: str, case: Case) -> int:
     """The simulated time in ns of the kit's kernel `name` for a timed case."""
     from mpilab.runners.simgrid import kernels, simulate
 
@@ -226,5 +240,5 @@ def kernel_ns(name, case):
     return result.last_call_ns
 
 
-def _verdict(item, outcome, reason=""):
+def _verdict(item: Item, outcome: str, reason: str = "") -> ItemVerdict:
     return ItemVerdict(item.id, item.title, item.points, outcome, reason)

@@ -7,30 +7,36 @@ but not in how they are judged.
 import importlib
 import json
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mpilab.algorithms.formula import evaluate, names_of
-from mpilab.cases.case import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnosis
 from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
-from mpilab.judging.rubric import MOST
+from mpilab.judging.rubric import MOST, Exercise, Item
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
 from mpilab.runners.result import ERROR, SKIPPED, Result
+from mpilab.trace.recording import Recording
 from mpilab.util import faults
+
+# Cases, each once, and for each the ids of the items that contain it.
+Plan = tuple[list[Case], list[tuple[str, ...]]]
 
 # Python answers: compare what they returned (mpilab/judging/calls.py) with a trusted function.
 
 
-def calls(exercise):
+def calls(exercise: Exercise) -> list[tuple[Any, ...]]:
     """All argument tuples with which an exercise's items call the function, each once."""
     return list(dict.fromkeys(arguments for item in exercise.items for arguments in item.arguments))
 
 
-def trusted(name):
+def trusted(name: str) -> Callable[..., Any]:
     """The function that `module:function` names; InputError if there is none."""
     module, _, attribute = name.partition(":")
     try:
@@ -39,13 +45,15 @@ def trusted(name):
         raise InputError(f"expected = {name!r}: {error}; write 'module:function'") from None
 
 
-def judge_function(exercise, returned):
+def judge_function(exercise: Exercise, returned: Mapping[tuple[Any, ...], Any]) -> ExerciseVerdict:
     """The ExerciseVerdict from {arguments: result of `call`}; a missing entry is ungradable."""
     items = tuple(_judge_item(exercise, item, returned) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
-def _judge_item(exercise, item, returned):
+def _judge_item(
+    exercise: Exercise, item: Item, returned: Mapping[tuple[Any, ...], Any]
+) -> ItemVerdict:
     judge = trusted(item.complaint or item.expected)
     if not item.arguments:
         return _verdict(item, UNGRADABLE, "the rubric calls it with nothing")
@@ -71,7 +79,7 @@ def _judge_item(exercise, item, returned):
     return _verdict(item, PASS, "")
 
 
-def _complaint(judge, value, arguments):
+def _complaint(judge: Callable[..., str], value: Any, arguments: tuple[Any, ...]) -> str:
     """What is wrong with a value according to a trusted function; "" if nothing is."""
     try:
         return judge(value, *arguments)
@@ -79,11 +87,11 @@ def _complaint(judge, value, arguments):
         return str(error)
 
 
-def _verdict(item, outcome, reason, **evidence):
+def _verdict(item: Item, outcome: str, reason: str, **evidence: Any) -> ItemVerdict:
     return ItemVerdict(item.id, item.title, item.points, outcome, reason, evidence)
 
 
-def same(value, expected):
+def same(value: Any, expected: Any) -> bool:
     """True for equal numbers (to a relative 1e-9), or lists of such of the same length."""
     if isinstance(expected, list):
         return (
@@ -99,7 +107,7 @@ def same(value, expected):
         return value == expected
 
 
-def _short(value):
+def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 200 else text[:200] + " …"
 
@@ -157,11 +165,11 @@ class Wrong:
 
     result: Result
     reason: str
-    evidence: dict = field(default_factory=dict)
+    evidence: dict[str, Any] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
 
 
-def plan(exercise, most_ranks=None):
+def plan(exercise: Exercise, most_ranks: int | None = None) -> Plan:
     """All cases of a kernel exercise, each once, and for each the items that contain it.
 
     With `most_ranks`, cases with more ranks are left out.
@@ -174,15 +182,17 @@ def plan(exercise, most_ranks=None):
     )
 
 
-def each_once(pairs):
+def each_once(pairs: Iterable[tuple[Case, str]]) -> Plan:
     """(cases, for each the items that contain it), from pairs of a case and an item's id."""
-    groups = {}
+    groups: dict[Case, list[str]] = {}
     for case, item in pairs:
         groups.setdefault(case, []).append(item)
     return list(groups), [tuple(items) for items in groups.values()]
 
 
-def judge_exercise(exercise, results, most_ranks=None):
+def judge_exercise(
+    exercise: Exercise, results: Iterable[Result], most_ranks: int | None = None
+) -> ExerciseVerdict:
     """The ExerciseVerdict on a kernel from the Results of its planned cases (see `plan`)."""
     items = tuple(
         judge_item(exercise, item, of_item(item, results, most_ranks)) for item in exercise.items
@@ -190,7 +200,7 @@ def judge_exercise(exercise, results, most_ranks=None):
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
-def of_item(item, results, most_ranks=None):
+def of_item(item: Item, results: Iterable[Result], most_ranks: int | None = None) -> list[Result]:
     """The Results of an item's cases, in order; an ERROR for a case without a Result."""
     by_case = {result.case: result for result in results}
     wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
@@ -199,17 +209,30 @@ def of_item(item, results, most_ranks=None):
     ]
 
 
-def fail_all(exercise, reason, evidence=None, diagnoses=()):
+def fail_all(
+    exercise: Exercise,
+    reason: str,
+    evidence: dict[str, Any] | None = None,
+    diagnoses: Sequence[Diagnosis] = (),
+) -> ExerciseVerdict:
     """The verdict on an answer that is not run: every item fails for the same reason."""
     return _all(exercise, FAIL, reason, evidence, diagnoses)
 
 
-def ungradable(exercise, reason, evidence=None):
+def ungradable(
+    exercise: Exercise, reason: str, evidence: dict[str, Any] | None = None
+) -> ExerciseVerdict:
     """The verdict on an answer that cannot be judged."""
     return _all(exercise, UNGRADABLE, reason, evidence)
 
 
-def _all(exercise, outcome, reason, evidence, diagnoses=()):
+def _all(
+    exercise: Exercise,
+    outcome: str,
+    reason: str,
+    evidence: dict[str, Any] | None,
+    diagnoses: Sequence[Diagnosis] = (),
+) -> ExerciseVerdict:
     # Evidence and diagnoses are the same for all items, so they are shown once.
     items = tuple(
         ItemVerdict(
@@ -226,7 +249,7 @@ def _all(exercise, outcome, reason, evidence, diagnoses=()):
     return ExerciseVerdict(exercise.id, exercise.title, items)
 
 
-def judge_item(exercise, item, results):
+def judge_item(exercise: Exercise, item: Item, results: Sequence[Result]) -> ItemVerdict:
     """The ItemVerdict on a kernel's item: the first case that is proved wrong decides."""
     if not results:
         return ItemVerdict(
@@ -236,7 +259,7 @@ def judge_item(exercise, item, results):
             UNGRADABLE,
             "none of its cases was run: the cluster has too few ranks",
         )
-    doubts = []
+    doubts: list[str] = []
     wrong = first_wrong(item, results, doubts)
     if wrong:
         return failed(exercise, item, wrong)
@@ -247,7 +270,7 @@ def judge_item(exercise, item, results):
     return ItemVerdict(item.id, item.title, item.points, PASS)
 
 
-def failed(exercise, item, wrong):
+def failed(exercise: Exercise, item: Item, wrong: Wrong) -> ItemVerdict:
     """The verdict on an item that a Wrong proves wrong."""
     case = wrong.result.case
     return ItemVerdict(
@@ -261,7 +284,7 @@ def failed(exercise, item, wrong):
     )
 
 
-def for_student(diagnosis):
+def for_student(diagnosis: Diagnosis) -> Diagnosis:
     """A diagnosis as a verdict keeps it, for the feedback page.
 
     What Open MPI or a sanitizer wrote stays with the referee: it names paths of the grading
@@ -272,7 +295,7 @@ def for_student(diagnosis):
     return bounded(diagnosis if compiler else replace(diagnosis, log=""))
 
 
-def _picture(result):
+def _picture(result: Result) -> dict[str, str]:
     """A picture of the run and its text alternative as evidence, or why there is no picture."""
     from mpilab.plots.failures import space_time_diagram  # imports plotly
 
@@ -285,7 +308,9 @@ def _picture(result):
     return {"svg": svg, "svg_alt": f"What the ranks called. {words}"}
 
 
-def first_wrong(item, results, doubts=None):
+def first_wrong(
+    item: Item, results: Iterable[Result], doubts: list[str] | None = None
+) -> Wrong | None:
     """The Wrong of the first case that is proved wrong, or None.
 
     Appends to the list `doubts` why other cases could not be judged.
@@ -304,9 +329,10 @@ def first_wrong(item, results, doubts=None):
     return None
 
 
-def _about(exercise, case):
+def _about(exercise: Exercise, case: Case) -> dict[str, Any]:
     """The case as evidence, with the call that reproduces it."""
-    about, collective = {"ranks": case.ranks}, COLLECTIVES[case.collective]
+    about: dict[str, Any] = {"ranks": case.ranks}
+    collective = COLLECTIVES[case.collective]
     if collective.has_blocks and not collective.reads:  # the matrix describes a read completely
         about |= {"count": case.count, "datatype": case.datatype}
     options = [f"{name}={value!r}" for name, value in about.items() if value != "int"]
@@ -336,11 +362,11 @@ def _about(exercise, case):
     if case.platform:
         about["platform"] = case.platform
         options.append(f"platform={case.platform!r}")
-    options = ", ".join(options).replace("'", '"')
-    return {**about, "reproduce": f'{run}("{exercise.function}", {options})'}
+    words = ", ".join(options).replace("'", '"')
+    return {**about, "reproduce": f'{run}("{exercise.function}", {words})'}
 
 
-def _wrong(item, result):
+def _wrong(item: Item, result: Result) -> Wrong | None:
     """The Wrong of this case, or None."""
     if result.outcome == ERROR:
         raise Ungradable(f"the case could not be run: {result.detail or result.outcome}")
@@ -357,18 +383,20 @@ def _wrong(item, result):
         if result.case.collective == "barrier":
             _need_recording(result)  # nothing else shows whether it was a barrier
         return _wrong_counts(item, result)
-    told = result.diagnosis if result.diagnosis and result.diagnosis.kind == found.kind else found
+    told = found
+    if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == found.kind:
+        told = result.diagnosis
     return Wrong(result, f"{told.headline.rstrip('.')}.", diagnosis=told)
 
 
-def _need_recording(result):
+def _need_recording(result: Result) -> Recording:
     recording = result.recording
     if recording is None or len(recording.ranks) != result.case.ranks or not recording.complete:
         raise Ungradable("the recording of the run is not complete")
     return recording
 
 
-def _wrong_counts(item, result):
+def _wrong_counts(item: Item, result: Result) -> Wrong | None:
     if not item.counted:
         return None
     recording = _need_recording(result)

@@ -5,6 +5,7 @@ has one verdict for each exercise of the lab.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from mpilab.diagnosis.model import Diagnosis
 
@@ -12,7 +13,7 @@ PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
 NO_SIMGRID = "none"
 
 
-def simulated_by(simgrid):
+def simulated_by(simgrid: str) -> str:
     """A nonempty `simgrid` of a SubmissionVerdict in words: with which SimGrid it was judged."""
     return "without SimGrid" if simgrid == NO_SIMGRID else f"with SimGrid {simgrid}"
 
@@ -33,12 +34,12 @@ class ItemVerdict:
     points: float
     outcome: str
     reason: str = ""
-    evidence: dict = field(default_factory=dict)
+    evidence: dict[str, Any] = field(default_factory=dict)
     unconfirmed: bool = False
     diagnoses: tuple[Diagnosis, ...] = ()
 
     @property
-    def awarded(self):
+    def awarded(self) -> float | None:
         """Points given; None while they are undecided."""
         return {PASS: self.points, FAIL: 0.0}.get(self.outcome)
 
@@ -53,22 +54,22 @@ class ExerciseVerdict:
 
     exercise: str
     title: str
-    items: tuple
+    items: tuple[ItemVerdict, ...]
     answer: str | None = None
     rubric: str = ""
 
     @property
-    def points(self):
+    def points(self) -> float:
         """The maximum points."""
         return sum(item.points for item in self.items)
 
     @property
-    def awarded(self):
+    def awarded(self) -> float | None:
         """Points given; None if an item is ungradable or awaits manual grading."""
-        given = [item.awarded for item in self.items]
-        return None if None in given else sum(given)
+        given = [item.awarded for item in self.items if item.awarded is not None]
+        return sum(given) if len(given) == len(self.items) else None
 
-    def outcomes(self):
+    def outcomes(self) -> set[str]:
         """The set of the items' outcomes."""
         return {item.outcome for item in self.items}
 
@@ -85,13 +86,13 @@ class SubmissionVerdict:
 
     student: str
     lab: str
-    exercises: tuple
+    exercises: tuple[ExerciseVerdict, ...]
     reason: str = ""
     sandbox: str = ""
     simgrid: str = ""
 
     @property
-    def status(self):
+    def status(self) -> str:
         """The most urgent that applies: 'ungradable', then 'awaiting-manual', then 'graded'."""
         outcomes = set().union(*(exercise.outcomes() for exercise in self.exercises))
         if self.reason or UNGRADABLE in outcomes:
@@ -99,7 +100,7 @@ class SubmissionVerdict:
         return "awaiting-manual" if MANUAL in outcomes else "graded"
 
     @property
-    def total(self):
+    def total(self) -> float | None:
         """The points of all exercises judged so far; None if it is ungradable."""
         if self.status == "ungradable":
             return None

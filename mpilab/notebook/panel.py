@@ -2,11 +2,17 @@
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mpilab.diagnosis import render
+from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.render import fragment, text
 from mpilab.util.text import plain
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 # Logs of failures, kept next to the notebook so that the panel can link to them.
 
@@ -17,7 +23,7 @@ MOST_BYTES = 4 << 20
 _NAME = re.compile(r"(\d{4,})-[a-z-]+\.txt")
 
 
-def keep(text, directory=None, *, kind="failure"):
+def keep(text: str, directory: str | Path | None = None, *, kind: str = "failure") -> Path | None:
     """Write `text` to a new file in ./mpilab-logs (or in `directory`); its path, or None.
 
     The file name has a counter and the `kind` of the failure, e.g. 0007-deadlock.txt; the 20 newest
@@ -35,7 +41,7 @@ def keep(text, directory=None, *, kind="failure"):
         return None
 
 
-def whole(diagnosis):
+def whole(diagnosis: Diagnosis) -> str:
     """The complete output and log as text for the file, without terminal colors."""
     parts = [f"Printed by rank {rank}:\n{text}" for rank, text in diagnosis.printed]
     if diagnosis.log:
@@ -44,18 +50,18 @@ def whole(diagnosis):
     return plain("\n\n".join([f"{symbol} {kind}: {diagnosis.headline}", *parts])) + "\n"
 
 
-def home():
+def home() -> Path:
     """The notebook's folder, if the Jupyter server has set it; otherwise the current folder."""
     session = Path(os.environ.get("JPY_SESSION_NAME", ""))
     return session.parent if session.is_absolute() and session.parent.is_dir() else Path.cwd()
 
 
-def _bounded(text):
+def _bounded(text: str) -> bytes:
     data = text.encode("utf-8", errors="replace")
     return data if len(data) <= MOST_BYTES else b"[cut here]\n" + data[-MOST_BYTES:]
 
 
-def _write(folder, kind, data):
+def _write(folder: Path, kind: str, data: bytes) -> Path:
     kind = re.sub(r"[^a-z-]+", "-", kind.lower()).strip("-") or "failure"
     number = max(_numbers(folder), default=0)
     while True:
@@ -70,16 +76,16 @@ def _write(folder, kind, data):
             continue
 
 
-def _numbers(folder):
+def _numbers(folder: Path) -> dict[int, Path]:
     return {int(m[1]): entry for entry in folder.iterdir() if (m := _NAME.fullmatch(entry.name))}
 
 
-def _prune(folder):
+def _prune(folder: Path) -> None:
     for _, old in sorted(_numbers(folder).items())[:-KEPT]:
         old.unlink(missing_ok=True)
 
 
-def show(diagnosis, figures=(), *, title=""):
+def show(diagnosis: Diagnosis, figures: "Iterable[go.Figure]" = (), *, title: str = "") -> None:
     """Display the diagnosis as one output (HTML and text), then the plotly `figures`.
 
     title  what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
@@ -102,7 +108,7 @@ def show(diagnosis, figures=(), *, title=""):
             style.show(figure)
 
 
-def _is_worth_keeping(diagnosis):
+def _is_worth_keeping(diagnosis: Diagnosis) -> bool:
     """Whether the log holds more than the panel shows, or messages worth keeping for later."""
     shown, omitted = render.printed(diagnosis)
     if omitted or any(each.left_out for each in shown):
