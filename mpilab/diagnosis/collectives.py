@@ -5,14 +5,19 @@ Also hints on the kernel's arguments: NULL buffers, MPI_IN_PLACE, tunables that 
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.case import COLLECTIVES
+from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import (
+    Evidence,
     Match,
     all_wants,
     conjugated,
@@ -24,7 +29,7 @@ from mpilab.runners.hang import BLOCKED, FINISHED
 from mpilab.runners.result import DONE
 from mpilab.trace.callsites import source_line
 from mpilab.trace.collectives import ALIKE, MOST_REPORTED, ROOT_DIFFERS
-from mpilab.trace.recording import COLLECTIVE
+from mpilab.trace.recording import COLLECTIVE, Call
 
 # Broken barriers: a rank can leave before all others have entered.
 
@@ -38,7 +43,7 @@ LEFT_EARLY_HINT = (
 _BLIND = ("MPI_Mrecv", "MPI_Imrecv")
 
 
-def left_early(evidence):
+def left_early(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a barrier that a rank can leave too early; None if it is correct.
 
     All ranks may have entered in time by luck; what counts is that the messages prove it. None also
@@ -72,7 +77,7 @@ def left_early(evidence):
     )
 
 
-def _is_blind(evidence):
+def _is_blind(evidence: Evidence) -> bool:
     """Whether ranks may have learned of each other by other means than recorded messages.
 
     A barrier may also consist of collectives."""
@@ -85,10 +90,10 @@ def _is_blind(evidence):
     )
 
 
-def _how_far(evidence, missing):
+def _how_far(evidence: Evidence, missing: NDArray[np.bool_]) -> str:
     """A hint on how far knowledge spread; `missing` [P, P]: whom each rank has not heard of."""
-    size, messages = evidence.size, evidence.result.recording.messages
-    if not len(messages):
+    size, recording = evidence.size, evidence.result.recording
+    if recording is None or not len(recording.messages):
         return "Here no message was sent at all."
     power = "" if size & (size - 1) == 0 else f" {size} is no power of two: does that matter here?"
     knowing = np.flatnonzero(~missing.any(axis=1)).tolist()
@@ -100,7 +105,7 @@ def _how_far(evidence, missing):
             f"does somebody answer, and do they wait for the answer?{power}"
         )
     known = size - missing.sum(axis=1)
-    rounds = evidence.result.recording.rounds
+    rounds = recording.rounds
     least, most = int(known.min()), int(known.max())
     number = str(least) if least == most else f"{least} to {most}"
     end = model.number(rounds, "round")
@@ -113,7 +118,7 @@ def _how_far(evidence, missing):
     return f"{said} Look at whom each rank hears from in each round.{power}"
 
 
-def _last_calls(evidence, ranks):
+def _last_calls(evidence: Evidence, ranks: Iterable[int]) -> list[Call]:
     calls = (evidence.last_call(rank) for rank in ranks)
     return [call for call in calls if call is not None]
 
@@ -134,7 +139,7 @@ _UNDEFINED = -32766  # MPI_UNDEFINED of Open MPI: the rank in comm of a process 
 _MOST_RANKS = 256
 
 
-def diagnose_world(source, object_file):
+def diagnose_world(source: str, object_file: str | Path) -> Diagnosis | None:
     """The warning for a source that compiles but uses MPI_COMM_WORLD; None if it does not."""
     if _SYMBOL not in used(object_file):
         return None
@@ -156,7 +161,7 @@ def diagnose_world(source, object_file):
     )
 
 
-def note(evidence):
+def note(evidence: Evidence) -> str:
     """A sentence on the run's calls on MPI_COMM_WORLD, or ''."""
     numbers = list(_numbers(evidence.size, bool(evidence.result.case.reversed)))
     sites = set()
@@ -174,7 +179,7 @@ def note(evidence):
 
 
 @lru_cache(maxsize=64)
-def _numbers(size, is_reversed):
+def _numbers(size: int, is_reversed: bool) -> tuple[int, ...]:
     """Numbers that the recorder may give MPI_COMM_WORLD (src_c/runtime/recorder/communicators.c).
 
     Each is a hash of its processes, as ranks of comm, and of the number of such communicators seen
@@ -190,7 +195,7 @@ def _numbers(size, is_reversed):
     return tuple(found)
 
 
-def _mix(number, value):
+def _mix(number: int, value: int) -> int:
     """FNV-1a over the four bytes of `value`."""
     for byte in (value & 0xFFFFFFFF).to_bytes(4, "little"):
         number = (number ^ byte) * 16777619 & 0xFFFFFFFF
@@ -214,7 +219,7 @@ _TUNABLES = {
 }
 
 
-def null_buffer(case, rank):
+def null_buffer(case: Case, rank: int | None) -> str:
     """'On rank 2 recvbuf is NULL: …', or '' if no buffer is."""
     if rank is None or case.collective not in _OF_THE_ROOT or rank == case.root:
         return ""
@@ -230,7 +235,7 @@ def null_buffer(case, rank):
     )
 
 
-def in_place(case):
+def in_place(case: Case) -> str:
     """What MPI_IN_PLACE means in this collective, and what to check."""
     if case.collective == "scatter":
         return (
@@ -247,7 +252,7 @@ def in_place(case):
     )
 
 
-def zero_tunables(evidence, place):
+def zero_tunables(evidence: Evidence, place: Place | None) -> str:
     """A sentence on the tunables that are 0 in this run and that the kernel's source uses up to
     `place`; else ''."""
     if place is None:
@@ -296,7 +301,7 @@ _RULES = {
 _KEPT_AWAY = "look for an if or a return that keeps one away."
 
 
-def because_of_collectives(found, evidence):
+def because_of_collectives(found: Diagnosis | None, evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis `found` of a wrong result or an MPI error, explained by a collective mismatch
     if there is one; else `found` unchanged.
 
@@ -320,7 +325,7 @@ def because_of_collectives(found, evidence):
     )
 
 
-def disagreement(evidence):
+def disagreement(evidence: Evidence) -> Match | None:
     """The earliest collective that ranks enter with different calls, roots or amounts of data,
     whether they are still inside or not."""
     for calls in evidence.collectives.conflicts():
@@ -331,7 +336,7 @@ def disagreement(evidence):
     return None
 
 
-def _names_differ(evidence, calls):
+def _names_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
     by_name = _grouped(calls, lambda call: call.name)
     if len(by_name) < 2:
         return None
@@ -349,7 +354,7 @@ def _names_differ(evidence, calls):
     return _match("different collectives", evidence, calls, by_name, hint, headline)
 
 
-def _roots_differ(evidence, calls):
+def _roots_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
     by_root = _grouped(calls, lambda call: call.peer)
     if len(by_root) < 2:
         return None
@@ -374,7 +379,7 @@ def _roots_differ(evidence, calls):
     return replace(match, ranks=tuple(dict.fromkeys([*odd, *roots])))
 
 
-def _amounts_differ(evidence, calls):
+def _amounts_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
     name = calls[0].name
     if name not in ALIKE:
         return None
@@ -395,7 +400,7 @@ def _amounts_differ(evidence, calls):
     return _match("different counts", evidence, calls, by_bytes, hint, headline)
 
 
-def _left_alone(evidence):
+def _left_alone(evidence: Evidence) -> Match | None:
     """A collective that some ranks called and left while others returned without calling it."""
     if evidence.result.outcome != DONE or any(
         rank is None or rank.header["dropped"] or rank.records["error"].any()
@@ -418,7 +423,7 @@ def _left_alone(evidence):
     return None
 
 
-def received_instead(evidence):
+def received_instead(evidence: Evidence) -> Match | None:
     """A rank waits in a receive for data that the other rank passed to a collective."""
     found = [
         (want, call)
@@ -445,7 +450,7 @@ def received_instead(evidence):
     return replace(match, places=(*match.places, *calls), headline=headline)
 
 
-def _given(evidence, receive):
+def _given(evidence: Evidence, receive: Call) -> list[Call]:
     """[Call] of collectives on the rank that `receive` waits for, the earliest first.
 
     They would bring data to the receiving rank, which has not entered them."""
@@ -470,7 +475,7 @@ def _given(evidence, receive):
     ]
 
 
-def different_communicators(evidence):
+def different_communicators(evidence: Evidence) -> Match | None:
     """Ranks that call the same collective on different communicators."""
     waiting = _waiting(evidence)
     by_name = defaultdict(list)
@@ -496,7 +501,7 @@ def different_communicators(evidence):
     return None
 
 
-def never_entered(evidence):
+def never_entered(evidence: Evidence) -> Match | None:
     """A collective in which some ranks wait and which others never enter."""
     for call in _waiting(evidence):
         missing = _still_missing(evidence, call)
@@ -516,7 +521,7 @@ def never_entered(evidence):
     return None
 
 
-def _waiting(evidence):
+def _waiting(evidence: Evidence) -> list[Call]:
     """[Call] of collectives that ranks wait for, in rank order."""
     return [
         want.call
@@ -526,15 +531,22 @@ def _waiting(evidence):
     ]
 
 
-def _grouped(calls, key):
+def _grouped(calls: Iterable[Call], key: Callable[[Call], Any]) -> list[tuple[Any, list[Call]]]:
     """[(key, calls)], the smallest group first, because it is likely the wrong one."""
-    groups = defaultdict(list)
+    groups: dict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[key(call)].append(call)
     return sorted(groups.items(), key=lambda item: (len(item[1]), -item[1][0].rank))
 
 
-def _match(pattern, evidence, calls, groups, hint, headline):
+def _match(
+    pattern: str,
+    evidence: Evidence,
+    calls: Sequence[Call],
+    groups: Iterable[tuple[Any, list[Call]]],
+    hint: str,
+    headline: str,
+) -> Match:
     """A Match for a collective; its ranks are those still inside, or all if none is."""
     ordered = [call for _, group in groups for call in group]
     inside = [call for call in ordered if call.rank in evidence.stuck and not call.done_ns]
@@ -543,7 +555,7 @@ def _match(pattern, evidence, calls, groups, hint, headline):
     return Match(pattern, ranks, hint, evidence.places(ordered, "call it here"), headline)
 
 
-def _same_meeting(one, other):
+def _same_meeting(one: Call, other: Call) -> bool:
     return (one.communicator, one.sequence, one.name) == (
         other.communicator,
         other.sequence,
@@ -551,7 +563,7 @@ def _same_meeting(one, other):
     )
 
 
-def _still_missing(evidence, call):
+def _still_missing(evidence: Evidence, call: Call) -> tuple[int, ...]:
     """Ranks that have not entered the collective `call`; () if its members are unknown."""
     if call.members != evidence.size:
         return ()
@@ -559,9 +571,9 @@ def _still_missing(evidence, call):
     return tuple(rank for rank in range(evidence.size) if rank not in came)
 
 
-def _whereabouts(evidence, ranks):
+def _whereabouts(evidence: Evidence, ranks: Iterable[int]) -> list[tuple[str, list[int]]]:
     """[(what they are doing, ranks)]."""
-    groups = defaultdict(list)
+    groups: dict[str, list[int]] = defaultdict(list)
     for rank in ranks:
         groups[_activity(evidence, rank)].append(rank)
     return [
@@ -575,7 +587,7 @@ def _whereabouts(evidence, ranks):
     ]
 
 
-def _activity(evidence, rank):
+def _activity(evidence: Evidence, rank: int) -> str:
     state = evidence.state(rank)
     if state is None or evidence.ranks[rank] is None:
         return "never began"
@@ -587,10 +599,10 @@ def _activity(evidence, rank):
     return f"{state.state} after {state.call}{line}"
 
 
-def _ground(call):
+def _ground(call: Call) -> str:
     """What the ranks of this collective share: 'communicator' or 'file'."""
     return "file" if call.file and call.name != "MPI_File_open" else "communicator"
 
 
-def _sorted_ranks(calls):
+def _sorted_ranks(calls: Iterable[Call]) -> tuple[int, ...]:
     return tuple(sorted({call.rank for call in calls}))

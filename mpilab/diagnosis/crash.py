@@ -216,7 +216,7 @@ def _place(evidence: Evidence, rank: int) -> tuple[Place | None, str]:
 def _recursion(evidence: Evidence, rank: int) -> list[Place]:
     """Places where the function that exhausted the stack calls itself; the signal is raised at the
     beginning of the function."""
-    site = int(evidence.ranks[rank].header["crash_site"])
+    site = int(evidence.recorded(rank).header["crash_site"])
     file, line = evidence.spot(site)
     calls = calls_within(evidence.library, file or CELL, evidence.function(site), line)
     return [

@@ -1,8 +1,8 @@
 """Deadlocks: which rank waits for which, since when, and the likely mistake."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mpilab.diagnosis import evidence as wanted
 from mpilab.diagnosis import model
 from mpilab.diagnosis.collectives import (
     different_communicators,
@@ -10,11 +10,22 @@ from mpilab.diagnosis.collectives import (
     never_entered,
     received_instead,
 )
-from mpilab.diagnosis.evidence import Match, all_wants, conjugated, from_another, of_wants, started
-from mpilab.diagnosis.model import DEADLOCK, Diagnosis
-from mpilab.runners.hang import POLLING, Hang
-from mpilab.trace.recording import ANY, POLLS, WAITS
-from mpilab.trace.traffic import EXCHANGES
+from mpilab.diagnosis.evidence import (
+    Evidence,
+    Match,
+    all_wants,
+    conjugated,
+    from_another,
+    of_wants,
+    received,
+    receives_at,
+    sends,
+    started,
+)
+from mpilab.diagnosis.model import DEADLOCK, Diagnosis, Place
+from mpilab.runners.hang import POLLING, Hang, RankState
+from mpilab.trace.recording import ANY, POLLS, WAITS, Call
+from mpilab.trace.traffic import EXCHANGES, Want
 
 # Circular waits, and waits for an answer that never comes. Each recognizer takes the Evidence and
 # returns a Match or None.
@@ -22,7 +33,7 @@ from mpilab.trace.traffic import EXCHANGES
 SHOWN = 3  # at most so many ranks are listed one by one
 
 
-def polling_in_vain(evidence):
+def polling_in_vain(evidence: Evidence) -> Match | None:
     """A rank polls for something that never comes."""
     polling = [state for state in evidence.states if state.state == POLLING]
     if not polling:
@@ -42,7 +53,7 @@ def polling_in_vain(evidence):
     )
 
 
-def head_to_head(evidence):
+def head_to_head(evidence: Evidence) -> Match | None:
     """A circular wait: each rank receives before it sends what the next one waits for."""
     receiving = _blocked_in(evidence, lambda want: want.call.receives and want.call.peer >= 0)
     targets = {rank: [want.call.peer for want in wants] for rank, wants in receiving.items()}
@@ -62,7 +73,7 @@ def head_to_head(evidence):
     return Match("head-to-head receives", ranks, hint, places)
 
 
-def relying_on_buffering(evidence):
+def relying_on_buffering(evidence: Evidence) -> Match | None:
     """A circular wait with at least one rank in a send that waits for its receiver."""
     wants = evidence.traffic.lacking
     targets = {rank: _targets(evidence, rank) for rank in wants}
@@ -95,7 +106,7 @@ def relying_on_buffering(evidence):
     return Match("sends that rely on buffering", ranks, hint, places)
 
 
-def request_never_completed(evidence):
+def request_never_completed(evidence: Evidence) -> Match | None:
     """A rank waits for a request that no other rank matches."""
     wants = [w for w in all_wants(evidence) if w.waiting.flags & WAITS]
     if not wants:
@@ -120,7 +131,7 @@ def request_never_completed(evidence):
     return of_wants("a request never completed", evidence, wants, hint)
 
 
-def _blocked_in(evidence, chosen):
+def _blocked_in(evidence: Evidence, chosen: Callable[[Want], bool]) -> dict[int, list[Want]]:
     """{rank: [Want]} of the blocked ranks whose wants are all `chosen`; without polling ranks."""
     wants = evidence.traffic.lacking
     return {
@@ -130,7 +141,7 @@ def _blocked_in(evidence, chosen):
     }
 
 
-def _targets(evidence, rank):
+def _targets(evidence: Evidence, rank: int) -> list[int]:
     """Ranks that `rank` waits for, by messages and in collectives."""
     state = evidence.state(rank)
     own = [
@@ -141,11 +152,12 @@ def _targets(evidence, rank):
     return [peer for peer in (*own, *(state.waits_for if state else ())) if peer >= 0]
 
 
-def _cycle(targets):
+def _cycle(targets: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
     """The ranks of a cycle in {rank: [ranks that it waits for]}, or (): the shortest one through
     the first rank that is in one."""
     for start in targets:
-        paths, seen = [(start,)], set()
+        paths: list[tuple[int, ...]] = [(start,)]
+        seen: set[int] = set()
         for path in paths:
             for peer in targets.get(path[-1], ()):
                 if peer == start and len(path) > 1:
@@ -156,9 +168,10 @@ def _cycle(targets):
     return ()
 
 
-def _circles(targets, first):
+def _circles(targets: Mapping[int, Sequence[int]], first: tuple[int, ...]) -> tuple[int, ...]:
     """The ranks of the cycle `first`, and of further cycles that share no rank."""
-    found, left = [], dict(targets)
+    found: list[int] = []
+    left = dict(targets)
     while first:
         found += first
         left = {rank: peers for rank, peers in left.items() if rank not in first}
@@ -166,7 +179,7 @@ def _circles(targets, first):
     return tuple(found)
 
 
-def _with_lines(evidence, calls):
+def _with_lines(evidence: Evidence, calls: Sequence[Call]) -> str:
     """'Rank 0 (line 12) and rank 1 (line 14)', 'Ranks 0 to 3 (line 12)'."""
     lines = {evidence.line(call) for call in calls}
     numbers = sorted({call.rank for call in calls})
@@ -176,21 +189,21 @@ def _with_lines(evidence, calls):
     return model.capital(model.listing(f"rank {c.rank}{evidence.at(c)}" for c in calls))
 
 
-def _origin(wants):
+def _origin(wants: Sequence[Want]) -> str:
     call = wants[0].call if wants else None
     if call is None or not call.receives:
         return ""
     return "from any rank " if call.peer == ANY else f"from rank {call.peer} "
 
 
-def _towards(call):
+def _towards(call: Call) -> str:
     if not (call.sends or call.receives):
         return ""
     whom = "any rank" if call.peer == ANY else f"rank {call.peer}"
     return f" {'to' if call.sends else 'from'} {whom}"
 
 
-def _line(line):
+def _line(line: int) -> str:
     return f" (line {line})" if line else ""
 
 
@@ -200,7 +213,7 @@ def _line(line):
 SHOWN_MESSAGES = 2  # at most so many pairs of sender and receiver are described
 
 
-def mismatched_tags(evidence):
+def mismatched_tags(evidence: Evidence) -> Match | None:
     """A message was sent with a tag other than the one that its receiver waits for."""
     pairs = _arrived(
         evidence,
@@ -222,7 +235,7 @@ def mismatched_tags(evidence):
     return _of_pairs("mismatched tags", evidence, pairs, hint)
 
 
-def other_communicator(evidence):
+def other_communicator(evidence: Evidence) -> Match | None:
     """A message was sent on a communicator other than the one that its receiver uses."""
     pairs = _arrived(
         evidence,
@@ -244,11 +257,11 @@ def other_communicator(evidence):
     return _of_pairs("different communicators", evidence, pairs, hint)
 
 
-def message_to_oneself(evidence):
+def message_to_oneself(evidence: Evidence) -> Match | None:
     """A rank is in a blocking send to itself or receive from itself."""
     own = [
         want
-        for want in wanted.all_wants(evidence)
+        for want in all_wants(evidence)
         if want.call.peer == want.call.rank
         and want.call is want.waiting
         and (want.call.sends or want.call.receives)
@@ -266,14 +279,14 @@ def message_to_oneself(evidence):
         f"Rank {first.rank} {what} itself with {first.name}{evidence.at(first)}. {remedy}: copy "
         "your own block with memcpy or MPI_Sendrecv, and leave your own rank out of the loop."
     )
-    return wanted.of_wants("a message to oneself", evidence, own, hint)
+    return of_wants("a message to oneself", evidence, own, hint)
 
 
-def wrong_rank(evidence):
+def wrong_rank(evidence: Evidence) -> Match | None:
     """A rank waits for one rank, but the message came from another."""
     found = {}
     for rank in evidence.traffic.lacking:
-        other = wanted.from_another(evidence, rank)
+        other = from_another(evidence, rank)
         if other:
             found[rank] = other
     if not found:
@@ -288,17 +301,13 @@ def wrong_rank(evidence):
     return _of_pairs("a receive from the wrong rank", evidence, list(found.values()), hint)
 
 
-def loop_ends_early(evidence):
+def loop_ends_early(evidence: Evidence) -> Match | None:
     """A rank waits for one that has returned, whether from too short a loop or not."""
-    wants = [
-        w
-        for w in wanted.all_wants(evidence)
-        if w.call.receives and w.call.peer in evidence.finished
-    ]
+    wants = [w for w in all_wants(evidence) if w.call.receives and w.call.peer in evidence.finished]
     if not wants:
         return None
     call = wants[0].call
-    to_it, in_all = wanted.sends(evidence, call.peer, call.rank), wanted.sends(evidence, call.peer)
+    to_it, in_all = sends(evidence, call.peer, call.rank), sends(evidence, call.peer)
     done = (
         f"after sending {model.number(to_it, 'message')} to rank {call.rank}"
         if to_it
@@ -313,16 +322,16 @@ def loop_ends_early(evidence):
         f"{evidence.at(wants[0].waiting)}. {doubt}"
     )
     ranks = (*(w.call.rank for w in wants), *(w.call.peer for w in wants))
-    return wanted.of_wants(pattern, evidence, wants, hint, ranks=ranks)
+    return of_wants(pattern, evidence, wants, hint, ranks=ranks)
 
 
-def _why_nothing_comes(evidence, call):
+def _why_nothing_comes(evidence: Evidence, call: Call) -> tuple[str, str]:
     """(pattern, sentences) on a rank that returned without sending what the receive `call` needs.
 
     If it received at this place as often as the waiting rank, no loop ended early.
     """
-    own = wanted.receives_at(evidence, call.rank, call.site)
-    theirs = wanted.receives_at(evidence, call.peer, call.site)
+    own = receives_at(evidence, call.rank, call.site)
+    theirs = receives_at(evidence, call.peer, call.site)
     if len(theirs) >= len(own) > 0 and call.name in EXCHANGES:
         odd = (
             f" Pairs of {evidence.size} ranks leave one over: what does that one do?"
@@ -341,8 +350,8 @@ def _why_nothing_comes(evidence, call):
             f"It has received there as often as rank {call.rank}, so its loop did not end early: "
             "look for an if that skips the send."
         )
-    got = wanted.received(evidence, call.peer, call.rank)
-    sent = wanted.sends(evidence, call.peer, call.rank)
+    got = received(evidence, call.peer, call.rank)
+    sent = sends(evidence, call.peer, call.rank)
     if got > sent:
         return "a send left out", (
             f"It has received {model.number(got, 'message')} from rank {call.rank} and sent "
@@ -351,7 +360,7 @@ def _why_nothing_comes(evidence, call):
     size = evidence.size
     is_power = size & (size - 1) == 0
     power = "" if sent or is_power else f" because {size} ranks are no power of two"
-    has_begun = wanted.sends(evidence, call.peer) or wanted.received(evidence, call.peer)
+    has_begun = sends(evidence, call.peer) or received(evidence, call.peer)
     first = "" if has_begun else "a return that comes too early, "
     last = ", or a return or a break that comes too early" if has_begun else ""
     return "a loop that ends early", (
@@ -360,11 +369,9 @@ def _why_nothing_comes(evidence, call):
     )
 
 
-def message_left_over(evidence):
+def message_left_over(evidence: Evidence) -> Match | None:
     """A rank waits for a rank that has returned to receive its message."""
-    wants = [
-        w for w in wanted.all_wants(evidence) if w.call.sends and w.call.peer in evidence.finished
-    ]
+    wants = [w for w in all_wants(evidence) if w.call.sends and w.call.peer in evidence.finished]
     if not wants:
         return None
     call = wants[0].call
@@ -373,35 +380,34 @@ def message_left_over(evidence):
         f"rank {call.peer} receives its message (tag {call.tag}, {model.number(call.bytes, 'byte')}"
         f"), but rank {call.peer} has returned. One send too many, or one receive too few?"
     )
-    return wanted.of_wants("a message left over", evidence, wants, hint)
+    return of_wants("a message left over", evidence, wants, hint)
 
 
-def one_receive_too_many(evidence):
+def one_receive_too_many(evidence: Evidence) -> Match | None:
     """A rank waits for a message from any rank, but the others have sent all their messages."""
-    wants = [w for w in wanted.all_wants(evidence) if w.call.receives and w.call.peer == ANY]
+    wants = [w for w in all_wants(evidence) if w.call.receives and w.call.peer == ANY]
     if not wants:
         return None
     rank = wants[0].call.rank
     received = sum(
-        wanted.sends(evidence, source, rank, wants[0].call.communicator)
-        for source in range(evidence.size)
+        sends(evidence, source, rank, wants[0].call.communicator) for source in range(evidence.size)
     )
     hint = (
         f"Rank {rank} waits for a message from any rank{evidence.at(wants[0].waiting)}; "
         f"{model.number(received, 'message')} {'was' if received == 1 else 'were'} sent to it, and "
         "nobody sends another. Does a sender's loop end early, or this one go round once too often?"
     )
-    return wanted.of_wants("a loop that ends early", evidence, wants, hint)
+    return of_wants("a loop that ends early", evidence, wants, hint)
 
 
-def _arrived(evidence, fits):
+def _arrived(evidence: Evidence, fits: Callable[[Want, Call], bool]) -> list[tuple[Want, Call]]:
     """[(want, sent)]: for each receive that a rank waits for, a message sent to that rank but not
     received, for which `fits(want, sent)` is true."""
-    by_receiver = {}
-    for sent in evidence.traffic.unreceived:
-        by_receiver.setdefault(sent.peer, []).append(sent)
+    by_receiver: dict[int, list[Call]] = {}
+    for message in evidence.traffic.unreceived:
+        by_receiver.setdefault(message.peer, []).append(message)
     pairs = []
-    for want in wanted.all_wants(evidence):
+    for want in all_wants(evidence):
         if want.call.receives:
             sent = next((s for s in by_receiver.get(want.call.rank, ()) if fits(want, s)), None)
             if sent is not None:
@@ -409,9 +415,11 @@ def _arrived(evidence, fits):
     return pairs
 
 
-def _of_pairs(pattern, evidence, pairs, hint):
+def _of_pairs(
+    pattern: str, evidence: Evidence, pairs: Sequence[tuple[Want, Call]], hint: str
+) -> Match:
     """The Match of (want, sent) pairs, with the places of the waits and of the sends."""
-    match = wanted.of_wants(pattern, evidence, [want for want, _ in pairs], hint)
+    match = of_wants(pattern, evidence, [want for want, _ in pairs], hint)
     lines = {evidence.spot(sent.site) for _, sent in pairs}
     kinds = {(sent.communicator, sent.tag) for _, sent in pairs}
     alike = [
@@ -445,7 +453,7 @@ RECOGNISERS = (
 )
 
 
-def recognise(evidence):
+def recognise(evidence: Evidence) -> Match | None:
     """The Match of the first recognizer that applies, or None."""
     return next(filter(None, (recogniser(evidence) for recogniser in RECOGNISERS)), None)
 
@@ -453,7 +461,7 @@ def recognise(evidence):
 STRICT = "Strict mode is on: every MPI_Send waits until its message is being received."
 
 
-def deadlock(evidence):
+def deadlock(evidence: Evidence) -> Diagnosis:
     """The Diagnosis of a run in which every unfinished rank waits."""
     cycle = Hang(DEADLOCK, tuple(map(_without_itself, evidence.states))).cycle()
     match = recognise(evidence)
@@ -484,7 +492,7 @@ def deadlock(evidence):
     )
 
 
-def headline(evidence, cycle=()):
+def headline(evidence: Evidence, cycle: Sequence[int] = ()) -> str:
     """'deadlock: rank 0 waits for rank 1, and rank 1 for rank 0'."""
     if len(cycle) == 2:
         one, other = cycle
@@ -499,12 +507,12 @@ def headline(evidence, cycle=()):
     stuck = evidence.stuck
     if not stuck:
         return "deadlock: nothing moves, although every rank has returned from the kernel"
-    state = evidence.state(stuck[0])
+    states = [state for state in evidence.states if state.rank in stuck]
     if len(stuck) == 1:
-        return f"deadlock: {state.describe()}, and nobody comes"
-    calls = {evidence.state(rank).call.partition(" ")[0] for rank in stuck}
+        return f"deadlock: {states[0].describe()}, and nobody comes"
+    calls = {state.call.partition(" ")[0] for state in states}
     inside = f" in {calls.pop()}" if len(calls) == 1 else ""
-    whom = sorted({p for rank in stuck for p in evidence.state(rank).waits_for} - set(stuck))
+    whom = sorted({p for state in states for p in state.waits_for} - set(stuck))
     for_whom = f" for {model.ranks(whom)}" if whom else ""
     return (
         f"deadlock: {model.ranks(stuck)} {conjugated('wait', len(stuck))}{inside}{for_whom}, "
@@ -512,17 +520,17 @@ def headline(evidence, cycle=()):
     )
 
 
-def _without_itself(state):
+def _without_itself(state: RankState) -> RankState:
     """The state of a rank that waits for itself and others, without itself: the cycle shown is one
     of several ranks."""
     others = tuple(rank for rank in state.waits_for if rank != state.rank)
     return replace(state, waits_for=others) if others else state
 
 
-def _with_all_who_wait(places, waiting):
+def _with_all_who_wait(places: Iterable[Place], waiting: Sequence[Place]) -> tuple[Place, ...]:
     """`places` and those where ranks are `waiting`, each line once; labels that say which ranks
     wait there name all of them."""
-    found = {}
+    found: dict[tuple[str, int], Place] = {}
     for place in (*places, *waiting):
         found.setdefault((place.file, place.line), place)
     for place in waiting:

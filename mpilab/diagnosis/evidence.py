@@ -170,6 +170,13 @@ class Evidence:
     def _begun(self) -> list[RankRecording]:
         return [rank for rank in self.ranks if rank is not None]
 
+    def recorded(self, rank: int) -> RankRecording:
+        """The recording of a rank that has made calls; ValueError for one that never began."""
+        recorded = self.ranks[rank]
+        if recorded is None:
+            raise ValueError(f"rank {rank} never began")
+        return recorded
+
     def state(self, rank: int) -> RankState | None:
         """The RankState of `rank`, or None."""
         return next((state for state in self.states if state.rank == rank), None)
@@ -224,7 +231,7 @@ class Evidence:
     def meeting(self, call: Call) -> list[Call]:
         """[Call] of all ranks that entered the collective `call`, or another one in its place, with
         the same number on the same communicator."""
-        record = self.ranks[call.rank].records[call.index]
+        record = self.recorded(call.rank).records[call.index]
         return [
             came
             for number, rank in enumerate(self.ranks)
@@ -236,7 +243,7 @@ class Evidence:
         """The name of a Call, even if the recorder does not wrap it."""
         if call.name != "MPI_Other":
             return call.name
-        said = self.ranks[call.rank].header["unknown_call"].decode(errors="replace")
+        said = self.recorded(call.rank).header["unknown_call"].decode(errors="replace")
         return said if said.isidentifier() else "another call"
 
     # --- lines

@@ -1,14 +1,16 @@
 """MPI errors: the first call that failed, its arguments, and what is wrong with them."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from mpilab.cases.case import Case
 from mpilab.diagnosis import collectives, model, requests
-from mpilab.diagnosis.evidence import partner
-from mpilab.diagnosis.model import MPI_ERROR, Diagnosis, Table
-from mpilab.trace.recording import ANY, NOBODY, NONBLOCKING, RECEIVES, WAITS
+from mpilab.diagnosis.evidence import Evidence, partner
+from mpilab.diagnosis.model import MPI_ERROR, Diagnosis, Place, Table
+from mpilab.trace.recording import ANY, NOBODY, NONBLOCKING, RECEIVES, WAITS, Call
 from mpilab.trace.traffic import EXCHANGES
 
 # Errors of file calls. By default, file calls return their errors (MPI 4.1, section 14.7), so a
@@ -93,7 +95,7 @@ NEGATIVE = (
 )
 
 
-def file_error_explained(call, name):
+def file_error_explained(call: Call, name: str) -> tuple[str, str, str] | None:
     """(pattern, what is wrong, what to do) for a file call that failed with the error class `name`;
     None for other calls, or if the class has no special meaning for files."""
     if not call.name.startswith("MPI_File_"):
@@ -127,7 +129,7 @@ ANOTHER = (
 MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create", "create_group"))
 
 
-def given(call):
+def given(call: Call) -> int | None:
     """The number that a Call gave for a rank that does not exist; None if it gave none.
 
     It is a rank in the communicator of the call, unlike the ranks of other calls.
@@ -137,7 +139,7 @@ def given(call):
     return ANY if call.sends and call.peer == ANY else None
 
 
-def no_such_rank_meaning(evidence, call):
+def no_such_rank_meaning(evidence: Evidence, call: Call) -> str:
     """'there is no rank 6, only ranks 0 to 5', or '' if the number is unknown."""
     number = given(call)
     if number is None:
@@ -148,7 +150,7 @@ def no_such_rank_meaning(evidence, call):
     return f"there is no rank {number}{where}, only {there_are}"
 
 
-def no_such_rank_hint(evidence, call):
+def no_such_rank_hint(evidence: Evidence, call: Call) -> str:
     """What to check, depending on the number given."""
     number, size = given(call), _size(evidence, call)
     if number is None:
@@ -166,7 +168,7 @@ def no_such_rank_hint(evidence, call):
     return ABOVE
 
 
-def notes(evidence, call):
+def notes(evidence: Evidence, call: Call) -> tuple[str, ...]:
     """Sentences on numbers from the same line that happen to be valid constants."""
     if given(call) is None:
         return ()
@@ -186,7 +188,7 @@ def notes(evidence, call):
     )
 
 
-def makers(evidence, call):
+def makers(evidence: Evidence, call: Call) -> list[Call]:
     """[Call] that created the smaller communicator of `call`, if it can be identified."""
     if given(call) is None or _size(evidence, call) >= evidence.size:
         return []
@@ -194,13 +196,13 @@ def makers(evidence, call):
     return made[:1] if len({one.site for one in made}) == 1 else []
 
 
-def _size(evidence, call):
+def _size(evidence: Evidence, call: Call) -> int:
     return call.members if call.members > 0 else evidence.size
 
 
-def _flips_a_bit(evidence, call):
+def _flips_a_bit(evidence: Evidence, call: Call) -> bool:
     """Whether all calls of this line go to a rank that differs in one bit, like rank ^ dist."""
-    flips = set()
+    flips: set[int] = set()
     for number, rank in enumerate(evidence.ranks):
         if rank is not None:
             same = rank.records[rank.records["site"] == call.site]
@@ -293,7 +295,7 @@ NOT_FOR_KERNELS = {
 AROUND_MPI = "MPI begun or ended in a kernel"
 
 
-def explained(evidence, call, waiting, name):
+def explained(evidence: Evidence, call: Call, waiting: Call, name: str) -> tuple[str, str, str]:
     """(pattern, what is wrong, what to do) for a call that failed with the error class `name`."""
     if (forbidden := evidence.name(call)) in NOT_FOR_KERNELS:
         return AROUND_MPI, *NOT_FOR_KERNELS[forbidden]
@@ -319,12 +321,12 @@ def explained(evidence, call, waiting, name):
     return pattern, meaning, hint
 
 
-def _no_send_type(case):
+def _no_send_type(case: Case) -> bool:
     """Whether sendtype is MPI_DATATYPE_NULL (src_c/runtime/harness/allgather.c, alltoallv.c)."""
     return case.in_place and case.collective in ("allgather", "alltoallv")
 
 
-def _truncation(call):
+def _truncation(call: Call) -> str:
     """'the message from rank 0 (tag 3) has 40 bytes, the receive has room for 4', or ''."""
     if not call.receives or call.got_bytes <= call.bytes:
         return ""
@@ -343,7 +345,7 @@ NO_FAULT = frozenset(
 SHOWN = 4
 
 
-def mpi_error(evidence):
+def mpi_error(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of the earliest call that returned an error; None if none did."""
     failed = _in_order(_failures(evidence))
     if not failed:
@@ -379,13 +381,13 @@ def mpi_error(evidence):
     )
 
 
-def _makers(evidence, call, name):
+def _makers(evidence: Evidence, call: Call, name: str) -> tuple[Place, ...]:
     """Places where the communicator that lacks the requested rank was created."""
     made = makers(evidence, call) if name == "MPI_ERR_RANK" else []
     return evidence.places(made, "make the communicator here")
 
 
-def fatal_error(evidence, rank, name):
+def fatal_error(evidence: Evidence, rank: int | None, name: str) -> Diagnosis:
     """The Diagnosis of an error that ended the run; Open MPI calls it `name`."""
     found = mpi_error(evidence)
     if found is not None:
@@ -406,14 +408,14 @@ def fatal_error(evidence, rank, name):
     )
 
 
-def returned_code(evidence):
+def returned_code(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a kernel that returned an error although no call did; None if it is 0."""
     returned = {o.rank: o.returned for o in evidence.result.outputs if o.returned}
     if not returned:
         return None
     codes = set(returned.values())
-    (code,) = codes if len(codes) == 1 else (None,)
-    known = model.NAMES.get(code)
+    code = next(iter(codes)) if len(codes) == 1 else None
+    known = None if code is None else model.NAMES.get(code)
     hint = (
         "No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
         "such as err set on every way to the return?"
@@ -433,7 +435,7 @@ def returned_code(evidence):
     return Diagnosis(MPI_ERROR, what, hint=hint, ranks=tuple(sorted(returned)))
 
 
-def with_table_of_ranks(diagnosis, evidence):
+def with_table_of_ranks(diagnosis: Diagnosis, evidence: Evidence) -> Diagnosis:
     """The same diagnosis, with a table of what each rank was doing when progress stopped."""
     tables = (diagnosis.tables[0], evidence.doing(), *diagnosis.tables[1:])
     stuck = evidence.stuck
@@ -441,14 +443,14 @@ def with_table_of_ranks(diagnosis, evidence):
     return replace(diagnosis, tables=tables, notes=(*filter(None, (note,)), *diagnosis.notes))
 
 
-def with_crash(diagnosis, sentence, places):
+def with_crash(diagnosis: Diagnosis, sentence: str, places: Iterable[Place]) -> Diagnosis:
     """The same diagnosis of a failed call, with a sentence on how the run ended, and places."""
     shown = {(place.file, place.line) for place in diagnosis.places}
     more = tuple(place for place in places if (place.file, place.line) not in shown)
     return replace(diagnosis, places=(*diagnosis.places, *more), notes=(sentence, *diagnosis.notes))
 
 
-def never_started(evidence, rank):
+def never_started(evidence: Evidence, rank: int) -> str:
     """' A call that fails starts no request: ...' if `rank` ended in a wait for such requests, or
     ''."""
     last = evidence.last_call(rank)
@@ -460,17 +462,18 @@ def never_started(evidence, rank):
     return f" A call that fails starts no request: {last.name} was given one that was never set."
 
 
-def _in_order(failed):
+def _in_order(failed: Sequence[tuple[Call, Call]]) -> list[tuple[Call, Call]]:
     """Move the failures with the call, line and error of the earliest one to the front.
 
     Each rank's first failure leads, the lowest rank first: their order in time is random."""
     if not failed:
         return []
 
-    def kind(call):
+    def kind(call: Call) -> tuple[str, int, int]:
         return call.name, call.site, call.error
 
-    seen, keys = Counter(), []
+    seen: Counter[int] = Counter()
+    keys = []
     for call, _ in failed:
         is_same = kind(call) == kind(failed[0][0])
         keys.append((False, seen[call.rank], call.rank) if is_same else (True, 0, 0))
@@ -479,11 +482,12 @@ def _in_order(failed):
     return [failed[i] for i in order]
 
 
-def _failures(evidence):
+def _failures(evidence: Evidence) -> list[tuple[Call, Call]]:
     """[(call that failed, call that reported it)], each once, the earliest first.
 
     A wait reports the errors of its requests, and a send-receive is two records."""
-    found, told = [], set()
+    found: list[tuple[Call, Call]] = []
+    told: set[tuple[int, int]] = set()
     for call in evidence.failed():
         if call.error in NO_FAULT:
             continue
@@ -498,16 +502,16 @@ def _failures(evidence):
     return found
 
 
-def _requests(evidence, waiting):
+def _requests(evidence: Evidence, waiting: Call) -> list[Call]:
     """The failed calls whose requests `waiting` waited for."""
-    records = evidence.ranks[waiting.rank].records
+    records = evidence.recorded(waiting.rank).records
     asked = np.flatnonzero((records["waiter"] == waiting.index) & (records["error"] != 0))
     return evidence.calls(waiting.rank, asked[:SHOWN].tolist())
 
 
-def _told_by(evidence, call):
+def _told_by(evidence: Evidence, call: Call) -> Call:
     """The wait that reported the error of the request that `call` started, or `call`."""
-    records = evidence.ranks[call.rank].records
+    records = evidence.recorded(call.rank).records
     if (
         call.flags & NONBLOCKING
         and 0 <= call.waiter < len(records)
@@ -517,12 +521,12 @@ def _told_by(evidence, call):
     return call
 
 
-def _half(evidence, call):
+def _half(evidence: Evidence, call: Call) -> Call:
     """Of the two records of a send-receive, the one whose arguments caused the error."""
     if call.name not in EXCHANGES:
         return call
     step = 1 if call.sends else -1
-    records = evidence.ranks[call.rank].records
+    records = evidence.recorded(call.rank).records
     if not 0 <= call.index + step < len(records):
         return call
     other = evidence.calls(call.rank, [call.index + step])[0]
@@ -539,7 +543,7 @@ def _half(evidence, call):
     return receive if is_wrong(receive) and not is_wrong(send) else send
 
 
-def _arguments(evidence, calls):
+def _arguments(evidence: Evidence, calls: Sequence[Call]) -> Table:
     """Table of calls with their arguments."""
     rows = tuple(
         (
@@ -558,7 +562,7 @@ def _arguments(evidence, calls):
     )
 
 
-def _partner(call):
+def _partner(call: Call) -> tuple[str | int, str | int]:
     """(peer, tag) of a call, with the number given for a rank that does not exist."""
     peer, tag, _ = partner(call)
     number = given(call)
@@ -567,14 +571,14 @@ def _partner(call):
     return peer, tag
 
 
-def _amount(call):
+def _amount(call: Call) -> tuple[str | int, str | int]:
     """(count, bytes) of a call that carries data."""
     if not (call.sends or call.receives or call.collective or call.moves_file):
         return "", ""
     return call.count, call.bytes
 
 
-def _others(evidence, failed):
+def _others(evidence: Evidence, failed: Sequence[tuple[Call, Call]]) -> tuple[str, ...]:
     """A note on errors of classes other than the first one's."""
     first = failed[0][0].error
     others = [(call, waiting) for call, waiting in failed if call.error != first]

@@ -1,16 +1,20 @@
 """Time-outs: which ranks compute, and in which lines."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mpilab.diagnosis import model
 from mpilab.diagnosis.deadlock import deadlock
-from mpilab.diagnosis.evidence import conjugated
-from mpilab.diagnosis.model import DEADLOCK, TIME_OUT, Diagnosis, Table
-from mpilab.runners.hang import COMPUTING, NOT_BEGUN
-from mpilab.trace.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS
+from mpilab.diagnosis.evidence import Evidence, conjugated
+from mpilab.diagnosis.model import DEADLOCK, TIME_OUT, Diagnosis, Place, Table
+from mpilab.runners.hang import COMPUTING, NOT_BEGUN, RankState
+from mpilab.trace.recording import CANCELLED, NONBLOCKING, POLLS, RECEIVES, SENDS, Call
+
+# How often a rank was sampled at each (file, line).
+Spots = Counter[tuple[str, int]]
 
 ENDLESS, POLLING = "an endless loop", "polling in vain"
 TESTS = ("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
@@ -18,7 +22,7 @@ AGAIN = 100  # this many consecutive calls from one place count as a loop
 LINES = 4  # at most so many lines in which ranks were sampled are shown
 
 
-def time_out(evidence):
+def time_out(evidence: Evidence) -> Diagnosis:
     """The Diagnosis of a run that did not finish in time."""
     computing = [state for state in evidence.states if state.state == COMPUTING]
     not_begun = [state for state in evidence.states if state.state == NOT_BEGUN]
@@ -43,7 +47,7 @@ def time_out(evidence):
     )
 
 
-def _never_began(evidence, states):
+def _never_began(evidence: Evidence, states: Sequence[RankState]) -> Diagnosis:
     """The Diagnosis if no rank computes, but some have not reached the kernel."""
     ranks = tuple(state.rank for state in states)
     return Diagnosis(
@@ -56,7 +60,7 @@ def _never_began(evidence, states):
     )
 
 
-def _standstill(evidence):
+def _standstill(evidence: Evidence) -> Diagnosis:
     """The Diagnosis if all ranks wait, but something may still be in flight."""
     found = deadlock(evidence)
     if found.pattern:
@@ -82,44 +86,44 @@ def _standstill(evidence):
     )
 
 
-def _lines_met(evidence, rank):
+def _lines_met(evidence: Evidence, rank: int) -> Spots:
     """Counter of the (file, line) at which `rank` was sampled; line 0: outside the kernel."""
     return Counter(_spot(evidence, site) for site in evidence.result.samples.get(rank, ()))
 
 
-def _spot(evidence, site):
+def _spot(evidence: Evidence, site: int) -> tuple[str, int]:
     """(file, line); line 0 if the source is not available."""
     file, line = evidence.spot(site)
     place = evidence.place(site, "") if file else None
     return (file, line) if not file or (place and place.text) else ("", 0)
 
 
-def _was_polling(evidence, rank):
+def _was_polling(evidence: Evidence, rank: int) -> bool:
     call = evidence.last_call(rank)
     return call is not None and bool(call.flags & POLLS)
 
 
-def _calls_again(evidence, rank, lines):
+def _calls_again(evidence: Evidence, rank: int, lines: Spots) -> bool:
     """Whether a rank that was sampled in these `lines` repeats the same call."""
     call = evidence.last_call(rank)
     if call is None or (lines and not lines[evidence.spot(call.site)]):
         return False
-    recorded = evidence.ranks[rank]
+    recorded = evidence.recorded(rank)
     latest = recorded.records[-AGAIN:]
     is_same = (latest["site"] == call.site).all() and not call.flags & POLLS
     is_loop = recorded.header["dropped"] > 0 or (bool(lines) and len(latest) == AGAIN)
     return bool(is_same and is_loop)
 
 
-def _what(evidence, ranks, calling):
+def _what(evidence: Evidence, ranks: Sequence[int], calling: Sequence[int]) -> str:
     """'compute', or 'call MPI_Sendrecv' if all of them do."""
-    names = {evidence.name(evidence.last_call(rank)) for rank in calling}
+    names = {evidence.name(call) for call in map(evidence.last_call, calling) if call is not None}
     if len(calling) == len(ranks) and len(names) == 1:
         return f"{conjugated('call', len(ranks))} {names.pop()}"
     return conjugated("compute", len(ranks))
 
 
-def _where(looks):
+def _where(looks: Mapping[int, Spots]) -> str:
     """' in lines 14 to 17': the lines sampled; '' if unknown."""
     lines = {line for counter in looks.values() for _, line in counter if line}
     if not lines:
@@ -127,9 +131,11 @@ def _where(looks):
     return f" in line{'s' * (len(lines) > 1)} {model.runs(lines)}"
 
 
-def _hint(evidence, polls, calling, looks):
-    if polls:
-        call = evidence.last_call(polls[0])
+def _hint(
+    evidence: Evidence, polls: Sequence[int], calling: Sequence[int], looks: Mapping[int, Spots]
+) -> str:
+    call = evidence.last_call(polls[0]) if polls else None
+    if call is not None:
         return (
             f"Rank {polls[0]} asked with {call.name}{evidence.at(call)} {call.count} times, and "
             "never got its answer. A loop that only tests needs an end, or has to do first what "
@@ -146,8 +152,8 @@ def _hint(evidence, polls, calling, looks):
         "does its condition ever become false? A counter that is not changed, an unsigned number "
         "that should fall below 0, or a step of 0 keep it going."
     )
-    if calling:
-        call = evidence.last_call(calling[0])
+    call = evidence.last_call(calling[0]) if calling else None
+    if call is not None:
         with_itself = ", always with itself" if _is_with_itself(evidence, call) else ""
         return (
             f"Rank {call.rank} calls {evidence.name(call)}{evidence.at(call)} again and "
@@ -158,33 +164,33 @@ def _hint(evidence, polls, calling, looks):
     return "Look at the loops behind its last MPI call: does each come to its end?"
 
 
-def _is_with_itself(evidence, call):
-    latest = evidence.ranks[call.rank].records[-AGAIN:]
+def _is_with_itself(evidence: Evidence, call: Call) -> bool:
+    latest = evidence.recorded(call.rank).records[-AGAIN:]
     moves = (latest["flags"] & (SENDS | RECEIVES) != 0).all()
     return bool(moves and (latest["peer"] == call.rank).all())
 
 
-def _tests_nothing(evidence, rank, looks):
+def _tests_nothing(evidence: Evidence, rank: int, looks: Mapping[int, Spots]) -> Call | None:
     """The last call of `rank` if it is a test, the rank was sampled in its line, and no request is
     left to test; or None."""
     call = evidence.last_call(rank)
     if call is None or call.name not in TESTS or evidence.spot(call.site) not in looks[rank]:
         return None
-    records = evidence.ranks[rank].records
+    records = evidence.recorded(rank).records
     is_open = (records["flags"] & (NONBLOCKING | CANCELLED) == NONBLOCKING) & (
         records["done_ns"] == 0
     )
-    return None if np.any(is_open) or evidence.ranks[rank].header["dropped"] > 0 else call
+    return None if np.any(is_open) or evidence.recorded(rank).header["dropped"] > 0 else call
 
 
-def _met(evidence, looks):
+def _met(evidence: Evidence, looks: Mapping[int, Spots]) -> list[Place]:
     """Places where ranks were sampled, one per line, the most frequent first."""
     sites = {
         _spot(evidence, site): site
         for rank in looks
         for site in evidence.result.samples.get(rank, ())
     }
-    total = sum(looks.values(), Counter())
+    total: Spots = sum(looks.values(), Counter())
     found = []
     for spot, _ in [one for one in total.most_common() if one[0][1]][:LINES]:
         ranks = [rank for rank, counter in looks.items() if counter[spot]]
@@ -196,9 +202,9 @@ def _met(evidence, looks):
     return [place for place in found if place is not None]
 
 
-def _last_calls(evidence, ranks):
+def _last_calls(evidence: Evidence, ranks: Iterable[int]) -> list[Place]:
     """Places of the last calls of these ranks."""
-    by_spot = defaultdict(list)
+    by_spot: dict[tuple[str, int], list[Call]] = defaultdict(list)
     for rank in ranks:
         call = evidence.last_call(rank)
         if call is not None and not evidence.is_copy(call):
@@ -210,7 +216,7 @@ def _last_calls(evidence, ranks):
     return [place for place in found if place is not None]
 
 
-def _table(looks):
+def _table(looks: Mapping[int, Spots]) -> Table | None:
     rows = []
     for rank, counter in looks.items():
         known = {line: count for (_, line), count in sorted(counter.items()) if line}
@@ -223,9 +229,9 @@ def _table(looks):
     return Table("Where ranks were met computing", ("rank", "lines", "looks"), tuple(rows))
 
 
-def _since(evidence, states):
+def _since(evidence: Evidence, states: Iterable[RankState]) -> tuple[str, ...]:
     """Sentences on the last calls, one for all ranks that got equally far."""
-    found = defaultdict(list)
+    found: dict[str, list[int]] = defaultdict(list)
     for state in states:
         found[_last_words(evidence, state)].append(state.rank)
     return tuple(
@@ -239,7 +245,7 @@ def _since(evidence, states):
     )
 
 
-def _last_words(evidence, state):
+def _last_words(evidence: Evidence, state: RankState) -> str:
     if state.state == NOT_BEGUN:
         return "{Ranks} never began."
     call = evidence.last_call(state.rank)
@@ -247,7 +253,7 @@ def _last_words(evidence, state):
         return "{Ranks} {has} made no MPI call at all."
     if evidence.is_copy(call):
         return "{Ranks} {has} only copied its own data so far."
-    if evidence.ranks[state.rank].header["dropped"] > 0:
+    if evidence.recorded(state.rank).header["dropped"] > 0:
         return (
             "{Ranks} {goes} on making MPI calls, more than a recording holds; the last "
             f"one written down was {evidence.name(call)}{evidence.at(call)}."

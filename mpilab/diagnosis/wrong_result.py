@@ -481,7 +481,8 @@ def _headline_of_blocks(differences, codes):
     if alike and wrong == len(differences):
         kinds = {int(codes[d.rank, d.blocks[0]]) for d in differences}
         what = {UNTOUCHED: "was never written", ELSEWHERE: "is in the wrong place"}
-        return f"one block each {what.get(*kinds, 'is wrong') if len(kinds) == 1 else 'is wrong'}"
+        (kind,) = kinds if len(kinds) == 1 else (WRONG,)
+        return f"one block each {what.get(kind, 'is wrong')}"
     return f"{wrong} of {codes.size} blocks are not right; on rank {first.rank}, {told}"
 
 
