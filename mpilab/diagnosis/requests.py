@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.diagnosis import model
-from mpilab.diagnosis.evidence import CELL
-from mpilab.diagnosis.model import LEAK, Diagnosis, Table
+from mpilab.diagnosis.evidence import CELL, Evidence
+from mpilab.diagnosis.model import LEAK, Diagnosis, Place, Table
 from mpilab.trace.callsites import source_line
 from mpilab.trace.recording import (
     ANY,
@@ -22,6 +24,7 @@ from mpilab.trace.recording import (
     SENDS,
     WAITS,
     WRITES_FILE,
+    Call,
     operations,
 )
 
@@ -34,7 +37,7 @@ HINT = (
 )
 
 
-def meaning(evidence, call):
+def meaning(evidence: Evidence, call: Call) -> str:
     """'MPI_Waitall got 8 requests, but only 6 of them were ever started'; '' if all were.
 
     MPI_REQUEST_NULL may be among them, so call this only if the wait failed.
@@ -73,11 +76,11 @@ class Reason(NamedTuple):
     """
 
     hint: str
-    places: tuple
+    places: tuple[Place, ...]
     asked: bool
 
 
-def unfinished(evidence):
+def unfinished(evidence: Evidence) -> list[Call]:
     """[Call] of nonblocking operations that are neither complete nor freed at the end."""
     found = []
     for number, rank in enumerate(evidence.ranks):
@@ -91,7 +94,7 @@ def unfinished(evidence):
     return [call for call in found if not call.name.endswith("_begin")]
 
 
-def bring_data(evidence, calls):
+def bring_data(evidence: Evidence, calls: Sequence[Call]) -> list[Call]:
     """Those of the unfinished `calls` that were to bring in data of other ranks or of a file."""
     under_way = {
         (sent.communicator, sent.peer, peer, tag)
@@ -110,7 +113,7 @@ def bring_data(evidence, calls):
     ]
 
 
-def as_the_cause(evidence, found):
+def as_the_cause(evidence: Evidence, found: Diagnosis) -> Diagnosis | None:
     """The Diagnosis `found` of a wrong result, explained by data still in flight when the kernel
     returned; None if all had arrived."""
     left = unfinished(evidence)
@@ -131,20 +134,20 @@ def as_the_cause(evidence, found):
     )
 
 
-def told(evidence, calls, reason):
+def told(evidence: Evidence, calls: Sequence[Call], reason: Reason) -> str:
     """'12 MPI_Irecv (line 16) were started and never waited for'."""
     verb = "completed" if reason.asked else "waited for"
     was = "was" if len(calls) == 1 else "were"
     return f"{counted(evidence, calls)} {was} started and never {verb}"
 
 
-def counted(evidence, calls):
+def counted(evidence: Evidence, calls: Sequence[Call]) -> str:
     """'12 MPI_Irecv (line 16) and 4 MPI_Isend (line 17)'."""
     groups = Counter((evidence.name(call), evidence.at(call)) for call in calls)
     return model.listing([f"{count} {name}{at}" for (name, at), count in groups.items()][:4])
 
 
-def why_unfinished(evidence, calls):
+def why_unfinished(evidence: Evidence, calls: Sequence[Call]) -> Reason:
     """The Reason why the unfinished `calls` were not completed, judged by their first rank."""
     first = calls[0].rank
     mine = [call for call in calls if call.rank == first]
@@ -163,7 +166,7 @@ def why_unfinished(evidence, calls):
     return _too_few(evidence, waits)
 
 
-def _started(records):
+def _started(records: NDArray[Any]) -> NDArray[np.bool_]:
     """Which of a rank's records start an operation: bool [records]."""
     flags = records["flags"]
     started = (flags & NONBLOCKING != 0) & (records["error"] == 0)
@@ -171,17 +174,17 @@ def _started(records):
     return started & (flags & moving != 0)
 
 
-def _waits(evidence, rank, since):
+def _waits(evidence: Evidence, rank: int, since: int) -> list[Call]:
     """The latest waits and tests of `rank` from record `since` on."""
     numbers = [
         number for number, name in operations().items() if name.startswith(("MPI_Wait", "MPI_Test"))
     ]
-    made = evidence.ranks[rank].records["operation"][since:]
+    made = evidence.recorded(rank).records["operation"][since:]
     indices = since + np.flatnonzero(np.isin(made, numbers))
     return evidence.calls(rank, indices[-LOOKED_AT:].tolist())
 
 
-def _asked_in_vain(evidence, wait):
+def _asked_in_vain(evidence: Evidence, wait: Call) -> Reason:
     name, at = wait.name, evidence.at(wait)
     if name.startswith("MPI_Test"):
         hint = (
@@ -203,22 +206,22 @@ def _asked_in_vain(evidence, wait):
 class _Source:
     """The source of the kernel; each line is read once."""
 
-    def __init__(self, evidence):
+    def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
-        self._lines = {}
+        self._lines: dict[tuple[str, int], str] = {}
 
-    def text(self, site, lines):
+    def text(self, site: int, lines: int) -> str:
         """The text of `lines` lines, starting at a call site; '' if unknown."""
         file, line = self.evidence.spot(site)
         numbers = range(line, line + lines) if line else ()
         return "\n".join(self._line(file or CELL, number) for number in numbers)
 
-    def _line(self, file, number):
+    def _line(self, file: str, number: int) -> str:
         if (file, number) not in self._lines:
             self._lines[file, number] = source_line(self.evidence.library, file, number)
         return self._lines[file, number]
 
-    def variable(self, call):
+    def variable(self, call: Call) -> str:
         """The request argument of a call: 'request', 'requests[i]'; '' if unknown."""
         text = self.text(call.site, LINES_OF_A_CALL)
         text = text[max(text.find(call.name), 0) :].partition(";")[0]
@@ -227,10 +230,10 @@ class _Source:
         return "" if "++" in name or "--" in name else name
 
 
-def _overwritten(evidence, mine):
+def _overwritten(evidence: Evidence, mine: Sequence[Call]) -> tuple[str, Call, Call] | None:
     """(variable, unfinished call, later call with the same variable), or None."""
     rank, source = mine[0].rank, _Source(evidence)
-    started = np.flatnonzero(_started(evidence.ranks[rank].records))
+    started = np.flatnonzero(_started(evidence.recorded(rank).records))
     others = evidence.calls(rank, started[started > mine[0].index][:LOOKED_AT].tolist())
     by_site = {call.site: call for call in (*mine, *others)}
     names = {
@@ -249,7 +252,7 @@ def _overwritten(evidence, mine):
     return None
 
 
-def _is_same(source, name, lost, other):
+def _is_same(source: _Source, name: str, lost: Call, other: Call) -> bool:
     """Whether `name` is the same variable in both calls; requests[i] differs once i changes."""
     index = name.partition("[")[2]
     lines = source.evidence.line(other) - source.evidence.line(lost)
@@ -264,7 +267,7 @@ def _is_same(source, name, lost, other):
     )
 
 
-def _told_overwritten(evidence, name, lost, other):
+def _told_overwritten(evidence: Evidence, name: str, lost: Call, other: Call) -> Reason:
     here, there = evidence.line(lost), evidence.line(other)
     by = f"line {there}" if there != here else "the next round of the loop"
     hint = (
@@ -274,9 +277,9 @@ def _told_overwritten(evidence, name, lost, other):
     return Reason(hint, _place(evidence, other, f"{name} is overwritten here"), True)
 
 
-def _too_few(evidence, waits):
+def _too_few(evidence: Evidence, waits: Sequence[Call]) -> Reason:
     wait = next((w for w in reversed(waits) if w.name == "MPI_Waitall"), waits[-1])
-    records = evidence.ranks[wait.rank].records
+    records = evidence.recorded(wait.rank).records
     same = [w.index for w in waits if w.site == wait.site]
     started = _started(records[: same[-1]])
     given = np.isin(records["waiter"][: same[-1]], same)
@@ -296,7 +299,7 @@ def _too_few(evidence, waits):
     return Reason(hint, _place(evidence, wait, label), True)
 
 
-def _place(evidence, call, label):
+def _place(evidence: Evidence, call: Call, label: str) -> tuple[Place, ...]:
     place = evidence.place(call.site, label)
     return () if place is None else (place,)
 
@@ -338,7 +341,7 @@ _DONE_MADE = {
 }
 
 
-def leak(evidence):
+def leak(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of the leaks of an otherwise correct run; None if there are none."""
     found = _found(evidence)
     if not found:
@@ -351,7 +354,8 @@ def leak(evidence):
         for call in of_kind
     )
     rows = tuple((*row, times) for row, times in list(counted.items())[:SHOWN])
-    said, hint, places = _sentence(evidence, what, calls), HINTS[what], ()
+    said, hint = _sentence(evidence, what, calls), HINTS[what]
+    places: tuple[Place, ...] = ()
     if what == REQUEST:
         said, hint, places = _never_completed(evidence, calls) or (said, hint, places)
     return Diagnosis(
@@ -370,22 +374,26 @@ def leak(evidence):
     )
 
 
-def _never_completed(evidence, calls):
-    """(sentence, hint, Places) for requests that were not completed; a false value if nothing but
-    the leak is known."""
+def _never_completed(
+    evidence: Evidence, calls: Sequence[Call]
+) -> tuple[str, str, tuple[Place, ...]] | None:
+    """(sentence, hint, Places) for requests that were not completed; None if nothing but the leak
+    is known."""
     left = unfinished(evidence)
     coming = bring_data(evidence, left)
     if not left:
         return None
     reason = why_unfinished(evidence, coming or left)
     if not coming:
-        return reason.asked and (_sentence(evidence, REQUEST, calls), reason.hint, reason.places)
+        if not reason.asked:
+            return None
+        return _sentence(evidence, REQUEST, calls), reason.hint, reason.places
     luck = f"only by luck: {told(evidence, coming, reason)}"
     early = "Next time the kernel may return before the data are there."
     return luck, f"{early} {reason.hint}", reason.places
 
 
-def besides(evidence, found):
+def besides(evidence: Evidence, found: Diagnosis) -> tuple[str, ...]:
     """Sentences on leaks for the notes of the Diagnosis `found`, which has another cause."""
     is_told = found.pattern == UNFINISHED
     return tuple(
@@ -395,9 +403,9 @@ def besides(evidence, found):
     )
 
 
-def _found(evidence):
+def _found(evidence: Evidence) -> dict[str, list[Call]]:
     """{what: [Call]} in the order of PATTERNS, without empty lists."""
-    found = {what: [] for what in PATTERNS}
+    found: dict[str, list[Call]] = {what: [] for what in PATTERNS}
     for number, rank in enumerate(evidence.ranks):
         if rank is not None:
             leaked = np.flatnonzero(rank.records["flags"] & LEAKED).tolist()
@@ -407,7 +415,7 @@ def _found(evidence):
     return {what: calls for what, calls in found.items() if calls}
 
 
-def _kind(call):
+def _kind(call: Call) -> str:
     if call.name.startswith("MPI_Comm_"):
         return COMMUNICATOR
     if call.name.startswith("MPI_Type_"):
@@ -417,7 +425,7 @@ def _kind(call):
     return SPLIT if call.name.endswith("_begin") else REQUEST
 
 
-def _unexpected(evidence):
+def _unexpected(evidence: Evidence) -> list[Call]:
     """Sends whose message was never received.
 
     The source of a message received with MPI_Mrecv is unknown, so such ranks are left out.
@@ -436,8 +444,8 @@ def _unexpected(evidence):
     ]
 
 
-def _sentence(evidence, what, calls):
-    by_line = {}
+def _sentence(evidence: Evidence, what: str, calls: Sequence[Call]) -> str:
+    by_line: dict[tuple[str, int], list[Call]] = {}
     for call in calls:
         by_line.setdefault(evidence.spot(call.site), []).append(call)
     said = [_clause(evidence, what, same) for same in list(by_line.values())[:3]]
@@ -446,7 +454,7 @@ def _sentence(evidence, what, calls):
     return model.listing(said)
 
 
-def _clause(evidence, what, calls):
+def _clause(evidence: Evidence, what: str, calls: Sequence[Call]) -> str:
     who, line = {call.rank for call in calls}, evidence.line(calls[0])
     where = f" in line {line}" if line else ""
     many = len(calls) > len(who)
@@ -467,6 +475,6 @@ def _clause(evidence, what, calls):
     return f"{model.ranks(who)} {maybe}never {done} {things} {made}{where}"
 
 
-def _final(evidence, ranks):
+def _final(evidence: Evidence, ranks: Collection[int]) -> bool:
     """Whether these ranks freed the run's communicator and what was cached on it."""
-    return all(evidence.ranks[rank].header["ended_ns"] for rank in ranks)
+    return all(evidence.recorded(rank).header["ended_ns"] for rank in ranks)

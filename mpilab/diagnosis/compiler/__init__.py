@@ -8,6 +8,7 @@ Both understand the messages of gcc and clang. The rules are in `values` (argume
 """
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -15,16 +16,23 @@ from mpilab.diagnosis import model
 
 # The rules register themselves when they are imported.
 from mpilab.diagnosis.compiler import names
-from mpilab.diagnosis.compiler.rules import Source, Spot, explain, option
+from mpilab.diagnosis.compiler.rules import Slip, Source, Spot, explain, option
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, ERROR, Diagnosis, Place
+from mpilab.errors import BuildError
+from mpilab.kernels.build import Diagnostic
 from mpilab.util import faults
+
+# A mistake, its place, and the compiler's message that it explains.
+Cause = tuple[Slip, Place, Diagnostic]
 
 # A source that compiles but does not define the requested kernel.
 
 SHOWN_FUNCTIONS = 3
 
 
-def missing_function(function, defined, *, what="The cell"):
+def missing_function(
+    function: str, defined: Collection[str], *, what: str = "The cell"
+) -> Diagnosis:
     """The Diagnosis of `what` ("The cell", "mine.c"), which defines the functions `defined`
     but not `function`."""
     collective = function.partition("_")[0]
@@ -46,7 +54,7 @@ REMINDER = "A warning costs no points, but it is often the bug."
 _EXPANSION = re.compile(r"^in expansion of macro '\w+'$")
 
 
-def diagnose_build(error, source):
+def diagnose_build(error: BuildError, source: str) -> Diagnosis:
     """The Diagnosis of a BuildError: why `source`, C text, cannot be built.
 
     Never raises: if the explanation fails, the compiler's messages are shown as they are.
@@ -59,7 +67,7 @@ def diagnose_build(error, source):
         return _plain(COMPILE_ERROR, "It does not compile: ", found, _reason(error), str(error))
 
 
-def diagnose_warnings(diagnostics, source):
+def diagnose_warnings(diagnostics: Iterable[Diagnostic], source: str) -> Diagnosis | None:
     """The Diagnosis of the warnings in `diagnostics`, the likeliest bugs first; None if there are
     none. Never raises, like `diagnose_build`."""
     diagnostics = tuple(diagnostics)
@@ -72,7 +80,9 @@ def diagnose_warnings(diagnostics, source):
         return _plain(COMPILE_WARNING, "It compiles, with a warning: ", found, said, said)
 
 
-def _plain(kind, opening, found, reason, said):
+def _plain(
+    kind: str, opening: str, found: Sequence[Diagnostic], reason: str, said: str
+) -> Diagnosis:
     """The Diagnosis with the compiler's own words for `found`, a list of Diagnostic, or with
     `reason` if the list is empty."""
     if not found:
@@ -82,7 +92,7 @@ def _plain(kind, opening, found, reason, said):
     return Diagnosis(kind, f"{opening}{first}", places=places, log=said)
 
 
-def _explained_build(error, source):
+def _explained_build(error: BuildError, source: str) -> Diagnosis:
     diagnostics = tuple(error.diagnostics)
     said = "\n".join(map(str, diagnostics)) or str(error)
     errors = [d for d in diagnostics if d.is_error] or _expansions(diagnostics, str(error), "error")
@@ -94,7 +104,7 @@ def _explained_build(error, source):
     return _diagnosis(COMPILE_ERROR, "It does not compile: ", "error", found, notes, said)
 
 
-def _explained_warnings(diagnostics, source):
+def _explained_warnings(diagnostics: tuple[Diagnostic, ...], source: str) -> Diagnosis | None:
     warnings = [d for d in diagnostics if d.severity == "warning"]
     warnings += _expansions(diagnostics, "", "warning")
     if not warnings:
@@ -107,12 +117,17 @@ def _explained_warnings(diagnostics, source):
     )
 
 
-def _causes(messages, diagnostics, source):
+def _causes(
+    messages: Sequence[Diagnostic], diagnostics: tuple[Diagnostic, ...], source: Source
+) -> list[Cause]:
     """[(Slip, Place, Diagnostic)], one for each cause.
 
     A message on the subject of an earlier one, or in a line with a syntax error, is only a
     consequence."""
-    found, subjects, broken, lost = [], set(), set(), False
+    found: list[Cause] = []
+    subjects: set[str] = set()
+    broken: set[int] = set()
+    lost = False
     for message in messages:
         slip, place = _explained(message, diagnostics, source)
         subject = slip.subject or f"{slip.pattern} {slip.label}"
@@ -130,7 +145,7 @@ def _causes(messages, diagnostics, source):
     return found
 
 
-def _beside(found, diagnostics, cell):
+def _beside(found: Sequence[Cause], diagnostics: tuple[Diagnostic, ...], cell: Source) -> list[str]:
     """[A sentence on the first warning that is unrelated to the errors]; [] after a syntax error,
     which makes the compiler's other messages unreliable."""
     if any(message.is_error and _breaks_form(message) for _, _, message in found):
@@ -146,7 +161,9 @@ def _beside(found, diagnostics, cell):
     return []
 
 
-def _explained(message, diagnostics, source):
+def _explained(
+    message: Diagnostic, diagnostics: tuple[Diagnostic, ...], source: Source
+) -> tuple[Slip, Place]:
     slip = explain(Spot(source, message, diagnostics))
     line, column = message.line, message.column
     offset = slip.offset
@@ -157,7 +174,7 @@ def _explained(message, diagnostics, source):
     return slip, Place(line, source.line(line), slip.label, column)
 
 
-def _breaks_form(message):
+def _breaks_form(message: Diagnostic) -> bool:
     return (
         re.search(
             r"^expected|^unknown type name|extraneous|missing terminating|stray|"
@@ -168,7 +185,9 @@ def _breaks_form(message):
     )
 
 
-def _diagnosis(kind, opening, noun, found, notes, said):
+def _diagnosis(
+    kind: str, opening: str, noun: str, found: Sequence[Cause], notes: Iterable[str], said: str
+) -> Diagnosis:
     slip, place, _ = found[0]
     shown, more = found[:SHOWN], len(found) - SHOWN
     hints = [f"{_at(place)}{slip.hint}" for slip, place, _ in shown[1:] if slip.hint]
@@ -190,7 +209,7 @@ def _diagnosis(kind, opening, noun, found, notes, said):
     )
 
 
-def _expansions(diagnostics, said, severity):
+def _expansions(diagnostics: Sequence[Diagnostic], said: str, severity: str) -> list[Diagnostic]:
     """Messages of `severity` on uses of macros that gcc reported in the header that defines them;
     their text, if known, is the first of that severity in `said`."""
     words = re.search(rf"\b{severity}: (.*)", said)
@@ -206,14 +225,14 @@ def _expansions(diagnostics, said, severity):
     return found[:1] if words else found
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0] if len(lines) == 1 else " ".join(lines[:2])
 
 
-def _at(place):
+def _at(place: Place | Diagnostic) -> str:
     return f"line {place.line}: " if place.line > 0 else ""
 
 
-def _unique(texts):
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
