@@ -13,7 +13,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from mpilab.hosts.hostfile import POLICIES, find
 from mpilab.kernels import openmpi
 from mpilab.util import door
 from mpilab.util.processes import end_family
+from mpilab.util.text import ranges
 
 # Settings of the kit's own runs, absent in a user's terminal: they allow more ranks than slots and
 # disable binding.
@@ -45,7 +46,7 @@ class Here:
 
     def __str__(self) -> str:
         who = "no rank" if self.rank is None else f"rank {self.rank} of {self.ranks}"
-        bound = f"core{'s' * (len(self.cores) != 1)} {_ranges(self.cores)}"
+        bound = f"core{'s' * (len(self.cores) != 1)} {ranges(self.cores)}"
         now = "" if self.core is None else f", now on {self.core}"
         return f"{who}: host {self.host}, may use {bound}{now}"
 
@@ -158,17 +159,6 @@ def _said(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[s
             f"something? It has printed: {stdout.strip()[-500:] or 'nothing'}"
         ) from None
     return subprocess.CompletedProcess(command, process.returncode, stdout)
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """'0-3,8' for 0, 1, 2, 3, 8."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
 from mpilab.util.processes import end_family, trouble
-from mpilab.util.text import suggestion
+from mpilab.util.text import ranges, suggestion
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
 _MEBIBYTE = 1 << 20
@@ -326,24 +326,13 @@ def placement(
     if missing := [cpu for cpu in cpus if cpu not in known]:
         raise InputError(
             f"--cpu-list {','.join(words)}: this process may not run on CPU "
-            f"{missing[0]}; it may on {_ranges(known)}"
+            f"{missing[0]}; it may on {ranges(known, ', ')}"
         )
     if len(set(cpus)) < ranks or len(cpus) != ranks:
         raise InputError(
             f"--cpu-list {','.join(words)}: {ranks} ranks need {ranks} different CPUs, one each"
         )
     return ["--map-by", f"pe-list={','.join(map(str, cpus))}:ordered", "--bind-to", "core"]
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """'0-3, 8' for 0, 1, 2, 3, 8."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
 # MCA parameters for mpirun. Open MPI silently ignores unknown ones; we reject them.

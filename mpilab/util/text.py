@@ -55,6 +55,17 @@ def update(path: str | Path, tables: Mapping[str, str]) -> None:
         ) from None
 
 
+def ranges(numbers: Iterable[int], separator: str = ",") -> str:
+    """Ascending numbers in short: '0-3,8' for 0, 1, 2, 3, 8."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return separator.join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> str:
     """Rows of words as lines with aligned columns; those of the numbers `left` are flush left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
