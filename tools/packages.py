@@ -19,7 +19,7 @@ install_line, namespace_remedy = system.install_line, system.namespace_remedy
 
 # The commands without which some tests cannot run.
 TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc", "ip", "slurmctld", "munged")
-TEST_TOOLS += ("mmdebstrap", "buildah", "npm")
+TEST_TOOLS += ("mmdebstrap", "buildah", "npm", "wasm-ld", "wasm2c")
 
 
 def quietly(command, **options):

@@ -17,10 +17,20 @@ void *region_data(const struct region *region)
     return region->memory + GUARD_BYTES;
 }
 
+static void *(*allocate_region)(size_t) = malloc;
+static void (*release_region)(void *) = free;
+
+void make_regions_by(void *(*allocate)(size_t), void (*release)(void *))
+{
+    allocate_region = allocate != NULL ? allocate : malloc;
+    release_region = allocate != NULL ? release : free;
+}
+
 __attribute__((noinline)) static int make_region(struct region *region, int64_t bytes)
 {
     region->bytes = bytes;
-    region->memory = malloc((size_t)region_total(region) + sizeof(uint64_t));
+    region->release = release_region;
+    region->memory = allocate_region((size_t)region_total(region) + sizeof(uint64_t));
     if (region->memory == NULL)
         return harness_fail("out of memory: a buffer of %lld bytes", (long long)bytes);
     return 0;
@@ -39,7 +49,8 @@ int make_receive_region(struct region *region, int64_t bytes)
 
 void free_region(struct region *region)
 {
-    free(region->memory);
+    if (region->memory != NULL)
+        region->release(region->memory);
     region->memory = NULL;
 }
 

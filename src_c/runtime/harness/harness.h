@@ -91,7 +91,10 @@ enum stream { SEND_STREAM = 1, RECEIVE_STREAM = 2, FILE_STREAM = 3 };
 struct region {
     unsigned char *memory; /* GUARD_BYTES, `bytes` of data, GUARD_BYTES */
     int64_t bytes;
+    void (*release)(void *);
 };
+/* Where regions are made from now on; NULL: where malloc makes them. */
+void make_regions_by(void *(*allocate)(size_t), void (*release)(void *));
 int make_send_region(struct region *region, int64_t bytes);
 int make_receive_region(struct region *region, int64_t bytes);
 void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);

@@ -17,6 +17,9 @@ int load(const char *library, const char *function, struct loaded *loaded)
     *(void **)&loaded->finish = dlsym(loaded->handle, "mpilab_recorder_finish");
     *(void **)&loaded->close = dlsym(loaded->handle, "mpilab_recorder_close");
     *(void **)&loaded->pretend = dlsym(loaded->handle, "mpilab_pretend_place");
+    *(void **)&loaded->open_jail = dlsym(loaded->handle, "mpilab_jail_open");
+    *(void **)&loaded->allocate = dlsym(loaded->handle, "mpilab_jail_allocate");
+    *(void **)&loaded->release = dlsym(loaded->handle, "mpilab_jail_free");
     loaded->tuning = dlsym(loaded->handle, "mpilab_tuning");
     loaded->lent_file = dlsym(loaded->handle, "mpilab_lent_file");
     loaded->most_staged = dlsym(loaded->handle, "mpilab_most_staged");

@@ -9,6 +9,9 @@ typedef void watch_memory(const void *, long, const char *);
 typedef void be_strict(int);
 typedef void end_recorder(void);
 typedef void pretend_place(const struct mpilab_place *);
+typedef void open_jail(void);
+typedef void *allocate(size_t);
+typedef void release(void *);
 
 struct loaded {
     void *handle;
@@ -20,7 +23,11 @@ struct loaded {
     pretend_place *pretend;
     struct mpilab_tuning *tuning;
     MPI_File *lent_file; /* NULL where the recorder is an older one */
-    long *most_staged;   /* NULL in what was built without common/exchange/exchange.c */
+    /* NULL but in a kernel of the jail (runtime/jail), which reaches only memory of its own. */
+    open_jail *open_jail;
+    allocate *allocate;
+    release *release;
+    long *most_staged; /* NULL in what was built without common/exchange/exchange.c */
 };
 
 /* Returns 0; otherwise mpilab_harness_error() says what is missing. */

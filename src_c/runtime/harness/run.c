@@ -184,6 +184,9 @@ static int prepare(struct subject *subject, const struct collective *collective,
     const long repetitions = subject->order->repetitions;
     if (take_place(subject, loaded) != 0)
         return 1;
+    if (loaded->open_jail != NULL)
+        loaded->open_jail();
+    make_regions_by(loaded->allocate, loaded->release);
     subject->blocks = collective->blocks(subject);
     if ((collective->make_exchange != NULL && collective->make_exchange(subject) != 0) ||
         prepare_buffers(subject) != 0)

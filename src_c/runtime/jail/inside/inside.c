@@ -1,0 +1,62 @@
+/* What of mpilab.h a kernel finds in the jail: what it is tuned by, and its place. */
+#include "mpilab.h"
+#include <stdlib.h>
+
+struct mpilab_tuning mpilab_tuning;
+
+MPILAB_IMPORT("mpilab_place") void place_outside(struct mpilab_place *place);
+
+const struct mpilab_place *mpilab_place(void)
+{
+    static struct mpilab_place here;
+    place_outside(&here);
+    return &here;
+}
+
+/* wasi-libc's malloc takes, when it is first called, all memory that there is: so it has to be called
+ * before the harness has buffers there. */
+__attribute__((constructor)) static void begin_heap(void)
+{
+    void *volatile first = malloc(1); /* volatile: or the compiler leaves both calls out */
+    free(first);
+}
+
+/* From here on, what trampoline.c calls. */
+#define JAIL_EXPORT(name) __attribute__((export_name(#name)))
+
+JAIL_EXPORT(jail_tune)
+void jail_tune(int segment_bytes, int fanout, int radix, int remap, int budget_bytes,
+               int buffer_bytes, int aggregators)
+{
+    mpilab_tuning = (struct mpilab_tuning){segment_bytes, fanout,       radix,      remap,
+                                           budget_bytes,  buffer_bytes, aggregators};
+}
+
+JAIL_EXPORT(jail_delete)
+int jail_delete(MPI_Comm_delete_attr_function *delete, MPI_Comm comm, int key, void *value,
+                void *extra)
+{
+    return delete(comm, key, value, extra);
+}
+
+JAIL_EXPORT(jail_combine)
+void jail_combine(MPI_User_function *combine, void *in, void *inout, int count, MPI_Datatype type)
+{
+    combine(in, inout, &count, &type);
+}
+
+int MPI_Alloc_mem(MPI_Aint bytes, MPI_Info info, void *memory)
+{
+    void *const got = bytes < 0 ? NULL : malloc((size_t)bytes);
+    (void)info;
+    if (got == NULL && bytes != 0)
+        return MPI_ERR_NO_MEM;
+    *(void **)memory = got;
+    return MPI_SUCCESS;
+}
+
+int MPI_Free_mem(void *memory)
+{
+    free(memory);
+    return MPI_SUCCESS;
+}

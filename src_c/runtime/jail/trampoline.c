@@ -1,0 +1,140 @@
+/* A kernel of the jail with its native prototype. Compiled with each kernel, beside the C that
+ * wasm2c has made of it: -DMPILAB_COLLECTIVE_allgather -DMPILAB_FUNCTION=allgather_ring
+ * -DMPILAB_IMPORTED=2 (from how many modules it imports). */
+#include "kernel.h" /* of wasm2c */
+
+#define WASM_RT_CORE_TYPES_DEFINED
+#include "../../include/matrix.h"
+#include "jail.h"
+
+static Z_kernel_instance_t self;
+
+#if MPILAB_IMPORTED == 0
+#define INSTANCES
+#elif MPILAB_IMPORTED == 1
+#define INSTANCES , NULL
+#else
+#define INSTANCES , NULL, NULL
+#endif
+
+/* The harness asks for its buffers before it calls a kernel: so whoever comes first begins. */
+void mpilab_jail_open(void);
+void mpilab_jail_open(void)
+{
+    static int is_open;
+    if (is_open)
+        return;
+    is_open = 1;
+    jail_begin();
+    Z_kernel_init_module();
+    Z_kernel_instantiate(&self INSTANCES);
+    Z_kernelZ__initialize(&self);
+}
+
+static void begin(void)
+{
+    mpilab_jail_open();
+    Z_kernelZ_jail_tune(&self, (u32)mpilab_tuning.segment_bytes, (u32)mpilab_tuning.fanout,
+                        (u32)mpilab_tuning.radix, (u32)mpilab_tuning.remap,
+                        (u32)mpilab_tuning.budget_bytes, (u32)mpilab_tuning.buffer_bytes,
+                        (u32)mpilab_tuning.aggregators);
+    jail_enter();
+}
+
+static int end(u32 returned)
+{
+    jail_leave();
+    return (int)returned;
+}
+
+u32 inside_delete(u32 function, u32 comm, u32 key, u32 value, u32 extra)
+{
+    return Z_kernelZ_jail_delete(&self, function, comm, key, value, extra);
+}
+
+void inside_combine(u32 function, u32 in, u32 inout, u32 count, u32 type)
+{
+    Z_kernelZ_jail_combine(&self, function, in, inout, count, type);
+}
+
+#define FUNCTION MPILAB_FUNCTION
+#if defined MPILAB_COLLECTIVE_allgather
+int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+             int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), (u32)sendcount,
+                                     jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
+                                     jail_datatype(recvtype), jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_gather || defined MPILAB_COLLECTIVE_scatter
+int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+             int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), (u32)sendcount,
+                                     jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
+                                     jail_datatype(recvtype), (u32)root, jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_bcast
+int FUNCTION(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_address(buffer), (u32)count,
+                                     jail_datatype(datatype), (u32)root, jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_reduce
+int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+             int root, MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), jail_address(recvbuf),
+                                     (u32)count, jail_datatype(datatype), jail_op(op), (u32)root,
+                                     jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_allreduce
+int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+             MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), jail_address(recvbuf),
+                                     (u32)count, jail_datatype(datatype), jail_op(op),
+                                     jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_alltoallv
+int FUNCTION(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Datatype sendtype,
+             void *recvbuf, const int *recvcounts, const int *rdispls, MPI_Datatype recvtype,
+             MPI_Comm comm)
+{
+    int size = 0;
+    begin();
+    PMPI_Comm_size(comm, &size);
+    /* With MPI_IN_PLACE, nothing says how the send side is. */
+    const int *const all[] = {sendcounts, sdispls, recvcounts, rdispls};
+    u32 inside[4];
+    for (int i = 0; i < 4; i++)
+        inside[i] = jail_numbers(all[i], size);
+    const u32 returned = Z_kernelZ_jail_kernel(
+        &self, jail_address(sendbuf), inside[0], inside[1], jail_datatype(sendtype),
+        jail_address(recvbuf), inside[2], inside[3], jail_datatype(recvtype), jail_comm(comm));
+    for (int i = 0; i < 4; i++)
+        if (inside[i] != 0)
+            mpilab_jail_free(jail_memory->data + inside[i]);
+    return end(returned);
+}
+#elif defined MPILAB_COLLECTIVE_barrier
+int FUNCTION(MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(&self, jail_comm(comm)));
+}
+#elif defined MPILAB_COLLECTIVE_read
+int FUNCTION(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
+{
+    begin();
+    return end(Z_kernelZ_jail_kernel(
+        &self, jail_file(file), (u64)matrix->header_bytes, (u32)matrix->rows, (u32)matrix->columns,
+        (u32)matrix->block_rows, (u32)matrix->block_columns, (u32)matrix->grid_rows,
+        (u32)matrix->grid_columns, jail_address(part), jail_comm(comm)));
+}
+#endif
