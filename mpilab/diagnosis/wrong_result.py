@@ -5,17 +5,20 @@ message; mpilab.plots.failures draws it.
 """
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mpilab.cases import counts as exchange
-from mpilab.cases.case import COLLECTIVES, Case, block_places
+from mpilab.cases.case import COLLECTIVES, Case, Memory, block_places
 from mpilab.cases.data import GUARD_BYTES, datatype
-from mpilab.cases.output import compare
+from mpilab.cases.output import Difference, Output, compare
 from mpilab.diagnosis import memory, model, reads, requests, single
+from mpilab.diagnosis.evidence import Evidence
 from mpilab.diagnosis.memory import OWN_MISSING, content, sent_by
 from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
 from mpilab.trace import snapshots
@@ -40,28 +43,28 @@ class _Remembering(Case):
     """The same case, which caches its expected memory: with many ranks, computing it is costly."""
 
     @cached_property
-    def _before(self):
+    def _before(self) -> list[tuple[Memory, Memory]]:
         return super().before()
 
-    def before(self):
+    def before(self) -> list[tuple[Memory, Memory]]:
         """As Case.before, cached."""
         return self._before
 
     @cached_property
-    def _right(self):
+    def _right(self) -> list[Memory]:
         return super().expected()
 
-    def expected(self):
+    def expected(self) -> list[Memory]:
         """Receive memory of every rank after a correct call: list of uint8 arrays."""
         return self._right
 
 
-def remembering(case):
+def remembering(case: Case) -> Case:
     """The same Case, which caches its expected memory."""
     return case if isinstance(case, _Remembering) else _Remembering(**asdict(case))
 
 
-class Difference(NamedTuple):
+class Element(NamedTuple):
     """The first wrong element of a block: `expected` and `got` are its value, or bytes in hex."""
 
     element: int
@@ -79,33 +82,33 @@ class Picture(NamedTuple):
     columns  names of the columns if they are elements, not blocks: '0 to 15'; else None.
     """
 
-    grid: np.ndarray
-    source: np.ndarray
-    details: dict
-    columns: tuple | None
+    grid: NDArray[np.int8]
+    source: NDArray[np.int64]
+    details: dict[tuple[int, int], str]
+    columns: tuple[str, ...] | None
 
 
-def picture(case, outputs):
+def picture(case: Case, outputs: Sequence[Output]) -> Picture:
     """The Picture of the receive memory of all ranks."""
     case = remembering(case)
     return _of_elements(case, outputs) if memory.is_single(case) else _of_blocks(case, outputs)
 
 
-def grid(case, outputs):
+def grid(case: Case, outputs: Sequence[Output]) -> NDArray[np.int8]:
     """Only the grid, int8 [ranks, columns]: see Picture."""
     return picture(case, outputs).grid
 
 
-def _received(case):
+def _received(case: Case) -> list[int]:
     """Number of blocks that each rank receives."""
     return [COLLECTIVES[case.collective].blocks(case, rank).received for rank in range(case.ranks)]
 
 
-def _of_blocks(case, outputs):
+def _of_blocks(case: Case, outputs: Sequence[Output]) -> Picture:
     expected, blocks = case.expected(), _received(case)
     codes = np.full((case.ranks, max(blocks)), RIGHT, np.int8)
     source = np.full(codes.shape, -1, np.int64)
-    details = {}
+    details: dict[tuple[int, int], str] = {}
     for rank, output in enumerate(outputs[: case.ranks]):
         if output.received.shape != expected[rank].shape:
             codes[rank] = WRONG
@@ -124,19 +127,20 @@ def _of_blocks(case, outputs):
         )
         for block in wrong[: max(DETAILED - len(details), 0)]:
             found = _first_difference(case, rank, expected[rank], output.received, block)
-            details[rank, block] = (
-                f"element {found.element}: expected {found.expected}, got {found.got}"
-            )
+            if found is not None:
+                details[rank, block] = (
+                    f"element {found.element}: expected {found.expected}, got {found.got}"
+                )
     return Picture(codes, source, details, None)
 
 
-def _of_elements(case, outputs):
+def _of_elements(case: Case, outputs: Sequence[Output]) -> Picture:
     expected, received = case.expected(), _received(case)
     width = min(max(case.count, 1), MOST_COLUMNS)
     begins = [case.count * column // width for column in range(width + 1)]
     codes = np.zeros((case.ranks, width), np.int8)
     source = np.full(codes.shape, -1, np.int64)
-    details = {}
+    details: dict[tuple[int, int], str] = {}
     codes[[rank for rank, blocks in enumerate(received) if blocks == 0]] = ABSENT
     for rank, output in enumerate(outputs[: case.ranks]):
         if output.received.shape != expected[rank].shape:
@@ -150,12 +154,12 @@ def _of_elements(case, outputs):
             ]
             code, whose, part = _of_column(here)
             codes[rank, column], source[rank, column] = code, whose
-            if code != RIGHT and len(details) < DETAILED:
+            if part is not None and len(details) < DETAILED:
                 details[rank, column] = content(part, case.count)
     return Picture(codes, source, details, tuple(map(_named, begins[:-1], begins[1:])))
 
 
-def _of_column(here):
+def _of_column(here: Sequence[memory.Part]) -> tuple[int, int, memory.Part | None]:
     """(code, source, Part) of a column, from its first wrong Part; (RIGHT, -1, None) if none."""
     wrong = [part for part in here if part.held.kind != memory.RIGHT]
     if not wrong:
@@ -170,16 +174,20 @@ def _of_column(here):
     return WRONG, -1, wrong[0]
 
 
-def _named(begin, end):
+def _named(begin: int, end: int) -> str:
     return str(begin) if end - begin <= 1 else f"{begin} to {end - 1}"
 
 
-def first_difference(case, outputs, rank, block):
+def first_difference(
+    case: Case, outputs: Sequence[Output], rank: int, block: int
+) -> Element | None:
     """The first wrong element of `block` on `rank`; None if the block is right."""
     return _first_difference(case, rank, case.expected()[rank], outputs[rank].received, block)
 
 
-def _first_difference(case, rank, expected, got, block):
+def _first_difference(
+    case: Case, rank: int, expected: Memory, got: Memory, block: int
+) -> Element | None:
     if got.shape != expected.shape:
         return None
     layout, places = datatype(case.datatype)[1], block_places(case, block, rank)
@@ -188,10 +196,12 @@ def _first_difference(case, rank, expected, got, block):
         return None
     element = int(wrong[0]) // layout.size
     inside = places[element * layout.size : (element + 1) * layout.size]
-    return Difference(element, _value(case, expected[inside]), _value(case, got[inside]))
+    return Element(element, _value(case, expected[inside]), _value(case, got[inside]))
 
 
-def _wrong_slots(case, rank, received, expected, blocks):
+def _wrong_slots(
+    case: Case, rank: int, received: Memory, expected: Memory, blocks: int
+) -> list[int]:
     return [
         i
         for i in range(blocks)
@@ -199,7 +209,7 @@ def _wrong_slots(case, rank, received, expected, blocks):
     ]
 
 
-def _value(case, data):
+def _value(case: Case, data: Memory) -> str:
     if case.datatype == "int":
         return str(int(data.view(np.int32)[0])) if data.size == 4 else data.tobytes().hex()
     return data[:16].tobytes().hex(" ")
@@ -222,7 +232,9 @@ class Finding(NamedTuple):
     at: int
 
 
-def _explain_exchange(case, outputs, differences):
+def _explain_exchange(
+    case: Case, outputs: Sequence[Output], differences: Sequence[Difference]
+) -> tuple[str, str]:
     """(pattern, hint) of the most common finding in the wrong blocks; ('', '') if unknown."""
     swapped = _swapped(case, outputs)
     if swapped:
@@ -236,7 +248,7 @@ def _explain_exchange(case, outputs, differences):
     return pattern, _HINTS[pattern](case, first)
 
 
-def _swapped(case, outputs):
+def _swapped(case: Case, outputs: Sequence[Output]) -> str:
     """A hint if each pair exchanged the amounts of the opposite direction, or ''."""
     counts = exchange.elements(case)
     short = np.argwhere((counts > counts.T) & ~np.eye(case.ranks, dtype=bool)).tolist()
@@ -257,7 +269,7 @@ def _swapped(case, outputs):
     )
 
 
-def _come(case, outputs, rank, source):
+def _come(case: Case, outputs: Sequence[Output], rank: int, source: int) -> int:
     """Number of elements of a block that arrived; -1 if unknown."""
     memory, places = outputs[rank].received, block_places(case, source, rank)
     right = case.expected()[rank]
@@ -266,7 +278,7 @@ def _come(case, outputs, rank, source):
     return _beginning(case, memory[places], right[places], case.regions(rank)[1][places])
 
 
-def _find(case, outputs, rank, source):
+def _find(case: Case, outputs: Sequence[Output], rank: int, source: int) -> Finding | None:
     """The Finding of one wrong block, or None."""
     memory, places = outputs[rank].received, block_places(case, source, rank)
     right, before = case.expected()[rank][places], case.regions(rank)[1][places]
@@ -294,7 +306,7 @@ def _find(case, outputs, rank, source):
     return None
 
 
-def _beginning(case, got, right, before):
+def _beginning(case: Case, got: Memory, right: Memory, before: Memory) -> int:
     """Number of elements of a block that arrived, if all others are unchanged; else -1."""
     size = datatype(case.datatype)[1].size
     is_right = (got == right).reshape(-1, size).all(axis=1)
@@ -303,7 +315,7 @@ def _beginning(case, got, right, before):
     return elements if (got[rest] == before[rest]).all() else -1
 
 
-def _element_at(case, memory, data):
+def _element_at(case: Case, memory: Memory, data: Memory) -> int:
     """The element of a buffer at which `data` begins; -1 if it is not there."""
     layout = datatype(case.datatype)[1]
     if layout.extent != layout.size:
@@ -312,7 +324,7 @@ def _element_at(case, memory, data):
     return at // layout.extent if at >= 0 and at % layout.extent == 0 else -1
 
 
-def _displaced(case, found):
+def _displaced(case: Case, found: Finding) -> str:
     belongs = exchange.received(case, found.rank).begins[found.source]
     return (
         f"On rank {found.rank}, the block of rank {found.source} begins at element {found.at} of "
@@ -321,7 +333,7 @@ def _displaced(case, found):
     )
 
 
-def _of_another(case, found):
+def _of_another(case: Case, found: Finding) -> str:
     to = "copy to itself" if found.at == found.source else f"send to rank {found.at}"
     return (
         f"Rank {found.rank} has got what rank {found.source} should {to}. What "
@@ -330,7 +342,7 @@ def _of_another(case, found):
     )
 
 
-def _wrong_block(case, found):
+def _wrong_block(case: Case, found: Finding) -> str:
     begin = exchange.sent(case, found.source).begins[found.rank]
     return (
         f"What rank {found.source} has sent to rank {found.rank} begins at element {found.at} of "
@@ -339,7 +351,7 @@ def _wrong_block(case, found):
     )
 
 
-def _part(case, found):
+def _part(case: Case, found: Finding) -> str:
     count = int(exchange.received(case, found.rank).counts[found.source])
     return (
         f"Rank {found.rank} has got {found.at} of the {model.number(count, 'element')} that rank "
@@ -348,7 +360,7 @@ def _part(case, found):
     )
 
 
-_HINTS = {
+_HINTS: dict[str, Callable[[Case, Finding], str]] = {
     DISPLACED_PIECES: _displaced,
     ANOTHER: _of_another,
     WRONG_BLOCK: _wrong_block,
@@ -377,7 +389,7 @@ _DISPLACED = (
 )
 
 
-def _pattern_of_blocks(differences, codes):
+def _pattern_of_blocks(differences: Sequence[Difference], codes: NDArray[np.int8]) -> str:
     """The likely mistake, judged by what the wrong blocks hold; '' if unknown.
 
     codes   [ranks, blocks], those of `picture`.
@@ -395,12 +407,14 @@ def _pattern_of_blocks(differences, codes):
     return ""
 
 
-def _hint_of_blocks(evidence, case, differences, drawn, pattern):
+def _hint_of_blocks(
+    evidence: Evidence, case: Case, differences: Sequence[Difference], drawn: Picture, pattern: str
+) -> str:
     """What to check for this pattern."""
     if pattern == OWN_MISSING:
         return _OWN[case.collective]
     if pattern == DISPLACED:
-        whose = {}
+        whose: dict[int, int] = {}
         for _, block in np.argwhere(drawn.grid == ELSEWHERE).tolist():
             whose[block] = int(drawn.source[drawn.grid[:, block] == ELSEWHERE, block][0])
         return _DISPLACED.format(rule=single.rotation(case, whose))
@@ -411,7 +425,9 @@ def _hint_of_blocks(evidence, case, differences, drawn, pattern):
     return _elsewhere(case, evidence.result.outputs, differences)
 
 
-def _with_cause(evidence, case, found, codes):
+def _with_cause(
+    evidence: Evidence, case: Case, found: Diagnosis, codes: NDArray[np.int8]
+) -> Diagnosis:
     """The Diagnosis `found`, refined by the calls and the memory of the other ranks."""
     if found.pattern != DISPLACED:
         late = requests.as_the_cause(evidence, found)
@@ -426,7 +442,7 @@ def _with_cause(evidence, case, found, codes):
         told = memory.from_any_rank(evidence, displaced)
         return found if told is None else replace(found, hint=told[0], places=told[1])
     if COLLECTIVES[case.collective].exchanges:
-        return found  # `explain` has examined these blocks
+        return found  # `_explain_exchange` has examined these blocks
     wrong = np.argwhere(codes == WRONG).tolist()
     held = memory.fills(case, evidence.result.outputs, wrong)
     if 4 * len(held) >= int((codes != RIGHT).sum()):
@@ -436,7 +452,7 @@ def _with_cause(evidence, case, found, codes):
     return replace(found, notes=(note,) if note else ())
 
 
-def _elsewhere(case, outputs, differences):
+def _elsewhere(case: Case, outputs: Sequence[Output], differences: Sequence[Difference]) -> str:
     """A hint on where the data of a wrong block is instead, or ''."""
     layout = datatype(case.datatype)[1]
     alike = not COLLECTIVES[case.collective].exchanges
@@ -465,7 +481,7 @@ def _elsewhere(case, outputs, differences):
     return partly
 
 
-def _headline_of_blocks(differences, codes):
+def _headline_of_blocks(differences: Sequence[Difference], codes: NDArray[np.int8]) -> str:
     """What is wrong, to follow 'wrong result on ranks 0 to 3: '."""
     first = differences[0]
     told = first.describe().partition(": ")[2]
@@ -486,7 +502,9 @@ def _headline_of_blocks(differences, codes):
     return f"{wrong} of {codes.size} blocks are not right; on rank {first.rank}, {told}"
 
 
-def _table_of_blocks(differences, codes, source):
+def _table_of_blocks(
+    differences: Sequence[Difference], codes: NDArray[np.int8], source: NDArray[np.int64]
+) -> Table:
     """Table of the wrong blocks of each rank, by what they hold."""
     rows = []
     for difference in differences[:SHOWN_RANKS]:
@@ -514,7 +532,7 @@ def _table_of_blocks(differences, codes, source):
     return Table(title, columns, tuple(rows))
 
 
-def wrong_result(evidence):
+def wrong_result(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a run with wrong buffers; None if all are correct."""
     case, outputs = remembering(evidence.result.case), evidence.result.outputs
     differences = compare(case, outputs)
@@ -526,7 +544,7 @@ def wrong_result(evidence):
     return explain(evidence, case, differences)
 
 
-def _of_many_blocks(evidence, case, differences):
+def _of_many_blocks(evidence: Evidence, case: Case, differences: Sequence[Difference]) -> Diagnosis:
     outputs = evidence.result.outputs
     drawn = picture(case, outputs)
     pattern, hint = memory.explain_certain(case, outputs, differences)
@@ -550,7 +568,9 @@ def _of_many_blocks(evidence, case, differences):
     return _with_cause(evidence, case, found, drawn.grid)
 
 
-def _of_single_blocks(evidence, case, differences):
+def _of_single_blocks(
+    evidence: Evidence, case: Case, differences: Sequence[Difference]
+) -> Diagnosis:
     outputs = evidence.result.outputs
     by_rank = single.read(case, outputs)
     pattern, hint = memory.explain_certain(case, outputs, differences)
@@ -581,7 +601,9 @@ def _of_single_blocks(evidence, case, differences):
     )
 
 
-def _diagnosis(differences, said, pattern, hint, *tables):
+def _diagnosis(
+    differences: Sequence[Difference], said: str, pattern: str, hint: str, *tables: Table | None
+) -> Diagnosis:
     ranks = tuple(difference.rank for difference in differences)
     return Diagnosis(
         WRONG_RESULT,
@@ -593,13 +615,18 @@ def _diagnosis(differences, said, pattern, hint, *tables):
     )
 
 
-def _headline(differences, said):
+def _headline(differences: Sequence[Difference], said: str) -> str:
     return f"wrong result on {model.ranks(one.rank for one in differences)}: {said}"
 
 
-def _expected_and_got(case, outputs, differences, columns):
+def _expected_and_got(
+    case: Case,
+    outputs: Sequence[Output],
+    differences: Sequence[Difference],
+    columns: tuple[str, ...],
+) -> Table | None:
     """Table of the first wrong elements, with the `columns` that identify a block."""
-    rows = []
+    rows: list[tuple[str | int, ...]] = []
     for difference in differences:
         for block in difference.blocks[:2]:
             if len(rows) < SHOWN_DIFFERENCES:
