@@ -6,22 +6,31 @@ mpilab.diagnosis.single does the same for reductions, with the same Parts.
 """
 
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.case import COLLECTIVES, block_places
-from mpilab.cases.data import GUARD_BYTES, datatype
+from mpilab.cases.case import COLLECTIVES, Case, Memory, Places, block_places
+from mpilab.cases.data import GUARD_BYTES, Layout, datatype
+from mpilab.cases.output import Difference, Output
 from mpilab.diagnosis import evidence as wanted
 from mpilab.diagnosis import model
-from mpilab.trace.recording import ANY, COLLECTIVE, RECEIVES, SENDS
+from mpilab.diagnosis.evidence import Evidence
+from mpilab.diagnosis.model import Diagnosis, Place
+from mpilab.trace.recording import ANY, COLLECTIVE, RECEIVES, SENDS, Call
+
+# For a block of a rank: pairs of where its data should be and where it would be if extents were
+# sizes.
+PackedPlaces = Callable[[int, int], Iterator[tuple[Places, Places]]]
 
 # What calls show about missing data: which ranks have sent and received.
 
 
-def sends(evidence, rank):
+def sends(evidence: Evidence, rank: int) -> list[Call]:
     """[Call]: one send to another rank for each line of `rank` that sends."""
     recorded = evidence.ranks[rank]
     if recorded is None:
@@ -32,7 +41,7 @@ def sends(evidence, rank):
     return evidence.calls(rank, np.flatnonzero(chosen)[first].tolist())
 
 
-def of_one_line(evidence, ranks):
+def of_one_line(evidence: Evidence, ranks: Iterable[int]) -> tuple[str, tuple[Place, ...]]:
     """(' (line 17)', Places) of the sends of these ranks; ('', ()) if several lines send."""
     calls = [call for rank in sorted(ranks)[:64] for call in sends(evidence, rank)]
     if len({evidence.spot(call.site) for call in calls}) != 1:
@@ -40,7 +49,7 @@ def of_one_line(evidence, ranks):
     return evidence.at(calls[0]), evidence.places(calls, "send it here")
 
 
-def arrived(evidence, rank):
+def arrived(evidence: Evidence, rank: int) -> str:
     """'Rank 2 has received no message …', 'Rank 2 has received 1 message …', or '' if unknown."""
     if not _knows(evidence, rank):
         return ""
@@ -51,7 +60,7 @@ def arrived(evidence, rank):
             return f"Rank {rank} has received no message, and nobody has sent one to it."
         were = "was" if sent == 1 else "were"
         return f"Rank {rank} has received no message; {sent} to it {were} sent."
-    records = evidence.ranks[rank].records
+    records = evidence.recorded(rank).records
     taken = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
     taken &= (records["got_peer"] >= 0) & (records["got_peer"] != rank)
     total = int(records["got_bytes"][taken].sum())
@@ -61,11 +70,11 @@ def arrived(evidence, rank):
     )
 
 
-def sent_by(evidence, rank):
+def sent_by(evidence: Evidence, rank: int) -> str:
     """'Rank 3 has sent no message.', 'Rank 3 has sent 1 message, to rank 2.', or '' if unknown."""
     if not _knows(evidence, rank):
         return ""
-    records = evidence.ranks[rank].records
+    records = evidence.recorded(rank).records
     chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
     peers = set(records["peer"][chosen & (records["peer"] != rank)].tolist())
     if not peers:
@@ -74,7 +83,7 @@ def sent_by(evidence, rank):
     return f"Rank {rank} has sent {model.number(number, 'message')}, to {model.ranks(peers)}."
 
 
-def _knows(evidence, rank):
+def _knows(evidence: Evidence, rank: int) -> bool:
     """Whether the recording is complete and has no collectives, which could also move data."""
     recorded = evidence.ranks[rank]
     if recorded is None or recorded.header["dropped"] or not recorded.finished:
@@ -103,18 +112,20 @@ class Fill(NamedTuple):
     slot: int
 
     @property
-    def pattern(self):
+    def pattern(self) -> str:
         """The likely mistake."""
         if self.block == self.source != self.rank:
             return OWN_BLOCK if self.slot == self.source else WRONG_BLOCK
         return TOO_EARLY
 
 
-def fills(case, outputs, wrong):
+def fills(case: Case, outputs: Sequence[Output], wrong: Sequence[Sequence[int]]) -> list[Fill]:
     """[Fill] of those blocks in `wrong`, (rank, block), that hold a buffer's initial contents."""
     if case.block_bytes < LEAST_FILL_BYTES or not wrong:
         return []
-    held = {}  # the beginning of a block is enough to find it, and needs less memory
+    held: dict[
+        bytes, list[tuple[int, int]]
+    ] = {}  # the beginning of a block is enough to find it, and needs less memory
     for rank, block in wrong[:LOOKED_AT_FILLS]:
         memory, places = outputs[rank].received, block_places(case, block, rank)
         if len(places) >= LEAST_FILL_BYTES and places[-1] < memory.size:
@@ -133,7 +144,7 @@ def fills(case, outputs, wrong):
     return sorted(found)
 
 
-def explain_fill(evidence, found):
+def explain_fill(evidence: Evidence, found: Sequence[Fill]) -> tuple[str, str, tuple[Place, ...]]:
     """(pattern, hint, Places) of the most common pattern among the Fills `found`."""
     pattern = Counter(fill.pattern for fill in found).most_common(1)[0][0]
     fill = next(fill for fill in found if fill.pattern == pattern)
@@ -174,7 +185,7 @@ def explain_fill(evidence, found):
 TRUNCATED = "message truncated"
 
 
-def received(evidence, rank, from_any=False):
+def received(evidence: Evidence, rank: int, from_any: bool = False) -> list[Call]:
     """[Call]: receives of `rank` that got another rank's data; `from_any`: MPI_ANY_SOURCE only."""
     recorded = evidence.ranks[rank]
     if recorded is None:
@@ -188,19 +199,21 @@ def received(evidence, rank, from_any=False):
     return evidence.calls(rank, np.flatnonzero(chosen).tolist())
 
 
-def into_one_place(evidence, codes, untouched):
+def into_one_place(
+    evidence: Evidence, codes: NDArray[np.int8], untouched: int
+) -> tuple[str, tuple[Place, ...]] | None:
     """(hint, Places) if every rank with wrong blocks received two or more messages into one block,
     its own or one with the same number everywhere; else None.
 
     codes   [ranks, blocks], those of mpilab.diagnosis.wrong_result.picture.
     """
     ranks = np.flatnonzero((codes != 0).any(axis=1)).tolist()
-    calls = {rank: received(evidence, rank) for rank in ranks}
+    of_ranks = {rank: received(evidence, rank) for rank in ranks}
     written = {
         rank: [b for b in np.flatnonzero(codes[rank] != untouched).tolist() if b != rank]
         for rank in ranks
     }
-    if any(len(calls[rank]) < 2 or len(written[rank]) > 1 for rank in ranks):
+    if any(len(of_ranks[rank]) < 2 or len(written[rank]) > 1 for rank in ranks):
         return None
     same = {block for blocks in written.values() for block in blocks}
     if len(same) > 1 or any(not written[rank] and same - {rank} for rank in ranks):
@@ -208,7 +221,7 @@ def into_one_place(evidence, codes, untouched):
     place = min(same, default="own")
     if not any(codes[rank, rank if place == "own" else place] for rank in ranks):
         return None  # this block is right: the others went elsewhere
-    calls = [call for of_rank in calls.values() for call in of_rank]
+    calls = [call for of_rank in of_ranks.values() for call in of_rank]
     what = "the place of the rank's own block" if place == "own" else f"the place of block {place}"
     lines = {evidence.spot(call.site) for call in calls}
     where = f" in {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
@@ -219,7 +232,9 @@ def into_one_place(evidence, codes, untouched):
     return hint, evidence.places(calls, "receive it here")
 
 
-def from_any_rank(evidence, displaced):
+def from_any_rank(
+    evidence: Evidence, displaced: Iterable[int]
+) -> tuple[str, tuple[Place, ...]] | None:
     """(hint, Places) if ranks in `displaced`, which hold misplaced blocks, received messages of two
     or more senders with MPI_ANY_SOURCE; else None."""
     calls = _of_any(evidence, displaced)
@@ -232,16 +247,16 @@ def from_any_rank(evidence, displaced):
     return hint, evidence.places(calls, "receive from any rank here")
 
 
-def note(evidence, ranks):
+def note(evidence: Evidence, ranks: Iterable[int]) -> str:
     """A sentence on the MPI_ANY_SOURCE receives of `ranks`, whatever is wrong there, or ''."""
     calls = _of_any(evidence, ranks)
-    told = calls and f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE)"
+    told = f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE)" if calls else ""
     return f"{told}: a message of a later step may come first. Name the source." if told else ""
 
 
-def _of_any(evidence, ranks):
+def _of_any(evidence: Evidence, ranks: Iterable[int]) -> list[Call]:
     """The MPI_ANY_SOURCE receives of those `ranks` where they matched several senders."""
-    calls = []
+    calls: list[Call] = []
     for rank in ranks:
         mine = received(evidence, rank, from_any=True)
         if len({call.got_peer for call in mine}) > 1:
@@ -249,7 +264,7 @@ def _of_any(evidence, ranks):
     return calls
 
 
-def _lines(evidence, calls):
+def _lines(evidence: Evidence, calls: Sequence[Call]) -> str:
     """'Line 3 receives', 'Lines 3 and 5 receive'."""
     lines = sorted({evidence.line(call) for call in calls} - {0})
     if not lines:
@@ -259,7 +274,7 @@ def _lines(evidence, calls):
     )
 
 
-def sharpened(evidence, found):
+def sharpened(evidence: Evidence, found: Diagnosis) -> Diagnosis:
     """The Diagnosis `found`, with a better hint if a truncated message was received with
     MPI_ANY_SOURCE."""
     if found.pattern != TRUNCATED:
@@ -309,8 +324,8 @@ class Held(NamedTuple):
     rank: int = -1
     shift: int = 0
     begin: int = -1
-    counts: tuple = ()
-    order: tuple = ()
+    counts: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 class Part(NamedTuple):
@@ -321,23 +336,23 @@ class Part(NamedTuple):
     held: Held
 
     @property
-    def elements(self):
+    def elements(self) -> int:
         """Number of elements."""
         return self.end - self.begin
 
 
-def is_single(case):
+def is_single(case: Case) -> bool:
     """Whether every receive buffer is a single block, not divided by ranks."""
     return case.collective in ("bcast", "scatter", "reduce", "allreduce")
 
 
-def elements(case, memory, block=0):
+def elements(case: Case, memory: Memory, block: int = 0) -> Memory:
     """The data of a block as uint8 [count, bytes of an element]; `memory` has guard zones."""
     size = datatype(case.datatype)[1].size
     return memory[block_places(case, block)].reshape(case.count, size)
 
 
-def parts(case, rank, received, right):
+def parts(case: Case, rank: int, received: Memory, right: Memory) -> list[Part]:
     """[Part] of the block that `rank` received in a bcast or scatter.
 
     received, right   its memory, and the expected one: uint8, guard zones included.
@@ -355,12 +370,12 @@ def parts(case, rank, received, right):
     return runs(case, _without_doubt(labels), known)
 
 
-def runs(case, labels, known):
+def runs(case: Case, labels: NDArray[np.int64], known: Sequence[Held]) -> list[Part]:
     """[Part] of elements with these `labels`, indices into `known`; known[0] is Held(WRONG)."""
     labels = np.where(labels < 0, 0, labels)
     size = datatype(case.datatype)[1].size
     borders = [0, *(np.flatnonzero(np.diff(labels)) + 1).tolist(), len(labels)]
-    found = []
+    found: list[Part] = []
     for begin, end in zip(borders[:-1], borders[1:], strict=True):
         held = known[labels[begin]] if end > begin else None
         if held is None:
@@ -373,11 +388,11 @@ def runs(case, labels, known):
     return found
 
 
-def _same(one, other):
+def _same(one: Memory, other: Memory) -> NDArray[np.bool_]:
     return (one == other).all(axis=1)
 
 
-def _without_doubt(labels):
+def _without_doubt(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Elements labeled -2, right before and now, count as untouched if their predecessors do."""
     doubtful = labels == -2
     sure = np.flatnonzero(~doubtful)
@@ -388,7 +403,9 @@ def _without_doubt(labels):
     return np.where(doubtful, np.where(beside == 2, 2, 1), labels)
 
 
-def _candidates(case, rank, got, unknown):
+def _candidates(
+    case: Case, rank: int, got: Memory, unknown: NDArray[np.bool_]
+) -> Iterator[tuple[Held, NDArray[np.bool_]]]:
     """(Held, bool [count]) of what the `unknown` elements may be, the best matches first."""
     if not unknown.any():
         return
@@ -412,7 +429,9 @@ def _candidates(case, rank, got, unknown):
     yield from _moved(source.reshape(-1, got.shape[1]), got, own, left)
 
 
-def _moved(source, got, own, unknown):
+def _moved(
+    source: Memory, got: Memory, own: int, unknown: NDArray[np.bool_]
+) -> Iterator[tuple[Held, NDArray[np.bool_]]]:
     """(Held, matches) for elements whose data is elsewhere in `source`; `own` is where the block
     begins in it, -1 for the beginning of a message."""
     if got.shape[1] < LEAST_BYTES or len(source) > LOOKED_AT:
@@ -427,7 +446,7 @@ def _moved(source, got, own, unknown):
 
 
 @lru_cache(maxsize=1)
-def sent_blocks(case):
+def sent_blocks(case: Case) -> Memory:
     """The blocks of a scatter's root, as their receivers should get them: [P, count, bytes]."""
     right = replace(case, in_place=False).expected()
     return np.stack([elements(case, memory) for memory in right])
@@ -438,7 +457,7 @@ def sent_blocks(case):
 TIMES = {2: "twice", 3: "three times", 4: "four times"}
 
 
-def clause(part, count):
+def clause(part: Part, count: int) -> str:
     """What is wrong with a Part of a block of `count` elements, to follow 'on rank 2, '."""
     where = _where(part, count)
     kind = part.held.kind
@@ -449,14 +468,14 @@ def clause(part, count):
     return f"{_subject(where)} {_holds(part, where)}"
 
 
-def whereabouts(part, count):
+def whereabouts(part: Part, count: int) -> str:
     """'all', '4', '4 to 7': the elements of a Part, for a table."""
     if part.elements == count:
         return "all"
     return str(part.begin) if part.elements == 1 else f"{part.begin} to {part.end - 1}"
 
 
-def content(part, count):
+def content(part: Part, count: int) -> str:
     """What a Part holds, for a table: 'nothing was written', 'the block of rank 2'."""
     kind = part.held.kind
     if kind == UNTOUCHED:
@@ -470,16 +489,16 @@ def content(part, count):
     }.get(kind, "wrong data")
 
 
-def counted(held):
+def counted(held: Held) -> str:
     """'ranks 0 to 2, rank 3 twice': the contributions in a result."""
     if held.order:
-        said = " ∘ ".join(map(str, held.order))
+        order = " ∘ ".join(map(str, held.order))
         return (
-            f"{model.ranks(held.order)}, in the order {said}"
+            f"{model.ranks(held.order)}, in the order {order}"
             if len(held.order) > 1
             else (f"rank {held.order[0]} alone")
         )
-    said = []
+    said: list[str] = []
     for times in sorted(set(held.counts) - {0}):
         who = [rank for rank, count in enumerate(held.counts) if count == times]
         said.append(model.ranks(who) + (f" {_times(times)}" if times > 1 else ""))
@@ -490,17 +509,17 @@ def counted(held):
     return ", ".join(said)
 
 
-def missing(held):
+def missing(held: Held) -> list[int]:
     """The ranks whose contributions are missing."""
     return [rank for rank, count in enumerate(held.counts) if count == 0]
 
 
-def repeated(held):
+def repeated(held: Held) -> list[int]:
     """The ranks whose contributions are included more than once."""
     return [rank for rank, count in enumerate(held.counts) if count > 1]
 
 
-def moved(part):
+def moved(part: Part) -> str:
     """Where the data of a MOVED part belongs, or where it is at the root."""
     first = part.begin + part.held.shift
     if part.held.begin >= 0:
@@ -510,7 +529,7 @@ def moved(part):
     return f"what belongs to {where}"
 
 
-def _where(part, count):
+def _where(part: Part, count: int) -> str:
     if part.elements == count:
         return ""
     if part.elements == 1:
@@ -518,11 +537,11 @@ def _where(part, count):
     return f"elements {part.begin} to {part.end - 1}"
 
 
-def _subject(where):
+def _subject(where: str) -> str:
     return where or "the buffer"
 
 
-def _untouched(part, count):
+def _untouched(part: Part, count: int) -> str:
     if part.elements == count:
         return "nothing was written"
     if part.end == count:
@@ -533,7 +552,7 @@ def _untouched(part, count):
     return f"{_where(part, count)} {were} never written"
 
 
-def _holds(part, where):
+def _holds(part: Part, where: str) -> str:
     held, many = part.held, where.startswith("elements")
     holds = "hold" if many else "holds"
     if held.kind == OLD:
@@ -545,11 +564,11 @@ def _holds(part, where):
     return f"{'are' if many else 'is'} wrong"
 
 
-def _old(held):
+def _old(held: Held) -> str:
     return f"what was in rank {held.rank}'s receive buffer before the call"
 
 
-def _result(part, where):
+def _result(part: Part, where: str) -> str:
     held, of = part.held, f" of {where}" if where else ""
     if held.rank < 0 and sum(held.counts) == 1:
         return f"the result{of} is the contribution of rank {held.counts.index(1)} alone"
@@ -566,11 +585,11 @@ def _result(part, where):
     return f"the result{of} {model.listing(said)}"
 
 
-def _of_ranks(ranks):
+def _of_ranks(ranks: Collection[int]) -> str:
     return f"the contribution{'s' * (len(ranks) > 1)} of {model.ranks(ranks)}"
 
 
-def _times(times):
+def _times(times: int) -> str:
     return TIMES.get(times, f"{times} times")
 
 
@@ -607,7 +626,9 @@ _EXTENT_HINT = (
 )
 
 
-def explain_certain(case, outputs, differences):
+def explain_certain(
+    case: Case, outputs: Sequence[Output], differences: Sequence[Difference]
+) -> tuple[str, str]:
     """(pattern, hint) of `differences` (mpilab.cases.output.compare) if the memory alone proves
     the mistake; else ('', '')."""
     notes = {note for difference in differences for note in difference.notes}
@@ -628,7 +649,7 @@ def explain_certain(case, outputs, differences):
     return "", ""
 
 
-def _is_packed(case, outputs, wrong):
+def _is_packed(case: Case, outputs: Sequence[Output], wrong: Iterable[tuple[int, int]]) -> bool:
     """Whether a block, or an element of it, is where it would be if extents were sizes."""
     layout = datatype(case.datatype)[1]
     if layout.extent == layout.size or case.count == 0:
@@ -644,8 +665,8 @@ def _is_packed(case, outputs, wrong):
     return False
 
 
-def _packed_blocks(case, layout):
-    def places(rank, block):
+def _packed_blocks(case: Case, layout: Layout) -> PackedPlaces:
+    def places(rank: int, block: int) -> Iterator[tuple[Places, Places]]:
         right = block_places(case, block, rank)
         elements = len(right) // layout.size
         first = (int(right[0]) - GUARD_BYTES) // layout.extent if elements else 0
@@ -655,10 +676,10 @@ def _packed_blocks(case, layout):
     return places
 
 
-def _packed_elements(case, layout):
+def _packed_elements(case: Case, layout: Layout) -> PackedPlaces:
     one = layout.offsets(1)
 
-    def places(_rank, _block):
+    def places(_rank: int, _block: int) -> Iterator[tuple[Places, Places]]:
         for element in range(1, case.count):
             begin = GUARD_BYTES + element * layout.size
             yield GUARD_BYTES + element * layout.extent + one, begin + one
