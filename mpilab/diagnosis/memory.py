@@ -218,11 +218,11 @@ def into_one_place(
     same = {block for blocks in written.values() for block in blocks}
     if len(same) > 1 or any(not written[rank] and same - {rank} for rank in ranks):
         return None
-    place = min(same, default="own")
-    if not any(codes[rank, rank if place == "own" else place] for rank in ranks):
+    place = min(same, default=None)  # None: each rank's own
+    if not any(codes[rank, rank if place is None else place] for rank in ranks):
         return None  # this block is right: the others went elsewhere
     calls = [call for of_rank in of_ranks.values() for call in of_rank]
-    what = "the place of the rank's own block" if place == "own" else f"the place of block {place}"
+    what = "the place of the rank's own block" if place is None else f"the place of block {place}"
     lines = {evidence.spot(call.site) for call in calls}
     where = f" in {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
     hint = (
