@@ -101,6 +101,7 @@ lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	@+$(KERNELS) check-format
 
 format: $(STAMP) $(TEST_STAMP) ## put the Python and C code into our style

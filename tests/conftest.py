@@ -151,7 +151,7 @@ def require_tool():
             path = shutil.which(name)
             if path is not None:
                 return path
-        skip(
+        return skip(
             f"{' or '.join(names)}: not found on PATH; 'make test' run by root installs what tests "
             "need, or see tools/packages.py for the Debian package"
         )

@@ -126,7 +126,8 @@ def test_a_macro_that_doubles_itself_cannot_take_all_memory(compiler, monkeypatc
         compile_object("\n".join(doubling) + "\nint x = A39;\n", tmp_path / "a.o", timeout=600)
 
 
-# Interrupts itself once what it builds has begun.
+# Interrupts itself once what it builds has begun, and its main thread waits for that: a signal that
+# comes just before a thread begins to wait does not wake it.
 INTERRUPTED = """
 import os, signal, sys, threading
 from mpilab.kernels import build
@@ -135,6 +136,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever our parent 
 
 def interrupt():
     open(sys.argv[1]).read()
+    while "poll" not in open(f"/proc/self/task/{os.getpid()}/wchan").read():
+        pass
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt, daemon=True).start()

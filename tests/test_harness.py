@@ -23,7 +23,7 @@ def test_data_bytes_of_elements_do_not_overlap_and_stay_in_the_extent(name):
     for layout in (sent, received):
         places = layout.offsets(5)
         assert len(set(places.tolist())) == len(places) == 5 * layout.size
-        assert 0 <= places.min() and places.max() < 5 * layout.extent
+        assert places.min() >= 0 and places.max() < 5 * layout.extent
         assert len(layout.offsets(0)) == 0
 
 

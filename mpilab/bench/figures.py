@@ -542,7 +542,7 @@ def _nbgrader() -> float:
             json.dumps({"argv": launch, "display_name": KERNELSPEC, "language": "python"})
         )
         env = {**environment_of(NBGRADER_PYTHON), "JUPYTER_PATH": str(folder / "jupyter")}
-        nbgrader = [NBGRADER_PYTHON, "-m", "nbgrader"]
+        nbgrader: list[str | Path] = [NBGRADER_PYTHON, "-m", "nbgrader"]
         _seconds([*nbgrader, "generate_assignment", LAB, "--create"], cwd=folder, env=env)
         seconds = _seconds([*nbgrader, "autograde", LAB, "--create"], cwd=folder, env=env)
         _check_executed(folder / "autograded" / BEST_STUDENT / LAB / f"{LAB}.ipynb")

@@ -109,7 +109,7 @@ class Log:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._file = open(path, "w+b", buffering=0)
+        self._file = open(path, "w+b", buffering=0)  # noqa: SIM115 - closed by `close`
         self.fileno, self.close = self._file.fileno, self._file.close
 
     @property

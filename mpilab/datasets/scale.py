@@ -146,9 +146,11 @@ def _measured(name: str, ranks: int, known: list[tuple], limit: float, memory: i
     with tempfile.TemporaryDirectory(prefix="mpilab-scale-") as scratch:
         began = monotonic()
         run = Simulation(kernels(), name, {0: case}, where, hosts, scratch, None)
-        with Memory(run.process.pid, memory) as used:
-            with closing(run.results(limit=limit, standstill=limit)) as came:
-                _, result = next(came)
+        with (
+            Memory(run.process.pid, memory) as used,
+            closing(run.results(limit=limit, standstill=limit)) as came,
+        ):
+            _, result = next(came)
         taken = monotonic() - began
     if used.exceeded:
         why = f"ended at {byte_size(used.peak)} of memory, {byte_size(memory)} were there for it"

@@ -133,7 +133,7 @@ def about_of(run: Run, exercise: "ExerciseVerdict | EffectiveExercise | None" = 
         texts = [run.submission or run.key, *(text or "" for text in texts)]
     whole = hashlib.sha256()
     for text in texts:
-        data = text.encode()
+        data = (text or "").encode()
         whole.update(len(data).to_bytes(8, "little") + data)
     return whole.hexdigest()
 

@@ -137,7 +137,7 @@ def _kept(job: dict[str, Any]) -> dict[str, Any]:
         except Exception as error:  # the explanation is optional; the verdict is found outside
             faults.record(error, "explaining a run in the sandbox")
             return None
-        return diagnosis and diagnosis.to_json()
+        return None if diagnosis is None else diagnosis.to_json()
 
     def keep(result: Any) -> None:
         number = numbers[result.case]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from markupsafe import escape
 
@@ -219,7 +220,7 @@ def refresh_pages(book: Gradebook, verdicts: Sequence[Effective], out: str | Pat
 
 def remarked(page: str, verdict: Effective) -> str | None:
     """The text of a page with the marks of an Effective; None if it has no place for them."""
-    parts = feedback.template("feedback_parts.html.j2").module
+    parts: Any = feedback.template("feedback_parts.html.j2").module
     mark = feedback.mark_view(verdict)
     pieces = [("score", parts.score(mark)), ("state", parts.state(mark))]
     for number, exercise in enumerate(verdict.exercises, start=1):
@@ -236,7 +237,7 @@ def rejudged(
     verdict is a SubmissionVerdict, answer the text of the answer. None if the page has no place
     for it.
     """
-    parts = feedback.template("feedback_parts.html.j2").module
+    parts: Any = feedback.template("feedback_parts.html.j2").module
     number, found = next(
         (number, each)
         for number, each in enumerate(verdict.exercises, start=1)

@@ -67,7 +67,7 @@ CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
 
 
 # Cases, and the groups of their indices that one job runs together.
-Plan = tuple[Sequence[Case], Sequence[tuple[int, ...]]]
+Plan = tuple[Sequence[Case], Sequence[tuple[object, ...]]]
 
 
 # Compile, simulate and run kernels in the sandbox; each case gives a Result.

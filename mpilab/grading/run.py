@@ -121,9 +121,10 @@ def unpack(stream: bytes, patterns: Sequence[str]) -> dict[str, bytes]:
         if entry.size < 0 or position + entry.size > len(stream):
             break
         name = entry.name.removeprefix("./")
-        if entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and is_safe(name):
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                files[name] = stream[position : position + entry.size]
+        is_file = entry.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+        is_wanted = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        if is_file and is_safe(name) and is_wanted:
+            files[name] = stream[position : position + entry.size]
         position += -(-entry.size // BLOCK) * BLOCK
     return files
 
@@ -261,8 +262,9 @@ class Run:
 
     def _memory(self, data: bytes) -> FileIO:
         """An in-memory file from which `data` can be read."""
-        file = open(os.memfd_create("mpilab", os.MFD_CLOEXEC), "wb", buffering=0)
-        self._open.enter_context(file)
+        file = self._open.enter_context(
+            open(os.memfd_create("mpilab", os.MFD_CLOEXEC), "wb", buffering=0)  # noqa: SIM115
+        )
         for start in range(0, len(data), 1 << 30):  # one write moves less than 2 GiB
             file.write(data[start : start + (1 << 30)])
         file.seek(0)

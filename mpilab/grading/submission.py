@@ -374,7 +374,7 @@ class Spool:
     """A file for the notebooks of a class: there may be hundreds, of 20 MiB each."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="mpilab-submissions-")
+        self._file = tempfile.TemporaryFile(prefix="mpilab-submissions-")  # noqa: SIM115
         self._end = 0
 
     def add(self, data: bytes) -> tuple[int, int]:

@@ -1,1 +1,10 @@
-"""Compile kernels, choose Open MPI's settings, and check which functions an answer calls."""
+"""Compile kernels, choose Open MPI's settings, and check which functions an answer calls.
+
+In: C source. Out: a shared object with the recorder in it, which every runner can load.
+
+build         for Open MPI, with or without sanitizers
+simgrid       for simulation
+jail          as WebAssembly, with nothing in reach but what is offered
+symbols       what an answer may call
+openmpi       every setting of Open MPI, and where its programs are
+"""

@@ -1,1 +1,13 @@
-"""Times, traffic and distances on this machine: sweeps, OSU benchmarks, ping-pongs."""
+"""Times, traffic and distances on this machine: sweeps, OSU benchmarks, ping-pongs.
+
+In: kernels and what to vary. Out: structured arrays with a row for each repetition.
+
+sweep, sweep_table     our kernels and Open MPI's algorithms over ranks and sizes, and their table
+guard, openmpi_traffic
+                       which of Open MPI's algorithms really ran, by the messages below MPI
+osu                    the OSU micro-benchmarks, or our own
+distances              messages between two ranks that are near or far
+timing                 kernels on the hosts of a cluster, in several orders
+crossings              bytes between nodes and groups, declared and recorded
+dataset, published     the tables in data/
+"""

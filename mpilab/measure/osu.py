@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
-from mpilab.util.processes import end_family, trouble
+from mpilab.util.processes import Said, end_family, trouble
 from mpilab.util.text import ranges, suggestion
 
 COLLECTIVE, BARRIER, LATENCY, BANDWIDTH = "collective", "barrier", "latency", "bandwidth"
@@ -706,7 +706,7 @@ def _read(pipe: IO[bytes], limit: float) -> Iterator[str]:
 def _account(program: Program, options: Options, said: _Said) -> str:
     """Why a run failed, and what to do."""
     name = options.benchmark.name
-    words = _own_words(said.stderr) or trouble(said)
+    words = _own_words(said.stderr) or trouble(Said(said.code, said.stdout, said.stderr))
     if program.is_own:
         return words if words.startswith(name) else f"{name}: {words}"
     account = f"{program.command[0]}: {words}"

@@ -1,1 +1,5 @@
-"""Figures of runs, schedules, sweeps, models, networks and file access."""
+"""Figures of runs, schedules, sweeps, models, networks and file access.
+
+In: data of the rooms below. Out: a plotly Figure that works offline and carries a text alternative
+(`style`). Nothing here measures or runs anything.
+"""

@@ -185,10 +185,10 @@ class Row:
         """Do the formulas match the counts?"""
         return self.formula == self.counted
 
-    def seconds(self, near_G: float, far_G: float) -> float:
+    def seconds(self, near_g: float, far_g: float) -> float:
         """LogGP time of long messages, as on the slide: intra G0 + inter G1; G in s/byte."""
         intra, inter, _ = self.formula
-        return intra * near_G + inter * far_G
+        return intra * near_g + inter * far_g
 
 
 def published(path: Path | str | None = None) -> dict[str, tuple[str, str]]:

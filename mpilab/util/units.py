@@ -32,7 +32,7 @@ def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
 
     A range holds the first size times all powers of two, up to the last. Sizes are 1 or more.
     """
-    words = given.split(",") if isinstance(given, str) else list(given)
+    words = str(given).split(",") if isinstance(given, (str, int)) else list(given)
     sizes, is_range = set(), False
     for word in words:
         first, colon, last = str(word).partition(":")
@@ -53,8 +53,10 @@ def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
     return tuple(sorted(sizes)), is_range
 
 
-def ranks_of(given: str | Iterable[object]) -> tuple[int, ...]:
-    """Numbers of ranks, ascending, from '2,4,8' or a list; InputError unless all are 1 or more."""
+def ranks_of(given: str | int | Iterable[object]) -> tuple[int, ...]:
+    """Numbers of ranks, ascending, from '2,4,8', a list or a number; InputError if any is < 1."""
+    if isinstance(given, int):
+        given = [given]
     words = given.split(",") if isinstance(given, str) else list(given)
     numbers = [str(word).strip() for word in words]
     bad = [word for word in numbers if not (word.isascii() and word.isdigit() and int(word) > 0)]

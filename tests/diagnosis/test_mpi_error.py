@@ -1,6 +1,7 @@
 """An MPI error is told by the first call that failed, with its arguments."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -221,7 +222,7 @@ def test_ranks_that_failed_alike_share_a_place():
 
 def test_the_names_are_those_of_the_installed_mpi():
     directory = openmpi.tool("mpicc").rpartition("/bin/")[0]
-    text = open(f"{directory}/include/mpi.h", encoding="utf-8").read()
+    text = Path(directory, "include", "mpi.h").read_text(encoding="utf-8")
     installed = dict(re.findall(r"^#define (MPI_SUCCESS|MPI_ERR_\w+)\s+(\d+)\s*$", text, re.M))
     del installed["MPI_ERR_LASTCODE"]
     assert {name: int(number) for name, number in installed.items()} == NUMBERS

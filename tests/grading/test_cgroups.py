@@ -1,6 +1,7 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_a_v2_group_enables_its_controllers_and_sets_its_limits(v2):
     group = cgroups.create("v2", 1 << 20, 7, root=str(v2))
     assert (v2 / "cgroup.subtree_control").read_text() == "+memory +pids"
     (folder,) = set(group.directories.values())
-    written = {name: open(f"{folder}/{name}").read() for name in os.listdir(folder)}
+    written = {name: Path(folder, name).read_text() for name in os.listdir(folder)}
     assert written == {"memory.max": "1048576", "pids.max": "7"}
 
 

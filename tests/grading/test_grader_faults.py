@@ -209,14 +209,16 @@ def test_a_fault_of_the_marking_page_is_told_to_the_page_in_three_parts(
 ):
     graded_class(tmp_path / "out")
     monkeypatch.setattr(MarkingServer, "answers", fails)
-    with opened(tmp_path / "out", "02-allgather") as book:
-        with MarkingServer(book, "02-allgather") as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            with pytest.raises(HTTPError) as answer:
-                urlopen(f"{server.url}answers", timeout=60)
-            with urlopen(server.url, timeout=60) as page:  # it goes on serving
-                assert page.status == 200
-            server.shutdown()
+    with (
+        opened(tmp_path / "out", "02-allgather") as book,
+        MarkingServer(book, "02-allgather") as server,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(HTTPError) as answer:
+            urlopen(f"{server.url}answers", timeout=60)
+        with urlopen(server.url, timeout=60) as page:  # it goes on serving
+            assert page.status == 200
+        server.shutdown()
     assert answer.value.code == 500
     told = json.loads(answer.value.read())["error"]
     (log,) = logs.iterdir()

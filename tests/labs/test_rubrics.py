@@ -33,7 +33,7 @@ def bugs(lab):
 
 
 def test_every_lab_has_seeded_bugs():
-    assert LABS == sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml"))
+    assert sorted(path.parent.name for path in (ROOT / "grading").glob("*/rubric.toml")) == LABS
 
 
 @pytest.mark.parametrize("lab", LABS)

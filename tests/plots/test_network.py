@@ -205,7 +205,7 @@ def test_no_two_texts_overlap_and_none_leaves_the_figure(shape):
         assert apart, f"{one!r} at {a} and {other!r} at {b}"
     for text, left, right, bottom, top in written:
         assert -aside <= left and right <= COLUMN + aside, text
-        assert 0 <= bottom and top <= Layout(levels).height, text
+        assert bottom >= 0 and top <= Layout(levels).height, text
 
 
 def test_lanes_of_neighboring_links_keep_apart():

@@ -461,16 +461,16 @@ def outside_of_functions(spot, match):
         )
     end = before.rfind("}")
     closes = end >= 0 and _depth(code, end + 1) <= 0
-    if spot.word in ("return", "if", "for", "while", "else") or code[spot.offset :].startswith("}"):
-        if closes:
-            line, _ = spot.source.place(end)
-            return Slip(
-                f"the function ends in line {line}, before this",
-                f"A '}}' too many above, or a '{{' missing: line {line} closes the function.",
-                "a } too many",
-                SYNTAX,
-                GRAVE,
-            )
+    is_inside = spot.word in ("return", "if", "for", "while", "else")
+    if closes and (is_inside or code[spot.offset :].startswith("}")):
+        line, _ = spot.source.place(end)
+        return Slip(
+            f"the function ends in line {line}, before this",
+            f"A '}}' too many above, or a '{{' missing: line {line} closes the function.",
+            "a } too many",
+            SYNTAX,
+            GRAVE,
+        )
     call = spot.source.call_at(spot.offset)
     if call and call.function in functions():
         return Slip(
@@ -569,9 +569,9 @@ def unclosed(source):
             stack.append(match.start())
         elif stack:
             begin = stack.pop()
-            if _first_of_line(source, match.start()) and suspect is None:
-                if _indent(source, begin) > _indent(source, match.start()):
-                    suspect = begin
+            is_first = _first_of_line(source, match.start()) and suspect is None
+            if is_first and _indent(source, begin) > _indent(source, match.start()):
+                suspect = begin
     if not stack:
         return None
     return suspect if suspect is not None else stack[-1]

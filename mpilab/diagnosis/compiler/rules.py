@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from mpilab.errors import SetupError
 from mpilab.kernels import openmpi
@@ -354,10 +355,10 @@ class Source:
             return constants()[text]
         if text in C_TYPES or text in types():
             return f"type {text}"
-        if match := re.match(r"([A-Za-z_]\w*)\s*\(", text):
-            if _closing(text, match.end() - 1) == len(text) - 1:
-                known = functions().get(match[1])
-                return known.result if known else ""
+        match = re.match(r"([A-Za-z_]\w*)\s*\(", text)
+        if match and _closing(text, match.end() - 1) == len(text) - 1:
+            known = functions().get(match[1])
+            return known.result if known else ""
         kind, _ = self._variable(text, before)
         return kind or self._arithmetic(text, before)
 
@@ -526,7 +527,7 @@ class Spot:
         return None, None
 
 
-_RULES = []
+_RULES: list[tuple[Any, Any]] = []
 
 
 def rule(*patterns):

@@ -15,6 +15,7 @@ first. A process with a parent outside would be left to the system's process 1, 
 could not end before that reaps it, which in a container may never happen.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -144,10 +145,8 @@ def _attend(
         if not numbers:
             heard, patience = [ended], PATIENCE_S
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    try:
+    with contextlib.suppress(BrokenPipeError):  # no reader is left
         os.write(status, bytes([code if code >= 0 else 128 - code]))
-    except BrokenPipeError:
-        pass  # no reader is left
     os._exit(0)
 
 

@@ -164,7 +164,8 @@ def end_supervisor(number: int) -> None:
     except ProcessLookupError:
         return
     except (OSError, AttributeError):  # a kernel before 5.3, or a Python built for one
-        return _end_by_number(number)
+        _end_by_number(number)
+        return
     try:
         for name in signal.SIGTERM, signal.SIGKILL:
             with contextlib.suppress(ProcessLookupError):  # it has just ended
