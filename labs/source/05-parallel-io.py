@@ -899,18 +899,8 @@ except InputError as error:  # on macOS they can't be seen
 # %%
 def timed(kernel, matrix="1024x1024", ranks=4):
     """Seconds of each call, from the first rank's entry to the last one's exit; None if it fails."""
-    case = mpilab.Case(
-        "read",
-        ranks,
-        1,
-        datatype="double",
-        matrix=matrix,
-        record=False,
-        dump=False,
-        warmup=1,
-        repetitions=REPETITIONS,
-        seed=SEED,
-    )
+    how = {"record": False, "dump": False, "warmup": 1, "repetitions": REPETITIONS, "seed": SEED}
+    case = mpilab.Case("read", ranks, 1, datatype="double", matrix=matrix, **how)
     (result,) = session.run_cases(kernel, [case])
     failed = [output.returned for output in result.outputs if output.returned]
     if result.outcome != "done" or failed:

@@ -80,7 +80,7 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
 
     server.send_signal(signal.SIGINT)
     assert server.wait(120) == 0
-    assert "3 of 3 submissions still wait" in server.stdout.read()
+    assert "3 of 3 submissions still await manual grading" in server.stdout.read()
     assert re.search(r"^anna,02-allgather,10,6.5,,16.5,", (out / "grades.csv").read_text(), re.M)
     page.goto((out / "feedback" / "ben.html").as_uri())
     row = page.get_by_role("row", name="Explanation").first

@@ -889,9 +889,15 @@ static void combine(int which, void *in, void *inout, int count, MPI_Datatype ty
         combine(n, in, inout, *count, *type);                                      \
     }
 COMBINE(0)
-COMBINE(1) COMBINE(2) COMBINE(3) COMBINE(4) COMBINE(5) COMBINE(6) COMBINE(7)
+COMBINE(1)
+COMBINE(2)
+COMBINE(3)
+COMBINE(4)
+COMBINE(5)
+COMBINE(6)
+COMBINE(7)
 
-    IMPORT(MPI_Op_create, u32 function, u32 commute, u32 op)
+IMPORT(MPI_Op_create, u32 function, u32 commute, u32 op)
 {
     static MPI_User_function *const all[MOST_OPERATIONS] = {
         combine_0, combine_1, combine_2, combine_3, combine_4, combine_5, combine_6, combine_7};
