@@ -943,8 +943,7 @@ for algorithm, mpi_io in dict.fromkeys(chosen[["algorithm", "mpi_io"]].tolist())
     warm, cold = (np.median(rows["seconds"][rows["cold"] == state]) for state in (0, 1))
     cells = [
         f"{rows['requests'][0]:,}",
-        byte_size(int(rows["bytes"][0])),
-        byte_size(int(rows["largest"][0])),
+        *(byte_size(int(rows[column][0])) for column in ("bytes", "largest")),
         duration(warm),
         duration(cold),
         share(rows["resident"][rows["cold"] == 1].max()),
