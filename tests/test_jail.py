@@ -6,10 +6,11 @@ import pytest
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
 from mpilab.errors import BuildError
-from mpilab.kernels import jail
+from mpilab.kernels import jail, simgrid
 from mpilab.kernels.build import KERNELS
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
+from mpilab.runners.simgrid import simulate
 from mpilab.util.kit import ROOT
 
 SRC = ROOT / "src_c"
@@ -79,6 +80,31 @@ def test_a_kernel_sends_and_leaves_the_same_as_natively(kernel, tmp_path):
         assert one.recording.rounds == other.recording.rounds, case.describe()
         for here, there in zip(one.outputs, other.outputs, strict=True):
             assert np.array_equal(here.received, there.received)
+
+
+@pytest.mark.parametrize("kernel", ["allgather/ring", "alltoallv/leaders", "bcast/node_group"])
+def test_a_simulated_kernel_takes_the_same_time(kernel, tmp_path, require_tool):
+    require_tool("smpicc")
+    collective, name = kernel.split("/")
+    function = f"{collective}_{name}"
+    library = jail.build_kernel(
+        [SRC / f"{kernel}.c", *COMMON], function, collective, tmp_path / "k.so", simulated=True
+    )
+    wanted = [
+        Case(collective, 16, count, datatype=datatype, seed=count, platform="flat-4x4")
+        for datatype in ("int", "vector")
+        for count in (0, 1, 1000)
+    ]
+    natively, jailed = (
+        simulate(simgrid.kernels(), function, wanted),
+        simulate(library, function, wanted),
+    )
+    for case, one, other in zip(wanted, natively, jailed, strict=True):
+        assert (one.outcome, other.outcome) == (DONE, DONE), (case.describe(), other.log)
+        assert compare(case, other.outputs) == [], case.describe()
+        assert messages(one) == messages(other), case.describe()
+        for here, there in zip(one.outputs, other.outputs, strict=True):
+            assert np.array_equal(here.spans_ns, there.spans_ns)
 
 
 # --- what it cannot do

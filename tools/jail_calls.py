@@ -260,7 +260,7 @@ def shim(call: dict) -> str:
     remember = _remember(name, everything)
     lines = [
         f'#define CALL "{full}"',
-        f"IMPORT({full}, {head})" if head else f"IMPORT0({full})",
+        f"IMPORT(u32, {full}, {head})" if head else f"IMPORT(u32, {full})",
         "{",
         *guard,
         *before,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mpilab.errors import BuildError, SetupError
-from mpilab.kernels import build, openmpi
+from mpilab.kernels import build, openmpi, simgrid
 from mpilab.util import kit
 from mpilab.util.system import install_line
 
@@ -22,8 +22,8 @@ SOURCES = kit.ROOT / "src_c" / "runtime" / "jail"
 FOLDER = kit.BUILD / "jail"
 TOOLS = ("clang", "wasm-ld", "wasm2c")
 COMPILE_SECONDS = 120.0
-# Later ones name functions in another way, and have another runtime.
-WASM2C = "1.0.32"
+# Versions of wabt that were tried: those of Debian 12 and 13. One between them changed its names.
+WASM2C = ("1.0.32", "1.0.36")
 STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31  # of the kernel and of the harness's buffers together
 
@@ -65,82 +65,78 @@ def offered() -> dict[str, str]:
 
 
 def build_kernel(
-    sources: Sequence[Path], function: str, collective: str, library: Path, timeout: float = 120.0
+    sources: Sequence[Path],
+    function: str,
+    collective: str,
+    library: Path,
+    *,
+    simulated: bool = False,
+    timeout: float = 120.0,
 ) -> Path:
     """Build `function`, a kernel of `collective`, from C files into the shared object `library`.
+
+    simulated   for SimGrid's SMPI: a program with recorder and harness, and beside it LIBRARY.run
+                (mpilab.kernels.simgrid).
 
     Intermediate files go into a folder beside it. Raises BuildError if the compiler rejects a
     source, or if the kernel calls what the jail does not offer; SetupError if a program is missing.
     """
     _need_programs()
-    _need_parts()
+    parts = simgrid.FOLDER / "jail" if simulated else FOLDER
+    _need_parts(simulated)
     folder = library.with_suffix(".jail")
     folder.mkdir(parents=True, exist_ok=True)
     of_kernel = [f"-DMPILAB_COLLECTIVE_{collective}", f"-DMPILAB_FUNCTION={function}"]
     module = folder / "kernel.wasm"
-    _run(
-        [
-            "clang",
-            "--target=wasm32-wasi",
-            "-std=c11",
-            "-O2",
-            "-mexec-model=reactor",
-            f"-I{SOURCES / 'inside'}",
-            f"-I{FOLDER}",
-            f"-I{build.INCLUDE}",
-            *of_kernel,
-            "-Wl,--stack-first",
-            f"-Wl,-z,stack-size={STACK_BYTES}",
-            "-Wl,--strip-all",
-            f"-Wl,--max-memory={MEMORY_BYTES}",
-            "-o",
-            str(module),
-            *map(str, sources),
-            str(SOURCES / "inside" / "entry.c"),
-            str(FOLDER / "inside.o"),
-        ],
-        timeout,
-    )
+    include = [f"-I{SOURCES / 'inside'}", f"-I{parts}", f"-I{build.INCLUDE}"]
+    linking = [
+        "-Wl,--stack-first",
+        f"-Wl,-z,stack-size={STACK_BYTES}",
+        "-Wl,--strip-all",
+        f"-Wl,--max-memory={MEMORY_BYTES}",
+    ]
+    files = [*sources, SOURCES / "inside" / "entry.c", parts / "inside.o"]
+    target = ["clang", "--target=wasm32-wasi", "-std=c11", "-O2", "-mexec-model=reactor"]
+    _run([*target, *include, *of_kernel, *linking, "-o", str(module), *map(str, files)], timeout)
     modules = check(module.read_bytes(), collective)
     _run(["wasm2c", "-n", "kernel", str(module), "-o", str(folder / "kernel.c")], timeout)
-    compiler = openmpi.tool("mpicc")
     flags = [
-        "-std=gnu11",
-        "-O1",
-        "-fPIC",
-        "-w",
-        "-fno-strict-aliasing",
-        "-fstack-clash-protection",
-        f"-I{SOURCES}",
-        f"-I{build.INCLUDE}",
-        f"-I{folder}",
-        *of_kernel,
+        *("-std=gnu11", "-O1", "-fPIC", "-w", "-fno-strict-aliasing", "-fstack-clash-protection"),
+        *("-I.", f"-I{SOURCES}", f"-I{build.INCLUDE}", *of_kernel),
         f"-DMPILAB_IMPORTED={len(modules)}",
+        f"-DMPILAB_WASM2C={wasm2c_version().rpartition('.')[2]}",
     ]
-    objects = []
+    if simulated:
+        flags += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
+    compiled = []
     for source in (folder / "kernel.c", SOURCES / "trampoline.c"):
-        objects.append(str(folder / f"{source.stem}.o"))
-        _run([compiler, *flags, "-c", str(source), "-o", objects[-1]], timeout)
-    _run(
-        [
-            compiler,
-            "-shared",
-            "-Wl,-Bsymbolic",
-            "-Wl,--no-undefined",
-            "-o",
-            str(library),
-            *objects,
-            str(FOLDER / "shim.o"),
-            str(FOLDER / "wasm2c_runtime.o"),
-            "-Wl,--whole-archive",
-            str(build.need(build.RECORDER)),
-            "-Wl,--no-whole-archive",
-            "-lm",
-            "-ldl",
-        ],
-        timeout,
-    )
+        compiled.append(f"{source.stem}.o")
+        _compile([*flags, "-c", str(source), "-o", compiled[-1]], folder, simulated, timeout)
+    recorder = simgrid.LIBRARY if simulated else build.RECORDER
+    made = [*compiled, str(parts / "shim.o"), str(parts / "wasm2c_runtime.o")]
+    whole = ["-Wl,--whole-archive", str(build.need(recorder)), "-Wl,--no-whole-archive"]
+    options = ["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o", "kernel.so"]
+    _compile([*options, *made, *whole, "-lm", "-ldl"], folder, simulated, timeout)
+    (folder / "kernel.so").replace(library)
+    if simulated:
+        _run(["objcopy", "--strip-all", str(library), str(library.with_suffix(".run"))], timeout)
     return library
+
+
+def _compile(arguments: list[str], folder: Path, simulated: bool, timeout: float) -> None:
+    """Run mpicc or smpicc in `folder`."""
+    if simulated:
+        command = simgrid.smpicc(arguments, folder, "jail")
+    else:
+        command = [
+            "sh",
+            "-c",
+            'cd "$0" && exec "$@"',
+            str(folder),
+            openmpi.tool("mpicc"),
+            *arguments,
+        ]
+    _run(command, timeout)
 
 
 def _need_programs() -> None:
@@ -150,14 +146,25 @@ def _need_programs() -> None:
                 f"{program}: not on PATH, so nothing can be built for the jail. It comes with: "
                 f"{install_line(program)}"
             )
-    version = build.run(["wasm2c", "--version"], COMPILE_SECONDS).stdout.strip()
-    if version.split("-")[0] != WASM2C:
-        raise SetupError(f"wasm2c {version}: the jail needs {WASM2C}, that of Debian 12")
+    if wasm2c_version() not in WASM2C:
+        raise SetupError(
+            f"wasm2c {wasm2c_version()}: the jail needs {' or '.join(WASM2C)}, Debian 12's or 13's"
+        )
 
 
-def _need_parts() -> None:
+def wasm2c_version() -> str:
+    """The version of wabt, e.g. '1.0.32'."""
+    said = build.run(["wasm2c", "--version"], COMPILE_SECONDS).stdout.split("-")
+    return said[0].strip()
+
+
+def _need_parts(simulated: bool) -> None:
     """What is compiled once, by the Makefile: shim, runtime, and the kernel's side of mpilab.h."""
-    said = build.make("jail", timeout=COMPILE_SECONDS)
+    if simulated:
+        simgrid.kernels()
+        said = build.make("simulated-jail", timeout=COMPILE_SECONDS, smpicc=simgrid.tool("smpicc"))
+    else:
+        said = build.make("jail", timeout=COMPILE_SECONDS)
     if said.returncode != 0:
         raise BuildError(f"the jail cannot be built: {build.last_lines(said.stderr)}")
 

@@ -75,10 +75,10 @@ def kernels() -> Path:
 
     Raises SetupError without SimGrid, BuildError if the build fails.
     """
-    smpicc = tool("smpicc")
+    compiler = tool("smpicc")
     if KERNELS.exists() and not os.access(FOLDER, os.W_OK):
         return KERNELS  # in the grader's sandbox, where nothing can have changed
-    said = real.make("simulated", smpicc=smpicc)
+    said = real.make("simulated", smpicc=compiler)
     if said.returncode != 0:
         raise BuildError(
             f"{KERNELS}: cannot be made; 'mpilab doctor' tells what this machine lacks. The "
@@ -124,7 +124,7 @@ def build(
         "-o",
         object_file.name,
     ]
-    said = real.run(_smpicc(arguments, directory, stem, "-c"), timeout)
+    said = real.run(smpicc(arguments, directory, stem, "-c"), timeout)
     warnings = real.parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
         _refuse("the compiler", name, [w for w in warnings if w.is_error], warnings, said)
@@ -141,7 +141,7 @@ def build(
         "-lm",
         "-ldl",
     ]
-    said = real.run(_smpicc(arguments, directory, stem), timeout)
+    said = real.run(smpicc(arguments, directory, stem), timeout)
     if said.returncode != 0:
         found = real.parse_diagnostics(said.stderr, source, name)
         _refuse("the linker", name, found, found, said)
@@ -149,7 +149,7 @@ def build(
     return Built(library, object_file, warnings)
 
 
-def _smpicc(arguments: Iterable[str], directory: Path, stem: str, *options: str) -> list[str]:
+def smpicc(arguments: Iterable[str], directory: Path, stem: str, *options: str) -> list[str]:
     """The command that runs smpicc in `directory`.
 
     smpicc is a script that splits its arguments at blanks. So they go into a response file for

@@ -71,15 +71,6 @@ static void store(const char *call, u32 at, u32 value)
     memcpy(must_span(call, at, sizeof value), &value, sizeof value);
 }
 
-/* A text that ends within the memory. */
-static const char *text_at(const char *call, u32 at)
-{
-    const char *const text = must_span(call, at, 1);
-    if (memchr(text, 0, (size_t)((char *)memory->data + memory->size - text)) == NULL)
-        jail_trap(call, "a text has no end in the kernel's memory");
-    return text;
-}
-
 /* Memory that the harness takes for its buffers: whole pages, which the kernel's own malloc never
  * hands out. They are given back by the page and used again. */
 static struct arena {
@@ -681,17 +672,6 @@ static void give_statuses(u32 at, int count, MPI_Status *taken)
     free(taken);
 }
 
-/* wasm2c's names for an import: those of wabt 1.0.32, and those since 1.0.33. */
-#if MPILAB_WASM2C_NAMES == 32
-struct Z_mpi_instance_t;
-struct Z_wasi_snapshot_preview1_instance_t;
-#define IMPORT(name, ...)         u32 Z_mpiZ_##name(struct Z_mpi_instance_t *unused, __VA_ARGS__)
-#define IMPORT_DOUBLE(name)       double Z_mpiZ_##name(struct Z_mpi_instance_t *unused)
-#define IMPORT_NOTHING(name, ...) void Z_mpiZ_##name(struct Z_mpi_instance_t *unused, __VA_ARGS__)
-#define WASI(name, ...)                                                                      \
-    u32 Z_wasi_snapshot_preview1Z_##name(struct Z_wasi_snapshot_preview1_instance_t *unused, \
-                                         __VA_ARGS__)
-#endif
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* `unused`: all instances share one process */
 
 #include "calls.inc"
@@ -705,7 +685,7 @@ static int64_t bytes_in(const char *call, u32 status)
     return inside.bytes;
 }
 
-IMPORT(MPI_Get_count, u32 status, u32 datatype, u32 count)
+IMPORT(u32, MPI_Get_count, u32 status, u32 datatype, u32 count)
 {
     int size = 0;
     const int64_t bytes = bytes_in("MPI_Get_count", status);
@@ -719,7 +699,7 @@ IMPORT(MPI_Get_count, u32 status, u32 datatype, u32 count)
 }
 
 #ifndef MPILAB_SIMULATED
-IMPORT(MPI_Get_elements, u32 status, u32 datatype, u32 count)
+IMPORT(u32, MPI_Get_elements, u32 status, u32 datatype, u32 count)
 {
     MPI_Status made_up;
     int elements = 0;
@@ -733,7 +713,7 @@ IMPORT(MPI_Get_elements, u32 status, u32 datatype, u32 count)
 }
 #endif
 
-IMPORT(MPI_Test_cancelled, u32 status, u32 flag)
+IMPORT(u32, MPI_Test_cancelled, u32 status, u32 flag)
 {
     struct inside_status inside;
     memcpy(&inside, must_span("MPI_Test_cancelled", status, sizeof inside), sizeof inside);
@@ -747,7 +727,7 @@ static void check_position(const char *call, u32 position, u32 size)
         jail_trap(call, "the position is outside of the packed buffer");
 }
 
-IMPORT(MPI_Pack, u32 in, u32 count, u32 datatype, u32 out, u32 size, u32 position, u32 comm)
+IMPORT(u32, MPI_Pack, u32 in, u32 count, u32 datatype, u32 out, u32 size, u32 position, u32 comm)
 {
     check_position("MPI_Pack", position, size);
     return (u32)MPI_Pack(typed("MPI_Pack", in, (int)count, datatype), (int)count,
@@ -756,7 +736,7 @@ IMPORT(MPI_Pack, u32 in, u32 count, u32 datatype, u32 out, u32 size, u32 positio
                          native("MPI_Pack", H_COMM, comm));
 }
 
-IMPORT(MPI_Unpack, u32 in, u32 size, u32 position, u32 out, u32 count, u32 datatype, u32 comm)
+IMPORT(u32, MPI_Unpack, u32 in, u32 size, u32 position, u32 out, u32 count, u32 datatype, u32 comm)
 {
     check_position("MPI_Unpack", position, size);
     return (u32)MPI_Unpack(
@@ -765,11 +745,11 @@ IMPORT(MPI_Unpack, u32 in, u32 size, u32 position, u32 out, u32 count, u32 datat
         native("MPI_Unpack", H_DATATYPE, datatype), native("MPI_Unpack", H_COMM, comm));
 }
 
-IMPORT_DOUBLE(MPI_Wtime)
+IMPORT(double, MPI_Wtime)
 {
     return MPI_Wtime();
 }
-IMPORT_DOUBLE(MPI_Wtick)
+IMPORT(double, MPI_Wtick)
 {
     return MPI_Wtick();
 }
@@ -802,7 +782,7 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
                               of->extra);
 }
 
-IMPORT(MPI_Comm_create_keyval, u32 copy, u32 delete, u32 key, u32 extra)
+IMPORT(u32, MPI_Comm_create_keyval, u32 copy, u32 delete, u32 key, u32 extra)
 {
     const char *const call = "MPI_Comm_create_keyval";
     u32 number = 1;
@@ -822,7 +802,7 @@ IMPORT(MPI_Comm_create_keyval, u32 copy, u32 delete, u32 key, u32 extra)
 }
 
 /* The key goes, but not what its attributes need, which may outlive it. */
-IMPORT(MPI_Comm_free_keyval, u32 key)
+IMPORT(u32, MPI_Comm_free_keyval, u32 key)
 {
     const char *const call = "MPI_Comm_free_keyval";
     int freed = key_of(call, load(call, key))->key;
@@ -831,13 +811,13 @@ IMPORT(MPI_Comm_free_keyval, u32 key)
     return (u32)err;
 }
 
-IMPORT(MPI_Comm_delete_attr, u32 comm, u32 key)
+IMPORT(u32, MPI_Comm_delete_attr, u32 comm, u32 key)
 {
     const char *const call = "MPI_Comm_delete_attr";
     return (u32)MPI_Comm_delete_attr(native(call, H_COMM, comm), key_of(call, key)->key);
 }
 
-IMPORT(MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
+IMPORT(u32, MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
 {
     const char *const call = "MPI_Comm_get_attr";
     void *found = NULL;
@@ -850,7 +830,7 @@ IMPORT(MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
     return (u32)err;
 }
 
-IMPORT(MPI_Comm_set_attr, u32 comm, u32 key, u32 value)
+IMPORT(u32, MPI_Comm_set_attr, u32 comm, u32 key, u32 value)
 {
     const char *const call = "MPI_Comm_set_attr";
     return (u32)MPI_Comm_set_attr(native(call, H_COMM, comm), key_of(call, key)->key,
@@ -897,7 +877,7 @@ COMBINE(5)
 COMBINE(6)
 COMBINE(7)
 
-IMPORT(MPI_Op_create, u32 function, u32 commute, u32 op)
+IMPORT(u32, MPI_Op_create, u32 function, u32 commute, u32 op)
 {
     static MPI_User_function *const all[MOST_OPERATIONS] = {
         combine_0, combine_1, combine_2, combine_3, combine_4, combine_5, combine_6, combine_7};
@@ -912,34 +892,43 @@ IMPORT(MPI_Op_create, u32 function, u32 commute, u32 op)
     return (u32)err;
 }
 
-IMPORT(MPI_Error_string, u32 code, u32 text, u32 length)
+IMPORT(u32, MPI_Error_string, u32 code, u32 text, u32 length)
 {
     const char *const call = "MPI_Error_string";
     return (u32)MPI_Error_string((int)code, must_span(call, text, MPI_MAX_ERROR_STRING),
                                  must_span(call, length, 4));
 }
 
-IMPORT(MPI_Get_processor_name, u32 name, u32 length)
+IMPORT(u32, MPI_Get_processor_name, u32 name, u32 length)
 {
     const char *const call = "MPI_Get_processor_name";
     return (u32)MPI_Get_processor_name(must_span(call, name, MPI_MAX_PROCESSOR_NAME),
                                        must_span(call, length, 4));
 }
 
-IMPORT(MPI_Abort, u32 comm, u32 code)
+IMPORT(u32, MPI_Abort, u32 comm, u32 code)
 {
     return (u32)MPI_Abort(native("MPI_Abort", H_COMM, comm), (int)code);
 }
 
 #ifndef MPILAB_SIMULATED
+/* A text that ends within the memory. */
+static const char *text_at(const char *call, u32 at)
+{
+    const char *const text = must_span(call, at, 1);
+    if (memchr(text, 0, (size_t)((char *)memory->data + memory->size - text)) == NULL)
+        jail_trap(call, "a text has no end in the kernel's memory");
+    return text;
+}
+
 /* Buffers for MPI_Bsend. They stay where they are: the memory never moves. */
-IMPORT(MPI_Buffer_attach, u32 buffer, u32 bytes)
+IMPORT(u32, MPI_Buffer_attach, u32 buffer, u32 bytes)
 {
     const char *const call = "MPI_Buffer_attach";
     return (u32)MPI_Buffer_attach(span(call, buffer, (int)bytes, 1), (int)bytes);
 }
 
-IMPORT(MPI_Buffer_detach, u32 address, u32 bytes)
+IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
 {
     const char *const call = "MPI_Buffer_detach";
     void *detached = NULL;
@@ -950,13 +939,13 @@ IMPORT(MPI_Buffer_detach, u32 address, u32 bytes)
     return (u32)err;
 }
 
-IMPORT(MPI_Info_set, u32 info, u32 key, u32 value)
+IMPORT(u32, MPI_Info_set, u32 info, u32 key, u32 value)
 {
     const char *const call = "MPI_Info_set";
     return (u32)MPI_Info_set(native(call, H_INFO, info), text_at(call, key), text_at(call, value));
 }
 
-IMPORT(MPI_Info_get, u32 info, u32 key, u32 most_bytes, u32 value, u32 flag)
+IMPORT(u32, MPI_Info_get, u32 info, u32 key, u32 most_bytes, u32 value, u32 flag)
 {
     const char *const call = "MPI_Info_get";
     const int bytes = (int)most_bytes;
@@ -965,7 +954,7 @@ IMPORT(MPI_Info_get, u32 info, u32 key, u32 most_bytes, u32 value, u32 flag)
                              must_span(call, flag, 4));
 }
 
-IMPORT(MPI_File_set_view, u32 file, u64 offset, u32 etype, u32 filetype, u32 representation,
+IMPORT(u32, MPI_File_set_view, u32 file, u64 offset, u32 etype, u32 filetype, u32 representation,
        u32 info)
 {
     const char *const call = "MPI_File_set_view";
@@ -975,7 +964,7 @@ IMPORT(MPI_File_set_view, u32 file, u64 offset, u32 etype, u32 filetype, u32 rep
                                   native(call, H_INFO, info));
 }
 
-IMPORT(MPI_File_get_view, u32 file, u32 offset, u32 etype, u32 filetype, u32 representation)
+IMPORT(u32, MPI_File_get_view, u32 file, u32 offset, u32 etype, u32 filetype, u32 representation)
 {
     const char *const call = "MPI_File_get_view";
     MPI_Datatype n_etype = MPI_DATATYPE_NULL, n_filetype = MPI_DATATYPE_NULL;
@@ -988,7 +977,7 @@ IMPORT(MPI_File_get_view, u32 file, u32 offset, u32 etype, u32 filetype, u32 rep
 }
 #endif
 
-IMPORT_NOTHING(mpilab_place, u32 place)
+IMPORT(void, mpilab_place, u32 place)
 {
     memcpy(must_span("mpilab_place", place, sizeof(struct mpilab_place)), mpilab_place(),
            sizeof(struct mpilab_place));

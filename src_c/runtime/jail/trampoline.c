@@ -7,7 +7,7 @@
 #include "../../include/matrix.h"
 #include "jail.h"
 
-static Z_kernel_instance_t self;
+static INSIDE_TYPE self;
 
 #if MPILAB_IMPORTED == 0
 #define INSTANCES
@@ -26,15 +26,14 @@ void mpilab_jail_open(void)
         return;
     is_open = 1;
     jail_begin();
-    Z_kernel_init_module();
-    Z_kernel_instantiate(&self INSTANCES);
-    Z_kernelZ__initialize(&self);
+    INSIDE_START(&self INSTANCES);
+    INSIDE_INITIALIZE(&self);
 }
 
 static void begin(void)
 {
     mpilab_jail_open();
-    Z_kernelZ_jail_tune(&self, (u32)mpilab_tuning.segment_bytes, (u32)mpilab_tuning.fanout,
+    INSIDE(jail_tune)(&self, (u32)mpilab_tuning.segment_bytes, (u32)mpilab_tuning.fanout,
                         (u32)mpilab_tuning.radix, (u32)mpilab_tuning.remap,
                         (u32)mpilab_tuning.budget_bytes, (u32)mpilab_tuning.buffer_bytes,
                         (u32)mpilab_tuning.aggregators);
@@ -49,12 +48,12 @@ static int end(u32 returned)
 
 u32 inside_delete(u32 function, u32 comm, u32 key, u32 value, u32 extra)
 {
-    return Z_kernelZ_jail_delete(&self, function, comm, key, value, extra);
+    return INSIDE(jail_delete)(&self, function, comm, key, value, extra);
 }
 
 void inside_combine(u32 function, u32 in, u32 inout, u32 count, u32 type)
 {
-    Z_kernelZ_jail_combine(&self, function, in, inout, count, type);
+    INSIDE(jail_combine)(&self, function, in, inout, count, type);
 }
 
 #define FUNCTION MPILAB_FUNCTION
@@ -63,7 +62,7 @@ int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *re
              int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), (u32)sendcount,
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), (u32)sendcount,
                                      jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
                                      jail_datatype(recvtype), jail_comm(comm)));
 }
@@ -72,7 +71,7 @@ int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *re
              int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), (u32)sendcount,
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), (u32)sendcount,
                                      jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
                                      jail_datatype(recvtype), (u32)root, jail_comm(comm)));
 }
@@ -80,7 +79,7 @@ int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *re
 int FUNCTION(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_address(buffer), (u32)count,
+    return end(INSIDE(jail_kernel)(&self, jail_address(buffer), (u32)count,
                                      jail_datatype(datatype), (u32)root, jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_reduce
@@ -88,7 +87,7 @@ int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatyp
              int root, MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), jail_address(recvbuf),
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf),
                                      (u32)count, jail_datatype(datatype), jail_op(op), (u32)root,
                                      jail_comm(comm)));
 }
@@ -97,7 +96,7 @@ int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatyp
              MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_address(sendbuf), jail_address(recvbuf),
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf),
                                      (u32)count, jail_datatype(datatype), jail_op(op),
                                      jail_comm(comm)));
 }
@@ -114,7 +113,7 @@ int FUNCTION(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI
     u32 inside[4];
     for (int i = 0; i < 4; i++)
         inside[i] = jail_numbers(all[i], size);
-    const u32 returned = Z_kernelZ_jail_kernel(
+    const u32 returned = INSIDE(jail_kernel)(
         &self, jail_address(sendbuf), inside[0], inside[1], jail_datatype(sendtype),
         jail_address(recvbuf), inside[2], inside[3], jail_datatype(recvtype), jail_comm(comm));
     for (int i = 0; i < 4; i++)
@@ -126,13 +125,13 @@ int FUNCTION(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI
 int FUNCTION(MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(&self, jail_comm(comm)));
+    return end(INSIDE(jail_kernel)(&self, jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_read
 int FUNCTION(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 {
     begin();
-    return end(Z_kernelZ_jail_kernel(
+    return end(INSIDE(jail_kernel)(
         &self, jail_file(file), (u64)matrix->header_bytes, (u32)matrix->rows, (u32)matrix->columns,
         (u32)matrix->block_rows, (u32)matrix->block_columns, (u32)matrix->grid_rows,
         (u32)matrix->grid_columns, jail_address(part), jail_comm(comm)));

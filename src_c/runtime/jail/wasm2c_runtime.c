@@ -13,11 +13,10 @@ enum { PAGE = 65536, NULL_ZONE = 4096, MOST_PAGES = 16384, MOST_IN_ALL = 32768, 
 wasm_rt_memory_t *jail_memory;
 static u32 own_pages; /* that the kernel has taken itself */
 
-void wasm_rt_allocate_memory(wasm_rt_memory_t *made, u32 pages, u32 most)
+static void allocate(wasm_rt_memory_t *made, u64 pages)
 {
     /* An address and an offset have 33 bits together: no access needs a check. */
     const size_t all = (size_t)1 << 33;
-    (void)most;
     if (pages == 0 || pages > MOST_PAGES)
         jail_trap("the kernel's start", "more static memory than a kernel may have");
     made->data = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -26,14 +25,15 @@ void wasm_rt_allocate_memory(wasm_rt_memory_t *made, u32 pages, u32 most)
     if (mprotect(made->data + NULL_ZONE, (size_t)pages * PAGE - NULL_ZONE,
                  PROT_READ | PROT_WRITE) != 0)
         jail_trap("the kernel's start", "no memory");
-    made->pages = own_pages = pages, made->size = pages * PAGE;
+    own_pages = (u32)pages;
+    made->pages = own_pages, made->size = own_pages * PAGE;
     made->max_pages = MOST_IN_ALL;
     jail_memory = made;
 }
 
 u32 jail_grow(u32 pages)
 {
-    const u32 before = jail_memory->pages;
+    const u32 before = (u32)jail_memory->pages;
     if (pages > MOST_IN_ALL - before || mprotect(jail_memory->data + jail_memory->size,
                                                  (size_t)pages * PAGE, PROT_READ | PROT_WRITE) != 0)
         return (u32)-1;
@@ -41,14 +41,29 @@ u32 jail_grow(u32 pages)
     return before;
 }
 
-u32 wasm_rt_grow_memory(wasm_rt_memory_t *grown, u32 pages)
+#if MPILAB_WASM2C <= 32
+void wasm_rt_allocate_memory(wasm_rt_memory_t *made, u32 pages, u32 most)
+{
+    (void)most;
+    allocate(made, pages);
+}
+#else
+void wasm_rt_allocate_memory(wasm_rt_memory_t *made, u64 pages, u64 most, bool is64)
+{
+    (void)most, (void)is64;
+    allocate(made, pages);
+}
+#endif
+
+jail_pages wasm_rt_grow_memory(wasm_rt_memory_t *grown, jail_pages pages)
 {
     (void)grown;
     if (pages > MOST_PAGES - own_pages)
-        return (u32)-1;
-    const u32 before = jail_grow(pages);
-    if (before != (u32)-1)
-        own_pages += pages;
+        return (jail_pages)-1;
+    const u32 before = jail_grow((u32)pages);
+    if (before == (u32)-1)
+        return (jail_pages)-1;
+    own_pages += (u32)pages;
     return before;
 }
 
@@ -73,6 +88,7 @@ bool wasm_rt_is_initialized(void)
     return true;
 }
 
+#if MPILAB_WASM2C <= 32 /* later ones know a type by a hash */
 u32 wasm_rt_register_func_type(u32 params, u32 results, ...)
 {
     static struct {
@@ -98,6 +114,7 @@ u32 wasm_rt_register_func_type(u32 params, u32 results, ...)
     memcpy(known[count].type, type, sizeof type);
     return ++count;
 }
+#endif
 
 void wasm_rt_trap(wasm_rt_trap_t code)
 {
@@ -112,5 +129,6 @@ void wasm_rt_trap(wasm_rt_trap_t code)
         [WASM_RT_TRAP_UNCAUGHT_EXCEPTION] = "an exception",
         [WASM_RT_TRAP_EXHAUSTION] = "its stack was used up",
     };
-    jail_trap("the kernel", why[code]);
+    const size_t known = sizeof why / sizeof *why;
+    jail_trap("the kernel", (size_t)code < known && why[code] != NULL ? why[code] : "a trap");
 }

@@ -42,6 +42,24 @@ $(SIMULATED)/mpilab_kernels.so: $(call sim_object,$(SIM_KERNELS)) $(SIMULATED)/l
 
 simulated: $(SIMULATED)/mpilab_kernels.so
 
+# The jail's kernels, simulated. Of SMPI's mpi.h only numbers are asked for: without smpicc, which
+# would make a simulation of that, too.
+SIM_JAIL = $(SIMULATED)/jail
+
+$(SIM_JAIL)/constants.h: runtime/jail/make_constants.c
+	@mkdir -p $(@D)
+	$(CC) -I"$$($(SMPICC) -E $< | sed -n 's|^# 1 "\(.*\)/mpi.h".*|\1|p' | head -n 1)" \
+	    -o $(@D)/make_constants $<
+	$(@D)/make_constants > $@
+
+$(SIM_JAIL)/%.o: runtime/jail/%.c
+	@mkdir -p $(@D)
+	@echo '$<' > $@.source
+	$(SMPICC) $(subst -std=c11,-std=gnu11,$(SIM_FLAGS)) -Iruntime/jail -DMPILAB_SIMULATED \
+	    -DMPILAB_WASM2C=$(WASM2C) -c @$@.source -o $@
+
+simulated-jail: $(SIM_JAIL)/shim.o $(SIM_JAIL)/wasm2c_runtime.o $(SIM_JAIL)/inside.o
+
 -include $(patsubst %.o,%.d,$(call sim_object,$(SIM_KERNELS) $(SIM_RECORDER) $(SIM_HARNESS) $(SIM_OWN)))
 
-.PHONY: simulated
+.PHONY: simulated simulated-jail
