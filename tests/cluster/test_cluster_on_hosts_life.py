@@ -144,11 +144,11 @@ class TestNothingIsLeftBehind:
     )
     def test_after_kill_9_of_the_owner(self, hosts, call):
         run = owner(OWNER.format(call=call))
-        identity, watcher, supervisor, *directories = run.stdout.readline().split()
+        identity, watcher, watching, *directories = run.stdout.readline().split()
         child = run.stdout.readline().strip() if "print" in call else ""
         used = {name for name in files(identity) if name.startswith("/tmp/")}
         assert len(existing(directories)) == len(directories)
-        assert alive(watcher) and alive(supervisor)
+        assert alive(watcher) and alive(watching)
         run.kill()
         run.wait()
         try:
@@ -157,7 +157,7 @@ class TestNothingIsLeftBehind:
                     not supervisor.marked(identity)
                     and not existing([*directories, *used])
                     and not alive(watcher)
-                    and not alive(supervisor)
+                    and not alive(watching)
                 ),
                 seconds=20.0,
             )

@@ -69,7 +69,10 @@ def test_what_is_handed_out_is_what_is_simulated():
 @pytest.mark.slow
 def test_the_solved_lab_shows_what_it_promises(solved_run):
     done = solved_run(LAB)
-    assert re.search(r"\d+ cases?: .*\d+ took effect", told(done, "proofs = "))
+    # Which rules the measurements lead to, and whether Open MPI would send the same without them,
+    # differs from run to run.
+    proofs = told(done, "proofs = ")
+    assert re.search(r"\d+ cases?: .*\d+ took effect|\d+ cannot be told apart", proofs), proofs
     assert "'64K' is read as 64" in told(done, "broken = ")
     assert "default/rules" in told(done, "compared = ")
     assert "simulated here" in told(done, "ALGORITHMS = ")
