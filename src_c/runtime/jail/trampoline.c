@@ -34,9 +34,9 @@ static void begin(void)
 {
     mpilab_jail_open();
     INSIDE(jail_tune)(&self, (u32)mpilab_tuning.segment_bytes, (u32)mpilab_tuning.fanout,
-                        (u32)mpilab_tuning.radix, (u32)mpilab_tuning.remap,
-                        (u32)mpilab_tuning.budget_bytes, (u32)mpilab_tuning.buffer_bytes,
-                        (u32)mpilab_tuning.aggregators);
+                      (u32)mpilab_tuning.radix, (u32)mpilab_tuning.remap,
+                      (u32)mpilab_tuning.budget_bytes, (u32)mpilab_tuning.buffer_bytes,
+                      (u32)mpilab_tuning.aggregators);
     jail_enter();
 }
 
@@ -63,8 +63,8 @@ int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *re
 {
     begin();
     return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), (u32)sendcount,
-                                     jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
-                                     jail_datatype(recvtype), jail_comm(comm)));
+                                   jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
+                                   jail_datatype(recvtype), jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_gather || defined MPILAB_COLLECTIVE_scatter
 int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -72,33 +72,32 @@ int FUNCTION(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *re
 {
     begin();
     return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), (u32)sendcount,
-                                     jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
-                                     jail_datatype(recvtype), (u32)root, jail_comm(comm)));
+                                   jail_datatype(sendtype), jail_address(recvbuf), (u32)recvcount,
+                                   jail_datatype(recvtype), (u32)root, jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_bcast
 int FUNCTION(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     begin();
-    return end(INSIDE(jail_kernel)(&self, jail_address(buffer), (u32)count,
-                                     jail_datatype(datatype), (u32)root, jail_comm(comm)));
+    return end(INSIDE(jail_kernel)(&self, jail_address(buffer), (u32)count, jail_datatype(datatype),
+                                   (u32)root, jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_reduce
 int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
              int root, MPI_Comm comm)
 {
     begin();
-    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf),
-                                     (u32)count, jail_datatype(datatype), jail_op(op), (u32)root,
-                                     jail_comm(comm)));
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf), (u32)count,
+                                   jail_datatype(datatype), jail_op(op), (u32)root,
+                                   jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_allreduce
 int FUNCTION(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
              MPI_Comm comm)
 {
     begin();
-    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf),
-                                     (u32)count, jail_datatype(datatype), jail_op(op),
-                                     jail_comm(comm)));
+    return end(INSIDE(jail_kernel)(&self, jail_address(sendbuf), jail_address(recvbuf), (u32)count,
+                                   jail_datatype(datatype), jail_op(op), jail_comm(comm)));
 }
 #elif defined MPILAB_COLLECTIVE_alltoallv
 int FUNCTION(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Datatype sendtype,
@@ -131,9 +130,9 @@ int FUNCTION(MPI_Comm comm)
 int FUNCTION(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 {
     begin();
-    return end(INSIDE(jail_kernel)(
-        &self, jail_file(file), (u64)matrix->header_bytes, (u32)matrix->rows, (u32)matrix->columns,
-        (u32)matrix->block_rows, (u32)matrix->block_columns, (u32)matrix->grid_rows,
-        (u32)matrix->grid_columns, jail_address(part), jail_comm(comm)));
+    return end(INSIDE(jail_kernel)(&self, jail_file(file), (u64)matrix->header_bytes,
+                                   (u32)matrix->rows, (u32)matrix->columns, (u32)matrix->block_rows,
+                                   (u32)matrix->block_columns, (u32)matrix->grid_rows,
+                                   (u32)matrix->grid_columns, jail_address(part), jail_comm(comm)));
 }
 #endif
