@@ -11,6 +11,7 @@ names of imports into its C, and believes their types.
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from mpilab.errors import BuildError, SetupError
@@ -152,6 +153,7 @@ def _need_programs() -> None:
         )
 
 
+@cache
 def wasm2c_version() -> str:
     """The version of wabt, e.g. '1.0.32'."""
     said = build.run(["wasm2c", "--version"], COMPILE_SECONDS).stdout.split("-")

@@ -584,6 +584,16 @@ static int is_root(u32 comm, u32 root)
     return rank == (int)root;
 }
 
+/* The address of a buffer whose blocks reach that far, one for each rank. */
+static void *blocks_at(const char *call, u32 at, const struct bounds *all)
+{
+    if (all->size > 0 && ((__int128)at + all->true_low < NULL_ZONE ||
+                          (__int128)at + all->true_high > (__int128)memory->size))
+        jail_trap(call, "the buffer, with these counts and displacements, reaches outside of the "
+                        "kernel's memory");
+    return at > memory->size ? NULL : memory->data + at;
+}
+
 /* A block of its own count, at its own displacement, for each rank. */
 static void *spread(const char *call, u32 at, u32 counts, u32 displs, u32 type, int size)
 {
@@ -594,11 +604,7 @@ static void *spread(const char *call, u32 at, u32 counts, u32 displs, u32 type, 
     for (int rank = 0; rank < size; rank++)
         add(call, &all, one, (__int128)int_at(call, displs, rank) * extent_of(one),
             int_at(call, counts, rank));
-    if (all.size > 0 && ((__int128)at + all.true_low < NULL_ZONE ||
-                         (__int128)at + all.true_high > (__int128)memory->size))
-        jail_trap(call, "the buffer, with these counts and displacements, reaches outside of the "
-                        "kernel's memory");
-    return at > memory->size ? NULL : memory->data + at;
+    return blocks_at(call, at, &all);
 }
 
 static void *spread_by_type(const char *call, u32 at, u32 counts, u32 displs, u32 types, int size)
@@ -609,11 +615,7 @@ static void *spread_by_type(const char *call, u32 at, u32 counts, u32 displs, u3
     for (int rank = 0; rank < size; rank++)
         add(call, &all, bounds_of(call, (u32)int_at(call, types, rank)), int_at(call, displs, rank),
             int_at(call, counts, rank));
-    if (all.size > 0 && ((__int128)at + all.true_low < NULL_ZONE ||
-                         (__int128)at + all.true_high > (__int128)memory->size))
-        jail_trap(call, "the buffer, with these counts and displacements, reaches outside of the "
-                        "kernel's memory");
-    return at > memory->size ? NULL : memory->data + at;
+    return blocks_at(call, at, &all);
 }
 
 static int64_t sum_of(const char *call, u32 counts, int size)
