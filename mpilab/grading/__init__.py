@@ -1,17 +1,17 @@
 """Grade submissions: run them in a sandbox, judge them, record marks, write feedback pages.
 
 In: a folder of submissions, and a lab's rubric. Out: a gradebook, grades.csv, and a page of
-feedback for each student. `grade.grade` is the way through:
+feedback for each student. `grade.grade` runs all steps:
 
 submission    find and read what was submitted, without trusting it
 answers       put its answers into a trusted copy of the lab
-sandbox       run that where it can do no harm (run, supervisor, cgroups, isolation, workers,
-              inside)
-referee       judge it by the results, outside of the process that ran it
-gradebook     all verdicts and decisions; decisions, marks, regrade are on top of it
-feedback      the page of a student; pages brings all of them up to date
-release       make the student version of a lab
-proving       prove a rubric by answers whose marks are known
+sandbox       run that copy where it can do no harm (run, supervisor, workers, inside)
+referee       judge it by the results, outside the process that ran it
+gradebook     all verdicts and decisions; decisions and regrade build on it
+marks         grades.csv, the printed table, and the marks on pages, after each decision
+feedback      a student's page
+release       create the student version of a lab
+proving       prove a rubric with answers whose marks are known, and test it with mutants
 """
 
 import sys

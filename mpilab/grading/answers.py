@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from mpilab.errors import InputError
 from mpilab.grading.release import answer_id
 
-MISSING, MOVED, DUPLICATED, UNRECOGNISED = "missing", "moved", "duplicated", "unrecognised"
+MISSING, MOVED, DUPLICATED, UNRECOGNIZED = "missing", "moved", "duplicated", "unrecognized"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Problem:
     """Something about one answer that the student should know.
 
     kind    MISSING (no such cell: blank), MOVED (metadata lost, found by its cell id),
-            DUPLICATED (several cells claim to be it) or UNRECOGNISED (no answer cell of the lab
+            DUPLICATED (several cells claim to be it) or UNRECOGNIZED (no answer cell of the lab
             was found in the whole notebook).
     reason  a sentence for the student.
     """
@@ -32,7 +32,7 @@ class Problem:
     @property
     def ungradable(self) -> bool:
         """True if the exercise cannot be judged; other problems are only notes."""
-        return self.kind in (DUPLICATED, UNRECOGNISED)
+        return self.kind in (DUPLICATED, UNRECOGNIZED)
 
 
 def answer_cells(notebook: NotebookNode) -> dict[str, str]:
@@ -52,7 +52,7 @@ def answer_cells(notebook: NotebookNode) -> dict[str, str]:
 
 
 def is_blank(source: str, stub: str) -> bool:
-    """True if an answer is empty or still the stub, ignoring whitespace around its lines."""
+    """True if an answer is empty or equals its stub, ignoring whitespace around its lines."""
     bare = _bare(source)
     return not bare or bare == _bare(stub)
 
@@ -84,8 +84,8 @@ def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str]
                 Problem(
                     name,
                     DUPLICATED,
-                    f"cells {places} of the notebook both claim to be the answer {name!r}, and "
-                    "they differ; delete the ones that you don't mean and hand in again",
+                    f"cells {places} of the notebook are both marked as the answer {name!r}, and "
+                    "they differ; delete the wrong ones and hand in again",
                 )
             )
         elif not found:
@@ -104,7 +104,7 @@ def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str]
                     Problem(
                         name,
                         MOVED,
-                        f"the answer cell {name!r} lost its grading metadata and was recognised "
+                        f"the answer cell {name!r} lost its grading metadata and was recognized "
                         "by its cell id; some editors drop them, JupyterLab keeps them",
                     )
                 )
@@ -113,9 +113,9 @@ def lift(trusted: NotebookNode, submitted: NotebookNode) -> tuple[dict[str, str]
         problems = [
             Problem(
                 name,
-                UNRECOGNISED,
+                UNRECOGNIZED,
                 f"none of the {len(wanted)} answer cells of this lab is in the notebook; check "
-                "that it is the right lab, and copy the answers into a fresh copy of it",
+                "that this is the right lab, and copy the answers into a fresh copy of it",
             )
             for name in wanted
         ]

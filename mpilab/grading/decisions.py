@@ -29,13 +29,13 @@ from mpilab.judging.verdict import (
 # Points for an item that awaits manual grading; other points for anything; lateness.
 POINTS, OVERRIDE, LATE = "points", "override", "late"
 
-# What a decision is on: student, kind, exercise, item.
+# What a decision applies to: student, kind, exercise, item.
 Subject = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One entry: the verdict, and how it came about.
+    """One entry: a verdict, and when and how it was reached.
 
     feedback     path of the student's page, or ''.
     seconds      wall time of the grading, or None.
@@ -141,13 +141,14 @@ def about_of(run: Run, exercise: "ExerciseVerdict | EffectiveExercise | None" = 
 def manual(run: Run, exercise: str, item: str, points: float | None, comment: str = "") -> Decision:
     """The Decision that gives `points` for an item that awaits manual grading; None withdraws them.
 
-    Raises InputError if there is no such item, it is not graded manually, or it is worth less.
+    Raises InputError if there is no such item, it is not graded manually, or it is worth fewer
+    points.
     """
     found, (part,) = _find(run, exercise, item)
     if part.outcome != MANUAL:
         raise InputError(
-            f"{run.verdict.student}, {exercise}, {item}: not graded manually, it has been "
-            f"judged ({part.outcome}); to give other points, use 'mpilab marks override'"
+            f"{run.verdict.student}, {exercise}, {item}: the item is not graded manually, but was "
+            f"judged ({part.outcome}); to change its points, use 'mpilab marks override'"
         )
     _check_range(points, part.points, f"{run.verdict.student}, {exercise}, {item}")
     return Decision(
@@ -174,7 +175,7 @@ def override(
     verdict = run.verdict
     where = ", ".join(filter(None, (verdict.student, exercise or "total", item)))
     if not reason.strip():
-        raise InputError(f"{where}: an override without a reason; say why: --reason '...'")
+        raise InputError(f"{where}: the override has no reason; add --reason '...'")
     if item and not exercise:
         raise InputError(f"item {item!r}: of which exercise? Add --exercise")
     if exercise:
@@ -223,7 +224,8 @@ class EffectiveItem:
     awarded      points that count; None while they are undecided.
     decision     the Decision that gave them; None if the referee did.
     proposal     points that were given for another text, if none were given for this one.
-    stale        an override that does not count: the answer or its maximum has changed since.
+    stale        an override that does not count, because the answer or its maximum has changed
+                 since.
     unconfirmed  the points are the referee's, from runs on Open MPI alone.
     """
 
@@ -286,7 +288,7 @@ class Effective:
     late       the Decision on lateness that counts, or None.
     decision   an override of the total, or None.
     notes      sentences for the instructor: decisions that do not count, and why.
-    reason, sandbox  as in SubmissionVerdict.
+    reason, sandbox, jail  as in SubmissionVerdict.
     """
 
     student: str
@@ -302,6 +304,7 @@ class Effective:
     notes: tuple[str, ...]
     reason: str = ""
     sandbox: str = ""
+    jail: str = ""
 
     @property
     def decided(self) -> bool:
@@ -333,8 +336,8 @@ def of_run(run: Run, standing: Mapping[Subject, Decision]) -> Effective:
     late = find(LATE)
     if late is not None and late.about != about_of(run):
         notes.append(
-            f"{student}: handed in anew since the lateness was looked at; "
-            "run 'mpilab marks late' again"
+            f"{student}: handed in again after the lateness was computed; run 'mpilab marks late' "
+            "again"
         )
     raw = None if status == "ungradable" else sum(each.awarded or 0.0 for each in exercises)
     penalty = 0.0
@@ -357,6 +360,7 @@ def of_run(run: Run, standing: Mapping[Subject, Decision]) -> Effective:
         tuple(notes),
         verdict.reason,
         verdict.sandbox,
+        verdict.jail,
     )
 
 
@@ -431,7 +435,7 @@ def _item(
                 if given.about != about
                 else f"the item was worth {given.details['most']:g} then"
             )
-            notes.append(f"{where}: waits again, {why}; {given.points:g} points had been given")
+            notes.append(f"{where}: awaits grading again, {why}; it had {given.points:g} points")
     changed, stale = _valid(find(OVERRIDE, exercise, item.item), about, item.points, where, notes)
     if changed is not None:
         awarded, decision = changed.points, changed
@@ -460,11 +464,11 @@ def _valid(
     why = (
         "the answer has changed since"
         if decision.about != about
-        else f"only {most:g} can be had now"
+        else f"its maximum is now {most:g}"
     )
     notes.append(
         f"{where}: stale override to {decision.points:g} ({decision.reason}): {why}; "
-        "confirm it with 'mpilab marks confirm', or override anew"
+        "confirm it with 'mpilab marks confirm', or override again"
     )
     return None, decision
 
@@ -475,8 +479,8 @@ def _homeless(verdict: SubmissionVerdict, standing: Mapping[Subject, Decision]) 
     for each in verdict.exercises:
         known |= {(each.exercise, ""), *((each.exercise, item.item) for item in each.items)}
     return [
-        f"{verdict.student}: {', '.join(filter(None, decision.on[2:]))}: a decision on it does not "
-        "count, there is no such item in the verdict"
+        f"{verdict.student}: {', '.join(filter(None, decision.on[2:]))}: the decision on it does "
+        "not count: the verdict has no such item"
         for decision in standing.values()
         if decision.student == verdict.student
         and not decision.withdrawn
@@ -485,7 +489,7 @@ def _homeless(verdict: SubmissionVerdict, standing: Mapping[Subject, Decision]) 
 
 
 def _status(verdict: SubmissionVerdict, exercises: Sequence[EffectiveExercise]) -> str:
-    """As SubmissionVerdict.status, for the parts that no decision settles."""
+    """Like SubmissionVerdict.status, for the parts that no decision settles."""
     waiting = [item for each in exercises if each.awarded is None for item in each.items]
     outcomes = {item.outcome for item in waiting if item.awarded is None}
     decided = exercises and all(

@@ -83,8 +83,8 @@ def _rich(value: Any) -> Any:
 
 
 # The evidence of an item on the page: text, tables, lines of the answer, a picture. Everything is
-# made harmless here or escaped by the template. (Verdicts of an mpilab that kept no diagnoses have
-# the words of a diagnosis in their evidence.)
+# sanitized here or escaped by the template. (Verdicts of an mpilab that kept no diagnoses have the
+# words of a diagnosis in their evidence.)
 
 VALUE_CHARACTERS = 2_000
 TABLE_ROWS = 64
@@ -196,7 +196,7 @@ def _table(caption: str, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
         "caption": caption,
         "columns": [_label(name) if name != "rank" else "Rank" for name in columns],
         "rows": [[_text(row.get(name, "")) for name in columns] for row in rows[:TABLE_ROWS]],
-        "note": f"{len(rows) - TABLE_ROWS} more rows are left out."
+        "note": f"{len(rows) - TABLE_ROWS} more rows are omitted."
         if len(rows) > TABLE_ROWS
         else "",
     }
@@ -212,7 +212,7 @@ def _text(value: Any) -> str:
     """A value of the evidence as text."""
     if value is None:
         return "–"
-    if hasattr(value, "tolist"):  # numpy's scalars and arrays
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
         value = value.tolist()
     if isinstance(value, bool):
         text = "yes" if value else "no"
@@ -225,7 +225,7 @@ def _text(value: Any) -> str:
     else:
         text = plain(value)
     if len(text) > VALUE_CHARACTERS:
-        text = f"{text[:VALUE_CHARACTERS]} … ({len(text) - VALUE_CHARACTERS} characters more)"
+        text = f"{text[:VALUE_CHARACTERS]} … ({len(text) - VALUE_CHARACTERS} more characters)"
     return text
 
 
@@ -242,7 +242,7 @@ def listing(answer: str, marked: Collection[int], around: int | None = None) -> 
         ],
         # In prose, each paragraph is one long line; code keeps its layout.
         "wrap": any(len(line) > 160 for line in lines),
-        "note": f"{len(lines) - last} more lines are left out."
+        "note": f"{len(lines) - last} more lines are omitted."
         if around is None and last < len(lines)
         else "",
     }
@@ -263,13 +263,13 @@ def image(svg: str, alt: str, caption: str) -> dict[str, str]:
 _OUTCOMES = {
     FAIL: ("✗", "not yet"),
     UNGRADABLE: ("?", "could not be judged"),
-    MANUAL: ("…", "a person reads it"),
+    MANUAL: ("…", "graded manually"),
     PASS: ("✓", "passed"),
 }
 _STATUS = {
     "graded": "graded",
     "ungradable": "could not be judged",
-    "awaiting-manual": "waiting for a person to read it",
+    "awaiting-manual": "awaiting manual grading",
 }
 # The evidence that identifies a case.
 _CASE = (
@@ -333,7 +333,7 @@ def render(
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """The template of this name in this folder; it escapes everything that it is given."""
+    """The template of this name in this folder; it escapes all values that it is given."""
     # select_autoescape decides by file name and would not escape in a '.j2' file.
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -352,7 +352,7 @@ def mark_view(verdict: SubmissionVerdict | Effective) -> dict[str, Any]:
     penalty = 0.0
     if isinstance(verdict, Effective):
         late, decision, penalty = verdict.late, verdict.decision, verdict.penalty
-    said = [f"The total was set by a person: {plain(decision.reason)}"] if decision else []
+    said = [f"The total was set manually: {plain(decision.reason)}"] if decision else []
     if late and penalty:
         said.append(plain(late.reason))
     return {
@@ -383,7 +383,7 @@ def exercise_view(
     return {
         "id": exercise.exercise,
         "number": number,
-        "said": f"The points were set by a person: {plain(decision.reason)}" if decision else "",
+        "said": f"The points were set manually: {plain(decision.reason)}" if decision else "",
         "title": plain(exercise.title or exercise.exercise),
         "awarded": _points(exercise.awarded),
         "points": _points(exercise.points),
@@ -418,7 +418,7 @@ def _item_view(item: Judged, name: str, answer: str | None) -> dict[str, Any]:
     style, reason, decision = item.outcome, item.reason, getattr(item, "decision", None)
     if decision is not None:
         symbol, style = "✎", "given"
-        word, reason = _by_a_person(decision, item)
+        word, reason = _manual_words(decision, item)
     return {
         "title": plain(item.title or item.item),
         "outcome": item.outcome,
@@ -435,12 +435,12 @@ def _item_view(item: Judged, name: str, answer: str | None) -> dict[str, Any]:
     }
 
 
-def _by_a_person(decision: Decision, item: Judged) -> tuple[str, str]:
+def _manual_words(decision: Decision, item: Judged) -> tuple[str, str]:
     """(word, reason) of an item whose points were given manually."""
     if decision.kind == POINTS:
-        return "read by a person", decision.reason
+        return "graded manually", decision.reason
     judged = f" (before: {_OUTCOMES[item.outcome][1]}. {item.reason})" if item.reason else ""
-    return "set by a person", f"{decision.reason}{judged}"
+    return "set manually", f"{decision.reason}{judged}"
 
 
 def _points(value: float | None) -> str:

@@ -16,11 +16,12 @@ from typing import Any, Self
 
 import nbformat
 from nbformat import NotebookNode
+from tqdm.auto import tqdm
 
 from mpilab import __version__
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
-from mpilab.grading import gradebook, marks, pages
+from mpilab.grading import gradebook, marks
 from mpilab.grading.answers import answer_cells, is_blank, transplant
 from mpilab.grading.decisions import Effective
 from mpilab.grading.feedback import render
@@ -33,15 +34,17 @@ from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
 from mpilab.judging.judge import ungradable
-from mpilab.judging.rubric import Exercise, Rubric
+from mpilab.judging.rubric import KERNEL, Exercise, Rubric
 from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import (
     MANUAL,
     NO_SIMGRID,
+    NOT_ISOLATED,
     UNGRADABLE,
     ExerciseVerdict,
     SubmissionVerdict,
 )
+from mpilab.kernels import jail
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import how_to_install, kernels, version
 from mpilab.util import door, faults, kit
@@ -53,7 +56,7 @@ LIMITS = Limits(
     wall_seconds=180, processes=400, output_bytes=24 << 20, file_bytes=32 << 20, memory=3 << 30
 )
 EXECUTED = "executed.ipynb"
-# The last path tells which cores are close to each other, and nothing about users.
+# The last path shows which cores are close to each other, and reveals nothing about users.
 READABLE = (
     kit.PACKAGES / "mpilab",
     *(kit.ROOT / name for name in ("src_c", "data", "hostfiles", "labs/checks")),
@@ -62,10 +65,11 @@ READABLE = (
 )
 
 GRADER_FAILED = (
-    "the grader failed. Your instructor has been informed; nothing is held against your answer."
+    "the grader failed. Your instructor has been informed; your answer loses no points for this."
 )
 INCOMPLETE = (
-    "Parts of this page could not be made. Your instructor has been informed; the points are right."
+    "Parts of this page could not be generated. Your instructor has been informed; the points are "
+    "correct."
 )
 
 # Files of cases on which simulation and Open MPI disagree: OUT/differences/STUDENT/…
@@ -119,11 +123,11 @@ def _notebook(outcome: Outcome) -> NotebookNode | None:
 
 def _note(outcome: Outcome) -> str:
     if outcome.reason:
-        return f"Running your notebook was ended: {outcome.reason} was the limit."
+        return f"Your notebook was stopped: it exceeded the limit on {outcome.reason}."
     if outcome.returncode != 0:
         # The error output may name paths of the grader.
         faults.keep(outcome.stderr.decode(errors="replace"), "running a notebook in the sandbox")
-        return "Your notebook did not run to its end: its kernel may have died."
+        return "Your notebook did not finish: its kernel may have died."
     return ""
 
 
@@ -133,8 +137,8 @@ def _note(outcome: Outcome) -> str:
 def fingerprint(exercise: Exercise) -> str:
     """The fingerprint of an Exercise: its text without the hidden seeds of its cases.
 
-    The seeds change with any word of the rubric, even in another exercise. Default values are left
-    out, so that a new field in rubrics changes no fingerprint.
+    The seeds change with every edit of the rubric, even in another exercise. Default values are
+    left out, so that a new field in rubrics changes no fingerprint.
     """
     return json.dumps(_plain(exercise), sort_keys=True)
 
@@ -160,15 +164,16 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A lab to grade: the trusted notebook, the rubric, and the version of SimGrid to judge with.
+    """A lab to grade: the trusted notebook, the rubric, and the tools to judge with.
 
-    simgrid   NO_SIMGRID if it is not installed, '' if the lab simulates nothing.
+    simgrid, jail   as in SubmissionVerdict.
     """
 
     lab: str
     notebook: NotebookNode
     rubric: Rubric
     simgrid: str = ""
+    jail: str = ""
 
     @classmethod
     def load(cls, lab: str, root: str | Path = ROOT) -> Self:
@@ -190,7 +195,10 @@ class Assignment:
                 )
         simulates = any(map(agreement.is_simulated, rubric.exercises))
         simgrid = (version() or NO_SIMGRID) if simulates else ""
-        return cls(lab, notebook, rubric, simgrid)
+        isolation = ""
+        if any(exercise.kind == KERNEL for exercise in rubric.exercises):
+            isolation = NOT_ISOLATED if jail.unavailable() else jail.wasm2c_version()
+        return cls(lab, notebook, rubric, simgrid, isolation)
 
     @property
     def points(self) -> dict[str, float]:
@@ -207,7 +215,7 @@ class Assignment:
         """{exercise id: hash of everything but the answer that a verdict on it depends on}.
 
         This includes what the exercise asks and the stub of its answer, but not the hidden seeds,
-        which change with any word of the rubric.
+        which change with every edit of the rubric.
         """
         stubs = answer_cells(self.notebook)
         return {
@@ -216,6 +224,7 @@ class Assignment:
                 stubs[exercise.id],
                 __version__,
                 *[self.simgrid] * agreement.is_simulated(exercise),
+                *[self.jail] * (exercise.kind == KERNEL),
             )
             for exercise in self.rubric.exercises
         }
@@ -228,7 +237,7 @@ class Assignment:
     def _everything(self) -> tuple[str, ...]:
         """Everything but the submission that a verdict depends on, as texts."""
         told = (nbformat.writes(self.notebook), self.rubric.digest_text, __version__)
-        return (*told, self.simgrid) if self.simgrid else told
+        return (*told, *filter(None, (self.simgrid, self.jail)))
 
 
 @dataclass(frozen=True)
@@ -274,8 +283,6 @@ def grade(
     ungradable, with the reason. If the grader itself fails, the student is told only that, and the
     notes name the log.
     """
-    from tqdm.auto import tqdm
-
     started = time.monotonic()
     logged = len(faults.recorded())
     assignment = Assignment.load(lab, root)
@@ -305,7 +312,7 @@ def grade(
                 future.result()
                 bar.update()
         book.list_class(lab, {submission.student: "" for submission in found})
-        verdicts, notes = pages.refresh(book, lab, out, assignment.points)
+        verdicts, notes = marks.refresh(book, lab, out, assignment.points)
     graded = [submission.student for submission in todo]
     return Report(
         verdicts,
@@ -314,30 +321,39 @@ def grade(
         out,
         time.monotonic() - started,
         workers.description,
-        (*notes, *simulation_notes(assignment), *map(str, faults.recorded()[logged:])),
+        (*notes, *tool_notes(assignment), *map(str, faults.recorded()[logged:])),
     )
 
 
 def prepare(assignment: Assignment) -> None:
-    """Build what judging needs, before anything runs in a sandbox."""
+    """Build what judging needs before anything runs in a sandbox."""
     need(KERNELS)
     if assignment.simgrid not in ("", NO_SIMGRID):
         kernels()
+    if assignment.jail not in ("", NOT_ISOLATED):
+        jail.prepare(simulated=assignment.simgrid not in ("", NO_SIMGRID))
     # The sandbox cannot write bytecode, so compile it once here instead of in each submission. A
     # kit that is not writable is used as it is.
     if os.access(kit.PACKAGES / "mpilab", os.W_OK):
         compileall.compile_dir(kit.PACKAGES / "mpilab", quiet=1)
 
 
-def simulation_notes(assignment: Assignment) -> list[str]:
-    """Sentences for the instructor: what was not simulated on this machine, and what to do."""
-    if assignment.simgrid != NO_SIMGRID:
-        return []
-    return [
-        "SimGrid is not installed on this machine: marks rest on runs on Open MPI alone, and items "
-        "that can only be tried on a simulated cluster are ungradable. Install it "
-        f"({how_to_install()}), then run 'mpilab grade' again: it judges them anew."
-    ]
+def tool_notes(assignment: Assignment) -> list[str]:
+    """Sentences for the instructor: which tools this machine lacks, and what to do."""
+    notes = []
+    if assignment.simgrid == NO_SIMGRID:
+        notes.append(
+            "SimGrid is not installed on this machine: marks are based on Open MPI runs alone, and "
+            f"items that need a simulated cluster are ungradable. Install it ({how_to_install()}), "
+            "then run 'mpilab grade' again, which judges them again."
+        )
+    if assignment.jail == NOT_ISOLATED:
+        notes.append(
+            "Not isolated: the C answers ran in the same process as what records and checks them, "
+            f"because this machine cannot build for the jail ({jail.unavailable()}). Install what "
+            f"it needs ({jail.how_to_install()}), then run 'mpilab grade' again."
+        )
+    return notes
 
 
 def part_of(submissions: list[Submission], share: tuple[int, int] | None) -> list[Submission]:
@@ -350,7 +366,7 @@ def part_of(submissions: list[Submission], share: tuple[int, int] | None) -> lis
     part, parts = share
     if not 1 <= part <= parts:
         raise InputError(
-            f"share {part}/{parts}: there is none; write 1/{max(parts, 1)} to "
+            f"share {part}/{parts}: no such share; write 1/{max(parts, 1)} to "
             f"{max(parts, 1)}/{max(parts, 1)}"
         )
     return submissions[part - 1 :: parts]
@@ -361,8 +377,8 @@ def _standing(
 ) -> SubmissionVerdict | None:
     """The verdict that is still valid, or None if the submission must be graded.
 
-    It must be if it is new or changed, if the machine made its verdict ungradable, or if an older
-    mpilab did not keep the texts that are graded manually.
+    That is the case if it is new or changed, if the machine made its verdict ungradable, or if an
+    older mpilab did not keep the texts that are graded manually.
     """
     verdict = book.find(submission.student, assignment.key(submission))
     if verdict is None or (not verdict.reason and _is_held_up(verdict)):
@@ -394,7 +410,7 @@ def _grade_one(
     started = time.monotonic()
     keep = out / DIFFERENCES / submission.student
     verdict, page = _judged_whole(assignment, submission, workers, keep)
-    if workers.canceled:  # then the verdict may only reflect the interrupt
+    if workers.canceled:  # then the verdict may merely reflect the interrupt
         return
     feedback = out / "feedback" / f"{submission.student}.html"
     write_whole(feedback, page)
@@ -411,7 +427,8 @@ def _grade_one(
 def _judged_whole(
     assignment: Assignment, submission: Submission, workers: Workers, keep: Path
 ) -> tuple[SubmissionVerdict, str]:
-    """As `judge`; if the grader fails on the submission as a whole, it is ungradable."""
+    """Like `judge`; if the grader fails on the submission as a whole, the submission is
+    ungradable."""
     try:
         return judge(assignment, submission, workers, keep=keep)
     except SetupError:
@@ -431,6 +448,7 @@ def _judged_whole(
             "",
             workers.description,
             assignment.simgrid,
+            assignment.jail,
         )
         return verdict, page_of(verdict, lab_title=assignment.rubric.title)
 
@@ -440,7 +458,7 @@ def verdict_on(
 ) -> ExerciseVerdict:
     """The referee's verdict on one answer.
 
-    If the referee fails, only this answer is ungradable: no other marks are delayed, and nobody
+    If the referee fails, only this answer is ungradable: no other marks are delayed, and no student
     loses points.
     """
     try:
@@ -455,13 +473,13 @@ def verdict_on(
 
 def grader_failed(exercise: Exercise, log: Path | None) -> ExerciseVerdict:
     """The verdict if the grader failed: it tells the student, and names the instructor's log."""
-    return ungradable(exercise, GRADER_FAILED, {LOG: str(log or "no log could be written")})
+    return ungradable(exercise, GRADER_FAILED, {LOG: str(log or "the log could not be written")})
 
 
 def page_of(verdict: SubmissionVerdict, **more: Any) -> str:
-    """The feedback page of a verdict (see `render`), with as much on it as can be shown.
+    """The feedback page of a verdict (see `render`), as complete as possible.
 
-    A picture, listing or notebook that cannot be shown does not cost the rest of the page.
+    If a picture, listing or notebook cannot be shown, the rest of the page still appears.
     """
     try:
         return render(verdict, **more)
@@ -505,6 +523,7 @@ def judge(
             error.public,
             workers.description,
             assignment.simgrid,
+            assignment.jail,
         )
         return verdict, page_of(verdict, lab_title=rubric.title)
 
@@ -534,6 +553,7 @@ def judge(
         "",
         workers.description,
         assignment.simgrid,
+        assignment.jail,
     )
     executed, note = shown.result()
     return verdict, page_of(

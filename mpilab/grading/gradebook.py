@@ -1,8 +1,8 @@
-"""The gradebook: all verdicts and manual decisions that were ever made, in one SQLite file.
+"""The gradebook: all verdicts and manual decisions ever made, in one SQLite file.
 
 Decisions (mpilab/grading/decisions.py) are kept beside the verdicts and change none. A submission
-is recorded in one transaction, so that a grader killed at any moment leaves the whole verdict or
-none. Nothing is overwritten: a regrade adds a run, and the newest counts.
+is recorded in one transaction, so that a grader killed at any time leaves either a complete verdict
+or none. Nothing is overwritten: a regrade adds a run, and the newest counts.
 """
 
 import difflib
@@ -28,7 +28,7 @@ from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdi
 
 # PRAGMA application_id marks the file as ours ("mpil"); user_version is the version of the tables.
 APPLICATION = 0x6D70696C
-SCHEMA = 5
+SCHEMA = 6
 LOOK_S = 0.01  # between two attempts where SQLite itself does not wait
 
 # An empty line ends a statement, because triggers contain semicolons.
@@ -47,7 +47,8 @@ CREATE TABLE runs (
     recorded TEXT NOT NULL,
     assignment TEXT NOT NULL DEFAULT '',
     submission TEXT NOT NULL DEFAULT '',
-    simgrid  TEXT NOT NULL DEFAULT ''
+    simgrid  TEXT NOT NULL DEFAULT '',
+    jail     TEXT NOT NULL DEFAULT ''
 );
 
 CREATE INDEX runs_of_student ON runs (lab, student, id);
@@ -77,8 +78,8 @@ CREATE TABLE items (
     PRIMARY KEY (run, exercise, place)
 ) WITHOUT ROWID
 """
-# Manual decisions are only ever added. `class` lists the students of the class as last graded, and
-# why a student has no verdict.
+# Manual decisions are added, never changed. `class` lists the students of the class as last graded,
+# and why a student has no verdict.
 _DECISIONS = """
 CREATE TABLE IF NOT EXISTS decisions (
     id       INTEGER PRIMARY KEY,
@@ -125,6 +126,7 @@ _UPGRADES = {
         "ALTER TABLE items ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
     ],
     4: ["ALTER TABLE items ADD COLUMN diagnoses TEXT NOT NULL DEFAULT '[]'"],
+    5: ["ALTER TABLE runs ADD COLUMN jail TEXT NOT NULL DEFAULT ''"],
 }
 
 
@@ -137,7 +139,7 @@ def prepare(database: sqlite3.Connection, path: Path, wait: float) -> None:
     Waits at most `wait` seconds for other processes that do the same. Raises InputError for a file
     of another program or of a newer mpilab.
     """
-    database.execute("BEGIN")  # so that the queries below read one and the same state
+    database.execute("BEGIN")  # so that the queries below read the same state
     try:
         new = _is_new(database, path)
     finally:
@@ -198,8 +200,8 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
         raise InputError(f"{path}: a database, but not a gradebook of mpilab; name another file")
     if not 1 <= version <= SCHEMA:
         raise InputError(
-            f"{path}: a gradebook of version {version}, and this mpilab knows version "
-            f"{SCHEMA}; use the mpilab that wrote it, or a newer one"
+            f"{path}: a gradebook of version {version}, but this mpilab reads version {SCHEMA}; "
+            "use the mpilab that wrote it, or a newer one"
         )
     return False
 
@@ -209,12 +211,12 @@ def insert(database: sqlite3.Connection, run: Run) -> None:
     verdict = run.verdict
     number = database.execute(
         "INSERT INTO runs (student, lab, key, status, total, reason, sandbox, feedback, seconds,"
-        " recorded, assignment, submission, simgrid)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " recorded, assignment, submission, simgrid, jail)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(verdict.student, verdict.lab, run.key, verdict.status, verdict.total),
             *(verdict.reason, verdict.sandbox, run.feedback, run.seconds, run.recorded),
-            *(run.assignment, run.submission, verdict.simgrid),
+            *(run.assignment, run.submission, verdict.simgrid, verdict.jail),
         ),
     ).lastrowid
     for place, exercise in enumerate(verdict.exercises):
@@ -270,8 +272,8 @@ def key(*parts: object) -> str:
     """A hash, in hex, of everything that a verdict depends on.
 
     Pass the digest of the submission, the lab, the digest of its rubric and the versions of the
-    grader and of the tools that it judges with, as str or bytes. If one of them changes, so does
-    the key, and a new verdict is given.
+    grader and of the tools that it judges with, as str or bytes. If any of them changes, so does
+    the key, and a new verdict is required.
     """
     whole = hashlib.sha256()
     for part in parts:
@@ -399,7 +401,7 @@ class Gradebook:
         return None if run is None else run.verdict
 
     def find_run(self, student: str, key: str) -> Run | None:
-        """As `find`, but the whole `Run`.
+        """Like `find`, but returns the whole `Run`.
 
         Only the newest run of a student and lab is considered: a student who hands in an older file
         again gets a new run, so that the newest run is always the one that counts.
@@ -436,16 +438,18 @@ class Gradebook:
 
     def _read(self, condition: str, values: tuple[str, ...]) -> list[Run]:
         rows = self._database.execute(
-            "SELECT id, student, lab, reason, sandbox, simgrid, key, feedback, seconds, recorded,"
-            f" assignment, submission FROM runs WHERE {condition} ORDER BY id DESC",
+            "SELECT id, student, lab, reason, sandbox, simgrid, jail, key, feedback, seconds,"
+            f" recorded, assignment, submission FROM runs WHERE {condition} ORDER BY id DESC",
             values,
         ).fetchall()
         return [
             Run(
-                SubmissionVerdict(student, lab, self._exercises(run), reason, sandbox, simgrid),
+                SubmissionVerdict(
+                    student, lab, self._exercises(run), reason, sandbox, simgrid, jail
+                ),
                 *others,
             )
-            for run, student, lab, reason, sandbox, simgrid, *others in rows
+            for run, student, lab, reason, sandbox, simgrid, jail, *others in rows
         ]
 
     def _exercises(self, run: int) -> tuple[ExerciseVerdict, ...]:
@@ -501,10 +505,10 @@ class Gradebook:
             elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 message = (
                     f"{self.path}: another program has been writing to the gradebook for "
-                    f"{self.wait:g} s; wait until the other grader has ended, and start again"
+                    f"{self.wait:g} s; wait until the other grader has finished, and start again"
                 )
             elif name.startswith("SQLITE_FULL"):
-                message = f"{self.path}: the disk is full; make room and start again"
+                message = f"{self.path}: the disk is full; free some space and start again"
             else:
                 message = (
                     f"{self.path}: the gradebook can't be opened or written ({error}); check "
@@ -516,7 +520,7 @@ class Gradebook:
         detail = " ".join(str(detail).split())
         return (
             f"{self.path}: not a gradebook, or damaged ({detail}); restore it from a backup, or "
-            "move it away and grade again: the submissions are all that is needed"
+            "move it and grade again: only the submissions are needed"
         )
 
 
@@ -561,7 +565,6 @@ def run_of(book: Gradebook, lab: str, student: str) -> Run:
         )
     if listed[student] or not runs:
         raise InputError(
-            f"student {student!r}: there is no verdict on what was handed in; grade "
-            f"it first. {listed[student]}"
+            f"student {student!r}: the submission has no verdict; grade it first. {listed[student]}"
         )
     return runs[0]

@@ -1,17 +1,16 @@
 """The grader's program inside the sandbox: `python -m mpilab.grading.inside VERB`.
 
-It reads job.json in the work directory and writes files there. None of them decides a mark by
-itself: raw buffers and recordings are judged outside.
+It reads job.json in the work directory and writes files there. None of them decides a mark: raw
+buffers and recordings are judged outside.
 
-    compile   job: {"function", "allowed", "source", "simulated"}
-              writes kernel.o, kernel.so and compiled.json:
-              {"error", "diagnosis", "warning", "forbidden", "doubt"}; if "simulated", also
-              simulated.so and simulated.run. "doubt" says why a build failed if the answer may not
-              be at fault
-    run       job: {"function", "cases": [...], "groups": [...], "limit", "work",
-              "standstill"}; needs kernel.so
+    compile   job: {"function", "collective", "allowed", "source", "forms", "check_symbols"}
+              writes the files of each form (mpilab.grading.referee.FILES) and compiled.json:
+              {"error", "diagnosis", "warning", "forbidden", "doubt"}. "doubt" says why a build
+              failed if the answer may not be at fault
+    run       job: {"function", "library", "cases": [...], "groups": [...], "limit", "work",
+              "standstill"}; needs the library
               writes results/N.json (with a diagnosis in words) and the raw files of case N
-    simulate  the same with SimGrid; needs simulated.so and simulated.run
+    simulate  the same with SimGrid
     execute   job: {"parameters", "cell_seconds"}; needs notebook.ipynb
               writes executed.ipynb
 """
@@ -23,9 +22,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mpilab.cases.case import Case
+from mpilab.diagnosis import compiler, diagnose
+from mpilab.errors import BuildError, BuildTimeOut, NotOffered
+from mpilab.kernels import jail
+from mpilab.kernels.build import Built, build
+from mpilab.kernels.simgrid import build as build_for_simulation
+from mpilab.kernels.symbols import calls_not_allowed, defined, forbidden, used
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import DONE, ERROR, SKIPPED
+from mpilab.runners.simgrid import simulate
 from mpilab.util import faults
 
-WORK = Path(".")
+WORK = Path()
 
 
 def main() -> None:
@@ -45,12 +54,7 @@ def main() -> None:
 
 
 def compile_answer(job: dict[str, Any]) -> None:
-    """Compile and link a C answer, and check the symbols that it uses."""
-    from mpilab.diagnosis import compiler
-    from mpilab.errors import BuildError, BuildTimeOut
-    from mpilab.kernels.build import build
-    from mpilab.kernels.symbols import forbidden
-
+    """Compile and link a C answer in each of the forms, and check what it uses."""
     said: dict[str, Any] = {
         "error": "",
         "diagnosis": None,
@@ -62,9 +66,10 @@ def compile_answer(job: dict[str, Any]) -> None:
         built = build(job["source"], WORK)
         warned = compiler.diagnose_warnings(built.warnings, job["source"])
         said["warning"] = warned and warned.to_json()
-        said["forbidden"] = forbidden(built.object, job["function"], job["allowed"])
-        if job["simulated"] and not said["forbidden"]:
-            said.update(_for_simulation(job))
+        said["forbidden"] = _forbidden(job, built)
+        for form in job["forms"]:
+            if form != "real" and not said["forbidden"] and not said["doubt"]:
+                said.update(_in_jail(job, form) if "jailed" in form else _for_simulation(job))
     except BuildTimeOut as error:
         # A build that never ends reaches its processor time limit first (referee.COMPILE_LIMITS).
         said["doubt"] = str(error)
@@ -74,28 +79,57 @@ def compile_answer(job: dict[str, Any]) -> None:
     (WORK / "compiled.json").write_text(json.dumps(said), encoding="utf-8")
 
 
+def _forbidden(job: dict[str, Any], built: Built, simulated: bool = False) -> list[str]:
+    """What speaks against running an answer, as sentences.
+
+    Where a jailed form decides, this only has to find the calls that the exercise does not allow:
+    the jail offers nothing else.
+    """
+    function, allowed = job["function"], job["allowed"]
+    if job["check_symbols"] and not any("jailed" in form for form in job["forms"]):
+        return forbidden(built.object, function, allowed, simulated=simulated)
+    reasons = calls_not_allowed(used(built.object), allowed)
+    if function not in defined(built.object):
+        reasons.append(f"it does not define the function {function}")
+    return reasons
+
+
 def _for_simulation(job: dict[str, Any]) -> dict[str, Any]:
     """Build simulated.so and simulated.run; returns the changes to compiled.json.
 
-    The source may compile to something else for the simulation, so its symbols are checked again.
+    The source may compile differently for the simulation, so its symbols are checked again.
     """
-    from mpilab.errors import BuildError
-    from mpilab.kernels.simgrid import build as build_for_simulation
-    from mpilab.kernels.symbols import forbidden
-
     try:
         built = build_for_simulation(job["source"], WORK, stem="simulated", made=True)
     except BuildError as error:
         return {"doubt": f"for the simulation: {error}"}
-    return {"forbidden": forbidden(built.object, job["function"], job["allowed"], simulated=True)}
+    return {"forbidden": _forbidden(job, built, simulated=True)}
+
+
+def _in_jail(job: dict[str, Any], form: str) -> dict[str, Any]:
+    """Build FORM.so, and FORM.run for a simulation; returns the changes to compiled.json."""
+    source = WORK.resolve() / f"{form}.c"
+    source.write_text(f'#line 1 "cell"\n{job["source"]}\n', encoding="utf-8")
+    try:
+        jail.build_kernel(
+            [source],
+            job["function"],
+            job["collective"],
+            source.with_suffix(".so"),
+            allowed=job["allowed"],
+            simulated="simulated" in form,
+        )
+    except NotOffered as error:
+        return {"forbidden": [str(error)]}
+    except BuildError as error:
+        return {"doubt": f"in isolation: {error}"}
+    return {}
 
 
 def run_answer(job: dict[str, Any]) -> None:
     """Run the cases with mpirun, and keep the files of each."""
-    from mpilab.runners.mpirun import run_cases
-
     run_cases(
-        WORK.resolve() / "kernel.so",
+        WORK.resolve() / job["library"],
         job["function"],
         standstill=job["standstill"],
         work=job["work"],
@@ -105,19 +139,16 @@ def run_answer(job: dict[str, Any]) -> None:
 
 def simulate_answer(job: dict[str, Any]) -> None:
     """Simulate the cases, and keep the files of each."""
-    from mpilab.runners.simgrid.run import simulate
-
     simulate(
-        WORK.resolve() / "simulated.so", job["function"], standstill=job["standstill"], **_kept(job)
+        WORK.resolve() / job["library"],
+        job["function"],
+        standstill=job["standstill"],
+        **_kept(job),
     )
 
 
 def _kept(job: dict[str, Any]) -> dict[str, Any]:
     """The options of a run that keeps the files of each case in results/."""
-    from mpilab.cases.case import Case
-    from mpilab.diagnosis import diagnose
-    from mpilab.runners.result import DONE, ERROR, SKIPPED
-
     cases = [Case(**case) for case in job["cases"]]
     numbers = {case: number for number, case in enumerate(cases)}
     results = WORK / "results"
@@ -165,7 +196,7 @@ def execute_notebook(job: dict[str, Any]) -> None:
     Writing it after every cell, papermill's default, takes longer than running a lab with figures.
     A cell that takes too long is therefore interrupted, and the cells after it still run.
     """
-    import papermill
+    import papermill  # noqa: PLC0415 (slow, and needed only for this verb)
 
     papermill.execute_notebook(
         "notebook.ipynb",

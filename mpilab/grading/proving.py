@@ -1,26 +1,37 @@
-"""Prove a rubric with answers whose verdicts are known: references, blanks and seeded bugs.
+"""Prove a rubric with answers whose correct verdicts are known, and test it with mutants.
 
-A reference gets every point, a blank answer none, and a seeded bug loses the points of exactly the
-items that it breaks. Every run gives the same verdict, word for word. Without SimGrid, what only a
-simulation can show is listed as unproved. The referee judges all answers in the sandbox, like a
-student's.
+The former are references, honest variants, blanks and seeded bugs (`prove`). Mutants are references
+with one small mistake each (`mutate`), which a good rubric detects.
+
+References get every point, and so do honest variants, which are rewritten references; a blank
+answer gets none, and a seeded bug loses the points of exactly the items that it breaks. Every run
+gives the same verdict, word for word. Without SimGrid, items that only a simulation can decide are
+listed as unproved. The referee judges all answers in the sandbox, like a student's.
 """
 
+import json
+import re
+import tempfile
 import tomllib
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tqdm.auto import tqdm
+
 from mpilab.diagnosis.model import Diagnosis, Table
 from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells, is_blank
 from mpilab.grading.grade import Assignment, prepare
+from mpilab.grading.gradebook import key
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.workers import Workers
-from mpilab.judging import agreement
+from mpilab.judging import agreement, mutation
+from mpilab.judging.mutation import Judged, Mutant, Score
 from mpilab.judging.rubric import KERNEL, TEXT, Exercise, Item, Rubric
 from mpilab.judging.verdict import (
     FAIL,
@@ -31,22 +42,23 @@ from mpilab.judging.verdict import (
     ItemVerdict,
 )
 from mpilab.kernels.build import function_of
-from mpilab.util import door
+from mpilab.util import door, kit
+from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 from mpilab.util.text import aligned
 
 # grading/LAB/bugs.toml describes the seeded bugs, named EXERCISE-WORDS.c or .py:
 #
-#     ["reordered-colour-by-first-letter.c"]
+#     ["reordered-color-by-first-letter.c"]
 #     fault = "Groups are split by the first letter of their names."
 #     kind = "other"                      # one of KINDS
 #     loses = ["regular", "crossing"]     # ids of items, or "all"
 #     edit = [{ replace = "split_by_name(comm, ", by = "MPI_Comm_split(comm, " }]
 #     of = "bcast_reordered"              # only if the exercise has variants: which one is edited
 #
-# The edits turn the reference into the bug, one after the other; each text to be replaced must
-# occur exactly once. A bug without edits, one that has little in common with the reference, is a
-# file of that name in grading/LAB/bugs/.
+# The edits turn the reference into the bug, one after another; each text to be replaced must occur
+# exactly once. A bug that has little in common with the reference has no edits; it is a file of
+# that name in grading/LAB/bugs/.
 
 ALL = "all"
 # What goes wrong in answers; "other" is anything else.
@@ -59,7 +71,7 @@ KINDS = (
     "forbidden call",
     "another algorithm",
     "hard-coded for the public checks",
-    "reads uninitialised memory",
+    "reads uninitialized memory",
     "wrong for zero counts",
     "wrong for operations that do not commute",
     "deadlocks",
@@ -68,13 +80,29 @@ KINDS = (
     "does not compile, crashes or never ends",
     "other",
 )
-REFERENCE, BLANK, BUG = "reference", "blank", "seeded bug"
+REFERENCE, BLANK, BUG, VARIANT = "reference", "blank", "seeded bug", "honest variant"
 # Evidence that differs from run to run: how many seconds a rank of a hang had waited, how often it
 # was seen at a line, how long a call took, and which rank came first if the order is undefined.
 BY_THE_CLOCK = ("since", "looks", "took", "svg", "svg_alt")
 
 _KEYS = {"fault", "kind", "loses"}
 _EDIT_KEYS = {"edit", "of"}
+
+# grading/variants.toml describes the variants that every lab has, named WORDS:
+#
+#     [waitany]
+#     what = "non-blocking calls, completed in the order in which they end"
+#     calls = { MPI_Send = "my_send" }    # functions, and what replaces them
+#     with = "static int my_send(…"       # text inserted after the #include lines
+#     uses = "nonblocking"                # the one of `pieces` that is inserted after `with`
+#     layout = "crlf"                     # one of LAYOUTS
+#
+# Only `what` is required. A variant is made from the reference of each C exercise that calls one of
+# `calls`; without `calls`, from every reference. grading/LAB/variants.toml describes a lab's own
+# variants, named EXERCISE-WORDS.c: `what`, with `edit` and `of` as for a seeded bug.
+PIECES = "pieces"
+LAYOUTS = ("crlf", "tabs", "comments")
+_VARIANT_KEYS = {"what", "calls", "with", "uses", "layout"}
 
 
 @dataclass(frozen=True)
@@ -108,20 +136,24 @@ def bugs_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[Bug]:
     try:
         table = tomllib.loads(listing.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{listing}: no such file; it says what each seeded bug loses") from None
+        raise InputError(
+            f"{listing}: no such file; it must list what each seeded bug loses"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{listing}: not TOML: {error}") from None
     files = {path.name: path for path in sorted((folder / "bugs").glob("*")) if path.is_file()}
     for name in files:
         if name not in table:
-            raise InputError(f"{listing}: nothing about {name}; say what it loses")
+            raise InputError(
+                f"{listing}: no entry for {name}; add one with the items that it loses"
+            )
     references = references_of(lab, rubric, root)
     bugs = []
     for name, entry in table.items():
         try:
-            _check_keys(entry)
+            _check_keys(entry, _KEYS, _EDIT_KEYS)
             if "edit" in entry and name in files:
-                raise InputError(f"has edits, and is also the file {files[name]}; remove one")
+                raise InputError(f"it has edits, but is also the file {files[name]}; remove one")
             if "edit" in entry:
                 source = _edited(name, entry, references)
             elif name in files:
@@ -137,9 +169,11 @@ def bugs_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[Bug]:
     return bugs
 
 
-def _check_keys(entry: object) -> None:
-    if not isinstance(entry, dict) or not _KEYS <= set(entry) <= _KEYS | _EDIT_KEYS:
-        raise InputError(f"give it {', '.join(sorted(_KEYS))}, and nothing else but edit and of")
+def _check_keys(entry: object, needed: set[str], other: set[str]) -> None:
+    if not isinstance(entry, dict) or not needed <= set(entry) <= needed | other:
+        raise InputError(
+            f"give it {', '.join(sorted(needed))}; it may also have {', '.join(sorted(other))}"
+        )
 
 
 def _edited(name: str, entry: dict[str, Any], references: Iterable[tuple[str, str, str]]) -> str:
@@ -149,8 +183,8 @@ def _edited(name: str, entry: dict[str, Any], references: Iterable[tuple[str, st
     if "of" in entry:
         sources = [source for source in sources if function_of(source) == entry["of"]]
     if not sources:
-        variant = f" that defines {entry['of']!r}" if "of" in entry else ""
-        raise InputError(f"exercise {exercise!r} has no reference{variant}")
+        defining = f" that defines {entry['of']!r}" if "of" in entry else ""
+        raise InputError(f"exercise {exercise!r} has no reference{defining}")
     text = sources[0]
     if not isinstance(entry["edit"], list) or not entry["edit"]:
         raise InputError("edit is not a list; write edit = [{ replace = ..., by = ... }]")
@@ -160,8 +194,8 @@ def _edited(name: str, entry: dict[str, Any], references: Iterable[tuple[str, st
         count = text.count(edit["replace"]) if edit["replace"] else 0
         if count != 1:
             raise InputError(
-                f"the text {edit['replace']!r} occurs {count} times in the reference, and must "
-                f"occur once; {'write more of it' if count else 'see labs/source for what it is'}"
+                f"the text {edit['replace']!r} occurs {count} times in the reference, but must "
+                f"occur once; {'quote more of it' if count else 'see the reference in labs/source'}"
             )
         text = text.replace(edit["replace"], edit["by"])
     return text
@@ -185,11 +219,96 @@ def references_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[tup
             if variant.function == chosen:
                 continue
             if not path.exists():
-                raise InputError(f"{path}: no such file; a variant needs an answer that is right")
+                raise InputError(f"{path}: no such file; a variant needs a correct answer")
             found.append(
                 (f"reference {variant.function}", exercise.id, path.read_text(encoding="utf-8"))
             )
     return found
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An honest variant: the reference of an exercise, rewritten as `what` says."""
+
+    name: str
+    exercise: str
+    source: str
+    what: str
+
+
+def variants_of(lab: str, rubric: Rubric, root: str | Path = ROOT) -> list[Variant]:
+    """The honest variants of a lab's C answers: those of all labs, then those of this lab.
+
+    Raises InputError, naming file and variant, for an entry that is incomplete or does not fit.
+    """
+    references = [
+        each for each in references_of(lab, rubric, root) if rubric.exercise(each[1]).kind == KERNEL
+    ]
+    folder = Path(root) / "grading"
+    variants: list[Variant] = []
+    for listing in (folder / "variants.toml", folder / lab / "variants.toml"):
+        table = _read(listing) if listing.exists() else {}
+        pieces = table.pop(PIECES, {})
+        for name, entry in table.items():
+            try:
+                if listing.parent == folder:
+                    variants += _rewritten(name, entry, pieces, references)
+                    continue
+                _check_keys(entry, {"what", "edit"}, {"of"})
+                source, exercise = _edited(name, entry, references), name.partition("-")[0]
+                variants.append(Variant(name, exercise, source, entry["what"]))
+            except InputError as error:
+                raise InputError(f"{listing}: {name!r}: {error}") from None
+    return variants
+
+
+def _read(listing: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(listing.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{listing}: not TOML: {error}") from None
+
+
+def _rewritten(
+    name: str,
+    entry: dict[str, Any],
+    pieces: dict[str, str],
+    references: Iterable[tuple[str, str, str]],
+) -> Iterator[Variant]:
+    """Yield the Variant of each reference that an entry of grading/variants.toml applies to."""
+    _check_keys(entry, {"what"}, _VARIANT_KEYS)
+    calls, layout = entry.get("calls", {}), entry.get("layout", "")
+    if layout and layout not in LAYOUTS:
+        raise InputError(f"layout {layout!r} is unknown; write one of {', '.join(LAYOUTS)}")
+    if entry.get("uses", PIECES) not in (PIECES, *pieces):
+        raise InputError(f"uses {entry['uses']!r}: no such piece; there are {', '.join(pieces)}")
+    more = entry.get("with", "") + pieces.get(entry.get("uses", ""), "")
+    called = re.compile(rf"\b({'|'.join(calls)})(?= ?\()") if calls else None
+    for _, exercise, source in references:
+        if called and not called.search(source):
+            continue
+        text = called.sub(lambda found: calls[found[1]], source) if called else source
+        head, include, body = text.rpartition("#include ")
+        line, _, body = body.partition("\n")
+        text = f"{head}{include}{line}\n{more}{body}"
+        function = function_of(source)
+        yield Variant(f"{function}-{name}.c", exercise, _laid_out(text, layout), entry["what"])
+
+
+def _laid_out(text: str, layout: str) -> str:
+    """C text with changed line ends, indentation or comments."""
+    if layout == "crlf":
+        return text.replace("\n", "\r\n")
+    if layout == "tabs":
+        lines = (re.sub("^( {4})+", _as_tabs, line) for line in text.split("\n"))
+        return " \t\n".join(lines)
+    if layout == "comments":
+        return re.sub(r";$", r"; // \"ü\" it's; \\\\ ?", text, flags=re.MULTILINE)
+    return text
+
+
+def _as_tabs(blanks: re.Match[str]) -> str:
+    return "\t" * (len(blanks[0]) // 4)
 
 
 def _bug(name: str, entry: dict[str, Any], source: str, rubric: Rubric) -> Bug:
@@ -205,7 +324,7 @@ def _bug(name: str, entry: dict[str, Any], source: str, rubric: Rubric) -> Bug:
         if item not in items:
             raise InputError(f"loses {item!r}: no such item; there are {', '.join(items)}")
     if not loses:
-        raise InputError("it loses nothing, so it is no bug")
+        raise InputError("it loses nothing, so it is not a bug")
     return Bug(
         name,
         exercise.id,
@@ -220,7 +339,7 @@ def _bug(name: str, entry: dict[str, Any], source: str, rubric: Rubric) -> Bug:
 class Answer:
     """One answer whose verdict is known in advance.
 
-    role     REFERENCE, BLANK or BUG.
+    role     REFERENCE, BLANK, BUG or VARIANT.
     wanted   {item id: outcome} that the referee must reach.
     """
 
@@ -296,22 +415,27 @@ def prove(
     first_slot: int = 0,
     unsafe: bool = False,
     progress: bool = True,
+    variants: bool = False,
+    sample: int | None = None,
     root: str | Path = ROOT,
 ) -> Proof:
     """Judge the references, the blanks and the seeded bugs of a lab; returns a Proof.
 
     exercise   judge only the answers to this one.
-    jobs       how many answers are judged at a time, in sandbox slots from `first_slot` up.
+    variants   judge the honest variants of the C answers instead; with `sample`, only that many for
+               each function, different ones for each function and lab.
+    jobs       how many answers are judged at once, in sandbox slots from `first_slot` up.
     runs       how often each is judged: its verdicts must be equal, including reasons and evidence,
                except for BY_THE_CLOCK.
 
     Raises InputError for an incomplete lab, exercise or list of bugs, SetupError if there is no
     sandbox.
     """
-    from tqdm.auto import tqdm
-
     assignment = Assignment.load(lab, root)
-    answers = answers_of(assignment, exercise, root)
+    if variants:
+        answers = variant_answers(assignment, exercise, sample, root)
+    else:
+        answers = answers_of(assignment, exercise, root)
     prepare(assignment)
 
     def judged(sandbox: Sandbox, answer: Answer) -> ExerciseVerdict:
@@ -370,6 +494,35 @@ def answers_of(
     )
 
 
+def variant_answers(
+    assignment: Assignment,
+    exercise: str | None = None,
+    sample: int | None = None,
+    root: str | Path = ROOT,
+) -> list[Answer]:
+    """An Answer for each honest variant of an Assignment, or of one exercise, by function.
+
+    With `sample`, only that many for each function, evenly spread and different for each function.
+    """
+    rubric = assignment.rubric
+    if exercise is not None:
+        rubric.exercise(exercise)
+    functions: dict[str, list[Answer]] = {}
+    for variant in variants_of(assignment.lab, rubric, root):
+        if exercise in (None, variant.exercise):
+            wanted = dict.fromkeys(_items(rubric, variant.exercise, variant.source), PASS)
+            answer = Answer(variant.name, VARIANT, variant.exercise, variant.source, wanted)
+            functions.setdefault(function_of(variant.source), []).append(answer)
+    answers = []
+    for function, found in functions.items():
+        count = len(found) if sample is None else min(sample, len(found))
+        first = zlib.crc32(function.encode()) if sample else 0
+        chosen = sorted((first + i * len(found) // count) % len(found) for i in range(count))
+        answers += [found[i] for i in chosen]
+    order = {each.id: number for number, each in enumerate(rubric.exercises)}
+    return sorted(answers, key=lambda answer: order[answer.exercise])
+
+
 def _items(rubric: Rubric, exercise: str, source: str) -> list[str]:
     asked = rubric.exercise(exercise)
     judged_by = asked.variant(function_of(source))
@@ -387,7 +540,7 @@ def compare(answer: Answer, verdicts: Sequence[ExerciseVerdict]) -> Proved:
         item.item for item, wanted in _beside(answer, verdicts[0]) if _is_open(item, wanted)
     )
     said = [
-        f"{item.item} is {item.outcome}, and should be {wanted}"
+        f"{item.item} is {item.outcome}, but should be {wanted}"
         + (f": {item.reason}" if item.reason else "")
         for item, wanted in _beside(answer, verdicts[0])
         if item.outcome != wanted and item.item not in unproved
@@ -477,14 +630,144 @@ def _differences(verdicts: Iterable[ExerciseVerdict]) -> Iterator[str]:
                     for name in {**before, **after}
                     if before.get(name) != after.get(name)
                 )
-                yield f"{first.item}: its evidence in run {run} is another one: {told}"
+                yield f"{first.item}: its evidence differs in run {run}: {told}"
+
+
+# Mutants: does the rubric detect small mistakes?
+
+# A file beside the rubric: mutants that behave like the reference (see mpilab.judging.mutation).
+EQUIVALENT = "equivalent.toml"
+
+
+def mutate(
+    lab: str,
+    exercises: Collection[str] = (),
+    *,
+    sample: int | None = None,
+    seed: int = 1,
+    listed: bool = False,
+    again: bool = False,
+    jobs: int | None = None,
+    first_slot: int = 0,
+    unsafe: bool = False,
+    progress: bool = True,
+    root: str | Path = ROOT,
+) -> list[Score]:
+    """Judge mutants of the references of a lab's C exercises, by simulation; a Score for each.
+
+    exercises   judge only those of these exercises.
+    sample      how many mutants of each reference are judged, chosen by `seed`; default: all.
+    listed      judge the mutants that equivalent.toml lists, instead of the others.
+    again       also judge those whose verdict is in the user's cache.
+
+    Raises InputError for an unknown exercise and an incomplete lab, or if an entry of
+    equivalent.toml matches no mutant; SetupError without tree-sitter or a sandbox.
+    """
+    assignment = Assignment.load(lab, root)
+    for name in exercises:
+        if assignment.rubric.exercise(name).kind != KERNEL:
+            raise InputError(f"exercise {name!r}: not in C; only kernels have mutants")
+    references = [
+        (exercise, source, mutation.mutants_of(exercise, source))
+        for _, exercise, source in references_of(lab, assignment.rubric, root)
+        if assignment.rubric.exercise(exercise).kind == KERNEL
+    ]
+    equivalents = mutation.read_equivalents(
+        Path(root) / "grading" / lab / EQUIVALENT,
+        [mutant for *_, mutants in references for mutant in mutants],
+    )
+    prepare(assignment)
+    judge = _MutantJudge(assignment, again)
+    with (
+        Workers(jobs, first_slot=first_slot, unsafe=unsafe) as workers,
+        tqdm(desc=f"mutants of {lab}", unit="mutant", disable=not progress) as bar,
+    ):
+        started = []
+        for exercise, source, mutants in references:
+            if exercises and exercise not in exercises:
+                continue
+            chosen = [
+                mutant
+                for mutant in mutation.in_random_order(mutants, seed)
+                if any(one.matches(mutant) for one in equivalents) == listed
+            ]
+            draw = _Draw(exercise, source, chosen, sample)
+            draw.equivalent = 0 if listed else len(mutants) - len(chosen)
+            started.append((draw, [workers.submit(judge, mutant) for mutant in draw.distinct]))
+        bar.reset(total=sum(len(futures) for _, futures in started))
+        for future in door.as_completed([each for _, futures in started for each in futures]):
+            future.result()
+            bar.update()
+        return [
+            draw.score(assignment.rubric, [future.result() for future in futures])
+            for draw, futures in started
+        ]
+
+
+class _Draw:
+    """The first `most` of some mutants that compile, each to different machine code."""
+
+    def __init__(
+        self, exercise: str, source: str, mutants: Sequence[Mutant], most: int | None
+    ) -> None:
+        self.exercise, self.source = exercise, source
+        self.distinct: list[Mutant] = []
+        self.not_compiled = self.same = self.equivalent = 0
+        with tempfile.TemporaryDirectory(prefix="mpilab-mutants-") as folder:
+            known = {mutation.machine_code(source, Path(folder))}
+            for mutant in mutants:
+                if most is not None and len(self.distinct) >= most:
+                    break
+                code = mutation.machine_code(mutant.source, Path(folder))
+                if code is None:
+                    self.not_compiled += 1
+                elif code in known:
+                    self.same += 1
+                else:
+                    known.add(code)
+                    self.distinct.append(mutant)
+
+    def score(self, rubric: Rubric, judged: Sequence[Judged]) -> Score:
+        """The Score of the mutants."""
+        return Score(
+            self.exercise,
+            function_of(self.source),
+            self.source,
+            tuple(_items(rubric, self.exercise, self.source)),
+            self.not_compiled + self.same + self.equivalent + len(judged),
+            self.not_compiled,
+            self.same,
+            self.equivalent,
+            tuple(judged),
+        )
+
+
+class _MutantJudge:
+    """Judges a mutant in a sandbox, unless the cache has a verdict on the same text."""
+
+    def __init__(self, assignment: Assignment, again: bool) -> None:
+        self.assignment, self.again = assignment, again
+        self.cache = kit.user_cache() / "mutants"
+
+    def __call__(self, sandbox: Sandbox, mutant: Mutant) -> Judged:
+        asked = self.assignment.parts[mutant.exercise]
+        path = self.cache / f"{key(mutant.source, asked)}.json"
+        if not self.again and path.exists():
+            return Judged(mutant, json.loads(path.read_text(encoding="utf-8"))["lost"])
+        exercise = self.assignment.rubric.exercise(mutant.exercise)
+        for _ in range(2):  # a machine under load may not reach a verdict the first time
+            judged = Judged.of(mutant, Referee(sandbox).judge_simulated(exercise, mutant.source))
+            if not judged.undecided:
+                write_whole(path, json.dumps({"lost": judged.lost}))
+                break
+        return judged
 
 
 # Rubrics and proofs as text tables.
 
 
 def rubric_table(rubric: Rubric) -> str:
-    """The exercises and items of a Rubric: points, cases on Open MPI and in simulation."""
+    """The exercises and items of a Rubric: points, and cases on Open MPI and in simulation."""
     rows = [("exercise", "item", "points", "real", "simulated", "title")]
     for exercise in rubric.exercises:
         for each in exercise.variants or (exercise,):
@@ -506,7 +789,7 @@ def _tried(exercise: Exercise, items: Iterable[Item]) -> tuple[str, str]:
         simulated = {case for item in items for case in item.simulated}
         return str(len(real)), str(len(real | simulated))
     calls = {repr(call) for item in items for call in item.arguments}
-    return (f"{len(calls)} calls" if calls else "a person"), ""
+    return (f"{len(calls)} calls" if calls else "manual"), ""
 
 
 def proof_table(proof: Proof) -> str:
@@ -515,7 +798,7 @@ def proof_table(proof: Proof) -> str:
     for each in proof.proved:
         items = [item for item, wanted in each.answer.wanted.items() if wanted == FAIL]
         verdict = each.verdicts[0]
-        given = "a person's" if verdict.awarded is None else f"{verdict.awarded:g}"
+        given = "manual" if verdict.awarded is None else f"{verdict.awarded:g}"
         lost = [item.item for item in verdict.items if item.outcome == FAIL]
         rows.append(
             (
@@ -530,17 +813,31 @@ def proof_table(proof: Proof) -> str:
     return aligned(rows, left=range(len(rows[0])))
 
 
+def variant_table(proof: Proof) -> str:
+    """One line per function of a Proof of honest variants: how many exist, how many passed."""
+    rows = [("exercise", "function", "variants", "full marks")]
+    functions: dict[tuple[str, str], list[Proved]] = {}
+    for each in proof.proved:
+        functions.setdefault((each.answer.exercise, function_of(each.answer.source)), []).append(
+            each
+        )
+    for (exercise, function), found in functions.items():
+        full = sum(not each.lost for each in found)
+        rows.append((exercise, function, str(len(found)), str(full)))
+    return aligned(rows, left=(0, 1))
+
+
 def counts(proof: Proof) -> str:
     """The last line: the numbers of answers and deviations."""
-    roles = ", ".join(
-        f"{proof.count(role)} {words}"
-        for role, words in ((REFERENCE, "references"), (BLANK, "blanks"), (BUG, "seeded bugs"))
-    )
+    words = {REFERENCE: "references", BLANK: "blanks", BUG: "seeded bugs"}
+    if proof.count(VARIANT):
+        words = {VARIANT: "honest variants"}
+    roles = ", ".join(f"{proof.count(role)} {name}" for role, name in words.items())
     runs = "once" if proof.runs == 1 else f"{proof.runs} times"
     cases = len(proof.deviations)
-    said = f"{cases} deviation{'s' * (cases != 1)}" if cases else "all as it should be"
+    said = f"{cases} deviation{'s' * (cases != 1)}" if cases else "no deviations"
     if proof.unproved or proof.unconfirmed:
-        said = f"{cases} deviation{'s' * (cases != 1)} on Open MPI, simulation not tried"
+        said = f"{cases} deviation{'s' * (cases != 1)} on Open MPI, not simulated"
     return f"{proof.lab}: {roles}, each judged {runs}: {said}"
 
 

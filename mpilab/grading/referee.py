@@ -1,8 +1,10 @@
 """The referee: judge an answer, outside the process that runs it.
 
-A C answer is compiled, its symbols are checked, and it is run on many cases, simulated and on Open
-MPI, all in the sandbox; the raw buffers and recordings are compared here with numpy's results and
-the rubric. A Python answer is called in the sandbox; its return values are compared here.
+A C answer is compiled and run on many cases: simulated in the jail, and natively on Open MPI, all
+in the sandbox; the raw buffers and recordings are compared here with numpy's results and the
+rubric (mpilab.judging.agreement). On a machine that cannot build for the jail, the simulated kernel
+is native, too, and the symbols that it uses are checked. A Python answer is called in the sandbox;
+its return values are compared here.
 """
 
 import json
@@ -21,17 +23,26 @@ from mpilab.grading.workers import run_inside, run_job
 from mpilab.judging import agreement, judge
 from mpilab.judging.rubric import KERNEL, PYTHON, Exercise
 from mpilab.judging.verdict import FAIL, MANUAL, ExerciseVerdict, ItemVerdict
-from mpilab.kernels import build
-from mpilab.kernels.simgrid import DIFFERENCES, LIBRARY, available, kernels
+from mpilab.kernels import build, jail
+from mpilab.kernels.simgrid import DIFFERENCES, FOLDER, LIBRARY, available, kernels
 from mpilab.runners.hang import Hang, RankState
-from mpilab.runners.result import CRASH, DEADLOCK, DONE, ERROR, SKIPPED, TIME_OUT, Result
+from mpilab.runners.result import (
+    CRASH,
+    DEADLOCK,
+    DONE,
+    ERROR,
+    SKIPPED,
+    TIME_OUT,
+    TRAP,
+    Result,
+)
 from mpilab.trace.recording import RankRecording, Recording
 from mpilab.util import kit
 from mpilab.util.kit import PACKAGES
 
 ROOT = kit.ROOT
 # A case takes milliseconds. It is stopped when its ranks have computed for CASE_WORK_S without an
-# MPI call, in processor time, so that a busy machine costs nobody a mark. This is checked after
+# MPI call, in processor time, so that no mark depends on the machine's load. This is checked after
 # STANDSTILL_S without progress (a deadlock is proved by the recordings, independent of time).
 CASE_WORK_S = 1.0
 STANDSTILL_S = 0.5
@@ -54,7 +65,15 @@ RUN_LIMITS = Limits(
 )
 PROCESSES_A_RANK = 6  # mpirun and its ranks, with their threads
 COMPILED = "compiled.json"
-_REAL, _SIMULATED = ("kernel.so",), ("simulated.so", "simulated.run")
+# The forms in which an answer is built, and the files of each; the first one is the library.
+REAL, SIMULATED, JAILED, JAILED_SIMULATED = "real", "simulated", "jailed", "jailed-simulated"
+FILES = {
+    REAL: ("kernel.so",),
+    SIMULATED: ("simulated.so", "simulated.run"),
+    JAILED: ("jailed.so",),
+    JAILED_SIMULATED: ("jailed-simulated.so", "jailed-simulated.run"),
+}
+_OF_SIMULATION, _OF_JAIL = {SIMULATED, JAILED_SIMULATED}, {JAILED, JAILED_SIMULATED}
 
 # Evidence for the instructor only: feedback pages never show names that begin with '_'.
 DETAILS, LOG = "_details", "_log"
@@ -62,7 +81,8 @@ DETAILS, LOG = "_details", "_log"
 # The only file of mpilab that a Python answer may read: the rest contains the right values.
 CALLER = PACKAGES / "mpilab" / "judging" / "calls.py"
 
-# Processor time decides, so a busy machine costs nobody a mark. Wall time stops answers that sleep.
+# Processor time decides, so no mark depends on the machine's load. Wall time stops answers that
+# sleep.
 CALL_LIMITS = Limits(wall_seconds=60, memory=1 << 30, cpu_seconds=15)
 
 
@@ -78,7 +98,7 @@ class Compiled:
     """The result of compiling an answer.
 
     said    the contents of compiled.json (see mpilab.grading.inside).
-    files   {name: bytes} to run and to simulate.
+    files   {name: bytes} of what was built.
     """
 
     said: dict[str, Any]
@@ -102,49 +122,69 @@ class Tried:
                 (folder / rest).write_bytes(content)
 
 
+def isolates() -> bool:
+    """True if answers are judged in the jail on this machine."""
+    return not jail.unavailable()
+
+
 def compile_kernel(
-    sandbox: Sandbox, exercise: Exercise, source: str, *, simulated: bool
+    sandbox: Sandbox,
+    exercise: Exercise,
+    source: str,
+    forms: Sequence[str],
+    *,
+    check_symbols: bool = True,
 ) -> Compiled:
-    """Compile the C text of an answer, also for simulation if `simulated`; returns Compiled."""
+    """Compile the C text of an answer in `forms`, of which REAL is always one; returns Compiled.
+
+    check_symbols   refuse an answer for any symbol that it must not use, where no form is jailed.
+    """
+    forms = list(dict.fromkeys((REAL, *forms)))
     job = {
         "function": exercise.function,
+        "collective": exercise.collective,
         "allowed": exercise.allowed,
         "source": source,
-        "simulated": simulated,
+        "forms": forms,
+        "check_symbols": check_symbols,
     }
+    readable = [*READABLE, build.need(build.RECORDER)]
+    readable += _of_simulation(not _OF_SIMULATION.isdisjoint(forms))
+    if not _OF_JAIL.isdisjoint(forms):
+        jail.prepare(simulated=JAILED_SIMULATED in forms)
+        readable += [jail.SOURCES, jail.FOLDER]
+        readable += [FOLDER / "jail"] * (JAILED_SIMULATED in forms)
     outcome = run_inside(
         sandbox,
         "compile",
         job,
         limits=COMPILE_LIMITS,
         collect=["*"],
-        readable=[*READABLE, build.need(build.RECORDER), *_of_simulation(simulated)],
+        readable=readable,
         ranks=1,
     )
     check_machine(outcome)
     said = read_json(outcome, COMPILED, "compiling")
     if said.get("doubt"):
-        raise Ungradable("it could not be built", said["doubt"])
+        where = "" if _OF_JAIL.isdisjoint(forms) else " in isolation"
+        raise Ungradable(f"it could not be built{where}", said["doubt"])
     files = {}
     if not said["error"] and not said["forbidden"]:
-        for name in (*_REAL, *(_SIMULATED if simulated else ())):
+        for name in [name for form in forms for name in FILES[form]]:
             if name not in outcome.files:
                 raise Ungradable("the compiled answer did not come out of the sandbox")
             files[name] = outcome.files[name]
     return Compiled(said, files)
 
 
-def simulate(sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan) -> Tried:
-    """Simulate the cases of a plan, (cases, groups); returns Tried."""
-    files = {name: compiled.files[name] for name in _SIMULATED}
-    return _try(sandbox, "simulate", exercise, files, plan, _of_simulation(True))
-
-
-def run(sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan) -> Tried:
-    """As `simulate`, but with mpirun."""
-    files = {name: compiled.files[name] for name in _REAL}
+def run(
+    sandbox: Sandbox, exercise: Exercise, compiled: Compiled, plan: Plan, form: str = REAL
+) -> Tried:
+    """Run the cases of a plan, (cases, groups), with one form of an answer; returns Tried."""
+    if form in _OF_SIMULATION:
+        return _try(sandbox, "simulate", exercise, compiled, form, plan, _of_simulation(True))
     readable = [build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)]
-    return _try(sandbox, "run", exercise, files, plan, readable)
+    return _try(sandbox, "run", exercise, compiled, form, plan, readable)
 
 
 def _of_simulation(wanted: bool) -> list[Path]:
@@ -159,7 +199,8 @@ def _try(
     sandbox: Sandbox,
     verb: str,
     exercise: Exercise,
-    files: dict[str, bytes],
+    compiled: Compiled,
+    form: str,
     plan: Plan,
     readable: Sequence[Path],
 ) -> Tried:
@@ -168,6 +209,7 @@ def _try(
         return Tried((), {})
     job = {
         "function": exercise.function,
+        "library": FILES[form][0],
         "cases": [asdict(case) for case in cases],
         "groups": groups,
         "limit": CASE_LIMIT_S,
@@ -180,21 +222,35 @@ def _try(
         verb,
         job,
         limits=replace(RUN_LIMITS, processes=max(RUN_LIMITS.processes, PROCESSES_A_RANK * most)),
-        files=files,
+        files={name: compiled.files[name] for name in FILES[form]},
         collect=["results/*"],
         readable=[*READABLE, *readable],
         ranks=most,
     )
     check_machine(outcome)
-    if outcome.reason or outcome.returncode != 0:
-        said = outcome.stderr.decode(errors="replace").strip()[-500:]
-        ended = "the run ended before all cases were tried"
-        if outcome.reason:
-            raise Ungradable(f"{ended}: {outcome.reason}")
-        raise Ungradable(ended, said or "no word")
     left = {name.rpartition("/")[2]: content for name, content in outcome.files.items()}
-    results = tuple(_result(left, number, case) for number, case in enumerate(cases))
+    ended = ""
+    if outcome.reason or outcome.returncode != 0:
+        ended = "the run ended before all cases were tried"
+        ended += f": {outcome.reason}" if outcome.reason else ""
+        if not any(name.endswith(".json") for name in left):
+            said = outcome.stderr.decode(errors="replace").strip()[-500:]
+            raise Ungradable(ended, "" if outcome.reason else said or "no message")
+    results = tuple(_whole(left, number, case, ended) for number, case in enumerate(cases))
     return Tried(results, outcome.files)
+
+
+def _whole(left: dict[str, bytes], number: int, case: Case, ended: str) -> Result:
+    """The Result of a case; an ERROR if it is incomplete, or missing because the run `ended`.
+
+    Items with other cases are judged by those.
+    """
+    if ended and f"{number}.json" not in left:
+        return Result(case, ERROR, detail=ended)
+    try:
+        return _result(left, number, case)
+    except Ungradable as error:
+        return Result(case, ERROR, detail=error.public)
 
 
 def check_machine(outcome: Outcome) -> None:
@@ -208,7 +264,7 @@ def read_diagnosis(said: Any) -> Diagnosis:
     try:
         return Diagnosis.from_json(said)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Ungradable("a diagnosis did not come out of the sandbox whole", error) from None
+        raise Ungradable("a diagnosis came out of the sandbox incomplete", error) from None
 
 
 def read_json(outcome: Outcome, name: str, doing: str) -> Any:
@@ -220,7 +276,7 @@ def read_json(outcome: Outcome, name: str, doing: str) -> Any:
         why = f"no answer from the sandbox while {doing}"
         if outcome.reason:
             raise Ungradable(f"{why}: {outcome.reason}") from None
-        raise Ungradable(why, said or "no word") from None
+        raise Ungradable(why, said or "no message") from None
 
 
 def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
@@ -239,7 +295,7 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
         names = [f"{number}.{rank}.rec" for rank in range(case.ranks if case.record else 0)]
         recordings = [_recording(left, name) for name in names]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Ungradable("a result did not come out of the sandbox whole", error) from None
+        raise Ungradable("a result came out of the sandbox incomplete", error) from None
     result = Result(
         case, outcome, detail=detail, states=states, ranks=recordings, diagnosis=diagnosis
     )
@@ -248,15 +304,17 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
             names = [f"{number}.{rank}.out" for rank in range(case.ranks)]
             outputs = [Output.parse(left[name], name) for name in names]
         except (InputError, KeyError) as error:
-            raise Ungradable("a result did not come out of the sandbox whole", error) from None
+            raise Ungradable("a result came out of the sandbox incomplete", error) from None
         ranks = [each for each in recordings if each is not None]
         if len(ranks) < len(recordings):
-            raise Ungradable("a result did not come out of the sandbox whole: a recording is not")
+            raise Ungradable(
+                "a result came out of the sandbox incomplete: its recording is missing"
+            )
         recording = Recording(ranks) if case.record else None
         return replace(result, outputs=outputs, recording=recording)
     if outcome in (DEADLOCK, TIME_OUT):
         return replace(result, hang=Hang(outcome, states))
-    if outcome == CRASH:
+    if outcome in (CRASH, TRAP):
         return replace(result, crashed=crashed)
     if outcome in (ERROR, SKIPPED):
         return result
@@ -264,7 +322,7 @@ def _result(left: dict[str, bytes], number: int, case: Case) -> Result:
 
 
 def _recording(left: dict[str, bytes], name: str) -> RankRecording | None:
-    """A rank's recording; None if the rank never began or the recording is inconsistent."""
+    """A rank's recording; None if the rank never started or the recording is inconsistent."""
     try:
         return RankRecording(name, left[name])
     except (InputError, KeyError):
@@ -274,8 +332,8 @@ def _recording(left: dict[str, bytes], name: str) -> RankRecording | None:
 class Referee:
     """Judges the answers of one submission, in `sandbox`.
 
-    keep   a folder for the files of cases on which simulation and Open MPI disagree:
-           EXERCISE/ITEM/{simulated,real}/. Without it, nothing is kept.
+    keep   a folder for the files of cases on which the first witness (simulated, isolated or both)
+           and Open MPI disagree: EXERCISE/ITEM/{first,real}/. Without it, nothing is kept.
     """
 
     def __init__(self, sandbox: Sandbox, keep: str | Path | None = None) -> None:
@@ -283,7 +341,7 @@ class Referee:
         self.keep = Path(keep) if keep else None
 
     def judge(self, exercise: Exercise, source: str, *, blank: bool) -> ExerciseVerdict:
-        """The ExerciseVerdict on the text of an answer cell. Never raises for what it does."""
+        """The ExerciseVerdict on the text of an answer cell; no answer makes it raise."""
         if blank:
             return judge.fail_all(exercise, "This answer was left blank.")
         try:
@@ -295,42 +353,91 @@ class Referee:
             return undecided(exercise, error)
         return _graded_manually(exercise)
 
+    def judge_simulated(self, exercise: Exercise, source: str) -> ExerciseVerdict:
+        """Like `judge`, for a C answer, but by simulation alone and without evidence: much faster.
+
+        Open MPI decides as in `judge` where nothing can be simulated: kernels that read files, and
+        machines without SimGrid.
+        """
+        chosen = exercise.variant(build.function_of(source))
+        if chosen is None or not (agreement.can_be_simulated(chosen) and available()):
+            return self.judge(exercise, source, blank=False)
+        try:
+            compiled = compile_kernel(self.sandbox, chosen, build.split(source)[1], [SIMULATED])
+            refused = _refused(chosen, compiled)
+            if refused:
+                return refused
+            plan = agreement.to_simulate(chosen)
+            tried = run(self.sandbox, chosen, compiled, plan, SIMULATED)
+            return agreement.judge_simulated(chosen, agreement.Witness(tried.results))
+        except Ungradable as error:
+            return undecided(chosen, error)
+
     # --- C
 
     def _kernel(self, exercise: Exercise, source: str) -> ExerciseVerdict:
         chosen = exercise.variant(build.function_of(source))
         if chosen is None:
             names = ", ".join(exercise.functions)
-            reason = f"The first line of the cell has to be %%kernel and one of {names}."
+            reason = f"The first line of the cell must be %%kernel and one of {names}."
             return judge.fail_all(exercise, reason)
         return self._compiled(chosen, build.split(source)[1])
 
     def _compiled(self, exercise: Exercise, source: str) -> ExerciseVerdict:
-        simulates = agreement.can_be_simulated(exercise) and available()
-        compiled = compile_kernel(self.sandbox, exercise, source, simulated=simulates)
-        said = compiled.said
-        if said["error"]:
-            told = read_diagnosis(said["diagnosis"])
-            return judge.fail_all(exercise, told.headline, diagnoses=(told,))
-        if said["forbidden"]:
-            return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
-        verdict = self._tried(exercise, compiled, simulates)
-        return with_warning(verdict, said["warning"] and read_diagnosis(said["warning"]))
+        simulates = agreement.can_be_simulated(exercise)
+        form = _first_form(simulates and available())
+        compiled = compile_kernel(self.sandbox, exercise, source, [form])
+        refused = _refused(exercise, compiled)
+        if refused:
+            return refused
+        if available() or not simulates:
+            verdict = self._witnessed(exercise, source, compiled, form)
+        else:
+            real = agreement.without_simulation(exercise)
+            verdict = self._witnessed(real, source, compiled, form)
+            verdict = agreement.unconfirmed(exercise, verdict)
+        warning = compiled.said["warning"]
+        return with_warning(verdict, warning and read_diagnosis(warning))
 
-    def _tried(self, exercise: Exercise, compiled: Compiled, simulates: bool) -> ExerciseVerdict:
-        simulated = found = None
-        if simulates:
-            plan = agreement.to_simulate(exercise)
-            simulated = simulate(self.sandbox, exercise, compiled, plan)
-            found = agreement.Simulated(simulated.results)
+    def _witnessed(
+        self, exercise: Exercise, source: str, compiled: Compiled, form: str
+    ) -> ExerciseVerdict:
+        """The verdict of all witnesses; the first one runs the kernel in `form`."""
+        first = found = third = None
+        if form != REAL:
+            planned = agreement.to_simulate if form in _OF_SIMULATION else judge.plan
+            first = run(self.sandbox, exercise, compiled, planned(exercise), form)
+            found = agreement.Witness(first.results, isolated=form in _OF_JAIL)
+            if found.cannot:
+                return self._not_simulated(exercise, source, found.cannot)
         real = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
-        verdict, differences = agreement.judge_exercise(exercise, real.results, found)
-        if self.keep and simulated:
+        if found and found.isolated:
+            plan = agreement.disputed(exercise, real.results, found)
+            third = self._third(exercise, source, compiled, plan, form) if plan[0] else None
+        verdict, differences = agreement.judge_exercise(exercise, real.results, found, third)
+        if self.keep and first:
             for difference in differences:
                 folder = self.keep / exercise.id / difference.item
-                simulated.keep(difference.simulated.case, folder / "simulated")
+                first.keep(difference.first.case, folder / "first")
                 real.keep(difference.real.case, folder / "real")
         return verdict
+
+    def _not_simulated(self, exercise: Exercise, source: str, why: str) -> ExerciseVerdict:
+        """The verdict on an answer that calls what SimGrid cannot simulate."""
+        alone, form = agreement.run_alone(exercise), _first_form(simulates=False)
+        compiled = compile_kernel(self.sandbox, exercise, source, [form])
+        verdict = self._witnessed(alone, source, compiled, form)
+        return agreement.unconfirmed(exercise, verdict, why)
+
+    def _third(
+        self, exercise: Exercise, source: str, compiled: Compiled, plan: Plan, form: str
+    ) -> agreement.Witness:
+        """The third witness of the cases in dispute: native, simulated or again on Open MPI."""
+        if form == JAILED:
+            return agreement.Witness(run(self.sandbox, exercise, compiled, plan).results)
+        # It cannot make an answer pass, so no symbol needs to be refused.
+        compiled = compile_kernel(self.sandbox, exercise, source, [SIMULATED], check_symbols=False)
+        return agreement.Witness(run(self.sandbox, exercise, compiled, plan, SIMULATED).results)
 
     # --- Python
 
@@ -348,12 +455,30 @@ class Referee:
         check_machine(outcome)
         if outcome.reason:
             return judge.fail_all(
-                exercise, f"It did not come to its end: {outcome.reason} was the limit."
+                exercise, f"It did not finish: it exceeded the limit on {outcome.reason}."
             )
         returned = read_json(outcome, "called.json", "calling the answer")
         if not isinstance(returned, list) or len(returned) != len(calls):
-            raise Ungradable("what the answer returned did not come out of the sandbox whole")
+            raise Ungradable("the values that the answer returned are incomplete")
         return judge.judge_function(exercise, dict(zip(calls, returned, strict=True)))
+
+
+def _first_form(simulates: bool) -> str:
+    """The form of an answer that the first witness runs."""
+    if isolates():
+        return JAILED_SIMULATED if simulates else JAILED
+    return SIMULATED if simulates else REAL
+
+
+def _refused(exercise: Exercise, compiled: Compiled) -> ExerciseVerdict | None:
+    """The verdict on an answer that does not compile or calls a forbidden function, else None."""
+    said = compiled.said
+    if said["error"]:
+        told = read_diagnosis(said["diagnosis"])
+        return judge.fail_all(exercise, told.headline, diagnoses=(told,))
+    if said["forbidden"]:
+        return judge.fail_all(exercise, "It was not run: " + "; ".join(said["forbidden"]) + ".")
+    return None
 
 
 def undecided(exercise: Exercise, error: Ungradable) -> ExerciseVerdict:
@@ -386,7 +511,7 @@ def with_warning(verdict: ExerciseVerdict, warning: Diagnosis | None) -> Exercis
 
 
 def with_source(verdict: ExerciseVerdict, source: str) -> ExerciseVerdict:
-    """The verdict with its diagnoses quoting the answer itself, not what the sandbox says it is."""
+    """The verdict, with diagnoses that quote the answer itself, not what the sandbox reports."""
     lines = source.splitlines()
 
     def quoted(place: Place) -> Place:

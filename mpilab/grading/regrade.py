@@ -8,7 +8,7 @@ listed as ungradable, with the reason. Merging twice changes nothing.
 The verdicts on the other exercises are copied, word for word, into a run that is recorded with the
 current rubric. This is allowed only if that rubric would give the same verdicts: on the same file,
 by the same grader, and by unchanged parts of the rubric. (The hidden seeds of all exercises change
-with any word of a rubric; a verdict with older seeds stays valid.)
+with every edit of a rubric; a verdict with older seeds stays valid.)
 """
 
 import time
@@ -16,23 +16,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tqdm.auto import tqdm
+
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading import marks, pages
+from mpilab.grading import marks
 from mpilab.grading.answers import answer_cells, is_blank, transplant
 from mpilab.grading.decisions import Decision, Effective, Run
-from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, simulation_notes, verdict_on
+from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, tool_notes, verdict_on
 from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.sandbox import Sandbox
 from mpilab.grading.submission import Submission, find_submissions, parse
 from mpilab.grading.workers import Workers
 from mpilab.judging.judge import ungradable
 from mpilab.judging.rubric import Exercise
-from mpilab.judging.verdict import ExerciseVerdict, SubmissionVerdict, simulated_by
+from mpilab.judging.verdict import (
+    ExerciseVerdict,
+    SubmissionVerdict,
+    isolated_by,
+    simulated_by,
+)
 from mpilab.util import door, faults
 from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 
-GRADEBOOK = pages.GRADEBOOK
+GRADEBOOK = marks.GRADEBOOK
 
 
 # Merge gradebooks.
@@ -93,9 +100,9 @@ def merge(
 ) -> Merged:
     """Merge the gradebooks that `grade` left in `folders` into the folder `out`; returns a Merged.
 
-    submissions   what was graded, as for `grade`: then the CSV lists every student, and one
+    submissions   what was graded, as for `grade`: the CSV then lists every student, and a student
                   without a verdict on this very submission is ungradable.
-    lab           its name; optional if the gradebooks hold only one lab.
+    lab           the lab's name; optional if the gradebooks hold only one lab.
 
     All shares must be graded with the same SimGrid, which need not be on this machine.
 
@@ -105,10 +112,14 @@ def merge(
     out = Path(out)
     parts, notes = _read(out, folders, complain=submissions is None)
     lab = lab or _only_lab(parts, submissions)
-    simgrid = _only_simgrid(parts, lab)
+    tools = _only_tools(parts, lab)
     assignment = None if submissions is None else Assignment.load(lab, root)
-    if assignment and simgrid:
-        assignment = replace(assignment, simgrid=simgrid)
+    if assignment:
+        assignment = replace(
+            assignment,
+            simgrid=tools["simgrid"] or assignment.simgrid,
+            jail=tools["jail"] or assignment.jail,
+        )
     _check_assignments(parts, lab, assignment)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
     students = {student for part in parts for student in part.newest(lab)}
@@ -123,9 +134,9 @@ def merge(
             missing = [s.student for s in found if not book.find(s.student, assignment.key(s))]
         book.list_class(lab, {**dict.fromkeys(students, ""), **_reasons(missing, len(folders))})
         points = assignment.points if assignment else None
-        verdicts, more = pages.refresh(book, lab, out, points)
+        verdicts, more = marks.refresh(book, lab, out, points)
         notes += more
-    points = points or pages.points_of(verdicts)
+    points = points or marks.points_of(verdicts)
     return Merged(out, lab, verdicts, added, missing, notes, points)
 
 
@@ -136,14 +147,14 @@ def _read(
     parts, notes = [], []
     for folder in map(Path, folders):
         if folder.resolve() == out.resolve():
-            raise InputError(f"{folder}: is to be merged into itself; name another folder for OUT")
+            raise InputError(f"{folder}: cannot be merged into itself; name another folder for OUT")
         if not (folder / GRADEBOOK).is_file():
             if complain:
                 raise InputError(
                     f"{folder}: holds no {GRADEBOOK}; name folders that 'mpilab grade --out' has "
-                    "filled, or add --submissions to have those who miss listed as ungradable"
+                    "filled, or add --submissions to list missing students as ungradable"
                 )
-            notes.append(f"{folder}: no {GRADEBOOK}; its job did not get that far")
+            notes.append(f"{folder}: no {GRADEBOOK}; its job did not finish")
             continue
         with Gradebook(folder / GRADEBOOK) as book:
             runs = book.runs()
@@ -159,33 +170,40 @@ def _only_lab(parts: Sequence[_Part], submissions: str | Path | None) -> str:
     if len(labs) == 1:
         return next(iter(labs))
     if not labs:
-        raise InputError("merge: no verdict in any gradebook, so which lab is it? Add --lab LAB")
+        raise InputError("merge: no verdict in any gradebook, so the lab is unknown; add --lab LAB")
     listed = ", ".join(f"{lab} in {folder}" for lab, folder in sorted(labs.items()))
     raise InputError(f"merge: verdicts on several labs ({listed}); choose one with --lab LAB")
 
 
-def _only_simgrid(parts: Sequence[_Part], lab: str) -> str:
-    """The version of SimGrid behind all verdicts, '' if no gradebook names one.
+# The fields of a verdict that name the tools it was judged with, and their values in words.
+_TOOLS = {"simgrid": simulated_by, "jail": isolated_by}
 
-    Raises InputError for several: the same SimGrid must confirm the marks of all shares.
+
+def _only_tools(parts: Sequence[_Part], lab: str) -> dict[str, str]:
+    """The versions of the tools behind all verdicts, '' for those that no gradebook names.
+
+    Raises InputError if one has several: the marks of all shares must come about in the same way.
     """
-    seen: dict[str, str] = {}
-    for part in parts:
-        for student, run in part.newest(lab).items():
-            if run.verdict.simgrid:
-                seen.setdefault(run.verdict.simgrid, f"{student} in {part.folder}")
-    if len(seen) > 1:
-        told = " and ".join(f"{who} {simulated_by(what)}" for what, who in list(seen.items())[:2])
-        raise InputError(
-            f"merge: {told}: the shares of a class have to be judged by the same SimGrid; grade "
-            "one of them again, into its folder, where the other was graded"
-        )
-    return next(iter(seen), "")
+    tools: dict[str, str] = {}
+    for field, words in _TOOLS.items():
+        seen: dict[str, str] = {}
+        for part in parts:
+            for student, run in part.newest(lab).items():
+                if version := getattr(run.verdict, field):
+                    seen.setdefault(version, f"{student} in {part.folder}")
+        if len(seen) > 1:
+            told = " and ".join(f"{who} {words(what)}" for what, who in list(seen.items())[:2])
+            raise InputError(
+                f"merge: {told}: all shares of a class must be judged with the same tools; grade "
+                "one of them again, into its folder, on the machine of the other"
+            )
+        tools[field] = next(iter(seen), "")
+    return tools
 
 
 def _check_assignments(parts: Sequence[_Part], lab: str, assignment: Assignment | None) -> None:
     """Raise InputError if one column would hold marks of different rubrics or labs."""
-    seen = {} if assignment is None else {assignment.digest: f"{lab} as it is now"}
+    seen = {} if assignment is None else {assignment.digest: f"{lab} in its current version"}
     for part in parts:
         newest = part.newest(lab)
         if part.runs and not newest:
@@ -201,7 +219,7 @@ def _check_assignments(parts: Sequence[_Part], lab: str, assignment: Assignment 
         raise InputError(
             f"merge: {first} and {second} were not graded by the same lab, rubric and version of "
             f"mpilab ({one[:8] or 'unknown'} and {other[:8] or 'unknown'}); grade the older share "
-            "again into its folder: only what has changed takes time"
+            "again into its folder: unchanged results are reused"
         )
 
 
@@ -221,7 +239,7 @@ def _copy_feedback(out: Path, parts: Sequence[_Part], lab: str, book: Gradebook)
             continue
         page, target = folder / run.feedback, out / "feedback" / f"{student}.html"
         if not page.is_file():
-            notes.append(f"{page}: not there, though {student} was graded")
+            notes.append(f"{page}: not there, although {student} was graded")
             continue
         write_whole(target, page.read_bytes())
     return notes
@@ -230,9 +248,8 @@ def _copy_feedback(out: Path, parts: Sequence[_Part], lab: str, book: Gradebook)
 def _reasons(missing: Iterable[str], shares: int) -> dict[str, str]:
     """{student: why there is no verdict on the submission}."""
     reason = (
-        f"Not graded: none of the {shares} merged gradebooks has a verdict on this submission; the "
-        "job that was to grade it failed, ran out of time, or saw an older file. Grade again: what "
-        "is done is kept."
+        f"Not graded: none of the {shares} merged gradebooks has a verdict on this submission; its "
+        "job failed, ran out of time, or saw an older file. Grade again: finished work is kept."
     )
     return dict.fromkeys(missing, reason)
 
@@ -280,13 +297,11 @@ def regrade(
     interrupted and restarted. Raises InputError, before judging anything, if the rubric of another
     exercise has changed as well, and names it.
     """
-    from tqdm.auto import tqdm
-
     out, assignment = Path(out), Assignment.load(lab, root)
     logged = len(faults.recorded())
     asked = assignment.rubric.exercise(exercise)
     found = find_submissions(submissions, lab)
-    with pages.opened(out, lab) as book:
+    with marks.opened(out, lab) as book:
         runs = {run.verdict.student: run for run in book.newest(lab)}
         left = _left(found, runs)
         able = [s for s in found if s.student not in left]
@@ -315,8 +330,8 @@ def regrade(
                         changes[student], note = future.result()
                         notes += [note] * bool(note)
                         bar.update()
-        verdicts, more = pages.refresh(book, lab, out, assignment.points)
-        notes += [*more, *(simulation_notes(assignment) if changes else ())]
+        verdicts, more = marks.refresh(book, lab, out, assignment.points)
+        notes += [*more, *(tool_notes(assignment) if changes else ())]
         notes += map(str, faults.recorded()[logged:])
     return Regraded(verdicts, dict(sorted(changes.items())), left, notes, assignment.points)
 
@@ -329,9 +344,11 @@ def _left(found: Iterable[Submission], runs: Mapping[str, Run]) -> dict[str, str
         if run is None:
             left[submission.student] = "has not been graded yet"
         elif not run.submission:
-            left[submission.student] = "was graded by an mpilab that kept no digest of the file"
+            left[submission.student] = (
+                "was graded by an mpilab that did not store the file's digest"
+            )
         elif run.submission != submission.digest:
-            left[submission.student] = "has handed in another file since"
+            left[submission.student] = "has handed in another file since then"
     return left
 
 
@@ -344,25 +361,26 @@ def _refuse_other_changes(assignment: Assignment, exercise: str, runs: Sequence[
             if name != exercise and known.get(name) != assignment.parts.get(name):
                 changed.setdefault(name, run.verdict.student)
     if changed:
-        _refuse_other_simgrid(assignment, exercise, runs)
+        _refuse_other_tools(assignment, exercise, runs)
         named = ", ".join(f"{name} (e.g. {student})" for name, student in changed.items())
         raise InputError(
-            f"regrade {exercise}: not only its rubric is another than the verdicts are by, but "
-            f"also that of {named}, or the version of mpilab; undo that, or grade the whole lab "
-            "with 'mpilab grade'"
+            f"regrade {exercise}: besides its rubric, that of {named} or the version of mpilab has "
+            "changed since the verdicts; undo that, or grade the whole lab with 'mpilab grade'"
         )
 
 
-def _refuse_other_simgrid(assignment: Assignment, exercise: str, runs: Iterable[Run]) -> None:
-    """Raise InputError if a verdict was given with another SimGrid than the current one."""
-    for run in runs:
-        before, now = run.verdict.simgrid, assignment.simgrid
-        if before and now and before != now:
-            raise InputError(
-                f"regrade {exercise}: the other exercises, of {run.verdict.student} for one, were "
-                f"judged {simulated_by(before)}, and this machine judges {simulated_by(now)}; "
-                "grade the whole lab with 'mpilab grade', or regrade where they were judged"
-            )
+def _refuse_other_tools(assignment: Assignment, exercise: str, runs: Iterable[Run]) -> None:
+    """Raise InputError if a verdict was given with other tools than the current ones."""
+    for field, words in _TOOLS.items():
+        now = getattr(assignment, field)
+        for run in runs:
+            before = getattr(run.verdict, field)
+            if before and now and before != now:
+                raise InputError(
+                    f"regrade {exercise}: the other exercises (of {run.verdict.student}, for "
+                    f"instance) were judged {words(before)}, and this machine judges {words(now)}; "
+                    "grade the whole lab with 'mpilab grade', or regrade where they were judged"
+                )
 
 
 def _again(
@@ -385,7 +403,11 @@ def _again(
     if isolation != sandbox.description:
         isolation = f"{isolation}; {exercise.id}: {sandbox.description}"
     verdict = replace(
-        run.verdict, exercises=tuple(parts), sandbox=isolation, simgrid=assignment.simgrid
+        run.verdict,
+        exercises=tuple(parts),
+        sandbox=isolation,
+        simgrid=assignment.simgrid,
+        jail=assignment.jail,
     )
     note = _show(out / run.feedback, verdict, exercise.id, judged.answer)
     book.record(
@@ -402,7 +424,7 @@ def _again(
 def _judge(
     assignment: Assignment, exercise: Exercise, submission: Submission, sandbox: Sandbox, keep: Path
 ) -> ExerciseVerdict:
-    """The ExerciseVerdict, as in mpilab.grading.grade.judge."""
+    """The ExerciseVerdict; see mpilab.grading.grade.judge."""
     part = assignment.parts[exercise.id]
     try:
         notebook, problems = transplant(assignment.notebook, parse(submission))
@@ -420,11 +442,11 @@ def _judge(
 
 
 def _show(page: Path, verdict: SubmissionVerdict, exercise: str, answer: str | None) -> str:
-    """Put the new verdict on the student's page; returns '' or why this failed."""
+    """Put the new verdict on the student's page; returns '' or the reason for a failure."""
     if not page.is_file():
-        return f"{page}: not there, so the verdict could not be put on it"
-    text = pages.rejudged(page.read_text(encoding="utf-8"), verdict, exercise, answer)
+        return f"{page}: missing, so the verdict could not be added to it"
+    text = marks.rejudged(page.read_text(encoding="utf-8"), verdict, exercise, answer)
     if text is None:
-        return f"{page}: made by an older mpilab, so it keeps the verdict that it has"
+        return f"{page}: made by an older mpilab, so its verdict is unchanged"
     write_whole(page, text)
     return ""

@@ -37,7 +37,7 @@ _CELL = re.compile(r"^# %%%*(?:\s|$)")
 _CELL_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 
 # The Jupyter kernel of every installation with Python; if the only one has another name, as on a
-# hub, JupyterLab uses that one without asking.
+# hub, JupyterLab uses it without asking.
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -67,14 +67,14 @@ def release(source: str | Path) -> NotebookNode:
         name = _checked_id(cell, source)
         if blocks and name is None:
             raise InputError(
-                f"{source}:{where[0]}: a solution stands outside an answer cell, so that students "
-                'could not hand it in; give the cell the metadata {"nbgrader": {"grade_id": ..., '
+                f"{source}:{where[0]}: a solution is outside an answer cell, so students could not "
+                'hand it in; give the cell the metadata {"nbgrader": {"grade_id": ..., '
                 '"solution": true}}'
             )
         if name is not None and name in names:
             raise InputError(
                 f"{source}:{_mention(source, name, 2)}: grade_id {name!r} is used twice; "
-                "every answer cell needs a name of its own"
+                "every answer cell needs a unique name"
             )
         names |= {name} if name is not None else set()
         text = "\n".join(_stubbed(cell))
@@ -99,7 +99,7 @@ def trusted(source: str | Path) -> NotebookNode:
 def write_release(source: str | Path, target: str | Path) -> Path:
     """Write the student version of `source` to the file `target`; returns `target` as a Path.
 
-    The file is replaced atomically, so that nobody opens half a notebook.
+    The file is replaced atomically, so that no reader opens a partial notebook.
     """
     return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
 
@@ -169,8 +169,8 @@ def _markers(text: str, source: Path) -> list[tuple[int, str]]:
         marker = _MARKER.match(line)
         if marker is None and _ALMOST.match(line):
             raise InputError(
-                f"{source}:{number}: {line.strip()!r} looks like a solution marker, but is none; "
-                "write exactly '### BEGIN SOLUTION' or '### END SOLUTION' ('//' in C)"
+                f"{source}:{number}: {line.strip()!r} looks like a solution marker, but is not "
+                "one; write exactly '### BEGIN SOLUTION' or '### END SOLUTION' ('//' in C)"
             )
         if opened and _CELL.match(line):
             break
@@ -248,7 +248,7 @@ def _uncommented(source: str) -> str:
 
 
 def _checked_id(cell: NotebookNode, source: Path) -> str | None:
-    """As `answer_id`, but InputError for an answer cell that has none."""
+    """Like `answer_id`, but InputError for an answer cell that has none."""
     nbgrader = cell.metadata.get("nbgrader") or {}
     name = answer_id(cell)
     if nbgrader.get("solution") is True and not (isinstance(name, str) and name.strip()):

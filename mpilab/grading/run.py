@@ -1,7 +1,7 @@
 """The grader's side of a sandboxed run: start a supervisor, drain its pipes, read its report.
 
 The supervisor (supervisor.py) does what a process with threads must not do. This side only moves
-bytes, and limits them: whatever a command prints, the grader holds no more than the limits allow.
+bytes, up to a limit: whatever a command prints, the grader holds no more than the limits allow.
 """
 
 import fcntl
@@ -177,7 +177,7 @@ def rlimits(limits: Limits, *, processes: bool) -> list[str]:
 
 @dataclass
 class Ending:
-    """The result of a run: the report of supervisor.hold, and all that came back."""
+    """The result of a run: the report of supervisor.hold, and all data that came back."""
 
     report: dict[str, Any]
     stdout: bytes
@@ -255,7 +255,7 @@ class Run:
         )
 
     def cancel(self) -> None:
-        """Cancel the run, now or as soon as it begins, from any thread."""
+        """Cancel the run, now or as soon as it begins. Any thread may call it."""
         self._canceled = True
         if self._slack is not None:
             self._slack.close()

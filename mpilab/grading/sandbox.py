@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from mpilab.errors import InputError, SetupError, Ungradable
-from mpilab.grading import cgroups
-from mpilab.grading.isolation import NAMESPACES, USER_ID, sized_folder
 from mpilab.grading.run import (
     GRACE_SECONDS,
     READY,
@@ -35,7 +33,8 @@ from mpilab.grading.run import (
     script,
     unpack,
 )
-from mpilab.util.system import namespace_remedy
+from mpilab.grading.supervisor import control_groups, sweep_groups
+from mpilab.util.system import NAMESPACES, USER_ID, namespace_remedy, sized_folder
 
 WORK = "/lab"
 
@@ -67,8 +66,8 @@ FIRST_USER_ID = 60000
 STAGE = "/dev/shm"
 
 REMEDY = (
-    "Install bubblewrap 0.8 or newer: 'apt-get install bubblewrap' (the packages of that name on "
-    "PyPI are something else). Or grade without isolation, if you trust every submission: "
+    "Install bubblewrap 0.8 or newer: 'apt-get install bubblewrap' (the PyPI packages of that "
+    "name are unrelated). Or grade without isolation, if you trust every submission: "
     "--unsafe-no-sandbox."
 )
 
@@ -79,8 +78,8 @@ PROBES = 2
 BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
-# The options of bubblewrap: a command sees a system to run programs, a work directory, what the
-# grader makes readable, and nothing else.
+# The options of bubblewrap: a command sees a system that can run programs, a work directory, what
+# the grader makes readable, and nothing else.
 
 
 def view_options(
@@ -145,7 +144,8 @@ def resolve(paths: Iterable[str], hidden: Sequence[str] = ()) -> tuple[dict[str,
     links: dict[str, str] = {}
     places: list[str] = []
     for path in paths:
-        _follow(Path(os.path.abspath(path)), links, places)
+        # Without its "..", but with its links.
+        _follow(Path(os.path.abspath(path)), links, places)  # noqa: PTH100
     shown: list[str] = []
     for place in sorted(set(places)):
         around = ["/usr", *shown]
@@ -171,7 +171,7 @@ def _follow(path: Path, links: dict[str, str], places: list[str]) -> None:
             continue
         step = real / part
         if step.is_symlink():
-            target = os.readlink(step)
+            target = str(step.readlink())
             links[str(step)] = target
             real = Path("/") if target.startswith("/") else real
             parts = [name for name in Path(target).parts if name != "/"] + parts
@@ -180,7 +180,7 @@ def _follow(path: Path, links: dict[str, str], places: list[str]) -> None:
         else:
             break
     raise InputError(
-        f"readable: {str(path)!r} does not exist, or is a link to nothing; "
+        f"readable: {str(path)!r} does not exist, or is a broken link; "
         "name a file or a folder of this machine"
     )
 
@@ -194,7 +194,7 @@ def _refuse_cover(place: str) -> None:
     own = ("/proc", "/dev", WORK)
     if place in ("/", "/etc", "/tmp") or below(place, own):
         raise InputError(
-            f"readable: {place!r} cannot be shown inside, where it would cover the sandbox's own "
+            f"readable: {place!r} cannot be mounted, because it would hide the sandbox's own "
             f"{place}; name a folder below it that holds only what the command needs"
         )
 
@@ -257,7 +257,7 @@ class Sandbox:
         environment  variables besides PATH, HOME, LANG, TMPDIR and OMP_NUM_THREADS; these take
                      precedence. PATH begins with the `bin` of the readable folders.
         collect      patterns of files to collect, `*` also matches '/'; None: nothing
-        hidden       folders to hide inside readable ones; what `readable` itself names is still
+        hidden       folders to hide inside readable ones; paths that `readable` names are still
                      shown
 
         Several threads may call it at the same time; their runs share the sandbox's slot. Raises
@@ -410,8 +410,8 @@ def open_sandbox(*, unsafe: bool = False, slot: int = 0) -> Sandbox:
         raise SetupError(f"bwrap: not found on PATH. {REMEDY}")
     guards: tuple[str | None, ...] = ("systemd", None)
     if os.geteuid() == 0:
-        cgroups.sweep()
-        guards = (cgroups.available(), None)
+        sweep_groups()
+        guards = (control_groups(), None)
     trouble = ""
     for guard in dict.fromkeys(guards):
         for _ in range(PROBES):
@@ -456,7 +456,7 @@ def _trouble(sandbox: Sandbox) -> str:
 
 
 def _variables(readable: Iterable[str]) -> dict[str, str]:
-    programs = [f"{path}/bin" for path in readable if os.path.isdir(f"{path}/bin")]
+    programs = [f"{path}/bin" for path in readable if Path(path, "bin").is_dir()]
     return {
         "PATH": ":".join([*programs, "/usr/local/bin", "/usr/bin", "/bin"]),
         "LANG": "C.UTF-8",
@@ -469,7 +469,7 @@ def _outcome(ending: Ending, limits: Limits, collect: Sequence[str]) -> Outcome:
     if not ending.archive.startswith(READY):
         said = ending.stderr[-2000:].decode(errors="replace").strip()
         why = said or report["reason"] or f"exit code {report['returncode']}"
-        raise Ungradable("the sandbox did not come up", why)
+        raise Ungradable("the sandbox did not start", why)
     files = {}
     if collect and not ending.overflowed:
         files = unpack(ending.archive[len(READY) :], collect)
@@ -504,5 +504,5 @@ def _texts(name: str, texts: Iterable[str], example: str) -> list[str]:
     listed = [texts] if isinstance(texts, str) else list(texts)
     for text in listed:
         if isinstance(texts, str) or not isinstance(text, str) or "\0" in text:
-            raise InputError(f"{name}: {text!r} is not usable in this place; give e.g. {example}")
+            raise InputError(f"{name}: {text!r} is not usable here; give e.g. {example}")
     return listed

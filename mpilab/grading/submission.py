@@ -29,6 +29,7 @@ from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
+from mpilab.util.units import bytes_of
 
 # Lists and objects in a notebook's JSON: each takes 30 times as many bytes in memory as in the
 # file. A notebook with large figures has about ten thousand.
@@ -39,8 +40,14 @@ _FRESH = "copy the answers into a fresh copy of the lab"
 
 MiB = 1024 * 1024
 NOTEBOOK_LIMIT = 20 * MiB
+# Of the zip of one submission. That of a class may unpack to this, and NOTEBOOK_LIMIT for each
+# submission in it; only its notebooks are ever unpacked.
 ARCHIVE_LIMIT = 64 * MiB
 MEMBER_LIMIT = 10_000
+# Of the zip of a class. zipfile keeps a kilobyte for each member.
+CLASS_MEMBER_LIMIT = 200_000
+# The variable in which an instructor sets another limit for the zip of a class, e.g. 8G.
+ZIP_LIMIT_VARIABLE = "MPILAB_ZIP_LIMIT"
 
 # Deflate reaches at most 1032; a notebook that printed one line a million times stays below 500.
 RATIO_LIMIT = 500
@@ -91,7 +98,7 @@ def read(data: bytes, where: str) -> dict[str, Any]:
             hint = "it is a web page: download the notebook itself"
         raise Ungradable(
             f"{where}: not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}), "
-            f"so it is no notebook; {hint}"
+            f"so it is not a notebook; {hint}"
         ) from error
     except RecursionError as error:
         raise Ungradable(_too_deep(where)) from error
@@ -112,9 +119,9 @@ def bare(content: dict[str, Any]) -> NotebookNode:
 
 
 def with_outputs(content: dict[str, Any]) -> NotebookNode:
-    """As `bare`, with the tags of each cell and the text of its outputs.
+    """Like `bare`, with the tags of each cell and the text of its outputs.
 
-    Of an output, this keeps the text of a stream, the traceback of an error, and text/plain.
+    From an output, this keeps the text of a stream, the traceback of an error, and text/plain.
     """
     notebook = bare(content)
     for cell, submitted in zip(notebook.cells, content["cells"], strict=True):
@@ -175,7 +182,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _is_deep(content: Any) -> bool:
-    """True if the JSON is nested deeper than that of any notebook."""
+    """True if the JSON is nested more deeply than that of any notebook."""
     level = [content] if isinstance(content, dict | list) else []
     for _ in range(DEPTH_LIMIT):
         inner = (part.values() if isinstance(part, dict) else part for part in level)
@@ -190,7 +197,7 @@ def _too_deep(where: str) -> str:
 
 
 def _check_shape(content: Any, where: str) -> None:
-    """Raise Ungradable unless `content` is a notebook as far as we use it."""
+    """Raise Ungradable unless the parts of `content` that we use are those of a notebook."""
     if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
         raise Ungradable(f"{where}: JSON, but not a notebook (it has no nbformat); {_FRESH}")
     if content["nbformat"] < 4:
@@ -214,45 +221,76 @@ def _check_shape(content: Any, where: str) -> None:
         if not all(map(_is_text, lines)):
             raise Ungradable(f"{where}: cell {number} has no source; {_FRESH}")
         if any(unicodedata.category(c) == "Cs" for line in lines for c in set(line)):
-            raise Ungradable(f"{where}: cell {number} holds half a character, no text; {_FRESH}")
+            raise Ungradable(f"{where}: cell {number} holds half a character, not text; {_FRESH}")
 
 
 # Untrusted zips: read in memory, never unpacked to disk; what they declare is not trusted.
 
 
-def open_archive(file: IO[bytes], name: str | Path) -> zipfile.ZipFile:
+def open_archive(file: IO[bytes], name: str | Path, *, of_class: bool = False) -> zipfile.ZipFile:
     """Open the zip in the binary file object `file` as a ZipFile, if its directory looks harmless.
 
     Raises InputError if it is not a zip, has more than 10,000 members or more than 64 MiB
-    unpacked, or if a member's name leads out of the archive. Nothing is ever unpacked to disk.
+    unpacked, or if a member's name leads out of the archive. The zip of a class may have 200,000
+    members, and unpack to 20 MiB more for each submission, or to what the variable MPILAB_ZIP_LIMIT
+    says. Nothing is ever unpacked to disk.
     """
     again = "make the zip again from the folder"
     size = file.seek(0, io.SEEK_END)
-    if size > ARCHIVE_LIMIT or _directory_bytes(file, size) > MEMBER_LIMIT * 512:
-        raise InputError(f"{name}: the zip is too large ({size} bytes); hand in the notebook alone")
+    most = CLASS_MEMBER_LIMIT if of_class else MEMBER_LIMIT
+    if (size > ARCHIVE_LIMIT and not of_class) or _directory_bytes(file, size) > most * 512:
+        remedy = "unpack it and name the folder" if of_class else "hand in the notebook alone"
+        raise InputError(f"{name}: the zip is too large ({size} bytes); {remedy}")
     try:
         archive = zipfile.ZipFile(file)
     except _ZIP_ERRORS as error:
         raise InputError(f"{name}: not a readable zip ({error}); {again}") from error
     members = archive.infolist()
-    if len(members) > MEMBER_LIMIT:
-        raise InputError(
-            f"{name}: {len(members)} files in the zip, more than {MEMBER_LIMIT}; leave out what "
-            "the lab didn't ask for"
-        )
+    if len(members) > most:
+        remedy = "leave out what the lab didn't ask for"
+        if of_class:
+            remedy = "unpack it and name the folder"
+        raise InputError(f"{name}: {len(members)} files in the zip, more than {most}; {remedy}")
     total = sum(member.file_size for member in members)
-    if total > ARCHIVE_LIMIT:
+    if of_class:
+        number = _number_of_submissions(members)
+        limit = _zip_limit() or ARCHIVE_LIMIT + number * NOTEBOOK_LIMIT
+        if total > limit:
+            raise InputError(
+                f"{name}: {total // MiB} MiB unpacked, more than {limit // MiB} for {number} "
+                f"submissions; unpack it and name the folder, or, if you trust it, set "
+                f"{ZIP_LIMIT_VARIABLE}={total // MiB + 1}M"
+            )
+    elif total > ARCHIVE_LIMIT:
         raise InputError(
             f"{name}: {total // MiB} MiB unpacked, more than {ARCHIVE_LIMIT // MiB}; clear the "
-            "outputs, or unpack the zip of a large class and name the folder"
+            "outputs, or hand in the notebook alone"
         )
     for member in members:
         parts = member_path(member).parts
         if ".." in parts or parts[:1] == ("/",) or re.match(r"[A-Za-z]:", "".join(parts[:1])):
             raise InputError(
-                f"{name}: the zip holds {ascii(member.filename)}, a path out of it; {again}"
+                f"{name}: the zip holds {ascii(member.filename)}, a path outside it; {again}"
             )
     return archive
+
+
+def _number_of_submissions(members: Iterable[zipfile.ZipInfo]) -> int:
+    """The number of students' files or folders in the zip of a class, which may have folders around
+    all of them."""
+    paths = {member_path(member).parts for member in members if not member.is_dir()} - {()}
+    while len({parts[0] for parts in paths}) == 1 and all(len(parts) > 1 for parts in paths):
+        paths = {parts[1:] for parts in paths}
+    return len({parts[0] for parts in paths})
+
+
+def _zip_limit() -> int:
+    """The limit in bytes that the user has set for the zip of a class, or 0."""
+    text = os.environ.get(ZIP_LIMIT_VARIABLE, "")
+    try:
+        return bytes_of(text) if text else 0
+    except InputError as error:
+        raise InputError(f"{ZIP_LIMIT_VARIABLE}={text}: {error}") from None
 
 
 def member_of(
@@ -337,7 +375,7 @@ def printed(notebook: NotebookNode) -> list[dict[str, str]]:
                 continue
             if left <= 0:
                 shown.append(
-                    {"where": where, "kind": "", "text": "", "note": "The rest is left out here."}
+                    {"where": where, "kind": "", "text": "", "note": "The rest is omitted here."}
                 )
                 return shown
             text, note = _cut(text)
@@ -363,7 +401,7 @@ def _cut(text: str) -> tuple[str, str]:
         return text, ""
     return short, (
         f"Cut here: {len(text) - len(short):,} of {len(text):,} characters "
-        f"({len(lines):,} lines) are left out."
+        f"({len(lines):,} lines) are omitted."
     )
 
 
@@ -443,7 +481,7 @@ def find_submissions(path: str | Path, lab: str) -> list[Submission]:
     if path.is_dir():
         found = _in_folder(path, lab, made)
     elif path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
-        with open(path, "rb") as file, open_archive(file, path) as archive:
+        with open(path, "rb") as file, open_archive(file, path, of_class=True) as archive:
             found = _in_archive(archive, path, lab, made)
     else:
         what = "is neither a folder nor a zip" if path.exists() else "does not exist"
@@ -466,7 +504,7 @@ def only_lab(path: str | Path) -> str:
     if path.is_dir():
         names = [each.name for each in path.glob("*/*.ipynb")]
     elif path.is_file() and zipfile.is_zipfile(path):
-        with open(path, "rb") as file, open_archive(file, path) as archive:
+        with open(path, "rb") as file, open_archive(file, path, of_class=True) as archive:
             names = [member_path(member).name for member in archive.infolist()]
     else:
         names = []
@@ -486,7 +524,7 @@ def student_name(name: str) -> str:
     """
     shown = ascii(name[:NAME_LIMIT])
     if not name.strip() or name in (".", ".."):
-        raise InputError(f"{shown} is no student's name; rename the folder")
+        raise InputError(f"{shown} is not a student's name; rename the folder")
     if "/" in name or "\\" in name:
         raise InputError(f"{shown}: a student's name can't hold '/' or '\\'; rename the folder")
     # The feedback page is named after the student, and file names have at most 255 bytes.
@@ -516,11 +554,12 @@ def _in_folder(path: Path, lab: str, made: Callable[..., Submission]) -> list[Su
     """The submissions in a class's folder, unsorted, one for each entry that could be one."""
     found = []
     for entry in os.scandir(path):
-        base, suffix = os.path.splitext(entry.name)
+        base, suffix = Path(entry.name).stem, Path(entry.name).suffix
         if _junk(entry.name):
             continue
-        dangling = entry.is_symlink() and not os.path.exists(entry.path)
-        if entry.is_dir() or dangling:
+        # Path.exists would raise an error for a link to a place that we may not access.
+        dangling = entry.is_symlink() and not os.path.exists(entry.path)  # noqa: PTH110
+        if dangling or entry.is_dir():
             found.append(made(entry.name, lab, lambda e=entry: _from_folder(e.path, lab)))
         elif suffix.lower() == ".zip":
             found.append(made(base, lab, lambda e=entry: _from_zip(e.path, lab)))
@@ -586,7 +625,8 @@ def _made(spool: Spool, name: str, lab: str, read: Callable[[], bytes]) -> Submi
 
 
 def _printable_name(name: str) -> str:
-    """A refused name, made printable, short enough for a file, and unlike other students' names."""
+    """A rejected name, made printable, short enough for a file, and unlike other students'
+    names."""
     shown = "".join("\ufffd" if _unprintable(c) or c in "/\\" else c for c in name).strip(" .")
     if "\ufffd" not in shown or len(shown) > NAME_LIMIT // 2:
         # Without the ellipsis, the cut name might be that of another student.
@@ -617,14 +657,14 @@ def _from_folder(folder: str, lab: str) -> bytes:
     """The notebook in a student's folder; neither the folder nor the file may be a link."""
     wanted = f"{lab}.ipynb"
     linked = "is a symbolic link, which is not followed; hand in the file itself"
-    if os.path.islink(folder):
+    if Path(folder).is_symlink():
         raise Ungradable(f"the folder {linked}")
     within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer forever.
         handle = os.open(wanted, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
     except FileNotFoundError:
-        return _absent(lab, os.listdir(within))
+        return _absent(lab, os.listdir(within))  # noqa: PTH208 - a descriptor has no Path
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise Ungradable(f"{wanted} {linked}") from error
@@ -638,12 +678,12 @@ def _from_folder(folder: str, lab: str) -> bytes:
 
 def _from_zip(path: str, lab: str) -> bytes:
     """The notebook in a student's zip, at its top level or in any folder."""
-    if os.path.islink(path):
+    if Path(path).is_symlink():
         raise Ungradable("the zip is a symbolic link, which is not followed; hand in the file")
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(handle, "rb") as file:
         _check_file(handle, "the zip", "hand in a zip")
-        name = os.path.basename(path)
+        name = Path(path).name
         with open_archive(file, name) as archive:
             files = [
                 member
@@ -666,22 +706,22 @@ def _check_file(handle: int, what: str, remedy: str) -> None:
         raise Ungradable(f"{what} is not a file; {remedy}")
     if about.st_nlink > 1:
         raise Ungradable(
-            f"{what} is a hard link: the file has {about.st_nlink} names, and may be somebody "
-            "else's; copy it ('cp --no-preserve=links') if it is the student's own"
+            f"{what} is a hard link: the file has {about.st_nlink} names, and may belong to "
+            "another student; copy it ('cp --no-preserve=links') if it is the student's own"
         )
 
 
 def _absent(lab: str, others: Iterable[str]) -> NoReturn:
     near = sorted(name for name in others if name.endswith((".ipynb", ".zip")))[:3]
-    remedy = "rename it if that is meant, and unpack a zip"
+    remedy = "rename it if it is the notebook, and unpack a zip"
     there = f"; there is {', '.join(map(ascii, near))}: {remedy}" if near else ""
     raise Ungradable(f"no {lab}.ipynb{there}")
 
 
 def _loose(name: str) -> NoReturn:
     raise Ungradable(
-        f"{ascii(name)} lies beside the students' folders; unpack it or move it into a folder "
-        "that has the student's name"
+        f"{ascii(name)} is beside the students' folders; unpack it or move it into a folder with "
+        "the student's name"
     )
 
 

@@ -1,11 +1,21 @@
-"""Verdicts on a kernel that simulation and Open MPI agree on.
+"""Verdicts on a kernel that several runs of it, the witnesses, agree on.
 
-A simulated run takes hundredths of a second, so an answer is simulated on many cases. On Open
-MPI, it runs on fewer: those that the rubric names for it or, if the simulation found an item wrong,
-only that case. Neither of the two alone costs a mark: if they disagree, the item is ungradable.
+Where a kernel can be built for the jail, in which an answer can reach nothing but its own memory
+and MPI's calls (mpilab.kernels.jail), the first witness runs it there, so that nobody can forge a
+pass. A simulated run takes hundredths of a second, so it is simulated on many cases. On Open MPI,
+the native kernel runs on fewer: those that the rubric names for it or, if the first witness found
+an item wrong, only that case. An item passes only if both find it right.
 
-Without SimGrid, the runs on Open MPI decide alone, and their verdicts are marked as unconfirmed. An
-item without such runs, because it needs simulated time or many ranks, is ungradable.
+Wrong data on Open MPI prove an answer wrong. Where else the two witnesses disagree, or the case is
+too large for Open MPI, a third one, native, is asked about that case: an item fails if two find
+it wrong, with the native run's explanation. Otherwise it is ungradable, because the jail may be at
+fault: its addresses and `long` have 32 bits.
+
+Without the jail, the first witness is a native simulation, whose wrong data are proof as well, and
+there is no third. An answer that calls what SimGrid cannot simulate is run on Open MPI alone,
+including the simulated cases that have few ranks. Without SimGrid, the runs on Open MPI decide
+alone, and their verdicts are marked as unconfirmed. An item without such runs, because it needs
+simulated time or many ranks, is ungradable.
 
 Simulated time is judged here as well, because it is the same on every machine.
 """
@@ -15,23 +25,30 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from mpilab.cases.case import COLLECTIVES, Case
+from mpilab.diagnosis.model import WRONG_RESULT
+from mpilab.errors import Ungradable
 from mpilab.judging import judge
 from mpilab.judging.judge import Plan, Wrong
 from mpilab.judging.rubric import KERNEL, Exercise, Item
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
+from mpilab.kernels.simgrid import kernels
+from mpilab.runners import simgrid
 from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
+from mpilab.runners.simgrid import CANNOT_SIMULATE
 
-# More processes are too many for one machine: beyond this, the simulation decides.
+# One machine cannot run more processes: beyond this, the simulation decides.
 MOST_REAL_RANKS = 64
+# The most ranks with which an answer that cannot be simulated is run on Open MPI.
+MOST_RANKS_ALONE = 16
 NOT_TRIED = frozenset({ERROR, SKIPPED})
-# For the feedback page; mpilab.grading.grade.simulation_notes tells the instructor the remedy.
+# For the feedback page; mpilab.grading.grade.tool_notes tells the instructor the remedy.
 NO_SIMULATION = (
-    "SimGrid is not installed on the machine that graded this, and the item can only be tried on "
-    "a simulated cluster."
+    "SimGrid is not installed on the machine that graded this, and the item needs a simulated "
+    "cluster."
 )
 NO_SIMULATION_HERE = (
-    "It is tried on a simulated cluster, and SimGrid is not installed on this machine; run 'mpilab "
-    "doctor', which says how to install it."
+    "It needs a simulated cluster, and SimGrid is not installed on this machine; 'mpilab doctor' "
+    "says how to install it."
 )
 UNCONFIRMED_HERE = (
     "Right on Open MPI; not confirmed by simulation, because SimGrid is not installed on this "
@@ -39,12 +56,16 @@ UNCONFIRMED_HERE = (
 )
 
 
+# How a remark begins on an item of a public check that was left out after a run that never ended.
+NOT_TRIED_YET = "Not tried"
+
+
 @dataclass(frozen=True)
 class Difference:
-    """A case on which simulation and Open MPI disagree, with both Results."""
+    """A case on which the first witness and Open MPI disagree, with both Results."""
 
     item: str
-    simulated: Result
+    first: Result
     real: Result
 
 
@@ -72,34 +93,110 @@ def to_simulate(exercise: Exercise, *, alone: bool = False) -> Plan:
     return judge.each_once(pairs)
 
 
-def to_run(exercise: Exercise, simulated: "Simulated | None") -> Plan:
-    """All cases to run on Open MPI after a simulation, and for each the items that contain it.
+def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
+    """All cases to run natively on Open MPI, and for each the items that contain it.
 
-    simulated   Simulated; None if there is no simulation.
+    found   the first witness; None if Open MPI is the only one.
     """
-    if simulated is None:
+    if found is None:
         return judge.plan(exercise)
     pairs = []
     for item in exercise.items:
         every = (*item.cases, *item.simulated)
-        wrong = next((case for case in every if simulated.wrong(item, case)), None)
+        wrong = next((case for case in every if found.wrong(item, case)), None)
         cases = item.cases if wrong is None else [wrong] * (wrong.ranks <= MOST_REAL_RANKS)
         pairs += [(on_open_mpi(case), item.id) for case in cases]
     return judge.each_once(pairs)
 
 
-class Simulated:
-    """The Results of a simulation by case, each judged once."""
+def disputed(exercise: Exercise, real: Iterable[Result], found: "Witness") -> Plan:
+    """The cases about which to ask a third witness: the first of each item, if any.
 
-    def __init__(self, results: Iterable[Result]) -> None:
+    real    Results of the cases of `to_run`, from native runs.
+    found   the first witness, from the jail.
+    """
+    ran = Witness(real)
+    pairs = []
+    for item in exercise.items:
+        for case in (*item.cases, *item.simulated):
+            wrong = found.wrong(item, case)
+            really = ran.wrong(item, on_open_mpi(case)) if on_open_mpi(case) in ran else None
+            if really and (wrong or _is_proved(really)):
+                break
+            if wrong or really:
+                pairs.append((case, item.id))
+                break
+    return judge.each_once(pairs)
+
+
+def without_simulation(exercise: Exercise) -> Exercise:
+    """The exercise with only those cases that are run on Open MPI in any event."""
+    items = tuple(replace(item, simulated=(), than="") for item in exercise.items)
+    return replace(exercise, items=items)
+
+
+def run_alone(exercise: Exercise) -> Exercise:
+    """The exercise for an answer that cannot be simulated: simulated cases are run on Open MPI.
+
+    Those with many ranks are left out, unless an item has no others.
+    """
+
+    def moved(item: Item) -> Item:
+        few = [case for case in item.simulated if case.ranks <= MOST_RANKS_ALONE]
+        if not few and not item.cases:
+            fewest = min((case.ranks for case in item.simulated), default=0)
+            few = [case for case in item.simulated if case.ranks == fewest <= MOST_REAL_RANKS]
+        cases = dict.fromkeys((*item.cases, *map(on_open_mpi, few)))
+        return replace(item, cases=tuple(cases), simulated=())
+
+    return replace(exercise, items=tuple(map(moved, exercise.items)))
+
+
+def unconfirmed(exercise: Exercise, verdict: ExerciseVerdict, why: str = "") -> ExerciseVerdict:
+    """A verdict from runs on Open MPI alone, marked as such.
+
+    why   that the answer cannot be simulated, a sentence without its period; "" if SimGrid is not
+          installed: then items that have simulated cases only are ungradable.
+    """
+
+    def marked(item: Item, said: ItemVerdict) -> ItemVerdict:
+        if not item.cases:
+            told = f"{why}, and it has more ranks than can be run here." if why else NO_SIMULATION
+            return _verdict(item, UNGRADABLE, told)
+        if why and item.than and said.outcome == PASS:
+            return _verdict(item, UNGRADABLE, f"{why}, and only a simulation can time it.")
+        return replace(said, unconfirmed=said.outcome in (PASS, FAIL))
+
+    tried = run_alone(exercise) if why else exercise
+    return replace(verdict, items=tuple(map(marked, tried.items, verdict.items)))
+
+
+class Witness:
+    """The Results of one kind of run by case, each judged once.
+
+    isolated   they are from the jail.
+    cannot     why the answer cannot be simulated, a sentence without its period; "" if it can.
+    """
+
+    def __init__(self, results: Iterable[Result], *, isolated: bool = False) -> None:
+        self.isolated = isolated
         self._results = {result.case: result for result in results}
         self._judged: dict[tuple[str, Case], tuple[Wrong | None, list[str]]] = {}
+        self.cannot = next(
+            (
+                result.detail
+                for result in self._results.values()
+                if result.outcome == ERROR and result.detail.startswith(CANNOT_SIMULATE)
+            ),
+            "",
+        )
+
+    def __contains__(self, case: Case) -> bool:
+        return case in self._results
 
     def of(self, case: Case) -> Result:
         """The Result of a case."""
-        return self._results.get(case) or Result(
-            case, ERROR, detail="nothing came of its simulation"
-        )
+        return self._results.get(case) or Result(case, ERROR, detail="it gave no result")
 
     def wrong(self, item: Item, case: Case, doubts: list[str] | None = None) -> Wrong | None:
         """As mpilab.judging.judge.first_wrong, for one case of an item."""
@@ -113,8 +210,8 @@ class Simulated:
 
 
 def timed(case: Case) -> Case:
-    """The case that measures the time of a call: the second one, and nothing is written."""
-    return replace(case, record=False, dump=False, warmup=1)
+    """The case that measures the time of a call: the second one, with its own data."""
+    return replace(case, dump=False, warmup=1, fresh=True)
 
 
 def on_open_mpi(case: Case) -> Case:
@@ -123,17 +220,41 @@ def on_open_mpi(case: Case) -> Case:
 
 
 def judge_exercise(
-    exercise: Exercise, real: Iterable[Result], simulated: Simulated | None
+    exercise: Exercise,
+    real: Iterable[Result],
+    found: Witness | None,
+    third: Witness | None = None,
 ) -> tuple[ExerciseVerdict, list[Difference]]:
     """(ExerciseVerdict, list of Difference) on a kernel.
 
-    real       Results of the cases of `to_run`.
-    simulated  Simulated, of the cases of `to_simulate`; None if there is no simulation.
+    real    Results of the cases of `to_run`.
+    found   the first witness, of all cases; None if Open MPI is the only one.
+    third   the witness of the cases of `disputed`; None if there are none, or without the jail.
     """
     differences: list[Difference] = []
     ran = {result.case: result for result in real}
-    items = tuple(_item(exercise, item, ran, simulated, differences) for item in exercise.items)
+    items = tuple(_item(exercise, item, ran, found, third, differences) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items), differences
+
+
+def judge_simulated(exercise: Exercise, found: Witness) -> ExerciseVerdict:
+    """The ExerciseVerdict by simulation alone, without evidence.
+
+    found   the witness of the cases of `to_simulate`.
+    """
+
+    def verdict(item: Item) -> ItemVerdict:
+        doubts: list[str] = []
+        for case in (*item.cases, *item.simulated):
+            wrong = found.wrong(item, case, doubts)
+            if wrong:
+                return _verdict(item, FAIL, f"With {case.describe()}: {wrong.reason}")
+        if doubts:
+            return _verdict(item, UNGRADABLE, doubts[0])
+        slow = _slow(exercise, item, found)
+        return _verdict(item, slow.outcome, slow.reason) if slow else _verdict(item, PASS)
+
+    return ExerciseVerdict(exercise.id, exercise.title, tuple(map(verdict, exercise.items)))
 
 
 def check_exercise(
@@ -141,86 +262,114 @@ def check_exercise(
 ) -> ExerciseVerdict:
     """The ExerciseVerdict for the author of the kernel: an item fails if either run shows a fault.
 
+    An item of which a case was skipped, and that no other case proves wrong, was not tried.
+
     real        Results of judge.plan(exercise, most_ranks).
     simulated   Results of to_simulate(exercise, alone=True); None if there is no simulation.
     """
-    found = None if simulated is None else Simulated(simulated)
+    found = None if simulated is None else Witness(simulated)
 
     def verdict(item: Item) -> ItemVerdict:
         run = judge.of_item(item, real, most_ranks)
+        is_whole = all(result.outcome != SKIPPED for result in run)
         if item.cases or not item.simulated:
             said = judge.judge_item(exercise, item, run)
+            if said.outcome != FAIL and not is_whole:
+                said = _verdict(item, UNGRADABLE, _not_tried_yet(real))
             if said.outcome == FAIL or not item.simulated:
                 return said
         if found is None:
             if not run:
                 return _verdict(item, UNGRADABLE, NO_SIMULATION_HERE)
             return replace(said, unconfirmed=said.outcome == PASS)
-        said = judge.judge_item(exercise, item, list(map(found.of, item.simulated)))
-        return said if said.outcome != PASS else _slow(exercise, item, found) or said
+        simulated = judge.judge_item(exercise, item, list(map(found.of, item.simulated)))
+        if simulated.outcome == PASS:
+            simulated = _slow(exercise, item, found) or simulated
+        return simulated if is_whole or simulated.outcome == FAIL else said
 
     items = tuple(map(verdict, exercise.items))
     return ExerciseVerdict(exercise.id, exercise.title, items)
+
+
+def _not_tried_yet(results: Iterable[Result]) -> str:
+    """The remark on an item without a verdict because a case of another one never ended."""
+    first = next((one for one in results if one.outcome not in (DONE, SKIPPED)), None)
+    if first is None:
+        return f"{NOT_TRIED_YET}: its cases were skipped."
+    end = "could not be run" if first.outcome == ERROR else f"ended in a {first.outcome}"
+    return f"{NOT_TRIED_YET}: an earlier case ({first.case.describe()}) {end}. Fix that first."
 
 
 def _item(
     exercise: Exercise,
     item: Item,
     ran: Mapping[Case, Result],
-    found: Simulated | None,
+    found: Witness | None,
+    third: Witness | None,
     differences: list[Difference],
 ) -> ItemVerdict:
     if found is None:
-        if not item.cases:
-            return _verdict(item, UNGRADABLE, NO_SIMULATION)
-        said = judge.judge_item(exercise, item, judge.of_item(item, ran.values()))
-        unconfirmed = can_be_simulated(exercise) and said.outcome in (PASS, FAIL)
-        return replace(said, unconfirmed=unconfirmed)
+        return judge.judge_item(exercise, item, judge.of_item(item, ran.values()))
     doubts: list[str] = []
-    differing, unconfirmed = "", False
+    differing, untried, proof = "", False, None
     for case in (*item.cases, *item.simulated):
         real = ran.get(on_open_mpi(case))
         wrong = found.wrong(item, case, doubts)
         really = None if real is None else judge.first_wrong(item, [real], doubts)
         if wrong and really:
             return judge.failed(exercise, item, really)
-        if wrong and real is None and case.ranks > MOST_REAL_RANKS:
+        if wrong and real is None and case.ranks > MOST_REAL_RANKS and not found.isolated:
             return judge.failed(exercise, item, wrong)
-        unconfirmed |= wrong is not None
+        again = third.wrong(item, case, doubts) if third and case in third else None
+        if again:
+            return judge.failed(exercise, item, again)
+        untried |= wrong is not None
+        for one in (really, None if found.isolated else wrong):
+            proof = proof or (one if one and _is_proved(one) else None)
         either = wrong or really
         if either and real and not {found.of(case).outcome, real.outcome} & NOT_TRIED:
             differences.append(Difference(item.id, found.of(case), real))
-            there = ("run on Open MPI", "simulated")[:: 1 if wrong else -1]
+            first = "run in isolation" if found.isolated else "simulated"
+            there = ("run on Open MPI", first)[:: 1 if wrong else -1]
             differing = differing or (
                 f"With {case.describe()}: right when {there[0]}, but not when {there[1]}: "
                 f"{either.reason}"
             )
         elif not wrong and SKIPPED in (found.of(case).outcome, real and real.outcome):
             doubts.append("a case was skipped, although none before it failed")
-    if unconfirmed:
-        doubts.append("what went wrong in simulation was not tried on Open MPI")
+    if proof:
+        return judge.failed(exercise, item, proof)
+    if untried:
+        doubts.append("the case that failed was not tried on Open MPI")
     if differing or doubts:
         return _verdict(item, UNGRADABLE, differing or doubts[0])
     return _slow(exercise, item, found) or _verdict(item, PASS)
 
 
-def _slow(exercise: Exercise, item: Item, found: Simulated) -> ItemVerdict | None:
+def _is_proved(wrong: Wrong) -> bool:
+    """Whether the data prove the fault: the call ended everywhere and left wrong bytes."""
+    diagnosis = wrong.diagnosis
+    return wrong.result.outcome == DONE and diagnosis is not None and diagnosis.kind == WRONG_RESULT
+
+
+def _slow(exercise: Exercise, item: Item, found: Witness) -> ItemVerdict | None:
     """The verdict on an item if its answer is slower than required, else None."""
     if not item.than:
         return None
     for case in item.simulated:
         took = found.of(timed(case))
-        if took.outcome == ERROR:
-            return _verdict(item, UNGRADABLE, f"With {case.describe()}: {took.detail}")
-        if took.outcome != DONE:
-            reason = f"called a second time, it did not come to its end ({took.outcome})."
-            return judge.failed(exercise, item, judge.Wrong(took, reason))
+        try:
+            wrong = judge.wrong_later(took)
+        except Ungradable as error:
+            return _verdict(item, UNGRADABLE, f"With {case.describe()}: {error.public}")
+        if wrong is not None:
+            return judge.failed(exercise, item, replace(wrong, result=replace(took, case=case)))
         own, other = took.last_call_ns, kernel_ns(item.than, timed(case))
         if own * item.faster > other:
             reason = (
                 f"the result is right, but it takes {own / 1000:.1f} µs of simulated time, where "
                 f"{item.than} takes {other / 1000:.1f} µs: {other / own:.2f} times as fast, and "
-                f"{item.faster:g} times is asked for."
+                f"{item.faster:g} times is required."
             )
             times = {"simulated µs": own / 1000, f"simulated µs of {item.than}": other / 1000}
             return judge.failed(
@@ -232,9 +381,7 @@ def _slow(exercise: Exercise, item: Item, found: Simulated) -> ItemVerdict | Non
 @cache
 def kernel_ns(name: str, case: Case) -> int:
     """The simulated time in ns of the kit's kernel `name` for a timed case."""
-    from mpilab.runners.simgrid import kernels, simulate
-
-    (result,) = simulate(kernels(), name, [case])
+    (result,) = simgrid.simulate(kernels(), name, [case])
     if result.outcome != DONE:
         raise AssertionError(f"{name} with {case.describe()}: {result.outcome}: {result.detail}")
     return result.last_call_ns

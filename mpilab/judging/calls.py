@@ -21,14 +21,32 @@ def call(function: Callable[..., object], arguments: Iterable[Any]) -> dict[str,
         value = function(*arguments)
         return {"value": json.loads(json.dumps(value, default=_plain))}
     except Exception as error:  # the student is told whatever the function raises
-        return {"error": f"{type(error).__name__}: {error}"[:500]}
+        return {"error": _told(error)}
+
+
+ALLOWED = "a graded Python answer can use the standard library and numpy"
+_MPILAB = re.compile(r"'(mpilab[\w.]*)'; 'mpilab' is not a package|import of (mpilab[\w.]*) halted")
+
+
+def _told(error: BaseException) -> str:
+    """What a student reads about an exception."""
+    text = str(error)
+    name = (error.name or "") if isinstance(error, ImportError) else ""
+    # The answer may have caught Python's own error, and raised another with its text.
+    caught = _MPILAB.search(text)
+    if name.partition(".")[0] == "mpilab" or caught:
+        name = (caught[1] or caught[2]) if caught else name
+        return f"ImportError: it imports {name[:100]}, but {ALLOWED}, not mpilab"
+    if isinstance(error, ModuleNotFoundError) and name:
+        return f"{type(error).__name__}: {text[:300]}; {ALLOWED}"
+    return f"{type(error).__name__}: {text}"[:500]
 
 
 def _plain(value: Any) -> Any:
     """Convert numpy numbers and arrays to plain Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is no number; return numbers")
+    raise TypeError(f"a {type(value).__name__} is not a number; return numbers")
 
 
 def call_answer(source: str, name: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -41,7 +59,7 @@ def call_answer(source: str, name: str, calls: Sequence[Sequence[Any]]) -> list[
         exec(compile(source, "cell", "exec"), namespace)
         function = namespace[name]
     except BaseException as error:  # SystemExit too: the student is told whatever the cell raises
-        text = f"{type(error).__name__}: {error}"[:500]
+        text = _told(error)
         if isinstance(error, KeyError) and name not in namespace:
             text = f"the cell does not define {name}"
         return [{"error": text}] * len(calls)
@@ -51,8 +69,8 @@ def call_answer(source: str, name: str, calls: Sequence[Sequence[Any]]) -> list[
 def main() -> None:
     """Run the job in the current directory."""
     job = json.loads(Path("job.json").read_text(encoding="utf-8"))
-    # An answer must not use mpilab, which it would find if run without a sandbox.
-    # None is how Python is told that a module cannot be imported.
+    # An answer must not use mpilab, which it could import if run without a sandbox.
+    # None tells Python that a module cannot be imported.
     sys.modules["mpilab"] = None  # type: ignore[assignment]
     called = call_answer(job["source"], job["function"], job["calls"])
     Path("called.json").write_text(json.dumps(called), encoding="utf-8")

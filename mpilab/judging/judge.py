@@ -1,7 +1,7 @@
 """Judge the items of an exercise by the results of their cases or calls.
 
-`check` in the notebook and the referee use it: they differ in the cases, and in where those ran,
-but not in how they are judged.
+`check` in the notebook and the referee both use it. They differ in the cases and in where those
+ran, but not in how they are judged.
 """
 
 import importlib
@@ -9,21 +9,29 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpilab.algorithms.formula import evaluate, names_of
 from mpilab.cases.case import COLLECTIVES, Case
-from mpilab.diagnosis import diagnose
+from mpilab.cases.output import wrong_calls
+from mpilab.diagnosis import diagnose, model
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, LEAK, Diagnosis
 from mpilab.diagnosis.render import bounded
 from mpilab.errors import InputError, Ungradable
 from mpilab.hosts.orders import text_of
 from mpilab.judging.rubric import MOST, Exercise, Item
+from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
-from mpilab.runners.result import ERROR, SKIPPED, Result
+from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
 from mpilab.trace.recording import Recording
 from mpilab.util import faults
+from mpilab.util.door import LatePackage
+
+if TYPE_CHECKING:
+    import mpilab.plots.failures
+else:  # plotly takes longer to import than all our modules; only a picture of a failure needs it
+    mpilab = LatePackage("mpilab")
 
 # Cases, each once, and for each the ids of the items that contain it.
 Plan = tuple[list[Case], list[tuple[str, ...]]]
@@ -56,15 +64,15 @@ def _judge_item(
 ) -> ItemVerdict:
     judge = trusted(item.complaint or item.expected)
     if not item.arguments:
-        return _verdict(item, UNGRADABLE, "the rubric calls it with nothing")
+        return _verdict(item, UNGRADABLE, "the rubric lists no calls of it")
     for arguments in item.arguments:
         shown = f"{exercise.function}({', '.join(map(repr, arguments))})"
         came = returned.get(arguments)
         if came is None:
             return _verdict(item, UNGRADABLE, f"{shown} was not called")
         if not isinstance(came, dict) or not came.keys() & {"error", "value"}:
-            # The process of the answer wrote it, so the answer may have forged it.
-            return _verdict(item, UNGRADABLE, f"what came of {shown} is not what a call leaves")
+            # The answer's process wrote it, so the answer may have forged it.
+            return _verdict(item, UNGRADABLE, f"the record of {shown} is not that of a call")
         if "error" in came:
             return _verdict(item, FAIL, f"{shown} raised {came['error']}", reproduce=shown)
         value = came["value"]
@@ -73,7 +81,7 @@ def _judge_item(
         elif same(value, json.loads(json.dumps(judge(*arguments)))):
             wrong = ""
         else:
-            wrong = f"{shown} returned {_short(value)}, which is not right."
+            wrong = f"{shown} returned {_short(value)}, which is wrong."
         if wrong:
             return _verdict(item, FAIL, wrong, call=shown, got=_short(value), reproduce=shown)
     return _verdict(item, PASS, "")
@@ -92,7 +100,8 @@ def _verdict(item: Item, outcome: str, reason: str, **evidence: Any) -> ItemVerd
 
 
 def same(value: Any, expected: Any) -> bool:
-    """True for equal numbers (to a relative 1e-9), or lists of such of the same length."""
+    """True for equal numbers (within a relative 1e-9), or lists of such numbers of the same
+    length."""
     if isinstance(expected, list):
         return (
             isinstance(value, list)
@@ -151,8 +160,8 @@ _WORDS = {
         " read by one rank without an exchange in between",
         "most bytes read without an exchange in between",
     ),
-    "views_left": ("rank", " that left a view of its own on a file", "ranks that left a view"),
-    "leaks": ("thing", " made and never freed", "things made and never freed"),
+    "views_left": ("rank", " that left their own view on a file", "ranks that left a view"),
+    "leaks": ("thing", " created but never freed", "things created but never freed"),
 }
 
 
@@ -160,7 +169,7 @@ _WORDS = {
 class Wrong:
     """A Result that proves an item wrong: the reason in a sentence, evidence, and the Diagnosis.
 
-    Without a Diagnosis, the run itself was right, but it sent too much or took too long.
+    Without a Diagnosis, the run itself was correct, but it sent too much or took too long.
     """
 
     result: Result
@@ -204,9 +213,7 @@ def of_item(item: Item, results: Iterable[Result], most_ranks: int | None = None
     """The Results of an item's cases, in order; an ERROR for a case without a Result."""
     by_case = {result.case: result for result in results}
     wanted = [case for case in item.cases if most_ranks is None or case.ranks <= most_ranks]
-    return [
-        by_case.get(case) or Result(case, ERROR, detail="nothing came of it") for case in wanted
-    ]
+    return [by_case.get(case) or Result(case, ERROR, detail="it gave no result") for case in wanted]
 
 
 def fail_all(
@@ -287,9 +294,9 @@ def failed(exercise: Exercise, item: Item, wrong: Wrong) -> ItemVerdict:
 def for_student(diagnosis: Diagnosis) -> Diagnosis:
     """A diagnosis as a verdict keeps it, for the feedback page.
 
-    What Open MPI or a sanitizer wrote stays with the referee: it names paths of the grading
-    machine. What the compiler wrote is about the answer's own lines. Hostile amounts of text are
-    cut.
+    Output of Open MPI or a sanitizer stays with the referee, since it names paths of the grading
+    machine. The compiler's output refers only to the answer's own lines. Hostile amounts of text
+    are truncated.
     """
     compiler = diagnosis.kind in (COMPILE_ERROR, COMPILE_WARNING)
     return bounded(diagnosis if compiler else replace(diagnosis, log=""))
@@ -297,10 +304,8 @@ def for_student(diagnosis: Diagnosis) -> Diagnosis:
 
 def _picture(result: Result) -> dict[str, str]:
     """A picture of the run and its text alternative as evidence, or why there is no picture."""
-    from mpilab.plots.failures import space_time_diagram  # imports plotly
-
     try:
-        svg, words = space_time_diagram(result.ranks)
+        svg, words = mpilab.plots.failures.space_time_diagram(result.ranks)
     except Exception:  # a recording may contain anything, and the picture is optional
         return {}
     if not svg:
@@ -311,7 +316,7 @@ def _picture(result: Result) -> dict[str, str]:
 def first_wrong(
     item: Item, results: Iterable[Result], doubts: list[str] | None = None
 ) -> Wrong | None:
-    """The Wrong of the first case that is proved wrong, or None.
+    """The Wrong for the first case that is proved wrong, or None.
 
     Appends to the list `doubts` why other cases could not be judged.
     """
@@ -378,15 +383,60 @@ def _wrong(item: Item, result: Result) -> Wrong | None:
         found = diagnose(replace(result, diagnosis=None))
     except Exception as error:  # whatever a recording contains, the grader continues
         faults.record(error, f"judging {result.case.describe()}")
-        raise Ungradable("what it left behind could not be read") from error
+        raise Ungradable("its output could not be read") from error
     if found is None or found.kind == LEAK:
         if result.case.collective == "barrier":
             _need_recording(result)  # nothing else shows whether it was a barrier
-        return _wrong_counts(item, result)
+        wrong = _wrong_counts(item, result, found)
+        if wrong is None:
+            _need_messages(result)
+        return wrong
     told = found
     if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == found.kind:
         told = result.diagnosis
     return Wrong(result, f"{told.headline.rstrip('.')}.", diagnosis=told)
+
+
+_TIMES = {1: "once", 2: "a second time", 3: "a third time"}
+_ORDINALS = {1: "second", 2: "third"}
+
+
+def wrong_later(result: Result) -> Wrong | None:
+    """The Wrong of a case that calls the kernel again and times the last call, or None.
+
+    Raises Ungradable for a run whose record cannot be true: without messages for the data of the
+    last call, or without time.
+    """
+    case, outputs = result.case, result.outputs
+    if result.outcome in (ERROR, SKIPPED):
+        raise Ungradable(result.detail or "the case could not be run")
+    again = f"called {_TIMES.get(case.calls, f'{case.calls} times')}"
+    if result.outcome != DONE:
+        return Wrong(result, f"{again}, it did not finish ({result.outcome}).")
+    if refused := [output.rank for output in outputs if output.returned]:
+        return Wrong(result, f"{again}, it returned an error on {model.ranks(refused)}.")
+    for call, ranks in wrong_calls(case, outputs).items():
+        # Call 0 is not the first call of its process, which has already recorded the same case.
+        which = f"the {_ORDINALS.get(call, f'{call + 1}th')} call" if call else "called again, it"
+        reason = (
+            f"{which} left a wrong result on {model.ranks(ranks)}: each call gets its own data, "
+            "and must do all of the work."
+        )
+        return Wrong(result, reason)
+    if any(len(output.spans_ns) != case.repetitions for output in outputs):
+        raise Ungradable("the times of its calls are missing")
+    if case.ranks > 1 and result.last_call_ns <= 0:
+        raise Ungradable(f"its last call took {result.last_call_ns} ns, which is impossible")
+    _need_messages(replace(result, recording=_last_call(result)))
+    return None
+
+
+def _last_call(result: Result) -> Recording | None:
+    """The recording of a case's last call: the MPI calls that each rank began in it."""
+    if result.recording is None:
+        return None
+    begins = {output.rank: int(output.spans_ns[-1][0]) for output in result.outputs}
+    return Recording([rank.since(begins.get(rank.rank, 0)) for rank in result.recording.ranks])
 
 
 def _need_recording(result: Result) -> Recording:
@@ -396,7 +446,20 @@ def _need_recording(result: Result) -> Recording:
     return recording
 
 
-def _wrong_counts(item: Item, result: Result) -> Wrong | None:
+def _need_messages(result: Result) -> None:
+    """Raise Ungradable if a correct result holds data that no recorded message carried."""
+    recording = result.recording
+    if recording is None or len(recording.ranks) != result.case.ranks:
+        if result.case.record:
+            raise Ungradable("the recording of the run is not complete")
+        return
+    if missing := shortfall(result.case, recording):
+        raise Ungradable(f"the recording of the run is not complete: {missing}")
+
+
+def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong | None:
+    """The Wrong of a case with a correct result, based on what is counted; `leak` says what
+    leaked."""
     if not item.counted:
         return None
     recording = _need_recording(result)
@@ -412,6 +475,12 @@ def _wrong_counts(item: Item, result: Result) -> Wrong | None:
     if not wrong:
         return None
     quantities = [what.removeprefix(MOST) for what, _ in item.counted]
+    if leak is not None and quantities == ["leaks"]:
+        told = leak
+        if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == LEAK:
+            told = result.diagnosis
+        reason = f"{told.headline.rstrip('.')}."
+        return Wrong(result, reason, {_WORDS["leaks"][2]: got["leaks"]}, told)
     return Wrong(
         result,
         f"the result is right, but by another algorithm: {', '.join(wrong)}.",

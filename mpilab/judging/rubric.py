@@ -1,4 +1,4 @@
-"""Rubrics: what a lab asks for, as exercises, items and cases, read from a TOML file.
+"""Rubrics: the exercises, items and cases of a lab, read from a TOML file.
 
 The referee decides by grading/LAB/rubric.toml. Students try their answers with the public checks,
 labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out of the rubric:
@@ -27,8 +27,8 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     points = 6
     public = { ranks = [3], counts = [4] }  # the cases of this item that students try, and what its
                                         # public check counts; it has the item's title, strict,
-                                        # expected, complaint, than and faster, unless it has its
-                                        # own. An item of id and public only carries no points.
+                                        # expected, complaint, than and faster, unless it sets them.
+                                        # An item with only id and public carries no points.
     ranks = [3, 5, 6, 7]                # all combinations of these are tried
     counts = [1, 7]                     # not for a barrier or a read
     datatypes = ["int"]
@@ -75,9 +75,9 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     collective_reads = "0"              # requests made by collective calls
     most_unexchanged_bytes = "F"        # read by one rank without an exchange in between
     views_left = "0"                    # ranks that left their own view on the file
-    leaks = "0"                         # things that calls created and nobody freed
+    leaks = "0"                         # objects that calls created but never freed
 
-    arguments = [["ring", 4]]           # python: what the function is called with, each time
+    arguments = [["ring", 4]]           # python: the arguments of each call of the function
     expected = "mpilab.algorithms:costs" # and the trusted function that returns the right values;
     # or, instead, one that gets what was returned and the arguments, and says what is wrong
     # ("" if nothing is); if it raises InputError, that counts as its answer
@@ -119,7 +119,7 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import as_text
 from mpilab.util.text import suggestion
 
-# A table of TOML, and where ranks are: how many, and the fields of a Case that say where.
+# A TOML table, and where ranks are: how many, and the fields of a Case that give their places.
 Table = dict[str, Any]
 Job = tuple[int, dict[str, Any]]
 
@@ -183,7 +183,7 @@ COUNTED = (*QUANTITIES, *(MOST + quantity for quantity in QUANTITIES))
 _KERNEL_KEYS = {"collective", "function", "allowed", "reference", "item"}
 _EXERCISE_KEYS = {"id", "title", "kind", "variant", *_KERNEL_KEYS}
 _PUBLIC = "public"
-# What a public check takes from its exercise, and from its item: no cases, and nothing counted.
+# What a public check takes from its exercise and its item: neither cases nor what is counted.
 _PUBLIC_OF_EXERCISE = ("id", "title", "kind", "collective", "function", "allowed")
 _PUBLIC_OF_ITEM = ("title", "strict", "expected", "complaint", "than", "faster")
 _MORE_COUNTS = "simulated_counts"
@@ -236,14 +236,14 @@ def cases_of(collective: str, entry: Table, seed: int, jobs: Iterable[Job]) -> d
 def real_jobs(entry: Table) -> list[Job]:
     """The `jobs` of an item for `cases_of`: numbers of ranks, and where they are."""
     if "ranks" in entry and "places" in entry:
-        raise InputError("'ranks' beside places, which tell how many there are; leave it out")
+        raise InputError("'ranks' beside places, which already give the number; remove it")
     if not any(key in entry for key in (*REAL, *SIMULATED)):
         raise KeyError("ranks")
     return [*_of_ranks(entry, "ranks"), *_of_places(entry, "places")]
 
 
 def simulated_jobs(entry: Table) -> list[Job]:
-    """As `real_jobs`, for what is only simulated."""
+    """Like `real_jobs`, for what is only simulated."""
     check_list("platforms", entry.get("platforms", []), "")
     return [
         *_of_ranks(entry, "simulated_ranks"),
@@ -511,7 +511,7 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
     where = f"{where}, item {entry['id']!r}"
     _refuse_unknown(entry, _ITEM_KEYS, where)
     if not entry["points"] >= 0:
-        raise InputError(f"{where}: points = {entry['points']}: has to be 0 or more")
+        raise InputError(f"{where}: points = {entry['points']}: must be 0 or more")
     cases: tuple[Case, ...] = ()
     simulated: dict[Case, None] = {}
     if exercise["kind"] == KERNEL:
@@ -530,12 +530,10 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
                 f"{where}: no case in it; name at least one of ranks, or places, and of counts"
             )
     if "complaint" in entry and "expected" in entry:
-        raise InputError(f"{where}: complaint beside expected; leave one of them out")
+        raise InputError(f"{where}: complaint beside expected; remove one of them")
     judged_by = "complaint" if "complaint" in entry else "expected"
     if exercise["kind"] == PYTHON and not (entry["arguments"] and entry[judged_by]):
-        raise InputError(
-            f"{where}: nothing to call or to compare with; fill in arguments and expected"
-        )
+        raise InputError(f"{where}: nothing to call or compare with; add arguments and expected")
     counted = tuple((what, entry[what]) for what in COUNTED if what in entry)
     for case in (*cases, *simulated):
         for what, formula in counted:
@@ -638,7 +636,7 @@ def _toml_value(value: Any) -> str:
 
 
 def _refuse_real_times(entry: Table, where: str) -> None:
-    """Raise InputError unless `than` and `faster` make sense: only simulated time is judged."""
+    """Raise InputError unless `than` and `faster` are consistent: only simulated time is judged."""
     if "than" not in entry:
         if "faster" in entry:
             raise InputError(f"{where}: faster without than; name the kernel that is compared with")
@@ -647,7 +645,7 @@ def _refuse_real_times(entry: Table, where: str) -> None:
         if key in entry:
             raise InputError(f"{where}: than beside {key}; write simulated_{key}")
     if not isinstance(entry.get("faster", 1.0), int | float) or not entry.get("faster", 1.0) > 0:
-        raise InputError(f"{where}: faster = {entry['faster']!r}: has to be a number above 0")
+        raise InputError(f"{where}: faster = {entry['faster']!r}: must be a number above 0")
 
 
 def _evaluate(formula: str, case: Case, where: str) -> None:

@@ -10,12 +10,17 @@ from typing import Any
 from mpilab.diagnosis.model import Diagnosis
 
 PASS, FAIL, UNGRADABLE, MANUAL = "pass", "fail", "ungradable", "manual"
-NO_SIMGRID = "none"
+NO_SIMGRID = NOT_ISOLATED = "none"
 
 
 def simulated_by(simgrid: str) -> str:
-    """A nonempty `simgrid` of a SubmissionVerdict in words: with which SimGrid it was judged."""
+    """A nonempty `simgrid` of a SubmissionVerdict in words: the SimGrid version that judged it."""
     return "without SimGrid" if simgrid == NO_SIMGRID else f"with SimGrid {simgrid}"
+
+
+def isolated_by(jail: str) -> str:
+    """A nonempty `jail` of a SubmissionVerdict in words: what the answers were isolated by."""
+    return "not isolated" if jail == NOT_ISOLATED else f"isolated by wasm2c {jail}"
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class ItemVerdict:
 
     outcome      PASS, FAIL, UNGRADABLE (no fault is proved) or MANUAL (graded manually).
     reason       a sentence for the student; empty for a plain pass.
-    evidence     the failing case: ranks, count, datatype, call …, whatever is known of it.
+    evidence     the failing case: ranks, count, datatype, call …, as far as known.
     unconfirmed  judged by runs on Open MPI alone, although simulation was wanted as well.
     diagnoses    of the run and of the compiler: what went wrong, where, what to try.
     """
@@ -49,7 +54,7 @@ class ExerciseVerdict:
     """All items of one exercise.
 
     answer  the text that was judged; None if it could not be identified.
-    rubric  a hash of what it was judged by (see Assignment.parts); empty if unknown.
+    rubric  a hash of the rubric and code that judged it (see Assignment.parts); empty if unknown.
     """
 
     exercise: str
@@ -82,6 +87,8 @@ class SubmissionVerdict:
     sandbox  what the student's code was sandboxed with, in words, for the gradebook.
     simgrid  the version of SimGrid, or NO_SIMGRID; '' if the lab simulates nothing or an older
              mpilab did not record it.
+    jail     the version of wasm2c, if C answers were judged in the jail (mpilab.kernels.jail), or
+             NOT_ISOLATED; '' if the lab has none or an older mpilab did not record it.
     """
 
     student: str
@@ -90,6 +97,7 @@ class SubmissionVerdict:
     reason: str = ""
     sandbox: str = ""
     simgrid: str = ""
+    jail: str = ""
 
     @property
     def status(self) -> str:

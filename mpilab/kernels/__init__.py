@@ -4,7 +4,7 @@ In: C source. Out: a shared object with the recorder in it, which every runner c
 
 build         for Open MPI, with or without sanitizers
 simgrid       for simulation
-jail          as WebAssembly, with nothing in reach but what is offered
+jail          as WebAssembly, which can access nothing but the functions offered
 symbols       what an answer may call
 openmpi       every setting of Open MPI, and where its programs are
 """

@@ -22,7 +22,7 @@ from mpilab.util.kit import BUILD, ROOT
 # The first line of a C answer: `%%kernel [--sanitize] FUNCTION`.
 
 MAGIC, SANITIZE = "%%kernel", "--sanitize"
-# Open MPI keeps memory until the process ends and later, so leaks are not the kernel's.
+# Open MPI never frees some of its memory, so leaks need not be the kernel's.
 _COMMON = "exitcode=66:abort_on_error=0:handle_abort=0:symbolize=1"
 _LOG = "sanitizer"
 INCLUDE = ROOT / "src_c" / "include"
@@ -35,6 +35,7 @@ CANNON_PROGRAM = BUILD / "mpilab-cannon"
 HARNESS_SANITIZED = BUILD / "mpilab-harness-sanitized"
 KERNELS = BUILD / "libmpilab_kernels.so"
 TIDIES_S = 2.0  # time for make to remove unfinished files
+TOOL_S = 60.0  # for nm and objcopy
 # Address space of each build process. A kernel takes a tenth of it; a macro that doubles itself
 # would exhaust the machine's memory before the time limit.
 MEMORY_LIMIT = 4 << 30
@@ -48,7 +49,7 @@ FLAGS = (
     "-fno-omit-frame-pointer",
     "-fno-optimize-sibling-calls",
 )
-# An undeclared function is an error at its line, as newer compilers have it by default.
+# An undeclared function is an error at its line, as it is by default in newer compilers.
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror=implicit-function-declaration")
 # AddressSanitizer and UndefinedBehaviorSanitizer. With built-in malloc and free, the compiler would
 # optimize away the very mistakes that they should find.
@@ -124,8 +125,8 @@ def settings(directory: Path | str) -> dict[str, str]:
     quote = next((quote for quote in "\"'" if quote not in path), None)
     if quote is None:
         raise SetupError(
-            f"{directory}: the sanitizers take no path that holds both kinds of quotes; set TMPDIR "
-            "to another folder, e.g. TMPDIR=/tmp"
+            f"{directory}: the sanitizers accept no path with both kinds of quotes; set TMPDIR to "
+            "another folder, e.g. TMPDIR=/tmp"
         )
     log = f"log_path={quote}{path}{quote}:{_COMMON}"
     return {
@@ -212,8 +213,8 @@ def make(
             return _make(BUILD, targets, timeout, smpicc)
     except OSError as error:
         raise SetupError(
-            f"{BUILD}: {error.strerror}, so {', '.join(targets)} cannot be compiled there. Give "
-            "yourself the right to write to this folder and all in it, or delete it if it is yours"
+            f"{BUILD}: {error.strerror}, so {', '.join(targets)} cannot be compiled there. Make "
+            "this folder and its contents writable, or delete it if it is yours"
         ) from None
 
 
@@ -245,7 +246,7 @@ def _build_in_cache(timeout: float = 600.0) -> None:
         ) from None
     if said.returncode != 0:
         raise SetupError(
-            f"{BUILD}: the kit's C code cannot be compiled. 'mpilab doctor' tells what this "
+            f"{BUILD}: the kit's C code cannot be compiled. 'mpilab doctor' shows what this "
             f"machine lacks. The compiler said:\n{last_lines(said.stderr)}"
         )
 
@@ -366,6 +367,47 @@ def link(
         raise BuildError(f"the linker refused {name}:\n{summary}", diagnostics)
 
 
+def keep_names_apart(object_file: Path, archive: Path) -> Path:
+    """A copy of an object file that can be linked with `archive`; the object file if it can be.
+
+    Names defined in both are made local to the copy: a kernel's helper may be called `load`, like
+    one of ours, or `main`, and our own calls of `fwrite` still reach the C library.
+    """
+    defined, used, _ = symbols_in(archive)
+    both = sorted(
+        name
+        for name in symbols_in(object_file)[0] & (defined | used)
+        if not name.startswith(("MPI_", "PMPI_", "mpilab_"))
+    )
+    if not both:
+        return object_file
+    copy = object_file.with_suffix(".linked.o")
+    names = object_file.with_suffix(".names")
+    names.write_text("".join(f"{name}\n" for name in both), encoding="utf-8")
+    said = run(["objcopy", f"--localize-symbols={names}", str(object_file), str(copy)], TOOL_S)
+    if said.returncode != 0:
+        raise BuildError(f"objcopy: {said.stderr.strip()}")
+    return copy
+
+
+def symbols_in(file: Path | str) -> tuple[set[str], set[str], set[str]]:
+    """(defined, used, run when loaded): names in an object file or in a whole archive."""
+    said = run(["nm", "--format=posix", str(file)], TOOL_S)
+    if said.returncode != 0:
+        raise BuildError(f"nm: {said.stderr.strip()}")
+    defined, used, resolvers = set(), set(), set()
+    for line in said.stdout.splitlines():
+        name, *rest = line.split()
+        kind = rest[0] if rest else ""  # an archive member's own line has only a name
+        if kind in ("U", "w", "v"):
+            used.add(name)
+        elif kind == "i":
+            resolvers.add(name)
+        elif kind == "u" or (kind.isupper() and kind != "N"):
+            defined.add(name)
+    return defined, used, resolvers
+
+
 def build(
     source: str,
     directory: Path | str,
@@ -384,7 +426,8 @@ def build(
     if sanitize:
         sanitized_harness()
     warnings = compile_object(source, object_file, name=name, sanitize=sanitize)
-    link([object_file], library, source=source, name=name, sanitize=sanitize)
+    linked = keep_names_apart(object_file, need(RECORDER))
+    link([linked], library, source=source, name=name, sanitize=sanitize)
     return Built(library, object_file, warnings, sanitize, source)
 
 
@@ -396,8 +439,8 @@ def sanitized_harness(timeout: float = 120.0) -> Path:
     said = make("sanitized-harness", timeout=timeout)
     if said.returncode != 0:
         raise SetupError(
-            f"{HARNESS_SANITIZED}: cannot be made, so there are no runs with sanitizers. Your "
-            "compiler has to bring AddressSanitizer: sudo apt-get install gcc (its libasan), or "
+            f"{HARNESS_SANITIZED}: cannot be built, so sanitizers are not available. Your compiler "
+            "must include AddressSanitizer: sudo apt-get install gcc (its libasan), or "
             f"libclang-rt-dev for clang. The compiler said:\n{last_lines(said.stderr)}"
         )
     return HARNESS_SANITIZED
@@ -411,7 +454,7 @@ def ping_pong(timeout: float = 120.0) -> Path:
     said = make("ping-pong", timeout=timeout)
     if said.returncode != 0:
         raise SetupError(
-            f"{BUILD / 'ping-pong'}: cannot be made; run 'make build' in {ROOT}. "
+            f"{BUILD / 'ping-pong'}: cannot be built; run 'make build' in {ROOT}. "
             f"The compiler said:\n{last_lines(said.stderr)}"
         )
     return BUILD / "ping-pong"
@@ -479,13 +522,13 @@ def run(
         if not isinstance(error, subprocess.TimeoutExpired):
             raise
         raise BuildTimeOut(
-            f"{Path(command[0]).name}: no end after {timeout:g} s; look for an #include or a macro "
-            "that expands without end"
+            f"{Path(command[0]).name}: did not finish within {timeout:g} s; look for an #include "
+            "or a macro that expands endlessly"
         ) from None
     if process.returncode != 0 and _OUT_OF_MEMORY.search(stderr):
         raise BuildError(
             f"{Path(command[0]).name}: out of memory (its limit is {MEMORY_LIMIT >> 20} MiB); "
-            "look for an #include or a macro that expands without end"
+            "look for an #include or a macro that expands endlessly"
         )
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 

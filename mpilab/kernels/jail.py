@@ -1,21 +1,22 @@
-"""Build a kernel for the jail: it reaches its own memory, and of MPI what the jail offers.
+"""Build a kernel for the jail, where it can access only its own memory and the MPI calls offered.
 
     answer.c --clang--> kernel.wasm --wasm2c--> kernel.c --gcc--> a shared object with the recorder
 
 In: C sources and the kernel's function. Out: a shared object like any other, whose function has its
-native prototype; the harness makes its buffers in the kernel's memory. src_c/runtime/jail has what
-is compiled once, and says what a kernel may reach. The checks here come before wasm2c: it prints
-names of imports into its C, and believes their types.
+native prototype; the harness makes its buffers in the kernel's memory. src_c/runtime/jail contains
+what is compiled once, and documents what a kernel may access. The checks here run before wasm2c,
+which copies names of imports into its C and trusts their types.
 """
 
+import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from mpilab.errors import BuildError, SetupError
-from mpilab.kernels import build, openmpi, simgrid
+from mpilab.errors import BuildError, NotOffered, SetupError
+from mpilab.kernels import build, openmpi, simgrid, symbols
 from mpilab.util import kit
 from mpilab.util.system import install_line
 
@@ -23,13 +24,19 @@ SOURCES = kit.ROOT / "src_c" / "runtime" / "jail"
 FOLDER = kit.BUILD / "jail"
 TOOLS = ("clang", "wasm-ld", "wasm2c")
 COMPILE_SECONDS = 120.0
-# Versions of wabt that were tried: those of Debian 12 and 13. One between them changed its names.
+# Versions of wabt that were tested: those of Debian 12 and 13. A version between them changed its
+# names.
 WASM2C = ("1.0.32", "1.0.36")
+# Calling an undeclared function is an error in newer clangs; the linker says what is missing.
+_TARGET = (
+    *("clang", "--target=wasm32-wasi", "-std=c11", "-O2", "-mexec-model=reactor"),
+    "-Wno-error=implicit-function-declaration",
+)
 STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31  # of the kernel and of the harness's buffers together
 
-# What the one function that is called from outside takes (inside/entry.c), and returns: i has 32
-# bits, l 64.
+# Argument and return types of the one function that is called from outside (inside/entry.c): i has
+# 32 bits, l 64.
 ENTRY = {
     "allgather": "iiiiiii>i",
     "allreduce": "iiiiii>i",
@@ -44,22 +51,43 @@ ENTRY = {
 _EXPORTS = {
     "_initialize": ">",
     "jail_combine": "iiiii>",
+    "jail_copy": "iiiii>l",
     "jail_delete": "iiiii>i",
     "jail_tune": "iiiiiii>",
 }
-# Of WASI, no more than printing needs.
+# Only the part of WASI that printing needs.
 _WASI = {"fd_close": "i>i", "fd_fdstat_get": "ii>i", "fd_seek": "ilii>i", "fd_write": "iiii>i"}
 _TYPES = {0x7F: "i", 0x7E: "l", 0x7D: "f", 0x7C: "d"}
 _FUNCTION, _MEMORY = 0, 2  # kinds of imports and exports
 
 
-def available() -> bool:
-    """True if the programs that build for the jail are installed."""
-    return None not in map(shutil.which, TOOLS)
+@cache
+def unavailable() -> str:
+    """Why nothing can be built for the jail on this machine, in words; "" if it can."""
+    absent = [program for program in TOOLS if shutil.which(program) is None]
+    if absent:
+        return f"not on PATH: {', '.join(absent)}"
+    if wasm2c_version() not in WASM2C:
+        return f"wasm2c has version {wasm2c_version()}, not {' or '.join(WASM2C)}"
+    # The libraries are files of two more packages, in places that depend on clang's version.
+    tried = build.run([*_TARGET, "-o", "/dev/null", str(SOURCES / "trial.c")], COMPILE_SECONDS)
+    return build.last_lines(tried.stderr, 2) if tried.returncode else ""
+
+
+def how_to_install() -> str:
+    """How to install what builds for the jail on this machine, as a command or a sentence."""
+    return install_line("jail")
+
+
+def prepare(simulated: bool) -> None:
+    """Build what all kernels in the jail share, here, since a sandbox cannot."""
+    _need_parts(simulated=False)
+    if simulated:
+        _need_parts(simulated=True)
 
 
 def offered() -> dict[str, str]:
-    """{name of an MPI call: its type} of all that a kernel in the jail can call."""
+    """{name: type} of the MPI calls available to a kernel in the jail."""
     lines = (SOURCES / "calls.txt").read_text(encoding="utf-8").splitlines()
     calls = dict(line.split() for line in lines if not line.startswith("#"))
     return {**calls, "mpilab_place": "i>"}
@@ -71,18 +99,23 @@ def build_kernel(
     collective: str,
     library: Path,
     *,
+    allowed: Collection[str] | None = None,
     simulated: bool = False,
     timeout: float = 120.0,
 ) -> Path:
     """Build `function`, a kernel of `collective`, from C files into the shared object `library`.
 
+    allowed     the groups of MPI calls that the exercise permits (mpilab.kernels.symbols); None:
+                all that are offered.
     simulated   for SimGrid's SMPI: a program with recorder and harness, and beside it LIBRARY.run
                 (mpilab.kernels.simgrid).
 
-    Intermediate files go into a folder beside it. Raises BuildError if the compiler rejects a
-    source, or if the kernel calls what the jail does not offer; SetupError if a program is missing.
+    Intermediate files go into a folder beside it. Raises NotOffered if the kernel uses a function
+    that is not available to it, BuildError if the compiler rejects a source, SetupError if a
+    program is missing.
     """
-    _need_programs()
+    if why := unavailable():
+        raise SetupError(f"nothing can be built for the jail ({why}). Install: {how_to_install()}")
     parts = simgrid.FOLDER / "jail" if simulated else FOLDER
     _need_parts(simulated)
     folder = library.with_suffix(".jail")
@@ -97,15 +130,15 @@ def build_kernel(
         f"-Wl,--max-memory={MEMORY_BYTES}",
     ]
     files = [*sources, SOURCES / "inside" / "entry.c", parts / "inside.o"]
-    target = ["clang", "--target=wasm32-wasi", "-std=c11", "-O2", "-mexec-model=reactor"]
-    _run([*target, *include, *of_kernel, *linking, "-o", str(module), *map(str, files)], timeout)
-    modules = check(module.read_bytes(), collective)
+    _run([*_TARGET, *include, *of_kernel, *linking, "-o", str(module), *map(str, files)], timeout)
+    modules = check(module.read_bytes(), collective, allowed)
     _run(["wasm2c", "-n", "kernel", str(module), "-o", str(folder / "kernel.c")], timeout)
     flags = [
         *("-std=gnu11", "-O1", "-fPIC", "-w", "-fno-strict-aliasing", "-fstack-clash-protection"),
         *("-I.", f"-I{SOURCES}", f"-I{build.INCLUDE}", *of_kernel),
         f"-DMPILAB_IMPORTED={len(modules)}",
         f"-DMPILAB_WASM2C={wasm2c_version().rpartition('.')[2]}",
+        f"-DMPILAB_STACK_BYTES={STACK_BYTES}",
     ]
     if simulated:
         flags += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
@@ -140,19 +173,6 @@ def _compile(arguments: list[str], folder: Path, simulated: bool, timeout: float
     _run(command, timeout)
 
 
-def _need_programs() -> None:
-    for program in TOOLS:
-        if shutil.which(program) is None:
-            raise SetupError(
-                f"{program}: not on PATH, so nothing can be built for the jail. It comes with: "
-                f"{install_line(program)}"
-            )
-    if wasm2c_version() not in WASM2C:
-        raise SetupError(
-            f"wasm2c {wasm2c_version()}: the jail needs {' or '.join(WASM2C)}, Debian 12's or 13's"
-        )
-
-
 @cache
 def wasm2c_version() -> str:
     """The version of wabt, e.g. '1.0.32'."""
@@ -161,7 +181,11 @@ def wasm2c_version() -> str:
 
 
 def _need_parts(simulated: bool) -> None:
-    """What is compiled once, by the Makefile: shim, runtime, and the kernel's side of mpilab.h."""
+    """The parts that the Makefile compiles once: shim, runtime, and the kernel's side of
+    mpilab.h."""
+    parts = simgrid.FOLDER / "jail" if simulated else FOLDER
+    if (parts / "inside.o").exists() and not os.access(parts, os.W_OK):
+        return  # in the grader's sandbox, where nothing can have changed
     if simulated:
         simgrid.kernels()
         said = build.make("simulated-jail", timeout=COMPILE_SECONDS, smpicc=simgrid.tool("smpicc"))
@@ -178,18 +202,19 @@ def _run(command: list[str], timeout: float) -> None:
     missing = re.findall(r"undefined symbol: (\S+)", said.stderr)
     if missing:
         names = ", ".join(dict.fromkeys(missing))
-        raise BuildError(f"it uses {names}, which a kernel is not offered")
+        raise NotOffered(f"it uses {names}, which is not available to a kernel")
     raise BuildError(f"{command[0]}: {build.last_lines(said.stderr)}")
 
 
 # --- the module, before wasm2c sees it (WebAssembly core specification 1.0, section 5.5)
 
 
-def check(data: bytes, collective: str) -> list[str]:
+def check(data: bytes, collective: str, allowed: Collection[str] | None = None) -> list[str]:
     """The names of the modules that a kernel's module imports from, sorted.
 
-    Raises BuildError if an import or an export is not known by its exact name and type, if it
-    imports anything but functions, or if code of its own would run when it is loaded.
+    Raises NotOffered if it imports a function that is not known by its exact name and type, or
+    whose group is not in `allowed`; BuildError if it imports anything but functions, has other
+    exports than a kernel, or has code that would run when it is loaded.
     """
     types, imports, functions, exports = [], [], [], []
     for section, body in _sections(data):
@@ -207,6 +232,10 @@ def check(data: bytes, collective: str) -> list[str]:
         elif section == 8:
             raise BuildError("it has a function that would run when it is loaded")
     _check_imports(imports, types)
+    if allowed is not None:
+        refused = symbols.calls_not_allowed((name for _, name, _ in imports), allowed)
+        if refused:
+            raise NotOffered("; ".join(refused))
     all_types = [number for _, _, number in imports] + functions
     expected = {**_EXPORTS, "jail_kernel": ENTRY[collective]}
     for name, kind, number in exports:
@@ -226,14 +255,14 @@ def _check_imports(imports: Iterable[tuple[str, str, int]], types: Sequence[str]
     for module, name, number in imports:
         kind = known.get(module, {}).get(name)
         if kind is None and module == "wasi_snapshot_preview1":
-            raise BuildError(
-                f"it uses the system ({name}), which a kernel is not offered: no files, "
+            raise NotOffered(
+                f"it uses the system ({name}), which is not available to a kernel: no files, "
                 "no clock, no environment, no exit"
             )
         if kind is None:
-            raise BuildError(f"it uses {name[:60]!r}, which a kernel is not offered")
+            raise NotOffered(f"it uses {name[:60]!r}, which is not available to a kernel")
         if types[number] != kind:
-            raise BuildError(f"it declares {name} with other parameters than MPI's")
+            raise NotOffered(f"it declares {name} with parameters that differ from MPI's")
 
 
 class _Reader:
@@ -244,7 +273,7 @@ class _Reader:
 
     def byte(self) -> int:
         if self._at >= len(self._data):
-            raise BuildError("the module of the kernel is cut off")
+            raise BuildError("the module of the kernel is truncated")
         self._at += 1
         return self._data[self._at - 1]
 
@@ -261,7 +290,7 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
-            raise BuildError("the module of the kernel is cut off")
+            raise BuildError("the module of the kernel is truncated")
         self._at += count
         return self._data[self._at - count : self._at]
 
@@ -275,7 +304,7 @@ class _Reader:
 def _sections(data: bytes) -> Iterator[tuple[int, bytes]]:
     reader = _Reader(data)
     if reader.take(8) != b"\0asm\1\0\0\0":
-        raise BuildError("the module of the kernel is no WebAssembly")
+        raise BuildError("the module of the kernel is not WebAssembly")
     while reader.rest():
         section = reader.byte()
         yield section, reader.take(reader.number())
@@ -283,7 +312,7 @@ def _sections(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _function_type(reader: _Reader) -> str:
     if reader.byte() != 0x60:
-        raise BuildError("the module of the kernel has a type that is no function's")
+        raise BuildError("the module of the kernel has a type that is not a function's")
     halves = ["".join(_TYPES.get(reader.byte(), "?") for _ in range(reader.number())) for _ in "><"]
     return ">".join(halves)
 
@@ -291,5 +320,5 @@ def _function_type(reader: _Reader) -> str:
 def _import(reader: _Reader) -> tuple[str, str, int]:
     module, name, kind = reader.text(), reader.text(), reader.byte()
     if kind != _FUNCTION:
-        raise BuildError(f"it imports {name[:60]!r}, which is no function")
+        raise BuildError(f"it imports {name[:60]!r}, which is not a function")
     return module, name, reader.number()

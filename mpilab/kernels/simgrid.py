@@ -34,7 +34,7 @@ def tool(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise SetupError(
-            f"{name}: not on PATH, so nothing can be simulated. SimGrid brings it: "
+            f"{name}: not on PATH, so nothing can be simulated. It is part of SimGrid: "
             f"{how_to_install()} (see 'mpilab doctor')"
         )
     return path
@@ -62,7 +62,7 @@ def version_of(smpirun: str) -> str:
     found = _VERSION.search(said.stdout)
     if said.returncode != 0 or found is None:
         raise SetupError(
-            f"{smpirun}: '-version' tells no version of SimGrid (exit status {said.returncode}: "
+            f"{smpirun}: '-version' reports no version of SimGrid (exit status {said.returncode}: "
             f"{real.last_lines(said.stdout + said.stderr)!r}); install SimGrid again: "
             f"{how_to_install()}"
         )
@@ -81,7 +81,7 @@ def kernels() -> Path:
     said = real.make("simulated", smpicc=compiler)
     if said.returncode != 0:
         raise BuildError(
-            f"{KERNELS}: cannot be made; 'mpilab doctor' tells what this machine lacks. The "
+            f"{KERNELS}: cannot be built; 'mpilab doctor' shows what this machine lacks. The "
             f"compiler said:\n{real.last_lines(said.stderr)}"
         )
     return KERNELS
@@ -134,7 +134,7 @@ def build(
         "-Wl,--no-undefined",
         "-o",
         library.name,
-        object_file.name,
+        real.keep_names_apart(object_file, LIBRARY).name,
         "-Wl,--whole-archive",
         str(LIBRARY),
         "-Wl,--no-whole-archive",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mpilab.errors import BuildError, InputError
 from mpilab.kernels import openmpi, simgrid
-from mpilab.kernels.build import FLAGS, INCLUDE, RECORDER, need, run
+from mpilab.kernels.build import FLAGS, INCLUDE, run, symbols_in
 
 # Sections and assembler in an object file.
 #
@@ -35,6 +35,7 @@ _DATA = re.compile(r"^[0-9a-f]+ .{6}O (\S+)\t[0-9a-f]+ (?:\.\w+ )?(.*)$", re.MUL
 COMPILE_SECONDS = 60.0
 # MPI calls that every kernel may make: they move no data between ranks.
 ALWAYS = (
+    r"Abort|Alloc_mem|Free_mem|"
     r"Comm_(rank|size|get_attr|set_attr|compare|group)|Comm_(create|free)_keyval|Comm_delete_attr|"
     r"Group_\w+|Type_\w+|Get_(count|elements|elements_x|address|processor_name)|Aint_(add|diff)|"
     r"COMM_WORLD|"  # a variable in SMPI
@@ -45,7 +46,7 @@ GROUPS = {
     "point-to-point": (
         r"Send|[BSR]send|I[bsr]?send|Recv|Irecv|Sendrecv|Sendrecv_replace|Probe|Iprobe|Mprobe|"
         r"Improbe|Mrecv|Imrecv|Send_init|Ssend_init|Recv_init|Start|Startall|"
-        r"Cancel|Test_cancelled|" + COMPLETION
+        r"Buffer_(attach|detach)|Cancel|Test_cancelled|" + COMPLETION
     ),
     "sendrecv": r"Sendrecv|Sendrecv_replace",
     "communicators": r"Comm_(dup|split|split_type|create|create_group|free)",
@@ -96,7 +97,7 @@ def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[s
     sections = {name: set(flags.split(", ")) for name, flags in _SECTION.findall(said)}
     reasons = [_strange(name) for name in sorted(sections) if not _USUAL.fullmatch(name)]
     if "CODE" in sections.get(".note.GNU-stack", ()):
-        reasons.append("it needs a stack that can be run: a function within a function")
+        reasons.append("it needs an executable stack: a nested function")
     code = {name for name, flags in sections.items() if "CODE" in flags}
     reasons += [
         f"it has data among its code ({name})"
@@ -108,7 +109,7 @@ def oddities(object_file: Path | str, say: Callable[[list[str]], str]) -> list[s
 
 def _strange(section: str) -> str:
     if _RUN_BY_LOADER.fullmatch(section):
-        return f"it has code that runs outside of the kernel (section {section})"
+        return f"it has code that runs outside the kernel (section {section})"
     return f"it puts something into the section {section}"
 
 
@@ -119,7 +120,7 @@ def has_assembler(c_file: Path, simulated: bool = False) -> bool:
     the source is missing or the compiler rejects it.
     """
     if not c_file.exists():
-        raise BuildError(f"{c_file}: not there, so that nobody can tell what was compiled")
+        raise BuildError(f"{c_file}: missing, so the compiled source cannot be checked")
     options = [flag for flag in FLAGS if not flag.startswith("-g")]
     if simulated:
         options += ["-DSMPI_NO_OVERRIDE_MALLOC", "-include", str(simgrid.DIFFERENCES)]
@@ -135,6 +136,27 @@ def has_assembler(c_file: Path, simulated: bool = False) -> bool:
     return re.search(r"^\s*#APP\b", said.stdout, re.MULTILINE) is not None
 
 
+def mpi_calls(allowed: Iterable[str]) -> re.Pattern[str]:
+    """Matches the names of the MPI functions that the groups in `allowed` permit.
+
+    Raises InputError for an unknown group.
+    """
+    for name in allowed:
+        if name not in GROUPS:
+            raise InputError(f"allowed = {name!r}: no such group; known are {', '.join(GROUPS)}")
+    return re.compile("MPI_(" + "|".join([ALWAYS, *(GROUPS[name] for name in allowed)]) + ")")
+
+
+def calls_not_allowed(names: Iterable[str], allowed: Iterable[str]) -> list[str]:
+    """Sentences on the MPI functions among `names` that an exercise does not allow."""
+    permitted = mpi_calls(allowed)
+    return [
+        f"it calls {name}, which this exercise does not allow"
+        for name in sorted(names)
+        if re.fullmatch("P?MPI_.*", name) and not permitted.fullmatch(name)
+    ]
+
+
 def forbidden(
     object_file: Path | str, function: str, allowed: Iterable[str], simulated: bool = False
 ) -> list[str]:
@@ -145,57 +167,37 @@ def forbidden(
     object file, as the builds leave it: an object file does not show assembler. Raises InputError
     for an unknown group, BuildError for a file that cannot be read.
     """
-    for name in allowed:
-        if name not in GROUPS:
-            raise InputError(f"allowed = {name!r}: no such group; known are {', '.join(GROUPS)}")
-    mpi = re.compile("MPI_(" + "|".join([ALWAYS, *(GROUPS[name] for name in allowed)]) + ")")
     other = re.compile(f"{LIBRARY}|{_HANDLES}|{_OURS}")
-    defined, used, resolvers = _symbols(object_file)
+    defined, used, resolvers = symbols_in(object_file)
 
     reasons = []
     if function not in defined:
         reasons.append(f"it does not define the function {function}")
-    for name in sorted(used):
-        if re.fullmatch("P?MPI_.*", name) and not mpi.fullmatch(name):
-            reasons.append(f"it calls {name}, which this exercise does not allow")
-        elif not name.startswith(("MPI_", "PMPI_")) and not other.fullmatch(name):
-            reasons.append(f"it uses {name}, which an answer may not")
-    # The recorder is linked to the answer, which must not replace the functions that it calls.
-    _, called_by_recorder, _ = _symbols(need(RECORDER))
-    for name in sorted(defined):
-        if re.match(r"P?MPI_|mpilab_|ompi_|opal_", name) or name in called_by_recorder:
-            reasons.append(f"it defines {name}, a name of the system's")
+    reasons += calls_not_allowed(used, allowed)
+    reasons += [
+        f"it uses {name}, which an answer must not use"
+        for name in sorted(used)
+        if not name.startswith(("MPI_", "PMPI_")) and not other.fullmatch(name)
+    ]
+    for name in sorted(defined):  # linking separates other names from ours
+        if re.match(r"P?MPI_|mpilab_|ompi_|opal_", name):
+            reasons.append(f"it defines {name}, a system name")
     for name in sorted(resolvers):
-        reasons.append(f"it has code that runs outside of the kernel (ifunc {name})")
+        reasons.append(f"it has code that runs outside the kernel (ifunc {name})")
     reasons += oddities(object_file, _say)
     if has_assembler(Path(object_file).with_suffix(".c"), simulated):
-        reasons.append("it holds assembler (__asm__), which an answer may not")
+        reasons.append("it holds assembler (__asm__), which an answer must not use")
     return reasons
 
 
 def defined(object_file: Path | str) -> set[str]:
     """Names of the functions and variables that the object file exports: set of str."""
-    return _symbols(object_file)[0]
+    return symbols_in(object_file)[0]
 
 
 def used(object_file: Path | str) -> set[str]:
     """Names that the object file imports: set of str."""
-    return _symbols(object_file)[1]
-
-
-def _symbols(file: Path | str) -> tuple[set[str], set[str], set[str]]:
-    """(defined, used, run when loaded): names in an object file or in a whole archive."""
-    defined, used, resolvers = set(), set(), set()
-    for line in _say(["nm", "--format=posix", str(file)]).splitlines():
-        name, *rest = line.split()
-        kind = rest[0] if rest else ""  # an archive member's own line has only a name
-        if kind in ("U", "w", "v"):
-            used.add(name)
-        elif kind == "i":
-            resolvers.add(name)
-        elif kind == "u" or (kind.isupper() and kind != "N"):
-            defined.add(name)
-    return defined, used, resolvers
+    return symbols_in(object_file)[1]
 
 
 def _say(command: Sequence[str]) -> str:

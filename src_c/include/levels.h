@@ -8,8 +8,8 @@
  *                          of the nodes, in left    5 0      in right   2 3
  *                          the ranks of n2          5 1      of n1      0 4
  *
- * What is found out is kept on the communicator: the first call for one is collective and makes
- * communicators; later ones cost nothing but a look at a list.
+ * The result is cached on the communicator: the first call for a communicator is collective and
+ * creates communicators; later calls only look it up.
  */
 #ifndef MPILAB_LEVELS_H
 #define MPILAB_LEVELS_H
@@ -20,14 +20,14 @@
 
 enum { GROUPS, NODES, RANKS, LEVELS };
 
-/* Some ranks of a communicator, the leader first, the others in their order after it, and around;
- * `self` is the place of this rank in the list, or -1 where it is not in it. */
+/* Some ranks of a communicator: the leader first, then those after it in order, wrapping around;
+ * `self` is this rank's index in the list, or -1 if it is not in it. */
 struct members {
     int size, self;
     int *rank;
 };
 
-/* The lists that this rank's level is made of. The root leads its group, and its node:
+/* The lists that form this rank's levels. The root leads its group and its node:
  *
  * level[GROUPS]   the leaders of all groups
  * level[NODES]    the leaders of the nodes of this rank's group
@@ -37,7 +37,7 @@ struct levels {
     struct members level[LEVELS];
     int size, root;
     int *order;        /* [size] all ranks by group, node and rank */
-    int *group, *node; /* [size] of the rank at each place of `order`: numbered from 0, rising */
+    int *group, *node; /* [size] of the rank at each place of `order`: ascending from 0 */
     int *at;           /* [size] the place of each rank in `order` */
 };
 
@@ -65,8 +65,8 @@ static inline int levels_not_copied(MPI_Comm comm, int key, void *extra, void *v
     return MPI_SUCCESS;
 }
 
-/* Number what begins at some ranks of `comm`: number[r] is how many ranks up to r said `begins`, less
- * one. To split by what they say tells everybody who said the same. */
+/* Number the parts that begin at some ranks of `comm`: number[r] is how many ranks up to r have
+ * `begins` set, minus one. A split by `begins` tells all ranks which ranks have set it. */
 static inline int levels_number(MPI_Comm comm, int begins, int number[])
 {
     MPI_Comm alike;
@@ -122,9 +122,9 @@ static inline int levels_build(MPI_Comm comm, struct levels *levels)
     return err;
 }
 
-/* Make the list of one level: of each part, the first rank; or the root, where that is in it. A part
- * is a group, a node or a rank (`part` by places), and only those count that are in the same whole
- * (`whole` by places; NULL: all) as this rank. */
+/* Make the list of one level: the first rank of each part, but the root for the part that contains
+ * it. A part is a group, a node or a rank (`part`, by place); only parts of the same whole as this
+ * rank count (`whole`, by place; NULL: all). */
 static inline void levels_list(const struct levels *levels, int self, const int *whole,
                                const int *part, struct members *members)
 {
@@ -142,7 +142,7 @@ static inline void levels_list(const struct levels *levels, int self, const int 
             first = members->size;
         members->rank[members->size++] = has_root ? levels->root : levels->order[place];
     }
-    /* Around, so that the part with the root comes first. */
+    /* Rotate, so that the part with the root comes first. */
     int *const around = members->rank + members->size;
     for (int i = 0; i < members->size; i++) {
         around[i] = members->rank[(first + i) % members->size];
@@ -153,8 +153,8 @@ static inline void levels_list(const struct levels *levels, int self, const int 
         members->rank[i] = around[i];
 }
 
-/* The levels of `comm` for a root. They stay valid until this is called with another root, and no
- * longer than the communicator. */
+/* The levels of `comm` for a root. They stay valid until this function is called with another root,
+ * or the communicator is freed. */
 static inline int levels_of(MPI_Comm comm, int root, const struct levels **found)
 {
     static int key = MPI_KEYVAL_INVALID;

@@ -1,9 +1,9 @@
-/* A matrix of doubles in a file, and how it is spread over ranks that stand in a grid.
+/* A matrix of doubles in a file, and its distribution over a grid of ranks.
  *
  * Block (i, j) of the matrix belongs to the rank in row i mod grid_rows and column j mod
- * grid_columns of the grid: the two-dimensional block-cyclic distribution of ScaLAPACK. Where a
- * rank has a single block, this is the plain one in blocks. What a rank has is its *part*: its rows
- * by its columns, one row after the other, without gaps; a part may be empty.
+ * grid_columns of the grid: the two-dimensional block-cyclic distribution of ScaLAPACK. If each
+ * rank has a single block, this is the plain block distribution. The elements of a rank are its
+ * *part*: its rows by its columns, row after row, without gaps; a part may be empty.
  *
  *   6 x 6 in blocks of 2 x 3 on a grid of 2 x 2      rank = row of the grid * grid_columns
  *     0 0 0 | 1 1 1                                         + column of the grid
@@ -21,22 +21,22 @@
 
 #include <mpi.h>
 
-/* In the file, the elements stand row by row behind a header: the numbers of rows and columns, as
+/* In the file, the elements follow row by row after a header: the numbers of rows and columns, as
  * two ints. */
 struct mpilab_matrix {
     MPI_Offset header_bytes; /* before the first element */
     int rows, columns;
     int block_rows, block_columns;
-    int grid_rows, grid_columns; /* as many ranks as their product */
+    int grid_rows, grid_columns; /* their product is the number of ranks */
 };
 
 struct mpilab_part {
-    int grid_row, grid_column; /* where the rank stands in the grid */
-    int rows, columns;         /* how much it has; a part without rows may have columns */
+    int grid_row, grid_column; /* position of the rank in the grid */
+    int rows, columns;         /* of the part; a part without rows may have columns */
 };
 
-/* How many of `total` rows the row `place` of `places` of the grid has, if they are dealt out in
- * blocks of `block`, in turn. (ScaLAPACK's NUMROC; the same for columns.) */
+/* How many of `total` rows belong to row `place` of the `places` rows of the grid, if they are
+ * distributed cyclically in blocks of `block`. (ScaLAPACK's NUMROC; the same for columns.) */
 static inline int dealt(int total, int block, int places, int place)
 {
     const int whole = total / block, turns = whole / places, last = whole % places;
@@ -44,7 +44,7 @@ static inline int dealt(int total, int block, int places, int place)
     return blocks * block + (place == last ? total % block : 0);
 }
 
-/* Which row of the matrix is the row `index` of a part at row `place` of the grid; the same for
+/* Which row of the matrix is row `index` of a part in row `place` of the grid; the same for
  * columns. (ScaLAPACK's INDXL2G.) */
 static inline int undealt(int index, int block, int places, int place)
 {

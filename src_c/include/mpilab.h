@@ -23,7 +23,7 @@ static inline void *block(const void *buffer, int index, int count, MPI_Datatype
 }
 
 /* Copy typed data within this rank. A message to oneself is the one portable way to copy between
- * two different datatypes (MPI 4.1, section 5.1). It is no message in a recording. */
+ * two different datatypes (MPI 4.1, section 5.1). It is not a message in a recording. */
 static inline int copy_local(const void *from, int fromcount, MPI_Datatype fromtype, void *to,
                              int tocount, MPI_Datatype totype)
 {
@@ -31,8 +31,8 @@ static inline int copy_local(const void *from, int fromcount, MPI_Datatype fromt
                         MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
-/* Put this rank's own block where it belongs in the receive buffer; with MPI_IN_PLACE it is
- * there already. */
+/* Put this rank's own block where it belongs in the receive buffer; with MPI_IN_PLACE it is already
+ * there. */
 static inline int place_own_block(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                                   void *recvbuf, int recvcount, MPI_Datatype recvtype, int rank)
 {
@@ -42,7 +42,7 @@ static inline int place_own_block(const void *sendbuf, int sendcount, MPI_Dataty
                       recvcount, recvtype);
 }
 
-/* The other way round, for a scatter: take the root's own block out of its send buffer. */
+/* The reverse, for a scatter: copy the root's own block from its send buffer. */
 static inline int take_own_block(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                                  void *recvbuf, int recvcount, MPI_Datatype recvtype, int rank)
 {
@@ -53,8 +53,8 @@ static inline int take_own_block(const void *sendbuf, int sendcount, MPI_Datatyp
 }
 
 /* A datatype that covers two runs of blocks, wherever they lie in a buffer: `length[i]` blocks
- * from block `first[i]` on, for i = 0 and 1 (a length may be 0). One message can so carry blocks
- * that are not neighbours. The caller frees it with MPI_Type_free. */
+ * starting at block `first[i]`, for i = 0 and 1 (a length may be 0). So one message can carry
+ * blocks that are not adjacent. The caller frees it with MPI_Type_free. */
 static inline int two_runs_type(const int first[2], const int length[2], int count,
                                 MPI_Datatype type, MPI_Datatype *runs)
 {
@@ -63,7 +63,7 @@ static inline int two_runs_type(const int first[2], const int length[2], int cou
     const MPI_Aint stride = count * extent;
     const MPI_Aint place[2] = {first[0] * stride, first[1] * stride};
     MPI_Datatype run[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
-    /* MPI_Type_indexed would do as well, but SimGrid 3.32 takes no heed of a type's holes there. */
+    /* MPI_Type_indexed would do as well, but SimGrid 3.32 ignores a type's holes there. */
     int err = MPI_Type_create_hvector(length[0], count, stride, type, &run[0]);
     if (err == MPI_SUCCESS)
         err = MPI_Type_create_hvector(length[1], count, stride, type, &run[1]);
@@ -77,8 +77,8 @@ static inline int two_runs_type(const int first[2], const int length[2], int cou
     return err;
 }
 
-/* The datatype of `length` blocks from block `first` on, going on at block 0 after the last of
- * `size` blocks. The caller frees it with MPI_Type_free. */
+/* The datatype of `length` blocks starting at block `first`, continuing at block 0 after the last
+ * of `size` blocks. The caller frees it with MPI_Type_free. */
 static inline int wrapped_run_type(int first, int length, int size, int count, MPI_Datatype type,
                                    MPI_Datatype *run)
 {
@@ -87,25 +87,25 @@ static inline int wrapped_run_type(int first, int length, int size, int count, M
                          run);
 }
 
-/* Which rank a process behaves as, in kernels whose names end in _remapped (common/remap/remap.h): what
- * the topology suggests; in SEQ order as if it were RR; the other way round. */
+/* Which rank a process behaves as, in kernels whose names end in _remapped (common/remap/remap.h):
+ * what the topology suggests; in SEQ order as if it were RR; the reverse. */
 enum mpilab_remap { MPILAB_BY_TOPOLOGY, MPILAB_SEQ_TO_RR, MPILAB_RR_TO_SEQ };
 
-/* What algorithms can be tuned by. Set before the call, to the same on all ranks; 0 means the
- * algorithm's own default. */
+/* The tunables of algorithms. Set before the call, to the same values on all ranks; 0 means the
+ * algorithm's default. */
 struct mpilab_tuning {
-    long segment_bytes; /* a message is cut into segments of so many bytes */
+    long segment_bytes; /* size of the segments of a message, in bytes */
     int fanout;         /* chains of a chain, children in a tree */
     int radix;          /* of a k-nomial tree */
     int remap;          /* which rank a process behaves as: enum mpilab_remap */
-    long budget_bytes;  /* a rank holds at most so many bytes of data that are others' */
-    long buffer_bytes;  /* one request to a file is for at most so many bytes */
+    long budget_bytes;  /* a rank holds at most this many bytes of other ranks' data */
+    long buffer_bytes;  /* a file request is for at most this many bytes */
     int aggregators;    /* ranks that read for all, in a two-phase read */
 };
 extern struct mpilab_tuning mpilab_tuning;
 
 /* Where a process runs: its host (the *node*), and the *group* of hosts that it belongs to, those
- * of one switch or rack. The group is "" where nobody has told of any. */
+ * of one switch or rack. The group is "" if none is known. */
 enum { MPILAB_NAME_BYTES = 256 };
 struct mpilab_place {
     char node[MPILAB_NAME_BYTES], group[MPILAB_NAME_BYTES];
@@ -113,12 +113,12 @@ struct mpilab_place {
 
 /* The place of this process. The node is the host's name. The group comes from Slurm under srun
  * (SLURM_TOPOLOGY_ADDR: all switches above the node), otherwise from MPILAB_GROUPS, which lists
- * "node=group,node=group,...". A run may pretend other places (mpilab_pretend_place): then this
+ * "node=group,node=group,...". A run may assign other places (mpilab_pretend_place): then this
  * function, MPI_Get_processor_name and MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) agree on those. */
 const struct mpilab_place *mpilab_place(void);
 
-/* From now on this process pretends to be there; NULL ends it. A communicator whose topology has been
- * asked for keeps that (src_c/common/topology). */
+/* From now on, this process reports this place; NULL ends this. A communicator whose topology has
+ * been queried keeps it (src_c/common/topology). */
 void mpilab_pretend_place(const struct mpilab_place *place);
 
 #define MPILAB_BCAST(name) \
@@ -146,8 +146,8 @@ void mpilab_pretend_place(const struct mpilab_place *place);
 
 struct mpilab_matrix; /* matrix.h */
 
-/* Not a collective of MPI's: every rank of `comm` gets its part of the matrix. The file is open for
- * reading on `comm`; its view is all of the file in bytes, and so the kernel leaves it. */
+/* Not an MPI collective: every rank of `comm` gets its part of the matrix. The file is open for
+ * reading on `comm`; its view is the whole file in bytes, and the kernel must restore this view. */
 #define MPILAB_READ(name) \
     int read_##name(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm)
 

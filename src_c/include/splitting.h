@@ -1,17 +1,17 @@
-/* Communicators by place, and who is in them: for kernels that build their levels by hand, call for
- * call. (Ours keep theirs on the communicator: src_c/common/topology.)
+/* Communicators by place and their members, for kernels that build their levels themselves, call by
+ * call. (Our kernels cache theirs on the communicator: src_c/common/topology.)
  *
- * Making a communicator is collective: all ranks of `comm` have to come. What it costs in messages
- * is MPI's own business, and in no recording.
+ * Creating a communicator is collective: all ranks of `comm` must take part. Its messages are
+ * internal to MPI, and not recorded.
  */
 #ifndef MPILAB_SPLITTING_H
 #define MPILAB_SPLITTING_H
 
 #include "mpilab.h"
 
-/* Split `comm` into the ranks that gave the same name, e.g. mpilab_place()->group. A colour is a
- * number: so the name goes letter by letter, to its end. The ranks of `made` stand by their keys,
- * and those with equal keys in their order in `comm`. The caller frees it. */
+/* Split `comm` into the ranks that gave the same name, e.g. mpilab_place()->group. A color is a
+ * number, so the split compares the names letter by letter. The ranks of `made` are ordered by
+ * their keys, and those with equal keys by their order in `comm`. The caller frees it. */
 static inline int split_by_name(MPI_Comm comm, const char *name, int key, MPI_Comm *made)
 {
     int err = MPI_Comm_split(comm, (unsigned char)*name, key, made);

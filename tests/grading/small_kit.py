@@ -91,7 +91,7 @@ def edit(root, old, new):
 
 
 def hand_in(kit, folder, student, **answers):
-    """A notebook with the reference's answers, but for those that are given; None for a blank."""
+    """A notebook with the reference's answers, except those that are given; None for a blank."""
     source = kit / "labs" / "source" / f"{LAB}.py"
     notebook = nbformat.reads(nbformat.writes(release(source)), as_version=4)
     known = {**solutions(source), "by_distance": f"{student} thinks so.", **answers}

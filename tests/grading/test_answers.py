@@ -1,4 +1,4 @@
-"""Answers are lifted into the trusted lab, and nothing else is."""
+"""Answers, and nothing else, are copied into the trusted lab."""
 
 import copy
 
@@ -77,7 +77,7 @@ def test_a_copy_with_the_same_text_is_no_problem(lab, handed_in):
     assert lift(lab, handed_in) == ({"ring": "%%kernel ring\nreal work", "why": "because"}, [])
 
 
-def test_answers_without_metadata_are_recognised_by_their_cell_ids(lab, handed_in):
+def test_answers_without_metadata_are_recognized_by_their_cell_ids(lab, handed_in):
     for cell in handed_in.cells:
         cell.metadata = {}
     answers, problems = lift(lab, handed_in)

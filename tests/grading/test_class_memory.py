@@ -1,4 +1,4 @@
-"""What a class takes of the grader's memory does not grow with the class."""
+"""The grader's memory use does not grow with the class."""
 
 import subprocess
 import sys

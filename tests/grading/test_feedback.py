@@ -112,16 +112,16 @@ def test_the_head_gives_points_and_status_and_what_was_missed_comes_first():
         )
     )
     assert "0 / 20.5 so far" in page.text and "1 of 3 items" in page.text
-    assert "waiting for a person" in page.text
+    assert "awaiting manual grading" in page.text
     order = [page.text.index(title) for title in ("Any P", "Your explanation", "Powers of two")]
     assert order == sorted(order)
-    for words in ("✗ not yet", "✓ passed", "… a person reads it", "0 / 4.5", "– / 8"):
+    for words in ("✗ not yet", "✓ passed", "… graded manually", "0 / 4.5", "– / 8"):
         assert words in page.text
 
 
 def test_an_ungradable_submission_is_told_that_it_is_not_a_zero():
     page = Page(render(graded(reason="not valid JSON (line 3, column 9)")))
-    assert "That is not a zero" in page.text and "line 3, column 9" in page.text
+    assert "is not a zero" in page.text and "line 3, column 9" in page.text
     assert Page(render(graded(item("ungradable", "disk full")))).text.count("not a zero") == 1
     assert "not a zero" not in Page(render(graded(item("pass")))).text
 
@@ -212,10 +212,10 @@ def test_output_is_cut_at_60_lines_or_4000_characters_and_says_so():
 def test_a_notebook_that_prints_without_end_does_not_make_an_endless_page():
     shown = outputs_of(*[new_output("stream", text="y" * 4000)] * 500)
     assert sum(len(each["text"]) for each in shown) == 200_000
-    assert shown[-1]["note"] == "The rest is left out here."
+    assert shown[-1]["note"] == "The rest is omitted here."
 
 
-def test_a_traceback_is_shown_without_its_colours():
+def test_a_traceback_is_shown_without_its_colors():
     (shown,) = outputs_of(
         new_output("error", ename="E", evalue="v", traceback=["\x1b[0;31mE\x1b[0m", "v"])
     )

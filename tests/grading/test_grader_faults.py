@@ -26,7 +26,7 @@ from mpilab.errors import BuildError
 from mpilab.grading import grade as grading
 from mpilab.grading import inside
 from mpilab.grading.gradebook import Gradebook
-from mpilab.grading.pages import explain, opened
+from mpilab.grading.marks import explain, opened
 from mpilab.kernels.build import build
 from mpilab.runners.result import CRASH, Result
 from mpilab.util import faults
@@ -35,7 +35,7 @@ SECRET = "/root/secret/path is broken"
 ROOT = Path(__file__).resolve().parents[2]
 
 
-# Grades as the command does, and tells when the Python answer is called.
+# Grades like the command, and reports when the Python answer is called.
 SLEEPER = """
 import pathlib, sys
 from dataclasses import replace
@@ -128,7 +128,7 @@ def test_a_fault_over_a_whole_submission_is_ungradable_and_the_next_is_graded(
     monkeypatch.setattr("mpilab.grading.feedback.listing", fails)
     report, page = graded(tmp_path)
     assert report.verdicts[0].status == "awaiting-manual"
-    assert "Parts of this page could not be made. Your instructor has been informed" in page
+    assert "Parts of this page could not be generated. Your instructor has been informed" in page
     nothing_of_ours(page, logs)
     the_log(report, logs)
 
@@ -143,7 +143,7 @@ def test_a_notebook_that_the_grader_fails_to_run_costs_no_marks(tmp_path, logs, 
 
 
 class TestAnExplanationThatFails:
-    """It never costs the verdict: the plain message of the compiler, or of the run, is told."""
+    """It never costs the verdict: the plain message of the compiler, or of the run, is reported."""
 
     @pytest.fixture
     def refused(self, tmp_path):
@@ -216,7 +216,7 @@ def test_a_fault_of_the_marking_page_is_told_to_the_page_in_three_parts(
         threading.Thread(target=server.serve_forever, daemon=True).start()
         with pytest.raises(HTTPError) as answer:
             urlopen(f"{server.url}answers", timeout=60)
-        with urlopen(server.url, timeout=60) as page:  # it goes on serving
+        with urlopen(server.url, timeout=60) as page:  # it continues to serve
             assert page.status == 200
         server.shutdown()
     assert answer.value.code == 500
@@ -271,6 +271,6 @@ def test_an_interrupt_ends_what_runs_in_the_sandbox_and_keeps_what_is_done(tmp_p
         process.send_signal(number)
         said = process.communicate(timeout=600)[1]
     assert process.returncode == 128 + number, said
-    assert "Traceback" not in said and "what is done is kept." in said
+    assert "Traceback" not in said and "finished work is kept." in said
     with Gradebook(tmp_path / "out" / "gradebook.sqlite") as book:
         assert book.newest(LAB) == []

@@ -1,5 +1,5 @@
-"""A grader that is killed, whenever that is, goes on where it was: the marks are those of a run
-that nobody disturbed, and nothing of it is left on the machine."""
+"""A grader that is killed at any time resumes where it was: the marks are those of an undisturbed
+run, and nothing is left on the machine."""
 
 import os
 import random
@@ -50,7 +50,7 @@ def verdicts(out):
 
 
 def of_processes(scratch):
-    """Processes that belong to a grader which keeps its files in `scratch`."""
+    """Processes that belong to a grader that keeps its files in `scratch`."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -86,7 +86,7 @@ def test_at_fifty_random_moments(tmp_path):
             kills += 1
         process.wait()
         known = verdicts(out) if (out / "gradebook.sqlite").exists() else {}
-        # What is there is whole, and right.
+        # What is there is complete and correct.
         assert known == {student: whole[student] for student in known}
         resumed += 0 < len(known) < len(whole)
         if len(known) == len(whole):

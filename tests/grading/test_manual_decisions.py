@@ -1,4 +1,5 @@
-"""What people decide stands beside the verdicts, is never lost, and never on another's work."""
+"""Manual decisions are kept beside the verdicts, are never lost, and never apply to another
+answer."""
 
 import sqlite3
 
@@ -10,10 +11,10 @@ from mpilab.errors import InputError
 from mpilab.grading import marks
 from mpilab.grading.decisions import manual, override
 from mpilab.grading.gradebook import Gradebook, effective, run_of
-from mpilab.grading.pages import explain, refresh
+from mpilab.grading.marks import explain, refresh
 from mpilab.grading.regrade import merge
 
-# The tables of the version before, as that mpilab made them.
+# The tables of the previous version, as that mpilab created them.
 SCHEMA_2 = """
 CREATE TABLE runs (id INTEGER PRIMARY KEY, student TEXT NOT NULL, lab TEXT NOT NULL,
     key TEXT NOT NULL, status TEXT NOT NULL, total REAL, reason TEXT NOT NULL,
@@ -76,7 +77,9 @@ def test_another_text_waits_again_with_the_old_points_as_a_proposal(out):
     after = counted(out)
     assert points(out) == [10, None, 7] and after.status == "awaiting-manual"
     assert after.exercises[1].items[0].proposal == 6.5
-    assert "anna: why, text: waits again, the text has changed; 6.5 points" in after.notes[0]
+    assert (
+        "anna: why, text: awaits grading again, the text has changed; it had 6.5 points"
+    ) in after.notes[0]
     hand_in(out, verdict("anna", TEXTS["anna"]))
     assert points(out) == [10, 6.5, 7]
 
@@ -94,7 +97,7 @@ def test_points_out_of_range_on_the_wrong_thing_or_of_nobody_are_refused(out):
         decide(out, "anna", override, 1, "typo", "ring", "thre")
     with pytest.raises(InputError, match="'ana': not in the class.*anna"):
         decide(out, "ana", manual, "why", "text", 1)
-    with pytest.raises(InputError, match="an override without a reason"):
+    with pytest.raises(InputError, match="the override has no reason"):
         decide(out, "anna", override, 1, "  ", "ring")
 
 
@@ -119,7 +122,7 @@ def test_an_override_is_stale_when_its_answer_changes_until_it_is_confirmed(out,
     (note,) = counted(out, "ben").notes
     assert "ben: why: stale override to 8 (read it aloud): the answer has changed" in note
     assert main(["marks", "show", str(out), "--lab", LAB]) == 0
-    assert f"to be looked at:\n  {note}" in capsys.readouterr().out
+    assert f"to be reviewed:\n  {note}" in capsys.readouterr().out
     confirm = ["marks", "confirm", str(out), "--lab", LAB, "--student", "ben"]
     assert main([*confirm, "--exercise", "why"]) == 0
     assert points(out, "ben") == [9, 8, None] and counted(out, "ben").notes == ()
@@ -175,7 +178,7 @@ def test_merging_keeps_the_decisions_of_both_books_and_the_newest_counts(tmp_pat
         assert "anna,02-allgather,10,5,,15," in (out / "grades.csv").read_text()
         page = (out / "feedback" / "anna.html").read_text(encoding="utf-8")
         assert "second reader" in page and "first reader" not in page
-    # What is decided on the merged book stays when a share is merged once more.
+    # Decisions on the merged gradebook remain when a share is merged again.
     decide(out, "anna", manual, "why", "text", 8, "third reader")
     merge(out, [one, two])
     assert points(out) == [10, 8, None]
@@ -185,9 +188,11 @@ def test_who_has_no_verdict_stays_on_the_list_when_marks_are_written_again(out):
     with Gradebook(out / "gradebook.sqlite") as book:
         book.list_class(LAB, {"anna": "", "cleo": "the job failed", "dora": "the job failed"})
         verdicts, _ = refresh(book, LAB, out)
-        with pytest.raises(InputError, match="'cleo': there is no verdict.*the job failed"):
+        with pytest.raises(
+            InputError, match="'cleo': the submission has no verdict.*the job failed"
+        ):
             run_of(book, LAB, "cleo")
-        assert "listed is: ungradable. the job failed" in explain(book, LAB, "cleo")
+        assert "the current status is: ungradable. the job failed" in explain(book, LAB, "cleo")
     assert [(each.student, each.status) for each in verdicts] == [
         ("cleo", "ungradable"),
         ("dora", "ungradable"),
@@ -231,7 +236,7 @@ def test_a_gradebook_of_schema_2_is_upgraded_and_its_marks_stay(tmp_path):
         book.decide([manual(run, "why", "text", 5)])
     with Gradebook(path) as book:
         assert effective(book, LAB)[0].total == 5
-        # Whoever hands in again has a known text, and that is not the one that was marked.
+        # A student who submits again has a known text, which is not the one that was marked.
         hand_in(tmp_path, verdict("anna", "Known."))
         assert effective(book, LAB)[0].exercises[1].items[0].proposal == 5
 

@@ -1,4 +1,4 @@
-"""A class graded in shares, and merged, is the class graded in one go."""
+"""A class graded in shares and merged equals the class graded at once."""
 
 import csv
 import sqlite3
@@ -27,7 +27,7 @@ def verdict(student, outcome="pass", lab=LAB):
 
 
 def fill(folder, *verdicts, keys=None, assignment="rubric one"):
-    """A folder as `mpilab grade` leaves it; each page says when it was made."""
+    """A folder as `mpilab grade` leaves it; each page says when it was created."""
     (folder / "feedback").mkdir(parents=True, exist_ok=True)
     with Gradebook(folder / "gradebook.sqlite") as book:
         for number, each in enumerate(verdicts):
@@ -55,7 +55,7 @@ def test_a_share_that_there_is_not_is_named_with_an_example(text, capsys):
     with pytest.raises(SystemExit) as end:
         main(["grade", str(CLASS), "--lab", LAB, "--out", "x", f"--share={text}"])
     assert end.value.code == 2
-    assert f"'{text}' is no share; write K/N, e.g. 1/3" in capsys.readouterr().err
+    assert f"'{text}' is not a share; write K/N, e.g. 1/3" in capsys.readouterr().err
 
 
 def test_shares_are_merged_with_marks_pages_and_history(tmp_path):
@@ -124,7 +124,7 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
     path = tmp_path / "gradebook.sqlite"
     fill(tmp_path, verdict("anna"))
     with sqlite3.connect(path) as database:
-        for column in ("assignment", "submission", "simgrid"):
+        for column in ("assignment", "submission", "simgrid", "jail"):
             database.execute(f"ALTER TABLE runs DROP COLUMN {column}")
         for column in ("unconfirmed", "diagnoses"):
             database.execute(f"ALTER TABLE items DROP COLUMN {column}")
@@ -139,7 +139,7 @@ def test_a_gradebook_of_the_version_before_is_brought_up_to_date(tmp_path):
         assert [run.assignment for run in book.runs()] == ["", "a"]
         assert book.verdicts(LAB)[0] == verdict("anna")
         (version,) = book._database.execute("PRAGMA user_version").fetchone()
-    assert version == SCHEMA == 5
+    assert version == SCHEMA == 6
 
 
 def test_folders_without_a_gradebook_and_into_themselves_are_refused(tmp_path):
@@ -151,7 +151,7 @@ def test_folders_without_a_gradebook_and_into_themselves_are_refused(tmp_path):
 
 
 def test_who_was_not_graded_is_listed_as_ungradable_with_the_reason(tmp_path, capsys):
-    """Share 2 of 3 never began; in share 3, one submission has changed since it was graded."""
+    """Share 2 of 3 never started; in share 3, one submission has changed since it was graded."""
     assignment = Assignment.load(LAB)
     found = find_submissions(CLASS, LAB)
     for part in (1, 3):
@@ -174,7 +174,7 @@ def test_who_was_not_graded_is_listed_as_ungradable_with_the_reason(tmp_path, ca
     said = capsys.readouterr()
     lost = [s.student for s in part_of(found, (2, 3))] + [part_of(found, (3, 3))[0].student]
     assert f"NOT GRADED: {', '.join(sorted(lost))}" in said.err
-    assert f"{tmp_path / '2'}: no gradebook.sqlite; its job did not get that far" in said.err
+    assert f"{tmp_path / '2'}: no gradebook.sqlite; its job did not finish" in said.err
     assert f"{lost[0]}: Not graded: none of the 3 merged gradebooks has a verdict" in said.out
     listed = rows(out)
     assert list(listed) == sorted(s.student for s in found)

@@ -1,4 +1,4 @@
-"""What is taken of a notebook that anybody may have written: text, and nothing else."""
+"""What is taken from an untrusted notebook: text, and nothing else."""
 
 import json
 import os

@@ -1,5 +1,6 @@
-"""`mpilab rubric`: the proof of a rubric, and that it tells what is not as it should be."""
+"""`mpilab rubric`: the proof of a rubric, and its reports of deviations."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from mpilab.cli import main
 from mpilab.errors import InputError
 from mpilab.grading.grade import Assignment
-from mpilab.grading.proving import answers_of, bugs_of, compare, prove
+from mpilab.grading.proving import answers_of, bugs_of, compare, mutate, prove, variants_of
 from mpilab.grading.release import solutions
 from mpilab.judging.rubric import load
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict
@@ -21,7 +22,7 @@ SOLUTIONS = solutions(ROOT / "labs" / "source" / f"{LAB}.py")
 
 @pytest.fixture
 def copied(tmp_path):
-    """A directory with what a proof reads, to change."""
+    """A modifiable directory with what a proof reads."""
     shutil.copytree(ROOT / "grading" / LAB, tmp_path / "grading" / LAB)
     (tmp_path / "labs" / "source").mkdir(parents=True)
     shutil.copy(ROOT / "labs" / "source" / f"{LAB}.py", tmp_path / "labs" / "source")
@@ -29,7 +30,7 @@ def copied(tmp_path):
 
 
 def change(root, old, new):
-    """Replace a text in the copied list of bugs, where it has to be once."""
+    """Replace a text in the copied list of bugs, in which it must occur once."""
     path = root / "grading" / LAB / "bugs.toml"
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1
@@ -43,7 +44,7 @@ def test_an_exercise_is_proved_from_the_command_line(capsys):
     assert re.search(r"^fit +blank +all +all +0 of 20 +yes$", out, re.MULTILINE)
     assert re.search(r"^fit +fit-least-squares\.py +relative +relative +8 of 20 +yes$", out, re.M)
     assert out.endswith(
-        f"{LAB}: 1 references, 1 blanks, 2 seeded bugs, each judged 2 times: all as it should be\n"
+        f"{LAB}: 1 references, 1 blanks, 2 seeded bugs, each judged 2 times: no deviations\n"
     )
 
 
@@ -57,8 +58,8 @@ def test_a_bug_that_loses_another_item_than_it_should_is_told(copied):
     change(copied, 'loses = ["relative"]', 'loses = ["exact"]')
     said = prove(LAB, exercise="fit", runs=1, progress=False, root=copied).deviations
     assert len(said) == 2
-    assert said[0] == "fit, fit-least-squares.py: exact is pass, and should be fail"
-    assert said[1].startswith("fit, fit-least-squares.py: relative is fail, and should be pass: ")
+    assert said[0] == "fit, fit-least-squares.py: exact is pass, but should be fail"
+    assert said[1].startswith("fit, fit-least-squares.py: relative is fail, but should be pass: ")
 
 
 def test_two_runs_that_differ_in_a_word_are_told():
@@ -75,13 +76,13 @@ def test_two_runs_that_differ_in_a_word_are_told():
 
     assert compare(answer, [verdict(1, 5), verdict(1, 6)]).deviations == ()
     told = compare(answer, [verdict(1), verdict(1), verdict(2)]).deviations
-    assert told[0] == "exact: its evidence in run 3 is another one: rank: 1, then 2"
+    assert told[0] == "exact: its evidence differs in run 3: rank: 1, then 2"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('["fit-microseconds.py"]', '["fit-milliseconds.py"]', "fit-microseconds.py; say what"),
+        ('["fit-microseconds.py"]', '["fit-milliseconds.py"]', "fit-microseconds.py; add one"),
         ('loses = ["relative"]', 'loses = ["absolute"]', "'absolute': no such item; there are"),
         ('loses = ["relative"]', "loses = []", "loses nothing"),
         ('loses = ["relative"]', "", "give it fault, kind, loses"),
@@ -128,7 +129,7 @@ def test_a_bug_is_its_reference_with_edits_one_after_the_other(copied):
             'edit = [{ replace = "nowhere", by = "" }]',
             "'fit-new.py': the text 'nowhere' occurs 0 times in the reference",
         ),
-        ('edit = [{ replace = "e", by = "" }]', r"'e' occurs \d+ times .*; write more of it"),
+        ('edit = [{ replace = "e", by = "" }]', r"'e' occurs \d+ times .*; quote more of it"),
         ('edit = [{ replace = "e", by = "" }]\nof = "fat"', "no reference that defines 'fat'"),
     ],
 )
@@ -139,13 +140,104 @@ def test_edits_that_do_not_fit_the_reference_are_refused(copied, text, words):
 
 def test_a_bug_that_is_both_edits_and_a_file_is_refused(copied):
     (copied / "grading" / LAB / "bugs" / "fit-new.py").write_text(SOLUTIONS["fit"])
-    with pytest.raises(InputError, match="has edits, and is also the file .*; remove one"):
+    with pytest.raises(InputError, match="it has edits, but is also the file .*; remove one"):
         bugs_with(copied, 'edit = [{ replace = "def fit(", by = "def fit (" }]\n')
+
+
+def test_honest_variants_of_an_exercise_are_judged_from_the_command_line(capsys):
+    asked = ["--exercise", "barrier_double_ring", "--sample", "1", "--no-progress"]
+    assert main(["rubric", "variants", LAB, *asked]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^barrier_double_ring +barrier_double_ring +1 +1$", out, re.MULTILINE)
+    assert out.endswith("1 honest variants, each judged once: no deviations\n")
+
+
+def test_a_variant_that_loses_a_point_is_told(copied):
+    # It is not honest: no rank sends with this tag.
+    text = """
+["bcast_linear-other-tag.c"]
+what = "another tag"
+edit = [{ replace = "datatype, root, TAG, comm, MPI_", by = "datatype, root, 3, comm, MPI_" }]
+"""
+    (copied / "grading" / LAB / "variants.toml").write_text(text)
+    proof = prove(LAB, exercise="bcast_linear", variants=True, runs=1, progress=False, root=copied)
+    assert [each.answer.name for each in proof.proved] == ["bcast_linear-other-tag.c"]
+    assert any("powers-of-two is fail" in said for said in proof.deviations)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[x]\ncalls = {}\n", "give it what"),
+        ('[x]\nwhat = "y"\nuses = "none"\n', "no such piece"),
+        ('[x]\nwhat = "y"\nlayout = "narrow"\n', "layout 'narrow' is unknown"),
+        ("[x\n", "not TOML"),
+    ],
+)
+def test_a_list_of_variants_that_is_incomplete_is_refused(copied, text, words):
+    (copied / "grading" / "variants.toml").write_text(text)
+    with pytest.raises(InputError, match=words):
+        variants_of(LAB, load(copied / "grading" / LAB / "rubric.toml"), copied)
 
 
 def test_a_rubric_is_shown_with_its_cases(capsys):
     assert main(["rubric", "show", LAB]) == 0
     out = capsys.readouterr().out
     assert re.search(r"^ +algorithm +4 +3 +6 +P-1 messages, all of them from the root$", out, re.M)
-    assert re.search(r"^by_distance +15 +a person ", out, re.M)
+    assert re.search(r"^by_distance +15 +manual ", out, re.M)
     assert out.endswith("First contact: 100 points\n")
+
+
+MUTATE = ["rubric", "mutate", LAB, "bcast_linear", "--sample", "2", "--no-progress"]
+
+
+def test_mutants_of_an_exercise_are_judged_from_the_command_line(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(MUTATE) == 0
+    out = capsys.readouterr().out
+    head, row = (line.split() for line in out.splitlines()[:2])
+    numbers = dict(zip(head, row, strict=False))
+    assert numbers["exercise"] == "bcast_linear"
+    assert numbers["judged"] == numbers["killed"] == "2"
+    assert out.endswith(f"{LAB}: score 100.0 %\n")
+
+    # The second time, nothing is judged: the verdicts are in the cache.
+    monkeypatch.setattr("mpilab.grading.proving.Referee", None)
+    assert main([*MUTATE, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["exercises"]
+    assert found["percent"] == 100 and len(found["judged"]) == 2
+    for each in found["judged"]:
+        assert each["outcome"] == "killed" and each["lost"] and each["diff"].count("\n-") == 1
+
+    # A required score that is not reached determines the exit status.
+    assert main([*MUTATE, "--at-least", "100.5"]) == 1
+
+
+def test_a_mutant_that_is_listed_as_equivalent_and_is_not_is_told(copied, capsys, monkeypatch):
+    (copied / "grading" / LAB / "equivalent.toml").write_text(
+        '[[equivalent]]\nexercise = "bcast_linear"\noperator = "tag"\n'
+        'line = "err = MPI_Send(buffer, count, datatype, dest, TAG, comm);"\nreason = "Why not?"\n',
+        encoding="utf-8",
+    )
+    # Of the other exercise, none is listed.
+    scores = mutate(LAB, listed=True, progress=False, root=copied)
+    assert [len(score.judged) for score in scores] == [1, 0]
+    monkeypatch.setattr("mpilab.grading.proving.mutate", lambda *_, **__: scores)
+    assert main(["rubric", "mutate", LAB, "bcast_linear", "--listed"]) == 1
+    said = capsys.readouterr().err
+    assert "NOT EQUIVALENT: bcast_linear, line 15, tag: TAG → TAG + 1: loses powers-of-two" in said
+
+
+def test_a_listed_mutant_that_is_no_more_is_refused(copied):
+    (copied / "grading" / LAB / "equivalent.toml").write_text(
+        '[[equivalent]]\nexercise = "bcast_linear"\noperator = "tag"\nline = "x = 1;"\n'
+        'reason = "It was there once."\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="no mutant of 'bcast_linear' .* correct or remove"):
+        mutate(LAB, progress=False, root=copied)
+
+
+def test_only_answers_in_c_have_mutants():
+    with pytest.raises(InputError, match="exercise 'fit': not in C; only kernels have mutants"):
+        mutate(LAB, ["fit"])

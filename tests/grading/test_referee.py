@@ -8,7 +8,7 @@ import pytest
 
 from mpilab.cases.case import Case
 from mpilab.errors import Ungradable
-from mpilab.grading.referee import Referee, _result
+from mpilab.grading.referee import Referee, _result, _whole
 from mpilab.grading.release import solutions
 from mpilab.grading.sandbox import Outcome, open_sandbox
 from mpilab.judging.rubric import load
@@ -59,20 +59,23 @@ def test_a_right_function_gets_its_points(referee, rubric, reference):
     [
         (
             "def cost(algorithm, P, m):\n    return 1, 2, 3",
-            "returned [1, 2, 3], which is not right",
+            "returned [1, 2, 3], which is wrong",
         ),
         ("def cost(algorithm, P, m):\n    return P / 0", "ZeroDivisionError"),
         ("price = 3", "does not define cost"),
         ("def cost(", "SyntaxError"),
-        ("from mpilab.algorithms.allgather import costs as cost", "ModuleNotFoundError"),
+        (
+            "from mpilab.algorithms.allgather import costs as cost",
+            "but a graded Python answer can use the standard library and numpy, not mpilab",
+        ),
         (
             "import sys\ndel sys.modules['mpilab']\n"
             "from mpilab.algorithms.allgather import costs as cost",
-            "ModuleNotFoundError",
+            "but a graded Python answer can use the standard library and numpy, not mpilab",
         ),
         ("import sys\nsys.exit(0)", "SystemExit"),
-        ("while True: pass", "did not come to its end"),
-        ("def cost(algorithm, P, m):\n    return float('nan')", "not right"),
+        ("while True: pass", "did not finish"),
+        ("def cost(algorithm, P, m):\n    return float('nan')", "which is wrong"),
     ],
 )
 def test_a_wrong_function_is_told_what_it_did(referee, rubric, source, words):
@@ -209,7 +212,7 @@ class Broken:
 @pytest.mark.parametrize(
     "outcome",
     [
-        Ungradable("the sandbox did not come up"),
+        Ungradable("the sandbox did not start"),
         Outcome(0, "", b"", b"", {}),
         Outcome(137, "host memory", b"", b"", {}),
         Outcome(0, "", b"", b"", {"compiled.json": b"{", "called.json": b"[1]"}),
@@ -249,5 +252,16 @@ def test_a_result_that_lacks_a_part_is_ungradable_not_a_fault_of_the_grader(lost
     case = Case("allgather", 2, 1, record=False)
     assert _result({"0.json": json.dumps(whole).encode()}, 0, case).outcome == "error"
     del whole[lost]
-    with pytest.raises(Ungradable, match="did not come out of the sandbox whole"):
+    with pytest.raises(Ungradable, match="came out of the sandbox incomplete"):
         _result({"0.json": json.dumps(whole).encode()}, 0, case)
+
+
+def test_a_torn_file_or_the_end_of_the_run_touches_no_other_case():
+    case = Case("allgather", 2, 1, record=False)
+    whole = {"outcome": "skipped", "states": [], "diagnosis": None, "detail": "", "crashed": None}
+    left = {"0.json": json.dumps(whole).encode(), "1.json": b"{"}
+    assert _whole(left, 0, case, "the run ended").outcome == "skipped"
+    torn, missing = _whole(left, 1, case, ""), _whole(left, 2, case, "the run ended: output")
+    assert (torn.outcome, missing.outcome) == ("error", "error")
+    assert "came out of the sandbox incomplete" in torn.detail
+    assert missing.detail == "the run ended: output"

@@ -1,5 +1,5 @@
-"""The referee's two ways to try a kernel, simulated and on Open MPI: what only one of them finds,
-and marks by simulated time."""
+"""The referee's two ways to run a kernel, simulated and on Open MPI: what only one of them finds,
+and marks for simulated time."""
 
 import pytest
 
@@ -70,9 +70,12 @@ LINEAR = """
 }
 """
 NOTHING_ON = "    if (size == {}) return MPI_SUCCESS;\n"
-# The macro is there in simulations only: nothing that a student should use, but a difference.
-UNLESS_SIMULATED = "#ifndef MPILAB_SIMULATED_H\n    return MPI_SUCCESS;\n#endif\n"
-IF_SIMULATED = UNLESS_SIMULATED.replace("ifndef", "ifdef")
+# Students should not use these macros, but they make a difference: the first witness is
+# WebAssembly, the third simulated.
+IN_JAIL = "#ifdef __wasm__\n{}#endif\n"
+NATIVELY = "#ifndef __wasm__\n{}#endif\n"
+ON_OPEN_MPI = "#if !defined __wasm__ && !defined MPILAB_SIMULATED_H\n{}#endif\n"
+NOTHING = "    return MPI_SUCCESS;\n"
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +110,7 @@ def test_a_right_but_slow_kernel_is_told_both_times_and_how_to_see_them(judged):
     assert items["fast"].reason == (
         "With 16 ranks, count 65536, datatype int, root 0, simulated on groups-4x4x1 rr: the "
         "result is right, but it takes 341.6 µs of simulated time, where bcast_linear takes "
-        "315.8 µs: 0.92 times as fast, and 2 times is asked for."
+        "315.8 µs: 0.92 times as fast, and 2 times is required."
     )
     assert items["fast"].evidence["reproduce"] == (
         'mpilab.simulated.run("bcast_tree", ranks=16, count=65536, platform="groups-4x4x1 rr")'
@@ -126,26 +129,57 @@ def test_more_ranks_than_a_machine_has_room_for_are_judged_by_simulation(judged)
     assert outcomes(items) == {"right": "pass", "large": "fail", "fast": "pass"}
 
 
+# In a trap, a tool ends the run: no data prove anything.
+TRAP = "    if (size == 4) __builtin_trap();\n"
+
+
 @pytest.mark.parametrize(
     ("only", "there", "not_there"),
     [
-        (UNLESS_SIMULATED, "simulated", "run on Open MPI"),
-        (IF_SIMULATED, "run on Open MPI", "simulated"),
+        (IN_JAIL.format(TRAP), "run on Open MPI", "run in isolation"),
+        (IN_JAIL.format(NOTHING), "run on Open MPI", "run in isolation"),
+        (ON_OPEN_MPI.format(TRAP), "run in isolation", "run on Open MPI"),
     ],
 )
-def test_a_difference_is_ungradable_and_both_recordings_are_kept(
+def test_a_difference_is_ungradable_and_the_files_of_both_are_kept(
     judged, tmp_path, only, there, not_there
 ):
     item = judged(only + BINOMIAL)["right"]
     assert item.outcome == "ungradable" and item.awarded is None
     assert f"right when {there}, but not when {not_there}: " in item.reason
-    for way in ("simulated", "real"):
-        kept = tmp_path / "kept" / "tree" / "right" / way
-        ranks = len(list(kept.glob("*.rec")))
-        assert ranks in (2, 4)
-        for rank in range(ranks):
-            (kept / f"{rank}.rec").rename(kept / f"0.{rank}.rec")
-        assert Recording.load(kept, 0, ranks).complete
+    kept = tmp_path / "kept" / "tree" / "right"
+    assert sorted(path.name for path in kept.iterdir()) == ["first", "real"]
+    if NOTHING in only:  # a run that has ended early may leave no whole recording
+        for way in kept.iterdir():
+            ranks = len(list(way.glob("*.rec")))
+            assert ranks in (2, 4)
+            for rank in range(ranks):
+                (way / f"{rank}.rec").rename(way / f"0.{rank}.rec")
+            assert Recording.load(way, 0, ranks).complete
+
+
+@pytest.mark.parametrize("only", [ON_OPEN_MPI.format(NOTHING), NATIVELY.format(TRAP)])
+def test_wrong_data_on_open_mpi_or_a_crash_in_two_native_runs_decide(judged, only):
+    item = judged(only + BINOMIAL)["right"]
+    assert item.outcome == "fail"
+    assert item.reason.startswith("With 4 ranks, count 7")
+
+
+def test_what_simgrid_does_not_have_is_tried_on_open_mpi_alone(judged):
+    cyclic = """
+    MPI_Datatype unused;
+    MPI_Type_create_darray(1, 0, 1, (int[]){4}, (int[]){MPI_DISTRIBUTE_CYCLIC}, (int[]){1},
+                           (int[]){1}, MPI_ORDER_C, MPI_INT, &unused);
+    MPI_Type_free(&unused);
+"""
+    items = judged(cyclic + BINOMIAL)
+    assert outcomes(items) == {"right": "pass", "large": "ungradable", "fast": "ungradable"}
+    assert items["right"].unconfirmed
+    assert items["fast"].reason == (
+        "SimGrid cannot simulate MPI_Type_create_darray, and only a simulation can time it."
+    )
+    items = judged(cyclic + NOTHING_ON.format(5) + BINOMIAL)
+    assert items["right"].outcome == "fail"  # a case that otherwise is only simulated
 
 
 def test_without_simgrid_open_mpi_decides_alone_and_what_needs_simulation_is_not_lost(

@@ -1,4 +1,5 @@
-"""One exercise is judged again for all, and everything else stays, in the real sandbox."""
+"""One exercise is judged again for all students, and everything else remains, in the real
+sandbox."""
 
 import csv
 import shutil
@@ -41,7 +42,7 @@ def graded(tmp_path_factory):
 
 @pytest.fixture
 def kit(graded, tmp_path):
-    """A copy of the kit that the class was graded by, to be changed."""
+    """A modifiable copy of the kit with which the class was graded."""
     return Path(shutil.copytree(graded[2], tmp_path / "kit"))
 
 
@@ -92,7 +93,7 @@ class TestAGradedClass:
         printed = "What your notebook printed"
         assert page.partition(printed)[2] == again.partition(printed)[2] != ""
         assert "so it is on [0, 0, 0]" in again
-        # For grading, all is up to date now; and a second time there is nothing to do.
+        # Grading finds everything up to date now, and a second regrade has nothing to do.
         assert grade(folder, LAB, out, progress=False, root=kit).graded == []
         assert regrade(out, folder, LAB, "placement", progress=False, root=kit).changes == {}
 
@@ -117,9 +118,9 @@ class TestAGradedClass:
         assert main([*command, "--again", "--no-progress"]) == 1
         said = capsys.readouterr()
         assert "placement judged again for 1 of 2" in said.out
-        assert "NOT JUDGED AGAIN: ben has handed in another file since; use 'mpilab grade'" in (
-            said.err
-        )
+        assert (
+            "NOT JUDGED AGAIN: ben has handed in another file since then; use 'mpilab grade'"
+        ) in (said.err)
         assert "NOT JUDGED AGAIN: zoe has not been graded yet" in said.err
         assert newest(out)["ben"] == newest(graded[0])["ben"]
 

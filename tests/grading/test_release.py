@@ -1,9 +1,8 @@
-"""The student version of a lab: what is replaced, what stays, what is refused."""
+"""The student version of a lab: what is replaced, what is kept, what is rejected."""
 
 import nbformat
 import pytest
 
-from mpilab.course.handout import handout
 from mpilab.errors import InputError
 from mpilab.grading.release import release, solution_lines, trusted, write_release
 
@@ -179,54 +178,3 @@ def test_a_broken_jupytext_header_is_an_input_error_and_not_a_traceback(source):
     source.write_text(LAB.replace("#     display_name: Python 3\n", ""))
     with pytest.raises(InputError, match="display_name"):
         release(source)
-
-
-@pytest.fixture
-def kit(tmp_path, source):
-    root = tmp_path / "kit"
-    for name in (
-        "labs/source/02-allgather.py",
-        "labs/source/03-other.py",
-        "grading/02-allgather/rubric.toml",
-        "mpilab/__init__.py",
-        "mpilab/__pycache__/x.pyc",
-        "src_c/allgather/pairwise.c",
-        "src_c/allgather/ring.c",
-        "src_c/build/pairwise.o",
-        "data/table.csv",
-        "Makefile",
-        ".git/config",
-    ):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(LAB if name.endswith("02-allgather.py") else name)
-    (root / "data" / "link").symlink_to(root / "grading")
-    return root
-
-
-def test_a_handout_holds_what_students_need_and_no_solution_in_any_form(kit, tmp_path):
-    out = handout("02-allgather", tmp_path / "out", ["allgather/pairwise.c"], root=kit)
-    assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
-        "Makefile",
-        "data/table.csv",
-        "labs/02-allgather.ipynb",
-        "mpilab/__init__.py",
-        "src_c/allgather/ring.c",
-    ]
-    assert not (out / "data" / "link").exists()
-
-
-def test_a_handout_refuses_a_misspelt_file_to_leave_out_before_it_copies_anything(kit, tmp_path):
-    with pytest.raises(InputError, match="pairwize"):
-        handout("02-allgather", tmp_path / "out", ["allgather/pairwize.c"], root=kit)
-    with pytest.raises(InputError, match="no such file in"):
-        handout("02-allgather", tmp_path / "out", ["../Makefile"], root=kit)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_handout_refuses_a_folder_with_something_in_it_and_an_unknown_lab(kit, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").write_text("")
-    with pytest.raises(InputError, match="not an empty folder"):
-        handout("02-allgather", tmp_path / "out", root=kit)
-    with pytest.raises(InputError, match="no such lab"):
-        handout("99-none", tmp_path / "new", root=kit)

@@ -1,4 +1,4 @@
-"""Real runs in real sandboxes. What a submission could do to the grader is tried here."""
+"""Real runs in real sandboxes, including attempts of a submission to harm the grader."""
 
 import os
 import select
@@ -17,9 +17,9 @@ import pytest
 
 import mpilab
 from mpilab.errors import InputError, SetupError, Ungradable
-from mpilab.grading import cgroups
 from mpilab.grading import run as run_module
 from mpilab.grading import sandbox as sandbox_module
+from mpilab.grading import supervisor as supervisor_module
 from mpilab.grading.sandbox import (
     Bubblewrap,
     Canceled,
@@ -47,7 +47,7 @@ def sandbox():
 
 @pytest.fixture
 def shared_folder():
-    """A folder that every user can read, which pytest's own temporary ones are not."""
+    """A folder that every user can read, unlike pytest's own temporary folders."""
     with tempfile.TemporaryDirectory(prefix="mpilab-test-") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -207,7 +207,7 @@ def test_an_argument_that_cannot_be_used_is_named(sandbox, arguments, name):
 
 
 def test_files_that_do_not_fit_make_the_answer_ungradable(sandbox):
-    with pytest.raises(Ungradable, match="did not come up: tar: big"):
+    with pytest.raises(Ungradable, match="did not start: tar: big"):
         sandbox.run(["true"], files={"big": bytes(2 * MIB)}, limits=Limits(disk_bytes=MIB))
 
 
@@ -359,7 +359,7 @@ def test_a_memory_bomb_is_contained(sandbox, guarded):
 
 
 @needs_root
-@pytest.mark.skipif(cgroups.available() is None, reason="no control groups here")
+@pytest.mark.skipif(supervisor_module.control_groups() is None, reason="no control groups here")
 def test_files_in_memory_count_as_memory_where_there_are_control_groups(sandbox):
     script = "head -c 40M /dev/zero > /dev/shm/a; head -c 40M /dev/zero > /tmp/b; echo alive"
     outcome = shell(sandbox, script, limits=Limits(memory=50 * MIB))
@@ -444,7 +444,7 @@ def test_the_files_come_back_when_time_is_up(sandbox):
 
 def test_who_kills_the_clock_inside_meets_the_one_outside(sandbox, monkeypatch):
     monkeypatch.setattr(sandbox_module, "GRACE_SECONDS", 0.5)
-    # The command's parent is the `timeout` that would end it; stopped, it never does.
+    # The command's parent is the `timeout` that would end it; once stopped, it never does.
     outcome = shell(sandbox, "kill -STOP $PPID; sleep 1000", limits=Limits(wall_seconds=1))
     assert outcome.reason == "wall time"
     assert outcome.wall_seconds < 60
@@ -461,7 +461,7 @@ def test_daemons_are_gone_when_the_run_returns(sandbox, pipe, kind, monkeypatch,
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     box = {"bubblewrap": sandbox, "watchdog": Bubblewrap(None), "unsafe": Unsafe()}[kind]
     groups = abandoned_groups()
-    # Twice orphaned, in a session of its own, deaf to everything but SIGKILL.
+    # Orphaned twice, in a separate session, ignoring everything but SIGKILL.
     deaf = "(setsid sh -c 'trap \"\" HUP TERM INT; while :; do sleep 1000; done' &) & "
     script = HOLD.format(path=path) + deaf + "exit 0"
     outcome = shell(box, script, readable=[path.parent])
@@ -519,7 +519,7 @@ def test_all_is_gone_when_the_supervisor_is_killed(sandbox, pipe):
     thread.join(120)
     assert failure == ["the sandbox's supervisor ended without a report: it was killed"]
     for group in control_groups(supervisor):  # the supervisor alone would have removed them
-        cgroups.ControlGroup(dict.fromkeys(("memory", "pids"), group), "").remove()
+        supervisor_module.ControlGroup(dict.fromkeys(("memory", "pids"), group), "").remove()
 
 
 def test_an_interrupt_ends_the_run(sandbox, pipe, monkeypatch):
@@ -627,7 +627,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(
 def test_a_guard_whose_first_probe_fails_is_tried_again_before_a_weaker_one(monkeypatch):
     troubles = ["a probe saw nothing", ""]
     monkeypatch.setattr(sandbox_module, "_trouble", lambda _: troubles.pop(0))
-    strongest = cgroups.available() if os.geteuid() == 0 else "systemd"
+    strongest = supervisor_module.control_groups() if os.geteuid() == 0 else "systemd"
     assert open_sandbox().guard == strongest and not troubles
 
 
@@ -677,7 +677,7 @@ def test_it_works_for_a_plain_user_too(shared_folder):
     for name in ("__init__.py", "grading/__init__.py", "util/__init__.py"):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).touch()
-    grading = "sandbox run isolation supervisor cgroups".split()
+    grading = "sandbox run supervisor".split()
     own = ("errors", "util/system", *(f"grading/{name}" for name in grading))
     for name in own:
         shutil.copyfile(PACKAGE / f"{name}.py", package / f"{name}.py")
@@ -697,7 +697,7 @@ outcome = open_sandbox(unsafe=True).run(["/bin/sh", "-c", "(setsid sleep 1000 &)
 assert outcome.returncode == 0, outcome
 print(box.description)
 """
-    # None of those that sandboxes run under: other tests may have some just now.
+    # None of those under which sandboxes run: other tests may be using some.
     user = ["setpriv", "--reuid=64321", "--regid=64321", "--clear-groups", "--inh-caps=-all"]
     ended = subprocess.run(
         [*user, PYTHON, "-c", code],

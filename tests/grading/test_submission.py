@@ -1,4 +1,4 @@
-"""Finding and reading what a class handed in, whatever it is."""
+"""Finding and reading what a class submitted, whatever it is."""
 
 import io
 import json
@@ -127,12 +127,13 @@ def test_links_are_not_followed_wherever_they_lead(tmp_path):
     (box / "sibling" / FILE).symlink_to(box / "good" / FILE)
     (box / "folder").symlink_to(secret.parent)
     (box / "dangling").symlink_to(tmp_path / "nowhere")
+    (box / "circle").symlink_to(box / "circle")
     (box / "packed.zip").symlink_to(put(tmp_path / "x.zip", zipped({FILE: GOOD})))
     found = find_submissions(box, LAB)
     for each in found:
         if each.student != "good":
             assert "symbolic link" in each.problem and each.data == b""
-    assert len(found) == 6
+    assert len(found) == 7
 
 
 def test_a_named_pipe_does_not_hang_the_grader(tmp_path):
@@ -182,9 +183,9 @@ def test_one_bad_zip_never_stops_the_class(tmp_path):
         "good": "",
         "noise": "not a readable zip",
         "empty": "not a readable zip",
-        "climber": "a path out of it",
-        "absolute": "a path out of it",
-        "drive": "a path out of it",
+        "climber": "a path outside it",
+        "absolute": "a path outside it",
+        "drive": "a path outside it",
         "bomb": "unpacks to 19000000 bytes",
         "large": "66 MiB unpacked, more than 64",
         "many": "more than 10000",
@@ -199,6 +200,56 @@ def test_one_bad_zip_never_stops_the_class(tmp_path):
         assert words in found[student] and bool(words) == bool(found[student]), student
 
 
+def class_zip(path, sizes):
+    """A zip of one notebook per size, in bytes, as students run and hand them in."""
+    noise = os.urandom(2**20)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for number, size in enumerate(sizes):
+            data = GOOD + noise.hex().encode()
+            archive.writestr(f"mpi/student{number:03}/{FILE}", data[:size].ljust(size))
+    return path
+
+
+def test_a_class_of_120_executed_notebooks_in_one_zip_is_read(tmp_path):
+    found = find_submissions(class_zip(tmp_path / "class.zip", [2**20] * 120), LAB)
+    assert set(problems(found).values()) == {""} and len(found) == 120
+    assert all(len(each.data) == 2**20 for each in found)
+    assert submission.only_lab(tmp_path / "class.zip") == LAB
+
+
+def test_one_notebook_above_the_limit_does_not_refuse_the_class(tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "NOTEBOOK_LIMIT", 2**20)
+    path = class_zip(tmp_path / "class.zip", [1000, 2**20 + 1, 2**20])
+    told = problems(find_submissions(path, LAB))
+    assert "larger than 1 MiB; clear the outputs" in told.pop("student001")
+    assert set(told.values()) == {""}
+
+
+def test_a_class_zip_has_a_limit_that_grows_with_its_submissions(tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "ARCHIVE_LIMIT", 2**20)
+    monkeypatch.setattr(submission, "NOTEBOOK_LIMIT", 2**19)
+    small = class_zip(tmp_path / "small.zip", [2**19] * 40)
+    assert len(find_submissions(small, LAB)) == 40
+    with zipfile.ZipFile(small, "a") as archive:
+        archive.writestr("mpi/student000/movie.mp4", b"x" * 2**21)
+    limit = "more than 21 for 40 submissions; unpack it .* set MPILAB_ZIP_LIMIT=23M"
+    with pytest.raises(InputError, match=f"22 MiB unpacked, {limit}"):
+        find_submissions(small, LAB)
+    monkeypatch.setenv("MPILAB_ZIP_LIMIT", "23M")
+    assert len(find_submissions(small, LAB)) == 40
+    monkeypatch.setenv("MPILAB_ZIP_LIMIT", "much")
+    with pytest.raises(InputError, match="MPILAB_ZIP_LIMIT=much: 'much' is not a size"):
+        find_submissions(small, LAB)
+
+
+def test_a_class_zip_may_have_more_members_than_that_of_a_student(tmp_path):
+    path = tmp_path / "class.zip"
+    files = {f"student{number}/{name}": b"" for number in range(20) for name in range(600)}
+    put(path, zipped({f"anna/{FILE}": GOOD, **files}))
+    found = problems(find_submissions(path, LAB))
+    assert found["anna"] == "" and len(found) == 21
+
+
 def test_a_class_zip_whose_directory_claims_to_be_huge_is_refused_unread(tmp_path):
     data = bytearray(zipped({f"anna/{FILE}": GOOD}))
     data[-10:-6] = struct.pack("<I", 500_000_000)
@@ -209,7 +260,7 @@ def test_a_class_zip_whose_directory_claims_to_be_huge_is_refused_unread(tmp_pat
 
 def test_a_class_zip_that_leads_out_of_itself_is_refused_as_a_whole(tmp_path):
     path = put(tmp_path / "class.zip", zipped({f"anna/{FILE}": GOOD, "../../etc/x": ""}))
-    with pytest.raises(InputError, match="a path out of it"):
+    with pytest.raises(InputError, match="a path outside it"):
         find_submissions(path, LAB)
 
 

@@ -1,4 +1,4 @@
-"""The lab that the guide for instructors works out is graded exactly as it is printed there."""
+"""The worked example of the instructors' guide is graded exactly as printed there."""
 
 import re
 
@@ -15,7 +15,7 @@ FIRST_SLOT = 40
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A folder with the files of the guide, where the kit has its own."""
+    """A folder with the files of the guide, in the same places as in the kit."""
     root = tmp_path_factory.mktemp("course")
     for paragraph in re.split(r"^(?=\*\*)", GUIDE, flags=re.MULTILINE)[1:]:
         name = re.match(r"\*\*.*?\*\*, `(.+?)`", paragraph)[1]

@@ -162,11 +162,11 @@ def missing_answer(folder, context):
 
 
 def two_answers(folder, context):
-    """Tries: two cells that both claim to be the answer
+    """Tries: two cells that both marked as the answer
     Stopped by: answers go into a trusted copy
     Status: ungradable
     Points: 0
-    Reason: both claim to be the answer
+    Reason: both marked as the answer
     """
 
     def change(made):
@@ -276,7 +276,7 @@ def zip_that_climbs(folder, context):
     Stopped by: paths are looked at; nothing is unpacked to disk
     Status: ungradable
     Points: 0
-    Reason: a path out of it
+    Reason: a path outside it
     """
     up = "../" * 8 + f"tmp/{context['MARK']}"
     put(folder / "zip_that_climbs.zip", _zipped({FILE: attacks.text(), up: "was here"}))

@@ -1,5 +1,5 @@
-"""A class of hostile submissions, and three honest ones, graded for real: nobody gets out, nobody
-gets more than they deserve, nobody else is harmed, and nothing stays."""
+"""A class of hostile submissions, and three honest ones, graded for real: none escapes, none gets
+undeserved points, no other student is harmed, and nothing is left behind."""
 
 import glob
 import os
@@ -29,7 +29,7 @@ HONEST = ("ada", "zoe", "hugo")
 CORPUS = attacks()
 # Names that the hostile choose, as they are listed.
 LISTED = {"takes_anothers_name": "ada…", "formula_as_a_name": "=cmd"}
-# So that every bomb meets a limit soon; each is far more than an honest answer needs.
+# So that every bomb soon reaches a limit; each is far more than an honest answer needs.
 SMALL = {
     (execute, "LIMITS"): {
         "wall_seconds": 90,
@@ -55,7 +55,7 @@ pytestmark = [
 
 
 class Graded:
-    """What came of the class, and the traps that were set."""
+    """The outcome of the class, and the traps that were set."""
 
     def __init__(self, report, secrets, mark, calls, before):
         self.report, self.secrets, self.mark = report, secrets, mark
@@ -83,7 +83,7 @@ def graded(tmp_path_factory):
         for name in ("RUBRIC", "HOME_SECRET", "BOOK", "OTHER", "VARIABLE")
     }
     mark = f"was-here-{secrets.token_hex(8)}"
-    # A course of its own: what a rubric holds is a secret.
+    # A separate course: the contents of a rubric are secret.
     course = shutil.copytree(COURSE, folder / "course")
     rubric = course / "grading" / LAB / "rubric.toml"
     put(rubric, rubric.read_bytes().replace(b"@SECRET@", hidden["RUBRIC"].encode()))
@@ -104,7 +104,8 @@ def graded(tmp_path_factory):
         for (module, name), smaller in SMALL.items():
             patch.setattr(module, name, replace(getattr(module, name), **smaller))
         patch.setattr(execute, "CELL_SECONDS", 15)
-        # Users and a scratch folder of our own: what is there afterwards is of these runs.
+        # Separate users and a separate scratch folder: what is there afterwards comes from these
+        # runs.
         patch.setattr(sandbox, "FIRST_USER_ID", USERS.start)
         (folder / "scratch").mkdir()
         patch.setattr(tempfile, "tempdir", str(folder / "scratch"))

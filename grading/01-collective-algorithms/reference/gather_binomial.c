@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Memory for `elements` elements: hand what it returns to MPI, and `memory` to free(). */
-static inline void *make_room(long elements, MPI_Datatype type, void **memory)
+static inline void *make_room(MPI_Aint elements, MPI_Datatype type, void **memory)
 {
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Type_get_extent(type, &lower, &extent);
@@ -29,7 +29,7 @@ int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
     const int count = is_root ? recvcount : sendcount, ring = is_root ? size : mine;
     const MPI_Datatype type = is_root ? recvtype : sendtype;
     void *memory;
-    void *const room = make_room(is_root ? 0 : (long)mine * count, type, &memory);
+    void *const room = make_room(is_root ? 0 : (MPI_Aint)mine * count, type, &memory);
     void *const blocks = is_root ? recvbuf : room;
     const int own = is_root ? root : 0;
 
@@ -45,8 +45,14 @@ int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
             MPI_Type_free(&run);
         }
     }
-    if (!is_root && err == MPI_SUCCESS)
-        err = MPI_Send(blocks, mine * count, type, (rank - distance + size) % size, TAG, comm);
+    if (!is_root && err == MPI_SUCCESS) {
+        MPI_Datatype all; /* `mine * count` elements may be more than an int can count */
+        err = wrapped_run_type(0, mine, ring, count, type, &all);
+        if (err == MPI_SUCCESS) {
+            err = MPI_Send(blocks, 1, all, (rank - distance + size) % size, TAG, comm);
+            MPI_Type_free(&all);
+        }
+    }
     free(memory);
     return err;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 /* Memory for `elements` elements: hand what it returns to MPI, and `memory` to free(). */
-static inline void *make_room(long elements, MPI_Datatype type, void **memory)
+static inline void *make_room(MPI_Aint elements, MPI_Datatype type, void **memory)
 {
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Type_get_extent(type, &lower, &extent);
@@ -29,14 +29,20 @@ int scatter_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
     const int count = is_root ? sendcount : recvcount, ring = is_root ? size : mine;
     const MPI_Datatype type = is_root ? sendtype : recvtype;
     void *memory;
-    void *const room = make_room(is_root ? 0 : (long)mine * count, type, &memory);
+    void *const room = make_room(is_root ? 0 : (MPI_Aint)mine * count, type, &memory);
     const void *const blocks = is_root ? sendbuf : room;
     const int own = is_root ? root : 0;
 
     int err = memory == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
-    if (!is_root && err == MPI_SUCCESS)
-        err = MPI_Recv(room, mine * count, type, (rank - distance + size) % size, TAG, comm,
-                       MPI_STATUS_IGNORE);
+    if (!is_root && err == MPI_SUCCESS) {
+        MPI_Datatype all; /* `mine * count` elements may be more than an int can count */
+        err = wrapped_run_type(0, mine, ring, count, type, &all);
+        if (err == MPI_SUCCESS) {
+            err = MPI_Recv(room, 1, all, (rank - distance + size) % size, TAG, comm,
+                           MPI_STATUS_IGNORE);
+            MPI_Type_free(&all);
+        }
+    }
     for (int step = distance / 2; step >= 1 && err == MPI_SUCCESS; step /= 2) {
         MPI_Datatype run;
         const int length = step < mine - step ? step : mine - step;

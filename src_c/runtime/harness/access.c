@@ -1,5 +1,5 @@
-/* The file of evidence of one rank (access.h): made before the calls of a kernel, an entry filled by
- * each of them. It is memory-mapped, so that it is whole even after a crash. */
+/* The evidence file of one rank (access.h): created before a kernel is called; each call fills an
+ * entry. It is memory-mapped, so it is complete even after a crash. */
 #define _GNU_SOURCE
 #include "access.h"
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Requests of all calls of a case that fit into the file; those that do not are counted. The file
- * is sparse: what is not used costs nothing. */
+/* How many requests of all calls of a case fit into the file; the rest are only counted. The file
+ * is sparse: unused space costs nothing. */
 enum { ACCESS_CAPACITY = 1 << 18 };
 
 _Static_assert(sizeof(struct access_header) == 72, "fileaccess.py relies on the layout");
@@ -21,15 +21,15 @@ _Static_assert(sizeof(struct access_record) == 64, "fileaccess.py relies on the 
 
 struct access {
     const struct subject *subject;
-    int descriptor; /* of the matrix, for what is asked about it */
-    int file;       /* of the evidence */
+    int descriptor; /* of the matrix file, for queries about it */
+    int file;       /* the evidence file */
     size_t mapped_bytes;
     struct access_header *header;
     struct access_call *calls, *current;
     struct process_io before;
 };
 
-/* Put a file of so many zeros into memory; NULL with errno where that cannot be. */
+/* Map a new file of this many zero bytes into memory; NULL with errno if that fails. */
 static void *map_new(int file, size_t bytes)
 {
     if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
@@ -78,10 +78,10 @@ int open_access(struct access **access, const struct subject *subject, const cha
     return 0;
 }
 
-/* No rank reads before all have thrown out what their host holds of the file. */
+/* No rank reads before all have evicted the file from their host's page cache. */
 static int cool(const struct access *access)
 {
-    /* Pages that are not on the disk yet stay where they are; rank 0 has written the file. */
+    /* Pages that are not on the disk yet cannot be evicted; rank 0 has written the file. */
     int failed = 0;
     if (access->subject->rank == 0 && fsync(access->descriptor) != 0)
         failed = harness_fail("the matrix cannot be brought to the disk: %s", strerror(errno));
@@ -96,7 +96,7 @@ int prepare_access(struct access *access, int call)
 {
     if (access->subject->order->cold && cool(access) != 0)
         return 1;
-    if (call < 0) /* a warm-up, of which nothing is told */
+    if (call < 0) /* a warm-up call is not recorded */
         return 0;
     struct access_call *const entry = access->current = &access->calls[call];
     entry->resident_before = resident_bytes(access->descriptor, access->header->file_bytes);

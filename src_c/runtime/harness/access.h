@@ -1,8 +1,7 @@
 /* Evidence of file access: what a kernel makes the operating system do with the matrix file, below
  * MPI. One memory-mapped file per rank, ID.RANK.io: a header, an entry for each timed call of the
- * kernel, and a record for each request. mpilab/trace/file_access.py reads it; the layouts below and there
- * are held together by the sizes in the header.
- */
+ * kernel, and a record for each request. mpilab/trace/file_access.py reads it; the sizes in the
+ * header ensure that the layouts here and there agree. */
 #ifndef MPILAB_ACCESS_H
 #define MPILAB_ACCESS_H
 
@@ -10,8 +9,8 @@
 
 #define MPILAB_ACCESS_MAGIC "MPILABI2"
 
-/* Whether the requests below MPI are in the file. They cannot be where this library came too late
- * to stand between MPI and the C library: in an ipyparallel engine, and on macOS. */
+/* Whether the file contains the requests below MPI. It cannot if this library was loaded too late
+ * to be placed between MPI and the C library: in an ipyparallel engine, and on macOS. */
 enum { REQUESTS_NOT_ASKED = -1, REQUESTS_UNSEEN = 0, REQUESTS_SEEN = 1 };
 
 enum { UNKNOWN = -1 };
@@ -27,7 +26,7 @@ struct access_header {
     int64_t file_bytes;
 };
 
-/* One call of the kernel. What cannot be told on this system is UNKNOWN. */
+/* One call of the kernel. What this system cannot tell is UNKNOWN. */
 struct access_call {
     int64_t requests, bytes, got_bytes; /* also of those that did not fit */
     int64_t largest;                    /* bytes asked for by the largest request */
@@ -38,15 +37,15 @@ struct access_call {
 };
 
 struct access_record {
-    int64_t offset, bytes, got_bytes; /* got_bytes of a request that failed is UNKNOWN */
-    int64_t begin_ns, end_ns;         /* end_ns is 0 where nobody asked for the end (aio) */
+    int64_t offset, bytes, got_bytes; /* got_bytes of a failed request is UNKNOWN */
+    int64_t begin_ns, end_ns;         /* end_ns is 0 if the end was never queried (aio) */
     char kind[16];                    /* the function: "pread", "preadv64v2", ... */
-    int32_t call, pieces;             /* pieces of memory that it scatters to */
+    int32_t call, pieces;             /* pieces of memory that it is scattered to */
 };
 
-/* --- access.c: the file of this rank; between begin and end there is one call of the kernel. What
- * takes long about it is done before by prepare_access, which is collective where the case says
- * `cold`: call number `call`, a warm-up if negative. */
+/* --- access.c: the file of this rank; between begin and end there is one call of the kernel.
+ * prepare_access does beforehand whatever takes long; it is collective if the case is `cold`.
+ * `call` is the number of the call, negative for a warm-up. */
 struct access;
 int open_access(struct access **access, const struct subject *subject, const char *matrix_path,
                 const char *path);
@@ -55,14 +54,14 @@ void begin_access(struct access *access);
 void end_access(struct access *access);
 int close_access(struct access *access);
 
-/* --- requests.c: from now on, requests to the file that `descriptor` is open on are noted in this
+/* --- requests.c: from now on, record requests to the file that `descriptor` is open on in this
  * call and these records. Returns one of REQUESTS_... */
 int watch_requests(int descriptor, struct access_header *header, struct access_record *records);
 void begin_requests(struct access_call *call, int number);
 void end_requests(void);
 
-/* --- page_cache.c: bytes of a file that are in the page cache, or UNKNOWN; throw them out of it, as
- * far as the system does that; the magic number of its file system, or UNKNOWN. */
+/* --- page_cache.c: the bytes of a file in the page cache, or UNKNOWN; evict them, as far as the
+ * system does that; the magic number of its file system, or UNKNOWN. */
 int64_t resident_bytes(int descriptor, int64_t bytes);
 void forget_pages(int descriptor);
 int64_t filesystem_of(int descriptor);
@@ -70,10 +69,10 @@ int64_t filesystem_of(int descriptor);
 /* --- process.c: what the system counts for this process */
 struct process_io {
     int64_t rchar, syscr, read_bytes;
-    int64_t own_bytes; /* of the read that asked for these, which is not in them yet */
+    int64_t own_bytes; /* of the read that returned these counts, not yet included */
 };
 struct process_io process_io(void);
-int64_t begin_memory_peak(void); /* bytes resident now; UNKNOWN where the peak cannot be reset */
+int64_t begin_memory_peak(void); /* bytes resident now; UNKNOWN if the peak cannot be reset */
 int64_t memory_peak(void);
 
 #endif

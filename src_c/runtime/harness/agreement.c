@@ -1,9 +1,9 @@
-/* What ranks have to know of each other before they do something together: a rank that is left
- * alone with its failure ends, and all others wait for it for ever.
+/* What ranks must know of each other before they act together: if a rank failed alone, it would
+ * end, and all others would wait for it forever.
  *
- * On the communicator of the harness and never on the kernel's, between whose calls nothing else
- * may be sent. Ranks leave these calls at different times: a barrier has to follow where a time is
- * taken.
+ * These calls use the harness's communicator, never the kernel's, which carries nothing else
+ * between the kernel's calls. Ranks leave these calls at different times: where a time is taken, a
+ * barrier must follow.
  */
 #include "harness.h"
 #include <stdio.h>

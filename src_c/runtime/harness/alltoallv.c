@@ -1,13 +1,14 @@
-/* How an alltoallv kernel is called: how much goes from whom to whom, and where it lies.
+/* How an alltoallv kernel is called: how much each rank sends to each other, and where it lies.
  *
  *   even    every pair exchanges `count` elements; block j begins at element j * count
  *   ragged  i sends j (i + 2j + 1) mod 5 halves of `count` elements: from nothing to 2 * count
  *   sparse  each third rank sends `count` elements to itself and to the two ranks after it
  *
- * But for "even", blocks stand in no order of ranks, and apart: first that of the rank before, then
- * that of the rank before it, and so on down, with a gap of two elements in front of each and
- * behind the last. MPI_IN_PLACE asks that i sends as much to j as j to i: then the pair counts as
- * if the lower rank were the sender. mpilab/cases/counts.py knows the same by itself.
+ * Except with "even", blocks are not in rank order and not adjacent: the block of the preceding
+ * rank comes first, then that of the rank before it, and so on, with a gap of two elements before
+ * each block and after the last. MPI_IN_PLACE requires that i sends as much to j as j to i: then
+ * the pair counts as if the lower rank were the sender. mpilab/cases/counts.py implements the same
+ * rules independently.
  */
 #include "harness.h"
 #include <limits.h>
@@ -42,7 +43,7 @@ static int64_t elements_of_pair(const struct subject *subject, int source, int d
     return source % EACH == 0 && distance <= NEXT ? count : 0;
 }
 
-/* Fill in one side, with `each` of its elements for one of the receive datatype. */
+/* Fill in one side, with `each` of its elements for one element of the receive datatype. */
 static int make_side(const struct subject *subject, int is_receiving, int each,
                      struct exchange_side *side)
 {

@@ -1,4 +1,5 @@
-/* How a barrier kernel is called. It has no buffers; whether it was one, the recording tells. */
+/* How a barrier kernel is called. It has no buffers; the recording tells whether it
+ * synchronized. */
 #include "harness.h"
 
 typedef int barrier_kernel(MPI_Comm);

@@ -1,4 +1,4 @@
-/* How a bcast kernel is called. What it has to bring along is in the receive buffer of the root. */
+/* How a bcast kernel is called. The message is in the root's receive buffer. */
 #include "harness.h"
 
 typedef int bcast_kernel(void *, int, MPI_Datatype, int, MPI_Comm);

@@ -1,9 +1,9 @@
-/* Buffers whose every byte is known beforehand, also between the data and around it. */
+/* Buffers whose every byte is known beforehand, even between and around the data. */
 #include "harness.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* There only in a program with AddressSanitizer. */
+/* Present only in a program with AddressSanitizer. */
 __attribute__((weak)) void __asan_poison_memory_region(const volatile void *, size_t);
 __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *, size_t);
 
@@ -36,7 +36,8 @@ __attribute__((noinline)) static int make_region(struct region *region, int64_t 
     return 0;
 }
 
-/* Two names for the same: a report of AddressSanitizer tells by them which buffer was left. */
+/* Two names for the same function: they tell in a report of AddressSanitizer which buffer was
+ * overrun. */
 int make_send_region(struct region *region, int64_t bytes)
 {
     return make_region(region, bytes);
@@ -67,10 +68,10 @@ static void sip_round(uint64_t v[4])
     v[2] += v[1], v[1] = rotated(v[1], 17) ^ v[2], v[2] = rotated(v[2], 32);
 }
 
-/* SipHash-1-3 (Aumasson, Bernstein 2012) of one word. Not a plain hash: whoever knows the words of
- * one stream, as every kernel knows its own buffer, must not be able to tell those of another one,
- * or a kernel could fill its buffer without a message. Each word is by itself, so that numpy can
- * make all of them at once. */
+/* SipHash-1-3 (Aumasson, Bernstein 2012) of one word. Not a plain hash: knowing the words of one
+ * stream, as every kernel knows its own buffer, must not reveal those of another, or a kernel could
+ * fill its buffer without a message. Words do not depend on each other, so numpy can compute all at
+ * once. */
 static uint64_t keyed(uint64_t seed, uint64_t stream, uint64_t word)
 {
     uint64_t v[4] = {seed ^ 0x736f6d6570736575u, stream ^ 0x646f72616e646f6du,
@@ -106,6 +107,26 @@ void fill_region(struct region *region, uint64_t seed, int rank, enum stream str
         const uint64_t word = keyed(seed, stream_number(rank, stream), (uint64_t)k);
         memcpy(region->memory + at, &word, sizeof word);
     }
+}
+
+uint64_t region_checksum(const struct region *region)
+{
+    const int64_t total = region_total(region);
+    uint64_t sum = 0;
+    for (int64_t at = 0, k = 1; at < total; at += (int64_t)sizeof(uint64_t), k++) {
+        const int64_t left = total - at;
+        uint64_t word = 0;
+        memcpy(&word, region->memory + at, left < 8 ? (size_t)left : sizeof word);
+        word ^= (uint64_t)k * 0x9e3779b97f4a7c15u;
+        word = (word ^ word >> 32) * 0xd6e8feb86659fd93u;
+        sum += word ^ word >> 32;
+    }
+    return sum;
+}
+
+uint64_t seed_of_call(uint64_t seed, long call)
+{
+    return seed ^ (uint64_t)call * 0x9e3779b97f4a7c15u;
 }
 
 void forbid_guards(const struct region *region)

@@ -1,4 +1,4 @@
-/* Reading the one-line description of a case, and the text of the last error. */
+/* Parsing the one-line description of a case, and the text of the last error. */
 #include "harness.h"
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +24,7 @@ const char *mpilab_harness_error(void)
     return last_error;
 }
 
-/* The numbers of a case: key, place, and whether it is a long. */
+/* The numeric keys of a case: name, place, and whether it is a long. */
 struct number_key {
     const char *name;
     size_t offset;
@@ -57,6 +57,7 @@ static const struct number_key number_keys[] = {
     INT_KEY("strict", strict),
     INT_KEY("record", record),
     INT_KEY("dump", dump),
+    INT_KEY("fresh", fresh),
     INT_KEY("snapshots", snapshots),
     INT_KEY("monitor", monitor),
     INT_KEY("requests", requests),
@@ -98,7 +99,7 @@ static int set_seed(const char *value, struct mpilab_case *parsed)
     return 0;
 }
 
-/* Where the text of this key goes, with its room in *size; NULL if the key is no text. */
+/* Where the text for this key goes, with its size in *size; NULL if the key does not take text. */
 static char *text_of(const char *key, struct mpilab_case *parsed, size_t *size)
 {
     if (strcmp(key, "collective") == 0)

@@ -1,7 +1,7 @@
-/* The clock of all times that the harness writes down.
+/* The clock of all times that the harness records.
  *
- * MPI_Wtime starts at 0 in each process since Open MPI 5.0.7; spans over ranks of one machine need
- * one clock. */
+ * MPI_Wtime starts at 0 in each process since Open MPI 5.0.7; spans over several ranks of a machine
+ * need a common clock. */
 #define _GNU_SOURCE
 #include "harness.h"
 #include <time.h>

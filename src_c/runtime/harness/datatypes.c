@@ -1,5 +1,5 @@
-/* The datatypes that kernels are tried with. mpilab/cases/data.py knows their layouts by itself:
- * that is what makes the comparison independent of MPI. */
+/* The datatypes that kernels are tested with. mpilab/cases/data.py defines their layouts
+ * independently, so the comparison does not rely on MPI. */
 #include "harness.h"
 #include <stddef.h>
 #include <string.h>
@@ -13,13 +13,13 @@ _Static_assert(offsetof(struct particle, mass) == 8 && offsetof(struct particle,
                    sizeof(struct particle) == 24,
                "datatypes.py relies on the layout");
 
-/* Six ints in two runs of three, with two ints between them and none behind: extent 8 ints. */
+/* Six ints in two runs of three, with two ints between them and none at the end: extent 8 ints. */
 static int make_vector(MPI_Datatype *type)
 {
     return MPI_Type_vector(2, 3, 5, MPI_INT, type);
 }
 
-/* A struct with holes between its members and behind the last one. */
+/* A struct with holes between its members and after the last one. */
 static int make_struct(MPI_Datatype *type)
 {
     const int lengths[] = {1, 1, 1};
@@ -35,7 +35,7 @@ static int make_struct(MPI_Datatype *type)
     return err;
 }
 
-/* One int 8 bytes behind the address that the element begins at: a true lower bound above 0. */
+/* One int 8 bytes after the element's address: a true lower bound above 0. */
 static int make_shifted(MPI_Datatype *type)
 {
     MPI_Datatype displaced;
@@ -71,7 +71,7 @@ static int make_one(const char *name, MPI_Datatype *type)
 
 int make_datatypes(const char *name, struct datatype_pair *pair)
 {
-    /* "mixed" sends six single ints for each vector received: same signature, other layout. */
+    /* "mixed" sends six single ints for each vector received: same signature, different layout. */
     const int mixed = strcmp(name, "mixed") == 0;
     pair->send_per_receive = mixed ? 6 : 1;
     if (make_one(mixed ? "int" : name, &pair->send) != MPI_SUCCESS ||

@@ -1,8 +1,8 @@
-/* The harness: runs one *case* of a kernel and writes down raw what came out.
+/* The harness: runs one *case* of a kernel and writes its raw results.
  *
- * It judges nothing. The buffers are compared, and the times evaluated, by whoever ordered the run
- * (mpilab/cases/case.py), outside of the process that the kernel ran in. The same library serves the
- * ipyparallel engines (loaded with ctypes) and mpirun (main.c).
+ * It judges nothing. The caller (mpilab/cases/case.py) compares the buffers and evaluates the
+ * times, outside of the process that the kernel ran in. The same library serves the ipyparallel
+ * engines (loaded with ctypes) and mpirun (main.c).
  */
 #ifndef MPILAB_HARNESS_H
 #define MPILAB_HARNESS_H
@@ -18,32 +18,34 @@ enum { CASE_BYTES = 1 << 16, ERROR_BYTES = 512 };
 struct mpilab_case {
     long id;             /* names the files: ID.RANK.rec, .out, .txt, .mem and .io */
     char collective[32]; /* "allgather", "bcast", ...: see run.c */
-    char function[128];  /* what to call, where it is not what mpilab_run_case was given */
+    char function[128];  /* what to call, if not the function given to mpilab_run_case */
     char datatype[16];   /* see datatypes.c */
     char op[16];         /* of a reduction: see operations.c */
     char pattern[16];    /* of an alltoallv: see alltoallv.c */
     long count;          /* elements of the receive datatype a block */
     int root;            /* in the communicator that the kernel is called on */
-    long segment_bytes;  /* this one and those up to the aggregators are struct mpilab_tuning */
+    long segment_bytes;  /* from here to aggregators: the fields of struct mpilab_tuning */
     int fanout, radix, remap;
     long budget_bytes, buffer_bytes;
     int aggregators;
-    struct mpilab_matrix matrix; /* that is read: see read.c */
+    struct mpilab_matrix matrix; /* to be read: see read.c */
     int openmpi; /* Open MPI's own algorithm of this number, if not negative: see openmpi.c */
     int han;     /* may Open MPI use its hierarchical collectives? See han.c */
     int rules;   /* may it choose by a rules file? Only with openmpi, see openmpi.c */
     int in_place;
-    uint64_t seed; /* of what the buffers hold */
+    uint64_t seed; /* of the buffers' contents */
     int reversed;  /* call the kernel on a communicator with the ranks in reverse order */
     int strict;    /* MPI_Send becomes MPI_Ssend */
     int record;    /* write a recording */
     int dump;      /* write the buffers */
-    int snapshots; /* write what the receive buffer holds after each call to MPI */
+    int fresh;     /* new data before each call, and a checksum of what each call leaves */
+    int snapshots; /* write the content of the receive buffer after each MPI call */
     int monitor;   /* count the messages of one call below MPI: see monitoring.c */
-    int requests;  /* write down the requests to the file below MPI: see access.h */
-    int cold;      /* before each call, throw the file out of the page cache: see access.h */
+    int requests;  /* record the requests to the file below MPI: see access.h */
+    int cold;      /* before each call, evict the file from the page cache: see access.h */
     long warmup, repetitions;
-    /* Where ranks pretend to be, one after the other: "n1@left*2,n2@left,..."; "" as they are. */
+    /* The places that ranks pretend to be in, in rank order: "n1@left*2,n2@left,..."; "" for the
+     * real ones. */
     char places[CASE_BYTES];
 };
 
@@ -51,28 +53,29 @@ struct mpilab_case {
 int mpilab_run_case(MPI_Comm comm, const char *line, const char *library, const char *function,
                     const char *directory);
 const char *mpilab_harness_error(void);
-/* The same for a case that has been read already; its seed is forgotten before the kernel runs. */
+/* The same for a case that has already been parsed; its seed is overwritten before the kernel
+ * runs. */
 int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *library,
                      const char *function, const char *directory);
 
-/* --- case.c: nothing of the line stays in memory but what is in `parsed` */
+/* --- case.c: of the line, only `parsed` stays in memory */
 int parse_case(const char *line, struct mpilab_case *parsed);
-/* Overwrite memory, also where the compiler sees nobody read it again. */
+/* Overwrite memory, even if the compiler sees that it is not read again. */
 void forget(void *memory, size_t bytes);
-/* The same with what calls that have returned left on the stack. */
+/* The same for what returned calls left on the stack. */
 void forget_stack(void);
 int harness_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* --- agreement.c, collective: is it so on any rank? The second is for what has failed on any rank:
- * all fail then, with the message of the first that did. */
+/* --- agreement.c, collective: is it so on any rank? fail_together is for failures: if any rank has
+ * failed, all fail, with the message of the first one. */
 int any_rank(MPI_Comm parent, int is_so);
 int fail_together(MPI_Comm parent, int failed);
 
 /* --- clock.c: CLOCK_MONOTONIC, the same on all ranks of a machine */
 int64_t clock_ns(void);
 
-/* --- datatypes.c: the send and the receive datatype of a name, and how many elements of the
- * first hold as much as one of the second. Both are committed; the caller frees them. */
+/* --- datatypes.c: the send and the receive datatype with a name, and how many elements of the
+ * former hold as much as one element of the latter. Both are committed; the caller frees them. */
 struct datatype_pair {
     MPI_Datatype send, receive;
     int send_per_receive;
@@ -80,8 +83,8 @@ struct datatype_pair {
 int make_datatypes(const char *name, struct datatype_pair *pair);
 void free_datatypes(struct datatype_pair *pair);
 
-/* --- operations.c: the operation of a name, for elements of this datatype. The caller frees it with
- * free_operation. */
+/* --- operations.c: the operation with a name, for elements of this datatype. The caller frees it
+ * with free_operation. */
 int make_operation(const char *name, const char *datatype, MPI_Op *op);
 void free_operation(MPI_Op *op);
 
@@ -93,36 +96,40 @@ struct region {
     int64_t bytes;
     void (*release)(void *);
 };
-/* Where regions are made from now on; NULL: where malloc makes them. */
+/* The allocator of regions from now on; NULL: malloc. */
 void make_regions_by(void *(*allocate)(size_t), void (*release)(void *));
 int make_send_region(struct region *region, int64_t bytes);
 int make_receive_region(struct region *region, int64_t bytes);
 void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);
-/* Words of a stream from number `first` on, which is 1 for the first one. */
+/* Words of a stream from number `first` on; the first word is number 1. */
 void fill_words(uint64_t *words, int64_t count, uint64_t seed, int rank, enum stream stream,
                 int64_t first);
 void *region_data(const struct region *region);
 int64_t region_total(const struct region *region);
 void free_region(struct region *region);
+/* A number that distinguishes this content of the region, guard zones included, from any other. */
+uint64_t region_checksum(const struct region *region);
+/* The seed of the buffers before call number `call` (from 0) of a case with `fresh` data. */
+uint64_t seed_of_call(uint64_t seed, long call);
 /* In a program with AddressSanitizer: report every access to the guard zones, or allow it. */
 void forbid_guards(const struct region *region);
 void allow_guards(const struct region *region);
 
-/* --- printed.c: stdout and stderr of this process go to a file, from begin to end */
+/* --- printed.c: stdout and stderr of this process go to a file between begin and end */
 struct printing {
     int stdout_before, stderr_before; /* descriptors, or -1 */
 };
 int begin_printing(struct printing *printing, const char *path);
 void end_printing(struct printing *printing);
 
-/* How many blocks a rank's buffers hold; what is not significant on it has none. */
+/* How many blocks a rank's buffers hold; 0 for a buffer that is not significant on it. */
 struct blocks {
     int64_t sent, received;
 };
 
-/* What goes from this rank to each other one, or comes from it: counts and displacements as MPI
- * takes them, and how many elements of the receive datatype the buffer has room for. NULL for
- * collectives whose blocks are all alike. */
+/* What this rank sends to each other rank, or receives from it: counts and displacements as MPI
+ * takes them, and how many elements of the receive datatype fit into the buffer. NULL for
+ * collectives whose blocks all have the same size. */
 struct exchange_side {
     int *counts, *displs;
     int64_t elements;
@@ -135,7 +142,7 @@ struct exchange {
 struct subject {
     void (*kernel)(void);
     MPI_Comm comm;
-    MPI_Comm parent; /* on which the ranks meet before each call */
+    MPI_Comm parent; /* for synchronization before each call */
     int rank, size;
     const struct mpilab_case *order;
     struct datatype_pair types;
@@ -143,25 +150,33 @@ struct subject {
     struct blocks blocks;
     struct exchange exchange;
     struct region sent, received;
-    MPI_File file; /* MPI_FILE_NULL where nothing is read */
+    unsigned char *later; /* contents of the regions before the second and later calls; or NULL */
+    MPI_File file;        /* MPI_FILE_NULL if nothing is read */
 };
 
-/* --- output.c: what a call returned, the most bytes that it held of other ranks' data, when each of
- * `repetitions` calls began and ended, and the buffers */
+/* --- output.c: what a call returned, the most bytes of other ranks' data that it held, when each
+ * of `repetitions` calls began and ended, the buffers, and with `fresh` data checksums of the
+ * buffers after each call, warm-up included (else NULL) */
 struct span {
     int64_t begin_ns, end_ns;
 };
+struct checksums {
+    uint64_t received, sent;
+};
 int write_output(const char *path, const struct subject *subject, int returned, long held,
-                 const struct span *spans);
+                 const struct span *spans, const struct checksums *checksums);
 
-/* --- places.c: where a rank pretends to be, from the `places` of a case */
+/* --- places.c: the place that a rank pretends to be in, from the `places` of a case */
 struct mpilab_place;
 int place_of_rank(const char *places, int rank, struct mpilab_place *place);
 
-/* --- subject.c: take memory for the blocks of both buffers, and fill it */
+/* --- subject.c: allocate memory for the blocks of both buffers, and fill it */
 int prepare_buffers(struct subject *subject);
+/* The data of call number `call`, from 1, of a case with `fresh` data: generated before the first
+ * call, because the seed is overwritten then. */
+void renew_buffers(struct subject *subject, long call);
 /* What a kernel gets: the addresses of its buffers, NULL for one that is not significant, and the
- * elements of a block, in the datatype of that side. */
+ * number of elements in a block, in the datatype of that side. */
 void *sent_data(const struct subject *subject);
 void *received_data(const struct subject *subject);
 int send_count(const struct subject *subject);
@@ -181,20 +196,20 @@ MPILAB_COLLECTIVE(read);
 MPILAB_COLLECTIVE(reduce);
 MPILAB_COLLECTIVE(scatter);
 
-/* --- alltoallv.c: its blocks are not alike, and lie anywhere */
+/* --- alltoallv.c: its blocks differ in size, and lie anywhere */
 int make_exchange_of_alltoallv(struct subject *subject);
 void free_exchange(struct exchange *exchange);
 
-/* --- read.c: the file of a matrix, whose elements come from the case's seed. Rank 0 writes and
- * removes it; all ranks open and close it. Collective, and make_file fails on all ranks or none: then
- * no file is left. */
+/* --- read.c: a matrix file whose elements are generated from the case's seed. Rank 0 writes and
+ * removes it; all ranks open and close it. Collective; make_file fails on all ranks or none, and
+ * leaves no file if it fails. */
 int make_file(struct subject *subject, const char *directory);
 void name_matrix(char *path, const struct subject *subject, const char *directory); /* PATH_MAX */
 int free_file(struct subject *subject, const char *directory);
 
-/* --- switches.c: from now on, a setting of Open MPI has the value that it had when the program began
- * (`initial`, of each setting its own, remembers that), or `otherwise`. A setting that there is not
- * is left alone; `remedy` ends the message where it cannot be set. */
+/* --- switches.c: from now on, a setting of Open MPI has its value from the start of the program
+ * (which `initial`, one for each setting, stores) or the value `otherwise`. An unknown setting is
+ * ignored; `remedy` ends the message if a setting cannot be changed. */
 struct initial {
     int is_known, value;
 };
@@ -207,7 +222,7 @@ int choose_openmpi(const struct mpilab_case *order);
 /* --- han.c: from now on, new communicators use Open MPI's hierarchical collectives, or do not */
 int use_han(int is_wanted);
 
-/* --- monitoring.c: messages and bytes from this rank to each other one, counted below MPI from
+/* --- monitoring.c: messages and bytes from this rank to each other rank, counted below MPI from
  * start_counting on */
 int begin_monitoring(const struct subject *subject);
 int start_counting(void);

@@ -1,4 +1,4 @@
-/* The shared object with the kernel, and what the harness finds in it besides. */
+/* The shared object with the kernel, and what else the harness finds in it. */
 #ifndef MPILAB_LOADED_H
 #define MPILAB_LOADED_H
 
@@ -22,13 +22,16 @@ struct loaded {
     end_recorder *finish, *close;
     pretend_place *pretend;
     struct mpilab_tuning *tuning;
-    MPI_File *lent_file; /* NULL where the recorder is an older one */
-    /* NULL but in a kernel of the jail (runtime/jail), which reaches only memory of its own. */
+    MPI_File *lent_file; /* NULL if the recorder is an older one */
+    /* NULL except in a kernel of the jail (runtime/jail), which reaches only its own memory. */
     open_jail *open_jail;
     allocate *allocate;
     release *release;
-    long *most_staged; /* NULL in what was built without common/exchange/exchange.c */
+    long *most_staged; /* NULL in objects built without common/exchange/exchange.c */
 };
+
+/* Does this shared object hold a kernel of the jail? Tells without loading it, before MPI_Init. */
+int is_jailed(const char *library);
 
 /* Returns 0; otherwise mpilab_harness_error() says what is missing. */
 int load(const char *library, const char *function, struct loaded *loaded);

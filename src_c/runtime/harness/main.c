@@ -1,15 +1,17 @@
 /* mpilab-harness LIBRARY FUNCTION CASES DIRECTORY: run, on all ranks, each line of the file CASES,
- * and leave the results in DIRECTORY. Ends with the first case that cannot be run. */
+ * and leave the results in DIRECTORY. Stops at the first case that cannot be run. */
 #define _GNU_SOURCE
+#include "../jail/settings.h"
 #include "harness.h"
+#include "loaded.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The line that begins at byte `at` of the file; returns its bytes, 0 at the end. Nothing of the
- * lines after it stays in memory: a kernel could find their seeds there. */
+/* The line that begins at byte `at` of the file; returns its bytes, 0 at the end. None of the later
+ * lines stays in memory, where a kernel could find their seeds. */
 static size_t read_line(int file, off_t at, char line[static CASE_BYTES])
 {
     const ssize_t bytes = pread(file, line, CASE_BYTES - 1, at);
@@ -31,6 +33,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "mpilab-harness: %s: %s\n", argv[3], strerror(errno));
         return 2;
     }
+    if (is_jailed(argv[1]))
+        jail_settings();
     MPI_Init(&argc, &argv);
     int failed = 0;
     static char line[CASE_BYTES];

@@ -1,10 +1,10 @@
-/* Counting the messages of one call below MPI: what a collective inside MPI sends shows nowhere
- * else. Open MPI's pml/monitoring counts, for every other process of MPI_COMM_WORLD, what goes
- * through its point-to-point layer; MPI_T reads it. It has to be switched on when the program
- * starts (mpilab.kernels.openmpi.CHOOSING).
+/* Counting the messages of one call below MPI, the only place where the messages of a collective
+ * inside MPI are visible. Open MPI's pml/monitoring counts, for every other process of
+ * MPI_COMM_WORLD, what goes through its point-to-point layer; MPI_T reads the counters. It must be
+ * enabled when the program starts (mpilab.kernels.openmpi.CHOOSING).
  *
- * It counts only between start and end. Between them nothing else may be sent, so the difference of
- * two readings is what the call has sent.
+ * The counters are read at start and end. Nothing else may be sent in between, so the difference of
+ * the two readings is what the call has sent.
  */
 #include "harness.h"
 #include <errno.h>
@@ -37,7 +37,7 @@ static int close_with(int failed)
 
 static int open_variable(enum quantity quantity)
 {
-    static MPI_Comm world; /* MPI_T wants the address of what a variable belongs to */
+    static MPI_Comm world; /* MPI_T wants the address of the object that a variable is bound to */
     world = MPI_COMM_WORLD;
     int index, elements = 0;
     int err = MPI_T_pvar_get_index(names[quantity], MPI_T_PVAR_CLASS_SIZE, &index);
@@ -68,7 +68,7 @@ int begin_monitoring(const struct subject *subject)
     (void)subject;
     int provided;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-        return harness_fail("MPI_T cannot be initialised");
+        return harness_fail("MPI_T cannot be initialized");
     MPI_Comm_size(MPI_COMM_WORLD, &open.peers);
     open.before = malloc(QUANTITIES * (size_t)open.peers * sizeof *open.before);
     if (open.before == NULL)

@@ -1,15 +1,15 @@
-/* Choosing Open MPI's own algorithm of a collective, through MPI's tools interface (MPI_T).
+/* Choosing Open MPI's algorithm for a collective, through MPI's tools interface (MPI_T).
  *
- * Its component coll/tuned has, for each collective, a variable with the number of the algorithm.
- * Since Open MPI 5.0.6 it can be set while the program runs, and counts for every communicator that
- * is made from then on: one job can try all algorithms.
+ * The component coll/tuned has a variable for each collective with the number of the algorithm.
+ * Since Open MPI 5.0.6 it can be set at run time, and applies to every communicator created from
+ * then on, so one job can try all algorithms.
  *
- * The rules of a file (coll_tuned_dynamic_rules_filename) decide where no number was set, unless they
- * are switched off, as they can be in the same way.
+ * If no number is set, the rules of a file (coll_tuned_dynamic_rules_filename) decide, unless they
+ * are switched off, which is done in the same way.
  *
- * This only sets; whether it took effect is not asked here. coll/tuned ignores it without a word
- * where coll_tuned_use_dynamic_rules is false or another component comes first: mpilab/measure/guard.py
- * tells from the messages (monitoring.c) what ran.
+ * This file only sets the variables and does not check their effect. coll/tuned silently ignores
+ * them if coll_tuned_use_dynamic_rules is false or another component comes first:
+ * mpilab/measure/guard.py tells from the messages (monitoring.c) what ran.
  */
 #include "harness.h"
 #include <limits.h>
@@ -20,14 +20,14 @@ static const char *const collectives[] = {"allgather", "allreduce", "alltoallv",
                                           "bcast",     "gather",    "reduce",    "scatter"};
 enum { COLLECTIVES = sizeof collectives / sizeof *collectives };
 
-/* What can be set, next to the number; 0 in a case means what it was when the program began. A
- * collective that has no such variable is left alone: its algorithms know no such thing. */
+/* What can be set besides the number; 0 in a case means the value from the start of the program. If
+ * a collective has no such variable, its algorithms have no such parameter, and nothing is set. */
 enum tunable { SEGMENT, FANOUT, RADIX, TUNABLES };
 static const char *const tunables[TUNABLES] = {"segmentsize", "chain_fanout", "knomial_radix"};
 
 static const char RULES[] = "coll_tuned_use_dynamic_rules";
 
-/* The handle of coll_tuned_COLLECTIVE_algorithm[_TUNABLE]; an MPI error code without one. */
+/* The handle of coll_tuned_COLLECTIVE_algorithm[_TUNABLE]; an MPI error code if there is none. */
 static int find_variable(const char *collective, const char *tunable, MPI_T_cvar_handle *handle)
 {
     char name[128];
@@ -40,7 +40,7 @@ static int find_variable(const char *collective, const char *tunable, MPI_T_cvar
     return err;
 }
 
-/* Set a variable and read it back; with `before` not NULL, also tell what it was. */
+/* Set a variable and read it back; also return its previous value if `before` is not NULL. */
 static int set_variable(const char *collective, const char *tunable, int value, int *before)
 {
     MPI_T_cvar_handle handle;
@@ -81,7 +81,7 @@ static int set_tunable(const char *collective, int which, long value)
     return set_variable(collective, tunables[which], value > 0 ? (int)value : first->value, NULL);
 }
 
-/* Let rules decide on new communicators as they did when the program began, or not at all. */
+/* Let rules decide on new communicators as when the program started, or not at all. */
 static int heed_rules(int is_wanted)
 {
     static struct initial initial;
@@ -92,9 +92,9 @@ int choose_openmpi(const struct mpilab_case *order)
 {
     int provided;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-        return harness_fail("MPI_T cannot be initialised");
+        return harness_fail("MPI_T cannot be initialized");
     int failed = heed_rules(order->rules);
-    /* Some algorithms call other collectives: those go by Open MPI's own decision. */
+    /* Some algorithms call other collectives: Open MPI decides on those itself. */
     for (int i = 0; i < COLLECTIVES && !failed; i++) {
         const int is_ours = strcmp(collectives[i], order->collective) == 0;
         failed = set_variable(collectives[i], "", is_ours ? order->openmpi : 0, NULL);
@@ -102,7 +102,7 @@ int choose_openmpi(const struct mpilab_case *order)
     const long values[TUNABLES] = {order->segment_bytes, order->fanout, order->radix};
     for (int which = 0; which < TUNABLES && !failed; which++)
         failed = set_tunable(order->collective, which, values[which]);
-    /* The variables stay as they are: MPI itself keeps its tools interface initialised. */
+    /* The variables keep their values: MPI itself keeps its tools interface initialized. */
     MPI_T_finalize();
     return failed;
 }

@@ -1,15 +1,15 @@
-/* The operations that reductions are tried with, on all the ints in an element of a datatype.
- * mpilab/cases/data.py knows by itself what they come to.
+/* The operations that reductions are tested with, on all the ints in an element of a datatype.
+ * mpilab/cases/data.py computes their results independently.
  *
  *   sum       of the ints, modulo 2^32; MPI_SUM itself for the datatype int
  *   compose   does not commute: an int stands for the map x -> a x + b modulo 2^16, with a in its
- *             lower half (and odd, so that no map forgets where it came from) and b in its upper one
+ *             lower half (and odd, so that no map loses information) and b in its upper one
  */
 #include "harness.h"
 #include <stdint.h>
 #include <string.h>
 
-/* Where the ints of an element lie. The datatypes that can be reduced differ in their extents. */
+/* Where the ints of an element are. The datatypes that can be reduced differ in their extents. */
 struct ints {
     MPI_Aint extent;
     int count;

@@ -1,5 +1,5 @@
-/* The page cache: how much of a file the operating system holds in memory, and making it let go.
- * A file on a tmpfs is nowhere else, so that it stays there whatever it is told. */
+/* The page cache: how much of a file the operating system holds in memory, and evicting it. A file
+ * on a tmpfs exists only in memory, so it cannot be evicted. */
 #define _GNU_SOURCE
 #include "access.h"
 #include <fcntl.h>
@@ -31,7 +31,7 @@ int64_t resident_bytes(int descriptor, int64_t bytes)
 
 void forget_pages(int descriptor)
 {
-    /* Of all the file. It is a piece of advice: resident_bytes tells what came of it. */
+    /* For the whole file. This is only advice: resident_bytes tells what it achieved. */
     posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
 }
 

@@ -1,4 +1,5 @@
-/* Where ranks pretend to be: "NODE@GROUP" for one rank after the other, "*N" behind for N of them. */
+/* The places that ranks pretend to be in: "NODE@GROUP" for each rank in turn, followed by "*N" for
+ * N ranks. */
 #include "../../include/mpilab.h"
 #include "harness.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* What the kernel prints goes to a file: also that of glibc ("free(): invalid pointer") and that of
- * a failed assert, and also the last words before a crash. */
+/* Redirects to a file what the kernel prints, including messages of glibc ("free(): invalid
+ * pointer") and of a failed assert, and output right before a crash. */
 #define _GNU_SOURCE
 #include "harness.h"
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The buffer that stdout gets back: its first one is lost once it is unbuffered. */
+/* The new buffer of stdout: its first one is lost once it is unbuffered. */
 static char buffer[BUFSIZ];
 
 int begin_printing(struct printing *printing, const char *path)
@@ -19,7 +19,7 @@ int begin_printing(struct printing *printing, const char *path)
         return harness_fail("%s: %s", path, strerror(errno));
     fflush(stdout);
     fflush(stderr);
-    /* Without a buffer: a line without its newline would be lost with the process. */
+    /* Without a buffer: otherwise an unfinished line would be lost with the process. */
     setvbuf(stdout, NULL, _IONBF, 0);
     printing->stdout_before = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     printing->stderr_before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);

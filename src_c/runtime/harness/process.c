@@ -1,5 +1,5 @@
-/* What the operating system counts for this process: reads, and its resident memory. Linux tells it
- * below /proc/self; elsewhere it is unknown. */
+/* What the operating system counts for this process: reads, and resident memory. Linux reports it
+ * under /proc/self; elsewhere it is unknown. */
 #define _GNU_SOURCE
 #include "access.h"
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 enum { TEXT_BYTES = 4096 };
 
-/* The whole of a small file, in one read; "" where there is none. */
+/* The contents of a small file, in one read; "" if there is none. */
 static void read_text(const char *path, char text[static TEXT_BYTES])
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -23,7 +23,7 @@ static void read_text(const char *path, char text[static TEXT_BYTES])
     text[bytes > 0 ? bytes : 0] = '\0';
 }
 
-/* The number behind `key` at the begin of a line, or UNKNOWN. */
+/* The number after `key` at the beginning of a line, or UNKNOWN. */
 static int64_t number_after(const char *text, const char *key)
 {
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
@@ -53,8 +53,8 @@ static int64_t memory(const char *key)
 int64_t begin_memory_peak(void)
 {
 #ifdef __GLIBC__
-    /* What earlier calls have freed may still be resident: a call that gets it would look as if it
-     * needed nothing. */
+    /* Memory freed by earlier calls may still be resident: a call that reused it would seem to need
+     * none. */
     malloc_trim(0);
 #endif
     /* "5" resets the high-water mark (proc_pid_clear_refs(5)); a sandbox may not allow it. */

@@ -1,5 +1,5 @@
 /* How a read kernel is called, and the file that it reads: a header of two ints, the numbers of
- * rows and columns, then the elements, which are nothing but the bits of a stream. */
+ * rows and columns, then the elements, whose bits come from a stream. */
 #include "harness.h"
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@ typedef int read_kernel(MPI_File, const struct mpilab_matrix *, double *, MPI_Co
 
 enum { WORDS_AT_A_TIME = 1 << 13 };
 
-/* As the case has it, with the header that every file has. */
+/* The matrix of the case, with the header that every file has. */
 static struct mpilab_matrix matrix_of(const struct subject *subject)
 {
     struct mpilab_matrix matrix = subject->order->matrix;
@@ -66,8 +66,8 @@ static int write_matrix(const char *path, const struct mpilab_matrix *matrix, ui
     return error;
 }
 
-/* OMPIO takes the size of its collective buffer from here only; all other hints are the kernel's
- * business, in its view (mpilab/kernels/openmpi.py). */
+/* OMPIO takes the size of its collective buffer only from here; all other hints are left to the
+ * kernel, in its view (mpilab/kernels/openmpi.py). */
 static int open_with_hint(struct subject *subject, const char *path)
 {
     char text[32];
@@ -101,7 +101,7 @@ int make_file(struct subject *subject, const char *directory)
         failed = fail_together(subject->parent, error != MPI_SUCCESS);
     }
     if (failed && subject->rank == 0)
-        remove(path); /* whoever has opened it cannot close it without the others */
+        remove(path); /* a rank that has opened it cannot close it alone */
     return failed;
 }
 
@@ -114,6 +114,6 @@ int free_file(struct subject *subject, const char *directory)
     int failed = 0;
     if (subject->rank == 0 && remove(path) != 0)
         failed = harness_fail("%s: cannot be removed: %s", path, strerror(errno));
-    /* Together, because a rank that has failed before ends all others. */
+    /* Together, because a rank that failed alone would end all others. */
     return fail_together(subject->parent, failed);
 }

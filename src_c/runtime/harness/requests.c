@@ -1,13 +1,13 @@
-/* Requests below MPI: what really reaches the operating system, whatever MPI-IO makes of a call.
+/* Requests below MPI: what actually reaches the operating system, whatever MPI-IO makes of a call.
  *
  *   kernel -> MPI_File_read_all -> OMPIO or ROMIO -> pread -> C library -> operating system
  *                                                    ^^^^^ this file
  *
- * mpilab-harness is linked with this library before MPI and the C library, so that the functions
- * below come first wherever they are looked up: in MPI, in the kernel, in the harness. They hand
- * on every call, and note those on the matrix file. Not seen are requests that the C library makes
- * inside of itself (fread, whose buffer it fills; mmap, where pages are read as they are touched).
- * Neither MPI-IO of Open MPI reads a file's data in such a way.
+ * mpilab-harness is linked with this library before MPI and the C library, so the functions below
+ * come first wherever they are looked up: in MPI, in the kernel, in the harness. They forward every
+ * call, and record those on the matrix file. They do not see requests that the C library makes
+ * internally (fread, whose buffer it fills; mmap, where pages are read when they are accessed).
+ * Neither of Open MPI's MPI-IO implementations reads a file's data in these ways.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE /* with it, read and pread are inline functions of the headers */
@@ -36,10 +36,10 @@ static struct {
     int number; /* of the call */
 } watch;
 
-/* One lock for all that is written: requests of several threads at once are rare. */
+/* One lock for everything: simultaneous requests of several threads are rare. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Requests that go on in the background, until somebody asks what came of them. */
+/* Requests that continue in the background until their result is queried. */
 static struct {
     const void *block;
     struct access_record *record;
@@ -65,8 +65,8 @@ static int64_t total_of(const struct iovec *pieces, int count)
     return bytes;
 }
 
-/* With the lock held. NULL where the file of records is full, or a call of the kernel is not under
- * way any more. */
+/* Call with the lock held. NULL if the file of records is full, or no call of the kernel is in
+ * progress. */
 static struct access_record *note(const struct access_record *request)
 {
     struct access_call *const call = watch.call;
@@ -100,7 +100,7 @@ static void note_end(struct access_record *request, ssize_t got)
     errno = error;
 }
 
-/* Begin a request; one at the file pointer learns where that is. */
+/* Begin a request; for one at the file pointer, look up its offset. */
 static struct access_record begin_request(const char *kind, int descriptor, off_t offset,
                                           int64_t bytes, int pieces)
 {
@@ -112,9 +112,9 @@ static struct access_record begin_request(const char *kind, int descriptor, off_
     return request;
 }
 
-/* next_NAME is the function of this name that would have been called without us. It is looked up
- * when this library is loaded: dlsym may take a lock, or memory, while a request may come from
- * anywhere. Only requests of libraries that are loaded before this one come still earlier. */
+/* next_NAME is the function of this name that would have been called without this library. It is
+ * looked up when this library is loaded: dlsym may take a lock or allocate memory, while a request
+ * may come from anywhere. Only requests of libraries loaded before this one come earlier. */
 #define FIND_NEXT(name, result, parameters)                    \
     static result(*next_##name) parameters;                    \
     __attribute__((constructor)) static void find_##name(void) \
@@ -164,7 +164,7 @@ WATCHED(pwritev64, PIECES_AT, (descriptor, list, count, at), at, TOTAL, count)
 WATCHED(pwritev2, PIECES_FLAGS, (descriptor, list, count, at, flags), at, TOTAL, count)
 WATCHED(pwritev64v2, PIECES_FLAGS, (descriptor, list, count, at, flags), at, TOTAL, count)
 
-/* --- Requests that go on in the background: MPI_File_iread of OMPIO */
+/* --- Requests that continue in the background: MPI_File_iread of OMPIO */
 
 static void note_begun(const void *block, const struct access_record *request)
 {
@@ -172,7 +172,7 @@ static void note_begun(const void *block, const struct access_record *request)
     struct access_record *const record = note(request);
     int place = MOST_PENDING;
     for (int i = 0; i < MOST_PENDING; i++) {
-        /* A block that is used again without aio_return: nobody will ask for its first request. */
+        /* A block that is reused without aio_return: its first request will never be queried. */
         if (pending[i].block == block) {
             place = i;
             break;
@@ -203,7 +203,7 @@ static void note_returned(const void *block, ssize_t got)
     pthread_mutex_unlock(&lock);
 }
 
-/* Noted when it has been taken: of one that was refused, nothing reaches the system. */
+/* Recorded once accepted: a rejected request never reaches the system. */
 #define BACKGROUND(name, block_type)                                                              \
     FIND_NEXT(name, int, (struct block_type *))                                                   \
     int name(struct block_type *block)                                                            \
@@ -269,7 +269,7 @@ int watch_requests(int descriptor, struct access_header *header, struct access_r
     watch.file = about.st_ino;
     watch.header = header;
     watch.records = records;
-    /* Which pread MPI calls, depends on what was loaded first: make one as MPI would. */
+    /* Which pread MPI calls depends on the load order: call one as MPI would. */
     *(void **)&found = dlsym(RTLD_DEFAULT, "pread");
     begin_requests(&trial, 0);
     const ssize_t got = found(descriptor, &byte, 1, 0);

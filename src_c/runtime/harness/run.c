@@ -1,4 +1,4 @@
-/* Running a case: load the kernel, fill the buffers, call it, write what came out. */
+/* Running a case: load the kernel, fill the buffers, call it, write the output. */
 #define _GNU_SOURCE
 #include "access.h"
 #include "loaded.h"
@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many calls of one case fit into a recording; the largest buffer that is looked at again
- * after each of them. */
+/* How many calls of one case fit into a recording; the largest buffer that is checked after each of
+ * them. */
 enum { RECORDING_CAPACITY = 20000, WATCHED_BYTES = 4096 };
 
 struct collective {
     const char *name;
     struct blocks (*blocks)(const struct subject *);
     int (*call)(struct subject *);
-    int (*make_exchange)(struct subject *); /* where blocks are not all alike */
+    int (*make_exchange)(struct subject *); /* if blocks differ in size */
     int has_file;
 };
 
@@ -41,17 +41,19 @@ static const struct collective *find_collective(const char *name)
     return NULL;
 }
 
-/* What becomes of the calls of one case on this rank. */
+/* The outcome of one case's calls on this rank. */
 struct calls {
-    struct access *access; /* NULL where nobody asks for evidence of file access */
+    struct access *access; /* NULL if no evidence of file access is requested */
     struct span *spans;
-    int returned; /* by the kernel, the last time */
-    /* The kernel has failed here, and the ranks that call it again ask for that first. */
+    struct checksums *checksums; /* NULL without fresh data */
+    int returned;                /* by the kernel, the last time */
+    /* The kernel has failed here, and the ranks that call it again expect an answer first. */
     int is_expected;
 };
 
-/* One call; returns what the kernel does. A kernel that closes the file takes it from its caller, who
- * can neither call again nor close it: an error, on all ranks, since MPI_File_close is collective. */
+/* One call; returns what the kernel returns. A kernel that closes the file takes it from its
+ * caller, which can then neither call again nor close it: an error on all ranks, because
+ * MPI_File_close is collective. */
 static int call_and_keep_file(struct subject *subject, const struct collective *collective,
                               const struct loaded *loaded)
 {
@@ -64,6 +66,17 @@ static int call_and_keep_file(struct subject *subject, const struct collective *
     return returned == MPI_SUCCESS ? MPI_ERR_FILE : returned;
 }
 
+static struct checksums checksums_of(const struct subject *subject)
+{
+    allow_guards(&subject->sent);
+    allow_guards(&subject->received);
+    const struct checksums found = {region_checksum(&subject->received),
+                                    region_checksum(&subject->sent)};
+    forbid_guards(&subject->sent);
+    forbid_guards(&subject->received);
+    return found;
+}
+
 static int call_repeatedly(struct subject *subject, const struct collective *collective,
                            const struct loaded *loaded, struct calls *calls)
 {
@@ -74,8 +87,10 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
             break;
         if (calls->access != NULL && (failed = prepare_access(calls->access, (int)i)) != 0)
             break;
-        /* Not on the kernel's communicator, whose barrier may be any of Open MPI's: in which order
-         * it lets the ranks go would count as time of what is called. */
+        if (subject->later != NULL && i > -order->warmup)
+            renew_buffers(subject, i + order->warmup);
+        /* Not on the kernel's communicator, which may use any of Open MPI's barriers: the order in
+         * which a barrier releases the ranks would count as time of the call. */
         MPI_Barrier(subject->parent);
         struct span span;
         if (calls->access != NULL)
@@ -87,8 +102,10 @@ static int call_repeatedly(struct subject *subject, const struct collective *col
             end_access(calls->access);
         if (i >= 0)
             calls->spans[i] = span;
+        if (calls->checksums != NULL)
+            calls->checksums[i + order->warmup] = checksums_of(subject);
         if (calls->returned != MPI_SUCCESS) {
-            /* Not answered here: others may never return, and what is known of this rank has to be
+            /* Not answered here: others may never return, and the results of this rank must be
              * written before it waits for them. */
             calls->is_expected = i + 1 < order->repetitions;
             break;
@@ -134,7 +151,7 @@ static int begin_evidence(const struct subject *subject, const struct collective
     return open_access(access, subject, matrix, name_file(path, subject, directory, "io"));
 }
 
-/* As the case says, or where this process really is. */
+/* The place given in the case, or where this process really is. */
 static int take_place(const struct subject *subject, const struct loaded *loaded)
 {
     struct mpilab_place place;
@@ -177,7 +194,7 @@ static int monitor(struct subject *subject, const struct collective *collective,
     return fail_together(subject->parent, failed);
 }
 
-/* All that a call needs but the file. */
+/* Everything that a call needs except the file. */
 static int prepare(struct subject *subject, const struct collective *collective,
                    const struct loaded *loaded, struct calls *calls)
 {
@@ -192,11 +209,16 @@ static int prepare(struct subject *subject, const struct collective *collective,
         prepare_buffers(subject) != 0)
         return 1;
     calls->spans = calloc((size_t)repetitions, sizeof *calls->spans);
-    return calls->spans == NULL ? harness_fail("out of memory: %ld repetitions", repetitions) : 0;
+    if (subject->order->fresh)
+        calls->checksums =
+            calloc((size_t)(subject->order->warmup + repetitions), sizeof *calls->checksums);
+    return calls->spans == NULL || (subject->order->fresh && calls->checksums == NULL)
+               ? harness_fail("out of memory: %ld repetitions", repetitions)
+               : 0;
 }
 
-/* Between opening and closing all that tells of the calls. None is made where something has
- * `failed`, on any rank. */
+/* Open everything that records the calls, make them, and close it. No call is made if any rank has
+ * `failed`. */
 static int call_and_record(struct subject *subject, const struct collective *collective,
                            const struct loaded *loaded, const char *directory, struct calls *calls,
                            int failed)
@@ -225,7 +247,8 @@ static int call_and_record(struct subject *subject, const struct collective *col
         failed = 1;
     if (!failed)
         failed = write_output(name_file(path, subject, directory, "out"), subject, calls->returned,
-                              loaded->most_staged == NULL ? 0 : *loaded->most_staged, calls->spans);
+                              loaded->most_staged == NULL ? 0 : *loaded->most_staged, calls->spans,
+                              calls->checksums);
     if (calls->is_expected)
         any_rank(subject->parent, 1);
     return failed;
@@ -238,7 +261,7 @@ static int run(struct subject *subject, struct mpilab_case *order,
     struct calls calls = {.returned = MPI_SUCCESS};
     int has_file = 0;
     int failed = prepare(subject, collective, loaded, &calls);
-    if (collective->has_file || order->monitor) /* which all ranks do together, or none */
+    if (collective->has_file || order->monitor) /* all ranks do these together, or none */
         failed = fail_together(subject->parent, failed);
     if (!failed && collective->has_file) {
         failed = make_file(subject, directory);
@@ -246,14 +269,15 @@ static int run(struct subject *subject, struct mpilab_case *order,
     }
     if (loaded->lent_file != NULL)
         *loaded->lent_file = subject->file;
-    /* All that is made from the seed is made. A kernel that finds it, in memory that is not its own,
-     * could fill its buffers without a message. */
+    /* Everything that depends on the seed has been generated. A kernel that found it, in memory
+     * that is not its own, could fill its buffers without a message. */
     forget(&order->seed, sizeof order->seed);
     forget_stack();
     if (!failed && order->monitor)
         failed = monitor(subject, collective, loaded, directory);
     failed = call_and_record(subject, collective, loaded, directory, &calls, failed);
     free(calls.spans);
+    free(calls.checksums);
     if (has_file && free_file(subject, directory) != 0)
         failed = 1;
     return failed;
@@ -286,8 +310,8 @@ int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *libra
     if (loaded.most_staged != NULL)
         *loaded.most_staged = 0;
 
-    /* A communicator of its own, so that a message left over cannot reach the next case; and an
-     * error is returned to the kernel, which has to pass it on. */
+    /* A separate communicator, so that a leftover message cannot reach the next case. It returns
+     * errors to the kernel, which has to pass them on. */
     int rank;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_split(comm, 0, order->reversed ? -rank : rank, &subject.comm);
@@ -298,13 +322,14 @@ int run_ordered_case(MPI_Comm comm, struct mpilab_case *order, const char *libra
 
     const int failed = run(&subject, order, collective, &loaded, directory);
 
-    /* What the kernel has cached on its communicator goes with it, and is no leak: so the recorder
-     * closes after. */
+    /* What the kernel has cached on its communicator is freed with it, and is not a leak: so the
+     * recorder closes afterward. */
     MPI_Comm_free(&subject.comm);
     loaded.close();
     free_datatypes(&subject.types);
     free_operation(&subject.op);
     free_exchange(&subject.exchange);
+    free(subject.later);
     free_region(&subject.sent);
     free_region(&subject.received);
     return failed;

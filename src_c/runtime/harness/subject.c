@@ -1,7 +1,9 @@
-/* The buffers of a kernel: as many blocks as its collective wants on this rank. */
+/* The buffers of a kernel: as many blocks as its collective needs on this rank. */
 #include "harness.h"
+#include <stdlib.h>
+#include <string.h>
 
-/* Bytes of so many elements; -1 where no number of bytes is so large. */
+/* The bytes of this many elements; -1 on overflow. */
 static int64_t bytes_of(int64_t blocks, int64_t count, int64_t extent)
 {
     int64_t elements, bytes;
@@ -9,6 +11,29 @@ static int64_t bytes_of(int64_t blocks, int64_t count, int64_t extent)
                              __builtin_mul_overflow(elements, extent, &bytes) ||
                              bytes > INT64_MAX - 4 * GUARD_BYTES;
     return is_too_large ? -1 : bytes;
+}
+
+/* Store what both regions will hold before each call but the first. */
+static int prepare_later(struct subject *subject)
+{
+    const struct mpilab_case *order = subject->order;
+    struct region *const regions[] = {&subject->sent, &subject->received};
+    const enum stream streams[] = {SEND_STREAM, RECEIVE_STREAM};
+    const int64_t calls = order->warmup + order->repetitions - 1;
+    const int64_t each = region_total(regions[0]) + region_total(regions[1]);
+    const int64_t all = bytes_of(calls, each, 1);
+    /* The last word of a region may extend beyond it, and needs room. */
+    subject->later = all < 0 ? NULL : malloc((size_t)all + sizeof(uint64_t));
+    if (subject->later == NULL)
+        return harness_fail("out of memory: fresh data for %lld calls", (long long)calls);
+    unsigned char *to = subject->later;
+    for (long call = 1; call <= calls; call++)
+        for (int i = 0; i < 2; i++) {
+            struct region kept = {.memory = to, .bytes = regions[i]->bytes};
+            fill_region(&kept, seed_of_call(order->seed, call), subject->rank, streams[i]);
+            to += region_total(regions[i]);
+        }
+    return 0;
 }
 
 int prepare_buffers(struct subject *subject)
@@ -32,7 +57,20 @@ int prepare_buffers(struct subject *subject)
         return 1;
     fill_region(&subject->sent, order->seed, subject->rank, SEND_STREAM);
     fill_region(&subject->received, order->seed, subject->rank, RECEIVE_STREAM);
-    return 0;
+    return order->fresh ? prepare_later(subject) : 0;
+}
+
+void renew_buffers(struct subject *subject, long call)
+{
+    const size_t sent = (size_t)region_total(&subject->sent);
+    const size_t received = (size_t)region_total(&subject->received);
+    const unsigned char *const from = subject->later + (size_t)(call - 1) * (sent + received);
+    allow_guards(&subject->sent);
+    allow_guards(&subject->received);
+    memcpy(subject->sent.memory, from, sent);
+    memcpy(subject->received.memory, from + sent, received);
+    forbid_guards(&subject->sent);
+    forbid_guards(&subject->received);
 }
 
 void *sent_data(const struct subject *subject)

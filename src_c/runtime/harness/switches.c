@@ -1,4 +1,4 @@
-/* Settings of Open MPI that a case may switch off, and that the next one has again, through MPI_T. */
+/* Settings of Open MPI that a case may switch off and the next one restores, through MPI_T. */
 #include "harness.h"
 
 int switch_setting(const char *name, struct initial *initial, int is_wanted, int otherwise,
@@ -6,7 +6,7 @@ int switch_setting(const char *name, struct initial *initial, int is_wanted, int
 {
     MPI_T_cvar_handle handle;
     int index, elements, now = otherwise;
-    /* Without the component that knows it there is nothing to switch. */
+    /* Without the component that defines it, there is nothing to switch. */
     if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS ||
         MPI_T_cvar_handle_alloc(index, NULL, &handle, &elements) != MPI_SUCCESS)
         return 0;
@@ -14,7 +14,7 @@ int switch_setting(const char *name, struct initial *initial, int is_wanted, int
     if (err == MPI_SUCCESS && !initial->is_known)
         *initial = (struct initial){1, now};
     const int wanted = is_wanted ? initial->value : otherwise;
-    /* Older Open MPI lets nobody write: there is nothing to write where nothing is to change. */
+    /* Older versions of Open MPI allow no writes: write nothing if nothing changes. */
     if (err == MPI_SUCCESS && now != wanted) {
         err = MPI_T_cvar_write(handle, &wanted);
         if (err == MPI_SUCCESS)

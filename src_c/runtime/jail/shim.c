@@ -1,7 +1,8 @@
 /* What a kernel in the jail can call, and the tables that it cannot reach.
  *
- * MPI_* are the recorder's wrappers, PMPI_* go past them: those ask only for what is known here.
+ * MPI_* are the recorder's wrappers. PMPI_* calls bypass them, and serve the shim's own queries.
  */
+#include "../recorder/recorder.h"
 #include "jail.h"
 #include <signal.h>
 #include <stdio.h>
@@ -14,30 +15,54 @@ enum {
     PAGE = 65536,        /* of WebAssembly */
     NULL_ZONE = 4096,    /* at the beginning of the memory: what is at NULL cannot be read */
     MOST_PAGES = 16384,  /* 1 GiB for the kernel itself */
-    MOST_ARENAS = 16384, /* and as much for what the harness puts there */
+    MOST_ARENAS = 16384, /* and as much for the harness's buffers */
     MOST_HANDLES = 1 << 20
 };
 #define memory jail_memory
-static int runs;         /* is a kernel running? */
-static unsigned call_of; /* how many have begun */
+/* Which of the kernel's code runs: none; the kernel itself; or a function that MPI calls, for an
+ * attribute (to copy or to delete it) or to combine elements. */
+static enum { NONE, KERNEL, ATTRIBUTE, COMBINING } running;
+static unsigned call_of; /* how many calls of a kernel have begun */
 
 _Noreturn void jail_trap(const char *where, const char *why)
 {
-    int rank = -1;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    char text[300];
-    const int bytes = snprintf(text, sizeof text, "jail: rank %d: %s: %s\n", rank, where, why);
-    if (write(2, text, (size_t)bytes) < 0)
-        raise(SIGABRT);
+    if (!recorder_note_trap(where, why)) {
+        int rank = -1;
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        char text[300];
+        const int bytes = snprintf(text, sizeof text, "jail: rank %d: %s: %s\n", rank, where, why);
+        if (write(2, text, (size_t)bytes) < 0)
+            raise(SIGABRT);
+    }
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
     abort();
 }
 
-static void need_kernel(const char *call)
+#ifdef MPILAB_SIMULATED
+/* As SMPI reports a call that it does not have (mpilab/runners/simgrid.py reads it). */
+static _Noreturn void jail_not_simulated(const char *call)
 {
-    if (!runs)
+    char text[100];
+    const int bytes =
+        snprintf(text, sizeof text, "[jail/CRITICAL] Not yet implemented: %s\n", call);
+    if (write(2, text, (size_t)bytes) < 0)
+        raise(SIGSEGV);
+    abort();
+}
+#endif
+
+/* The purposes of calls: any; freeing what a kernel has made; queries. */
+enum purpose { CALLS, FREES, QUERIES };
+
+static void need(const char *call, enum purpose purpose)
+{
+    if (running == NONE)
         jail_trap(call, "called while no kernel ran");
+    if (running == ATTRIBUTE && purpose == CALLS)
+        jail_trap(call, "called by a function that copies or deletes an attribute");
+    if (running == COMBINING && purpose != QUERIES)
+        jail_trap(call, "called by an operation that combines elements");
 }
 
 /* --- memory */
@@ -48,7 +73,7 @@ void *span(const char *call, u32 at, int64_t count, int64_t bytes)
         return NULL;
     const __int128 end = (__int128)at + (__int128)count * bytes;
     if (at < NULL_ZONE || end > (__int128)memory->size)
-        jail_trap(call, "an argument points outside of the kernel's memory");
+        jail_trap(call, "an argument points outside the kernel's memory");
     return memory->data + at;
 }
 
@@ -71,8 +96,50 @@ static void store(const char *call, u32 at, u32 value)
     memcpy(must_span(call, at, sizeof value), &value, sizeof value);
 }
 
-/* Memory that the harness takes for its buffers: whole pages, which the kernel's own malloc never
- * hands out. They are given back by the page and used again. */
+static u64 load_wide(const char *call, u32 at)
+{
+    u64 value;
+    memcpy(&value, must_span(call, at, sizeof value), sizeof value);
+    return value;
+}
+
+static void store_wide(const char *call, u32 at, u64 value)
+{
+    memcpy(must_span(call, at, sizeof value), &value, sizeof value);
+}
+
+static void *allocate(const char *call, size_t bytes)
+{
+    void *const got = malloc(bytes == 0 ? 1 : bytes);
+    if (got == NULL)
+        jail_trap(call, "no memory for an array of the call");
+    return got;
+}
+
+/* A copy of an array, which the caller frees. MPI gets only copies: a message that arrives in the
+ * kernel's memory could change the array while MPI reads it. */
+static void *copy(const char *call, u32 at, int64_t count, int64_t bytes)
+{
+    if (count < 0)
+        jail_trap(call, "a count is negative");
+    if (count > 0 && at == 0)
+        jail_trap(call, "an argument is NULL");
+    const void *const from = span(call, at, count, bytes);
+    void *const to = allocate(call, (size_t)(count * bytes));
+    if (count > 0)
+        memcpy(to, from, (size_t)(count * bytes));
+    return to;
+}
+
+/* The reverse. */
+static void put(const char *call, u32 at, int64_t count, int64_t bytes, const void *from)
+{
+    if (count > 0)
+        memcpy(span(call, at, count, bytes), from, (size_t)(count * bytes));
+}
+
+/* Memory for the harness's buffers: whole pages, which the kernel's own malloc never returns. They
+ * are freed by the page and reused. */
 static struct arena {
     u32 at, pages;
     int is_free;
@@ -128,34 +195,45 @@ enum kind { H_COMM, H_DATATYPE, H_FILE, H_GROUP, H_INFO, H_MESSAGE, H_OP, H_REQU
 static const char *const what_it_is[KINDS] = {"communicator", "datatype", "file",      "group",
                                               "info object",  "message",  "operation", "request"};
 
-/* What one element of a datatype is, in bytes from its address: how far it reaches by its bounds
- * (low to high is the extent) and by its data. */
+/* One element of a datatype, in bytes from its address: how far its bounds reach (low to high is
+ * the extent), and its data. */
 struct bounds {
     int64_t size, low, high, true_low, true_high;
+    int64_t least_step, most_step; /* from one element to the next: by us, and by MPI */
+    int is_ordered;                /* no byte is in it twice, or before an earlier one */
 };
 
 struct handle {
-    void *native;         /* NULL: the place is free */
-    int is_lent;          /* for this call, or for ever (what MPI has made): not to be freed */
-    int is_fixed;         /* for ever */
-    unsigned made;        /* by which call of the kernel */
-    unsigned taken;       /* by which array of requests: none may have it twice */
+    void *native;      /* NULL: the entry is free */
+    int is_lent;       /* for this call, or forever (what MPI has made): not to be freed */
+    int is_fixed;      /* forever */
+    int is_persistent; /* of a request: one that can be started */
+    int is_committed;  /* of a datatype */
+    int is_empty;      /* of a datatype: MPI finds no data in it */
+    int split;         /* of a file: which split read is in progress, or 0 */
+    int is_broken;     /* of a file: no view could be set, so MPI has none */
+    int in_use;        /* number of requests, or running callbacks, that use it: not to be freed */
+    unsigned made;     /* by which call of the kernel */
+    unsigned taken;    /* by which array of requests: none may have it twice */
+    int slot;          /* of an operation: which function combines, from 1 */
+    struct {
+        enum kind kind;
+        u32 at;           /* 0: none */
+    } holds;              /* of a request: what it uses until it is complete */
     struct bounds bounds; /* of a datatype */
 };
 static struct table {
     struct handle *all; /* from 1 on: 0 is the null handle */
     u32 count, *free_places, frees;
 } tables[KINDS];
+static int held; /* requests that hold something, and split reads in progress */
 
 static void *null_of(enum kind kind)
 {
     void *const nulls[KINDS] = {[H_COMM] = MPI_COMM_NULL,       [H_DATATYPE] = MPI_DATATYPE_NULL,
                                 [H_FILE] = MPI_FILE_NULL,       [H_GROUP] = MPI_GROUP_NULL,
                                 [H_INFO] = MPI_INFO_NULL,       [H_OP] = MPI_OP_NULL,
-#ifndef MPILAB_SIMULATED
-                                [H_MESSAGE] = MPI_MESSAGE_NULL,
-#endif
-                                [H_REQUEST] = MPI_REQUEST_NULL};
+                                [H_MESSAGE] = MPI_MESSAGE_NULL, [H_REQUEST] = MPI_REQUEST_NULL};
     return nulls[kind];
 }
 
@@ -166,18 +244,51 @@ static struct handle *handle_at(const char *call, enum kind kind, u32 at)
         return NULL;
     if (at >= table->count || table->all[at].native == NULL) {
         char why[100];
-        snprintf(why, sizeof why, "an argument is no %s, or one that was freed", what_it_is[kind]);
+        snprintf(why, sizeof why, "an argument is not a valid %s, or was freed", what_it_is[kind]);
         jail_trap(call, why);
     }
     if (kind == H_REQUEST && table->all[at].made != call_of)
         jail_trap(call, "the request is one of an earlier call of the kernel");
+    if (kind == H_MESSAGE && table->all[at].made != call_of)
+        jail_trap(call, "the message is one of an earlier call of the kernel");
+    if (kind == H_FILE && table->all[at].is_broken)
+        jail_trap(call, "the file has no view, because MPI rejected the last one");
     return &table->all[at];
 }
 
+/* MPI allows the null handle as an argument only for requests and info objects. */
 static void *native(const char *call, enum kind kind, u32 at)
 {
     struct handle *const handle = handle_at(call, kind, at);
+    if (handle == NULL && kind != H_REQUEST && kind != H_INFO) {
+        char why[100];
+        snprintf(why, sizeof why, "the %s is the null handle", what_it_is[kind]);
+        jail_trap(call, why);
+    }
     return handle == NULL ? null_of(kind) : handle->native;
+}
+
+/* The same for a datatype that describes data. Not every call of MPI checks that it is committed.
+ * One without data is replaced, together with its count: Open MPI divides by its size, and a receive
+ * of nothing as such a type is not prepared for a message that has data. */
+static void *committed(const char *call, u32 at)
+{
+    void *const type = native(call, H_DATATYPE, at);
+    if (!tables[H_DATATYPE].all[at].is_committed)
+        jail_trap(call, "the datatype is not committed");
+    return tables[H_DATATYPE].all[at].is_empty ? (void *)MPI_BYTE : type;
+}
+
+static int with_data(const char *call, u32 type, int count)
+{
+    const struct handle *const handle = handle_at(call, H_DATATYPE, type);
+    return handle != NULL && handle->is_empty && count > 0 ? 0 : count;
+}
+
+static void all_with_data(const char *call, u32 type, int *counts, int size)
+{
+    for (int i = 0; i < size; i++)
+        counts[i] = with_data(call, type, counts[i]);
 }
 
 /* The same for a handle that the call frees. */
@@ -186,7 +297,9 @@ static void *release(const char *call, enum kind kind, u32 at)
     struct handle *const handle = handle_at(call, kind, at);
     if (handle != NULL && handle->is_lent)
         jail_trap(call, "it would free what the kernel has not made");
-    return handle == NULL ? null_of(kind) : handle->native;
+    if (handle != NULL && handle->in_use > 0)
+        jail_trap(call, "it would free what is still in use");
+    return native(call, kind, at);
 }
 
 static u32 new_handle(enum kind kind, void *value)
@@ -201,7 +314,7 @@ static u32 new_handle(enum kind kind, void *value)
         const u32 count = table->count == 0 ? 1 : table->count;
         if (count == MOST_HANDLES)
             jail_trap("MPI", "the kernel has made more handles than it may have");
-        /* Grows by halves, so that it seldom does. */
+        /* Doubles in size, so it seldom grows. */
         if ((count & (count - 1)) == 0) {
             struct handle *const all = realloc(table->all, 2 * count * sizeof *all);
             u32 *const places = realloc(table->free_places, 2 * count * sizeof *places);
@@ -217,7 +330,10 @@ static u32 new_handle(enum kind kind, void *value)
 
 static void drop(enum kind kind, u32 at)
 {
-    tables[kind].all[at].native = NULL;
+    struct handle *const handle = &tables[kind].all[at];
+    if (handle->holds.at != 0)
+        tables[handle->holds.kind].all[handle->holds.at].in_use--, held -= kind == H_REQUEST;
+    handle->native = NULL;
     tables[kind].free_places[tables[kind].frees++] = at;
 }
 
@@ -234,33 +350,24 @@ static u32 changed(enum kind kind, u32 at, void *now)
     return at;
 }
 
-static void update(const char *call, enum kind kind, u32 address, void *now)
-{
-    store(call, address, changed(kind, load(call, address), now));
-}
+/* An array of handles, and their numbers as they were read; the caller frees both. No request may
+ * be in it twice: MPI would complete and free it twice. */
+struct taken {
+    int count;
+    u32 *numbers;
+    void *natives;
+};
 
-static void made(const char *call, enum kind kind, u32 address, void *now)
-{
-    store(call, address, new_handle(kind, now));
-}
-
-/* An array of handles; the caller gives it back. No request may be in it twice: MPI would complete,
- * and free, it twice. */
-static void *take(const char *call, enum kind kind, u32 address, int count)
+static struct taken take(const char *call, enum kind kind, u32 address, int count)
 {
     static unsigned arrays;
-    const char *const from = span(call, address, count, sizeof(u32));
-    if (from == NULL || count <= 0)
-        return NULL;
-    void **const taken = malloc((size_t)count * sizeof *taken);
-    if (taken == NULL)
-        jail_trap(call, "no memory for so many handles");
+    struct taken taken = {count, copy(call, address, count, sizeof(u32)), NULL};
+    void **const natives = allocate(call, (size_t)count * sizeof *natives);
+    taken.natives = natives;
     arrays++;
     for (int i = 0; i < count; i++) {
-        u32 at;
-        memcpy(&at, from + sizeof at * (size_t)i, sizeof at);
-        struct handle *const handle = handle_at(call, kind, at);
-        taken[i] = handle == NULL ? null_of(kind) : handle->native;
+        struct handle *const handle = handle_at(call, kind, taken.numbers[i]);
+        natives[i] = native(call, kind, taken.numbers[i]);
         if (handle == NULL || kind != H_REQUEST)
             continue;
         if (handle->taken == arrays)
@@ -270,40 +377,105 @@ static void *take(const char *call, enum kind kind, u32 address, int count)
     return taken;
 }
 
-static void give(enum kind kind, u32 address, int count, void *given, int has_changed)
+static void give(const char *call, enum kind kind, u32 address, const struct taken *given,
+                 int has_changed)
 {
-    void **const natives = given;
-    for (int i = 0; natives != NULL && has_changed && i < count; i++) {
-        u32 at;
-        uint8_t *const place = memory->data + address + sizeof at * (size_t)i;
-        memcpy(&at, place, sizeof at);
-        at = changed(kind, at, natives[i]);
-        memcpy(place, &at, sizeof at);
-    }
-    free(natives);
+    void *const *const natives = given->natives;
+    if (!has_changed)
+        return;
+    for (int i = 0; i < given->count; i++)
+        given->numbers[i] = changed(kind, given->numbers[i], natives[i]);
+    put(call, address, given->count, sizeof(u32), given->numbers);
 }
 
-/* What MPI has: the same numbers in every kernel (inside/mpi.h). */
+/* A request uses a communicator or a file until it is complete, and so does a message until it is
+ * received: MPI does not keep it alive. */
+static void hold(const char *call, int err, enum kind by, u32 number, enum kind kind, u32 at)
+{
+    if (err != MPI_SUCCESS || number == 0 || at == 0)
+        return;
+    struct handle *const holder = handle_at(call, by, number);
+    holder->holds.kind = kind, holder->holds.at = at;
+    tables[kind].all[at].in_use++, held += by == H_REQUEST;
+}
+
+static void not_held(const char *call, u32 request)
+{
+    const struct handle *const handle = handle_at(call, H_REQUEST, request);
+    if (handle != NULL && handle->holds.at != 0)
+        jail_trap(call, "MPI does not allow this for a request of a collective or of a file");
+}
+
+/* If a request fails, Open MPI 5.0.11 looks for the error handler of a request of a file, perhaps of
+ * another one of the array, where there is none. */
+static void begin_wait(int count, const u32 *requests)
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != 0 && tables[H_REQUEST].all[requests[i]].holds.kind == H_FILE &&
+            tables[H_REQUEST].all[requests[i]].holds.at != 0)
+            jail_fault_at_null = "a request failed, and one of a file was waited for with it";
+}
+
+static void end_wait(void)
+{
+    jail_fault_at_null = NULL;
+}
+
+static void persist(int err, u32 number)
+{
+    if (err == MPI_SUCCESS && number != 0)
+        tables[H_REQUEST].all[number].is_persistent = 1;
+}
+
+static void must_start(const char *call, u32 request)
+{
+    const struct handle *const handle = handle_at(call, H_REQUEST, request);
+    if (handle == NULL || !handle->is_persistent)
+        jail_trap(call, "it would start a request that is not persistent");
+}
+
+static void must_start_all(const char *call, const struct taken *requests)
+{
+    for (int i = 0; i < requests->count; i++)
+        must_start(call, requests->numbers[i]);
+}
+
+/* MPI's predefined objects: the same numbers in every kernel (inside/mpi.h). */
 static u32 fix(enum kind kind, void *value)
 {
     const u32 at = new_handle(kind, value);
     tables[kind].all[at].is_lent = tables[kind].all[at].is_fixed = 1;
+    tables[kind].all[at].is_committed = 1;
     return at;
 }
 
-static u32 lend(enum kind kind, void *value)
+static struct bounds asked(MPI_Datatype type);
+
+static u32 find(enum kind kind, const void *value)
 {
     for (u32 at = 1; at < tables[kind].count; at++)
         if (tables[kind].all[at].native == value)
             return at;
-    const u32 at = new_handle(kind, value);
-    if (at != 0)
-        tables[kind].all[at].is_lent = 1;
+    return 0;
+}
+
+static u32 lend(enum kind kind, void *value)
+{
+    const u32 known = find(kind, value);
+    const u32 at = known == 0 ? new_handle(kind, value) : known;
+    if (at == 0 || known != 0)
+        return at;
+    tables[kind].all[at].is_lent = tables[kind].all[at].is_committed = 1;
+    if (kind == H_DATATYPE)
+        tables[kind].all[at].bounds = asked(value);
     return at;
 }
 
-/* --- datatypes: what they reach, from how they were made. MPI's own word is believed only for types
- * that were lent; for others it may widen these bounds, never narrow them. */
+/* --- datatypes: their bounds, derived from how they were made. MPI's own values are trusted only
+ * for types that were lent; for others they may widen these bounds, never narrow them. */
+
+/* No memory reaches this far; products of smaller distances with counts fit into 128 bits. */
+#define FAR ((__int128)1 << 60)
 
 static struct bounds asked(MPI_Datatype type)
 {
@@ -311,15 +483,29 @@ static struct bounds asked(MPI_Datatype type)
     int size = 0;
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &low, &extent);
-    if (size > 0) /* of an empty type, Open MPI's true extent is none */
+    /* MPI's sum, too, may have overflowed. */
+    const MPI_Aint high = (MPI_Aint)((uint64_t)low + (uint64_t)extent);
+    if (size == MPI_UNDEFINED || size < 0) /* more than an int can hold: out of reach */
+        return (struct bounds){(int64_t)FAR, low, high, 0, (int64_t)FAR, extent, extent, 0};
+    if (size > 0) /* for an empty type, Open MPI has no true extent */
         PMPI_Type_get_true_extent(type, &true_low, &true_extent);
-    return (struct bounds){size, low, low + extent, true_low, true_low + true_extent};
+    return (struct bounds){size,
+                           low,
+                           high,
+                           true_low,
+                           (int64_t)((uint64_t)true_low + (uint64_t)true_extent),
+                           extent,
+                           extent,
+                           size == true_extent && extent >= true_extent};
 }
 
-static struct bounds *bounds_of(const char *call, u32 at)
+static const struct bounds NOTHING = {.size = -1, .is_ordered = 1};
+
+/* For the null handle: nothing, because MPI rejects it. */
+static struct bounds bounds_of(const char *call, u32 at)
 {
-    struct handle *const handle = handle_at(call, H_DATATYPE, at);
-    return handle == NULL ? NULL : &handle->bounds;
+    const struct handle *const handle = handle_at(call, H_DATATYPE, at);
+    return handle == NULL ? NOTHING : handle->bounds;
 }
 
 static int64_t least(int64_t one, int64_t other)
@@ -331,9 +517,6 @@ static int64_t most(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* Distances beyond this are nobody's; below it, products of them with counts fit into 128 bits. */
-static const __int128 FAR = (__int128)1 << 60;
-
 static int64_t near(const char *call, __int128 distance)
 {
     if (distance > FAR || distance < -FAR)
@@ -341,93 +524,102 @@ static int64_t near(const char *call, __int128 distance)
     return (int64_t)distance;
 }
 
-/* Add `count` elements of a type that follow each other, at a distance. */
-static void add(const char *call, struct bounds *to, const struct bounds *old, __int128 at,
-                int64_t count)
+/* Add `count` items at distance `at`, each `least_step` to `most_step` from the one before. */
+static void repeat(const char *call, struct bounds *to, const struct bounds *old, __int128 at,
+                   __int128 least_step, __int128 most_step, int64_t count)
 {
-    if (old == NULL || count <= 0)
+    if (old->size < 0 || count <= 0)
         return;
-    const __int128 all = (__int128)(count - 1) * (old->high - old->low);
-    const int64_t first = near(call, at + (all < 0 ? all : 0));
-    const int64_t last = near(call, at + (all > 0 ? all : 0));
-    const int is_first = to->size < 0;
-    const struct bounds here = {
-        near(call, (__int128)old->size * count), near(call, (__int128)first + old->low),
-        near(call, (__int128)last + old->high), near(call, (__int128)first + old->true_low),
-        near(call, (__int128)last + old->true_high)};
-    if (is_first) {
+    const int64_t before = near(call, (__int128)(count - 1) * near(call, least_step));
+    const int64_t behind = near(call, (__int128)(count - 1) * near(call, most_step));
+    const int64_t first = near(call, at + least(before, 0));
+    const int64_t last = near(call, at + most(behind, 0));
+    const struct bounds here = {.size = near(call, (__int128)old->size * count),
+                                .low = near(call, (__int128)first + old->low),
+                                .high = near(call, (__int128)last + old->high),
+                                .true_low = near(call, (__int128)first + old->true_low),
+                                .true_high = near(call, (__int128)last + old->true_high),
+                                .is_ordered =
+                                    old->is_ordered &&
+                                    (count == 1 || least_step >= old->true_high - old->true_low)};
+    if (to->size < 0) {
         *to = here;
         return;
     }
+    if (here.size > 0 && to->size > 0)
+        to->is_ordered = to->is_ordered && here.is_ordered && here.true_low >= to->true_high;
     to->size = near(call, (__int128)to->size + here.size);
     to->low = least(to->low, here.low), to->high = most(to->high, here.high);
-    to->true_low = least(to->true_low, here.true_low);
-    to->true_high = most(to->true_high, here.true_high);
+    if (here.size == 0)
+        return;
+    to->true_low = to->size == here.size ? here.true_low : least(to->true_low, here.true_low);
+    to->true_high = to->size == here.size ? here.true_high : most(to->true_high, here.true_high);
 }
 
-static const struct bounds NOTHING = {-1, 0, 0, 0, 0};
-
-static void remember(const char *call, int err, u32 newtype, struct bounds bounds)
+/* Add `count` consecutive elements of a type. */
+static void add(const char *call, struct bounds *to, const struct bounds *old, __int128 at,
+                int64_t count)
 {
-    const u32 at = err == MPI_SUCCESS ? load(call, newtype) : 0;
-    if (at == 0)
+    repeat(call, to, old, at, old->least_step, old->most_step, count);
+}
+
+/* The same, with the distance in elements. */
+static void add_after(const char *call, struct bounds *to, const struct bounds *old,
+                      int64_t elements, int64_t count)
+{
+    const int64_t one = near(call, (__int128)elements * old->least_step);
+    const int64_t other = near(call, (__int128)elements * old->most_step);
+    add(call, to, old, one, count);
+    if (other == one || to->size <= 0)
+        return;
+    const int64_t size = to->size;
+    add(call, to, old, other, count);
+    to->size = size, to->is_ordered = 0;
+}
+
+static void remember(const char *call, int err, u32 at, struct bounds bounds)
+{
+    if (err != MPI_SUCCESS || at == 0)
         return;
     if (bounds.size < 0)
         bounds.size = 0;
-    const struct bounds said = asked(tables[H_DATATYPE].all[at].native);
+    const struct bounds said = asked(handle_at(call, H_DATATYPE, at)->native);
+    handle_at(call, H_DATATYPE, at)->is_empty = said.size == 0;
+    const int64_t extent = bounds.high - bounds.low;
+    bounds.least_step = least(extent, said.least_step);
+    bounds.most_step = most(extent, said.most_step);
     bounds.low = least(bounds.low, said.low), bounds.high = most(bounds.high, said.high);
-    if (said.size > 0) {
+    if (said.size > 0 && said.size < FAR) {
         bounds.true_low = least(bounds.true_low, said.true_low);
         bounds.true_high = most(bounds.true_high, said.true_high);
         bounds.size = most(bounds.size, said.size);
     }
-    tables[H_DATATYPE].all[at].bounds = bounds;
-}
-
-static int32_t int_at(const char *call, u32 array, int index)
-{
-    int32_t value;
-    if (array == 0)
-        jail_trap(call, "an argument is NULL");
-    const char *const all = span(call, array, (int64_t)index + 1, sizeof value);
-    memcpy(&value, all + (size_t)index * sizeof value, sizeof value);
-    return value;
-}
-
-static int64_t wide_at(const char *call, u32 array, int index)
-{
-    int64_t value;
-    if (array == 0)
-        jail_trap(call, "an argument is NULL");
-    const char *const all = span(call, array, (int64_t)index + 1, sizeof value);
-    memcpy(&value, all + (size_t)index * sizeof value, sizeof value);
-    return value;
+    handle_at(call, H_DATATYPE, at)->bounds = bounds;
 }
 
 static int64_t extent_of(const struct bounds *bounds)
 {
-    return bounds == NULL ? 0 : bounds->high - bounds->low;
+    return bounds->high - bounds->low;
 }
 
 static void bounds_of_Type_contiguous(const char *call, int err, u32 count, u32 oldtype,
                                       u32 newtype)
 {
     struct bounds bounds = NOTHING;
+    const struct bounds old = bounds_of(call, oldtype);
     if (err == MPI_SUCCESS)
-        add(call, &bounds, bounds_of(call, oldtype), 0, (int)count);
+        add(call, &bounds, &old, 0, (int)count);
     remember(call, err, newtype, bounds);
 }
 
-static void strided(const char *call, int err, u32 count, u32 length, __int128 stride, u32 oldtype,
-                    u32 newtype)
+/* Blocks of `length` elements, at strides. */
+static void strided(const char *call, int err, u32 count, u32 length, __int128 least_stride,
+                    __int128 most_stride, const struct bounds *old, u32 newtype)
 {
-    struct bounds bounds = NOTHING;
-    if (err == MPI_SUCCESS && (int)count > 0) {
-        near(call, stride * (int)count);
-        add(call, &bounds, bounds_of(call, oldtype), 0, (int)length);
-        add(call, &bounds, bounds_of(call, oldtype), stride * ((int)count - 1), (int)length);
-        if (bounds.size > 0)
-            bounds.size = near(call, (__int128)bounds.size / 2 * (int)count);
+    struct bounds block = NOTHING, bounds = NOTHING;
+    if (err == MPI_SUCCESS) {
+        add(call, &block, old, 0, (int)length);
+        repeat(call, &bounds, &block, 0, least_stride, most_stride, (int)count);
     }
     remember(call, err, newtype, bounds);
 }
@@ -435,64 +627,69 @@ static void strided(const char *call, int err, u32 count, u32 length, __int128 s
 static void bounds_of_Type_vector(const char *call, int err, u32 count, u32 length, u32 stride,
                                   u32 oldtype, u32 newtype)
 {
-    const int64_t extent = err == MPI_SUCCESS ? extent_of(bounds_of(call, oldtype)) : 0;
-    strided(call, err, count, length, (__int128)(int)stride * extent, oldtype, newtype);
+    const struct bounds old = bounds_of(call, oldtype);
+    const __int128 one = (__int128)(int)stride * old.least_step;
+    const __int128 other = (__int128)(int)stride * old.most_step;
+    strided(call, err, count, length, one < other ? one : other, one < other ? other : one, &old,
+            newtype);
 }
 
 static void bounds_of_Type_create_hvector(const char *call, int err, u32 count, u32 length,
                                           u64 stride, u32 oldtype, u32 newtype)
 {
-    strided(call, err, count, length, (int64_t)stride, oldtype, newtype);
+    const struct bounds old = bounds_of(call, oldtype);
+    strided(call, err, count, length, (int64_t)stride, (int64_t)stride, &old, newtype);
 }
 
-static void bounds_of_Type_indexed(const char *call, int err, u32 count, u32 lengths, u32 displs,
-                                   u32 oldtype, u32 newtype)
+static void bounds_of_Type_indexed(const char *call, int err, u32 count, const int *lengths,
+                                   const int *displs, u32 oldtype, u32 newtype)
 {
     struct bounds bounds = NOTHING;
-    const struct bounds *const old = err == MPI_SUCCESS ? bounds_of(call, oldtype) : NULL;
+    const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
-        add(call, &bounds, old, (__int128)int_at(call, displs, i) * extent_of(old),
-            int_at(call, lengths, i));
+        add_after(call, &bounds, &old, displs[i], lengths[i]);
     remember(call, err, newtype, bounds);
 }
 
-static void bounds_of_Type_create_hindexed(const char *call, int err, u32 count, u32 lengths,
-                                           u32 displs, u32 oldtype, u32 newtype)
+static void bounds_of_Type_create_hindexed(const char *call, int err, u32 count, const int *lengths,
+                                           const MPI_Aint *displs, u32 oldtype, u32 newtype)
 {
     struct bounds bounds = NOTHING;
-    const struct bounds *const old = err == MPI_SUCCESS ? bounds_of(call, oldtype) : NULL;
+    const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
-        add(call, &bounds, old, wide_at(call, displs, i), int_at(call, lengths, i));
+        add(call, &bounds, &old, displs[i], lengths[i]);
     remember(call, err, newtype, bounds);
 }
 
 static void bounds_of_Type_create_indexed_block(const char *call, int err, u32 count, u32 length,
-                                                u32 displs, u32 oldtype, u32 newtype)
+                                                const int *displs, u32 oldtype, u32 newtype)
 {
     struct bounds bounds = NOTHING;
-    const struct bounds *const old = err == MPI_SUCCESS ? bounds_of(call, oldtype) : NULL;
+    const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
-        add(call, &bounds, old, (__int128)int_at(call, displs, i) * extent_of(old), (int)length);
+        add_after(call, &bounds, &old, displs[i], (int)length);
     remember(call, err, newtype, bounds);
 }
 
 static void bounds_of_Type_create_hindexed_block(const char *call, int err, u32 count, u32 length,
-                                                 u32 displs, u32 oldtype, u32 newtype)
+                                                 const MPI_Aint *displs, u32 oldtype, u32 newtype)
 {
     struct bounds bounds = NOTHING;
-    const struct bounds *const old = err == MPI_SUCCESS ? bounds_of(call, oldtype) : NULL;
+    const struct bounds old = bounds_of(call, oldtype);
     for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
-        add(call, &bounds, old, wide_at(call, displs, i), (int)length);
+        add(call, &bounds, &old, displs[i], (int)length);
     remember(call, err, newtype, bounds);
 }
 
-static void bounds_of_Type_create_struct(const char *call, int err, u32 count, u32 lengths,
-                                         u32 displs, u32 types, u32 newtype)
+static void bounds_of_Type_create_struct(const char *call, int err, u32 count, const int *lengths,
+                                         const MPI_Aint *displs, const struct taken *types,
+                                         u32 newtype)
 {
     struct bounds bounds = NOTHING;
-    for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++)
-        add(call, &bounds, bounds_of(call, (u32)int_at(call, types, i)), wide_at(call, displs, i),
-            int_at(call, lengths, i));
+    for (int i = 0; err == MPI_SUCCESS && i < (int)count; i++) {
+        const struct bounds old = bounds_of(call, types->numbers[i]);
+        add(call, &bounds, &old, displs[i], lengths[i]);
+    }
     remember(call, err, newtype, bounds);
 }
 
@@ -500,8 +697,9 @@ static void bounds_of_Type_create_resized(const char *call, int err, u32 oldtype
                                           u64 extent, u32 newtype)
 {
     struct bounds bounds = NOTHING;
+    const struct bounds old = bounds_of(call, oldtype);
     if (err == MPI_SUCCESS) {
-        add(call, &bounds, bounds_of(call, oldtype), 0, 1);
+        add(call, &bounds, &old, 0, 1);
         bounds.low = near(call, (int64_t)low);
         bounds.high = near(call, (__int128)(int64_t)low + (int64_t)extent);
     }
@@ -511,129 +709,287 @@ static void bounds_of_Type_create_resized(const char *call, int err, u32 oldtype
 static void bounds_of_Type_dup(const char *call, int err, u32 oldtype, u32 newtype)
 {
     struct bounds bounds = NOTHING;
+    const struct bounds old = bounds_of(call, oldtype);
     if (err == MPI_SUCCESS)
-        add(call, &bounds, bounds_of(call, oldtype), 0, 1);
+        add(call, &bounds, &old, 0, 1);
     remember(call, err, newtype, bounds);
+    if (err == MPI_SUCCESS && newtype != 0)
+        tables[H_DATATYPE].all[newtype].is_committed = tables[H_DATATYPE].all[oldtype].is_committed;
 }
 
-/* A part of an array, taken for all of it: its data lie somewhere within. */
-static void within_array(const char *call, int err, u32 dimensions, u32 sizes, u32 oldtype,
+static void commit(int err, u32 at)
+{
+    if (err == MPI_SUCCESS && at != 0)
+        tables[H_DATATYPE].all[at].is_committed = 1;
+}
+
+/* A part of an array, treated as all of it: its data lies somewhere within, in order. */
+static void within_array(const char *call, int err, u32 dimensions, const int *sizes, u32 oldtype,
                          u32 newtype)
 {
     struct bounds bounds = NOTHING;
+    const struct bounds old = bounds_of(call, oldtype);
     __int128 all = 1;
     for (int i = 0; err == MPI_SUCCESS && i < (int)dimensions; i++)
-        all = near(call, all * int_at(call, sizes, i));
+        all = near(call, all * sizes[i]);
     if (err == MPI_SUCCESS)
-        add(call, &bounds, bounds_of(call, oldtype), 0, (int64_t)all);
+        add(call, &bounds, &old, 0, (int64_t)all);
     remember(call, err, newtype, bounds);
 }
 
-static void bounds_of_Type_create_subarray(const char *call, int err, u32 dimensions, u32 sizes,
-                                           u32 subsizes, u32 starts, u32 order, u32 oldtype,
-                                           u32 newtype)
+static void within_sizes(const char *call, u32 dimensions, const int *sizes, const int *parts,
+                         const int *starts)
+{
+    for (int i = 0; i < (int)dimensions; i++)
+        if (sizes[i] < 1 || parts[i] < 1 || parts[i] > sizes[i] || starts[i] < 0 ||
+            starts[i] > sizes[i] - parts[i])
+            jail_trap(call, "the part of the array is not within the array");
+}
+
+static void bounds_of_Type_create_subarray(const char *call, int err, u32 dimensions,
+                                           const int *sizes, const int *subsizes, const int *starts,
+                                           u32 order, u32 oldtype, u32 newtype)
 {
     (void)subsizes, (void)starts, (void)order;
     within_array(call, err, dimensions, sizes, oldtype, newtype);
 }
 
 #ifndef MPILAB_SIMULATED
+static void on_grid(const char *call, u32 size, u32 rank, u32 dimensions, const int *sizes,
+                    const int *distributions, const int *arguments, const int *grid)
+{
+    __int128 places = 1;
+    int is_right = (int)size > 0 && (int)rank >= 0 && (int)rank < (int)size;
+    for (int i = 0; is_right && i < (int)dimensions; i++) {
+        const int by = distributions[i], of = arguments[i], on = grid[i];
+        is_right = sizes[i] > 0 && on > 0 && (of > 0 || of == MPI_DISTRIBUTE_DFLT_DARG) &&
+                   (by == MPI_DISTRIBUTE_BLOCK || by == MPI_DISTRIBUTE_CYCLIC ||
+                    (by == MPI_DISTRIBUTE_NONE && on == 1)) &&
+                   (by != MPI_DISTRIBUTE_BLOCK || of == MPI_DISTRIBUTE_DFLT_DARG ||
+                    (int64_t)of * on >= sizes[i]);
+        places *= on;
+        is_right = is_right && places <= (int)size;
+    }
+    if (!is_right || places != (int)size)
+        jail_trap(call, "the array is not distributed over a grid of these processes");
+}
+
 static void bounds_of_Type_create_darray(const char *call, int err, u32 size, u32 rank,
-                                         u32 dimensions, u32 sizes, u32 distributions,
-                                         u32 arguments, u32 grid, u32 order, u32 oldtype,
-                                         u32 newtype)
+                                         u32 dimensions, const int *sizes, const int *distributions,
+                                         const int *arguments, const int *grid, u32 order,
+                                         u32 oldtype, u32 newtype)
 {
     (void)size, (void)rank, (void)distributions, (void)arguments, (void)grid, (void)order;
     within_array(call, err, dimensions, sizes, oldtype, newtype);
 }
 #endif
 
-/* --- buffers: all that MPI may touch of `count` elements of a type */
+/* --- buffers: everything that MPI may access of `count` elements of a type */
+
+/* MPI may copy all of this, and computes the size of a copy in its own way: there must not be more
+ * data than the memory could hold. */
+static void *reach(const char *call, u32 at, const struct bounds *all)
+{
+    if (all->size <= 0) /* nothing is accessed */
+        return at < NULL_ZONE || at > memory->size ? NULL : memory->data + at;
+    if ((__int128)at + all->true_low < NULL_ZONE ||
+        (__int128)at + all->true_high > (__int128)memory->size)
+        jail_trap(call,
+                  "the buffer, with this count and datatype, reaches outside the kernel's memory");
+    if (all->size > INT32_MAX)
+        jail_trap(call, "more data than a kernel's memory can have");
+    return memory->data + at;
+}
 
 static void *typed(const char *call, u32 at, int64_t count, u32 type)
 {
-    const struct bounds *const one = at == JAIL_IN_PLACE ? NULL : bounds_of(call, type);
-    if (at == JAIL_IN_PLACE)
-        return MPI_IN_PLACE;
-    if (count <= 0 || one == NULL || one->size == 0) /* nothing is touched */
-        return at < NULL_ZONE || at > memory->size ? NULL : memory->data + at;
-    const __int128 all = (__int128)(count - 1) * extent_of(one);
-    const __int128 first = (__int128)at + one->true_low + (all < 0 ? all : 0);
-    const __int128 last = (__int128)at + one->true_high + (all > 0 ? all : 0);
-    if (at == 0 && first < NULL_ZONE)
-        return NULL; /* MPI says MPI_ERR_BUFFER, as it does outside */
-    if (first < NULL_ZONE || last > (__int128)memory->size)
-        jail_trap(
-            call,
-            "the buffer, with this count and datatype, reaches outside of the kernel's memory");
-    return memory->data + at;
+    struct bounds all = NOTHING;
+    const struct bounds one = bounds_of(call, type);
+    if (count < 0)
+        jail_trap(call, "a count is negative");
+    if (count > INT32_MAX)
+        jail_trap(call, "more elements than an int can count");
+    add(call, &all, &one, 0, count);
+    if (at == JAIL_IN_PLACE && all.size > 0)
+        jail_trap(call, "MPI_IN_PLACE is not a buffer here");
+    return reach(call, at, &all);
+}
+
+static int in_place(const char *call, u32 at, int is_allowed)
+{
+    if (at == JAIL_IN_PLACE && !is_allowed)
+        jail_trap(call, "MPI_IN_PLACE is not for this argument");
+    return at == JAIL_IN_PLACE;
+}
+
+static void few(const char *call, int count, int ranks)
+{
+    if (count < 0)
+        jail_trap(call, "a count is negative");
+    if ((int64_t)count * ranks > INT32_MAX)
+        jail_trap(call, "more elements than an int can count");
+}
+
+/* Some of MPI's own copies have room for one extent per element: they would overflow for datatypes
+ * whose data lies outside their extent. */
+#ifdef MPILAB_SIMULATED
+enum { PLAIN = 1 }; /* wherever it copies */
+#else
+enum { PLAIN = 0 };
+#endif
+
+static void plain(const char *call, u32 type, int is_needed)
+{
+    const struct bounds one = bounds_of(call, type);
+    if (is_needed && one.size > 0 &&
+        (one.true_low < 0 || one.least_step < one.true_high || one.size > one.least_step))
+        jail_trap(call, "the datatype has data outside of its extent, which MPI cannot have here");
+}
+
+static void all_plain(const char *call, const struct taken *types, int *counts, int is_needed)
+{
+    void **const natives = types->natives;
+    for (int i = 0; i < types->count; i++) {
+        natives[i] = committed(call, types->numbers[i]);
+        counts[i] = with_data(call, types->numbers[i], counts[i]);
+        plain(call, types->numbers[i], is_needed);
+    }
 }
 
 static int size_of(const char *call, u32 comm)
 {
     int size = 0;
+    if (comm == 0)
+        jail_trap(call, "the communicator is MPI_COMM_NULL");
     if (PMPI_Comm_size(native(call, H_COMM, comm), &size) != MPI_SUCCESS)
-        return 0;
+        jail_trap(call, "the communicator has no size");
     return size;
 }
 
-static int is_root(u32 comm, u32 root)
+static int at_root(const char *call, u32 comm, u32 root)
 {
     int rank = -1;
-    PMPI_Comm_rank(native("a collective", H_COMM, comm), &rank);
+    if ((int)root < 0 || (int)root >= size_of(call, comm))
+        jail_trap(call, "the root is not a rank of the communicator");
+    PMPI_Comm_rank(native(call, H_COMM, comm), &rank);
     return rank == (int)root;
 }
 
-/* The address of a buffer whose blocks reach that far, one for each rank. */
-static void *blocks_at(const char *call, u32 at, const struct bounds *all)
+static int rank_in(const char *call, int size, u32 rank, int may_be_any)
 {
-    if (all->size > 0 && ((__int128)at + all->true_low < NULL_ZONE ||
-                          (__int128)at + all->true_high > (__int128)memory->size))
-        jail_trap(call, "the buffer, with these counts and displacements, reaches outside of the "
-                        "kernel's memory");
-    return at > memory->size ? NULL : memory->data + at;
+    const int at = (int)rank;
+    if (at != MPI_PROC_NULL && !(may_be_any && at == MPI_ANY_SOURCE) && (at < 0 || at >= size))
+        jail_trap(call, "no rank of the communicator");
+    return at;
 }
 
-/* A block of its own count, at its own displacement, for each rank. */
-static void *spread(const char *call, u32 at, u32 counts, u32 displs, u32 type, int size)
+static int tag_in(const char *call, u32 tag, int may_be_any)
 {
-    if (at == JAIL_IN_PLACE)
-        return MPI_IN_PLACE;
+    if ((int)tag < 0 && !(may_be_any && (int)tag == MPI_ANY_TAG))
+        jail_trap(call, "the tag is negative");
+    return (int)tag;
+}
+
+/* For each rank, a block with its own count and displacement. */
+static void *spread(const char *call, u32 at, const int *counts, const int *displs, u32 type,
+                    int size)
+{
     struct bounds all = NOTHING;
-    const struct bounds *const one = bounds_of(call, type);
-    for (int rank = 0; rank < size; rank++)
-        add(call, &all, one, (__int128)int_at(call, displs, rank) * extent_of(one),
-            int_at(call, counts, rank));
-    return blocks_at(call, at, &all);
+    const struct bounds one = bounds_of(call, type);
+    for (int rank = 0; rank < size; rank++) {
+        few(call, counts[rank], 1);
+        add_after(call, &all, &one, displs[rank], counts[rank]);
+    }
+    return reach(call, at, &all);
 }
 
-static void *spread_by_type(const char *call, u32 at, u32 counts, u32 displs, u32 types, int size)
+static void *spread_by_type(const char *call, u32 at, const int *counts, const int *displs,
+                            const struct taken *types, int size)
 {
-    if (at == JAIL_IN_PLACE)
-        return MPI_IN_PLACE;
     struct bounds all = NOTHING;
-    for (int rank = 0; rank < size; rank++)
-        add(call, &all, bounds_of(call, (u32)int_at(call, types, rank)), int_at(call, displs, rank),
-            int_at(call, counts, rank));
-    return blocks_at(call, at, &all);
+    for (int rank = 0; rank < size; rank++) {
+        const struct bounds one = bounds_of(call, types->numbers[rank]);
+        few(call, counts[rank], 1);
+        add(call, &all, &one, displs[rank], counts[rank]);
+    }
+    return reach(call, at, &all);
 }
 
-static int64_t sum_of(const char *call, u32 counts, int size)
+static int64_t sum_of(const char *call, const int *counts, int size)
 {
     int64_t sum = 0;
-    for (int rank = 0; rank < size; rank++)
-        sum += int_at(call, counts, rank);
+    for (int rank = 0; rank < size; rank++) {
+        few(call, counts[rank], 1);
+        sum += counts[rank];
+    }
     return sum;
 }
 
-static int64_t own_of(const char *call, u32 counts, u32 comm)
+static int64_t own_of(const char *call, const int *counts, u32 comm)
 {
     int rank = 0;
     PMPI_Comm_rank(native(call, H_COMM, comm), &rank);
-    return int_at(call, counts, rank);
+    return counts[rank];
 }
 
-/* --- statuses: what the kernel may read, and how many bytes came */
+/* --- groups: MPI checks neither that ranks differ nor that a group is part of another */
+
+static void distinct_ranks(const char *call, u32 group, u32 count, const int *ranks,
+                           int must_differ)
+{
+    int size = 0;
+    if (group == 0 || PMPI_Group_size(native(call, H_GROUP, group), &size) != MPI_SUCCESS)
+        jail_trap(call, "the group is MPI_GROUP_NULL");
+    char *const seen = memset(allocate(call, (size_t)size), 0, (size_t)size);
+    for (int i = 0; i < (int)count; i++) {
+        if (!must_differ && ranks[i] == MPI_PROC_NULL)
+            continue;
+        if (ranks[i] < 0 || ranks[i] >= size)
+            jail_trap(call, "no rank of the group");
+        if (must_differ && seen[ranks[i]]++)
+            jail_trap(call, "a rank is there twice");
+    }
+    free(seen);
+}
+
+static void distinct_ranges(const char *call, u32 group, u32 count, const int *ranges)
+{
+    int size = 0, members = 0;
+    if (group == 0 || PMPI_Group_size(native(call, H_GROUP, group), &size) != MPI_SUCCESS)
+        jail_trap(call, "the group is MPI_GROUP_NULL");
+    int *const all = allocate(call, (size_t)size * sizeof *all);
+    for (int i = 0; i < (int)count; i++) {
+        const int first = ranges[3 * i], last = ranges[3 * i + 1], stride = ranges[3 * i + 2];
+        if (first < 0 || first >= size || last < 0 || last >= size || stride == 0)
+            jail_trap(call, "no range of the group's ranks");
+        for (int64_t at = first; stride > 0 ? at <= last : at >= last; at += stride) {
+            if (members == size)
+                jail_trap(call, "a rank is there twice");
+            all[members++] = (int)at;
+        }
+    }
+    distinct_ranks(call, group, (u32)members, all, 1);
+    free(all);
+}
+
+static void subgroup(const char *call, u32 comm, u32 group)
+{
+    MPI_Group of = MPI_GROUP_NULL, both = MPI_GROUP_NULL;
+    int members = 0, common = 0;
+    size_of(call, comm);
+    if (group == 0)
+        jail_trap(call, "the group is MPI_GROUP_NULL");
+    PMPI_Comm_group(native(call, H_COMM, comm), &of);
+    PMPI_Group_intersection(of, native(call, H_GROUP, group), &both);
+    PMPI_Group_size(native(call, H_GROUP, group), &members);
+    PMPI_Group_size(both, &common);
+    PMPI_Group_free(&both);
+    PMPI_Group_free(&of);
+    if (common != members)
+        jail_trap(call, "the group has a rank that is not in the communicator");
+}
+
+/* --- statuses: what the kernel may read, and how many bytes arrived */
 
 struct inside_status {
     int32_t source, tag, error, cancelled;
@@ -659,37 +1015,126 @@ static void give_status(const char *call, u32 at, const MPI_Status *status)
 
 static MPI_Status *take_statuses(const char *call, u32 at, int count)
 {
-    if (span(call, at, count, sizeof(struct inside_status)) == NULL || count <= 0)
+    if (count <= 0 || span(call, at, count, sizeof(struct inside_status)) == NULL)
         return NULL;
-    MPI_Status *const taken = calloc((size_t)count, sizeof *taken);
-    if (taken == NULL)
-        jail_trap(call, "no memory for so many statuses");
-    return taken;
+    MPI_Status *const taken = allocate(call, (size_t)count * sizeof *taken);
+    return memset(taken, 0, (size_t)count * sizeof *taken);
 }
 
-static void give_statuses(u32 at, int count, MPI_Status *taken)
+static void give_statuses(const char *call, u32 at, int count, const MPI_Status *taken)
 {
     for (int i = 0; taken != NULL && i < count; i++)
-        put_status(memory->data + at + (size_t)i * sizeof(struct inside_status), &taken[i]);
-    free(taken);
+        put_status(span(call, at + (u32)i * (u32)sizeof(struct inside_status), 1,
+                        sizeof(struct inside_status)),
+                   &taken[i]);
 }
+
+#ifndef MPILAB_SIMULATED
+/* --- files */
+
+enum { SPLIT = 1, SPLIT_AT };
+
+static void not_split(const char *call, u32 file)
+{
+    const struct handle *const handle = handle_at(call, H_FILE, file);
+    if (handle == NULL || handle->split != 0)
+        jail_trap(call, "another read of this file has not ended");
+}
+
+static void begin_split(const char *call, int err, u32 file, int which)
+{
+    if (err != MPI_SUCCESS)
+        return;
+    handle_at(call, H_FILE, file)->split = which;
+    held++;
+}
+
+static void end_split(const char *call, u32 file, int which)
+{
+    struct handle *const handle = handle_at(call, H_FILE, file);
+    if (handle == NULL || handle->split != which)
+        jail_trap(call, "no such read of this file has begun");
+    handle->split = 0, held--;
+}
+
+/* MPI does not check that an offset, in etypes, is within what a file can have: its own request
+ * then fails, and Open MPI has no error handler for that. */
+static void in_file(const char *call, u32 file, int64_t offset)
+{
+    const struct handle *const handle = handle_at(call, H_FILE, file);
+    if (handle == NULL)
+        jail_trap(call, "the file is the null handle");
+    if (offset < 0 || (__int128)offset * most(handle->bounds.most_step, 1) > FAR)
+        jail_trap(call, "the offset is negative, or farther than any file reaches");
+}
+
+static void seek_in_file(const char *call, u32 file, int64_t offset, u32 whence)
+{
+    MPI_Offset begin = 0, step = 0;
+    MPI_File n_file = native(call, H_FILE, file);
+    if ((int)whence == MPI_SEEK_CUR)
+        PMPI_File_get_position(n_file, &begin);
+    if ((int)whence == MPI_SEEK_END) { /* in etypes, of which each has one byte or more */
+        PMPI_File_get_size(n_file, &step);
+        in_file(call, file, step);
+        begin = offset < 0 ? -offset : 0;
+    }
+    if (offset > 0 ? begin > INT64_MAX - offset : offset < -begin)
+        jail_trap(call, "the offset is negative, or farther than any file reaches");
+    in_file(call, file, begin + offset);
+}
+
+/* MPI requires that the data of a view's datatypes is in file order, without duplicates. ROMIO fails
+ * in the same way for those of a read. */
+static void in_file_order(const char *call, const struct bounds *type)
+{
+    if (type->size <= 0 || !type->is_ordered || type->true_low < 0 || type->low < 0 ||
+        type->least_step < type->true_high - type->true_low)
+        jail_trap(call, "the data of the datatype are not in the order of a file");
+}
+
+static void read_as(const char *call, u32 type)
+{
+    const struct handle *const handle = handle_at(call, H_DATATYPE, type);
+    if (handle != NULL && !handle->is_empty)
+        in_file_order(call, &handle->bounds);
+}
+
+/* ROMIO, of MPICH, has no nonblocking collective reads as a part of Open MPI 5.0, which calls them
+ * nevertheless. */
+static void not_romio(const char *call, u32 file)
+{
+    MPI_Info hints = MPI_INFO_NULL;
+    char value[2];
+    int is_there = 0;
+    if (PMPI_File_get_info(native(call, H_FILE, file), &hints) != MPI_SUCCESS)
+        return;
+    PMPI_Info_get(hints, "romio_cb_read", sizeof value - 1, value, &is_there);
+    PMPI_Info_free(&hints);
+    if (is_there)
+        jail_trap(call, "MPI-IO by ROMIO has no such call");
+}
+#endif
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* `unused`: all instances share one process */
 
 #include "calls.inc"
 
-/* --- by hand: what follows no rule */
+/* --- written by hand: calls that follow no rule */
 
 static int64_t bytes_in(const char *call, u32 status)
 {
     struct inside_status inside;
     memcpy(&inside, must_span(call, status, sizeof inside), sizeof inside);
+    if (inside.bytes < 0 || inside.bytes > INT32_MAX)
+        jail_trap(call, "the status is none that MPI has made");
     return inside.bytes;
 }
 
 IMPORT(u32, MPI_Get_count, u32 status, u32 datatype, u32 count)
 {
     int size = 0;
+    need("MPI_Get_count", QUERIES);
     const int64_t bytes = bytes_in("MPI_Get_count", status);
     const int err = PMPI_Type_size(native("MPI_Get_count", H_DATATYPE, datatype), &size);
     if (err != MPI_SUCCESS)
@@ -700,16 +1145,22 @@ IMPORT(u32, MPI_Get_count, u32 status, u32 datatype, u32 count)
     return MPI_SUCCESS;
 }
 
-#ifndef MPILAB_SIMULATED
+#ifdef MPILAB_SIMULATED
+IMPORT(u32, MPI_Get_elements, u32 status, u32 datatype, u32 count)
+{
+    (void)status, (void)datatype, (void)count;
+    jail_not_simulated("MPI_Get_elements");
+}
+#else
 IMPORT(u32, MPI_Get_elements, u32 status, u32 datatype, u32 count)
 {
     MPI_Status made_up;
     int elements = 0;
+    need("MPI_Get_elements", QUERIES);
     memset(&made_up, 0, sizeof made_up);
     const int64_t bytes = bytes_in("MPI_Get_elements", status);
     PMPI_Status_set_elements_x(&made_up, MPI_BYTE, bytes);
-    const int err =
-        PMPI_Get_elements(&made_up, native("MPI_Get_elements", H_DATATYPE, datatype), &elements);
+    const int err = PMPI_Get_elements(&made_up, committed("MPI_Get_elements", datatype), &elements);
     store("MPI_Get_elements", count, (u32)elements);
     return (u32)err;
 }
@@ -718,105 +1169,174 @@ IMPORT(u32, MPI_Get_elements, u32 status, u32 datatype, u32 count)
 IMPORT(u32, MPI_Test_cancelled, u32 status, u32 flag)
 {
     struct inside_status inside;
+    need("MPI_Test_cancelled", QUERIES);
     memcpy(&inside, must_span("MPI_Test_cancelled", status, sizeof inside), sizeof inside);
     store("MPI_Test_cancelled", flag, (u32)(inside.cancelled != 0));
     return MPI_SUCCESS;
 }
 
-static void check_position(const char *call, u32 position, u32 size)
+/* The position in the packed buffer, after a check that it is in there. */
+static int position_in(const char *call, u32 position, u32 size)
 {
-    if (size > INT32_MAX || load(call, position) > size)
+    const u32 at = load(call, position);
+    if (size > INT32_MAX || at > size)
         jail_trap(call, "the position is outside of the packed buffer");
+    return (int)at;
 }
 
 IMPORT(u32, MPI_Pack, u32 in, u32 count, u32 datatype, u32 out, u32 size, u32 position, u32 comm)
 {
-    check_position("MPI_Pack", position, size);
-    return (u32)MPI_Pack(typed("MPI_Pack", in, (int)count, datatype), (int)count,
-                         native("MPI_Pack", H_DATATYPE, datatype), span("MPI_Pack", out, size, 1),
-                         (int)size, span("MPI_Pack", position, 1, 4),
-                         native("MPI_Pack", H_COMM, comm));
+    const char *const call = "MPI_Pack";
+    need(call, CALLS);
+    int at = position_in(call, position, size);
+    void *const to = span(call, out, size, 1);
+    const int err =
+        MPI_Pack(typed(call, in, (int)count, datatype), with_data(call, datatype, (int)count),
+                 committed(call, datatype), to, (int)size, &at, native(call, H_COMM, comm));
+    store(call, position, (u32)at);
+    return (u32)err;
 }
 
 IMPORT(u32, MPI_Unpack, u32 in, u32 size, u32 position, u32 out, u32 count, u32 datatype, u32 comm)
 {
-    check_position("MPI_Unpack", position, size);
-    return (u32)MPI_Unpack(
-        span("MPI_Unpack", in, size, 1), (int)size, span("MPI_Unpack", position, 1, 4),
-        typed("MPI_Unpack", out, (int)count, datatype), (int)count,
-        native("MPI_Unpack", H_DATATYPE, datatype), native("MPI_Unpack", H_COMM, comm));
+    const char *const call = "MPI_Unpack";
+    need(call, CALLS);
+    int at = position_in(call, position, size);
+    const void *const from = span(call, in, size, 1);
+    const int err = MPI_Unpack(from, (int)size, &at, typed(call, out, (int)count, datatype),
+                               with_data(call, datatype, (int)count), committed(call, datatype),
+                               native(call, H_COMM, comm));
+    store(call, position, (u32)at);
+    return (u32)err;
 }
 
 IMPORT(double, MPI_Wtime)
 {
+    need("MPI_Wtime", QUERIES);
     return MPI_Wtime();
 }
 IMPORT(double, MPI_Wtick)
 {
+    need("MPI_Wtick", QUERIES);
     return MPI_Wtick();
 }
 
-/* Attributes: only those of keys that the kernel has made. MPI's own are addresses outside. */
+/* Attributes: only with keys that the kernel has made. MPI's own are addresses outside. */
 struct keyval {
     int key;
-    u32 delete, extra;
+    int is_freed; /* MPI may then give its number to others, outside */
+    u32 copy, delete, extra;
 };
-enum { MOST_KEYS = 256 };
+enum { MOST_KEYS = 1 << 16 };
 static struct keyval *keys[MOST_KEYS];
+static u32 key_count = 1;
 
 static struct keyval *key_of(const char *call, u32 number)
 {
-    if (number == 0 || number >= MOST_KEYS || keys[number] == NULL)
+    if (number == 0 || number >= key_count || keys[number]->is_freed)
         jail_trap(call, "the key is none that the kernel has made");
     return keys[number];
 }
 
+/* A communicator as an argument of the kernel's function for an attribute. It stays while that
+ * function runs: MPI continues to use it. */
+struct lent_comm {
+    u32 at;
+    int was_running, was_known;
+};
+
+static struct lent_comm begin_attribute(MPI_Comm comm)
+{
+    struct lent_comm lent = {0, running, find(H_COMM, comm) != 0};
+    lent.at = lend(H_COMM, comm);
+    running = ATTRIBUTE;
+    tables[H_COMM].all[lent.at].in_use++;
+    return lent;
+}
+
+static void end_attribute(struct lent_comm lent)
+{
+    tables[H_COMM].all[lent.at].in_use--;
+    running = lent.was_running;
+    if (!lent.was_known)
+        drop(H_COMM, lent.at);
+}
+
+static int copied(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    const u32 number = (u32)(uintptr_t)extra;
+    const struct keyval of = *keys[number];
+    (void)key;
+    *flag = 0;
+    if (of.copy == 0)
+        return MPI_SUCCESS;
+    const struct lent_comm lent = begin_attribute(comm);
+    u32 inside[2] = {0, 0};
+    const u32 returned =
+        inside_copy(of.copy, lent.at, number, of.extra, (u32)(uintptr_t)value, inside);
+    end_attribute(lent);
+    *flag = inside[1] != 0;
+    if (*flag)
+        *(void **)copy = (void *)(uintptr_t)inside[0];
+    return (int)returned;
+}
+
 static int deleted(MPI_Comm comm, int key, void *value, void *extra)
 {
-    const struct keyval *const of = extra;
+    const u32 number = (u32)(uintptr_t)extra;
+    const struct keyval of = *keys[number];
     (void)key;
-    if (of->delete == 0)
+    if (of.delete == 0)
         return MPI_SUCCESS;
-    u32 number = 0;
-    while (number < MOST_KEYS && keys[number] != of)
-        number++;
-    return (int)inside_delete(of->delete, lend(H_COMM, comm), number, (u32)(uintptr_t)value,
-                              of->extra);
+    const struct lent_comm lent = begin_attribute(comm);
+    const u32 returned = inside_delete(of.delete, lent.at, number, (u32)(uintptr_t)value, of.extra);
+    end_attribute(lent);
+    return (int)returned;
+}
+
+/* The function is called for a communicator that is in use until it returns. */
+static MPI_Comm changed_by_callbacks(const char *call, u32 comm)
+{
+    if (comm != 0 && handle_at(call, H_COMM, comm)->in_use > 0 && running == ATTRIBUTE)
+        jail_trap(call, "the communicator is in use by MPI");
+    return native(call, H_COMM, comm);
 }
 
 IMPORT(u32, MPI_Comm_create_keyval, u32 copy, u32 delete, u32 key, u32 extra)
 {
     const char *const call = "MPI_Comm_create_keyval";
-    u32 number = 1;
-    if (copy != 0)
-        jail_trap(call, "functions that copy an attribute are not offered");
-    while (number < MOST_KEYS && keys[number] != NULL)
-        number++;
-    struct keyval *const made = number < MOST_KEYS ? malloc(sizeof *made) : NULL;
+    need(call, CALLS);
+    must_span(call, key, 4);
+    struct keyval *const made = key_count < MOST_KEYS ? malloc(sizeof *made) : NULL;
     if (made == NULL)
         jail_trap(call, "the kernel has made more keys than it may have");
-    *made = (struct keyval){MPI_KEYVAL_INVALID, delete, extra};
-    const int err = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &made->key, made);
-    if (err == MPI_SUCCESS)
-        keys[number] = made;
-    store(call, key, err == MPI_SUCCESS ? number : 0);
+    const u32 number = key_count++;
+    *made = (struct keyval){MPI_KEYVAL_INVALID, 1, copy, delete, extra};
+    keys[number] = made;
+    const int err = MPI_Comm_create_keyval(copied, deleted, &made->key, (void *)(uintptr_t)number);
+    made->is_freed = err != MPI_SUCCESS;
+    store(call, key, err == MPI_SUCCESS ? number : (u32)MPI_KEYVAL_INVALID);
     return (u32)err;
 }
 
-/* The key goes, but not what its attributes need, which may outlive it. */
+/* The key is freed, but not what its attributes need: they may outlive it. */
 IMPORT(u32, MPI_Comm_free_keyval, u32 key)
 {
     const char *const call = "MPI_Comm_free_keyval";
-    int freed = key_of(call, load(call, key))->key;
-    const int err = MPI_Comm_free_keyval(&freed);
-    store(call, key, 0);
+    need(call, FREES);
+    struct keyval *const freed = key_of(call, load(call, key));
+    freed->is_freed = 1;
+    const int err = MPI_Comm_free_keyval(&freed->key);
+    store(call, key, (u32)MPI_KEYVAL_INVALID);
     return (u32)err;
 }
 
 IMPORT(u32, MPI_Comm_delete_attr, u32 comm, u32 key)
 {
     const char *const call = "MPI_Comm_delete_attr";
-    return (u32)MPI_Comm_delete_attr(native(call, H_COMM, comm), key_of(call, key)->key);
+    need(call, CALLS);
+    const int number = key_of(call, key)->key;
+    return (u32)MPI_Comm_delete_attr(changed_by_callbacks(call, comm), number);
 }
 
 IMPORT(u32, MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
@@ -824,6 +1344,7 @@ IMPORT(u32, MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
     const char *const call = "MPI_Comm_get_attr";
     void *found = NULL;
     int is_there = 0;
+    need(call, QUERIES);
     const int err =
         MPI_Comm_get_attr(native(call, H_COMM, comm), key_of(call, key)->key, &found, &is_there);
     store(call, flag, (u32)is_there);
@@ -835,14 +1356,18 @@ IMPORT(u32, MPI_Comm_get_attr, u32 comm, u32 key, u32 value, u32 flag)
 IMPORT(u32, MPI_Comm_set_attr, u32 comm, u32 key, u32 value)
 {
     const char *const call = "MPI_Comm_set_attr";
-    return (u32)MPI_Comm_set_attr(native(call, H_COMM, comm), key_of(call, key)->key,
+    need(call, CALLS);
+    const int number = key_of(call, key)->key;
+    return (u32)MPI_Comm_set_attr(changed_by_callbacks(call, comm), number,
                                   (void *)(uintptr_t)value);
 }
 
-/* MPI does not say which operation it calls: a few, told apart by functions of their own. Data that
- * MPI holds outside are copied in and out. */
-enum { MOST_OPERATIONS = 8 };
-static u32 combining[MOST_OPERATIONS];
+/* MPI does not say which operation it calls, so a limited number are distinguished by separate
+ * functions. Data that MPI holds outside is copied in and out. */
+enum { MOST_OPERATIONS = 64 };
+static struct {
+    u32 function; /* 0: the entry is free */
+} combining[MOST_OPERATIONS];
 
 static void combine(int which, void *in, void *inout, int count, MPI_Datatype type)
 {
@@ -850,7 +1375,7 @@ static void combine(int which, void *in, void *inout, int count, MPI_Datatype ty
     const __int128 all = (__int128)(count - 1) * extent_of(&one);
     const int64_t first = near("MPI_Op", one.true_low + (all < 0 ? all : 0));
     const int64_t last = near("MPI_Op", one.true_high + (all > 0 ? all : 0));
-    if (count <= 0 || last <= first)
+    if (count <= 0 || one.size <= 0 || last <= first)
         return;
     const size_t bytes = (size_t)(last - first);
     char *const copies = mpilab_jail_allocate(2 * bytes);
@@ -858,62 +1383,108 @@ static void combine(int which, void *in, void *inout, int count, MPI_Datatype ty
         jail_trap("MPI_Op", "no memory for the operation's data");
     memcpy(copies, (char *)in + first, bytes);
     memcpy(copies + bytes, (char *)inout + first, bytes);
-    inside_combine(combining[which], (u32)(jail_address(copies) - (u32)first),
-                   (u32)(jail_address(copies + bytes) - (u32)first), (u32)count,
-                   lend(H_DATATYPE, type));
+    const int before = running;
+    const int is_known = find(H_DATATYPE, type) != 0;
+    const u32 at = lend(H_DATATYPE, type);
+    running = COMBINING;
+    inside_combine(combining[which].function, (u32)(jail_address(copies) - (u32)first),
+                   (u32)(jail_address(copies + bytes) - (u32)first), (u32)count, at);
+    running = before;
+    if (!is_known)
+        drop(H_DATATYPE, at);
     memcpy((char *)inout + first, copies + bytes, bytes);
     mpilab_jail_free(copies);
 }
 
+#define EIGHT(of, n) of(n##0) of(n##1) of(n##2) of(n##3) of(n##4) of(n##5) of(n##6) of(n##7)
+#define ALL(of)   \
+    EIGHT(of, 0)  \
+    EIGHT(of, 01) \
+    EIGHT(of, 02) EIGHT(of, 03) EIGHT(of, 04) EIGHT(of, 05) EIGHT(of, 06) EIGHT(of, 07)
 #define COMBINE(n)                                                                 \
     static void combine_##n(void *in, void *inout, int *count, MPI_Datatype *type) \
     {                                                                              \
         combine(n, in, inout, *count, *type);                                      \
     }
-COMBINE(0)
-COMBINE(1)
-COMBINE(2)
-COMBINE(3)
-COMBINE(4)
-COMBINE(5)
-COMBINE(6)
-COMBINE(7)
+#define COMBINES(n) combine_##n,
+ALL(COMBINE)
 
 IMPORT(u32, MPI_Op_create, u32 function, u32 commute, u32 op)
 {
-    static MPI_User_function *const all[MOST_OPERATIONS] = {
-        combine_0, combine_1, combine_2, combine_3, combine_4, combine_5, combine_6, combine_7};
-    static int made_before;
+    static MPI_User_function *const all[MOST_OPERATIONS] = {ALL(COMBINES)};
+    const char *const call = "MPI_Op_create";
+    int slot = 0;
     MPI_Op n_op = MPI_OP_NULL;
-    need_kernel("MPI_Op_create");
-    if (made_before == MOST_OPERATIONS)
-        jail_trap("MPI_Op_create", "more operations than a kernel may make");
-    combining[made_before] = function;
-    const int err = MPI_Op_create(all[made_before++], (int)commute, &n_op);
-    made("MPI_Op_create", H_OP, op, n_op);
+    need(call, CALLS);
+    must_span(call, op, 4);
+    if (function == 0)
+        jail_trap(call, "an argument is NULL");
+    while (slot < MOST_OPERATIONS && combining[slot].function != 0)
+        slot++;
+    if (slot == MOST_OPERATIONS)
+        jail_trap(call, "more operations than a kernel may have");
+    const int err = MPI_Op_create(all[slot], (int)commute, &n_op);
+    const u32 at = new_handle(H_OP, n_op);
+    store(call, op, at);
+    if (err == MPI_SUCCESS && at != 0) {
+        combining[slot].function = function;
+        tables[H_OP].all[at].slot = slot + 1;
+    }
     return (u32)err;
+}
+
+/* Its entry can be reused, unless MPI may still call it for a reduction. */
+IMPORT(u32, MPI_Op_free, u32 op)
+{
+    const char *const call = "MPI_Op_free";
+    need(call, FREES);
+    const u32 at = load(call, op);
+    MPI_Op n_op = release(call, H_OP, at);
+    const int slot = tables[H_OP].all[at].slot;
+    const int err = MPI_Op_free(&n_op);
+    if (n_op == MPI_OP_NULL && slot > 0 && held == 0)
+        combining[slot - 1].function = 0;
+    store(call, op, changed(H_OP, at, n_op));
+    return (u32)err;
+}
+
+/* Copy a text of MPI, with its terminator, to the kernel's memory. */
+static void put_text(const char *call, u32 at, const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    memcpy(must_span(call, at, (int64_t)bytes), text, bytes);
 }
 
 IMPORT(u32, MPI_Error_string, u32 code, u32 text, u32 length)
 {
     const char *const call = "MPI_Error_string";
-    return (u32)MPI_Error_string((int)code, must_span(call, text, MPI_MAX_ERROR_STRING),
-                                 must_span(call, length, 4));
+    char said[MPI_MAX_ERROR_STRING + 1] = "";
+    int bytes = 0;
+    need(call, QUERIES);
+    const int err = MPI_Error_string((int)code, said, &bytes);
+    put_text(call, text, said);
+    store(call, length, (u32)bytes);
+    return (u32)err;
 }
 
 IMPORT(u32, MPI_Get_processor_name, u32 name, u32 length)
 {
     const char *const call = "MPI_Get_processor_name";
-    return (u32)MPI_Get_processor_name(must_span(call, name, MPI_MAX_PROCESSOR_NAME),
-                                       must_span(call, length, 4));
+    char said[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int bytes = 0;
+    need(call, QUERIES);
+    const int err = MPI_Get_processor_name(said, &bytes);
+    put_text(call, name, said);
+    store(call, length, (u32)bytes);
+    return (u32)err;
 }
 
 IMPORT(u32, MPI_Abort, u32 comm, u32 code)
 {
+    need("MPI_Abort", QUERIES);
     return (u32)MPI_Abort(native("MPI_Abort", H_COMM, comm), (int)code);
 }
 
-#ifndef MPILAB_SIMULATED
 /* A text that ends within the memory. */
 static const char *text_at(const char *call, u32 at)
 {
@@ -923,11 +1494,41 @@ static const char *text_at(const char *call, u32 at)
     return text;
 }
 
-/* Buffers for MPI_Bsend. They stay where they are: the memory never moves. */
+#ifdef MPILAB_SIMULATED
+IMPORT(u32, MPI_Buffer_attach, u32 buffer, u32 bytes)
+{
+    (void)buffer, (void)bytes;
+    jail_not_simulated("MPI_Buffer_attach");
+}
+
+IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
+{
+    (void)address, (void)bytes;
+    jail_not_simulated("MPI_Buffer_detach");
+}
+#else
+/* The buffer for MPI_Bsend is outside: MPI keeps its own lists in it. */
+static struct {
+    void *outside;
+    u32 inside;
+} attached;
+
 IMPORT(u32, MPI_Buffer_attach, u32 buffer, u32 bytes)
 {
     const char *const call = "MPI_Buffer_attach";
-    return (u32)MPI_Buffer_attach(span(call, buffer, (int)bytes, 1), (int)bytes);
+    need(call, CALLS);
+    if ((int)bytes < 0 || must_span(call, buffer, (int)bytes) == NULL)
+        jail_trap(call, "the buffer's size is negative");
+    if (attached.outside != NULL)
+        jail_trap(call, "another buffer is attached");
+    void *const outside = allocate(call, bytes);
+    const int err = MPI_Buffer_attach(outside, (int)bytes);
+    if (err != MPI_SUCCESS) {
+        free(outside);
+        return (u32)err;
+    }
+    attached.outside = outside, attached.inside = buffer;
+    return (u32)err;
 }
 
 IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
@@ -935,57 +1536,136 @@ IMPORT(u32, MPI_Buffer_detach, u32 address, u32 bytes)
     const char *const call = "MPI_Buffer_detach";
     void *detached = NULL;
     int size = 0;
+    need(call, CALLS);
+    must_span(call, address, 4), must_span(call, bytes, 4);
+    if (attached.outside == NULL)
+        jail_trap(call, "no buffer is attached");
     const int err = MPI_Buffer_detach(&detached, &size);
-    store(call, address, detached == NULL ? 0 : jail_address(detached));
+    if (err != MPI_SUCCESS)
+        return (u32)err;
+    free(attached.outside);
+    attached.outside = NULL;
+    store(call, address, attached.inside);
     store(call, bytes, (u32)size);
     return (u32)err;
 }
 
+#endif
+
 IMPORT(u32, MPI_Info_set, u32 info, u32 key, u32 value)
 {
     const char *const call = "MPI_Info_set";
+    need(call, CALLS);
+    if (info == 0)
+        jail_trap(call, "the info object is the null handle");
     return (u32)MPI_Info_set(native(call, H_INFO, info), text_at(call, key), text_at(call, value));
 }
 
 IMPORT(u32, MPI_Info_get, u32 info, u32 key, u32 most_bytes, u32 value, u32 flag)
 {
     const char *const call = "MPI_Info_get";
-    const int bytes = (int)most_bytes;
-    char *const to = bytes < 0 ? NULL : must_span(call, value, (int64_t)bytes + 1);
-    return (u32)MPI_Info_get(native(call, H_INFO, info), text_at(call, key), bytes, to,
-                             must_span(call, flag, 4));
+    char found[MPI_MAX_INFO_VAL + 1] = "";
+    int is_there = 0;
+    need(call, CALLS);
+    if (info == 0 || (int)most_bytes < 0)
+        jail_trap(call, "the info object is the null handle, or the length is negative");
+    const int bytes = (int)most_bytes < MPI_MAX_INFO_VAL ? (int)most_bytes : MPI_MAX_INFO_VAL;
+    const int err =
+        MPI_Info_get(native(call, H_INFO, info), text_at(call, key), bytes, found, &is_there);
+    if (is_there)
+        put_text(call, value, found);
+    store(call, flag, (u32)is_there);
+    return (u32)err;
+}
+
+#ifndef MPILAB_SIMULATED
+/* Those of a kernel's hints on collective reads that are numbers: MPI trusts what it is told. The
+ * caller frees them. */
+static MPI_Info hints_of(const char *call, u32 info)
+{
+    static const char *const heeded[] = {"cb_nodes", "cb_buffer_size"};
+    MPI_Info given = native(call, H_INFO, info), hints = MPI_INFO_NULL;
+    char value[32];
+    if (given == MPI_INFO_NULL)
+        return hints;
+    PMPI_Info_create(&hints);
+    for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++) {
+        int is_there = 0;
+        PMPI_Info_get(given, heeded[i], sizeof value - 1, value, &is_there);
+        char *end = value;
+        const long number = is_there ? strtol(value, &end, 10) : 0;
+        if (is_there && *end == '\0' && number > 0 && number <= INT32_MAX)
+            PMPI_Info_set(hints, heeded[i], value);
+    }
+    return hints;
 }
 
 IMPORT(u32, MPI_File_set_view, u32 file, u64 offset, u32 etype, u32 filetype, u32 representation,
        u32 info)
 {
     const char *const call = "MPI_File_set_view";
-    return (u32)MPI_File_set_view(native(call, H_FILE, file), (MPI_Offset)offset,
-                                  native(call, H_DATATYPE, etype),
-                                  native(call, H_DATATYPE, filetype), text_at(call, representation),
-                                  native(call, H_INFO, info));
+    need(call, CALLS);
+    const struct bounds element = bounds_of(call, etype), all = bounds_of(call, filetype);
+    in_file_order(call, &element);
+    in_file_order(call, &all);
+    not_split(call, file);
+    if (handle_at(call, H_FILE, file)->in_use > 0)
+        jail_trap(call, "it would change the view of a file that is still being read");
+    if (all.size % element.size != 0 || (int64_t)offset < 0 || (int64_t)offset > FAR)
+        jail_trap(call, "the filetype is not made of whole etypes, or the offset is negative");
+    if (strcmp(text_at(call, representation), "native") != 0)
+        jail_trap(call, "no representation but \"native\" is offered");
+    MPI_Info hints = hints_of(call, info);
+    const int err =
+        MPI_File_set_view(native(call, H_FILE, file), (MPI_Offset)offset, committed(call, etype),
+                          committed(call, filetype), "native", hints);
+    struct handle *const handle = handle_at(call, H_FILE, file);
+    handle->is_broken = err != MPI_SUCCESS;
+    handle->bounds.most_step = all.most_step;
+    if (hints != MPI_INFO_NULL)
+        PMPI_Info_free(&hints);
+    return (u32)err;
+}
+
+/* A datatype that MPI made: basic ones are known, the kernel must free others. */
+static u32 datatype_made(MPI_Datatype type)
+{
+    const u32 known = type == MPI_DATATYPE_NULL ? 0 : find(H_DATATYPE, type);
+    if (known != 0 || type == MPI_DATATYPE_NULL)
+        return known;
+    const u32 at = new_handle(H_DATATYPE, type);
+    tables[H_DATATYPE].all[at].bounds = asked(type);
+    tables[H_DATATYPE].all[at].is_empty = tables[H_DATATYPE].all[at].bounds.size == 0;
+    tables[H_DATATYPE].all[at].is_committed = 1;
+    return at;
 }
 
 IMPORT(u32, MPI_File_get_view, u32 file, u32 offset, u32 etype, u32 filetype, u32 representation)
 {
     const char *const call = "MPI_File_get_view";
     MPI_Datatype n_etype = MPI_DATATYPE_NULL, n_filetype = MPI_DATATYPE_NULL;
+    MPI_Offset n_offset = 0;
+    char said[MPI_MAX_DATAREP_STRING + 1] = "";
+    need(call, CALLS);
+    must_span(call, etype, 4), must_span(call, filetype, 4);
     const int err =
-        MPI_File_get_view(native(call, H_FILE, file), must_span(call, offset, 8), &n_etype,
-                          &n_filetype, must_span(call, representation, MPI_MAX_DATAREP_STRING));
-    store(call, etype, lend(H_DATATYPE, n_etype));
-    store(call, filetype, lend(H_DATATYPE, n_filetype));
+        MPI_File_get_view(native(call, H_FILE, file), &n_offset, &n_etype, &n_filetype, said);
+    store_wide(call, offset, (u64)n_offset);
+    store(call, etype, datatype_made(n_etype));
+    store(call, filetype, datatype_made(n_filetype));
+    put_text(call, representation, said);
     return (u32)err;
 }
 #endif
 
 IMPORT(void, mpilab_place, u32 place)
 {
+    need("mpilab_place", QUERIES);
     memcpy(must_span("mpilab_place", place, sizeof(struct mpilab_place)), mpilab_place(),
            sizeof(struct mpilab_place));
 }
 
-/* --- of WASI, no more than printing needs */
+/* --- WASI: only what printing needs */
 
 WASI(fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
 {
@@ -993,8 +1673,8 @@ WASI(fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
     if (descriptor != 1 && descriptor != 2)
         return 8; /* EBADF */
     for (u32 i = 0; i < count; i++) {
-        const u32 at = (u32)int_at("printf", pieces, (int)(2 * i));
-        const u32 bytes = (u32)int_at("printf", pieces, (int)(2 * i + 1));
+        const u64 piece = load_wide("printf", pieces + 8 * i);
+        const u32 at = (u32)piece, bytes = (u32)(piece >> 32);
         if (bytes > 0)
             fwrite(must_span("printf", at, bytes), 1, bytes, descriptor == 1 ? stdout : stderr);
         all += bytes;
@@ -1032,6 +1712,7 @@ static void fix_datatype(MPI_Datatype type)
 
 void jail_begin(void)
 {
+    recorder_fault_meaning = jail_fault;
     fix(H_COMM, MPI_COMM_WORLD), fix(H_COMM, MPI_COMM_SELF);
     fix(H_GROUP, MPI_GROUP_EMPTY);
     fix(H_OP, MPI_SUM), fix(H_OP, MPI_MAX), fix(H_OP, MPI_MIN), fix(H_OP, MPI_PROD);
@@ -1045,13 +1726,16 @@ void jail_begin(void)
 void jail_enter(void)
 {
     call_of++;
-    runs = 1;
+    running = KERNEL;
 }
 
-/* What was lent is gone; what the kernel has made stays its own. */
+/* Lent handles become invalid; the kernel keeps what it has made. */
 void jail_leave(void)
 {
-    runs = 0;
+    if (held > 0)
+        jail_trap("the kernel",
+                  "it returned while a collective or a read that it began was not complete");
+    running = NONE;
     for (enum kind kind = 0; kind < KINDS; kind++)
         for (u32 at = 1; at < tables[kind].count; at++)
             if (tables[kind].all[at].native != NULL && tables[kind].all[at].is_lent &&
@@ -1074,17 +1758,14 @@ u32 jail_file(MPI_File file)
 
 u32 jail_datatype(MPI_Datatype type)
 {
-    const u32 at = lend(H_DATATYPE, type);
-    if (at != 0 && !tables[H_DATATYPE].all[at].is_fixed)
-        tables[H_DATATYPE].all[at].bounds = asked(type);
-    return at;
+    return lend(H_DATATYPE, type);
 }
 
 u32 jail_numbers(const int *outside, int count)
 {
     if (outside == NULL)
         return 0;
-    /* One page or more a call, given back when it ends (trampoline.c). */
+    /* One page or more per call, freed when it ends (trampoline.c). */
     int *const copy = mpilab_jail_allocate((size_t)count * sizeof *copy);
     if (copy == NULL)
         jail_trap("the harness", "no memory for the counts of the call");

@@ -1,6 +1,6 @@
-/* A kernel of the jail with its native prototype. Compiled with each kernel, beside the C that
- * wasm2c has made of it: -DMPILAB_COLLECTIVE_allgather -DMPILAB_FUNCTION=allgather_ring
- * -DMPILAB_IMPORTED=2 (from how many modules it imports). */
+/* A kernel of the jail with its native prototype. Compiled with each kernel, beside the C code that
+ * wasm2c has made from it: -DMPILAB_COLLECTIVE_allgather -DMPILAB_FUNCTION=allgather_ring
+ * -DMPILAB_IMPORTED=2 (the number of modules it imports from) -DMPILAB_STACK_BYTES=1048576. */
 #include "kernel.h" /* of wasm2c */
 
 #define WASM_RT_CORE_TYPES_DEFINED
@@ -17,7 +17,7 @@ static INSIDE_TYPE self;
 #define INSTANCES , NULL, NULL
 #endif
 
-/* The harness asks for its buffers before it calls a kernel: so whoever comes first begins. */
+/* The harness requests its buffers before it calls a kernel, so the first call initializes. */
 void mpilab_jail_open(void);
 void mpilab_jail_open(void)
 {
@@ -44,6 +44,22 @@ static int end(u32 returned)
 {
     jail_leave();
     return (int)returned;
+}
+
+/* The stack is at the beginning of the memory and grows down, wrapping around below 0 to the
+ * largest address. LLVM keeps its pointer in the first global variable of every module. */
+int inside_stack_is_used_up(void)
+{
+    return self.w2c_g0 < 4096 || self.w2c_g0 > MPILAB_STACK_BYTES;
+}
+
+u32 inside_copy(u32 function, u32 comm, u32 key, u32 extra, u32 value, u32 copy[2])
+{
+    /* In one number: the error code, the flag (1 bit) and the value (32 bits). */
+    const u64 made = INSIDE(jail_copy)(&self, function, comm, key, extra, value);
+    copy[0] = (u32)made;
+    copy[1] = made >> 32 & 1;
+    return (u32)(made >> 33);
 }
 
 u32 inside_delete(u32 function, u32 comm, u32 key, u32 value, u32 extra)
@@ -107,7 +123,7 @@ int FUNCTION(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI
     int size = 0;
     begin();
     PMPI_Comm_size(comm, &size);
-    /* With MPI_IN_PLACE, nothing says how the send side is. */
+    /* With MPI_IN_PLACE, the send arguments are not given. */
     const int *const all[] = {sendcounts, sdispls, recvcounts, rdispls};
     u32 inside[4];
     for (int i = 0; i < 4; i++)

@@ -1,7 +1,7 @@
-/* What the C of wasm2c needs: memory that never moves, with a hole at 0 and nothing behind it, and
- * the types of functions that are called by their address.
+/* What C code from wasm2c needs: memory that never moves, inaccessible at 0 and around it, and the
+ * types of functions that are called by address.
  *
- * wabt's own runtime (wasm-rt-impl.c) handles SIGSEGV itself, and knows of no limits.
+ * wabt's own runtime (wasm-rt-impl.c) handles SIGSEGV itself, and has no limits.
  */
 #include "jail.h"
 #include <stdarg.h>
@@ -10,18 +10,25 @@
 #include <sys/mman.h>
 
 enum { PAGE = 65536, NULL_ZONE = 4096, MOST_PAGES = 16384, MOST_IN_ALL = 32768, MOST_TYPES = 256 };
+enum { NEAR_STACK = 1 << 16 }; /* a fault this close to the end of a native stack is an overflow */
+/* The sum of an address and an offset has 33 bits: no access needs a check. */
+static const size_t RESERVED = (size_t)1 << 33;
+/* As much as the kernel may have in all, before and after its memory: MPI faults there, too, should
+ * it ever access more for a kernel than shim.c has computed. */
+static const size_t GUARD = (size_t)MOST_IN_ALL * PAGE;
 wasm_rt_memory_t *jail_memory;
-static u32 own_pages; /* that the kernel has taken itself */
+const char *jail_fault_at_null;
+static u32 own_pages; /* that the kernel has allocated itself */
 
 static void allocate(wasm_rt_memory_t *made, u64 pages)
 {
-    /* An address and an offset have 33 bits together: no access needs a check. */
-    const size_t all = (size_t)1 << 33;
     if (pages == 0 || pages > MOST_PAGES)
         jail_trap("the kernel's start", "more static memory than a kernel may have");
-    made->data = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made->data == MAP_FAILED)
-        jail_trap("the kernel's start", "no address space of 8 GiB");
+    uint8_t *const all = mmap(NULL, GUARD + RESERVED + GUARD, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        jail_trap("the kernel's start", "no address space of 12 GiB");
+    made->data = all + GUARD;
     if (mprotect(made->data + NULL_ZONE, (size_t)pages * PAGE - NULL_ZONE,
                  PROT_READ | PROT_WRITE) != 0)
         jail_trap("the kernel's start", "no memory");
@@ -131,4 +138,23 @@ void wasm_rt_trap(wasm_rt_trap_t code)
     };
     const size_t known = sizeof why / sizeof *why;
     jail_trap("the kernel", (size_t)code < known && why[code] != NULL ? why[code] : "a trap");
+}
+
+static const char STACK_USED_UP[] = "its stack was used up";
+
+const char *jail_fault(uintptr_t address, uintptr_t stack)
+{
+    if (address - stack + NEAR_STACK < 2 * (uintptr_t)NEAR_STACK)
+        return STACK_USED_UP;
+    if (address < NULL_ZONE && jail_fault_at_null != NULL)
+        return jail_fault_at_null;
+    const uintptr_t begin = jail_memory == NULL ? 0 : (uintptr_t)jail_memory->data;
+    if (begin == 0 || address < begin || address - begin >= RESERVED)
+        return NULL;
+    if (inside_stack_is_used_up())
+        return STACK_USED_UP;
+    if (address - begin < NULL_ZONE)
+        return "a null pointer";
+    return address - begin < jail_memory->size ? "an access outside of its buffers"
+                                               : "an access outside of its memory";
 }

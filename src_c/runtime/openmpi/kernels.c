@@ -1,7 +1,7 @@
-/* MPI's own collectives as kernels: what Open MPI brings, run and timed like one of ours.
+/* MPI's own collectives as kernels: Open MPI's implementations, run and timed like our kernels.
  *
- * Which of its algorithms runs was chosen before the communicator was made (harness/openmpi.c).
- * They are PMPI calls: our recorder shows the messages of a kernel, not a collective inside MPI.
+ * The algorithm was chosen before the communicator was made (harness/openmpi.c). These are PMPI
+ * calls: the recorder shows the messages of a kernel, not a collective inside MPI.
  */
 #include "mpilab.h"
 

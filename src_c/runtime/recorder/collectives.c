@@ -1,5 +1,5 @@
-/* Collective calls, and those that make or free a communicator: what hangs when one rank never
- * comes, or comes with another root. Blocking and non-blocking forms share one line each. */
+/* Collective calls, and those that make or free a communicator: calls that hang if a rank is
+ * missing or gives a different root. Each line defines a blocking form and its nonblocking one. */
 #include "recorder.h"
 
 static struct mpilab_record *begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
@@ -113,8 +113,8 @@ COLLECTIVE(Reduce_scatter, Ireduce_scatter,
             MPI_Op op),
            (sendbuf, recvbuf, recvcounts, datatype, op), NO_ROOT, 0, MPI_DATATYPE_NULL)
 
-/* A new communicator gets its number at its birth: its members are born in the same order on
- * every rank, but might be used in another. */
+/* A new communicator gets its number when it is made: all ranks make communicators in the same
+ * order, but may use them in another. */
 static int end_birth(struct mpilab_record *record, const MPI_Comm *born, int err)
 {
     if (err == MPI_SUCCESS && recorder_is_on() && *born != MPI_COMM_NULL)
@@ -146,7 +146,7 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int order, MPI_Info info, MPI_C
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *born)
 {
-    /* Only the members of the group come here: no collective of `comm`. */
+    /* Only the members of the group make this call: it is not a collective on `comm`. */
     struct mpilab_record *record = record_begin(MPILAB_Comm_create_group, 0, comm, CALL_SITE);
     return end_birth(record, born, PMPI_Comm_create_group(comm, group, tag, born));
 }

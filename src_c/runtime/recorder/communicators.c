@@ -1,38 +1,43 @@
 /* Communicators: numbers that agree on all ranks, without a message of our own.
  *
  * A communicator's number is a hash of its members (as ranks of the base communicator) and of how
- * many communicators with the same members this rank has met before. Members create communicators
- * in the same order, so they agree on the number. An attribute with a delete callback tells when a
- * handle is freed, and may come back for another communicator.
+ * many communicators with the same members this rank has seen before. Members create communicators
+ * in the same order, so they agree on the number. MPI_COMM_WORLD has its own number, so that it is
+ * never mistaken for another communicator with the same members. An attribute with a delete
+ * callback reports when a handle is freed, after which another communicator may get it.
  */
 #include "recorder.h"
 #include <stdlib.h>
 
-struct known {
+struct members {
     MPI_Comm comm;
     uint32_t number;
     int size, collectives;
     int birth; /* record of the call that made it, or MPILAB_NONE */
     int *to_base;
-    struct known *next;
+    int requests, is_freed; /* pending requests need it even if the communicator is freed */
+    struct members *next;
 };
 
-/* How many communicators with the same members there have been, the freed ones too. */
+/* How many communicators with the same members there have been, including freed ones. */
 struct family {
     uint32_t members, count;
     struct family *next;
 };
 
-static struct known *first;
-static struct known *latest; /* the one that was looked up last, or NULL */
+static struct members *first;
+static struct members *latest; /* the one that was looked up last, or NULL */
 static struct family *families;
 static int key = MPI_KEYVAL_INVALID;
 static MPI_Group base_group = MPI_GROUP_NULL;
 
-static void discard(struct known *entry)
+static void discard(struct members *entry)
 {
     if (latest == entry)
         latest = NULL;
+    entry->is_freed = 1;
+    if (entry->requests > 0)
+        return;
     free(entry->to_base);
     free(entry);
 }
@@ -40,8 +45,8 @@ static void discard(struct known *entry)
 static int forget(MPI_Comm comm, int comm_key, void *value, void *extra)
 {
     (void)comm_key, (void)extra;
-    for (struct known **link = &first; *link != NULL; link = &(*link)->next) {
-        struct known *found = *link;
+    for (struct members **link = &first; *link != NULL; link = &(*link)->next) {
+        struct members *found = *link;
         if (found == value && found->comm == comm) {
             *link = found->next;
             record_unmark_leak(found->birth);
@@ -85,7 +90,7 @@ static int translate_group(MPI_Group group, int size, int to_base[])
     return err;
 }
 
-static int translate_all(MPI_Comm comm, struct known *entry)
+static int translate_all(MPI_Comm comm, struct members *entry)
 {
     MPI_Group group;
     int err = PMPI_Comm_group(comm, &group);
@@ -104,35 +109,39 @@ static uint32_t hash_of(int size, const int to_base[])
     return members;
 }
 
-static struct known *remember(MPI_Comm comm)
+static struct members *remember(MPI_Comm comm)
 {
-    struct known *entry = calloc(1, sizeof *entry);
+    struct members *entry = calloc(1, sizeof *entry);
     if (entry == NULL)
         return NULL;
     entry->comm = comm;
     entry->birth = MPILAB_NONE;
-    /* A handle that has been freed is no communicator any more. */
+    /* A freed handle is no longer a communicator. */
     if (PMPI_Comm_size(comm, &entry->size) == MPI_SUCCESS)
         entry->to_base = malloc(sizeof(int) * (size_t)entry->size);
     if (entry->to_base == NULL || translate_all(comm, entry) != MPI_SUCCESS) {
         discard(entry);
         return NULL;
     }
-    const uint32_t members = hash_of(entry->size, entry->to_base);
-    entry->number = mix(members, next_of_family(members));
+    if (comm == MPI_COMM_WORLD) {
+        entry->number = MPILAB_WORLD;
+    } else {
+        const uint32_t members = hash_of(entry->size, entry->to_base);
+        entry->number = mix(members, next_of_family(members));
+    }
     entry->next = first;
     first = entry;
     PMPI_Comm_set_attr(comm, key, entry);
     return entry;
 }
 
-static struct known *lookup(MPI_Comm comm)
+static struct members *lookup(MPI_Comm comm)
 {
     if (latest != NULL && latest->comm == comm)
         return latest;
     if (comm == MPI_COMM_NULL || base_group == MPI_GROUP_NULL)
         return NULL;
-    struct known *entry = first;
+    struct members *entry = first;
     while (entry != NULL && entry->comm != comm)
         entry = entry->next;
     if (entry == NULL)
@@ -146,19 +155,17 @@ int communicators_open(MPI_Comm base)
     int err = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL);
     if (err == MPI_SUCCESS)
         err = PMPI_Comm_group(base, &base_group);
-    /* Both are met here, on every rank in the same order, before the kernel makes another one. */
-    if (err == MPI_SUCCESS) {
+    /* Number it here, before the kernel makes another communicator. */
+    if (err == MPI_SUCCESS)
         communicator_number(base);
-        communicator_number(MPI_COMM_WORLD);
-    }
     return err;
 }
 
 void communicators_close(void)
 {
     while (first != NULL) {
-        struct known *entry = first;
-        /* Deleting the attribute calls `forget`, which takes the entry off the list. */
+        struct members *entry = first;
+        /* Deleting the attribute calls `forget`, which removes the entry from the list. */
         PMPI_Comm_delete_attr(entry->comm, key);
         if (first == entry) {
             first = entry->next;
@@ -193,27 +200,45 @@ uint32_t communicator_number_of_group(MPI_Group group, uint32_t kind, int *size)
 
 uint32_t communicator_number(MPI_Comm comm)
 {
-    const struct known *entry = lookup(comm);
+    const struct members *entry = lookup(comm);
     return entry == NULL ? 0 : entry->number;
 }
 
 int communicator_sequence(MPI_Comm comm)
 {
-    struct known *entry = lookup(comm);
+    struct members *entry = lookup(comm);
     return entry == NULL ? 0 : entry->collectives++;
 }
 
 int communicator_size(MPI_Comm comm)
 {
-    const struct known *entry = lookup(comm);
+    const struct members *entry = lookup(comm);
     return entry == NULL ? 0 : entry->size;
 }
 
 int communicator_rank(MPI_Comm comm, int rank)
 {
+    return communicator_member(lookup(comm), rank);
+}
+
+struct members *communicator_hold(MPI_Comm comm)
+{
+    struct members *entry = lookup(comm);
+    if (entry != NULL)
+        entry->requests++;
+    return entry;
+}
+
+void communicator_release(struct members *entry)
+{
+    if (entry != NULL && --entry->requests == 0 && entry->is_freed)
+        discard(entry);
+}
+
+int communicator_member(const struct members *entry, int rank)
+{
     if (rank == MPI_ANY_SOURCE)
         return MPILAB_ANY;
-    const struct known *entry = lookup(comm);
     if (entry == NULL || rank < 0 || rank >= entry->size)
         return MPILAB_NOBODY;
     const int translated = entry->to_base[rank];
@@ -222,13 +247,13 @@ int communicator_rank(MPI_Comm comm, int rank)
 
 void communicator_born(MPI_Comm comm, const struct mpilab_record *record)
 {
-    struct known *entry = lookup(comm);
+    struct members *entry = lookup(comm);
     if (entry != NULL)
         entry->birth = record_index(record);
 }
 
 void communicators_mark_leaks(void)
 {
-    for (const struct known *entry = first; entry != NULL; entry = entry->next)
+    for (const struct members *entry = first; entry != NULL; entry = entry->next)
         record_mark_leak(entry->birth);
 }

@@ -1,4 +1,4 @@
-/* Derived datatypes: which call made each, so that it can be told which are never freed. */
+/* Derived datatypes: which call created each, to find those that are never freed. */
 #include "recorder.h"
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@ static struct made {
 } *table;
 static int used, room;
 
-/* Asking MPI for the size takes as long as half a record, and most messages are of one datatype. */
+/* Querying the size takes half as long as a record, and most messages are of one datatype. */
 static MPI_Datatype sized = MPI_DATATYPE_NULL;
 static int size_of_sized;
 

@@ -1,5 +1,5 @@
-/* Errors of MPI. While recording they end no job: each call returns its error, and its record tells
- * the class. A call that the recorder does not wrap gets a record when it fails. */
+/* Errors of MPI. While recording, they do not end the job: each call returns its error, and its
+ * record holds the class. A call that the recorder does not wrap gets a record when it fails. */
 #define _GNU_SOURCE
 #include "recorder.h"
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The communicators on which errors would be fatal, and what they did before. */
+/* The communicators on which errors would be fatal, and their previous error handlers. */
 static struct watched {
     MPI_Comm comm;
     MPI_Errhandler before;
@@ -23,7 +23,7 @@ int recorder_error_class(int error)
     return class;
 }
 
-/* MPI_Get_count for PMPI_Get_count; NULL for what is no function of MPI. */
+/* MPI_Get_count for PMPI_Get_count; NULL for what is not a function of MPI. */
 static const char *mpi_name(const char *name)
 {
     if (name != NULL && strncmp(name, "PMPI_", 5) == 0)
@@ -47,7 +47,7 @@ static void name_unknown_call(uintptr_t callee, const char *message)
 /* MPI calls this before a failing call returns. */
 static void note_error(MPI_Comm *comm, int *error, ...)
 {
-    /* A wrapped call will write down itself what it returns. */
+    /* A wrapped call records its return value itself. */
     if (!recorder_is_on() || recorder_call_site() != 0)
         return;
     uintptr_t callee;
@@ -64,7 +64,7 @@ static void note_error(MPI_Comm *comm, int *error, ...)
 #endif
     name_unknown_call(callee, message);
 
-    /* A loop that goes on failing must not fill the file. */
+    /* A loop that keeps failing must not fill the file. */
     const int64_t latest = recorder_header()->count - 1;
     struct mpilab_record *last = latest < 0 ? NULL : record_at((int)latest);
     if (last != NULL && last->operation == MPILAB_Other && last->site == recorder_offset(site) &&
@@ -113,7 +113,7 @@ int recorder_errors_open(MPI_Comm base)
 
 void recorder_errors_leave_base(void)
 {
-    /* Whoever opened the recorder may free the base communicator before closing it. */
+    /* The caller may free the base communicator before it closes the recorder. */
     for (int i = watched_count - 1; i >= 0; i--)
         if (watched[i].comm != MPI_COMM_WORLD && watched[i].comm != MPI_COMM_SELF)
             unwatch(&watched[i]);
@@ -123,13 +123,13 @@ void recorder_errors_close(void)
 {
     while (watched_count > 0)
         unwatch(&watched[watched_count - 1]);
-    /* Communicators that the kernel has left behind may still hold it. */
+    /* Communicators that the kernel has not freed may still use it. */
     if (own != MPI_ERRHANDLER_NULL)
         PMPI_Errhandler_free(&own);
 }
 
-/* A kernel runs within MPI: it neither begins nor ends it. Were it to do so, all that runs in the
- * same processes would be over; so it is told of an error instead. */
+/* A kernel must neither initialize nor finalize MPI: that would end everything that runs in the
+ * same processes, so the call returns an error instead. */
 static int refuse(enum mpilab_operation operation, uintptr_t site)
 {
     return record_end(record_begin(operation, 0, MPI_COMM_NULL, site), MPI_ERR_OTHER);

@@ -1,7 +1,7 @@
-/* How a rank ends before its time: by a signal, exit() or MPI_Abort. And where it is, when asked.
+/* How a rank ends early: by a signal, exit() or MPI_Abort. And where it is, on request.
  *
- * Signal handlers here only write words into the mapped file, walk the stack, and hand the signal
- * on to whatever would have had it, so that the rank ends as it would have without a recorder.
+ * Signal handlers here only write words into the mapped file, walk the stack, and forward the
+ * signal to its previous handler, so that the rank ends as it would have without a recorder.
  */
 #define _GNU_SOURCE
 #include "recorder.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-/* What crash_address says when no address is known: a signal that somebody sent, or an address that
- * no pointer can have. A null pointer is known. */
+/* crash_address if no address is known: a signal that was sent, or an address that no pointer can
+ * have. A null pointer is a known address. */
 #define UNKNOWN_ADDRESS UINT64_MAX
 #ifdef SI_KERNEL
 #define SENT_BY_SYSTEM SI_KERNEL
@@ -25,7 +25,7 @@ enum { FATAL_SIGNALS = 5, STACK_BYTES = 1 << 16 };
 static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[FATAL_SIGNALS];
 
-/* Handlers run on a stack of their own: the kernel may have exhausted the usual one. */
+/* Handlers run on a separate stack: the kernel may have exhausted the usual one. */
 static _Alignas(64) char handler_stack[STACK_BYTES];
 static stack_t stack_before;
 /* The thread that opened the recorder. */
@@ -48,7 +48,7 @@ static uintptr_t interrupted_at(const void *context)
 #endif
 }
 
-/* Where a call through a wild pointer came from: nobody can walk the stack from there. */
+/* Where a call through a wild pointer came from: the stack cannot be walked from there. */
 static uintptr_t return_address(const void *context)
 {
 #if defined(__linux__) && defined(__x86_64__)
@@ -69,7 +69,7 @@ static void note_signal(int number, const siginfo_t *info, const void *context)
     header->signal = number;
     const uintptr_t place = interrupted_at(context);
     const uintptr_t call = recorder_call_site();
-    /* Should the stack be in such a state that walking it fails, this stays. */
+    /* If the stack is too damaged to be walked, this remains. */
     const uintptr_t nearby = call == 0 && recorder_place_is_inside(place) ? place + 1 : call;
     header->crash_site = recorder_offset(nearby);
     const uintptr_t address = (uintptr_t)info->si_addr;
@@ -78,6 +78,8 @@ static void note_signal(int number, const siginfo_t *info, const void *context)
         const int has_address = info->si_code > 0 && info->si_code != SENT_BY_SYSTEM;
         header->crash_address = has_address ? address : UNKNOWN_ADDRESS;
         is_wild_jump = has_address && place == address;
+        if (has_address)
+            recorder_note_fault(info->si_addr, context);
     }
     if (!is_wild_jump)
         header->crash_site = recorder_offset(recorder_place(place, NULL));
@@ -93,7 +95,7 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context)
     for (int i = 0; i < FATAL_SIGNALS; i++)
         if (fatal[i] == number)
             sigaction(number, &before[i], NULL);
-    /* A faulting instruction faults again; what was sent has to be sent again. */
+    /* A faulting instruction faults again; a signal that was sent must be sent again. */
     if (info->si_code <= 0 || number == SIGABRT)
         pthread_kill(pthread_self(), number);
     errno = error;
@@ -129,7 +131,7 @@ static void note_exit(int status)
         return;
     uintptr_t callee;
     const uintptr_t site = recorder_place(0, &callee);
-    /* MPI itself leaves by exit() after an error that is fatal. */
+    /* MPI itself calls exit() after a fatal error. */
     if (site == 0 || callee == 0 || is_of_mpi(callee))
         return;
     struct mpilab_header *header = recorder_header();
@@ -163,7 +165,7 @@ void recorder_failures_open(void)
         sigaction(fatal[i], &action, &before[i]);
 
 #ifdef SIGRTMIN
-    /* Never taken back: a question that comes too late must not end the process. */
+    /* Never uninstalled: a request that comes too late must not end the process. */
     action.sa_sigaction = on_sample_signal;
     action.sa_flags |= SA_RESTART;
     sigaction(SIGRTMIN + MPILAB_SAMPLE_SIGNAL, &action, NULL);

@@ -35,7 +35,7 @@ int MPI_File_close(MPI_File *file)
     struct mpilab_record *record =
         begin(MPILAB_File_close, MPILAB_COLLECTIVE, handle, 0, CALL_SITE);
     const int err = PMPI_File_close(file);
-    /* Also of a file that is closed when the kernel has returned. */
+    /* Also for a file that is closed after the kernel has returned. */
     if (err == MPI_SUCCESS) {
         file_closed(handle);
         if (handle == mpilab_lent_file)

@@ -13,8 +13,8 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, M
     return record;
 }
 
-/* Where a transfer begins: at an explicit offset, at the pointer of this rank, or at the one that
- * all share. The wrappers call their arguments `file` and `offset`. */
+/* Where a transfer begins: at an explicit offset, at this rank's pointer, or at the shared one. The
+ * wrappers call their arguments `file` and `offset`. */
 #define AT_OFFSET  file_byte_at(file, offset)
 #define AT_POINTER file_byte_at_pointer(file)
 #define AT_SHARED  MPILAB_NONE
@@ -56,7 +56,7 @@ static int end(struct mpilab_record *record, const MPI_Status *status, int error
                                 PMPI_##name(file, UNWRAP values, count, datatype, request));      \
     }
 
-/* The request of a split collective is its begin, and complete at its end. */
+/* The request of a split collective starts at its begin call, and is complete at its end call. */
 static int leave_begin(struct mpilab_record *record, MPI_File file, int error)
 {
     if (error == MPI_SUCCESS && recorder_is_on())

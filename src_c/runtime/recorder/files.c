@@ -1,11 +1,10 @@
 /* Open files: numbers that agree on all ranks, and where in a file its view begins.
  *
- * Calls that all ranks of a file have to make meet like collectives on a communicator, and are
- * counted like these: an open file is taken for a communicator of its own. Files that the kernel
- * opens are numbered apart from the one that it was given: those are opened in the same order on
- * every rank, but some before and some after the given one is met, as each rank likes. Of several
- * given ones, numbers would agree only where all ranks meet them in the same order; a kernel is
- * given one.
+ * Calls that all ranks of a file must make are matched and counted like collectives on a
+ * communicator: an open file is treated as a separate communicator. Files that the kernel opens are
+ * numbered separately from the one that it was given: all ranks open files in the same order, but
+ * each may first use the given file at a different point. The numbers of several given files would
+ * agree only if all ranks first used them in the same order; a kernel is given one.
  */
 #include "recorder.h"
 #include <stdlib.h>
@@ -18,8 +17,8 @@ struct opened_file {
     uint32_t communicator;
     int members, collectives;
     int birth; /* record of the call that opened it, or MPILAB_NONE */
-    int split; /* record of the split collective that is under way, or MPILAB_NONE */
-    /* The view. One without holes is a matter of adding up, otherwise MPI is asked. */
+    int split; /* record of the split collective in progress, or MPILAB_NONE */
+    /* The view. Without holes, offsets are computed here, otherwise MPI is asked. */
     MPI_Offset displacement;
     int etype_bytes, has_holes;
     struct opened_file *next;
@@ -54,9 +53,9 @@ static void set_view(struct opened_file *entry, MPI_Offset displacement, MPI_Dat
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Count bytes;
     entry->displacement = displacement;
-    /* The data of a filetype come in the order of the file (MPI 4.1, section 14.3), so those that
-     * fill its bounds stand one behind the other; the true bounds tell of a hole in front of them,
-     * behind which they may reach out of the type. */
+    /* The data of a filetype is in file order (MPI 4.1, section 14.3), so data that fills its
+     * bounds is contiguous; the true bounds reveal a hole in front of it, after which it may extend
+     * beyond the type. */
     entry->has_holes =
         PMPI_Type_size(etype, &entry->etype_bytes) != MPI_SUCCESS ||
         PMPI_Type_size_x(filetype, &bytes) != MPI_SUCCESS ||
@@ -137,7 +136,7 @@ void file_closed(MPI_File file)
         if (found->handle == file) {
             *link = found->next;
             record_unmark_leak(found->birth);
-            record_mark_leak(found->split); /* nobody can end it any more */
+            record_mark_leak(found->split); /* nothing can complete it now */
             if (latest == found)
                 latest = NULL;
             free(found);

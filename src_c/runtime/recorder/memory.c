@@ -1,9 +1,10 @@
-/* Snapshots: what a piece of memory (the receive buffer) holds after each call, where it changed.
+/* Snapshots: the contents of a piece of memory (the receive buffer) after each call that changed
+ * it.
  *
- * The file is memory-mapped and whole at every moment, like the recording itself: a header of four
- * 64-bit words (magic, bytes of a snapshot, snapshots that fit, snapshots), then for each snapshot
- * the record that had just ended (or MPILAB_AT_START, MPILAB_AT_FINISH), a reserved word, and the
- * memory, padded to whole words. mpilab/trace/snapshots.py reads it.
+ * The file is memory-mapped and complete at every moment, like the recording itself: a header of
+ * four 64-bit words (magic, bytes of a snapshot, snapshots that fit, snapshots), then for each
+ * snapshot the record that had just ended (or MPILAB_AT_START, MPILAB_AT_FINISH), a reserved word,
+ * and the memory, padded to whole words. mpilab/trace/snapshots.py reads it.
  */
 #define _GNU_SOURCE
 #include "memory.h"
@@ -56,7 +57,7 @@ static void take(int64_t record)
 
 void memory_look(int record)
 {
-    /* The last place is kept for the end. */
+    /* The last slot is reserved for the end. */
     if (record == MPILAB_NONE || snapshots->count >= snapshots->capacity - 1)
         return;
     const void *last = snapshot_at(snapshots->count - 1)->memory;

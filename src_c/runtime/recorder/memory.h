@@ -2,10 +2,10 @@
 #ifndef MPILAB_MEMORY_H
 #define MPILAB_MEMORY_H
 
-/* Look at the memory after each call (a branch on this is all that it costs otherwise). */
+/* Check the memory after each call (otherwise, a branch on this is the only cost). */
 extern int memory_is_watched;
 
-/* `record` has just ended: keep what the memory holds now, if that is new. */
+/* `record` has just ended: store the contents of the memory if they have changed. */
 void memory_look(int record);
 /* The kernel has returned: the last snapshot, and the end of the file. */
 void memory_finish(void);

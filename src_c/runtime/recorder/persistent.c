@@ -1,4 +1,4 @@
-/* Persistent requests. Each start is a message of its own; what it does was said when the request
+/* Persistent requests. Each start is a separate message; its arguments were given when the request
  * was made. */
 #include "recorder.h"
 
@@ -8,7 +8,7 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, i
 {
     struct mpilab_record *record =
         transfer_begin(operation, flags, count, datatype, peer, tag, comm, site);
-    /* No message yet: that comes with a start. */
+    /* No message yet: each start sends or receives one. */
     record->flags &= (uint16_t)~(MPILAB_SENDS | MPILAB_RECEIVES);
     return record;
 }
@@ -16,6 +16,8 @@ static struct mpilab_record *begin(enum mpilab_operation operation, int flags, i
 static int end(struct mpilab_record *record, int flags, MPI_Comm comm, const MPI_Request *request,
                int err)
 {
+    if (request == NULL)
+        record->flags |= MPILAB_NULL_REQUESTS;
     struct pending *entry =
         err == MPI_SUCCESS && recorder_is_on() ? request_append(request, comm) : NULL;
     if (entry != NULL) {
@@ -47,16 +49,21 @@ static struct mpilab_record *start_one(enum mpilab_operation operation, const MP
                                        uintptr_t site)
 {
     struct pending *entry = request == NULL ? NULL : request_find(*request, request);
-    const MPI_Comm comm = entry == NULL ? MPI_COMM_NULL : entry->comm;
-    struct mpilab_record *record = record_begin(operation, 0, comm, site);
+    /* Its communicator may have been freed. */
+    struct mpilab_record *record = record_begin(operation, 0, MPI_COMM_NULL, site);
     if (entry != NULL && entry->persistent) {
         record->flags = entry->prototype.flags;
+        record->communicator = entry->prototype.communicator;
         record->peer = entry->prototype.peer;
         record->tag = entry->prototype.tag;
         record->count = entry->prototype.count;
         record->bytes = entry->prototype.bytes;
         entry->record = record_index(record);
+    } else {
+        record->flags |= MPILAB_UNKNOWN_REQUEST;
     }
+    if (request == NULL)
+        record->flags |= MPILAB_NULL_REQUESTS;
     return record;
 }
 

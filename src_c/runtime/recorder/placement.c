@@ -1,7 +1,7 @@
 /* Where this process runs, or pretends to run: its node and its group.
  *
- * Places are pretended so that what a kernel does on a cluster can be tried, and marked, on one
- * machine: the same algorithm sends the same messages there, only faster.
+ * Pretended places serve to test and grade on one machine what a kernel does on a cluster: the same
+ * algorithm sends the same messages there, only faster.
  */
 #include "mpilab.h"
 #include "recorder.h"
@@ -20,9 +20,9 @@ static void set_name(char name[static MPILAB_NAME_BYTES], const char *text, size
     memset(name + length, 0, MPILAB_NAME_BYTES - length);
 }
 
-/* The switches above this node, as in "s0.s3.node7", which srun tells every rank. mpirun hands the
- * address of the host that it runs on to all hosts: there it means nothing, also on that host, which
- * would have a group of its own. */
+/* The switches above this node, as in "s0.s3.node7", which srun gives to every rank. mpirun passes
+ * the address of its own host to all hosts, so it is ignored under mpirun, even on that host, which
+ * would become a separate group. */
 static int ask_slurm(void)
 {
     const char *address = getenv("SLURM_TOPOLOGY_ADDR");

@@ -1,8 +1,9 @@
 /* Where in the kernel this rank is, read off the stack.
  *
- * The shared object holds the kernel and the recorder. Frames of the recorder are told by the call
- * that the rank is in: they lie directly under the return address that its wrapper noted, while a
- * callback of the kernel (an MPI_Op, an attribute's delete function) has frames of MPI in between.
+ * The shared object holds the kernel and the recorder. Frames of the recorder are recognized by the
+ * call that the rank is in: they are directly below the return address that its wrapper noted,
+ * while a callback of the kernel (an MPI_Op, an attribute's delete function) has frames of MPI in
+ * between.
  */
 #define _GNU_SOURCE
 #include "recorder.h"
@@ -53,12 +54,12 @@ void recorder_places_open(void)
 #if defined(__linux__)
     dl_iterate_phdr(find_code, NULL);
 #endif
-    /* Its first call loads a library; a signal handler must not. */
+    /* The first call of backtrace loads a library, which a signal handler must not do. */
     void *frame;
     backtrace(&frame, 1);
 }
 
-/* Number of the frame from which to look: the interrupted one, or the first of those that called
+/* The number of the frame to start from: the interrupted one, or the first of those that called
  * into the recorder. */
 static int first_frame(void *const frames[], int count, uintptr_t interrupted)
 {
@@ -78,8 +79,8 @@ static int is_wrapper(uintptr_t address)
            strncmp(info.dli_sname, "MPI_", 4) == 0;
 }
 
-/* The frame behind the wrapper that frame `inner` is in, which has noted no call: it has not come to
- * that yet, or there is nothing to record (a test of a null request). */
+/* The frame that called the wrapper that frame `inner` is in, if that wrapper has noted no call: it
+ * has not got that far, or there is nothing to record (a test of a null request). */
 static int behind_wrapper(void *const frames[], int inner, int count)
 {
     int first = inner;

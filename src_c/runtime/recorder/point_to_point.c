@@ -1,4 +1,4 @@
-/* Point-to-point calls. Each wrapper writes a record, does the call, completes the record. In
+/* Point-to-point calls. Each wrapper writes a record, makes the call, and completes the record. In
  * strict mode a standard send becomes a synchronous one. */
 #include "recorder.h"
 
@@ -6,16 +6,17 @@ int64_t status_bytes(const MPI_Status *status)
 {
     MPI_Count bytes = 0;
 #ifdef OPEN_MPI
-    bytes = (MPI_Count)status->_ucount; /* what the call below comes to, without its way there */
+    bytes = (MPI_Count)status->_ucount; /* the result of the call below, without its overhead */
 #else
     PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
 #endif
     return bytes;
 }
 
-void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status)
+void record_received(struct mpilab_record *record, const struct members *members,
+                     const MPI_Status *status)
 {
-    record->got_peer = communicator_rank(comm, status->MPI_SOURCE);
+    record->got_peer = communicator_member(members, status->MPI_SOURCE);
     record->got_tag = status->MPI_TAG;
     record->got_bytes = status_bytes(status);
 }
@@ -28,7 +29,7 @@ static void describe(struct mpilab_record *record, int count, MPI_Datatype datat
         record->tag = tag == MPI_ANY_TAG ? MPILAB_ANY : tag;
         record->count = count;
         record->bytes = typed_bytes(count, datatype);
-        /* Of a rank that does not exist the number is kept, and how many ranks there are. */
+        /* For a rank that does not exist, keep its number and the number of ranks. */
         if (record->peer == MPILAB_NOBODY && peer != MPI_PROC_NULL) {
             record->got_peer = peer;
             record->members = communicator_size(comm);
@@ -47,10 +48,13 @@ struct mpilab_record *transfer_begin(enum mpilab_operation operation, int flags,
 
 int receive_end(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status, int error)
 {
-    /* Of a message that was too long it is known where it came from, and how long it was. */
+    /* For a message that was too long, the source and the length are known. */
     if (recorder_is_on() &&
-        (error == MPI_SUCCESS || recorder_error_class(error) == MPI_ERR_TRUNCATE))
-        record_received(record, comm, status);
+        (error == MPI_SUCCESS || recorder_error_class(error) == MPI_ERR_TRUNCATE)) {
+        struct members *const members = communicator_hold(comm);
+        record_received(record, members, status);
+        communicator_release(members);
+    }
     return record_end_blocking(record, error);
 }
 
@@ -109,7 +113,7 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype datatype, int source, int ta
                             PMPI_Irecv(buffer, count, datatype, source, tag, comm, request));
 }
 
-/* A send-receive is one call and two messages: two records, of which the second one, the receive,
+/* A send-receive is one call and two messages, so it has two records; the second one, the receive,
  * is the call that the rank is in. */
 static struct mpilab_record *begin_exchange(enum mpilab_operation operation, int sendcount,
                                             MPI_Datatype sendtype, int dest, int sendtag,

@@ -1,6 +1,6 @@
 /* Probes, and the receives of a message that a probe has matched.
  *
- * A matched message does not say on which communicator it travels, nor from where: its probe did.
+ * A matched message does not tell its communicator or its source: its probe did.
  */
 #include "recorder.h"
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void add(MPI_Message handle, MPI_Comm comm, const MPI_Status *status)
     table[used++] = (struct matched){handle, comm, status->MPI_SOURCE, status->MPI_TAG};
 }
 
-/* What is known of a message, which is about to be received. */
+/* What is known of a message that is about to be received. */
 static struct matched take(const MPI_Message *message)
 {
     const MPI_Message handle = message == NULL ? MPI_MESSAGE_NULL : *message;

@@ -1,64 +1,71 @@
 /* The recording of one rank: one header, then fixed-size records, in a memory-mapped file.
  *
- * The file is whole at every moment, even after SIGKILL or SIGSEGV, because the kernel of the
- * operating system owns the pages. mpilab/trace/recording.py reads it with numpy; the layouts below and
- * there are held together by tests/test_recording.py.
+ * The file is complete at every moment, even after SIGKILL or SIGSEGV, because the operating system
+ * owns the pages. mpilab/trace/recording.py reads it with numpy; tests/trace/test_recording.py
+ * checks that its layouts and those below agree.
  */
 #ifndef MPILAB_RECORD_H
 #define MPILAB_RECORD_H
 
 #include <stdint.h>
 
-#define MPILAB_MAGIC "MPILABR3"
+#define MPILAB_MAGIC "MPILABR4"
 
 enum mpilab_flags {
     MPILAB_SENDS = 1,    /* a message leaves this rank */
     MPILAB_RECEIVES = 2, /* a message comes to this rank */
     MPILAB_NONBLOCKING =
         4, /* the call returns at once; done_ns is when a wait or test saw it done */
-    MPILAB_COLLECTIVE = 8,   /* all ranks of the communicator have to call it */
+    MPILAB_COLLECTIVE = 8,   /* all ranks of the communicator must call it */
     MPILAB_WAITS = 16,       /* a wait for requests: those whose `waiter` is this record's index */
     MPILAB_POLLS = 32,       /* a test or probe that said "not yet" `count` times, last at end_ns */
     MPILAB_SYNCHRONOUS = 64, /* a send that strict mode (or the program) made synchronous */
     MPILAB_CANCELLED = 128,
     MPILAB_LEAKED = 256, /* the request, communicator, datatype or open file that this call made is
-                            still there after the kernel, and nothing that is left would free it */
+                            still there after the kernel, and nothing left would free it */
     MPILAB_READS_FILE = 512, /* a request for data of a file */
     MPILAB_WRITES_FILE = 1024,
+    MPILAB_UNKNOWN_REQUEST = 2048, /* starts, waits for or tests a request that no recorded call
+                                      has made: what it moves is in no record */
+    MPILAB_NULL_REQUESTS = 4096, /* was given NULL for its array of requests, or for the address of
+                                    its request */
 };
 
-/* Ask a rank where it computes with the real-time signal SIGRTMIN + MPILAB_SAMPLE_SIGNAL. */
+/* The real-time signal SIGRTMIN + MPILAB_SAMPLE_SIGNAL asks a rank where it computes. */
 enum { MPILAB_SAMPLE_SIGNAL = 7, MPILAB_SAMPLES = 16 };
 
 enum { MPILAB_ANY = -1, MPILAB_NOBODY = -2, MPILAB_NONE = -1 };
+
+/* The number of MPI_COMM_WORLD as a communicator; those of all others are hashes. */
+enum { MPILAB_WORLD = 1 };
 
 struct mpilab_record {
     uint16_t operation;    /* enum mpilab_operation */
     uint16_t flags;        /* enum mpilab_flags */
     uint32_t communicator; /* same number on every rank of the communicator; an open file counts as
-                              one of its own */
+                              a separate one */
     int32_t peer;          /* rank in the base communicator, or MPILAB_ANY, MPILAB_NOBODY; for a
                               collective its root, or MPILAB_NONE */
     int32_t tag;           /* or MPILAB_ANY */
-    int64_t bytes;         /* sent; or room to receive; or asked of a file; of a view, the data of
+    int64_t bytes;         /* sent; or room to receive; or asked of a file; for a view, the data of
                               one filetype; the new size of a file */
     int64_t begin_ns;      /* CLOCK_MONOTONIC at entry */
     int64_t end_ns;        /* at return; 0 inside the call */
     int64_t done_ns;       /* when the message was known to be complete here; 0 before */
     uint64_t site;         /* return address into the shared object, from its load address on */
     int64_t got_bytes;     /* received, read or written */
-    int32_t got_peer;      /* source of the received message, in the base communicator; of a `peer`
+    int32_t got_peer;      /* source of the received message, in the base communicator; for a `peer`
                               that does not exist (MPILAB_NOBODY) the number that was given */
     int32_t got_tag;
     int32_t waiter; /* record of the latest wait or test for this request, or MPILAB_NONE */
     int32_t count; /* elements; requests of a wait; repetitions of a poll; access mode of an open */
     int32_t error; /* class of what the call returned (MPI_SUCCESS = 0) */
     int32_t sequence; /* number of this collective on its communicator or file, from 0 */
-    int32_t members;  /* ranks of the communicator, for a collective, or where `peer` is none */
-    int32_t file;     /* open file, numbered from 1 as this rank came to know them; 0 for no file */
+    int32_t members;  /* ranks of the communicator, for a collective, or if `peer` is none */
+    int32_t file;     /* open file, numbered from 1 in the order of first use; 0 for no file */
     int64_t offset;   /* byte of the file at which the transfer begins, a view begins, or a seek
-                         ends; MPILAB_NONE where that is unknown, or the call is none of these (a
-                         shared file pointer is where others leave it: nobody knows); of an offset
+                         ends; MPILAB_NONE if that is unknown, or the call is none of these (a
+                         shared file pointer depends on other ranks); for an offset
                          below 0, the number that was given */
 };
 
@@ -70,7 +77,7 @@ struct mpilab_header {
     int64_t count;      /* records begun */
     int64_t dropped;    /* records that did not fit */
     int64_t current;    /* record of the call that this rank is in, or MPILAB_NONE */
-    int64_t progress;   /* grows with everything that happens: standing still = no progress */
+    int64_t progress;   /* grows with every event: unchanged = no progress */
     int64_t opened_ns;
     int64_t closed_ns; /* the kernel has returned */
     int64_t pid;
@@ -83,9 +90,10 @@ struct mpilab_header {
     uint64_t crash_address; /* address that was touched (SIGSEGV, SIGBUS), or 0 */
     int32_t exit_status;    /* given to exit() while recording; meaningful if exited */
     int32_t exited;         /* exit() was called in the kernel, at crash_site */
-    int64_t samples;        /* times that this rank was asked where it is */
+    int64_t samples;        /* how often this rank was asked where it is */
     uint64_t sample_sites[MPILAB_SAMPLES]; /* the latest answers, number i at i % MPILAB_SAMPLES */
     char unknown_call[40]; /* a failed call that the recorder does not wrap (operation Other) */
+    char trap[160];        /* why the jail (runtime/jail) ended this rank; "" if it did not */
 };
 
 /* The calls that the recorder knows; the names are those of MPI without their prefix. */

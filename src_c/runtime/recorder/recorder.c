@@ -11,10 +11,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(struct mpilab_record) == 104, "recording.py relies on the layout");
-_Static_assert(sizeof(struct mpilab_header) == 1456, "recording.py relies on the layout");
+_Static_assert(sizeof(struct mpilab_header) == 1616, "recording.py relies on the layout");
 
 static struct mpilab_header *header;
 static struct mpilab_record *records;
@@ -29,8 +30,8 @@ enum { POLLS_IN_A_LOOP = 8 };
 
 enum { PREPARED_BYTES = 1 << 16 };
 
-/* The calls that this rank is in: one, or more where MPI calls a function of the kernel (which
- * deletes an attribute, say) that calls MPI in its turn. */
+/* The calls that this rank is in: one, or more if MPI calls a function of the kernel (to delete
+ * an attribute, say) that itself calls MPI. */
 enum { NESTED_CALLS = 8 };
 static struct call {
     uintptr_t site;
@@ -38,9 +39,9 @@ static struct call {
 } calls[NESTED_CALLS];
 static int depth;
 
-/* Where a record goes that does not fit into the file: the call is done all the same. */
+/* The record of a call whose record does not fit into the file: the call is made all the same. */
 static struct mpilab_record overflow;
-/* Where calls go while nothing is recorded. */
+/* The record of calls while nothing is recorded. */
 static struct mpilab_record nowhere;
 
 int64_t record_clock(void)
@@ -70,6 +71,50 @@ void mpilab_recorder_strict(int strict)
 struct mpilab_header *recorder_header(void)
 {
     return header;
+}
+
+/* Also called by signal handlers, which must not call snprintf. */
+static size_t append(char *to, size_t at, size_t room, const char *text)
+{
+    while (*text != 0 && at + 1 < room)
+        to[at++] = *text++;
+    to[at] = 0;
+    return at;
+}
+
+int recorder_note_trap(const char *where, const char *why)
+{
+    if (header == NULL)
+        return 0;
+    if (header->trap[0] != 0)
+        return 1;
+    size_t at = append(header->trap, 0, sizeof header->trap, where);
+    at = append(header->trap, at, sizeof header->trap, ": ");
+    append(header->trap, at, sizeof header->trap, why);
+    return 1;
+}
+
+const char *(*recorder_fault_meaning)(uintptr_t address, uintptr_t stack);
+
+static uintptr_t stack_of(const void *context)
+{
+#if defined(__linux__) && defined(__x86_64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+#elif defined(__linux__) && defined(__aarch64__)
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.sp;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+void recorder_note_fault(const void *address, const void *context)
+{
+    if (recorder_fault_meaning == NULL)
+        return;
+    const char *const why = recorder_fault_meaning((uintptr_t)address, stack_of(context));
+    if (why != NULL)
+        recorder_note_trap("the kernel", why);
 }
 
 uint64_t recorder_offset(uintptr_t address)
@@ -152,7 +197,7 @@ struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI
     if (record != &overflow)
         header->count++;
     innermost()->record = header->current = index;
-    /* Last: to ask about a communicator that has been freed may be the end of this rank. */
+    /* Last: querying a communicator that has been freed may end this rank. */
     record->communicator = communicator_number(comm);
     return record;
 }
@@ -162,7 +207,7 @@ struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, M
 {
     if (!is_on)
         return &nowhere;
-    /* Entered first: what the recorder itself asks about `comm` is no call of the kernel. */
+    /* Entered first: the recorder's own queries about `comm` are not calls of the kernel. */
     enter(site);
     return record_add(operation, flags, comm, site);
 }
@@ -177,7 +222,7 @@ int record_end(struct mpilab_record *record, int error)
     if (memory_is_watched)
         memory_look(record_index(record));
     leave();
-    /* A rank that asks again and again gets nowhere. */
+    /* A rank that polls repeatedly makes no progress. */
     if (!((record->flags & MPILAB_POLLS) && record->count > 1))
         header->progress++;
     return error;
@@ -226,15 +271,15 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     if (ftruncate(file, (off_t)bytes) == 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     const int error = errno;
-    /* A kernel has stdout, and with it a way to write to any descriptor that is open. */
+    /* A kernel has stdout, and through it could write to any open descriptor. */
     close(file);
     if (memory == MAP_FAILED)
         return error;
     snprintf(file_path, sizeof file_path, "%s", path);
 
 #ifdef MADV_POPULATE_WRITE
-    /* The first records find their pages there: a page fault costs more than a record. Where the
-     * kernel cannot, they come when they are touched. */
+    /* Create the pages of the first records in advance: a page fault costs more than a record. If
+     * the system cannot, they are created on first access. */
     (void)madvise(memory, bytes < PREPARED_BYTES ? bytes : PREPARED_BYTES, MADV_POPULATE_WRITE);
 #endif
 
@@ -265,7 +310,8 @@ int mpilab_recorder_open(const char *path, MPI_Comm base, long capacity, int str
     header = fresh;
     is_on = 1;
     recorder_failures_open();
-    /* The magic comes last: a reader that sees it sees a whole header, and may ask for samples. */
+    /* The magic comes last: a reader that sees it sees a complete header, and may ask for
+     * samples. */
     memcpy(fresh->magic, MPILAB_MAGIC, sizeof fresh->magic);
     return 0;
 }
@@ -293,8 +339,8 @@ void mpilab_recorder_close(void)
     recorder_failures_close();
     recorder_errors_close();
     header->ended_ns = record_clock();
-    /* Give back the room that was not needed. A file that stays too long is no harm: its header
-     * says how many records there are, so a failure to shorten it is no error. */
+    /* Release unused space. A failure to shorten the file is not an error, because its header says
+     * how many records there are. */
     const off_t used = (off_t)(sizeof *header + (size_t)header->count * sizeof *records);
     const int shortened = truncate(file_path, used);
     (void)shortened;

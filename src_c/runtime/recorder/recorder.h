@@ -1,4 +1,4 @@
-/* Inside of the recorder: what its files share. Users see recorder_api.h. */
+/* Internals that the recorder's files share. Users see recorder_api.h. */
 #ifndef MPILAB_RECORDER_H
 #define MPILAB_RECORDER_H
 
@@ -7,44 +7,45 @@
 #include <mpi.h>
 #include <stdint.h>
 
-/* Every wrapper notes the address that it returns to: that is the line of the kernel. */
+/* Every wrapper notes the address that it returns to, which gives the line of the kernel. */
 #define CALL_SITE ((uintptr_t)__builtin_return_address(0))
 
 /* --- recorder.c: the file */
 /* A new record, of a call that this rank is in until record_end. */
 struct mpilab_record *record_begin(enum mpilab_operation operation, int flags, MPI_Comm comm,
                                    uintptr_t site);
-/* One more record of the same call, and the one that the call is in from now on. */
+/* One more record of the same call, which becomes the record that the call is in. */
 struct mpilab_record *record_add(enum mpilab_operation operation, int flags, MPI_Comm comm,
                                  uintptr_t site);
-/* `error` is what the call returned, and is returned; the record keeps its class. */
+/* `error` is what the call returned, and is returned unchanged; the record keeps its class. */
 int record_end(struct mpilab_record *record, int error);
 /* A blocking call is complete when it returns. */
 int record_end_blocking(struct mpilab_record *record, int error);
 int64_t record_clock(void);
 int record_index(const struct mpilab_record *record);
 struct mpilab_record *record_at(int index);
-/* The record of the same poll at the same place, if there was nothing but polls in vain since:
- * they share one record, or a loop around MPI_Test would fill the file. Otherwise NULL. */
+/* The record of the same poll at the same place, if only unsuccessful polls came since; otherwise
+ * NULL. Such polls share one record, or a loop around MPI_Test would fill the file. */
 struct mpilab_record *record_repeated_poll(enum mpilab_operation operation, uintptr_t site);
 void record_progress(void);
-/* What the call of record number `index` made is still there at the end, or no longer. */
+/* What the call of record number `index` made still exists at the end, or no longer does. */
 void record_mark_leak(int index);
 void record_unmark_leak(int index);
 /* Are calls being recorded? */
 int recorder_is_on(void);
 int recorder_is_strict(void);
-/* NULL when no file is open. It still is while the recorder, already off, waits for its close. */
+/* NULL if no file is open. After recording has stopped, the file stays open until the recorder is
+ * closed. */
 struct mpilab_header *recorder_header(void);
 /* Return address of the wrapped call that this rank is in, or 0. */
 uintptr_t recorder_call_site(void);
-/* An address in this shared object as a record tells it. */
+/* An address in this shared object in the form used by records. */
 uint64_t recorder_offset(uintptr_t address);
 
 /* --- places.c: where in the kernel this rank is */
 void recorder_places_open(void);
 int recorder_place_is_inside(uintptr_t address);
-/* The innermost place of the kernel on the stack: an address just behind the instruction, as return
+/* The innermost place of the kernel on the stack: an address just after the instruction, as return
  * addresses are, or 0. `interrupted` is where a signal struck, or 0 outside of signal handlers;
  * `callee`, unless NULL, becomes an address in what was called there, or 0 for a wrapped call. */
 uintptr_t recorder_place(uintptr_t interrupted, uintptr_t *callee);
@@ -54,6 +55,15 @@ int recorder_error_class(int error);
 int recorder_errors_open(MPI_Comm base);
 void recorder_errors_leave_base(void);
 void recorder_errors_close(void);
+
+/* Note why the jail is about to end this rank. The first note is the cause, and is kept. False if
+ * nothing is being recorded. */
+int recorder_note_trap(const char *where, const char *why);
+/* In a kernel of the jail, tells what a fault at an address means, given the address of the stack,
+ * or NULL if the jail does not know it. Signal handlers call it. NULL in other kernels. */
+extern const char *(*recorder_fault_meaning)(uintptr_t address, uintptr_t stack);
+/* For a handler of SIGSEGV or SIGBUS: if a fault at this address is a trap, note it. */
+void recorder_note_fault(const void *address, const void *context);
 
 /* --- failures.c: signals, exit() */
 void recorder_failures_open(void);
@@ -68,18 +78,23 @@ int communicator_size(MPI_Comm comm);
 /* A rank of `comm` as a rank of the base communicator; MPI_ANY_SOURCE and MPI_PROC_NULL become
  * MPILAB_ANY and MPILAB_NOBODY, and so does a rank that `comm` does not have. */
 int communicator_rank(MPI_Comm comm, int rank);
-/* `comm` was made by the call of this record: it leaks if nobody frees it. */
+/* For a request: MPI lets a kernel free the communicator of one that is not complete. NULL if the
+ * communicator is unknown. */
+struct members;
+struct members *communicator_hold(MPI_Comm comm);
+void communicator_release(struct members *members);
+int communicator_member(const struct members *members, int rank);
+/* `comm` was made by the call of this record: it leaks unless it is freed. */
 void communicator_born(MPI_Comm comm, const struct mpilab_record *record);
 void communicators_mark_leaks(void);
-/* The number that the next communicator of these ranks would get, were there none of them but those
- * of this `kind` (not 0): so many kinds, so many sequences of numbers. `size` is set, too. 0 where
- * nobody knows. */
+/* The number that the next communicator of these ranks would get if only those of this `kind` (not
+ * 0) counted: each kind has a separate sequence of numbers. Also sets `size`. 0 if unknown. */
 uint32_t communicator_number_of_group(MPI_Group group, uint32_t kind, int *size);
 
 /* --- placement.c */
 int place_is_pretended(void);
-/* MPI_Comm_split_type by pretended nodes: of MPI_COMM_TYPE_SHARED, or, for a rank that has no part
- * in it, of MPI_UNDEFINED. */
+/* MPI_Comm_split_type by pretended nodes: with MPI_COMM_TYPE_SHARED, or, for a rank that takes no
+ * part, with MPI_UNDEFINED. */
 int place_split_by_node(MPI_Comm comm, int has_part, int order, MPI_Comm *born);
 
 /* --- datatypes.c */
@@ -91,7 +106,7 @@ int64_t typed_bytes(int count, MPI_Datatype datatype);
 struct pending {
     MPI_Request handle;
     const MPI_Request *variable; /* where the kernel keeps the handle, as far as we know */
-    MPI_Comm comm;
+    struct members *members;     /* of its communicator */
     int record; /* index, or MPILAB_NONE while a persistent request is not started */
     /* A persistent request (MPI_Send_init ...) keeps what it will do each time it is started. */
     int persistent;
@@ -104,16 +119,16 @@ struct pending *request_append(const MPI_Request *request, MPI_Comm comm);
 struct pending *request_find(MPI_Request handle, const MPI_Request *variable);
 /* The operation is over, with the class of an error or MPI_SUCCESS. */
 void request_completed(struct pending *entry, const MPI_Status *status, int error_class);
-/* These handles end outside of a recorded call. */
+/* These requests complete outside of a recorded call. */
 void requests_forget(int count, const MPI_Request *requests);
 /* The end of a call that started something: its request is complete when a wait or test says so. */
 int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
                      int error);
 
-/* --- files.c: from a file handle to what is known of it */
+/* --- files.c: from a file handle to its known properties */
 void files_clear(void);
 void files_mark_leaks(void);
-/* `file` was opened by the call of this record: it leaks if nobody closes it. */
+/* `file` was opened by the call of this record: it leaks unless it is closed. */
 void file_born(MPI_File file, struct mpilab_record *record);
 void file_closed(MPI_File file);
 /* The call of this record is one on `file`. */
@@ -122,11 +137,11 @@ void file_describe(struct mpilab_record *record, MPI_File file);
  * MPI_DISPLACEMENT_CURRENT. In bytes, or MPILAB_NONE. */
 int64_t file_view_changed(MPI_File file, MPI_Offset displacement, MPI_Datatype etype,
                           MPI_Datatype filetype);
-/* Where in the file is what the view has at `offset`, or at the pointer of this rank? In bytes, or
- * MPILAB_NONE. */
+/* Where in the file is the view's `offset`, or this rank's pointer? In bytes, or MPILAB_NONE. */
 int64_t file_byte_at(MPI_File file, MPI_Offset offset);
 int64_t file_byte_at_pointer(MPI_File file);
-/* A split collective is under way; whoever ends it takes its record, NULL where there is none. */
+/* A split collective has begun; the call that ends it takes its record, or NULL if there is
+ * none. */
 void file_split_begun(MPI_File file, const struct mpilab_record *record);
 struct mpilab_record *file_split_taken(MPI_File file);
 
@@ -135,7 +150,8 @@ struct mpilab_record *transfer_begin(enum mpilab_operation operation, int flags,
                                      MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,
                                      uintptr_t site);
 int receive_end(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status, int error);
-void record_received(struct mpilab_record *record, MPI_Comm comm, const MPI_Status *status);
+void record_received(struct mpilab_record *record, const struct members *members,
+                     const MPI_Status *status);
 /* Bytes that were received, read or written. */
 int64_t status_bytes(const MPI_Status *status);
 

@@ -1,5 +1,5 @@
-/* How a run switches the recorder on and off. A shared object that holds a kernel holds a recorder
- * of its own, and exports these functions. */
+/* How a run switches the recorder on and off. Each shared object with a kernel has its own
+ * recorder, and exports these functions. */
 #ifndef MPILAB_RECORDER_API_H
 #define MPILAB_RECORDER_API_H
 
@@ -19,21 +19,21 @@ MPILAB_EXPORT int mpilab_recorder_open(const char *path, MPI_Comm base, long cap
 /* Strict mode without a recording, for runs that are timed: from now on until it is switched off. */
 MPILAB_EXPORT void mpilab_recorder_strict(int strict);
 
-/* From now on until the kernel has returned, keep in `path` what these `bytes` of memory hold after
- * each recorded call that changed them. Without an effect where the file cannot be made. */
+/* From now on until the kernel has returned, store in `path` the contents of these `bytes` bytes of
+ * memory after each recorded call that changed them. No effect if the file cannot be created. */
 MPILAB_EXPORT void mpilab_recorder_watch(const void *memory, long bytes, const char *path);
 
 /* The kernel has returned: calls are no longer recorded, and what it has made and not freed is
- * marked as leaked. Whatever is freed before the recorder is closed loses that mark: a communicator
- * kept as an attribute of `base` goes with it. Harmless when nothing is being recorded. */
+ * marked as leaked. What is freed before the recorder is closed loses that mark, such as a
+ * communicator kept as an attribute of `base`. Harmless when nothing is being recorded. */
 MPILAB_EXPORT void mpilab_recorder_finish(void);
 
-/* Stop recording, and finish first if that has not been done; the file stays. Harmless when nothing
- * is being recorded. */
+/* Stop recording, and finish first if that has not been done; the file remains. Harmless when
+ * nothing is being recorded. */
 MPILAB_EXPORT void mpilab_recorder_close(void);
 
-/* A file that the kernel is lent, whether it is recorded or not: MPI_FILE_NULL once the kernel has
- * closed it. Set by whoever lends it, who must not close it again. */
+/* A file that is lent to the kernel, recorded or not: MPI_FILE_NULL once the kernel has closed it.
+ * The lender sets it, and must not close the file again. */
 MPILAB_EXPORT extern MPI_File mpilab_lent_file;
 
 #endif

@@ -1,8 +1,8 @@
 /* Requests: which record belongs to a handle.
  *
- * Open MPI hands out one and the same handle for every operation that is complete at once, so a
- * handle may stand in the table several times. Then the variable that the kernel keeps it in tells
- * which of them is meant; where the kernel has copied it, the latest is taken.
+ * Open MPI returns the same handle for every operation that is complete at once, so a handle may be
+ * in the table several times. Then the variable that the kernel keeps it in tells which of them is
+ * meant; if the kernel has copied it, the latest is used.
  */
 #include "recorder.h"
 #include <stdlib.h>
@@ -12,6 +12,8 @@ static int used, room;
 
 void requests_clear(void)
 {
+    while (used > 0)
+        communicator_release(table[--used].members);
     free(table);
     table = NULL;
     used = room = 0;
@@ -38,7 +40,7 @@ struct pending *request_append(const MPI_Request *request, MPI_Comm comm)
     struct pending *entry = &table[used++];
     entry->handle = *request;
     entry->variable = request;
-    entry->comm = comm;
+    entry->members = communicator_hold(comm);
     entry->record = entry->maker = MPILAB_NONE;
     entry->persistent = 0;
     return entry;
@@ -62,6 +64,7 @@ static void drop(struct pending *entry)
 {
     record_unmark_leak(entry->record);
     record_unmark_leak(entry->maker);
+    communicator_release(entry->members);
     *entry = table[--used];
 }
 
@@ -81,7 +84,9 @@ void requests_forget(int count, const MPI_Request *requests)
 int record_end_start(struct mpilab_record *record, MPI_Comm comm, const MPI_Request *request,
                      int error)
 {
-    if (error == MPI_SUCCESS && record_index(record) != MPILAB_NONE) {
+    if (request == NULL)
+        record->flags |= MPILAB_NULL_REQUESTS;
+    else if (error == MPI_SUCCESS && record_index(record) != MPILAB_NONE) {
         struct pending *entry = request_append(request, comm);
         if (entry != NULL)
             entry->record = record_index(record);
@@ -98,10 +103,10 @@ void request_completed(struct pending *entry, const MPI_Status *status, int erro
         PMPI_Test_cancelled(status, &cancelled);
     if (cancelled)
         record->flags |= MPILAB_CANCELLED;
-    /* Of a message that was too long it is known where it came from, and how long it was. */
+    /* For a message that was too long, the source and the length are known. */
     if (record->flags & MPILAB_RECEIVES &&
         (error_class == MPI_SUCCESS || error_class == MPI_ERR_TRUNCATE))
-        record_received(record, entry->comm, status);
+        record_received(record, entry->members, status);
     if (record->flags & (MPILAB_READS_FILE | MPILAB_WRITES_FILE) && error_class == MPI_SUCCESS)
         record->got_bytes = status_bytes(status);
     record->done_ns = record_clock();

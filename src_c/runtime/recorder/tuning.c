@@ -1,4 +1,4 @@
-/* What algorithms are tuned by, until somebody sets it: their own defaults. */
+/* The tunables of algorithms; until set, they mean the algorithms' defaults. */
 #include "mpilab.h"
 
 struct mpilab_tuning mpilab_tuning;

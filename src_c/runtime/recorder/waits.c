@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a wait or test needs: the handles as they were before the call (MPI overwrites them) and
- * statuses of our own where the caller ignores them. */
+/* What a wait or test needs: the handles as they were before the call (MPI overwrites them) and our
+ * own statuses if the caller ignores them. */
 struct watch {
     struct mpilab_record *record;
     int count;
@@ -24,6 +24,8 @@ static void watch_begin(struct watch *watch, enum mpilab_operation operation, in
     if (flags & MPILAB_WAITS)
         watch->record->count = count;
 
+    if (requests == NULL && count > 0)
+        watch->record->flags |= MPILAB_NULL_REQUESTS;
     watch->count = requests != NULL && count > 0 ? count : 0;
     watch->variables = requests;
     watch->before = watch->few_requests;
@@ -33,7 +35,7 @@ static void watch_begin(struct watch *watch, enum mpilab_operation operation, in
         if (statuses == MPI_STATUSES_IGNORE)
             watch->statuses = malloc((size_t)count * sizeof *watch->statuses);
         if (watch->before == NULL || watch->statuses == NULL) {
-            /* Without memory nothing is known of the requests; the call itself needs none. */
+            /* Without memory, the requests cannot be followed; the call itself needs none. */
             free(watch->before);
             watch->before = watch->few_requests;
             watch->statuses = statuses;
@@ -44,7 +46,9 @@ static void watch_begin(struct watch *watch, enum mpilab_operation operation, in
         memcpy(watch->before, requests, (size_t)watch->count * sizeof *requests);
     for (int i = 0; i < watch->count; i++) {
         const struct pending *entry = request_find(requests[i], &requests[i]);
-        if (entry != NULL && entry->record != MPILAB_NONE)
+        if (entry == NULL && requests[i] != MPI_REQUEST_NULL)
+            watch->record->flags |= MPILAB_UNKNOWN_REQUEST;
+        else if (entry != NULL && entry->record != MPILAB_NONE)
             record_at(entry->record)->waiter = record_index(watch->record);
     }
 }
@@ -56,7 +60,7 @@ static int is_end(int err)
     return class != MPI_ERR_REQUEST && class != MPI_ERR_ARG && class != MPI_ERR_PENDING;
 }
 
-/* The request at `index` is over. */
+/* The request at `index` is complete. */
 static void watch_done(struct watch *watch, int index, const MPI_Status *status, int err)
 {
     if (index < 0 || index >= watch->count)
@@ -66,7 +70,7 @@ static void watch_done(struct watch *watch, int index, const MPI_Status *status,
         request_completed(entry, status, recorder_error_class(err));
 }
 
-/* So is each of those that a call was about: `indices`, or the first `count` if that is NULL. Where
+/* All requests of a call are complete: those at `indices`, or the first `count` if that is NULL. If
  * the call returned MPI_ERR_IN_STATUS, every status has the error of its own request. */
 static void watch_all_done(struct watch *watch, int count, const int indices[], int err)
 {
@@ -156,7 +160,7 @@ int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[], MP
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    /* A loop over requests also tests those that are done: an answer, but no news. */
+    /* A loop over requests also tests completed ones, which tells nothing new. */
     if (!recorder_is_on() || (request != NULL && *request == MPI_REQUEST_NULL))
         return PMPI_Test(request, flag, status);
     struct watch watch;

@@ -1,6 +1,6 @@
-/* What there is no simulation of: Open MPI's own choices and counters (MPI_T), and MPI-IO, which
- * moves no data in SMPI. The harness calls these in place of its own; whoever orders a run asks for
- * none of them (mpilab/runners/simgrid/run.py says so in better words). */
+/* Stubs for what is not simulated: Open MPI's own choices and counters (MPI_T), and MPI-IO, which
+ * moves no data in SMPI. The harness calls these in place of its own functions; runs that need them
+ * are rejected earlier, with a better message (mpilab/runners/simgrid.py). */
 #include "../harness/harness.h"
 
 int choose_openmpi(const struct mpilab_case *order)
@@ -11,7 +11,7 @@ int choose_openmpi(const struct mpilab_case *order)
 int use_han(int is_wanted)
 {
     (void)is_wanted;
-    return 0; /* there is no such thing to do without */
+    return 0; /* there is no such component to switch off */
 }
 
 int begin_monitoring(const struct subject *subject)

@@ -1,17 +1,16 @@
-/* What ranks have to know of each other, in place of harness/agreement.c: without a message, because
- * those that are done with a call must be in nobody's way. Ranks share the memory of the process,
- * and run one after the other.
- */
+/* What ranks must know of each other, in place of harness/agreement.c: without messages, because
+ * ranks that have finished a call must not disturb the others. Ranks share the memory of the
+ * process, and run one at a time. */
 #include "../harness/harness.h"
 #include "simulated.h"
 #include <stdio.h>
 
 struct board {
-    long raised; /* how often a rank has said yes, in the whole run */
+    long raised; /* how often any rank has answered yes, in the whole run */
     char message[ERROR_BYTES];
 };
 
-/* The one of all ranks. */
+/* The board that all ranks share. */
 static struct board *find_board(MPI_Comm world)
 {
     static struct board *board;
@@ -27,7 +26,7 @@ static struct board *find_board(MPI_Comm world)
     return board;
 }
 
-/* Where any rank says so, `message` becomes what one of those has written. */
+/* If it is so on any rank, `message` becomes the message of one of these ranks. */
 static int ask(MPI_Comm world, int is_so, char message[static ERROR_BYTES])
 {
     static long seen;
@@ -41,7 +40,7 @@ static int ask(MPI_Comm world, int is_so, char message[static ERROR_BYTES])
     seen = board->raised;
     if (is_anywhere)
         snprintf(message, ERROR_BYTES, "%s", board->message);
-    simulated_meet(world); /* nobody asks again before all have looked */
+    simulated_meet(world); /* no rank sets it again before all have read it */
     return is_anywhere;
 }
 

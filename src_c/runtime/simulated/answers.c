@@ -1,4 +1,4 @@
-/* What MPI calls return and tell, where SMPI differs from Open MPI. */
+/* What MPI calls return and report, where SMPI differs from Open MPI. */
 #include "simulated.h"
 #include <limits.h>
 #include <string.h>
@@ -8,8 +8,11 @@
 #undef PMPI_Sendrecv
 #undef PMPI_Sendrecv_replace
 #undef PMPI_Testall
+#undef PMPI_Testany
+#undef PMPI_Waitany
 
-/* SMPI's error classes as Open MPI numbers them (its mpi.h): that is what recordings hold. */
+/* SMPI's error classes as Open MPI numbers them (its mpi.h), because recordings hold these
+ * numbers. */
 static const struct {
     int smpi, openmpi;
 } numbers[] = {
@@ -54,7 +57,7 @@ int simulated_errhandler_free(MPI_Errhandler *handler)
     return *handler == MPI_ERRHANDLER_NULL ? MPI_SUCCESS : PMPI_Errhandler_free(handler);
 }
 
-/* What is sent, packed into memory of its own, which the caller frees. */
+/* The data to send, packed into separate memory, which the caller frees. */
 static int pack(const void *buffer, int count, MPI_Datatype datatype, MPI_Comm comm, void **packed,
                 int *bytes)
 {
@@ -82,9 +85,9 @@ static int is_rank(int rank, int size)
     return rank == MPI_PROC_NULL || (rank >= 0 && rank < size);
 }
 
-/* PMPI_Sendrecv whose status and return value are those of Open MPI. SMPI tells of a message that
- * was too long in the status alone, of one to oneself neither that nor where it came from, and ends
- * the run for some ranks that do not exist. */
+/* PMPI_Sendrecv with the status and return value of Open MPI. SMPI reports a message that was too
+ * long only in the status; for a message to oneself, it reports neither that nor the source; and it
+ * ends the run for some ranks that do not exist. */
 static int exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                     int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
                     int recvtag, MPI_Comm comm, MPI_Status *status)
@@ -117,9 +120,10 @@ static int exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype, i
     return status->MPI_ERROR;
 }
 
-/* Data that are sent from where others arrive: right with datatypes that touch different bytes, but
- * SimGrid 4 refuses equal addresses, and SimGrid 3 copies nothing between them on the same rank. Sent
- * packed, they are at another address; a packed message takes as long, and matches any datatype. */
+/* Data sent from the address where other data arrives: correct if the datatypes access different
+ * bytes, but SimGrid 4 rejects equal addresses, and SimGrid 3 copies nothing between them on the
+ * same rank. Packed data is at a different address; a packed message takes as long, and matches any
+ * datatype. */
 static int exchange_packed(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                            int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                            int source, int recvtag, MPI_Comm comm, MPI_Status *status)
@@ -148,14 +152,14 @@ int simulated_sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, i
                                int sendtag, int source, int recvtag, MPI_Comm comm,
                                MPI_Status *status)
 {
-    /* SMPI's own ends the run (3) or sends nothing (4) for a message without bytes, and takes the
-     * extent of a datatype for the room that its data need. */
+    /* SMPI's own function ends the run (SimGrid 3) or sends nothing (SimGrid 4) for an empty
+     * message, and takes the extent of a datatype for the room that its data needs. */
     return exchange_packed(buffer, count, datatype, dest, sendtag, buffer, count, datatype, source,
                            recvtag, comm, status);
 }
 
-/* Requests of an MPI_Testall that was not the last: each became null when it was done, and the next
- * call would know nothing of it. */
+/* Requests completed in an MPI_Testall that was not the last: they have become null, and the next
+ * call would not know of them. */
 static struct done {
     const MPI_Request *request;
     MPI_Status status;
@@ -171,7 +175,7 @@ static void keep(const MPI_Request *request, const MPI_Status *status)
     done = one;
 }
 
-/* The link to what was kept of this request; one to NULL where nothing was. */
+/* The link to the entry of this request; a link to NULL if there is none. */
 static struct done **find(const MPI_Request *request)
 {
     struct done **link = &done;
@@ -194,7 +198,7 @@ int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status s
         return PMPI_Testall(count, requests, flag, statuses);
     for (int i = 0; i < count; i++)
         if (requests[i] != MPI_REQUEST_NULL)
-            forget(&requests[i]); /* another one, in the same variable */
+            forget(&requests[i]); /* a different request in the same variable */
     MPI_Request *const before = malloc((size_t)count * sizeof *before);
     if (before == NULL)
         return MPI_ERR_NO_MEM;
@@ -211,4 +215,55 @@ int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status s
     }
     free(before);
     return err;
+}
+
+/* SMPI treats a send that completes at once as no request, and reports that there is nothing to
+ * test. */
+int simulated_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    int err = PMPI_Testany(count, requests, index, flag, status);
+    if (err != MPI_SUCCESS || !*flag || *index != MPI_UNDEFINED)
+        return err;
+    for (int i = 0; i < count && err == MPI_SUCCESS; i++) {
+        int is_done = 0;
+        MPI_Status own;
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        err = PMPI_Test(&requests[i], &is_done, &own);
+        if (!is_done || requests[i] != MPI_REQUEST_NULL)
+            continue; /* an inactive persistent request stays */
+        *index = i;
+        if (status != MPI_STATUS_IGNORE)
+            *status = own;
+        break;
+    }
+    return err;
+}
+
+/* SMPI divides by the size of the datatype. */
+int MPI_Unpack(const void *packed, int bytes, int *position, void *buffer, int count,
+               MPI_Datatype datatype, MPI_Comm comm)
+{
+    int size = 0;
+    const int err = PMPI_Type_size(datatype, &size);
+    if (err != MPI_SUCCESS || size == 0)
+        return err;
+    return PMPI_Unpack(packed, bytes, position, buffer, count, datatype, comm);
+}
+
+/* SMPI crashes if there is nothing to wait for, and does not reset the handle of a request with
+ * MPI_PROC_NULL, although it has freed it. */
+int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    for (int i = 0; i < count; i++) {
+        if (requests[i] == MPI_REQUEST_NULL)
+            continue;
+        const int err = PMPI_Waitany(count, requests, index, status);
+        if (err == MPI_SUCCESS && *index != MPI_UNDEFINED &&
+            !simulated_is_persistent(requests[*index]))
+            requests[*index] = MPI_REQUEST_NULL;
+        return err;
+    }
+    *index = MPI_UNDEFINED;
+    return PMPI_Recv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_SELF, status);
 }

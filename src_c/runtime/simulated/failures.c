@@ -1,8 +1,9 @@
-/* How a rank ends before its time, in place of recorder/failures.c: a signal, exit() or MPI_Abort;
- * and where it is, when asked.
+/* How a rank ends early, in place of recorder/failures.c: by a signal, exit() or MPI_Abort; and
+ * where it is, on request.
  *
- * Signals come to the process, not to a rank: the rank that runs at that moment is the one. SMPI
- * keeps for each rank a pointer of ours, to the functions of that rank's own copy of this file.
+ * Signals are delivered to the process, not to a rank: they concern the rank that runs at that
+ * moment. For each rank, SMPI stores a pointer to the functions of that rank's own copy of this
+ * file.
  */
 #define _GNU_SOURCE
 #include "../recorder/recorder.h"
@@ -17,10 +18,10 @@
 enum { FATAL_SIGNALS = 5, STACK_BYTES = 1 << 17, EXITED_EARLY = 97 };
 static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[FATAL_SIGNALS];
-/* Handlers run on a stack of their own: the kernel may have exhausted the rank's. */
+/* Handlers run on a separate stack: the kernel may have exhausted the rank's. */
 static _Alignas(64) char handler_stack[STACK_BYTES];
 
-/* What one rank does about a signal. */
+/* How one rank handles a signal. */
 struct watch {
     void (*fatal)(int number, const siginfo_t *info, const void *context);
     void (*sample)(const void *context);
@@ -45,13 +46,15 @@ static void note_signal(int number, const siginfo_t *info, const void *context)
         return; /* the first one is the cause */
     header->signal = number;
     const uintptr_t place = interrupted_at(context), call = recorder_call_site();
-    /* Should the stack be in such a state that walking it fails, this stays. */
+    /* If the stack is too damaged to be walked, this remains. */
     header->crash_site =
         recorder_offset(call == 0 && recorder_place_is_inside(place) ? place + 1 : call);
-    if (number == SIGSEGV || number == SIGBUS)
-        header->crash_address = info->si_code > 0 && info->si_code != SI_KERNEL
-                                    ? (uintptr_t)info->si_addr
-                                    : UNKNOWN_ADDRESS;
+    if (number == SIGSEGV || number == SIGBUS) {
+        const int has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
+        header->crash_address = has_address ? (uintptr_t)info->si_addr : UNKNOWN_ADDRESS;
+        if (has_address)
+            recorder_note_fault(info->si_addr, context);
+    }
     header->crash_site = recorder_offset(recorder_place(place, NULL));
 }
 
@@ -65,14 +68,14 @@ static void note_sample(const void *context)
     __atomic_store_n(&header->samples, header->samples + 1, __ATOMIC_RELEASE);
 }
 
-/* That of the rank that runs; NULL while SimGrid itself does. */
+/* The watch of the rank that runs; NULL while SimGrid itself runs. */
 static const struct watch *current_watch(void)
 {
     return sg_actor_self_get_pid() == 0 ? NULL : smpi_process_get_user_data();
 }
 
-/* By whatever would have had it: SimGrid's handler, which says something and raises the signal again,
- * or the end of the process. */
+/* To the previous handler: SimGrid's, which prints something and raises the signal again, or the
+ * default, which ends the process. */
 static void hand_on(int number, siginfo_t *info, void *context, const struct sigaction *handler)
 {
     signal(number, SIG_DFL);
@@ -80,7 +83,7 @@ static void hand_on(int number, siginfo_t *info, void *context, const struct sig
         handler->sa_sigaction(number, info, context);
     else if (handler->sa_handler != SIG_DFL && handler->sa_handler != SIG_IGN)
         handler->sa_handler(number);
-    /* A faulting instruction faults again; what was sent has to be sent again. */
+    /* A faulting instruction faults again; a signal that was sent must be sent again. */
     if (info->si_code <= 0 || number == SIGABRT)
         raise(number);
 }
@@ -139,7 +142,7 @@ void recorder_failures_close(void)
     smpi_process_set_user_data(NULL);
 }
 
-/* Ends all ranks, as mpirun does when one has gone without MPI_Finalize. */
+/* Ends all ranks, as mpirun does when a rank exits without MPI_Finalize. */
 void simulated_exit(int status)
 {
     struct mpilab_header *header = recorder_header();

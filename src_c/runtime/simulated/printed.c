@@ -1,8 +1,8 @@
-/* What a rank prints goes to a file of its own, in place of harness/printed.c: ranks share the
+/* Redirects what a rank prints to a separate file, in place of harness/printed.c: ranks share the
  * process and its descriptors. So this rank's copy of the program has its own stdout and stderr,
- * and its own printf and puts, which write to them; a file is only made when something is printed.
- * What the C library itself says ("free(): invalid pointer") goes to the log of the run.
- */
+ * and its own printf and puts, which write to them; a file is created only when something is
+ * printed. Messages of the C library itself ("free(): invalid pointer") go to the log of the
+ * run. */
 #define _GNU_SOURCE
 #include "../harness/harness.h"
 #include <errno.h>
@@ -19,7 +19,7 @@
 /* Those of libc have the same names; this object is linked with -Bsymbolic. */
 FILE *stdout, *stderr;
 
-static char path[PATH_MAX]; /* "" while nobody listens */
+static char path[PATH_MAX]; /* "" while output is not captured */
 
 /* No file is kept open: there may be thousands of ranks. */
 static ssize_t append(void *cookie, const char *text, size_t bytes)
@@ -41,7 +41,7 @@ __attribute__((constructor)) static void open_streams(void)
         *streams[i] = fopencookie(NULL, "w", functions);
         if (*streams[i] == NULL)
             abort();
-        setvbuf(*streams[i], NULL, _IONBF, 0); /* the last words before a crash count */
+        setvbuf(*streams[i], NULL, _IONBF, 0); /* keeps output right before a crash */
     }
 }
 

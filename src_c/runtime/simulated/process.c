@@ -15,7 +15,7 @@
 
 enum { NS = 1000000000 };
 
-/* Simulated time begins at 0, which in a recording means "not yet": so it is told from 1 s on. */
+/* Simulated time begins at 0, which in a recording means "not yet", so this clock starts at 1 s. */
 int simulated_clock(struct timespec *now)
 {
     const long long ns = llround(simgrid_get_clock() * NS) + NS;
@@ -24,7 +24,7 @@ int simulated_clock(struct timespec *now)
     return 0;
 }
 
-/* Wait for all ranks without a message: those that are done must be in nobody's way. */
+/* Wait for all ranks without a message: finished ranks must not disturb the others. */
 int simulated_meet(MPI_Comm world)
 {
     static sg_bar_t barrier; /* of all ranks: they share the process */
@@ -41,8 +41,8 @@ int simulated_meet(MPI_Comm world)
     return err;
 }
 
-/* All ranks leave it at the same moment, on a full second: a barrier made of messages lets some go
- * earlier, and in times from full seconds on there is nothing to be rounded. */
+/* All ranks leave at the same moment, on a full second: a barrier made of messages releases some
+ * earlier, and times counted from full seconds need no rounding. */
 int simulated_barrier(MPI_Comm world)
 {
     const int err = simulated_meet(world);
@@ -50,7 +50,8 @@ int simulated_barrier(MPI_Comm world)
     return err;
 }
 
-/* The harness begins every case with it: no rank does so before all have done with the last one. */
+/* The harness begins every case with it: no rank does so before all have finished the previous
+ * one. */
 int simulated_comm_split(MPI_Comm world, int color, int key, MPI_Comm *made)
 {
     const int err = simulated_meet(world);

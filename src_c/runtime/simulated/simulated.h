@@ -1,14 +1,14 @@
-/* What is different where SimGrid's SMPI runs the ranks: read before every source (-include), so that
- * kernels, recorder and harness are compiled as they stand.
+/* What differs when SimGrid's SMPI runs the ranks: included before every source (-include), so that
+ * kernels, recorder and harness are compiled unchanged.
  *
- * All ranks live in one process, one after the other; SMPI loads a copy of the program for each of
- * them, so that every rank has globals of its own. What belongs to the process (its clock, its exit,
- * its standard output, its signals) has to be made each rank's own: that is all that this folder does.
+ * All ranks run in one process, one at a time; SMPI loads a copy of the program for each, so every
+ * rank has its own globals. What belongs to the process (its clock, its exit, its standard output,
+ * its signals) must be provided for each rank separately, which is all that this folder does.
  */
 #ifndef MPILAB_SIMULATED_H
 #define MPILAB_SIMULATED_H
 
-/* SMPI 3.32 forgets const in two prototypes of MPI. */
+/* SMPI 3.32 omits const in two prototypes of MPI. */
 #define MPI_Type_create_darray smpi_type_create_darray
 #define MPI_Get_elements_x     smpi_get_elements_x
 #include <mpi.h>
@@ -26,7 +26,7 @@ MPILAB_DECLARE(Get_elements_x, const MPI_Status *, MPI_Datatype, MPI_Count *);
 #include <time.h>
 #include <unistd.h>
 
-/* Of thousands of recordings only the pages are made that are written to: none beforehand, none
+/* With thousands of recordings, only pages that are written to are created: none in advance, none
  * around them. */
 #undef MADV_POPULATE_WRITE
 void *simulated_mmap(void *address, size_t bytes, int protection, int flags, int file,
@@ -34,15 +34,15 @@ void *simulated_mmap(void *address, size_t bytes, int protection, int flags, int
 #define mmap(address, bytes, protection, flags, file, offset) \
     simulated_mmap(address, bytes, protection, flags, file, offset)
 
-/* smpicc has made macros of these. A rank that exits ends the run, as under mpirun; the process has
- * a number that signals can be sent to. */
+/* smpicc has made macros of these. A rank that exits ends the run, as under mpirun; getpid returns
+ * the process that signals can be sent to. */
 #undef exit
 #undef getpid
 #define exit(status) simulated_exit(status)
 _Noreturn void simulated_exit(int status);
 
-/* The recorder and the harness read the simulated clock without making time pass; a kernel's own
- * clock_gettime stays SMPI's, where each look takes a moment: a loop that waits for a time ends. */
+/* The recorder and the harness read the simulated clock without advancing it; a kernel's own
+ * clock_gettime is SMPI's, where each call takes a moment, so a loop that waits for a time ends. */
 #ifdef MPILAB_OURS
 #undef clock_gettime
 #define clock_gettime(clock, now) simulated_clock(now)
@@ -52,27 +52,29 @@ int simulated_clock(struct timespec *now);
 /* What the harness calls in place of MPI's own (simulated.mk). */
 int simulated_barrier(MPI_Comm world);
 int simulated_comm_split(MPI_Comm world, int color, int key, MPI_Comm *made);
-/* Wait for all ranks; it takes no time and no message. */
+/* Wait for all ranks; takes no time and no messages. */
 int simulated_meet(MPI_Comm world);
 
-/* This rank's copy of the program, and by the name of the file that it was copied from. */
+/* Refer to this rank's copy of the program, under the name of the file that it was copied from. */
 void *simulated_dlopen(const char *library, int flags);
 int simulated_dladdr(const void *address, Dl_info *info);
 #define dlopen(library, flags) simulated_dlopen(library, flags)
 #define dladdr(address, info)  simulated_dladdr(address, info)
 
-/* A communicator of SMPI has no error handler until one is set: NULL, which nobody may set or free. */
+/* A communicator of SMPI has no error handler until one is set: NULL, which must not be set or
+ * freed. */
 int simulated_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);
 int simulated_errhandler_free(MPI_Errhandler *handler);
 #define PMPI_Comm_get_errhandler(comm, handler) simulated_get_errhandler(comm, handler)
 #define PMPI_Errhandler_free(handler)           simulated_errhandler_free(handler)
 
-/* How many bytes came, which the recorder asks by a function that SMPI does not have. */
+/* How many bytes were received, which the recorder queries with a function that SMPI does not
+ * have. */
 int simulated_get_elements_x(const MPI_Status *status, MPI_Datatype datatype, MPI_Count *count);
 #define PMPI_Get_elements_x(status, datatype, count) \
     simulated_get_elements_x(status, datatype, count)
 
-/* Statuses and errors as Open MPI's, and equal addresses as it takes them. */
+/* Statuses and errors as in Open MPI, and equal addresses as it accepts them. */
 int simulated_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                        int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source,
                        int recvtag, MPI_Comm comm, MPI_Status *status);
@@ -82,9 +84,49 @@ int simulated_sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, i
 int simulated_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
 #define PMPI_Sendrecv         simulated_sendrecv
 #define PMPI_Sendrecv_replace simulated_sendrecv_replace
-#define PMPI_Testall          simulated_testall
+int simulated_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+int simulated_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status);
+#define PMPI_Testall simulated_testall
+#define PMPI_Waitany simulated_waitany
+#define PMPI_Testany simulated_testany
 
-/* Error classes by Open MPI's numbers: a recording means the same wherever it was made. */
+/* Matched probes, which SMPI does not have. */
+int simulated_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+int simulated_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                      MPI_Status *status);
+int simulated_mrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message *message,
+                    MPI_Status *status);
+int simulated_imrecv(void *buffer, int count, MPI_Datatype datatype, MPI_Message *message,
+                     MPI_Request *request);
+#define PMPI_Mprobe  simulated_mprobe
+#define PMPI_Improbe simulated_improbe
+#define PMPI_Mrecv   simulated_mrecv
+#define PMPI_Imrecv  simulated_imrecv
+
+/* Persistent requests without a peer, which SMPI cannot start. */
+int simulated_send_init(const void *buffer, int count, MPI_Datatype datatype, int peer, int tag,
+                        MPI_Comm comm, MPI_Request *request);
+int simulated_ssend_init(const void *buffer, int count, MPI_Datatype datatype, int peer, int tag,
+                         MPI_Comm comm, MPI_Request *request);
+int simulated_recv_init(void *buffer, int count, MPI_Datatype datatype, int peer, int tag,
+                        MPI_Comm comm, MPI_Request *request);
+int simulated_is_persistent(MPI_Request request);
+int simulated_start(MPI_Request *request);
+int simulated_startall(int count, MPI_Request requests[]);
+int simulated_request_free(MPI_Request *request);
+int simulated_wait(MPI_Request *request, MPI_Status *status);
+int simulated_test(MPI_Request *request, int *flag, MPI_Status *status);
+#define PMPI_Wait         simulated_wait
+#define PMPI_Test         simulated_test
+#define PMPI_Send_init    simulated_send_init
+#define PMPI_Ssend_init   simulated_ssend_init
+#define PMPI_Recv_init    simulated_recv_init
+#define PMPI_Start        simulated_start
+#define PMPI_Startall     simulated_startall
+#define PMPI_Request_free simulated_request_free
+
+/* Error classes with Open MPI's numbers, so that a recording means the same wherever it was
+ * made. */
 int simulated_error_class(int error, int *class);
 #define PMPI_Error_class(error, class) simulated_error_class(error, class)
 

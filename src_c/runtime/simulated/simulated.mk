@@ -1,14 +1,14 @@
-# The same sources under SimGrid's SMPI: `make simulated` (mpilab/runners/simgrid asks for it).
+# The same sources under SimGrid's SMPI: `make simulated` (mpilab/runners/simgrid.py asks for it).
 #
-# A program of SMPI is a shared object, of which every rank gets a copy: so it holds everything. It
-# is made twice: with debugging information, for lines of the source, and without, to be copied.
+# An SMPI program is a shared object that contains everything, because every rank gets a copy of it.
+# It is built twice: with debugging information, for source lines, and without, for the copies.
 
 SMPICC    ?= smpicc
 SIMULATED  = $(BUILD)/simulated
 SIM_FLAGS  = -std=c11 $(WARNINGS) -O2 -gdwarf-4 -Iinclude -MMD -MP \
              -fno-omit-frame-pointer -fno-optimize-sibling-calls -DSMPI_NO_OVERRIDE_MALLOC \
              -DMPILAB_OURS -include runtime/simulated/simulated.h
-# What SMPI cannot do as it stands has its counterpart in runtime/simulated/; files are not simulated.
+# What SMPI cannot run unchanged has a counterpart in runtime/simulated/; files are not simulated.
 SIM_KERNELS  = $(filter-out read/%.c,$(KERNELS))
 SIM_RECORDER = $(filter-out runtime/recorder/failures.c,$(RECORDER))
 SIM_HARNESS  = $(filter-out runtime/harness/openmpi.c runtime/harness/han.c runtime/harness/switches.c runtime/harness/monitoring.c \
@@ -18,11 +18,11 @@ sim_object   = $(patsubst %.c,$(SIMULATED)/%.o,$(1))
 
 $(SIMULATED)/%.o: %.c
 	@mkdir -p $(@D)
-	@echo '$<' > $@.source # smpicc would make its path absolute, and take that apart at blanks
+	@echo '$<' > $@.source # smpicc would make the path absolute, and split it at blanks
 	$(SMPICC) $(SIM_FLAGS) -c @$@.source -o $@
 
-# The harness's own calls to MPI go past the recorder, as they do where it is a library of its own;
-# and ranks leave its barriers at the same moment, and wait for each other between cases.
+# The harness's own MPI calls bypass the recorder, as they do where it is a separate library.
+# Ranks leave its barriers at the same moment, and wait for each other between cases.
 $(SIMULATED)/harness.o: runtime/simulated/simulated.mk $(call sim_object,$(SIM_HARNESS))
 	ld -r -o $@.all $(filter %.o,$^)
 	nm -u $@.all | sed -n 's/.* \(MPI_[A-Z][a-z].*\)/\1 P\1/p' | \
@@ -42,8 +42,8 @@ $(SIMULATED)/mpilab_kernels.so: $(call sim_object,$(SIM_KERNELS)) $(SIMULATED)/l
 
 simulated: $(SIMULATED)/mpilab_kernels.so
 
-# The jail's kernels, simulated. Of SMPI's mpi.h only numbers are asked for: without smpicc, which
-# would make a simulation of that, too.
+# The jail's kernels, simulated. make_constants needs only the numbers in SMPI's mpi.h; smpicc would
+# make a simulation of it, too, so it is compiled without.
 SIM_JAIL = $(SIMULATED)/jail
 
 $(SIM_JAIL)/constants.h: runtime/jail/make_constants.c

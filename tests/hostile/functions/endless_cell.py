@@ -2,7 +2,7 @@
 # Stopped by: the limit on processor time, or on wall time; the supervisor kills the whole run
 # Status: graded
 # Points: 0
-# Reason: processor time was the limit | wall time was the limit
+# Reason: limit on processor time | limit on wall time
 while True:
     try:
         while True:

@@ -2,7 +2,7 @@
 # Stopped by: nothing that comes out decides; it is judged outside
 # Status: graded
 # Points: 0
-# Reason: is not right
+# Reason: which is wrong
 import json
 import os
 import sqlite3

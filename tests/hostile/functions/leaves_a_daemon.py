@@ -2,7 +2,7 @@
 # Stopped by: the supervisor, to whom all orphans fall
 # Status: graded
 # Points: 0
-# Reason: is not right
+# Reason: which is wrong
 import os
 import signal
 import socket

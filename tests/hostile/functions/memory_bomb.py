@@ -2,7 +2,7 @@
 # Stopped by: the control group
 # Status: graded
 # Points: 0
-# Reason: MemoryError | memory was the limit | no answer from the sandbox
+# Reason: MemoryError | limit on memory | no answer from the sandbox
 
 
 def placement(hostfile, ranks, policy):

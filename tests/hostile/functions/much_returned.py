@@ -2,7 +2,7 @@
 # Stopped by: the limits on memory and on what is brought out
 # Status: graded
 # Points: 0
-# Reason: memory was the limit | output too large | returned | no answer
+# Reason: limit on memory | output too large | returned | no answer
 
 
 def placement(hostfile, ranks, policy):

@@ -2,7 +2,7 @@
 # Stopped by: values are compared in another process
 # Status: graded
 # Points: 0
-# Reason: is not right
+# Reason: which is wrong
 import builtins
 import math
 import sys

@@ -2,7 +2,7 @@
 # Stopped by: IPC namespace and file systems that end with the run
 # Status: graded
 # Points: 0
-# Reason: is not right
+# Reason: which is wrong
 import ctypes
 import os
 

@@ -2,7 +2,7 @@
 # Stopped by: file systems of its own, read-only but for two
 # Status: graded
 # Points: 0
-# Reason: is not right
+# Reason: which is wrong
 import os
 
 FOLDERS = "/ /root /home /etc /usr /usr/bin /opt /var /srv /run".split()

@@ -1,8 +1,8 @@
 /* Tries: assembler whose keyword only the preprocessor puts together
- * Stopped by: the look at the compiler's output, after the preprocessor
- * Status: graded
+ * Stopped by: the jail: what is not C for WebAssembly is not built
+ * Status: ungradable
  * Points: 0
- * Reason: it holds assembler
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 #define PASTE(a, b) a##b

@@ -1,8 +1,8 @@
 /* Tries: reading a file into the program while it is compiled
- * Stopped by: the look at the compiler's output; the sandbox shows no secret
- * Status: graded
+ * Stopped by: the jail: what is not C for WebAssembly is not built; the sandbox shows no secret
+ * Status: ungradable
  * Points: 0
- * Reason: it holds assembler
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

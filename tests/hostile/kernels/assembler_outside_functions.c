@@ -1,8 +1,8 @@
 /* Tries: a section of the loader's, written in assembler outside of every function
- * Stopped by: the look at sections, and at the compiler's output
- * Status: graded
+ * Stopped by: the jail: what is not C for WebAssembly is not built
+ * Status: ungradable
  * Points: 0
- * Reason: it has code that runs outside of the kernel (section .init_array)
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

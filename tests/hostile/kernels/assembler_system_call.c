@@ -1,8 +1,8 @@
 /* Tries: a system call (exit_group) by assembler, past the C library
- * Stopped by: the look at the compiler's output: no assembler
- * Status: graded
+ * Stopped by: the jail: what is not C for WebAssembly is not built
+ * Status: ungradable
  * Points: 0
- * Reason: it holds assembler
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

@@ -1,8 +1,8 @@
 /* Tries: a function that the loader calls to choose another one
- * Stopped by: the look at the symbols: no ifunc
+ * Stopped by: the jail: no loader chooses among functions there
  * Status: graded
  * Points: 0
- * Reason: it has code that runs outside of the kernel (ifunc chosen)
+ * Reason: it uses chosen, which is not available
  */
 #include "mpilab.h"
 

@@ -1,8 +1,8 @@
 /* Tries: machine code as a constant, put where code is: a system call without assembler
- * Stopped by: the look at the object file: no data in a section of code
- * Status: graded
+ * Stopped by: the jail: code and data are apart there, and no data can be run
+ * Status: ungradable
  * Points: 0
- * Reason: it has data among its code (code)
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

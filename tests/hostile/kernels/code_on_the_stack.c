@@ -1,8 +1,8 @@
 /* Tries: a stack that can be run, for which a function within a function is enough
- * Stopped by: the look at the object file: no stack that can be run
- * Status: graded
+ * Stopped by: the jail: no stack can be run there, and no function is within another
+ * Status: ungradable
  * Points: 0
- * Reason: it needs a stack that can be run
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

@@ -1,8 +1,8 @@
 /* Tries: to run before main, when nothing is recorded
- * Stopped by: the look at the object file: nothing for the loader to run
+ * Stopped by: the jail: what runs before the kernel runs there, too, and reaches nothing
  * Status: graded
  * Points: 0
- * Reason: it has code that runs outside of the kernel (section .init_array)
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Tries: to run after main, when all has been written
- * Stopped by: the look at the object file: nothing for the loader to run
+ * Stopped by: the jail: nothing of the kernel runs after it
  * Status: graded
  * Points: 0
- * Reason: it has code that runs outside of the kernel (section .fini_array
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Tries: the loader's help with a function that it may not name
- * Stopped by: the look at the symbols: no loader
- * Status: graded
+ * Stopped by: the jail: no loader
+ * Status: ungradable
  * Points: 0
- * Reason: it uses dlsym, which an answer may not
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 #include <dlfcn.h>

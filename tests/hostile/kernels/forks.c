@@ -1,8 +1,8 @@
 /* Tries: processes, as many as there can be
- * Stopped by: the look at the symbols: no processes; the control group
+ * Stopped by: the jail: no processes; natively the control group
  * Status: graded
  * Points: 0
- * Reason: it uses fork, which an answer may not
+ * Reason: it uses fork, which is not available
  */
 #include "mpilab.h"
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* Tries: a function of Open MPI's that is named like a predefined handle
- * Stopped by: the look at the symbols: handles one by one
+ * Stopped by: the jail: only MPI's own calls are offered, one by one
  * Status: graded
  * Points: 0
- * Reason: it uses ompi_mpi_abort, which an answer may not
+ * Reason: it uses ompi_mpi_abort, which is not available
  */
 #include "mpilab.h"
 

@@ -1,8 +1,8 @@
 /* Tries: a signal to mpirun, and to everybody else
- * Stopped by: the look at the symbols: no signals; a PID namespace
- * Status: graded
+ * Stopped by: the jail: no signals; natively a PID namespace
+ * Status: ungradable
  * Points: 0
- * Reason: it uses kill, which an answer may not
+ * Reason: it could not be built in isolation
  */
 #define _POSIX_C_SOURCE 200809L
 #include "mpilab.h"

@@ -1,8 +1,8 @@
 /* Tries: the C library's clock, which the recorder reads
- * Stopped by: the look at the symbols: no name that the recorder calls
+ * Stopped by: the jail: names of a kernel mean nothing outside of it; natively objcopy
  * Status: graded
  * Points: 0
- * Reason: it defines clock_gettime, a name of the system's
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 #include <time.h>

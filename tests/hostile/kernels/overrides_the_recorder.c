@@ -1,8 +1,8 @@
 /* Tries: the recorder's own functions, so that nothing is recorded
- * Stopped by: the linker; the look at the symbols
+ * Stopped by: objcopy, which makes an answer's names local to it
  * Status: graded
  * Points: 0
- * Reason: It does not compile: the linker refused
+ * Reason: wrong result
  */
 #include "mpilab.h"
 

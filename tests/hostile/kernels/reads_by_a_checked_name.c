@@ -1,8 +1,8 @@
 /* Tries: reading the recorder's file by the name of a checked variant
- * Stopped by: the look at the symbols: checked variants one by one
- * Status: graded
+ * Stopped by: the jail: no files
+ * Status: ungradable
  * Points: 0
- * Reason: it uses __fread_chk, which an answer may not
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 #include <stdio.h>

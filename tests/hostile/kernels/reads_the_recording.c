@@ -1,8 +1,8 @@
 /* Tries: opening the recorder's file
- * Stopped by: the look at the symbols: no files
+ * Stopped by: the jail: no files
  * Status: graded
  * Points: 0
- * Reason: it uses fopen, which an answer may not
+ * Reason: fd_fdstat_set_flags
  */
 #include "mpilab.h"
 #include <stdio.h>

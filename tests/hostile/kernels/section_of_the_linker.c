@@ -1,8 +1,8 @@
 /* Tries: code for the linker: it would take a section with this name for another program
- * Stopped by: the look at the object file: usual sections only
+ * Stopped by: the jail: sections mean nothing there
  * Status: graded
  * Points: 0
- * Reason: it puts something into the section .gnu.lto_.main
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 

@@ -1,8 +1,8 @@
 /* Tries: a section that can be written and run
- * Stopped by: the look at the object file: usual sections only
- * Status: graded
+ * Stopped by: the jail: code and data are apart there, and no data can be run
+ * Status: ungradable
  * Points: 0
- * Reason: it puts something into the section .mine
+ * Reason: it could not be built in isolation
  */
 #include "mpilab.h"
 

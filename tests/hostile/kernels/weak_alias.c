@@ -1,8 +1,8 @@
 /* Tries: a name of MPI's as a weak alias of a function of its own
- * Stopped by: the look at the symbols: no name of the system's
+ * Stopped by: the jail: names of a kernel mean nothing outside of it
  * Status: graded
  * Points: 0
- * Reason: it defines MPI_Get_count, a name of the system's
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 

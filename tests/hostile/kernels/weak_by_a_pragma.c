@@ -1,8 +1,8 @@
 /* Tries: a function that may be absent, so that the linker does not complain of it
- * Stopped by: the look at the symbols: weak ones count
+ * Stopped by: the jail: a weak function that is absent is absent there, too
  * Status: graded
  * Points: 0
- * Reason: it uses system, which an answer may not
+ * Reason: nothing was written
  */
 #include "mpilab.h"
 

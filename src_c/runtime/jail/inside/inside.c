@@ -1,4 +1,4 @@
-/* What of mpilab.h a kernel finds in the jail: what it is tuned by, and its place. */
+/* The part of mpilab.h that exists in the jail: a kernel's tuning, and its place. */
 #include "mpilab.h"
 #include <stdlib.h>
 
@@ -13,15 +13,15 @@ const struct mpilab_place *mpilab_place(void)
     return &here;
 }
 
-/* wasi-libc's malloc takes, when it is first called, all memory that there is: so it has to be called
- * before the harness has buffers there. */
+/* The first call of wasi-libc's malloc takes all memory that there is, so it must come before the
+ * harness has buffers there. */
 __attribute__((constructor)) static void begin_heap(void)
 {
-    void *volatile first = malloc(1); /* volatile: or the compiler leaves both calls out */
+    void *volatile first = malloc(1); /* volatile, or the compiler removes both calls */
     free(first);
 }
 
-/* From here on, what trampoline.c calls. */
+/* From here on, functions that trampoline.c calls. */
 #define JAIL_EXPORT(name) __attribute__((export_name(#name)))
 
 JAIL_EXPORT(jail_tune)
@@ -30,6 +30,25 @@ void jail_tune(int segment_bytes, int fanout, int radix, int remap, int budget_b
 {
     mpilab_tuning = (struct mpilab_tuning){segment_bytes, fanout,       radix,      remap,
                                            budget_bytes,  buffer_bytes, aggregators};
+}
+
+int mpilab_copy_attribute(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)extra;
+    *(void **)copy = value;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+/* In one number: the error code, the flag (1 bit) and the value (32 bits). */
+JAIL_EXPORT(jail_copy)
+unsigned long long jail_copy(MPI_Comm_copy_attr_function *copy, MPI_Comm comm, int key, void *extra,
+                             void *value)
+{
+    void *made = NULL;
+    int flag = 0;
+    const unsigned long long err = (unsigned)copy(comm, key, extra, value, &made, &flag);
+    return err << 33 | (unsigned long long)(flag != 0) << 32 | (unsigned long)made;
 }
 
 JAIL_EXPORT(jail_delete)

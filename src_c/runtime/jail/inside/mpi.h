@@ -1,6 +1,6 @@
-/* MPI as a kernel in the jail sees it (wasm32). Handles are numbers of entries in the shim's tables,
- * with types of pointers, so that the compiler tells them apart. MPI_Aint has 64 bits, as outside;
- * long has 32. */
+/* MPI as a kernel in the jail sees it (wasm32). A handle is the number of an entry in the shim's
+ * tables; handles have pointer types, so that the compiler tells them apart. MPI_Aint has 64 bits,
+ * as outside; long has 32. */
 #ifndef MPILAB_JAIL_MPI_H
 #define MPILAB_JAIL_MPI_H
 
@@ -91,7 +91,9 @@ enum {
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
-#define MPI_COMM_NULL_COPY_FN   ((MPI_Comm_copy_attr_function *)0)
+#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
+int mpilab_copy_attribute(MPI_Comm, int, void *, void *, void *, int *);
+#define MPI_COMM_DUP_FN         mpilab_copy_attribute
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
 
 #include "prototypes.h"

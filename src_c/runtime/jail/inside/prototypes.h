@@ -85,7 +85,6 @@ MPILAB_IMPORT("MPI_Scan") int MPI_Scan(const void *sendbuf, void *recvbuf, int c
 MPILAB_IMPORT("MPI_Exscan") int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 MPILAB_IMPORT("MPI_Reduce_local") int MPI_Reduce_local(const void *inbuf, void *inoutbuf, int count, MPI_Datatype datatype, MPI_Op op);
 MPILAB_IMPORT("MPI_Op_commutative") int MPI_Op_commutative(MPI_Op op, int *commute);
-MPILAB_IMPORT("MPI_Op_free") int MPI_Op_free(MPI_Op *op);
 MPILAB_IMPORT("MPI_Ibarrier") int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request);
 MPILAB_IMPORT("MPI_Ibcast") int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request);
 MPILAB_IMPORT("MPI_Ireduce") int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request);
@@ -114,7 +113,7 @@ MPILAB_IMPORT("MPI_File_get_position") int MPI_File_get_position(MPI_File fh, MP
 MPILAB_IMPORT("MPI_File_get_size") int MPI_File_get_size(MPI_File fh, MPI_Offset *size);
 MPILAB_IMPORT("MPI_File_get_group") int MPI_File_get_group(MPI_File fh, MPI_Group *group);
 MPILAB_IMPORT("MPI_File_get_amode") int MPI_File_get_amode(MPI_File fh, int *amode);
-MPILAB_IMPORT("MPI_File_get_type_extent") int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, int *extent);
+MPILAB_IMPORT("MPI_File_get_type_extent") int MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Offset *extent);
 MPILAB_IMPORT("MPI_File_get_byte_offset") int MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset *disp);
 MPILAB_IMPORT("MPI_File_get_info") int MPI_File_get_info(MPI_File fh, MPI_Info *info_used);
 MPILAB_IMPORT("MPI_Allgather") int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
@@ -141,6 +140,7 @@ MPILAB_IMPORT("MPI_Comm_create_keyval") int MPI_Comm_create_keyval(MPI_Comm_copy
 MPILAB_IMPORT("MPI_Comm_delete_attr") int MPI_Comm_delete_attr(MPI_Comm, int);
 MPILAB_IMPORT("MPI_Comm_free_keyval") int MPI_Comm_free_keyval(int *);
 MPILAB_IMPORT("MPI_Op_create") int MPI_Op_create(MPI_User_function *, int, MPI_Op *);
+MPILAB_IMPORT("MPI_Op_free") int MPI_Op_free(MPI_Op *);
 MPILAB_IMPORT("MPI_Error_string") int MPI_Error_string(int, char *, int *);
 MPILAB_IMPORT("MPI_Get_processor_name") int MPI_Get_processor_name(char *, int *);
 MPILAB_IMPORT("MPI_Abort") int MPI_Abort(MPI_Comm, int);

@@ -1,8 +1,8 @@
-"""The sample class is made, never edited: the committed notebooks are what the tool makes."""
+"""The sample class is generated, never edited: the committed notebooks equal the tool's output."""
 
 from pathlib import Path
 
-from mpilab.grading.samples import sample_class
+from sample_class import sample_class
 
 CLASS = Path(__file__).resolve().parents[2] / "grading" / "sample-class"
 

@@ -5,32 +5,32 @@ from pathlib import Path
 
 import pytest
 
-from mpilab.grading import cgroups
+from mpilab.grading import supervisor
 
 
 @pytest.fixture
 def v2(tmp_path):
-    """A folder that looks like the root of a version 2 tree, where no real one is needed."""
+    """A folder that looks like the root of a version 2 tree, for tests that need no real one."""
     (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
     (tmp_path / "cgroup.subtree_control").write_text("cpu\n")
     return tmp_path
 
 
 def test_v2_is_known_by_its_controllers(v2, tmp_path):
-    assert cgroups.available(str(v2)) == "v2"
+    assert supervisor.control_groups(str(v2)) == "v2"
     (v2 / "cgroup.controllers").write_text("cpu\n")
-    assert cgroups.available(str(v2)) is None
+    assert supervisor.control_groups(str(v2)) is None
 
 
 def test_v1_is_known_by_its_folders(tmp_path):
-    assert cgroups.available(str(tmp_path)) is None
+    assert supervisor.control_groups(str(tmp_path)) is None
     (tmp_path / "memory").mkdir()
     (tmp_path / "pids").mkdir()
-    assert cgroups.available(str(tmp_path)) == "v1"
+    assert supervisor.control_groups(str(tmp_path)) == "v1"
 
 
 def test_a_v2_group_enables_its_controllers_and_sets_its_limits(v2):
-    group = cgroups.create("v2", 1 << 20, 7, root=str(v2))
+    group = supervisor.create_group("v2", 1 << 20, 7, root=str(v2))
     assert (v2 / "cgroup.subtree_control").read_text() == "+memory +pids"
     (folder,) = set(group.directories.values())
     written = {name: Path(folder, name).read_text() for name in os.listdir(folder)}
@@ -38,7 +38,7 @@ def test_a_v2_group_enables_its_controllers_and_sets_its_limits(v2):
 
 
 def test_a_v2_group_counts_what_the_kernel_refused(v2):
-    group = cgroups.create("v2", 1 << 20, 7, root=str(v2))
+    group = supervisor.create_group("v2", 1 << 20, 7, root=str(v2))
     folder = group.directories["memory"]
     with open(f"{folder}/memory.events", "w") as file:
         file.write("low 0\nhigh 0\nmax 31\noom 2\noom_kill 1\n")
@@ -51,9 +51,9 @@ def test_a_group_that_cannot_be_limited_is_not_left_behind(v2, monkeypatch):
     def refuse(*arguments):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(cgroups, "_limit", refuse)
+    monkeypatch.setattr(supervisor, "_limit", refuse)
     with pytest.raises(PermissionError):
-        cgroups.create("v2", 1 << 20, 7, root=str(v2))
+        supervisor.create_group("v2", 1 << 20, 7, root=str(v2))
     assert [path.name for path in v2.iterdir() if path.is_dir()] == []
 
 
@@ -63,20 +63,21 @@ def test_groups_of_supervisors_that_are_gone_are_swept_away(v2):
     here = os.stat("/proc/self/ns/pid").st_ino
     swept = {f"mpilab-{gone.pid}-1a", f"mpilab-{gone.pid}-1b-{here}"}
     kept = {f"mpilab-{os.getpid()}-1a-{here}", "mpilab-x", "system.slice"}
-    # That of a supervisor in another container, where its number may be that of a running process.
+    # The group of a supervisor in another container, whose number may belong to a running process
+    # here.
     kept.add(f"mpilab-{gone.pid}-1c-{here + 1}")
     for name in swept | kept:
         (v2 / name).mkdir()
-    cgroups.sweep(str(v2))
+    supervisor.sweep_groups(str(v2))
     assert {path.name for path in v2.iterdir() if path.is_dir()} == kept
 
 
 @pytest.mark.privileged
 @pytest.mark.skipif(
-    os.geteuid() != 0 or cgroups.available() is None, reason="needs root and control groups"
+    os.geteuid() != 0 or supervisor.control_groups() is None, reason="needs root and control groups"
 )
 def test_a_real_group_holds_its_process_and_can_be_removed():
-    group = cgroups.create(cgroups.available(), 64 << 20, 10)
+    group = supervisor.create_group(supervisor.control_groups(), 64 << 20, 10)
     try:
         child = os.fork()
         if child == 0:

@@ -1,0 +1,710 @@
+/* Calls the shim with random arguments, in the place of a kernel (tools/fuzz_jail.py).
+ *
+ *   fuzz SEED FIRST CALLS FILE LOG [SKIPPED...]
+ *
+ * makes the calls FIRST to CALLS of the sequence that belongs to SEED, without those that are
+ * SKIPPED, and notes each in LOG before it is made. FILE is the file that the kernel is lent.
+ *
+ * The shim is included, not linked: with its tables in view, arguments are often valid, and what
+ * would block can be left out. Each call has random numbers of its own, so that the others remain
+ * the same when one is left out. A trap ends only the call, here; tools/fuzz_jail.py therefore
+ * leaves out those that trapped, and a finding must remain without them. All ranks make the same
+ * calls, mostly with the same arguments: collectives meet.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#define recorder_note_trap fuzz_note_trap
+#include "settings.h"
+#include "shim.c"
+#undef recorder_note_trap
+#include <execinfo.h>
+#include <fcntl.h>
+#include <sanitizer/asan_interface.h>
+#include <sys/time.h>
+
+#if MPILAB_WASM2C <= 32
+#define CALLED(name) Z_mpiZ_##name
+#else
+#define CALLED(name) w2c_mpi_##name
+#endif
+
+enum {
+    OWN_PAGES = 64, /* of the memory */
+    SCRATCH = PAGE, /* for arrays, handles and statuses: one page */
+    BUFFERS = 2 * PAGE,
+    MOST_ARGUMENTS = 16,
+    LISTED = 16, /* elements of an array */
+    KEYS = 6,
+    NESTED = 1 << 20, /* a call that a callback makes: its index begins here */
+    STALLED_SECONDS = 3
+};
+/* How the process ends, beside 0; tools/fuzz_jail.py has the same numbers. */
+enum { BLOCKED = 75, STALLED = 76, ENDED_INSIDE = 77 };
+
+/* What may keep a call from returning. */
+enum blocks { NEVER, MESSAGE, ALL_REQUESTS, ANY_REQUEST, RECEIVER, OTHERS, ENDS };
+
+struct fuzzed {
+    const char *name, *roles; /* two letters for each parameter: see `argument` */
+    enum blocks blocks;
+    int weight;
+    u32 (*call)(const u64 *a);
+};
+
+#define FUZZED(name, roles, blocks, weight, ...)       \
+    static u32 fuzz_##name(const u64 *a)               \
+    {                                                  \
+        (void)a;                                       \
+        return (u32)CALLED(name)(NULL, ##__VA_ARGS__); \
+    }
+#include "fuzz_calls.inc"
+#undef FUZZED
+static const struct fuzzed all_calls[] = {
+#define FUZZED(name, roles, blocks, weight, ...) {#name, roles, blocks, weight, fuzz_##name},
+#include "fuzz_calls.inc"
+};
+#undef FUZZED
+enum { CALL_COUNT = sizeof all_calls / sizeof *all_calls };
+
+static int rank, ranks, log_file;
+static u64 seed;
+static wasm_rt_memory_t own;
+static jmp_buf refused;
+static int is_trapping; /* a trap returns to `refused` */
+static int nesting;     /* callbacks that run */
+static char last_trap[200];
+
+/* --- random numbers (splitmix64) */
+
+struct random {
+    u64 state;
+};
+
+static u64 next(struct random *of)
+{
+    u64 z = of->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static struct random random_of(u64 index, u64 who)
+{
+    struct random made = {seed * 0x2545f4914f6cdd1du + index * 0x9e3779b97f4a7c15u + who};
+    next(&made);
+    return made;
+}
+
+static u32 below(struct random *of, u32 limit)
+{
+    return (u32)(next(of) % limit);
+}
+
+static int one_in(struct random *of, u32 chances)
+{
+    return below(of, chances) == 0;
+}
+
+/* --- traps, and what does not return */
+
+static void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void note(const char *format, ...)
+{
+    char line[1000];
+    va_list more;
+    va_start(more, format);
+    const int bytes = vsnprintf(line, sizeof line, format, more);
+    va_end(more);
+    if (write(log_file, line, bytes < (int)sizeof line ? (size_t)bytes : sizeof line - 1) < 0)
+        abort();
+}
+
+int fuzz_note_trap(const char *where, const char *why)
+{
+    snprintf(last_trap, sizeof last_trap, "%s: %s", where, why);
+    if (is_trapping && nesting == 0)
+        longjmp(refused, 1);
+    note("! %s, in a callback\nend\n", last_trap);
+    _exit(ENDED_INSIDE);
+}
+
+/* In MPI, it waits for what does not come; elsewhere it must not wait. */
+static void stalled(int number)
+{
+    void *at[40];
+    const int depth = backtrace(at, 40);
+    (void)number;
+    note("# no return\n");
+    backtrace_symbols_fd(at, depth, log_file);
+    char **const names = backtrace_symbols(at, depth);
+    for (int i = 0; names != NULL && i < depth; i++)
+        if (strstr(names[i], "libmpi") != NULL || strstr(names[i], "libopen-pal") != NULL ||
+            strstr(names[i], "libsimgrid") != NULL)
+            _exit(BLOCKED);
+    _exit(STALLED);
+}
+
+/* AddressSanitizer calls it before it reports. */
+void __asan_on_error(void);
+void __asan_on_error(void)
+{
+    if (jail_fault_at_null != NULL && (uintptr_t)__asan_get_report_address() < NULL_ZONE)
+        note(" ! fault at NULL: trap\n");
+}
+
+static void allow_seconds(int seconds)
+{
+    const struct itimerval all = {{0, 0}, {seconds, 0}};
+    setitimer(ITIMER_REAL, &all, NULL);
+}
+
+/* --- arguments */
+
+static u32 scratch; /* where the next array begins */
+
+static u32 place(u32 bytes)
+{
+    const u32 at = SCRATCH + scratch;
+    scratch = (scratch + bytes + 7) & ~7u;
+    if (scratch > PAGE - 2048)
+        scratch = 0;
+    return at;
+}
+
+static u32 wild_address(struct random *of)
+{
+    const u32 end = (u32)memory->size;
+    const u32 all[] = {0,       1,           NULL_ZONE - 4, end - 4, end - 1,    end,
+                       end + 8, 0x7ffffff0u, (u32)-1,       (u32)-4, 0x80000000u};
+    return all[below(of, sizeof all / sizeof *all)];
+}
+
+static int wild_number(struct random *of)
+{
+    static const int all[] = {-1,      -2,      -1000, INT32_MIN,         INT32_MAX,  1 << 30,
+                              1 << 28, 1 << 20, 65536, INT32_MAX / 2 + 1, 4096 * 1024};
+    return all[below(of, sizeof all / sizeof *all)];
+}
+
+static int64_t wild_distance(struct random *of)
+{
+    static const int64_t all[] = {INT64_MIN, INT64_MAX,    -(1LL << 31),   1LL << 31,
+                                  1LL << 33, 1LL << 40,    -(1LL << 40),   1LL << 46,
+                                  1LL << 59, -(1LL << 59), 1LL << 60,      -(1LL << 60),
+                                  1LL << 62, -(1LL << 62), (1LL << 60) - 1};
+    return all[below(of, sizeof all / sizeof *all)];
+}
+
+static int small_number(struct random *of)
+{
+    return one_in(of, 40)   ? wild_number(of)
+           : one_in(of, 12) ? -(int)below(of, 9)
+                            : (int)below(of, 6);
+}
+
+static int count_of_elements(struct random *of)
+{
+    const u32 kind = below(of, 100);
+    return kind < 3    ? wild_number(of)
+           : kind < 12 ? 0
+           : kind < 65 ? 1 + (int)below(of, 9)
+           : kind < 85 ? (int)below(of, 3000)
+                       : (int)below(of, 150000);
+}
+
+static int64_t distance(struct random *of)
+{
+    return one_in(of, 25)  ? wild_distance(of)
+           : one_in(of, 3) ? (int64_t)below(of, 300) - 150
+                           : ((int64_t)below(of, 64) - 8) * 8;
+}
+
+static enum kind kind_of(char letter)
+{
+    static const char letters[] = "CDFGIMOR"; /* as in `enum kind` */
+    return (enum kind)(strchr(letters, letter) - letters);
+}
+
+/* Mostly one that is valid. */
+static u32 any_handle(struct random *of, enum kind kind)
+{
+    const struct table *const table = &tables[kind];
+    if (one_in(of, 60))
+        return below(of, 3) == 0 ? (u32)next(of) : below(of, table->count + 3);
+    for (int tries = 0; tries < 8 && table->count > 1; tries++) {
+        /* New ones more often. */
+        const u32 at = one_in(of, 2)
+                           ? 1 + below(of, table->count - 1)
+                           : table->count - 1 - below(of, table->count > 8 ? 8 : table->count - 1);
+        if (at < table->count && table->all[at].native != NULL)
+            return at;
+    }
+    return 0;
+}
+
+static u32 put_number(u32 value)
+{
+    const u32 at = place(4);
+    memcpy(memory->data + at, &value, 4);
+    return at;
+}
+
+static u32 put_array(struct random *of, char what)
+{
+    const u32 at = place(LISTED * 8);
+    for (int i = 0; i < LISTED; i++) {
+        const int number = what == 'd'   ? (int)below(of, 5)
+                           : what == 'c' ? (one_in(of, 30)   ? wild_number(of)
+                                            : one_in(of, 20) ? (int)below(of, 60000)
+                                                             : (int)below(of, 9))
+                                         : small_number(of);
+        const int64_t wide = distance(of);
+        if (what == 'w')
+            memcpy(memory->data + at + 8 * (u32)i, &wide, 8);
+        else
+            memcpy(memory->data + at + 4 * (u32)i, &number, 4);
+    }
+    return at;
+}
+
+static u32 put_handles(struct random *of, enum kind kind)
+{
+    const u32 at = place(LISTED * 4);
+    u32 numbers[LISTED];
+    for (int i = 0; i < LISTED; i++) {
+        numbers[i] = one_in(of, 5) && kind == H_REQUEST ? 0 : any_handle(of, kind);
+        for (int j = 0; j < i && kind == H_REQUEST && !one_in(of, 20); j++)
+            if (numbers[j] == numbers[i])
+                numbers[i] = 0;
+    }
+    memcpy(memory->data + at, numbers, sizeof numbers);
+    return at;
+}
+
+static u32 put_words(struct random *of, int is_first)
+{
+    static const char *const all[] = {
+        "native", "native", "native",     "cb_nodes", "cb_buffer_size",
+        "4096",   "-1",     "external32", "",         "romio_no_indep_rw",
+        "true"};
+    const char *const one = all[is_first ? 0 : below(of, sizeof all / sizeof *all)];
+    const u32 at = place(64);
+    memcpy(memory->data + at, one, strlen(one) + 1);
+    if (!one_in(of, 40))
+        return at;
+    memset(memory->data + memory->size - 16, 'x', 16);
+    return (u32)memory->size - 16;
+}
+
+static u32 put_a_status(struct random *of)
+{
+    struct inside_status made = {(int)below(of, 3), (int)below(of, 3), 0, (int)below(of, 2),
+                                 one_in(of, 10) ? distance(of) : (int64_t)below(of, 100000)};
+    const u32 at = place(sizeof made);
+    memcpy(memory->data + at, &made, sizeof made);
+    return at;
+}
+
+/* What all arguments of a call share. */
+struct call {
+    const struct fuzzed *of;
+    struct random same, mine; /* on all ranks, and on this one */
+    int step, tag;
+    u64 latest; /* argument */
+    u64 arguments[MOST_ARGUMENTS];
+};
+
+static u64 argument(struct call *call, char role, char what)
+{
+    struct random *const of = &call->same;
+    struct random *const perhaps_mine = one_in(of, 12) ? &call->mine : of;
+    switch (role) {
+    case 'h': /* a handle */
+        return any_handle(of, kind_of(what));
+    case 'e': /* the same as the argument before, or another one */
+        return one_in(of, 3) ? any_handle(of, kind_of(what)) : call->latest;
+    case 'o': /* the place for a new one */
+    case 'u': /* for a number, a wide one, or a text */
+        return one_in(of, 80) ? wild_address(of) : place(role == 'u' && what == 'c' ? 512 : 8);
+    case 'm': /* the place of one that the call changes */
+        return one_in(of, 80) ? wild_address(of) : put_number(any_handle(of, kind_of(what)));
+    case 'a': /* an array of handles */
+        return one_in(of, 60) ? wild_address(of) : put_handles(of, kind_of(what));
+    case 'v': /* an array of numbers */
+        return one_in(of, 60) ? wild_address(of) : put_array(perhaps_mine, what);
+    case 'n':
+        return what == 'e' ? (u32)count_of_elements(perhaps_mine)
+               : what == 'l'
+                   ? (one_in(of, 40) ? (u32)wild_number(of) : below(of, what == 'l' ? 6 : 4))
+                   : (u32)small_number(of);
+    case 'b': /* a buffer: when all else is known */
+        return 0;
+    case 'r': /* another rank: that of a distance, so that sends and receives meet */
+        if (one_in(of, 40))
+            return (u32)wild_number(of);
+        return one_in(of, 20) ? (u32)MPI_PROC_NULL
+               : what == 's'  ? (one_in(of, 6) ? (u32)MPI_ANY_SOURCE
+                                               : (u32)((rank - call->step + ranks) % ranks))
+               : what == 'd'  ? (u32)((rank + call->step) % ranks)
+                              : (u32)(call->step % ranks);
+    case 't':
+        return one_in(of, 40)                 ? (u32)wild_number(of)
+               : what == 'r' && one_in(of, 5) ? (u32)MPI_ANY_TAG
+               : one_in(of, 10)               ? below(of, 3)
+                                              : (u32)call->tag;
+    case 'i':
+        return one_in(of, 10) ? (u32)wild_number(of) : below(of, 4);
+    case 'l':
+        if (what == 'p' && !one_in(of, 20))
+            return below(of, 400);
+        return (u64)(one_in(of, 3) ? (int64_t)below(of, 200) * 8 : distance(of));
+    case 's': /* the place for statuses, or one with a status */
+        return one_in(of, 60)  ? wild_address(of)
+               : what == 'i'   ? put_a_status(of)
+               : one_in(of, 4) ? 0
+                               : place(LISTED * sizeof(struct inside_status));
+    case 'x':
+        return one_in(of, 60) ? wild_address(of) : put_words(of, what == 'n' && !one_in(of, 20));
+    case 'k': /* a key, or its place */
+        return what == 'p' ? put_number(1 + below(of, KEYS)) : 1 + below(of, KEYS);
+    case 'f': /* a function */
+        return one_in(of, 10) ? 0 : 1 + below(of, 1000);
+    case 'p': /* the place of a position */
+        return put_number(one_in(of, 20) ? (u32)wild_number(of) : below(of, 64));
+    case 'q': /* the order of an array */
+        return (u32)(one_in(of, 2) ? MPI_ORDER_C : one_in(of, 20) ? 7 : MPI_ORDER_FORTRAN);
+    }
+    abort();
+}
+
+static int is_valid(enum kind kind, u64 at)
+{
+    return at > 0 && at < tables[kind].count && tables[kind].all[at].native != NULL;
+}
+
+/* The datatype and the number of elements of the buffer that is parameter `at`. */
+static int described(const struct call *call, int at, struct bounds *all)
+{
+    const char *const roles = call->of->roles;
+    const int last = (int)strlen(roles) / 2;
+    int64_t count = -1;
+    *all = NOTHING;
+    for (int i = at + 1; i < last; i++) {
+        if (roles[2 * i] == 'n' && count < 0)
+            count = (int)call->arguments[i];
+        if (roles[2 * i] == 'v' && count < 0)
+            count = 30;
+        if (memcmp(roles + 2 * i, "hD", 2) != 0)
+            continue;
+        if (!is_valid(H_DATATYPE, call->arguments[i]) || count < 0 || count > 1 << 24)
+            return 0;
+        const struct bounds one = tables[H_DATATYPE].all[call->arguments[i]].bounds;
+        if (one.true_low < -(1 << 24) || one.true_high > 1 << 24 || one.most_step > 1 << 24 ||
+            one.least_step < -(1 << 24))
+            return 0;
+        add("fuzz", all, &one, 0, count);
+        return 1;
+    }
+    return 0;
+}
+
+/* Often exactly at an end of the memory. */
+static u32 buffer(struct call *call, int at)
+{
+    struct random *const of = &call->same;
+    struct bounds all;
+    const u32 end = (u32)memory->size, kind = below(of, 100);
+    if (kind < 3)
+        return wild_address(of);
+    if (kind < 5)
+        return JAIL_IN_PLACE;
+    const int is_known = described(call, at, &all) && all.size > 0;
+    if (is_known && all.true_high - all.true_low + BUFFERS < (int64_t)end && kind < 55) {
+        const int64_t off = one_in(of, 12) ? (int64_t)below(of, 3) - 1 : 0;
+        if (kind < 35)
+            return (u32)((int64_t)end - all.true_high + off);
+        if (kind < 40)
+            return (u32)(NULL_ZONE - all.true_low + off);
+        const u32 room = end - BUFFERS - (u32)(all.true_high - all.true_low);
+        return (u32)((int64_t)(BUFFERS + below(of, room)) - all.true_low);
+    }
+    return BUFFERS + below(of, (end - BUFFERS) / 2) / 8 * 8;
+}
+
+static void prepare(struct call *call)
+{
+    const char *const roles = call->of->roles;
+    const int count = (int)strlen(roles) / 2;
+    for (int i = 0; i < count; i++)
+        call->latest = call->arguments[i] = argument(call, roles[2 * i], roles[2 * i + 1]);
+    for (int i = 0; i < count; i++)
+        if (roles[2 * i] == 'b')
+            call->arguments[i] = buffer(call, i);
+}
+
+/* --- what would block */
+
+static u64 first_of(const struct call *call, const char *role)
+{
+    for (int i = 0; call->of->roles[2 * i] != '\0'; i++)
+        if (memcmp(call->of->roles + 2 * i, role, strlen(role)) == 0)
+            return call->arguments[i];
+    return 0;
+}
+
+static int is_complete(u32 number)
+{
+    int flag = 1;
+    if (is_valid(H_REQUEST, number))
+        PMPI_Request_get_status(tables[H_REQUEST].all[number].native, &flag, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+static int would_block(struct call *call)
+{
+    const u64 comm = first_of(call, "hC");
+    int flag = 0;
+    u32 numbers[LISTED] = {0};
+    switch (call->of->blocks) {
+    case NEVER:
+        return 0;
+    case MESSAGE: {
+        const int source = (int)first_of(call, "rs"), tag = (int)first_of(call, "t");
+        int size = 0;
+        if (!is_valid(H_COMM, comm) || source == MPI_PROC_NULL)
+            return 0;
+        PMPI_Comm_size(tables[H_COMM].all[comm].native, &size);
+        if (source >= size || (source < 0 && source != MPI_ANY_SOURCE) ||
+            (tag < 0 && tag != MPI_ANY_TAG))
+            return 0;
+        for (int tries = 0; tries < 20 && !flag; tries++)
+            PMPI_Iprobe(source, tag, tables[H_COMM].all[comm].native, &flag, MPI_STATUS_IGNORE);
+        return !flag;
+    }
+    case ALL_REQUESTS:
+    case ANY_REQUEST: {
+        const u64 one = first_of(call, "mR"), many = first_of(call, "aR");
+        const u64 at = one != 0 ? one : many;
+        const int64_t most = one != 0 ? 1 : (int)first_of(call, "n");
+        if (at < NULL_ZONE || at > memory->size - sizeof numbers || most < 0 || most > LISTED)
+            return 0;
+        memcpy(numbers, memory->data + at, sizeof numbers);
+        int complete = 0, given = 0;
+        for (int i = 0; i < most; i++) {
+            /* A persistent one may be inactive, so that it ends no wait for any. */
+            const int counts = is_valid(H_REQUEST, numbers[i]) &&
+                               (call->of->blocks == ALL_REQUESTS ||
+                                !tables[H_REQUEST].all[numbers[i]].is_persistent);
+            given += is_valid(H_REQUEST, numbers[i]);
+            complete += counts && is_complete(numbers[i]);
+        }
+        return call->of->blocks == ALL_REQUESTS ? complete < given : given > 0 && complete == 0;
+    }
+    case RECEIVER: {
+        struct bounds all;
+        const int is_small = described(call, 0, &all) && all.size < 2000;
+        return !(is_small && strcmp(call->of->name, "MPI_Ssend") != 0) && !one_in(&call->same, 30);
+    }
+    case OTHERS:
+        return !one_in(&call->same, 4);
+    case ENDS:
+        return !one_in(&call->same, 200);
+    }
+    return 0;
+}
+
+/* --- one call */
+
+static const struct fuzzed *chosen(struct random *of)
+{
+    int all = 0;
+    for (int i = 0; i < CALL_COUNT; i++)
+        all += all_calls[i].weight;
+    int at = (int)below(of, (u32)all);
+    for (int i = 0; i < CALL_COUNT; i++)
+        if ((at -= all_calls[i].weight) < 0)
+            return &all_calls[i];
+    abort();
+}
+
+static void note_call(const struct call *call, long index)
+{
+    char text[600];
+    int at = 0;
+    for (int i = 0; call->of->roles[2 * i] != '\0'; i++) {
+        const char role = call->of->roles[2 * i];
+        const u64 value = call->arguments[i];
+        const int is_address = strchr("oumavbsxkp", role) != NULL;
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s", i > 0 ? ", " : "");
+        if (is_address)
+            at += snprintf(text + at, sizeof text - (size_t)at, "%#x", (u32)value);
+        else if (role == 'l')
+            at += snprintf(text + at, sizeof text - (size_t)at, "%lld", (long long)value);
+        else
+            at += snprintf(text + at, sizeof text - (size_t)at, "%d", (int)value);
+        if (strchr("mavp", role) != NULL && value >= NULL_ZONE &&
+            value + LISTED * 8 < memory->size) {
+            int numbers[4];
+            memcpy(numbers, memory->data + value, sizeof numbers);
+            at += role == 'm' || role == 'p'
+                      ? snprintf(text + at, sizeof text - (size_t)at, "[%d]", numbers[0])
+                      : snprintf(text + at, sizeof text - (size_t)at, "[%d %d %d %d]", numbers[0],
+                                 numbers[1], numbers[2], numbers[3]);
+        }
+    }
+    note("%ld %s(%s)", index, call->of->name, text);
+}
+
+static void make_call(long index)
+{
+    struct call call = {.same = random_of((u64)index, 1000),
+                        .mine = random_of((u64)index, (u64)rank)};
+    call.of = chosen(&call.same);
+    call.step = (int)below(&call.same, 3), call.tag = (int)below(&call.same, 3);
+    prepare(&call);
+    if (would_block(&call))
+        return;
+    note_call(&call, index);
+    allow_seconds(STALLED_SECONDS);
+    const u32 err = call.of->call(call.arguments);
+    allow_seconds(0);
+    note(" = %d\n", (int)err);
+    const u32 made = (u32)first_of(&call, "oD");
+    u32 number = 0;
+    if (err != MPI_SUCCESS || made < NULL_ZONE || made >= memory->size || one_in(&call.same, 5))
+        return;
+    memcpy(&number, memory->data + made, 4);
+    if (!is_valid(H_DATATYPE, number))
+        return;
+    CALLED(MPI_Type_commit)(NULL, made);
+    const struct bounds is = tables[H_DATATYPE].all[number].bounds;
+    note("# committed %u: %lld bytes in %lld to %lld, extent %lld to %lld\n", number,
+         (long long)is.size, (long long)is.true_low, (long long)is.true_high,
+         (long long)is.least_step, (long long)is.most_step);
+}
+
+static void make_call_or_trap(long index)
+{
+    if (setjmp(refused) == 0) {
+        is_trapping = 1;
+        make_call(index);
+    } else {
+        note(" ! %s\n", last_trap);
+    }
+    is_trapping = 0;
+    allow_seconds(0);
+}
+
+/* --- the kernel's functions that the shim calls */
+
+int inside_stack_is_used_up(void)
+{
+    return 0;
+}
+
+static void make_nested_calls(u32 function)
+{
+    static long made;
+    if (function % 3 != 0 || nesting > 2)
+        return;
+    nesting++;
+    make_call(NESTED + made++);
+    nesting--;
+    allow_seconds(STALLED_SECONDS);
+}
+
+u32 inside_copy(u32 function, u32 comm, u32 key, u32 extra, u32 value, u32 copy[2])
+{
+    (void)comm, (void)key, (void)extra;
+    make_nested_calls(function);
+    copy[0] = value ^ function, copy[1] = function % 3;
+    return function % 7 == 0 ? (u32)MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+u32 inside_delete(u32 function, u32 comm, u32 key, u32 value, u32 extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    make_nested_calls(function);
+    return function % 7 == 0 ? (u32)MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+void inside_combine(u32 function, u32 in, u32 inout, u32 count, u32 type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+    make_nested_calls(function);
+}
+
+/* --- the run */
+
+static void lend_all(MPI_Comm comm, MPI_File file)
+{
+    jail_enter();
+    jail_comm(comm);
+    jail_datatype(MPI_DOUBLE_INT);
+    if (file != NULL)
+        jail_file(file);
+}
+
+/* The kernel returns, and is called again. */
+static void call_again(MPI_Comm comm, MPI_File file)
+{
+    if (setjmp(refused) == 0) {
+        is_trapping = 1;
+        jail_leave();
+        lend_all(comm, file);
+        note("# called again\n");
+    }
+    is_trapping = 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 6) {
+        fprintf(stderr, "usage: fuzz SEED FIRST CALLS FILE LOG [SKIPPED...]\n");
+        return 2;
+    }
+    seed = strtoull(argv[1], NULL, 10);
+    const long first = strtol(argv[2], NULL, 10), last = strtol(argv[3], NULL, 10);
+    static char skipped[1 << 20];
+    for (int i = 6; i < argc; i++)
+        skipped[strtol(argv[i], NULL, 10)] = 1;
+    jail_settings();
+    MPI_Init(&argc, &argv);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%d", argv[5], rank);
+    log_file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
+    void *unused[2];
+    backtrace(unused, 2); /* the first call allocates: not in a signal handler */
+    signal(SIGALRM, stalled);
+    MPI_File file = NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+#ifndef MPILAB_SIMULATED
+    if (PMPI_File_open(MPI_COMM_WORLD, argv[4], MPI_MODE_RDONLY, MPI_INFO_NULL, &file) !=
+        MPI_SUCCESS)
+        return 2;
+#endif
+    PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    snprintf(path, sizeof path, "%s.%d.recording", argv[5], rank);
+    if (mpilab_recorder_open(path, comm, 1 << 14, 0) != 0)
+        return 2;
+    jail_begin();
+#if MPILAB_WASM2C <= 32
+    wasm_rt_allocate_memory(&own, OWN_PAGES, OWN_PAGES);
+#else
+    wasm_rt_allocate_memory(&own, OWN_PAGES, OWN_PAGES, 0);
+#endif
+    lend_all(comm, file);
+    for (long index = first; index < last; index++) {
+        if (skipped[index])
+            continue;
+        make_call_or_trap(index);
+        struct random turn = random_of((u64)index, 2000);
+        if (one_in(&turn, 150))
+            call_again(comm, file);
+    }
+    note("end\n");
+    mpilab_recorder_close();
+    _exit(0);
+}

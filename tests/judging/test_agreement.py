@@ -1,0 +1,211 @@
+"""What is simulated, what is then run on Open MPI, and the verdict from both."""
+
+from dataclasses import replace
+
+import pytest
+
+from mpilab.cases.case import Case
+from mpilab.errors import InputError
+from mpilab.hosts.orders import places_of
+from mpilab.judging import agreement, judge, rubric
+from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE
+from mpilab.kernels.build import KERNELS, need
+from mpilab.notebook.lab import Checked
+from mpilab.runners.mpirun import run_cases
+from mpilab.runners.result import CRASH, DONE, SKIPPED, Result
+
+RUBRIC = """
+lab = "99-test"
+[[exercise]]
+id = "x"
+title = "X"
+kind = "kernel"
+collective = "barrier"
+function = "barrier_x"
+[[exercise.item]]
+id = "right"
+title = "Right"
+points = 1
+ranks = [2, 4]
+simulated_ranks = [4, 9]
+[[exercise.item]]
+id = "placed"
+title = "Placed"
+points = 1
+places = ["1x2x2 rr"]
+simulated_places = ["2x2x2 rr"]
+platforms = ["groups-2x2x4 shuffled 3"]
+"""
+TIMED = """
+[[exercise.item]]
+id = "fast"
+title = "Fast"
+points = 1
+platforms = ["flat-4x2"]
+than = "barrier_linear"
+faster = 3
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def of(text):
+        (tmp_path / "rubric.toml").write_text(text)
+        return rubric.load(tmp_path / "rubric.toml").exercise("x")
+
+    return of
+
+
+def crashed(case):
+    return Result(case, CRASH, crashed=(0, "SIGSEGV"))
+
+
+def test_what_is_run_for_real_is_not_simulated_alone(load):
+    right, placed = load(RUBRIC).items
+    assert [case.ranks for case in right.cases] == [2, 4]
+    assert [case.ranks for case in right.simulated] == [9]
+    assert [case.places for case in placed.cases] == [places_of("1x2x2 rr")]
+    assert [(case.ranks, case.platform) for case in placed.simulated] == [
+        (8, ""),
+        (16, "groups-2x2x4 shuffled 3"),
+    ]
+    assert placed.simulated[1].levels.groups == 2
+
+
+def test_a_platform_is_part_of_what_a_case_is(load):
+    seeds = {case.seed for item in load(RUBRIC).items for case in (*item.cases, *item.simulated)}
+    assert len(seeds) == 6
+    with pytest.raises(InputError, match="ranks=3 on platform 'flat-4x2', which has 8 slots"):
+        Case("barrier", 3, 0, platform="flat-4x2")
+    with pytest.raises(InputError, match="places beside a platform"):
+        Case("barrier", 8, 0, platform="flat-4x2", places=places_of("1x4x2 rr"))
+    with pytest.raises(InputError, match="platform='flat-4x2': only for simulations"):
+        run_cases("unused.so", "barrier_x", [Case("barrier", 8, 0, platform="flat-4x2")])
+
+
+def test_each_timed_case_is_simulated_twice(load):
+    cases, groups = agreement.to_simulate(load(RUBRIC + TIMED), alone=True)
+    (case,) = [case for case in cases if case.platform == "flat-4x2" and not case.fresh]
+    assert agreement.timed(case) in cases
+    assert groups[cases.index(agreement.timed(case))] == ("fast",)
+    assert [case.ranks for case in cases] == [9, 8, 16, 8, 8]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('platforms = ["flat-4x2"]', "ranks = [4]"), "than beside ranks; write simulated_ranks"),
+        (('than = "barrier_linear"', ""), "faster without than"),
+        (("faster = 3", "faster = 0"), "faster = 0: must be a number above 0"),
+        (("flat-4x2", "flat-4x2 upwards"), "order 'upwards': unknown"),
+        (("flat-4x2", "ring-4"), "platform 'ring-4': no such shape"),
+        (('platforms = ["flat-4x2"]', 'platforms = "flat-4x2"'), "not a list"),
+    ],
+)
+def test_a_wrong_rubric_is_told_with_its_item(load, change, words):
+    with pytest.raises(InputError, match="exercise 'x', item 'fast'.*" + words):
+        load(RUBRIC + TIMED.replace(*change))
+
+
+def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):
+    exercise = load(RUBRIC)
+    cases, _ = agreement.to_simulate(exercise)
+    bad = cases[2]
+    assert bad.ranks == 9
+    simulated = agreement.Witness(
+        [crashed(case) if case == bad else Result(case, SKIPPED) for case in cases]
+    )
+    ran, groups = agreement.to_run(exercise, simulated)
+    assert [case.ranks for case in ran] == [9, 4]
+    assert groups == [("right",), ("placed",)]
+    verdict, differences = agreement.judge_exercise(exercise, [crashed(bad)], simulated)
+    assert [item.outcome for item in verdict.items] == [FAIL, UNGRADABLE]
+    assert differences == []
+
+
+def test_what_was_not_tried_on_open_mpi_is_neither_given_nor_lost(load):
+    exercise = load(RUBRIC)
+    cases, _ = agreement.to_simulate(exercise)
+    simulated = agreement.Witness(map(crashed, cases))
+    verdict, _ = agreement.judge_exercise(exercise, [], simulated)
+    assert {item.outcome for item in verdict.items} == {UNGRADABLE}
+    assert verdict.awarded is None
+    verdict, _ = agreement.judge_exercise(exercise, [], agreement.Witness([]))
+    assert {item.outcome for item in verdict.items} == {UNGRADABLE}
+
+
+def test_a_platform_is_pretended_on_open_mpi(load):
+    (case,) = [case for case in load(RUBRIC).items[1].simulated if case.platform]
+    real = agreement.on_open_mpi(case)
+    assert real == replace(case, platform="", places=case.levels.places)
+    assert real.seed == case.seed and real.levels.node.tolist() == case.levels.node.tolist()
+
+
+def test_a_check_tells_where_simgrid_is_missing(load):
+    exercise = load(RUBRIC)
+    verdict = agreement.check_exercise(exercise, [], None, most_ranks=1)
+    assert all(item.outcome == UNGRADABLE for item in verdict.items)
+    exercise = replace(exercise, items=exercise.items[1:])
+    fine = [Result(case, DONE) for case in exercise.items[0].cases]
+    verdict = agreement.check_exercise(exercise, fine, (), most_ranks=8)
+    assert PASS not in {item.outcome for item in verdict.items}
+
+
+def test_without_simgrid_a_check_is_decided_by_open_mpi_and_says_so(load):
+    exercise = replace(load(RUBRIC + TIMED), function="barrier_dissemination")
+    cases, groups = judge.plan(exercise, most_ranks=4)
+    real = run_cases(need(KERNELS), "barrier_dissemination", cases, groups=groups, limit=60)
+    verdict = agreement.check_exercise(exercise, real, None, most_ranks=4)
+    assert [(item.outcome, item.unconfirmed) for item in verdict.items] == [
+        (PASS, True),
+        (PASS, True),
+        (UNGRADABLE, False),
+    ]
+    shown = repr(Checked(verdict))
+    assert shown.startswith("X: all public checks pass\n")
+    assert shown.count("✓") == 2 and shown.count("Right on Open MPI; not confirmed by sim") == 2
+    assert "SimGrid is not installed on this machine; 'mpilab doctor' says how" in shown
+
+
+def outcomes_of(exercise, real, found, third=None):
+    verdict, _ = agreement.judge_exercise(exercise, real, found, third)
+    return {item.item: item.outcome for item in verdict.items}
+
+
+def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
+    exercise = load(RUBRIC)
+    cases, _ = agreement.to_simulate(exercise)
+    first = cases[0]
+    fine = [Result(case, SKIPPED) for case in cases if case != first]
+    jailed = agreement.Witness([crashed(first), *fine], isolated=True)
+    plan = agreement.disputed(exercise, [], jailed)
+    assert plan == ([first], [("right",)])
+    assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
+    again = agreement.Witness([crashed(first)])
+    assert outcomes_of(exercise, [], jailed, again)["right"] == FAIL
+    right = agreement.Witness([Result(first, SKIPPED)])
+    assert outcomes_of(exercise, [], jailed, right)["right"] == UNGRADABLE
+    # Two that agree need no third.
+    assert agreement.disputed(exercise, [crashed(first)], jailed) == ([], [])
+    assert outcomes_of(exercise, [crashed(first)], jailed)["right"] == FAIL
+
+
+def test_a_crash_on_open_mpi_alone_is_in_dispute_as_well(load):
+    exercise = load(RUBRIC)
+    cases, _ = agreement.to_simulate(exercise)
+    jailed = agreement.Witness([Result(case, SKIPPED) for case in cases], isolated=True)
+    real = [crashed(exercise.items[0].cases[0])]
+    assert agreement.disputed(exercise, real, jailed)[0] == [real[0].case]
+
+
+def test_in_the_jail_even_a_case_for_the_simulation_alone_needs_a_native_run_to_fail(load):
+    exercise = load(RUBRIC.replace("simulated_ranks = [4, 9]", "simulated_ranks = [80]"))
+    (large,) = (case for case in exercise.items[0].simulated if case.ranks == 80)
+    fine = [Result(case, SKIPPED) for case in agreement.to_simulate(exercise)[0] if case != large]
+    found = [crashed(large), *fine]
+    assert outcomes_of(exercise, [], agreement.Witness(found))["right"] == FAIL
+    jailed = agreement.Witness(found, isolated=True)
+    assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
+    assert agreement.disputed(exercise, [], jailed)[0] == [large]
+    again = agreement.Witness([crashed(large)])
+    assert outcomes_of(exercise, [], jailed, again)["right"] == FAIL

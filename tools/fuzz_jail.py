@@ -1,0 +1,444 @@
+"""Make random calls of the jail's shim: python tools/fuzz_jail.py --seconds 60.
+
+A kernel in the jail (src_c/runtime/jail) can call what the shim offers with any arguments. This
+program makes random sequences of these calls, each from a seed, in a build of shim and recorder
+with AddressSanitizer and UndefinedBehaviorSanitizer (src_c/runtime/jail/fuzz.c), on 1 to 3 ranks.
+A finding is a signal, a report of a sanitizer, or a call that does not return although MPI does not
+wait. What it prints reproduces it: the seed, and the calls that remain when all others are left
+out. Trapped calls are left out first: in a kernel, nothing follows a trap.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpilab.kernels import build, jail, openmpi
+
+# How fuzz.c ends a process: MPI waits, the shim or the recorder does not return, a trap ended a
+# callback.
+BLOCKED, STALLED, ENDED_INSIDE = 75, 76, 77
+SANITIZED = 99
+QUIET = {
+    # Buffers that overlap are the kernel's own fault, so reports of functions do not end the run.
+    "ASAN_OPTIONS": "halt_on_error=0:detect_leaks=0:allow_user_segv_handler=0:handle_abort=0:"
+    f"exitcode={SANITIZED}:detect_odr_violation=0:allocator_may_return_null=1:"
+    "alloc_dealloc_mismatch=0",
+    "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:exitcode={SANITIZED}",
+}
+CALLS = 400
+PROGRAM = jail.FOLDER / "fuzz"
+_REPORT = re.compile(r"(ERROR: AddressSanitizer: (?!memcpy-param-overlap).*|.*: runtime error: .*)")
+_CALL = re.compile(r"^(\d+) (MPI_\w+)\(.*\)(.*)$")
+
+# --- the calls: what each parameter is, in two letters (fuzz.c: argument, buffer)
+
+_HANDLES = {
+    "Comm": "C",
+    "Datatype": "D",
+    "File": "F",
+    "Group": "G",
+    "Info": "I",
+    "Message": "M",
+    "Op": "O",
+    "Request": "R",
+}
+# Their prototypes have no names of parameters.
+BY_HAND = {
+    "MPI_Get_count": "si hD u.",
+    "MPI_Get_elements": "si hD u.",
+    "MPI_Test_cancelled": "si u.",
+    "MPI_Pack": "b. ne hD b. ne p. hC",
+    "MPI_Unpack": "b. ne p. b. ne hD hC",
+    "MPI_Wtime": "",
+    "MPI_Wtick": "",
+    "MPI_Comm_get_attr": "hC k. u. u.",
+    "MPI_Comm_set_attr": "hC k. i.",
+    "MPI_Comm_create_keyval": "f. f. u. i.",
+    "MPI_Comm_delete_attr": "hC k.",
+    "MPI_Comm_free_keyval": "kp",
+    "MPI_Op_create": "f. i. oO",
+    "MPI_Op_free": "mO",
+    "MPI_Error_string": "i. uc u.",
+    "MPI_Get_processor_name": "uc u.",
+    "MPI_Abort": "hC i.",
+    "MPI_Buffer_attach": "b. ne",
+    "MPI_Buffer_detach": "u. u.",
+    "MPI_Info_set": "hI x. x.",
+    "MPI_Info_get": "hI x. i. uc u.",
+    "MPI_File_set_view": "hF lp hD eD xn hI",
+    "MPI_File_get_view": "hF u. oD oD uc",
+}
+_BLOCKS = {
+    "MESSAGE": "Recv Probe Mprobe",
+    "ALL_REQUESTS": "Wait Waitall",
+    "ANY_REQUEST": "Waitany Waitsome",
+    "RECEIVER": "Send Ssend Rsend",
+    "OTHERS": "Sendrecv Sendrecv_replace Buffer_detach Comm_disconnect",
+    "ENDS": "Abort",
+}
+# More often than the others: what makes the objects that these use.
+_WEIGHTS = {
+    r"File_set_view": 6,
+    r"Type_(commit|free|size|get)": 3,
+    r"Type_": 6,
+    r"(I|Ib|Is|Ir)send$|Irecv$|_init$": 6,
+    r"Start|Test|Wait": 5,
+    r"Comm_(rank|size|compare)|Group_|Wt|Error|Get_proc|mpilab": 1,
+}
+
+
+def _role(declaration: str, arrays: Collection[str], has_buffer: bool) -> str:
+    """The two letters for a parameter such as 'const int ranks[]'."""
+    found = re.fullmatch(r"(const )?(\w+) (\*?)(\w+)(\[.*)?", declaration)
+    if found is None:
+        raise ValueError(declaration)
+    is_const, kind, pointer, name, array = found.groups()
+    letter = _HANDLES.get(kind.removeprefix("MPI_"))
+    if kind == "void":
+        return "b."
+    if kind == "MPI_Status":
+        return "s."
+    if letter and array:
+        return "a" + letter
+    if letter:
+        inout = pointer and (name in ("request", "message", "datatype", "info", "comm", "group"))
+        return ("m" if inout else "o" if pointer else "h") + letter
+    if array:
+        is_out = not is_const and name != "ranges"
+        wide = "w" if kind == "MPI_Offset" else "c" if "counts" in name else ""
+        return "uc" if is_out else "v" + (wide or ("d" if has_buffer or "rank" in name else "."))
+    if pointer:
+        return "u."
+    if kind == "MPI_Offset":
+        return "l."
+    if name in ("dest", "source", "root"):
+        return "r" + name[0]
+    if "tag" in name:
+        return "tr" if "recv" in name else "t."
+    if name == "order":
+        return "q."
+    if name in ("color", "key", "split_type", "errorcode", "whence"):
+        return "i."
+    if arrays and not has_buffer:
+        return "nl"
+    return "ne" if has_buffer else "n."
+
+
+def roles() -> dict[str, str]:
+    """{call: two letters for each of its parameters}, of all that the jail offers."""
+    found = {name: words.replace(" ", "") for name, words in BY_HAND.items()}
+    text = (jail.SOURCES / "inside" / "prototypes.h").read_text(encoding="utf-8")
+    for name, inside in re.findall(r"\bint (MPI_\w+)\((.*)\);", text):
+        if name in found:
+            continue
+        parameters = [p for p in inside.split(", ") if p != "void"]
+        arrays = [p for p in parameters if p.endswith("]")]
+        has_buffer = any("void *" in p for p in parameters)
+        found[name] = "".join(_role(p, arrays, has_buffer) for p in parameters)
+        if "recv" in name.lower() or "robe" in name:
+            found[name] = found[name].replace("t.", "tr")
+    return found
+
+
+def _offered() -> dict[str, str]:
+    return {name: kind for name, kind in jail.offered().items() if name.startswith("MPI_")}
+
+
+def table() -> str:
+    """The calls as fuzz.c includes them."""
+    lines, known = [], roles()
+    for name, kind in sorted(_offered().items()):
+        short, takes = name.removeprefix("MPI_"), kind.partition(">")[0]
+        if 2 * len(takes) != len(known[name]):
+            raise ValueError(f"{name}: {known[name]!r} for {takes!r}")
+        blocks = next((word for word, names in _BLOCKS.items() if short in names.split()), "NEVER")
+        weight = next((n for pattern, n in _WEIGHTS.items() if re.match(pattern, short)), 3)
+        given = [f"({'u64' if letter == 'l' else 'u32'})a[{at}]" for at, letter in enumerate(takes)]
+        row = [name, f'"{known[name]}"', blocks, str(weight), *given]
+        lines.append(f"FUZZED({', '.join(row)})")
+    return "\n".join(lines) + "\n"
+
+
+# --- one run
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Which calls a run makes: all `calls` of this seed except those in `skipped`."""
+
+    seed: int
+    ranks: int
+    calls: int = CALLS
+    skipped: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a run ended: `why` is what was found, or ""; `log` are the calls of the rank that ended
+    first."""
+
+    why: str
+    ending: str
+    log: str
+    error: str
+
+    def calls(self) -> list[tuple[int, str, bool]]:
+        """(index, name, whether it trapped) of each call that was made."""
+        found = map(_CALL.match, self.log.splitlines())
+        return [(int(m[1]), m[2], m[3].startswith(" !")) for m in found if m]
+
+
+def build_program() -> Path:
+    """The program that makes the calls, built with sanitizers."""
+    jail.FOLDER.mkdir(parents=True, exist_ok=True)
+    listed = jail.FOLDER / "fuzz_calls.inc"
+    if not listed.exists() or listed.read_text(encoding="utf-8") != table():
+        listed.write_text(table(), encoding="utf-8")
+    said = build.make("jail-fuzz", timeout=600.0)
+    if said.returncode != 0:
+        raise SystemExit(f"fuzz_jail: it cannot be built:\n{said.stderr[-4000:]}")
+    return PROGRAM
+
+
+def run(sequence: Sequence, folder: Path) -> Run:
+    """Make the calls of a sequence, in new processes."""
+    log = folder / f"log-{sequence.seed}-{sequence.ranks}"
+    data = folder / "data"
+    if not data.exists():
+        data.write_bytes(bytes(range(256)) * 300 + b"end")
+    command = [str(PROGRAM), str(sequence.seed), "0", str(sequence.calls), str(data), str(log)]
+    command += map(str, sorted(sequence.skipped))
+    if sequence.ranks > 1:
+        command[:0] = [openmpi.tool("mpirun"), "-n", str(sequence.ranks)]
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        settings = openmpi.environment(
+            sequence.ranks,
+            **QUIET,
+            **openmpi.mpi_io("romio" if sequence.seed % 2 else "ompio"),
+            TMPDIR=own,
+            # Processes that are killed leave their segments, whose names come again.
+            OMPI_MCA_btl_sm_backing_directory=own,
+        )
+        with (folder / f"{log.name}.error").open("w+b") as said:
+            process = subprocess.Popen(
+                command,
+                env=settings,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+            try:
+                code = process.wait(30 + 0.2 * sequence.calls)
+            except subprocess.TimeoutExpired:
+                code = BLOCKED
+            with contextlib.suppress(ProcessLookupError):  # all of them have ended
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            said.seek(0)
+            error = said.read().decode(errors="replace")
+    logs = []
+    for rank in range(sequence.ranks):
+        path = Path(f"{log}.{rank}")
+        logs.append(path.read_text(errors="replace") if path.exists() else "")
+        for one in (path, Path(f"{path}.recording")):
+            one.unlink(missing_ok=True)
+    Path(f"{log}.error").unlink(missing_ok=True)
+    return _judged(code, error, logs)
+
+
+def _judged(code: int, error: str, logs: list[str]) -> Run:
+    # A fault that jail_fault knows is a trap.
+    found = None if "fault at NULL: trap" in "".join(logs) else _REPORT.search(error)
+    if found is not None:
+        at = re.search(r"#\d+ \S+ in (.*)", error[found.start() :])
+        why = f"{found[1].strip()} {at[1] if at else ''}"
+    elif code == STALLED or f"exit code: {STALLED}" in error:
+        why = "a call does not return"
+    elif code < 0 or "exited on signal" in error:
+        why = f"signal {-code}" if code < 0 else "signal"
+    else:
+        why = ""
+    ended = [log for log in logs if "\nend\n" not in log and not log.endswith("end\n")]
+    stopped = [log for log in ended if not re.search(r"# no return", log)]
+    log = (stopped or ended or logs)[0]
+    if why:
+        for one in logs:  # where it was found, the last call has no result
+            if _CALL.match(one.rstrip("\n").rsplit("\n", 1)[-1]) is not None:
+                log = one
+                break
+    name = {0: "end", BLOCKED: "blocked", ENDED_INSIDE: "a trap in a callback"}
+    return Run(
+        re.sub(r"0x[0-9a-f]+|pid \d+|==\d+==", "", why), name.get(code, str(code)), log, error
+    )
+
+
+# --- a finding
+
+
+def key_of(why: str) -> str:
+    """What two runs that found the same have in common."""
+    return re.sub(r"\W+", " ", re.sub(r"\d+", "", why)).strip()
+
+
+def minimized(
+    sequence: Sequence, first: Run, folder: Path, deadline: float
+) -> tuple[Sequence, Run]:
+    """The sequence without the calls that the finding does not need (delta debugging)."""
+    best, found = sequence, first
+    trapped = frozenset(index for index, _, is_trap in first.calls() if is_trap)
+    made = {index for index, _, _ in first.calls()}
+    never = frozenset(set(range(sequence.calls)) - made)
+
+    def attempt(skipped: frozenset[int]) -> bool:
+        nonlocal best, found
+        tried = Sequence(best.seed, best.ranks, best.calls, skipped)
+        again = run(tried, folder)
+        if key_of(again.why) != key_of(first.why):
+            return False
+        best, found = tried, again
+        return True
+
+    if sequence.ranks == 1:
+        attempt(best.skipped | never)
+    attempt(best.skipped | trapped)
+    size = max(1, len(made) // 2)
+    while size >= 1 and time.monotonic() < deadline:
+        left = sorted(made - best.skipped)
+        removed = False
+        for at in range(0, len(left), size):
+            if time.monotonic() > deadline:
+                break
+            removed |= attempt(best.skipped | frozenset(left[at : at + size]))
+        if size == 1 and not removed:
+            break
+        size = size // 2 if size > 1 else 1
+    return best, found
+
+
+def is_real(found: Run) -> bool:
+    """False if a trapped call precedes what was found: a kernel would have ended there."""
+    return not any(trapped for _, _, trapped in found.calls())
+
+
+def _as_ranges(numbers: Collection[int]) -> str:
+    """E.g. '0-7,9'."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in found)
+
+
+def _from_ranges(text: str) -> frozenset[int]:
+    found = (word.partition("-") for word in text.split(",") if word)
+    return frozenset(n for a, _, b in found for n in range(int(a), int(b or a) + 1))
+
+
+def report(sequence: Sequence, found: Run) -> str:
+    """What was found, how to reproduce it, and the calls that lead there."""
+    skipped = _as_ranges(sequence.skipped)
+    error = [line for line in found.error.splitlines() if line.strip()]
+    lines = [
+        f"FOUND {found.why}" + ("" if is_real(found) else " (only after a trap)"),
+        f"  tools/fuzz_jail.py --seed {sequence.seed} --ranks {sequence.ranks} "
+        f"--calls {sequence.calls}" + (f" --skip {skipped}" if skipped else ""),
+        *(f"    {line}" for line in found.log.splitlines()[-60:]),
+        *(f"  | {line}" for line in error[:45]),
+    ]
+    return "\n".join(lines)
+
+
+def _sequences(options: argparse.Namespace) -> Iterator[Sequence]:
+    if options.seed is not None:
+        skipped = _from_ranges(options.skip)
+        for ranks in options.ranks:
+            yield Sequence(options.seed, ranks, options.calls, skipped)
+        return
+    seed = options.first
+    while True:
+        for ranks in options.ranks:
+            yield Sequence(seed, ranks, options.calls if ranks == 1 else options.calls // 2)
+            seed += 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long; default: 60")
+    parser.add_argument("--seed", type=int, help="make this sequence only")
+    parser.add_argument("--first", type=int, default=int(time.time()), help="the first seed")
+    parser.add_argument("--ranks", default="1,1,1,2,3", help="numbers of ranks, in turn")
+    parser.add_argument("--calls", type=int, default=CALLS, help=f"in a sequence; default: {CALLS}")
+    parser.add_argument("--skip", default="", help="calls to leave out, with --seed")
+    parser.add_argument("--jobs", type=int, default=2, help="sequences at a time; default: 2")
+    parser.add_argument(
+        "--minimize", type=float, default=60.0, help="seconds to shorten a finding; default: 60"
+    )
+    parser.add_argument("--most", type=int, default=3, help="stop after so many findings")
+    options = parser.parse_args()
+    options.ranks = [int(word) for word in options.ranks.split(",")]
+    build_program()
+    began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="mpilab-fuzz-"))
+    endings: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    known: set[str] = set()
+    sequences = 0
+
+    def one(sequence: Sequence) -> tuple[Sequence, Run]:
+        return sequence, run(sequence, folder)
+
+    try:
+        with ThreadPoolExecutor(options.jobs) as pool:
+            waiting = _sequences(options)
+            while time.monotonic() - began < options.seconds and len(known) < options.most:
+                batch = [s for _, s in zip(range(4 * options.jobs), waiting, strict=False)]
+                if not batch:
+                    break
+                for sequence, ended in pool.map(one, batch):
+                    sequences += 1
+                    endings[f"{ended.ending}, {sequence.ranks} ranks"] += 1
+                    for _, name, trapped in ended.calls():
+                        calls[f"{name} trapped" if trapped else name] += 1
+                    if not ended.why or key_of(ended.why) in known:
+                        continue
+                    print(f"found with seed {sequence.seed}: {ended.why}", flush=True)
+                    least, found = minimized(
+                        sequence, ended, folder, time.monotonic() + options.minimize
+                    )
+                    print(report(least, found), flush=True)
+                    if is_real(found):
+                        known.add(key_of(ended.why))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    made = sum(n for name, n in calls.items() if " " not in name)
+    trapped = sum(n for name, n in calls.items() if " " in name)
+    unused = [name for name in _offered() if not calls[name]]
+    print(
+        f"{sequences} sequences in {time.monotonic() - began:.0f} s: {made} calls, "
+        f"{trapped} trapped, {len(known)} findings"
+    )
+    print("  " + "; ".join(f"{name}: {count}" for name, count in sorted(endings.items())))
+    if unused and options.seed is None:
+        print(f"  never without a trap: {' '.join(unused)}")
+    return 1 if known else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
