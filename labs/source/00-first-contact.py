@@ -32,6 +32,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 4  # MPI ranks of the cluster
@@ -54,8 +55,8 @@ from mpilab.errors import InputError
 from mpilab.hosts import hostfile as hosts
 from mpilab.hosts.mapping import here, mapped, mpirun
 from mpilab.measure import osu
+from mpilab.measure.dataset import published_latency
 from mpilab.measure.distances import fit_distances, measure, read_machine
-from mpilab.measure.published import published_latency
 from mpilab.models import fit_hockney
 from mpilab.plots import distances, matrix
 from mpilab.plots.network import placement as draw

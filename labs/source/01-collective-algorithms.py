@@ -33,6 +33,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 4  # MPI ranks of the cluster
@@ -57,7 +58,7 @@ from mpilab.algorithms import schedule_in_segments
 from mpilab.algorithms.formula import cost_of
 from mpilab.kernels import openmpi
 from mpilab.measure import osu, sweep
-from mpilab.measure.published import published_bcast, published_latency
+from mpilab.measure.dataset import published_bcast, published_latency
 from mpilab.models.declared import kernels_of
 from mpilab.notebook import explore, session
 from mpilab.plots import distances as osu_plots
@@ -361,8 +362,9 @@ Markdown("\n".join(lines))
 #     // STUB: (void)buffer, (void)count, (void)datatype, (void)root;
 #     // STUB: return MPI_ERR_OTHER;  /* your code instead of these two lines */
 #     const long segment = mpilab_tuning.segment_bytes > 0 ? mpilab_tuning.segment_bytes : 8192;
-#     const int fits = type_bytes > 0 && segment > type_bytes;
-#     const int elements = fits ? (int)(segment / type_bytes) : 1;
+#     const long fitting = type_bytes > 0 ? segment / type_bytes : 1;
+#     const int most = count > 0 ? count : 1;
+#     const int elements = fitting < 1 ? 1 : fitting < most ? (int)fitting : most;
 #     const int segments = count / elements + (count % elements > 0);
 #     const int place = (rank - root + size) % size;
 #     const int left = place > 0 ? (rank - 1 + size) % size : MPI_PROC_NULL;
@@ -370,14 +372,15 @@ Markdown("\n".join(lines))
 #
 #     int err = MPI_SUCCESS;
 #     for (int step = 0; step <= segments && err == MPI_SUCCESS; step++) {
-#         const int out = step > 0 ? (step - 1) * elements : 0, in = step * elements;
+#         const int out = step > 0 ? (step - 1) * elements : 0;
+#         const int in = step < segments ? step * elements : count;
 #         const int sent = elements < count - out ? elements : count - out;
 #         const int got = elements < count - in ? elements : count - in;
 #         const int dest = step > 0 ? right : MPI_PROC_NULL;
 #         const int source = step < segments ? left : MPI_PROC_NULL;
 #         err = MPI_Sendrecv(block(buffer, out, 1, datatype), sent, datatype, dest, TAG,
-#                            block(buffer, in, 1, datatype), got > 0 ? got : 0, datatype, source,
-#                            TAG, comm, MPI_STATUS_IGNORE);
+#                            block(buffer, in, 1, datatype), got, datatype, source, TAG, comm,
+#                            MPI_STATUS_IGNORE);
 #     }
 #     return err;
 #     // END SOLUTION

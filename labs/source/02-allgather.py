@@ -32,6 +32,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 4  # MPI ranks of the cluster
@@ -52,7 +53,7 @@ from IPython.display import Markdown
 
 import mpilab
 from mpilab.algorithms.allgather import schedule
-from mpilab.measure.published import implied_bandwidth, missing_factor, published_allgather
+from mpilab.measure.dataset import implied_bandwidth, missing_factor, published_allgather
 from mpilab.models import fit_hockney
 from mpilab.plots import matrix, sweep
 from mpilab.plots.schedule import rounds

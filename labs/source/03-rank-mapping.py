@@ -32,6 +32,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 8  # MPI ranks of the cluster

@@ -33,6 +33,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 8  # MPI ranks of the cluster
@@ -812,6 +813,7 @@ for budget in (0, 65536, 8192):
 # %%kernel alltoallv_by_leaders
 # #include "mpilab.h"
 # #include "splitting.h"
+# #include <limits.h>
 # #include <stdlib.h>
 # #include <string.h>
 #
@@ -823,8 +825,9 @@ for budget in (0, 65536, 8192):
 #     // STUB: (void)sendbuf, (void)sendcounts, (void)sdispls, (void)sendtype, (void)recvbuf;
 #     // STUB: (void)recvcounts, (void)rdispls, (void)recvtype, (void)comm;
 #     // STUB: return MPI_ERR_OTHER;  /* your code instead of these three lines */
-#     struct part { int begin, bytes; }; /* of a rank's packed blocks: what is for, or from, a rank */
-#     int rank, size, me, mates, self = 0, nodes = 1, sent_type, received_type, position = 0;
+#     /* Of a rank's packed blocks: where those for, or from, a rank begin, and how long they are. */
+#     struct part { MPI_Count begin, bytes; };
+#     int rank, size, me, peers, self = 0, nodes = 1, sent_type, received_type, position = 0;
 #     MPI_Comm node, leaders = MPI_COMM_NULL;
 #     MPI_Comm_rank(comm, &rank);
 #     MPI_Comm_size(comm, &size);
@@ -834,7 +837,7 @@ for budget in (0, 65536, 8192):
 #     if (err != MPI_SUCCESS)
 #         return err;
 #     MPI_Comm_rank(node, &me);
-#     MPI_Comm_size(node, &mates);
+#     MPI_Comm_size(node, &peers);
 #     err = MPI_Comm_split(comm, me == 0 ? 0 : MPI_UNDEFINED, rank, &leaders);
 #     if (me == 0 && err == MPI_SUCCESS) {
 #         MPI_Comm_rank(leaders, &self);
@@ -842,94 +845,111 @@ for budget in (0, 65536, 8192):
 #     }
 #
 #     /* Row q is of rank q of the node: first what it sends to all, then what it gets. */
-#     int *const at = malloc(sizeof(int) * (size_t)(2 * size + 1)), *const first = at + size;
-#     struct part *const parts = malloc(sizeof(struct part) * (size_t)(2 * mates * size));
-#     char **const data = calloc((size_t)mates, sizeof(char *));
+#     int *const at = malloc(sizeof(int) * (2 * (size_t)size + 1)), *const first = at + size;
+#     struct part *const parts = malloc(sizeof(struct part) * 2 * (size_t)peers * (size_t)size);
+#     char **const data = calloc((size_t)peers, sizeof(char *));
 #     char **const come = calloc((size_t)nodes, sizeof(char *));
 #     if (err == MPI_SUCCESS)
 #         err = order_by_node(comm, node, leaders, at, first);
-#     int total[2] = {0, 0};
+#     MPI_Count total[2] = {0, 0};
 #     for (int way = 0; way < 2; way++)
 #         for (int i = 0; i < size && err == MPI_SUCCESS; i++) {
-#             const int bytes =
-#                 way == 0 ? sendcounts[at[i]] * sent_type : recvcounts[at[i]] * received_type;
+#             const MPI_Count bytes = way == 0 ? (MPI_Count)sendcounts[at[i]] * sent_type
+#                                              : (MPI_Count)recvcounts[at[i]] * received_type;
 #             parts[way * size + i] = (struct part){total[way], bytes};
 #             total[way] += bytes;
 #         }
 #
-#     /* On each node: all hand their blocks, in the order of nodes, to the leader. */
-#     char *const packed = malloc((size_t)(total[0] > total[1] ? total[0] : total[1]) + 1);
+#     /* On each node: all hand their blocks, in the order of nodes, to the leader. MPI takes the bytes
+#      * of a message, and of what is packed, as an int. (A type of more has a negative size.) */
+#     const MPI_Count most = total[0] > total[1] ? total[0] : total[1];
+#     if (err == MPI_SUCCESS && (sent_type < 0 || received_type < 0 || most > INT_MAX))
+#         err = MPI_ERR_COUNT;
+#     char *const packed = err == MPI_SUCCESS ? malloc((size_t)most + 1) : NULL;
+#     if (err == MPI_SUCCESS && packed == NULL)
+#         err = MPI_ERR_NO_MEM;
 #     for (int i = 0; i < size && err == MPI_SUCCESS; i++)
 #         err = MPI_Pack(block(sendbuf, sdispls[at[i]], 1, sendtype), sendcounts[at[i]], sendtype,
-#                        packed, total[0], &position, comm);
+#                        packed, (int)total[0], &position, comm);
 #     if (me > 0 && err == MPI_SUCCESS)
-#         err = MPI_Send(parts, 4 * size, MPI_INT, 0, TAG, node);
+#         err = MPI_Send(parts, 4 * size, MPI_COUNT, 0, TAG, node);
 #     if (me > 0 && err == MPI_SUCCESS)
-#         err = MPI_Send(packed, total[0], MPI_PACKED, 0, TAG, node);
+#         err = MPI_Send(packed, (int)total[0], MPI_PACKED, 0, TAG, node);
 #     data[0] = packed;
-#     for (int q = 1; q < mates && me == 0 && err == MPI_SUCCESS; q++) {
+#     for (int q = 1; q < peers && me == 0 && err == MPI_SUCCESS; q++) {
 #         struct part *const row = parts + 2 * q * size;
-#         err = MPI_Recv(row, 4 * size, MPI_INT, q, TAG, node, MPI_STATUS_IGNORE);
+#         err = MPI_Recv(row, 4 * size, MPI_COUNT, q, TAG, node, MPI_STATUS_IGNORE);
 #         if (err != MPI_SUCCESS)
 #             break;
-#         const int bytes = row[size - 1].begin + row[size - 1].bytes;
+#         const MPI_Count bytes = row[size - 1].begin + row[size - 1].bytes;
 #         data[q] = malloc((size_t)bytes + 1);
-#         err = MPI_Recv(data[q], bytes, MPI_PACKED, q, TAG, node, MPI_STATUS_IGNORE);
+#         err = data[q] == NULL ? MPI_ERR_NO_MEM
+#                               : MPI_Recv(data[q], (int)bytes, MPI_PACKED, q, TAG, node,
+#                                          MPI_STATUS_IGNORE);
 #     }
 #
 #     /* Among the leaders: one message to each node, and one from each. */
 #     for (int step = 0; step < nodes && me == 0 && err == MPI_SUCCESS; step++) {
 #         const int to = (self + step) % nodes, from = (self - step + nodes) % nodes;
-#         int out = 0, in = 0;
-#         for (int q = 0; q < mates; q++) {
+#         MPI_Count out = 0, in = 0;
+#         for (int q = 0; q < peers; q++) {
 #             const struct part *const row = parts + 2 * q * size;
 #             out += row[first[to + 1] - 1].begin + row[first[to + 1] - 1].bytes -
 #                    row[first[to]].begin;
 #             in += row[size + first[from + 1] - 1].begin + row[size + first[from + 1] - 1].bytes -
 #                   row[size + first[from]].begin;
 #         }
-#         char *const leaving = malloc((size_t)out + 1);
+#         char *const leaving = malloc((size_t)out + 1), *end = leaving;
 #         come[from] = malloc((size_t)in + 1);
-#         for (int q = 0, filled = 0; q < mates; q++)
+#         if (leaving == NULL || come[from] == NULL)
+#             err = MPI_ERR_NO_MEM;
+#         else if (to != self && (out > INT_MAX || in > INT_MAX))
+#             err = MPI_ERR_COUNT;
+#         for (int q = 0; q < peers && err == MPI_SUCCESS; q++)
 #             for (int i = first[to]; i < first[to + 1]; i++) {
 #                 const struct part block = parts[2 * q * size + i];
-#                 memcpy(leaving + filled, data[q] + block.begin, (size_t)block.bytes);
-#                 filled += block.bytes;
+#                 memcpy(end, data[q] + block.begin, (size_t)block.bytes);
+#                 end += block.bytes;
 #             }
-#         if (to == self)
+#         if (to == self && err == MPI_SUCCESS)
 #             memcpy(come[from], leaving, (size_t)in);
-#         else
-#             err = MPI_Sendrecv(leaving, out, MPI_PACKED, to, TAG, come[from], in, MPI_PACKED, from,
-#                                TAG, leaders, MPI_STATUS_IGNORE);
+#         if (to != self && err == MPI_SUCCESS)
+#             err = MPI_Sendrecv(leaving, (int)out, MPI_PACKED, to, TAG, come[from], (int)in,
+#                                MPI_PACKED, from, TAG, leaders, MPI_STATUS_IGNORE);
 #         free(leaving);
 #     }
 #
 #     /* On each node: what came from rank i for rank q stands behind what came for the q before. */
-#     for (int q = mates - 1; q >= 0 && me == 0 && err == MPI_SUCCESS; q--) {
+#     for (int q = peers - 1; q >= 0 && me == 0 && err == MPI_SUCCESS; q--) {
 #         const struct part *const row = parts + 2 * q * size + size;
-#         const int bytes = row[size - 1].begin + row[size - 1].bytes;
+#         const MPI_Count bytes = row[size - 1].begin + row[size - 1].bytes;
 #         char *const whole = q == 0 ? packed : malloc((size_t)bytes + 1);
-#         for (int from = 0; from < nodes; from++)
-#             for (int i = first[from], skipped = 0; i < first[from + 1]; i++)
-#                 for (int p = 0; p < mates; p++) {
-#                     const int length = parts[2 * p * size + size + i].bytes;
+#         if (whole == NULL)
+#             err = MPI_ERR_NO_MEM;
+#         for (int from = 0; from < nodes && err == MPI_SUCCESS; from++) {
+#             const char *next = come[from];
+#             for (int i = first[from]; i < first[from + 1]; i++)
+#                 for (int p = 0; p < peers; p++) {
+#                     const MPI_Count length = parts[2 * p * size + size + i].bytes;
 #                     if (p == q)
-#                         memcpy(whole + row[i].begin, come[from] + skipped, (size_t)length);
-#                     skipped += length;
+#                         memcpy(whole + row[i].begin, next, (size_t)length);
+#                     next += length;
 #                 }
-#         if (q > 0) {
-#             err = MPI_Send(whole, bytes, MPI_PACKED, q, TAG, node);
-#             free(whole);
 #         }
+#         if (q > 0 && err == MPI_SUCCESS)
+#             err = MPI_Send(whole, (int)bytes, MPI_PACKED, q, TAG, node);
+#         if (q > 0)
+#             free(whole);
 #     }
 #     if (me > 0 && err == MPI_SUCCESS)
-#         err = MPI_Recv(packed, total[1], MPI_PACKED, 0, TAG, node, MPI_STATUS_IGNORE);
+#         err = MPI_Recv(packed, (int)total[1], MPI_PACKED, 0, TAG, node, MPI_STATUS_IGNORE);
 #     position = 0;
 #     for (int i = 0; i < size && err == MPI_SUCCESS; i++)
-#         err = MPI_Unpack(packed, total[1], &position, block(recvbuf, rdispls[at[i]], 1, recvtype),
+#         err = MPI_Unpack(packed, (int)total[1], &position,
+#                          block(recvbuf, rdispls[at[i]], 1, recvtype),
 #                          recvcounts[at[i]], recvtype, comm);
 #
-#     for (int q = 1; q < mates; q++)
+#     for (int q = 1; q < peers; q++)
 #         free(data[q]);
 #     for (int i = 0; i < nodes; i++)
 #         free(come[i]);

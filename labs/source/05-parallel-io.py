@@ -34,6 +34,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 6  # MPI ranks of the cluster
@@ -65,7 +66,7 @@ from mpilab.judging.calls import call
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
 from mpilab.models.declared import counts, kernels_of
-from mpilab.models.file_access import STORAGE, modelled
+from mpilab.models.file_access import STORAGE, modeled
 from mpilab.mpiio import cannon, files, readers
 from mpilab.notebook import session
 from mpilab.plots import cannon as cannon_runs
@@ -483,6 +484,7 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 # %%kernel read_my_sieving
 # #include "matrix.h"
 # #include "mpilab.h"
+# #include <limits.h>
 # #include <stdlib.h>
 #
 # // BEGIN SOLUTION
@@ -512,7 +514,7 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 #         return MPI_SUCCESS;
 #
 #     const long bytes = mpilab_tuning.buffer_bytes > 0 ? mpilab_tuning.buffer_bytes : 4 << 20;
-#     const int room = bytes < 8 ? 1 : (int)(bytes / 8);
+#     const int room = bytes < 8 ? 1 : bytes / 8 < INT_MAX ? (int)(bytes / 8) : INT_MAX;
 #     double *const buffer = malloc((size_t)room * sizeof *buffer);
 #     if (buffer == NULL)
 #         return MPI_ERR_NO_MEM;
@@ -606,6 +608,7 @@ lab.check("sieving")
 # %%kernel read_my_two_phase
 # #include "matrix.h"
 # #include "mpilab.h"
+# #include <limits.h>
 # #include <stdlib.h>
 #
 # // BEGIN SOLUTION
@@ -680,7 +683,7 @@ lab.check("sieving")
 #     const int wanted = mpilab_tuning.aggregators;
 #     const int aggregators = wanted > 0 && wanted < size ? wanted : size;
 #     const long bytes = mpilab_tuning.buffer_bytes > 0 ? mpilab_tuning.buffer_bytes : 1 << 20;
-#     const MPI_Offset room = bytes < 8 ? 1 : bytes / 8;
+#     const MPI_Offset room = bytes < 8 ? 1 : least(bytes / 8, INT_MAX); /* MPI counts in int */
 #     const MPI_Offset total = (MPI_Offset)matrix->rows * matrix->columns;
 #     const MPI_Offset rounds = (begin_of(total, aggregators, 1) + room - 1) / room;
 #
@@ -862,7 +865,7 @@ Markdown("\n".join(lines))
 # %%
 lines = ["| 16 ranks | " + " | ".join(STORAGE) + " |", "|---|" + len(STORAGE) * "--:|"]
 for method in METHODS:
-    times = (duration(modelled(patterns[method, 4], storage)) for storage in STORAGE)
+    times = (duration(modeled(patterns[method, 4], storage)) for storage in STORAGE)
     lines.append(f"| {method} | " + " | ".join(times) + " |")
 Markdown("\n".join(lines))
 

@@ -35,6 +35,7 @@
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else works all the same.
+# The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
 RANKS = 8  # MPI ranks of the cluster
@@ -76,7 +77,7 @@ from mpilab.plots import sweep as sweep_plots
 from mpilab.plots.distances import crossover as crossover_plot
 from mpilab.plots.models import against_limits
 from mpilab.plots.style import show
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of
 
 # %%
 from mpilab.tuning import as_text, choosing, comparison, explain, judge, parse, predicted, proof
@@ -623,7 +624,7 @@ except (MpilabError, OSError) as error:
 #     if (err != MPI_SUCCESS)
 #         return err;
 #     MPI_Type_size(datatype, &element);
-#     const int is_short = (long)count * element < SHORT_BYTES;
+#     const int is_short = (MPI_Count)count * element < SHORT_BYTES;
 #
 #     /* Whom this rank hears from, and whom it tells: slow links first. */
 #     for (int i = 0; i < LEVELS; i++) {
@@ -644,7 +645,7 @@ except (MpilabError, OSError) as error:
 #     /* Segments: all receives are posted, and few sends are under way at a time. */
 #     int piece = is_short || element > SEGMENT_BYTES ? count : SEGMENT_BYTES / (element + !element);
 #     piece = piece > 0 ? piece : 1;
-#     const int pieces = (count + piece - 1) / piece;
+#     const int pieces = count / piece + (count % piece > 0);
 #     MPI_Request *const come = malloc((size_t)pieces * (size_t)(1 + children) * sizeof *come + 1);
 #     MPI_Request *const gone = come + pieces;
 #     if (come == NULL)

@@ -1,14 +1,14 @@
 """The instructor's tools besides grading: collect, report, export, manual marks, similarity.
 
 In: downloads of a learning platform, and the gradebook that `mpilab.grading` has written. Out:
-pages and files for people and platforms. Nothing here decides on a mark by itself.
+pages and files for people and platforms. Nothing here decides marks.
 
-collect       what was submitted, by the layouts of Moodle, Canvas, nbgrader, GitHub Classroom
+collect       submissions, from the layouts of Moodle, Canvas, nbgrader, GitHub Classroom
 handout       what students get: a lab without answers, or a course folder
 manual        points for free text and lateness, in a spreadsheet or in the browser
 marks         the marks in effect, and what went wrong most often
 report        the report on a class, as a page or as text
 export        marks for CSV, Moodle, Canvas, Gradescope and nbgrader
-similarity    answers in C that resemble each other
+similarity    C answers that resemble each other
 leaderboard   kernels of a class ranked by simulated time
 """

@@ -17,11 +17,16 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from zoneinfo import ZoneInfo
 
-from mpilab.course.marks import csv_text, read_rows
 from mpilab.errors import InputError, Ungradable
-from mpilab.grading.marks import bare_cell, safe_cell
-from mpilab.grading.submission import limited, member_of, member_path, open_archive, student_name
-from mpilab.util.files import write_whole
+from mpilab.grading.submission import (
+    Spool,
+    limited,
+    member_of,
+    member_path,
+    open_archive,
+    student_name,
+)
+from mpilab.util.files import bare_cell, csv_text, read_rows, write_whole
 
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
@@ -36,7 +41,7 @@ _AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
 TABLE = "submissions.csv"
 COLUMNS = ("student", "time", "late", "id", "source")
 
-# What browsers, platforms and people append to the name of a second copy.
+# What browsers, platforms and users append to the name of a second copy.
 _COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]\d+|[-_ ]copy\d*)$", re.IGNORECASE)
 _AUTO = "auto"
 
@@ -91,10 +96,12 @@ def opened(source: str | Path) -> Iterator[Files]:
     if source.is_dir():
         yield _folder(source)
     elif source.is_file():
-        with open(source, "rb") as file, open_archive(file, source) as archive:
+        with open(source, "rb") as file, open_archive(file, source, of_class=True) as archive:
             yield _archive(archive, source)
     else:
-        raise InputError(f"{source}: no such folder or zip; name what you have downloaded")
+        raise InputError(
+            f"{source}: no such folder or zip; name the file or folder that you downloaded"
+        )
 
 
 def notebooks_within(found: Found) -> list[Found]:
@@ -107,12 +114,18 @@ def notebooks_within(found: Found) -> list[Found]:
     data = io.BytesIO(found.read())
     with open_archive(data, found.path) as archive:
         inner = _archive(archive, found.path)
-        # Read now: the zip is closed on return.
-        return [
-            Found((*found.parts, *each.parts), found.time, partial(bytes, each.read()))
-            for each in inner.files
-            if each.name.endswith(".ipynb")
-        ]
+    # Read when it is needed, so that a class's notebooks are not in memory together.
+    return [
+        Found((*found.parts, *each.parts), found.time, partial(_read_within, found, number))
+        for number, each in enumerate(inner.files)
+        if each.name.endswith(".ipynb")
+    ]
+
+
+def _read_within(found: Found, number: int) -> bytes:
+    """The file of that number in a student's own zip."""
+    with open_archive(io.BytesIO(found.read()), found.path) as archive:
+        return _archive(archive, found.path).files[number].read()
 
 
 def _folder(source: Path) -> Files:
@@ -123,14 +136,14 @@ def _folder(source: Path) -> Files:
             if name in _JUNK:
                 names.remove(name)
                 folders.add((*here, name))
-            elif os.path.islink(os.path.join(where, name)):
+            elif Path(where, name).is_symlink():
                 names.remove(name)
                 refused.append(f"{'/'.join((*here, name))}: a link, not followed")
             else:
                 folders.add((*here, name))
         for leaf in leaves:
-            path, parts = os.path.join(where, leaf), (*here, leaf)
-            status = os.lstat(path)
+            path, parts = Path(where, leaf), (*here, leaf)
+            status = path.lstat()
             if stat.S_ISREG(status.st_mode):
                 time = datetime.fromtimestamp(int(status.st_mtime)).astimezone()
                 files.append(Found(parts, time, partial(_read, path)))
@@ -161,13 +174,13 @@ def _hidden(name: str) -> bool:
     return name.startswith(".")
 
 
-def _read(path: str) -> bytes:
+def _read(path: Path) -> bytes:
     # Since the listing, the file may have been replaced by a link or by a pipe that blocks forever.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Ungradable(f"{path} is not a file")
-        return limited(file, os.path.basename(path))
+        return limited(file, path.name)
 
 
 def _zip_time(member: zipfile.ZipInfo) -> datetime | None:
@@ -183,7 +196,7 @@ def _zip_time(member: zipfile.ZipInfo) -> datetime | None:
         return None
 
 
-# Layouts of the platforms' downloads, which tell which student submitted a file.
+# Layouts of the platforms' downloads, which show which student submitted a file.
 #
 # Moodle      Anna Schmidt_12345_assignsubmission_file_/lab.ipynb, or with the file name after the
 #             last underscore instead of in the folder (mod/assign/locallib.php,
@@ -200,8 +213,8 @@ class Piece:
     student, id   the platform's name and number of the student; the id is '' if there is none
     file          the student's own name for the file
     found         the Found that holds it
-    time          when it was submitted, an aware datetime; None if the download does not tell
-    late          True or False according to the platform; None if it does not tell
+    time          when it was submitted, an aware datetime; None if the download does not say
+    late          True or False according to the platform; None if it does not say
     attempt       how many times the file had been submitted before
     """
 
@@ -270,9 +283,9 @@ def github(files: Files, lab: str, prefix: str = "") -> Sorted:
     if not prefix:
         shared = os.path.commonprefix(tops).rpartition("-")[0]
         raise InputError(
-            "github-classroom: where does the user's name begin in folders such as "
-            f"{', '.join(tops[:3]) or '(there are none)'}? Say what stands before it: "
-            f"--prefix {shared or 'assignment'}-"
+            "github-classroom: the prefix before the user's name is unknown in folders such as "
+            f"{', '.join(tops[:3]) or '(there are none)'}; give it with --prefix "
+            f"{shared or 'assignment'}-"
         )
     pieces, others = [], []
     for found in files.files:
@@ -307,7 +320,7 @@ def layout_of(files: Files, lab: str) -> str:
         return GITHUB
     shown = ", ".join(found.path for found in files.files[:3]) or "nothing at all"
     raise InputError(
-        f"not the layout of a platform that we know; it holds {shown}. Say which with --from "
+        f"not a known platform's layout; it holds {shown}. Name the platform with --from "
         f"{', '.join(LAYOUTS)}; folders STUDENT/{lab}.ipynb need no collecting"
     )
 
@@ -410,7 +423,7 @@ def collect(
     dest = Path(dest)
     if Path(source).is_dir() and dest.resolve().is_relative_to(Path(source).resolve()):
         raise InputError(
-            f"{dest}: lies in {source}, so it would be collected next time; name another folder"
+            f"{dest}: is inside {source}, so it would be collected next time; name another folder"
         )
     with opened(source) as files:
         layout = layout_of(files, lab) if layout == _AUTO else layout
@@ -430,10 +443,10 @@ def collect(
         if not chosen:
             listed = "\n  ".join(["", *left[:10]])
             raise InputError(f"{source}: no submission of {lab} found as {layout}{listed}")
-        contents = {}
+        spool, contents = Spool(), {}
         for student, piece in list(chosen.items()):
             try:
-                contents[student] = piece.found.read()
+                contents[student] = partial(spool.get, spool.add(piece.found.read()))
             except (InputError, Ungradable, OSError) as error:
                 left.append(f"{student}: {error}")
                 del chosen[student]
@@ -459,7 +472,7 @@ def _by_student(pieces: Iterable[Piece], with_ids: bool, left: list[str]) -> dic
         if other != (name, number):
             told = " and ".join(filter(None, [" ".join(other), f"{name} {number}".strip()]))
             remedy = "tell them apart with --with-ids" if number else "rename one of them"
-            raise InputError(f"two students would both be called {student!r}: {told}; {remedy}")
+            raise InputError(f"two students would have the name {student!r}: {told}; {remedy}")
         named[student] = own
     return named
 
@@ -477,13 +490,13 @@ def _newest(
     called = [piece for piece in notebooks if _stem(piece.file, lab) == lab.casefold()]
     if not called and len(notebooks) == 1:
         notes.append(
-            f"{student}: {notebooks[0].found.path}: taken, though it is not called {lab}.ipynb"
+            f"{student}: {notebooks[0].found.path}: accepted, although it is not named {lab}.ipynb"
         )
         called = notebooks
     if not called:
         there = ", ".join(sorted(piece.found.path for piece in notebooks or pieces)[:5])
-        several = "several notebooks, none of them" if notebooks else "no notebook"
-        left.append(f"{student}: {several} called {lab}.ipynb: {there}")
+        several = "several notebooks, none" if notebooks else "no notebook"
+        left.append(f"{student}: {several} named {lab}.ipynb: {there}")
         return None
     never = datetime.min.replace(tzinfo=UTC)
     rank = {
@@ -510,24 +523,26 @@ def _stem(file: str, lab: str) -> str:
 
 
 def _write(
-    dest: Path, lab: str, chosen: Mapping[str, Piece], contents: Mapping[str, bytes]
+    dest: Path, lab: str, chosen: Mapping[str, Piece], contents: Mapping[str, Callable[[], bytes]]
 ) -> list[str]:
     """Write the notebooks that have changed, and return their students. Checks all paths first.
 
     Students from an earlier collection who are not in this one stay, with their rows.
     """
-    rows = {bare_cell(row[0]): row for row in _rows(dest)}
+    rows = {row[0]: row for row in _rows(dest)}
     for student in chosen:
         path = dest / student / f"{lab}.ipynb"
         if path.parent.is_symlink() or path.is_symlink():
-            raise InputError(f"{path}: is a link, or lies behind one; remove it")
-        if path.exists() and student not in rows and path.read_bytes() != contents[student]:
-            raise InputError(f"{path}: is there already, and not from collecting; move it away")
+            raise InputError(f"{path}: is a link, or is reached through one; remove it")
+        if path.exists() and student not in rows and path.read_bytes() != contents[student]():
+            raise InputError(
+                f"{path}: already exists, and was not written by 'mpilab collect'; move it"
+            )
     changed = []
     for student, piece in chosen.items():
         path = dest / student / f"{lab}.ipynb"
-        if not path.exists() or path.read_bytes() != contents[student]:
-            write_whole(path, contents[student])
+        if not path.exists() or path.read_bytes() != contents[student]():
+            write_whole(path, contents[student]())
             changed.append(student)
         if piece.time is not None:
             os.utime(path, (piece.time.timestamp(),) * 2)
@@ -542,11 +557,11 @@ def _rows(dest: Path) -> list[list[str]]:
         return []
     header, *rows = read_rows(dest / TABLE)
     if tuple(header) != COLUMNS:
-        raise InputError(f"{dest / TABLE}: not made by 'mpilab collect'; move it away")
-    return rows
+        raise InputError(f"{dest / TABLE}: not written by 'mpilab collect'; move it")
+    return [list(map(bare_cell, row)) for row in rows]
 
 
 def _row(student: str, piece: Piece) -> list[str]:
     time = piece.time.isoformat(timespec="seconds") if piece.time else ""
     late = {True: "yes", False: "no", None: ""}[piece.late]
-    return [safe_cell(student), time, late, piece.id, safe_cell(piece.found.path)]
+    return [student, time, late, piece.id, piece.found.path]

@@ -1,7 +1,6 @@
 """Export marks to Gradescope, nbgrader, Moodle, Canvas, and CSV for spreadsheets."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,17 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mpilab.course.marks import ClassMarks, csv_text, one_line, read_rows, require_final
+from mpilab.course.marks import ClassMarks, one_line, require_final
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
-from mpilab.grading.marks import bare_cell, points, safe_cell
+from mpilab.grading.marks import points
 from mpilab.judging.verdict import MANUAL
-from mpilab.util.files import write_whole
-from mpilab.util.kit import ROOT
+from mpilab.util.files import bare_cell, csv_text, read_rows, write_whole
+from mpilab.util.kit import NBGRADER_PYTHON
+from mpilab.util.processes import environment_of
 from mpilab.util.text import plain
 
-# The environment with nbgrader that tools/nbgrader_venv.py creates.
-NBGRADER_PYTHON = ROOT / "build" / "nbgrader" / "bin" / "python"
 _NBGRADER_WRITER = Path(__file__).with_name("nbgrader_writer.py")
 
 VISIBILITIES = ("visible", "after_due_date", "after_published", "hidden")
@@ -127,7 +125,7 @@ def _test(
 def _about(student: Effective) -> str:
     lines = [f"{points(student.total)} of {points(student.points)} points."]
     if student.penalty:
-        lines.append(f"Handed in late: {points(student.penalty)} points less.")
+        lines.append(f"Handed in late: {points(student.penalty)} points deducted.")
     if student.decision is not None:
         lines.append(f"The total was set manually: {plain(student.decision.reason)}")
     return "\n".join(lines)
@@ -143,7 +141,7 @@ def _number(value: float) -> float:
 
 
 # nbgrader: its gradebook.db, written through nbgrader's own API. nbgrader need not be installed
-# with mpilab: any Python that can import it will do.
+# with mpilab: any Python that can import it works.
 
 
 def nbgrader(
@@ -209,18 +207,9 @@ def find_nbgrader() -> str | Path:
             if subprocess.run([python, "-I", "-c", look], capture_output=True).returncode == 0:
                 return python
     raise SetupError(
-        "nbgrader is not installed here; get it into an environment of its own with 'python3 "
-        "tools/nbgrader_venv.py', or name a Python that has it with --python"
+        "nbgrader is not installed here; install it in a separate environment with 'python3 "
+        "tools/nbgrader_venv.py', or name a Python installation that has it with --python"
     )
-
-
-def environment_of(python: str | Path) -> dict[str, str]:
-    """The environment variables to run `python` with.
-
-    PATH begins with its folder, because nbgrader calls alembic, which is there, by its bare name.
-    """
-    path = f"{Path(python).absolute().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**os.environ, "PATH": path}
 
 
 def _penalty(student: Effective) -> float:
@@ -308,15 +297,15 @@ def find(
         places = _places(each.student, keys, index, (roster or {}).get(each.student, {}))
         if len(places) > 1:
             raise InputError(
-                f"{rows.path}: {len(places)} rows fit the student {each.student!r}; say in which "
-                "column to look with --match, or who is who with --roster"
+                f"{rows.path}: {len(places)} rows match the student {each.student!r}; name the "
+                "column to compare with --match, or identify students with --roster"
             )
         for place in places:
             if place in found:
                 other = found[place].student
                 raise InputError(
-                    f"{rows.path}: the row of {rows.body[place][0]!r} fits both {other!r} and "
-                    f"{each.student!r}; say which column to look in with --match"
+                    f"{rows.path}: the row of {rows.body[place][0]!r} matches both {other!r} and "
+                    f"{each.student!r}; name the column to compare with --match"
                 )
             found[place] = each
     return found
@@ -385,7 +374,7 @@ def plain_csv(marks: ClassMarks, partial: bool = False) -> Exported:
         final = each.student not in open_ones
         rows.append(
             [
-                safe_cell(each.student),
+                each.student,
                 each.lab,
                 *(points(awarded.get(exercise)) for exercise in marks.exercises),
                 *(
@@ -424,7 +413,7 @@ def moodle(
             without.append(each.student)
             continue
         total = "" if each.student in open_ones else points(each.total)
-        rows.append([safe_cell(known), total])
+        rows.append([known, total])
     _refuse_twice([row[0] for row in rows[1:]], identifier)
     return Exported(csv_text(rows), without)
 
@@ -508,10 +497,10 @@ def read_roster(path: str | Path) -> Roster:
         raise InputError(f"{path}: no column 'student'; it has {', '.join(header)}")
     roster = {}
     for row in body:
-        entry = {name: _cell(row, place).strip() for place, name in enumerate(names)}
-        student = bare_cell(entry["student"])
+        entry = {name: bare_cell(_cell(row, place).strip()) for place, name in enumerate(names)}
+        student = entry["student"]
         if student in roster:
-            raise InputError(f"{path}: {student!r} is there twice; keep one row")
+            raise InputError(f"{path}: {student!r} occurs twice; keep one row")
         roster[student] = entry
     return roster
 
@@ -525,7 +514,7 @@ def _matched(
     names = {each.student for each in found.values()}
     without = [each.student for each in marks.students if each.student not in names]
     unmarked = [_cell(row, 0) for place, row in enumerate(body) if place not in found]
-    return Exported(csv_text(rows), without, unmarked)
+    return Exported(csv_text(rows, guarded=False), without, unmarked)
 
 
 def _scaled(student: Effective, possible: str, scale: bool, template: str | Path) -> str:
@@ -538,8 +527,8 @@ def _scaled(student: Effective, possible: str, scale: bool, template: str | Path
         return points(student.total)
     if not scale:
         raise InputError(
-            f"{template}: gives {points(most)} points for this, and {student.lab} is worth "
-            f"{points(student.points)}; change it there, or scale the marks with --scale"
+            f"{template}: gives {points(most)} points for this assignment, but {student.lab} is "
+            f"worth {points(student.points)}; change it there, or scale the marks with --scale"
         )
     return points(round(student.total * most / student.points, 2))
 
@@ -568,7 +557,7 @@ def _refuse_twice(values: list[str], column: str) -> None:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
         raise InputError(
-            f"{column} {', '.join(twice[:5])}: several students have it; mend the roster"
+            f"{column} {', '.join(twice[:5])}: several students have it; correct the roster"
         )
 
 

@@ -14,13 +14,12 @@ score is the geometric mean, over platforms and counts, of the speedup over `tha
 on every machine.
 """
 
-import csv
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import product
-from math import exp, log
+from math import exp, isfinite, log
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any
@@ -30,7 +29,6 @@ from tqdm import tqdm
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading import referee
-from mpilab.grading.marks import safe_cell
 from mpilab.grading.sandbox import Sandbox
 from mpilab.hosts.platforms import places
 from mpilab.judging import agreement, judge
@@ -38,9 +36,10 @@ from mpilab.judging.rubric import KERNEL, Exercise, Item
 from mpilab.judging.rubric import load as load_rubric
 from mpilab.judging.verdict import PASS, SubmissionVerdict
 from mpilab.kernels import build
-from mpilab.runners.result import DONE
+from mpilab.util import faults
+from mpilab.util.files import csv_text
 from mpilab.util.kit import ROOT
-from mpilab.util.text import suggestion
+from mpilab.util.text import plain, suggestion
 from mpilab.util.toml import loads
 
 _STYLE = """
@@ -75,7 +74,7 @@ _KEYS = {"exercise", "than", "platforms", "counts", "roots"}
 
 @dataclass(frozen=True)
 class Board:
-    """What a class is ranked by.
+    """The criteria by which a class is ranked.
 
     title     of the lab.
     exercise  the rubric's exercise, reduced to one item that checks the results of all cases.
@@ -112,14 +111,14 @@ class Entry:
 def as_text(entries: Sequence[Entry], names: Mapping[str, str], board: Board) -> str:
     """The board as a text table, followed by the students who are not ranked, with reasons."""
     ranked = [one for one in entries if one.score is not None]
-    width = max((len(names[one.student]) for one in entries), default=4)
+    width = max((len(_shown(names[one.student])) for one in entries), default=4)
     lines = [f"{'place':>5}  {'name':{width}}  times as fast as {board.than}"]
     lines += [
-        f"{place:>5}  {names[one.student]:{width}}  {one.score:.2f}"
+        f"{place:>5}  {_shown(names[one.student]):{width}}  {one.score:.2f}"
         for place, one in enumerate(ranked, start=1)
     ]
     lines += [
-        f"{'–':>5}  {names[one.student]:{width}}  {one.reason}"
+        f"{'–':>5}  {_shown(names[one.student]):{width}}  {one.reason}"
         for one in entries
         if one.score is None
     ]
@@ -145,13 +144,13 @@ def write_csv(
         rows.append(
             [
                 place if ranked else "",
-                safe_cell(names[one.student]),
+                _shown(names[one.student]),
                 f"{one.score:.4f}" if ranked else "",
                 *(f"{one.seconds[point] * 1e6:.3f}" if ranked else "" for point in points),
-                safe_cell(one.reason),
+                one.reason,
             ]
         )
-    _write(path, lambda file: csv.writer(file, lineterminator="\n").writerows(rows))
+    _write(path, lambda file: file.write(csv_text(rows)))
 
 
 def write_html(
@@ -174,7 +173,7 @@ def page(entries: Sequence[Entry], names: Mapping[str, str], board: Board, title
         _row(place, one, names, board, best, most) for place, one in enumerate(ranked, start=1)
     )
     left = "".join(
-        f"<li>{escape(names[one.student])}: {escape(one.reason)}</li>"
+        f"<li>{escape(_shown(names[one.student]))}: {escape(one.reason)}</li>"
         for one in entries
         if one.score is None
     )
@@ -183,7 +182,7 @@ def page(entries: Sequence[Entry], names: Mapping[str, str], board: Board, title
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head>
 <body><h1>{escape(title)}: leaderboard</h1>
 <p>Microseconds of simulated time for <code>{escape(board.exercise.function)}</code> on clusters
-that nobody had seen. The score is how many times as fast as <code>{escape(board.than)}</code> it
+that were not announced. The score is how many times as fast as <code>{escape(board.than)}</code> it
 is, as a geometric mean over all columns. It is the same on every machine.</p>
 <div class="wide"><table><thead><tr><th scope="col">place</th><th scope="col">name</th>
 <th scope="col" class="words">score</th>{heads}</tr></thead>
@@ -210,10 +209,15 @@ def _row(
     )
     width = 6 * (one.score or 0.0) / most
     return (
-        f"<tr><td>{place}</td><td>{escape(names[one.student])}</td><td class='words'>"
+        f"<tr><td>{place}</td><td>{escape(_shown(names[one.student]))}</td><td class='words'>"
         f"{one.score:.2f}&nbsp;<span class='bar' style='width:{width:.2f}rem'>"
         f"</span></td>{cells}</tr>"
     )
+
+
+def _shown(name: str) -> str:
+    """A name on one line, without control characters."""
+    return " ".join(plain(name).split())
 
 
 def _write(path: str | Path, fill: Callable[[IO[str]], object]) -> None:
@@ -222,7 +226,7 @@ def _write(path: str | Path, fill: Callable[[IO[str]], object]) -> None:
             fill(file)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be written: {error.strerror}; name a folder of yours"
+            f"{path}: cannot be written: {error.strerror}; name a folder that you own"
         ) from None
 
 
@@ -234,7 +238,7 @@ def load(lab: str, root: str | Path = ROOT) -> Board:
     except FileNotFoundError:
         boards = path.parents[1].glob(f"*/{path.name}")
         raise InputError(
-            f"{path}: no such file; lab {lab!r} has no leaderboard, or is misspelt"
+            f"{path}: no such file; lab {lab!r} has no leaderboard, or its name is misspelled"
             f"{suggestion(lab, [each.parent.name for each in boards])}"
         ) from None
     table = loads(text, str(path))
@@ -295,8 +299,14 @@ def _entry(
 ) -> Entry:
     try:
         seconds = times(board, _answer(board, verdict), sandbox)
+        for (platform, _), own in seconds.items():
+            if not (isfinite(own) and own > 0):
+                raise Refused(f"on {platform} it took {own:g} s, which is impossible")
     except (Refused, Ungradable) as error:
-        return Entry(verdict.student, None, {}, str(error))
+        return Entry(verdict.student, None, {}, plain(error))
+    except Exception as error:  # one answer must not prevent the leaderboard of the class
+        faults.record(error, f"timing the answer of {plain(verdict.student)}")
+        return Entry(verdict.student, None, {}, "it could not be timed; see mpilab's log")
     ratios = [log(compared[place] / own) for place, own in seconds.items()]
     return Entry(verdict.student, exp(_mean(ratios)), seconds)
 
@@ -323,7 +333,8 @@ def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
 
     Raises Refused if it is wrong on one of the board's clusters, Ungradable if the sandbox fails.
     """
-    compiled = referee.compile_kernel(sandbox, board.exercise, source, simulated=True)
+    form = referee.JAILED_SIMULATED if referee.isolates() else referee.SIMULATED
+    compiled = referee.compile_kernel(sandbox, board.exercise, source, [form])
     wrong = compiled.said["error"] or "; ".join(compiled.said["forbidden"])
     if wrong:
         raise Refused(f"it was not run: {wrong}")
@@ -332,9 +343,8 @@ def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
     for platform in dict.fromkeys(place for place, _ in board.points):
         cases = [case for case in item.simulated if case.platform == platform]
         plan = cases + list(map(agreement.timed, cases))
-        tried = referee.simulate(
-            sandbox, board.exercise, compiled, (plan, [(number,) for number in range(len(plan))])
-        )
+        groups = [(number,) for number in range(len(plan))]
+        tried = referee.run(sandbox, board.exercise, compiled, (plan, groups), form)
         found = dict(zip(plan, tried.results, strict=True))
         told = judge.judge_item(board.exercise, item, [found[case] for case in cases])
         if told.outcome != PASS:
@@ -342,8 +352,9 @@ def times(board: Board, source: str, sandbox: Sandbox) -> dict[Point, float]:
         for place, each in board.points.items():
             if place[0] == platform:
                 took = [found[agreement.timed(case)] for case in each]
-                if any(one.outcome != DONE for one in took):
-                    raise Refused(f"on {platform} it did not come to its end a second time")
+                for one in took:
+                    if wrong := judge.wrong_later(one):
+                        raise Refused(f"on {platform}, {wrong.reason}")
                 seconds[place] = _mean(one.last_call_ns / 1e9 for one in took)
     return seconds
 

@@ -18,7 +18,6 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from mpilab.course.marks import read_csv
 from mpilab.errors import InputError
 from mpilab.grading.decisions import (
     LATE,
@@ -33,10 +32,10 @@ from mpilab.grading.decisions import (
     newest,
 )
 from mpilab.grading.gradebook import Gradebook, effective, run_of
-from mpilab.grading.marks import bare_cell, safe_cell
 from mpilab.grading.submission import student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
+from mpilab.util.files import bare_cell, csv_text, read_csv
 from mpilab.util.text import plain
 
 DAY = 86_400
@@ -104,8 +103,8 @@ def decide(book: Gradebook, lab: str, times: Mapping[str, datetime], rule: Rule)
     for student in (*times, *rule.extensions):
         if student not in runs:
             raise InputError(
-                f"student {student!r}: no verdict on {lab} in {book.path}; check the "
-                "name, or grade first"
+                f"student {student!r}: no verdict on {lab} in {book.path}; check the name, or "
+                "grade the submission first"
             )
     decisions = []
     for student, submitted in sorted(times.items()):
@@ -136,7 +135,7 @@ def words(details: Mapping[str, Any]) -> str:
     if details["extension"]:
         times += f" with {_length(details['extension'])} more"
     if not details["days"]:
-        return f"{times}: in time."
+        return f"{times}: on time."
     capped = details["days"] * details["per_day"] > details["most"]
     share, per_day, most = (f"{100 * details[name]:.4g} %" for name in ("share", "per_day", "most"))
     return (
@@ -159,9 +158,9 @@ def times_of_csv(path: str | Path) -> dict[str, datetime]:
     times = {}
     for row in reader:
         where = f"{path}:{reader.line_num}"
-        student = (row["student"] or "").strip()
+        student = bare_cell((row["student"] or "").strip())
         if student in times:
-            raise InputError(f"{where}: {student} stands in two lines; keep the last time")
+            raise InputError(f"{where}: {student} is on two lines; keep the last time")
         time = (row["time"] or "").strip()
         times[student] = moment(time, where) if time else None
     return {student: time for student, time in times.items() if time}
@@ -194,7 +193,9 @@ def times_of_files(path: str | Path, lab: str) -> dict[str, datetime]:
                 if len(parts) > 1 and parts[-1] == f"{lab}.ipynb":
                     found(parts[-2], datetime(*member.date_time).astimezone())
     if not times:
-        raise InputError(f"{path}: no submission of {lab}; name what was graded, or give --times")
+        raise InputError(
+            f"{path}: no submission of {lab}; name the graded submissions, or give --times"
+        )
     return times
 
 
@@ -204,7 +205,8 @@ def moment(text: str, where: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError):
         raise InputError(
-            f"{where}: {text!r} is no time; write e.g. 2026-11-20T23:59, or 2026-11-20T23:59+01:00"
+            f"{where}: {text!r} is not a time; write e.g. 2026-11-20T23:59, or "
+            "2026-11-20T23:59+01:00"
         ) from None
 
 
@@ -213,7 +215,7 @@ def share(text: str, where: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     value = float(match[1]) / (100 if match[2] else 1) if match else -1.0
     if not 0 <= value <= 1:
-        raise InputError(f"{where} {text!r}: no share of the points; write e.g. 10%")
+        raise InputError(f"{where} {text!r}: not a share of the points; write e.g. 10%")
     return round(value, 9)
 
 
@@ -221,7 +223,7 @@ def length(text: str, where: str) -> int:
     """'15m', '2h', '3d' or '0' -> seconds."""
     match = re.fullmatch(r"(\d+)\s*([mhd])", text.strip())
     if not match and text.strip() != "0":
-        raise InputError(f"{where} {text!r}: no length of time; write e.g. 15m, 2h or 3d")
+        raise InputError(f"{where} {text!r}: not a duration; write e.g. 15m, 2h or 3d")
     return int(match[1]) * _UNITS[match[2]] if match else 0
 
 
@@ -241,7 +243,7 @@ def _local(text: str) -> str:
 
 
 # Points for free text in a spreadsheet: `export` writes a CSV, `read` reads it back with points. A
-# row identifies its text (text_id), so that points cannot be given to a text that nobody has read.
+# row identifies its text (text_id), so that points cannot be given to an unread text.
 
 
 def export(book: Gradebook, lab: str, path: str | Path, everything: bool = False) -> int:
@@ -250,14 +252,12 @@ def export(book: Gradebook, lab: str, path: str | Path, everything: bool = False
     everything   also write the items that have points, for review.
     """
     runs = {run.verdict.student: run for run in book.newest(lab)}
-    text, count = io.StringIO(), 0
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    rows: list[Iterable[str]] = [COLUMNS]
     for where, each, exercise, item in readable(effective(book, lab)):
         if item.awarded is not None and not everything:
             continue
         given = item.decision
-        before = "" if item.proposal is None else f"{item.proposal:g} for another text"
+        before = "" if item.proposal is None else f"{item.proposal:g} for an earlier text"
         row = [
             each.student,
             *where,
@@ -268,11 +268,11 @@ def export(book: Gradebook, lab: str, path: str | Path, everything: bool = False
             given.reason if given else "",
         ]
         about = about_of(runs[each.student], exercise)[:16]
-        writer.writerow([*map(safe_cell, row), about])
-        count += 1
+        rows.append([*row, about])
     # The byte order mark tells spreadsheets that the file is UTF-8.
-    Path(path).write_text(text.getvalue(), encoding="utf-8-sig", newline="")
-    return count
+    text = csv_text(rows, line_end="\r\n")
+    Path(path).write_text(text, encoding="utf-8-sig", newline="")
+    return len(rows) - 1
 
 
 # (exercise, item) and the marks of one student on it.
@@ -280,7 +280,7 @@ Readable = tuple[tuple[str, str], Effective, EffectiveExercise, EffectiveItem]
 
 
 def readable(verdicts: Iterable[Effective]) -> list[Readable]:
-    """The items that are graded manually, by exercise, without those that an override decides.
+    """The items that are graded manually, by exercise, except those that an override decides.
 
     A list of ((exercise, item), Effective, EffectiveExercise, EffectiveItem).
     """
@@ -303,7 +303,6 @@ def read(book: Gradebook, lab: str, path: str | Path) -> list[Decision]:
     """
     path = Path(path)
     runs = {run.verdict.student: run for run in book.newest(lab)}
-    students = {safe_cell(student): student for student in runs}
     waiting = {
         (each.student, *where): item for where, each, _, item in readable(effective(book, lab))
     }
@@ -315,12 +314,12 @@ def read(book: Gradebook, lab: str, path: str | Path) -> list[Decision]:
                 if row["comment"].strip():
                     raise InputError("a comment without points; fill in points too")
                 continue
-            decision = _decision(row, runs, students)
+            decision = _decision(row, runs)
             if (first := seen.setdefault(decision.on, line)) != line:
                 raise InputError(f"the same item as in line {first}; keep one of them")
             item = waiting.get((decision.student, decision.exercise, decision.item))
             if item is None:
-                raise InputError("an override stands for it; take that back first")
+                raise InputError("it has an override; withdraw that first")
             now = item.decision
             if now is None or (now.points, now.reason) != (decision.points, decision.reason):
                 decisions.append(decision)
@@ -328,23 +327,22 @@ def read(book: Gradebook, lab: str, path: str | Path) -> list[Decision]:
             wrong.append(f"{path}:{line}: {error}")
     if wrong:
         more = f"\n… and {len(wrong) - 20} more" if len(wrong) > 20 else ""
-        raise InputError("nothing was taken:\n" + "\n".join(wrong[:20]) + more)
+        raise InputError("nothing was imported:\n" + "\n".join(wrong[:20]) + more)
     return decisions
 
 
-def _decision(
-    row: Mapping[str, str], runs: Mapping[str, Run], students: Mapping[str, str]
-) -> Decision:
-    if row["student"] not in students:
-        raise InputError(f"student {row['student']!r}: not in the gradebook; don't change names")
-    run = runs[students[row["student"]]]
+def _decision(row: Mapping[str, str], runs: Mapping[str, Run]) -> Decision:
+    student = bare_cell(row["student"])
+    if student not in runs:
+        raise InputError(f"student {row['student']!r}: not in the gradebook; do not change names")
+    run = runs[student]
     number = row["points"].strip()
     if not re.fullmatch(r"\d+([.,]\d+)?", number):
         raise InputError(f"points {number!r}: not a number; write e.g. 7 or 7.5")
     points, comment = float(number.replace(",", ".")), bare_cell(row["comment"])
     decision = manual(run, row["exercise"], row["item"], points, comment)
     if row["text_id"].strip() != decision.about[:16]:
-        raise InputError("the text has changed since the export; export again, and read it anew")
+        raise InputError("the text has changed since the export; export again, and reread it")
     return decision
 
 
@@ -357,8 +355,8 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     columns = next(reader, [])
     if missing := [name for name in NEEDED if name not in columns]:
         raise InputError(
-            f"{path}:1: no column {', '.join(missing)}; keep the first line as it "
-            f"was exported: {','.join(COLUMNS)}"
+            f"{path}:1: no column {', '.join(missing)}; keep the first line as exported: "
+            f"{','.join(COLUMNS)}"
         )
     line = reader.line_num + 1
     for cells in reader:
@@ -385,7 +383,7 @@ class MarkingServer(ThreadingHTTPServer):
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            raise InputError(f"port {port}: {error.strerror}; name another one, or none") from None
+            raise InputError(f"port {port}: {error.strerror}; name another port, or none") from None
         self.book, self.lab, self.given = book, lab, 0
         self.token = secrets.token_urlsafe(24)
         self.url = f"http://127.0.0.1:{self.server_port}/{self.token}/"
@@ -434,7 +432,7 @@ class MarkingServer(ThreadingHTTPServer):
     def give(self, said: Any) -> dict[str, Any]:
         """Save the points that the page sent, a dict; return the item's points and comment.
 
-        Raises InputError, also if the text has changed since the page was loaded.
+        Raises InputError, for example if the text has changed since the page was loaded.
         """
         kinds = {"student": str, "exercise": str, "item": str, "about": str, "comment": str}
         if not isinstance(said, dict) or any(
@@ -450,7 +448,7 @@ class MarkingServer(ThreadingHTTPServer):
         decision = manual(run, said["exercise"], said["item"], points, said["comment"])
         if decision.about != said["about"]:
             raise InputError(
-                f"{said['student']}: the text has changed since the page was opened; load it again"
+                f"{said['student']}: the text has changed since the page was opened; reload it"
             )
         (kept,) = self.book.decide([decision])
         self.given += 1
@@ -501,7 +499,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.headers.get("Origin") != own
             or self.headers.get_content_type() != "application/json"
         ):
-            self._refuse(HTTPStatus.FORBIDDEN, "only this page itself may give points")
+            self._refuse(HTTPStatus.FORBIDDEN, "only this page may set points")
         elif not length.isdigit() or int(length) > MOST_BYTES:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {MOST_BYTES} bytes")
         else:

@@ -1,4 +1,4 @@
-// The page on which people read free text and give points (mpilab/course/manual.py).
+// The page for reading and grading free text (mpilab/course/manual.py).
 // What students wrote only ever becomes text: textContent, never HTML.
 "use strict";
 
@@ -28,8 +28,8 @@ async function load() {
   const content = await ask("answers");
   exercises = content.exercises;
   byId("lab").textContent = content.lab;
-  document.title = `Marking ${content.lab}`;
-  if (!exercises.length) return say("There is no free text to read in this lab.");
+  document.title = `Grading ${content.lab}`;
+  if (!exercises.length) return say("This lab has no free text to grade.");
   show(0);
 }
 
@@ -79,7 +79,7 @@ function row(answer, item, name) {
   points.setAttribute("aria-label", `Points for ${name}, ${item.title}, at most ${item.most}`);
   const comment = element("textarea", { className: "comment", rows: 1, value: item.comment });
   const state = element("p", { className: "state" });
-  if (item.proposal !== null) state.textContent = `${item.proposal} points were given for another text.`;
+  if (item.proposal !== null) state.textContent = `${item.proposal} points were given for an earlier text.`;
   const save = () => give(answer, item, { points, comment, state, name });
   for (const field of [points, comment]) field.addEventListener("change", save);
   points.addEventListener("keydown", (event) => {
@@ -97,7 +97,7 @@ function row(answer, item, name) {
     element("label", {}, "Comment for the student", comment), state);
 }
 
-// Saves that are on their way, so that Enter and the change that follows it save once.
+// Saves in progress, so that Enter and the change event that follows save only once.
 const sent = new Map();
 
 function complain(state, text) {
@@ -136,7 +136,7 @@ async function post(body, item, { state, name }) {
     item.points = kept.points;
     item.comment = kept.comment;
     state.className = "state saved";
-    state.textContent = kept.points === null ? "Points taken back." : "Saved.";
+    state.textContent = kept.points === null ? "Points withdrawn." : "Saved.";
     say(`${name}: ${kept.points ?? "no"} of ${item.most} points saved.`);
     tell();
     return true;
@@ -159,7 +159,7 @@ function go(from, by) {
     next.select();
     next.closest("article").scrollIntoView({ block: "nearest" });
   } else if (by > 0) {
-    say(open(exercises[current]) ? "The last answer; some before it still wait." :
+    say(open(exercises[current]) ? "This is the last answer; some before it have no points yet." :
       "All answers of this exercise have points.");
   }
 }
@@ -167,7 +167,7 @@ function go(from, by) {
 document.addEventListener("keydown", (event) => {
   if (!event.altKey || !["ArrowLeft", "ArrowRight"].includes(event.key) || !exercises.length) return;
   event.preventDefault();
-  document.activeElement?.blur();  // what is typed is saved when its field is left
+  document.activeElement?.blur();  // a field is saved when it loses the focus
   show(current + (event.key === "ArrowRight" ? 1 : -1));
 });
 for (const box of ["names", "waiting"]) byId(box).addEventListener("change", () => show(current));

@@ -1,19 +1,16 @@
 """The marks of a class in effect, its most common failures, and statistics for reports."""
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 
 from mpilab.errors import InputError
 from mpilab.grading.decisions import Effective, EffectiveExercise
 from mpilab.grading.gradebook import effective
-from mpilab.grading.marks import unconfirmed_exercises
-from mpilab.grading.pages import opened
+from mpilab.grading.marks import is_unisolated, opened, unconfirmed_exercises
 from mpilab.judging import rubric
 from mpilab.judging.verdict import FAIL, UNGRADABLE
 from mpilab.util.kit import ROOT
@@ -78,7 +75,7 @@ def class_marks(out: str | Path, lab: str) -> ClassMarks:
         students = effective(book, lab)
         runs = book.newest(lab)
     if not students:
-        raise InputError(f"{out}: no verdict on lab {lab!r}; check --lab, or grade it first")
+        raise InputError(f"{out}: no verdict on lab {lab!r}; check --lab, or grade the lab first")
     seconds = {run.verdict.student: run.seconds for run in runs if run.seconds is not None}
     return ClassMarks(lab, _title(lab), students, seconds)
 
@@ -95,7 +92,7 @@ def require_final(marks: ClassMarks, partial: bool) -> set[str]:
             listed.append(f"  and {len(waiting) - LISTED} more")
         raise InputError(
             f"{len(waiting)} of {len(marks.students)} students have no final mark in {marks.lab}; "
-            "finish them (mpilab marks), or leave their cells empty with --partial:\n"
+            "finish their grading (mpilab marks), or leave their cells empty with --partial:\n"
             + "\n".join(listed)
         )
     return {each.student for each in waiting}
@@ -132,42 +129,6 @@ def one_line(text: str) -> str:
     line, trace, _ = lines[0].partition("Traceback (most recent call last):")
     line += lines[-1] * bool(trace)
     return line if len(line) <= 300 else line[:299] + "…"
-
-
-def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Rows of cells as the text of a CSV file; the cells are written unchanged."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def read_csv(path: str | Path) -> str:
-    """The text of a CSV file that a spreadsheet may have saved, with its line ends as they are.
-
-    Raises InputError if it cannot be read.
-    """
-    try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
-        ) from error
-
-
-def read_rows(path: str | Path) -> list[list[str]]:
-    """The nonempty rows of a CSV file as lists of strings; comma, semicolon or tab separated.
-
-    Raises InputError if it cannot be read.
-    """
-    text = read_csv(path).replace("\r\n", "\n").replace("\r", "\n")
-    first = text.partition("\n")[0]
-    separator = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
-    if not rows:
-        raise InputError(f"{path}: is empty; a CSV with a header is needed")
-    return rows
 
 
 def _title(lab: str) -> str:
@@ -257,13 +218,17 @@ class Summary:
 
     statuses     {status: number of students}
     totals       final totals, sorted
-    bins         (from, to, number of students) of the totals; the last one includes its end
+    bins         (from, to, number of students) of what is `shown`; the last one includes its end
     bands        {exercise: {one of BANDS: number of students}}
     lost         a Lost for each item on which anyone lost points, most students first
     failures     list of Failure
     ungradable   (reason, students), most students first
     waiting      {exercise: number of students whose text awaits manual grading}
+    pending      points of the items that await manual grading for at least one student
+    subtotals    points of each student without those items, before penalties, sorted; only of
+                 students of whom all other items are judged. Empty if nothing is pending.
     unconfirmed  {exercise: number of students whose points no simulation has confirmed}
+    unisolated   number of students whose C answers were not judged in the jail
     seconds      known wall seconds of the submissions, sorted
     """
 
@@ -276,32 +241,58 @@ class Summary:
     failures: list[Failure]
     ungradable: list[tuple[str, list[str]]]
     waiting: dict[str, int]
+    pending: float
+    subtotals: list[float]
     unconfirmed: dict[str, int]
+    unisolated: int
     seconds: list[float]
 
     @property
+    def is_early(self) -> bool:
+        """True if more students await manual grading than have a final mark.
+
+        The final marks are then those of students without a text, and say little of the class.
+        """
+        return self.statuses.get("awaiting-manual", 0) > self.statuses.get("graded", 0)
+
+    @property
+    def shown(self) -> list[float]:
+        """What `bins` and `middle` are of: the totals, or the subtotals while it `is_early`."""
+        return self.subtotals if self.is_early else self.totals
+
+    @property
+    def most(self) -> float:
+        """The maximum of what is `shown`."""
+        return self.marks.points - (self.pending if self.is_early else 0)
+
+    @property
     def middle(self) -> tuple[float, float] | None:
-        """(mean, median) of the totals; None if there are none."""
-        return (mean(self.totals), median(self.totals)) if self.totals else None
+        """(mean, median) of what is `shown`; None if there is nothing."""
+        return (mean(self.shown), median(self.shown)) if self.shown else None
 
 
 def summary(marks: ClassMarks) -> Summary:
     """The Summary of ClassMarks."""
     final = [each.total for each in marks.students if each.status == "graded"]
     totals = sorted(total for total in final if total is not None)
-    return Summary(
+    pending, subtotals = _subtotals(marks.students)
+    found = Summary(
         marks,
         dict(Counter(each.status for each in marks.students)),
         totals,
-        _bins(totals, marks.points),
+        [],
         _bands(marks),
         _lost(marks.students),
         failures(marks.students),
         _ungradable(marks.students),
         _waiting(marks.students),
+        pending,
+        subtotals,
         dict(Counter(name for each in marks.students for name in unconfirmed_exercises(each))),
+        sum(map(is_unisolated, marks.students)),
         sorted(marks.seconds.values()),
     )
+    return replace(found, bins=_bins(found.shown, found.most))
 
 
 def _bins(totals: Iterable[float], most: float) -> list[tuple[float, float, int]]:
@@ -359,6 +350,32 @@ def _ungradable(students: Iterable[Effective]) -> list[tuple[str, list[str]]]:
                 groups[kind_of(reason)].append((student.student, reason))
     found = [(group[0][1], [name for name, _ in group]) for group in groups.values()]
     return sorted(found, key=lambda each: -len(each[1]))
+
+
+def _subtotals(students: Iterable[Effective]) -> tuple[float, list[float]]:
+    """(points that are pending for anyone, sorted points of the students without these items)."""
+    students = list(students)
+    pending = {
+        (exercise.exercise, item.item): item.points
+        for student in students
+        for exercise in student.exercises
+        for item in exercise.waiting
+    }
+    if not pending:
+        return 0.0, []
+    found = []
+    for student in students:
+        awarded: list[float | None] = []
+        for exercise in student.exercises:
+            open_ones = [i for i in exercise.items if (exercise.exercise, i.item) in pending]
+            if open_ones:
+                awarded += [item.awarded for item in exercise.items if item not in open_ones]
+            else:
+                awarded.append(exercise.awarded)  # with an override of the whole exercise
+        known = [value for value in awarded if value is not None]
+        if student.exercises and len(known) == len(awarded):
+            found.append(sum(known))
+    return sum(pending.values()), sorted(found)
 
 
 def _waiting(students: Iterable[Effective]) -> dict[str, int]:

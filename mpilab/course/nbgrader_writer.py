@@ -2,8 +2,8 @@
 
     python nbgrader_writer.py FILE.db < marks.json
 
-It imports nothing from mpilab, because nbgrader usually has an environment of its own. The
-assignment replaces one of the same name; other assignments stay unchanged.
+It imports nothing from mpilab, because nbgrader usually has its own environment. The assignment
+replaces one of the same name; other assignments stay unchanged.
 """
 
 import json
@@ -11,27 +11,28 @@ import os
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
 
-def write(path: str, marks: dict) -> None:
+def write(path: Path, marks: dict) -> None:
     """Write `marks`, an export.nbgrader_table, into the gradebook at `path` atomically."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, scratch = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
+    path = path.absolute()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
+    scratch = Path(name)
     try:
-        if os.path.exists(path):
+        if path.exists():
             shutil.copyfile(path, scratch)
         else:
-            os.unlink(scratch)  # nbgrader creates the tables in a new file, but not in an empty one
+            scratch.unlink()  # nbgrader creates the tables in a new file, but not in an empty one
         with Gradebook(f"sqlite:///{scratch}") as book:
             _fill(book, marks)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
+        scratch.chmod(0o644)
+        scratch.replace(path)
     except BaseException:
-        if os.path.exists(scratch):
-            os.unlink(scratch)
+        scratch.unlink(missing_ok=True)
         raise
 
 
@@ -66,4 +67,4 @@ def _fill(book: Gradebook, marks: dict) -> None:
 
 
 if __name__ == "__main__":
-    write(sys.argv[1], json.load(sys.stdin))
+    write(Path(sys.argv[1]), json.load(sys.stdin))

@@ -25,7 +25,7 @@ from mpilab.course.marks import (
     Summary,
     without_name,
 )
-from mpilab.grading.marks import UNCONFIRMED, points
+from mpilab.grading.marks import UNCONFIRMED, UNISOLATED, points
 from mpilab.grading.referee import LOG
 from mpilab.plots import style
 from mpilab.util.text import plain
@@ -34,7 +34,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 ITEMS = 25  # bars that fit on a page
-# From bad to good, and gray for open. The bars have patterns as well.
+# From bad to good, and gray for undecided. The bars have patterns as well.
 _COLORS = {NONE: "#d4553e", LESS: "#b8740c", HALF: "#3b7dd8", FULL: "#2f9150", OPEN: "#7a7e85"}
 _PATTERNS = {NONE: "x", LESS: "/", HALF: ".", FULL: "", OPEN: "-"}
 
@@ -98,7 +98,12 @@ def _environment() -> jinja2.Environment:
 
 
 def totals(summary: Summary) -> go.Figure:
-    """Figure: a histogram of the totals."""
+    """Figure: a histogram of the totals, or of the subtotals before manual grading."""
+    what, number = "Totals", style.plural(len(summary.shown), "final mark")
+    title = "Totals of the students with a final mark"
+    if summary.is_early:
+        what, number = "Subtotals", style.plural(len(summary.shown), "student")
+        title = f"Subtotals before manual grading, of {points(summary.most)} points"
     labels = [f"{points(low)} to {points(high)}" for low, high, _ in summary.bins]
     counts = [count for _, _, count in summary.bins]
     figure = go.Figure(
@@ -112,15 +117,15 @@ def totals(summary: Summary) -> go.Figure:
             hovertemplate="%{x} points: %{y}<extra></extra>",
         )
     )
-    figure.update_layout(title="Totals of the students with a final mark", height=360, bargap=0.1)
+    figure.update_layout(title=title, height=360, bargap=0.1)
     figure.update_xaxes(title="points", automargin=True)
     figure.update_yaxes(title="students", rangemode="tozero", **_whole(max(counts)))
-    lines = [f"Totals: {style.plural(len(summary.totals), 'final mark')}."]
+    lines = [f"{what}: {number}."]
     if summary.middle:
         mean, median = summary.middle
         lines.append(
-            f"From {points(summary.totals[0])} to {points(summary.totals[-1])} points of "
-            f"{points(summary.marks.points)}; mean {mean:.1f}, median {points(median)}."
+            f"From {points(summary.shown[0])} to {points(summary.shown[-1])} points of "
+            f"{points(summary.most)}; mean {mean:.1f}, median {points(median)}."
         )
     lines += [f"{label} points: {count}" for label, count in zip(labels, counts, strict=True)]
     return style.finish(figure, "\n".join(lines))
@@ -172,7 +177,7 @@ def exercises(summary: Summary) -> go.Figure:
 
 
 def lost(summary: Summary) -> go.Figure | None:
-    """Figure: the items on which most students lost points; None if nobody lost any."""
+    """Figure: the items on which most students lost points; None if no points were lost."""
     worst = summary.lost[:ITEMS]
     if not worst:
         return None
@@ -191,7 +196,9 @@ def lost(summary: Summary) -> go.Figure | None:
         )
     )
     figure.update_layout(
-        title="Items by how many lost them", height=140 + 26 * len(names), margin=dict(l=250, r=60)
+        title=("Items by number of students who lost them"),
+        height=140 + 26 * len(names),
+        margin=dict(l=250, r=60),
     )
     figure.update_xaxes(title="students", rangemode="tozero", **_whole(worst[0].students))
     figure.update_yaxes(autorange="reversed")
@@ -211,7 +218,7 @@ def _whole(most: int) -> dict[str, Any]:
 def html(summary: Summary, names: bool = False) -> str:
     """The report as an HTML page; it names students only if `names` is true."""
     marks = summary.marks
-    figures = [totals(summary)] if summary.totals else []
+    figures = [totals(summary)] if summary.shown else []
     figures += [exercises(summary), lost(summary)]
     return render(
         "course/report.html.j2",
@@ -230,7 +237,9 @@ def html(summary: Summary, names: bool = False) -> str:
             for reason, who in summary.ungradable
         ],
         waiting=list(summary.waiting.items()),
+        pending=_pending(summary),
         unconfirmed=list(summary.unconfirmed.items()),
+        unisolated=summary.unisolated,
         failures=[_failure(each, names) for each in summary.failures[:ROWS]],
         more=max(0, len(summary.failures) - ROWS),
         marks=_marks(marks) if names else [],
@@ -245,17 +254,21 @@ def text(summary: Summary, names: bool = False) -> str:
     lines = [f"{summary.marks.title}: {style.plural(len(summary.marks.students), 'student')}"]
     lines += [f"  {name}: {value}" for name, value in _numbers(summary)]
     if summary.ungradable:
-        lines += ["", "could not be judged (look at them first):"]
+        lines += ["", "could not be judged (review first):"]
         for reason, who in summary.ungradable:
             lines += [f"  {len(who):4}  {reason}", *_under(_named(who, names))]
     if summary.waiting:
         lines += ["", "awaiting manual grading:"]
         lines += [f"  {count:4}  {exercise}" for exercise, count in summary.waiting.items()]
+        lines.append(f"  {_pending(summary)}")
     if summary.unconfirmed:
         lines += ["", f"{UNCONFIRMED} ({HOW_TO_CONFIRM}):"]
         lines += [f"  {count:4}  {exercise}" for exercise, count in summary.unconfirmed.items()]
-    if summary.totals:
-        lines += ["", "totals:"]
+    if summary.unisolated:
+        told = f"{summary.unisolated} of {len(summary.marks.students)}"
+        lines += ["", f"{UNISOLATED} (install the jail to isolate them): {told}"]
+    if summary.shown:
+        lines += ["", f"subtotals, of {points(summary.most)}:" if summary.is_early else "totals:"]
         rows = [(f"{points(low)} to {points(high)}", count) for low, high, count in summary.bins]
         lines += _bars(rows)
     lines += ["", "points of each exercise:"]
@@ -264,7 +277,7 @@ def text(summary: Summary, names: bool = False) -> str:
         told = ", ".join(f"{count} {band}" for band, count in bands.items() if count)
         lines.append(f"  {exercise:{width}}  {told}")
     if summary.lost:
-        lines += ["", "items by how many lost them:"]
+        lines += ["", "items by number of students who lost them:"]
         lines += _bars(
             [(f"{each.exercise}: {each.item}", each.students) for each in summary.lost[:LINES]]
         )
@@ -301,7 +314,10 @@ def as_json(summary: Summary, names: bool = False) -> dict[str, Any]:
             for reason, who in summary.ungradable
         ],
         "waiting": summary.waiting,
+        "pending": summary.pending,
+        "subtotals": summary.subtotals,
         "unconfirmed": summary.unconfirmed,
+        "unisolated": summary.unisolated,
         "failures": [_failure(each, names) for each in summary.failures],
         "seconds": summary.seconds,
     }
@@ -320,10 +336,27 @@ def _numbers(summary: Summary) -> list[tuple[str, str]]:
             numbers.append((words, str(status[name])))
     if summary.middle:
         mean, middle = summary.middle
-        low, high = points(summary.totals[0]), points(summary.totals[-1])
-        numbers.append(("mean", f"{mean:.1f} of {points(summary.marks.points)}"))
-        numbers += [("median", points(middle)), ("range", f"{low} to {high}")]
+        low, high = points(summary.shown[0]), points(summary.shown[-1])
+        so_far = " of subtotals" if summary.is_early else ""
+        numbers.append((f"mean{so_far}", f"{mean:.1f} of {points(summary.most)}"))
+        numbers += [(f"median{so_far}", points(middle)), (f"range{so_far}", f"{low} to {high}")]
     return numbers
+
+
+def _pending(summary: Summary) -> str:
+    """What the totals or subtotals leave out, in sentences; '' if nothing is pending."""
+    if not summary.pending:
+        return ""
+    left_out = f"Totals are of the {style.plural(len(summary.totals), 'final mark')} only."
+    if summary.is_early:
+        left_out = (
+            f"Until then, subtotals of the other {points(summary.most)} are shown, of "
+            f"{style.plural(len(summary.subtotals), 'student')}, before penalties."
+        )
+    return (
+        f"{points(summary.pending)} of {points(summary.marks.points)} points await manual grading "
+        f"(mpilab marks page). {left_out}"
+    )
 
 
 def _failure(failure: Failure, names: bool) -> dict[str, Any]:
@@ -387,8 +420,8 @@ def _time(summary: Summary) -> str:
     if not summary.seconds:
         return ""
     return (
-        f"Grading took {style.duration(median(summary.seconds))} for the submission in the middle, "
+        f"Grading took {style.duration(median(summary.seconds))} for the median submission, "
         f"{style.duration(summary.seconds[-1])} for the longest and "
         f"{style.duration(sum(summary.seconds))} for all "
-        f"{len(summary.seconds)}, one after the other."
+        f"{len(summary.seconds)}, one after another."
     )

@@ -1,6 +1,6 @@
 """Find similar C answers in a class, regardless of names, layout and comments.
 
-C text is split into tokens, fingerprints of the tokens find passages that two answers share, and
+C text is split into tokens, and fingerprints of the tokens reveal passages that two answers share.
 `search` returns the pairs of answers with their shares.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
+from tqdm.auto import tqdm
 
 from mpilab.course.report import render
 from mpilab.errors import InputError, Ungradable
@@ -57,7 +58,7 @@ Kinds = Sequence[str | None]
 # (position in one, position in the other, tokens)
 Passage = tuple[int, int, int]
 
-# Answers with fewer tokens of their own than this (about five lines) are not compared.
+# Answers with fewer original tokens than this (about five lines) are not compared.
 FEWEST = 40
 
 # A hash that occurs this often in an answer belongs to repetitive text and would match everywhere.
@@ -67,14 +68,14 @@ SHOWN = 50  # pairs side by side; more would make the page too long to read
 
 # Renamed and rearranged copies are above it, independent kernels below; see docs/reporting.md.
 THRESHOLD = 0.7
-LONGEST = 100_000  # characters; nobody writes a longer answer
+LONGEST = 100_000  # characters; no honest answer is longer
 
 
 # C as a list of tokens that renaming, reformatting and commenting do not change.
 #
 # All numbers count as the same token, and so do all string and character literals. Names chosen by
 # the student are kept, marked with NAME, because matching must know which are equal. Braces,
-# qualifiers and `#include` lines are dropped: they can change without a change of meaning.
+# qualifiers and `#include` lines are dropped: they can change without changing the meaning.
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def tokens_of(source: str) -> list[Token]:
 
 
 def _kind(group: str | None, text: str) -> str:
-    """The token kind of a lexeme; '' if it is no token."""
+    """The token kind of a lexeme; '' if it is not a token."""
     if group == "nothing":
         return ""
     if group == "sign" or text in _KEYWORDS or text in _DROPPED or text.startswith("MPI_"):
@@ -125,7 +126,8 @@ def grams(kinds: Sequence[str], size: int = GRAM) -> list[int]:
 
 
 def _digest(kinds: Sequence[str]) -> int:
-    # Python's own hash() differs between processes, so winnowing would keep other hashes each time.
+    # Python's own hash() differs between processes, so winnowing would keep different hashes each
+    # time.
     numbers: dict[str, int] = {}
     text = "\0".join(
         f"{NAME}{numbers.setdefault(kind, len(numbers))}" if kind.startswith(NAME) else kind
@@ -298,8 +300,6 @@ def answers_of(sources: Mapping[str, str], given: Iterable[str] = ()) -> list[An
 
 def pairs_of(answers: Sequence[Answer], progress: bool = False) -> tuple[list[Pair], list[Answer]]:
     """(Pairs that share a passage, largest share first; answers too short to compare)."""
-    from tqdm.auto import tqdm
-
     short = [answer for answer in answers if answer.own < FEWEST]
     compared = [answer for answer in answers if answer.own >= FEWEST]
     found = []
@@ -436,7 +436,7 @@ def only_exercise(lab: str, root: Path = ROOT) -> str:
     kernels = [each.id for each in exercises if each.kind == KERNEL]
     if len(kernels) != 1:
         listed = ", ".join(kernels) or "this lab has none"
-        raise InputError(f"similar: of which exercise in C? Add --exercise, one of {listed}")
+        raise InputError(f"similar: no C exercise given; add --exercise, one of {listed}")
     return kernels[0]
 
 
@@ -456,7 +456,7 @@ def search(
     `keep_reference`. Raises InputError for an exercise whose answer is not C.
     """
     if not 0 <= threshold <= 1:
-        raise InputError(f"threshold {threshold:g}: it is a share; write a number from 0 to 1")
+        raise InputError(f"threshold {threshold:g}: not a share; write a number from 0 to 1")
     assignment = Assignment.load(lab, root)
     asked = assignment.rubric.exercise(exercise)
     if asked.kind != KERNEL:
@@ -474,7 +474,7 @@ def search(
     for student in [student for student, source in sources.items() if len(source) > LONGEST]:
         notes.append(
             f"{student}: {len(sources.pop(student))} characters, more than {LONGEST}; "
-            "look at it by hand"
+            "compare it manually"
         )
     given = [stub]
     if not keep_reference:
@@ -482,8 +482,8 @@ def search(
         given += [(root / "src_c" / name).read_text(encoding="utf-8") for name in asked.references]
     pairs, short = pairs_of(answers_of(sources, given), progress=progress)
     notes += [
-        f"{answer.student}: only {answer.own} tokens that are neither given nor as in our own "
-        f"answer; fewer than {FEWEST} say nothing"
+        f"{answer.student}: only {answer.own} tokens that neither are given nor match our own "
+        f"answer; fewer than {FEWEST} are not meaningful"
         for answer in short
     ]
     return Similar(lab, asked.title, threshold, pairs, len(sources) - len(short), notes)

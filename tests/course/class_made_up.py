@@ -1,4 +1,4 @@
-"""A class with a gradebook made by hand, for reports and exports."""
+"""A class with a fabricated gradebook, for reports and exports."""
 
 from mpilab.grading.gradebook import Gradebook
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
@@ -25,7 +25,7 @@ def verdict(student, outcomes, reasons=None, reason="", points=5.0):
 
 
 def class_in(out, *verdicts, seconds=2.0):
-    """A folder as `mpilab grade` leaves it, with the newest verdicts that are given."""
+    """A folder as `mpilab grade` leaves it, with the given verdicts as the newest."""
     out.mkdir(parents=True, exist_ok=True)
     with Gradebook(out / "gradebook.sqlite") as book:
         for each in verdicts:

@@ -1,5 +1,6 @@
-"""A report tells what the class has not understood, and of nobody who it is."""
+"""A report shows what the class has not understood, without naming any student."""
 
+import json
 import re
 import shutil
 
@@ -15,8 +16,8 @@ EVIL = "<script>alert('x')</script>"
 def deadlock(ranks, chain):
     waits = " waits for ".join(map(str, chain))
     return (
-        f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in "
-        f"a circle, {waits}."
+        f"With {ranks} ranks, count {ranks * 7}, datatype int: deadlock: {ranks} ranks wait in a "
+        f"cycle, {waits}."
     )
 
 
@@ -85,6 +86,59 @@ def test_the_terminal_lists_the_ungradable_first_and_groups_failures(out, capsys
     assert order == sorted(order)
 
 
+def test_before_manual_grading_it_shows_subtotals_and_what_waits(tmp_path, capsys):
+    out = class_in(
+        tmp_path / "out",
+        *(verdict(f"student{number}", ["pass", "pass", "manual"]) for number in range(6)),
+        *(verdict(f"student{number}", ["pass", "fail", "manual"]) for number in range(6, 10)),
+        verdict("blank1", ["fail"] * 3),
+        verdict("blank2", ["fail"] * 3),
+        verdict("doubt", ["ungradable", "pass", "manual"]),
+        verdict("torn", ["ungradable"] * 3, {}, "not valid JSON"),
+    )
+    page = tmp_path / "report.html"
+    assert main(["report", str(out), "--lab", LAB, "-o", str(page)]) == 0
+    said = capsys.readouterr().out
+    assert "final: 2\n  awaiting manual grading: 10\n  ungradable: 2\n" in said
+    assert "  mean of subtotals: 6.7 of 10\n  median of subtotals: 7.5\n" in said
+    assert "  range of subtotals: 0 to 10\n" in said
+    waits = (
+        "5 of 15 points await manual grading (mpilab marks page). Until then, subtotals of the "
+        "other 10 are shown, of 12 students, before penalties."
+    )
+    assert f"    11  essay\n  {waits}\n" in said
+    drawn = re.search(r"subtotals, of 10:\n(.*?)\n\n", said, re.DOTALL)[1]
+    assert [int(line.split()[-1]) for line in drawn.split("\n")] == [2, *[0] * 4, 4, *[0] * 3, 6]
+    assert "mean: 0.0" not in said
+    text = page.read_text()
+    assert waits in text and "Subtotals before manual grading, of 10 points" in text
+    assert main(["report", str(out), "--lab", LAB, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["pending"], len(found["subtotals"]), found["totals"]) == (5, 12, [0, 0])
+
+
+def test_a_late_text_does_not_hide_the_final_marks(out, capsys):
+    main(["report", str(out), "--lab", LAB])
+    said = capsys.readouterr().out
+    assert (
+        "5 of 15 points await manual grading (mpilab marks page). Totals are of the 3 final" in said
+    )
+
+
+def test_an_override_of_an_exercise_counts_in_the_subtotals(tmp_path, capsys):
+    out = class_in(
+        tmp_path / "out",
+        verdict("anna", ["fail", "fail", "manual"]),
+        verdict("ben", ["pass", "pass", "manual"]),
+    )
+    where = ["--lab", LAB, "--student", "anna", "--exercise"]
+    points = ["--points", "4", "--reason", "agreed"]
+    assert main(["marks", "override", str(out), *where, "ring", *points]) == 0
+    assert main(["report", str(out), "--lab", LAB]) == 0
+    said = capsys.readouterr().out
+    assert "mean of subtotals: 7.0 of 10" in said and "range of subtotals: 4 to 10" in said
+
+
 def test_names_are_nowhere_unless_asked_for(out, tmp_path, capsys):
     page = tmp_path / "report.html"
     main(["report", str(out), "--lab", LAB, "-o", str(page)])
@@ -140,5 +194,5 @@ def test_a_lab_that_nobody_was_graded_in_is_named(out, capsys):
 
 
 def _words(page):
-    """What a page says, without its scripts and style."""
+    """The text of a page, without its scripts and style."""
     return re.sub(r"(?s)<script.*?</script>|<style.*?</style>", "", page.read_text())

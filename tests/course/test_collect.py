@@ -1,9 +1,10 @@
-"""What platforms let one download becomes folders that can be graded, with times, and nothing of
-anybody is lost, mixed up or overwritten."""
+"""Downloads from platforms become folders that can be graded, with times, and no student's work is
+lost, mixed up or overwritten."""
 
 import csv
 import io
 import os
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 
@@ -11,8 +12,10 @@ import pytest
 
 from mpilab.cli import main
 from mpilab.course.collect import collect
+from mpilab.course.export import read_roster
 from mpilab.course.manual import times_of_csv
 from mpilab.errors import InputError
+from mpilab.grading import submission
 from mpilab.grading.submission import find_submissions
 
 LAB = "02-allgather"
@@ -83,6 +86,47 @@ def test_moodles_download_in_both_its_forms(form, tmp_path):
         "Eva",
         "Finn",
     ]
+
+
+def test_120_executed_notebooks_are_collected_one_too_large_is_listed_and_none_stays_in_memory(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(submission, "NOTEBOOK_LIMIT", 2**20)
+    data = os.urandom(2**20)
+    source = tmp_path / "download.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        for number in range(120):
+            folder = f"Student {number:03}_{number}_assignsubmission_file_"
+            if number % 2:
+                archive.writestr(f"{folder}/lab.zip", zipped({FILE: data[:-1000]}))
+            else:
+                archive.writestr(f"{folder}/{FILE}", data)
+        archive.writestr(f"Zoe_200_assignsubmission_file_/{FILE}", data + b"x")
+    tracemalloc.start()
+    try:
+        done = collect(source, tmp_path / "class", LAB)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(done.students) == 120 and most < 20 * 2**20
+    (left,) = done.left
+    assert left.startswith("Zoe: ") and "larger than 1 MiB" in left
+    assert {len(each) for each in taken(tmp_path / "class").values()} == {2**20, 2**20 - 1000}
+
+
+def test_names_that_begin_a_formula_in_some_locale_are_guarded_and_read_back(tmp_path):
+    names = (";=1+1", "＝1+1", '"=x', "'-y", "a;@b")
+    source = put(
+        tmp_path / "download",
+        {f"{name}_{at}_assignsubmission_file_/{FILE}": b"x" for at, name in enumerate(names)},
+    )
+    for _ in range(2):  # the second time, it reads its own table
+        collect(source, tmp_path / "class", LAB)
+        text = (tmp_path / "class" / "submissions.csv").read_text(encoding="utf-8")
+        assert "\n;'=1+1," in text and "\n'＝1+1," in text
+    times = times_of_csv(tmp_path / "class" / "submissions.csv")
+    assert set(times) == set(names) == set(taken(tmp_path / "class"))
+    assert set(read_roster(tmp_path / "class" / "submissions.csv")) == set(names)
 
 
 def test_canvas_files_carry_the_number_the_lateness_and_the_attempt(tmp_path):
@@ -208,7 +252,7 @@ def test_two_students_of_one_name_are_refused_until_their_numbers_tell_them_apar
             f"anna_2_assignsubmission_file_/{FILE}": b"two",
         },
     )
-    with pytest.raises(InputError, match="both be called 'anna'.*--with-ids"):
+    with pytest.raises(InputError, match="have the name 'anna'.*--with-ids"):
         collect(source, tmp_path / "class", LAB)
     assert not (tmp_path / "class").exists()
     collect(source, tmp_path / "class", LAB, with_ids=True)
@@ -227,7 +271,7 @@ def test_links_lead_nowhere_in_and_nowhere_out(tmp_path):
 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "Anna").symlink_to(secret)
-    with pytest.raises(InputError, match="is a link, or lies behind one"):
+    with pytest.raises(InputError, match="is a link, or is reached through one"):
         collect(source, tmp_path / "other", LAB)
     assert (secret / FILE).read_bytes() == b"secret"
 
@@ -235,7 +279,7 @@ def test_links_lead_nowhere_in_and_nowhere_out(tmp_path):
 def test_a_zip_that_leads_out_of_itself_or_a_bomb_within_harms_nobody_else(tmp_path):
     source = tmp_path / "download.zip"
     source.write_bytes(zipped({f"../Anna_1_assignsubmission_file_/{FILE}": b"x"}))
-    with pytest.raises(InputError, match="a path out of it"):
+    with pytest.raises(InputError, match="a path outside it"):
         collect(source, tmp_path / "class", LAB)
     climber = zipped({f"../../{FILE}": b"x"})
     source = put(
@@ -247,13 +291,13 @@ def test_a_zip_that_leads_out_of_itself_or_a_bomb_within_harms_nobody_else(tmp_p
     )
     done = collect(source, tmp_path / "class", LAB)
     assert taken(tmp_path / "class") == {"Anna": b"anna"}
-    assert done.left[0].startswith("Ben: ") and "a path out of it" in done.left[0]
+    assert done.left[0].startswith("Ben: ") and "a path outside it" in done.left[0]
 
 
 def test_what_lies_in_the_destination_already_is_not_overwritten(tmp_path):
     dest = put(tmp_path / "class", {f"Anna/{FILE}": b"by hand"})
     source = put(tmp_path / "1", {f"Anna_1_assignsubmission_file_/{FILE}": b"anna"})
-    with pytest.raises(InputError, match="is there already, and not from collecting"):
+    with pytest.raises(InputError, match="already exists, and was not written by"):
         collect(source, dest, LAB)
     assert (dest / "Anna" / FILE).read_bytes() == b"by hand"
     with pytest.raises(InputError, match="would be collected next time"):
@@ -270,7 +314,7 @@ def test_the_command_lists_what_it_did_not_understand_and_ends_with_1(tmp_path, 
     assert "NOT COLLECTED: nothing.txt: nobody's" in said.err and "\x1b" not in said.err
     assert "\n'=cmd|," in (dest / "submissions.csv").read_text()
     assert main(["collect", str(dest), str(tmp_path / "again"), "--lab", LAB]) == 1
-    assert "not the layout of a platform that we know" in capsys.readouterr().err
+    assert "not a known platform's layout" in capsys.readouterr().err
 
 
 def test_who_has_no_time_is_left_out(tmp_path):

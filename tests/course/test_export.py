@@ -1,4 +1,5 @@
-"""Marks for other programs: all of them, as people have decided, and never a zero for nothing."""
+"""Marks for other programs: all of them, with manual decisions, and never a zero for a missing
+mark."""
 
 import csv
 import json
@@ -74,7 +75,7 @@ def write(path, text):
 def test_without_a_final_mark_nothing_is_exported_and_everybody_is_named(
     target, unfinished, capsys
 ):
-    # Canvas's own file is asked for first, and read after the marks.
+    # Canvas's own file is requested first, and read after the marks.
     needed = ("--template", "gradebook.csv", "--column", "Lab 2") if target == "canvas" else ()
     before = sorted(unfinished.rglob("*"))
     assert export(unfinished, target, *needed) == 1
@@ -208,7 +209,11 @@ def test_a_canvas_gradebook_gets_one_column_and_loses_nobodys_identity(
 @pytest.mark.parametrize(
     ("most", "arguments", "words"),
     [
-        (10, ["--column", "Lab 2"], "gives 10 points for this, and 77-made-up is worth 15"),
+        (
+            10,
+            ["--column", "Lab 2"],
+            "gives 10 points for this assignment, but 77-made-up is worth 15",
+        ),
         (15, ["--column", "Lab 3"], "column 'Lab 3': there is none; write one of Quiz (11), Lab 2"),
         (15, ["--column", "Section"], "column 'Section': there is none"),
         (15, ["--column", "Lab 2", "--match", "Login"], "no column 'Login'"),
@@ -227,7 +232,7 @@ def test_marks_are_scaled_and_rows_that_fit_two_are_refused(out, tmp_path, capsy
     assert [row[-1] for row in rows(out / "canvas.csv")[3:]] == ["10", "5", "0", "8.67"]
     template.write_text(CANVAS.format(most=15).replace("Eva", "anna"))
     assert export(out, "canvas", "--template", template, "--column", "Lab 2") == 1
-    assert "2 rows fit the student 'anna'; say in which column" in capsys.readouterr().err
+    assert "2 rows match the student 'anna'; name the column" in capsys.readouterr().err
     assert (
         export(
             out, "canvas", "--template", template, "--column", "Lab 2", "--match", "SIS Login ID"
@@ -245,7 +250,7 @@ def test_gradescope_gets_one_file_each_with_all_that_its_specification_names(unf
     found = {path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/*")}
     assert {student: f"{each['score']:g}" for student, each in found.items()} == TOTALS
     ben = found["ben"]
-    assert "2.5 points less" in ben["output"] and ben["visibility"] == "hidden"
+    assert "2.5 points deducted" in ben["output"] and ben["visibility"] == "hidden"
     assert ben["tests"][0] == {
         "number": "1.1",
         "name": "Ring: any-size works",
@@ -272,7 +277,7 @@ def test_a_total_set_by_hand_is_final_though_nothing_could_be_judged(tmp_path):
     found = json.loads((out / "gradescope" / "gus" / "results.json").read_text())
     assert found["score"] == 9 and not any("score" in test for test in found["tests"])
     (student,) = exporting.nbgrader_table(class_marks(out, LAB))["students"]
-    assert student["penalty"] == -9  # nbgrader's own total is the sum of the cells without it
+    assert student["penalty"] == -9  # nbgrader's own total, of the cells, omits it
     assert not any(grade["waits"] for grade in student["grades"])
 
 
@@ -305,7 +310,7 @@ with Gradebook("sqlite:///" + sys.argv[1]) as book:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # the first time, pip gets nbgrader
+@pytest.mark.timeout(900)  # the first time, pip downloads nbgrader
 def test_nbgrader_reads_what_was_exported_to_it(unfinished, tmp_path):
     from nbgrader_venv import nbgrader_python
 
@@ -317,7 +322,7 @@ def test_nbgrader_reads_what_was_exported_to_it(unfinished, tmp_path):
     )
     env = exporting.environment_of(python)
     subprocess.run([python, "-c", make, book], check=True, env=env)
-    for _ in range(2):  # the second time in the place of the first
+    for _ in range(2):  # the second time, it replaces the first
         arguments = ("--partial", "--python", python, "-o", book)
         assert export(unfinished, "nbgrader", *arguments) == 0
     target = tmp_path / "grades.csv"

@@ -7,7 +7,7 @@ import pytest
 
 from mpilab.cli import main
 from mpilab.course import leaderboard
-from mpilab.errors import InputError
+from mpilab.errors import InputError, Ungradable
 from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.proving import bugs_of
 from mpilab.grading.release import solutions
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(1500)
 LAB = "06-tune-and-scale"
 ROOT = Path(__file__).resolve().parents[2]
 RUBRIC = rubric.load(ROOT / "grading" / LAB / "rubric.toml")
-# As the lab's own file, with less to simulate.
+# Like the lab's own file, with less to simulate.
 BOARD = """
 exercise = "own"
 than = "bcast_node_group"
@@ -31,7 +31,7 @@ roots = [0, -1]
 
 
 def verdict(student, source, failed=()):
-    """What the referee said of an answer to `own`: it failed these items."""
+    """The referee's verdict on an answer to `own`: it failed these items."""
     items = tuple(
         ItemVerdict(
             item.id,
@@ -48,7 +48,7 @@ def verdict(student, source, failed=()):
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """A folder with a gradebook: ada's answer is good, ben's a tree, cleo's is wrong, and dan's is
-    wrong where the rubric did not look."""
+    wrong in cases that the rubric does not contain."""
     out = tmp_path_factory.mktemp("graded")
     good = solutions(ROOT / "labs" / "source" / f"{LAB}.py")["own"]
     bugs = {bug.name: bug.source for bug in bugs_of(LAB, RUBRIC)}
@@ -133,6 +133,48 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(tmp_path):
     entry = leaderboard.Entry("=1+1", None, {}, "-2 is not a rank")
     leaderboard.write_csv([entry], {"=1+1": "=1+1"}, board, tmp_path / "board.csv")
     assert "\n,'=1+1,,'-2 is not a rank\n" in (tmp_path / "board.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        (0.0, "it took 0 s, which is impossible"),
+        (-1e-6, "which is impossible"),
+        (float("nan"), "it took nan s, which is impossible"),
+        (float("inf"), "which is impossible"),
+        (ZeroDivisionError("float division by zero"), "could not be timed"),
+        (Ungradable("the compiled answer did not come out", "\x1b[31m/root"), "did not come out"),
+    ],
+)
+def test_one_answer_whose_time_is_odd_ends_nobody_else_s_place(taken, words, monkeypatch, tmp_path):
+    board = leaderboard.load(LAB)
+
+    def times(board, source, sandbox):
+        if "odd" not in source:
+            return dict.fromkeys(board.points, 1e-4)
+        if isinstance(taken, Exception):
+            raise taken
+        return dict.fromkeys(board.points, taken)
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # the location of the log of a fault
+    monkeypatch.setattr(leaderboard, "times", times)
+    monkeypatch.setattr(leaderboard.agreement, "kernel_ns", lambda than, case: 200_000)
+    odd = "o\x1b[2J\ndd\u202e<b>"
+    verdicts = [verdict(odd, "/* odd */"), verdict("ada", "int x;")]
+    entries = leaderboard.rank(board, verdicts, None)
+    assert [(one.student, one.score) for one in entries] == [
+        ("ada", pytest.approx(2.0)),
+        (odd, None),
+    ]
+    assert words in entries[1].reason
+    names = {one.student: one.student for one in entries}
+    text = leaderboard.as_text(entries, names, board)
+    assert "o dd" in text and len(text.splitlines()) == 3
+    page = leaderboard.page(entries, names, board, "Topology")
+    leaderboard.write_csv(entries, names, board, tmp_path / "board.csv")
+    for shown in (text, page, (tmp_path / "board.csv").read_text(encoding="utf-8")):
+        assert "\x1b" not in shown and "\u202e" not in shown
+    assert "<b>" not in page
 
 
 def test_nicknames_differ_and_stay():

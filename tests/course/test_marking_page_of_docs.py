@@ -1,4 +1,4 @@
-"""docs/marking.md shows what the commands print: its examples are run, one after the other."""
+"""docs/marking.md shows what the commands print: its examples are run in order."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "marking.md"
 
 
 def examples():
-    """(command, what the page says that it prints) of every console block, in their order."""
+    """(command, its output according to the page) of every console block, in order."""
     text = PAGE.read_text(encoding="utf-8")
     for block in re.findall(r"```console\n(.*?)```", text, re.S):
         for example in block.split("$ ")[1:]:
@@ -27,7 +27,7 @@ def pattern(printed):
 
 
 def read_texts(path):
-    """What the page tells people to do with the CSV: points for one of the two texts."""
+    """What the page tells the reader to do with the CSV: give points for one of the two texts."""
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:

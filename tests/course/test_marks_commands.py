@@ -1,4 +1,4 @@
-"""`mpilab marks`: what instructors work with, at the command line."""
+"""`mpilab marks`: the instructors' tool on the command line."""
 
 import csv
 import os
@@ -52,18 +52,40 @@ def test_a_csv_goes_out_with_the_texts_and_comes_back_with_points(out, tmp_path,
 
     fill(path, read)
     assert marks("import", out, path) == 0
-    assert "3 marks taken" in capsys.readouterr().out
+    assert "3 marks imported" in capsys.readouterr().out
     assert [row["why"] for row in rows(out / "grades.csv")] == ["6.5"] * 3
     page = (out / "feedback" / "anna.html").read_text(encoding="utf-8")
     assert "6.5 / 8" in page and "-1 for the second line" in page and "16.5 / 25" in page
 
     assert marks("import", out, path) == 0
-    assert "0 marks taken" in capsys.readouterr().out
+    assert "0 marks imported" in capsys.readouterr().out
     assert marks("export", out, path) == 0 and len(rows(path)) == 3
     assert marks("export", out, path, "--all") == 0
     assert (rows(path)[0]["points"], rows(path)[0]["comment"]) == ("6.5", "'-1 for the second line")
     assert marks("import", out, path) == 0
-    assert "0 marks taken" in capsys.readouterr().out
+    assert "0 marks imported" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [";=1+1", "＝1+1", "'=x", '";@x', "a,-b"])
+def test_points_reach_a_student_whose_name_would_begin_a_formula(name, out, tmp_path, capsys):
+    hand_in(out, verdict(name, f"{name} wrote this"))
+    path = tmp_path / "manual.csv"
+    assert marks("export", out, path) == 0
+    exported = {row["student"]: row for row in rows(path)}
+    assert name not in exported and len(exported) == len(TEXTS) + 1
+
+    def read(row):
+        if row["student"] not in TEXTS:
+            row["points"], row["comment"] = "5", "=well done"
+
+    fill(path, read)
+    assert marks("import", out, path) == 0
+    assert "2 marks imported" in capsys.readouterr().out
+    (row,) = [row for row in rows(out / "grades.csv") if row["student"] not in TEXTS]
+    assert row["why"] == "5" and row["student"] != name
+    assert marks("export", out, path, "--all") == 0
+    assert marks("import", out, path) == 0
+    assert "0 marks imported" in capsys.readouterr().out
 
 
 def test_a_csv_with_any_wrong_row_is_not_taken_and_every_one_is_named(out, tmp_path, capsys):
@@ -124,12 +146,12 @@ def test_an_override_is_shown_with_its_reason_and_can_be_removed(out, capsys):
     assert capsys.readouterr().out == "ben: 9 of 25, awaiting-manual\n"
     page = (out / "feedback" / "ben.html").read_text(encoding="utf-8")
     assert "compiler &lt;flag&gt; (before: not yet. P = 3: deadlock)" in page
-    assert "✎</span> set by a person" in page and "9 / 25" in page
+    assert "✎</span> set manually" in page and "9 / 25" in page
     assert marks("show", out) == 0
     assert re.search(r"^ben +9\* +- +- +9 ", capsys.readouterr().out, re.M)
     assert marks("override", out, *ring, "--remove", "--reason", "wrong student") == 0
     assert "ben: 4 of 25" in capsys.readouterr().out
-    assert "set by a person" not in (out / "feedback" / "ben.html").read_text(encoding="utf-8")
+    assert "set manually" not in (out / "feedback" / "ben.html").read_text(encoding="utf-8")
     for wrong in (["--points", "11"], ["--points", "-1"]):
         assert (
             marks(
@@ -200,13 +222,13 @@ def test_lateness_is_told_worked_out_again_extended_and_taken_back(out, tmp_path
     penalties, said = late()
     assert penalties == ["2", "0", ""]
     assert "2 days late, 20 % of the points (10 % a day)." in said.out
-    assert "1 of 3 late; 2 decisions are new" in said.out
-    assert "nothing is known of when these handed in: cleo" in said.err
+    assert "1 of 3 late; 2 new decisions" in said.out
+    assert "no submission time is known for: cleo" in said.err
     page = (out / "feedback" / "anna.html").read_text(encoding="utf-8")
-    assert "8 / 25" in page and "Taken off for lateness" in page and "2 days late" in page
+    assert "8 / 25" in page and "Deducted for lateness" in page and "2 days late" in page
 
-    assert "0 decisions are new" in late()[1].out
-    # More points are given: the penalty is a share of them.
+    assert "0 new decisions" in late()[1].out
+    # More points have been given, and the penalty is a share of them.
     assert (
         marks(
             "override",
@@ -224,9 +246,9 @@ def test_lateness_is_told_worked_out_again_extended_and_taken_back(out, tmp_path
     )
     assert late()[0][0] == "3.6"
     assert late("--extension", "anna=2d")[0][0] == "0"
-    assert late()[0][0] == "0"  # granted once, it stays
+    assert late()[0][0] == "0"  # once granted, it stays
     assert late("--extension", "anna=0")[0][0] == "3.6"
-    # Another rule for all.
+    # A different rule for all.
     assert late("--per-day", "5%")[0][0] == "1.8"
     assert marks("late", out, "--remove") == 0
     assert "penalty" not in rows(out / "grades.csv")[0]
@@ -235,7 +257,7 @@ def test_lateness_is_told_worked_out_again_extended_and_taken_back(out, tmp_path
     capsys.readouterr()
     assert marks("history", out, "anna") == 0
     said = capsys.readouterr().out
-    assert said.count("lateness by") == 4 and said.count("lateness taken back") == 1
+    assert said.count("lateness by") == 4 and said.count("lateness withdrawn") == 1
 
 
 def test_a_submission_after_lateness_was_looked_at_is_to_be_looked_at_again(out, tmp_path, capsys):
@@ -245,7 +267,7 @@ def test_a_submission_after_lateness_was_looked_at_is_to_be_looked_at_again(out,
     hand_in(out, verdict("anna", "Again."))
     capsys.readouterr()
     assert marks("show", out) == 0
-    assert "anna: handed in anew since the lateness was looked at" in capsys.readouterr().out
+    assert "anna: handed in again after the lateness was computed" in capsys.readouterr().out
 
 
 def test_times_are_taken_from_the_files_that_were_handed_in(out, tmp_path):
@@ -262,10 +284,10 @@ def test_times_are_taken_from_the_files_that_were_handed_in(out, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--due", "tomorrow"], "--due: 'tomorrow' is no time; write e.g. 2026-11-20T23:59"),
-        (["--per-day", "ten"], "--per-day 'ten': no share of the points; write e.g. 10%"),
-        (["--per-day", "110%"], "--per-day '110%': no share"),
-        (["--grace", "15"], "--grace '15': no length of time; write e.g. 15m"),
+        (["--due", "tomorrow"], "--due: 'tomorrow' is not a time; write e.g. 2026-11-20T23:59"),
+        (["--per-day", "ten"], "--per-day 'ten': not a share of the points; write e.g. 10%"),
+        (["--per-day", "110%"], "--per-day '110%': not a share"),
+        (["--grace", "15"], "--grace '15': not a duration; write e.g. 15m"),
         (["--extension", "anna"], "--extension 'anna': write STUDENT=TIME, e.g. anna=3d"),
         (["--extension", "zoe=3d"], "student 'zoe': no verdict on 02-allgather"),
     ],
@@ -282,8 +304,8 @@ def test_a_wrong_rule_for_lateness_is_named_with_an_example(
 def test_wrong_times_are_named_with_file_and_line(out, tmp_path, capsys):
     times = tmp_path / "times.csv"
     for content, words in [
-        ("student,time\nanna,20.11.2026\n", f"{times}:2: '20.11.2026' is no time"),
-        ("student,time\nanna,2026-11-20\nanna,2026-11-21\n", f"{times}:3: anna stands in two"),
+        ("student,time\nanna,20.11.2026\n", f"{times}:2: '20.11.2026' is not a time"),
+        ("student,time\nanna,2026-11-20\nanna,2026-11-21\n", f"{times}:3: anna is on two"),
         ("name,when\n", f"{times}:1: no columns student and time"),
         ("student,time\nzoe,2026-11-20\n", "student 'zoe': no verdict"),
     ]:
@@ -306,5 +328,5 @@ def test_a_page_that_is_not_there_or_has_no_places_for_marks_is_noted(out, capsy
     for student in ("anna", "ben"):
         assert marks("override", out, "--student", student, "--points", "9", "--reason", "x") == 0
     said = capsys.readouterr().err
-    assert "anna.html: not there" in said and "ben.html: made by an older mpilab" in said
+    assert "anna.html: missing" in said and "ben.html: made by an older mpilab" in said
     assert (out / "feedback" / "ben.html").read_text() == "<p>of an older mpilab</p>"

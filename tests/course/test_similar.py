@@ -1,4 +1,4 @@
-"""Answers that resemble each other are found, whatever was done to hide it; others are not."""
+"""Similar answers are found, even if disguised; others are not."""
 
 import re
 
@@ -87,7 +87,7 @@ def renamed(source):
 
 
 def reformatted(source):
-    """Other comments, no line breaks that were there, braces around single statements."""
+    """Different comments, different line breaks, braces around single statements."""
     bare = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
     head, _, body = bare.partition("\n\n")
     body = " ".join(body.split())
@@ -117,7 +117,7 @@ def padded(source):
 
 
 def hand_in(folder, answers):
-    """A class whose students answer the exercise so, and leave the rest as it was released."""
+    """A class whose students answer the exercise in this way, and leave the rest as released."""
     text = nbformat.writes(release(ROOT / "labs" / "source" / f"{LAB}.py"))
     for student, answer in answers.items():
         notebook = nbformat.reads(text, as_version=4)
@@ -156,7 +156,8 @@ def test_kernels_that_were_written_for_themselves_stay_below_the_threshold(tmp_p
 
 
 def test_other_names_in_another_pattern_are_no_copy(tmp_path):
-    """The same shape of statements about other things: renaming cannot turn one into the other."""
+    """The same statement structure for a different task: renaming cannot turn one into the
+    other."""
     one = "".join(f"a{n} = f(a{n}, b) + a{n};\n" for n in range(12))
     other = "".join(f"a{n} = f(b, c) + a{n + 1};\n" for n in range(12))
     found = search(hand_in(tmp_path, {"anna": one, "ben": other}), LAB, EXERCISE)
@@ -164,7 +165,7 @@ def test_other_names_in_another_pattern_are_no_copy(tmp_path):
 
 
 def test_an_answer_made_to_keep_the_comparison_busy_does_not(tmp_path):
-    """Unclosed texts, one line again and again, and a megabyte: each would be quadratic."""
+    """Unclosed strings, one repeated line, and a megabyte: each could take quadratic time."""
     repeated = ORIGINAL + "int a = b * c + d[e] - f(g, h, i);\n" * 2000
     evil = {"quotes": '\\"' * 40_000, "anna": repeated, "ben": repeated, "long": "x;" * 500_000}
     found = search(hand_in(tmp_path, evil), LAB, EXERCISE)
@@ -210,7 +211,7 @@ def test_the_command_prints_the_pairs_and_writes_a_page_that_runs_nothing(tmp_pa
     [
         (["--exercise", "cost_model"], "of kind python; only answers in C are compared: nonblock"),
         (["--exercise", "ring"], "exercise 'ring': not in lab 02-allgather"),
-        (["--exercise", EXERCISE, "--threshold", "70"], "threshold 70: it is a share"),
+        (["--exercise", EXERCISE, "--threshold", "70"], "threshold 70: not a share"),
     ],
 )
 def test_what_cannot_be_compared_is_said_with_what_can(arguments, words, capsys, tmp_path):

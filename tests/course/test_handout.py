@@ -1,0 +1,338 @@
+"""A handout grows lab by lab, holds no answers, keeps what others put into it, and is never half
+written."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from mpilab import cli
+from mpilab.course import handout as module
+from mpilab.course.handout import LIST, handout
+from mpilab.errors import InputError
+from mpilab.util.kit import ROOT
+
+SOURCE = """\
+# %% [markdown]
+# # {lab}
+
+# %% nbgrader={{"grade": true, "grade_id": "mine", "solution": true, "points": 20}}
+# %%kernel {function}
+# int {function}(int count, MPI_Comm comm)
+# {{
+#     // BEGIN SOLUTION
+#     // STUB: return MPI_ERR_OTHER;
+#     return the_secret_of_{function}(count, comm);
+#     // END SOLUTION
+# }}
+
+# %%
+{calls}
+"""
+RUBRIC = """\
+lab = "{lab}"
+title = "{lab}"
+
+[[exercise]]
+id = "mine"
+title = "Mine"
+kind = "kernel"
+collective = "allgather"
+function = "{function}"
+allowed = ["point-to-point"]
+reference = "{reference}"
+
+[[exercise.item]]
+id = "result"
+title = "The right result"
+points = 20
+ranks = [1, 2]
+counts = [1]
+public = {{ title = "The right result on 2 ranks", ranks = [2], counts = [1] }}
+"""
+# lab: (its answer, what it calls)
+LABS = {
+    "01-first": ("pairwise", "pass"),
+    "02-second": ("ring", "pass"),
+    "03-third": ("neighbor", 'mpilab.run("allgather_pairwise")'),
+}
+
+
+@pytest.fixture
+def kit(tmp_path):
+    """A kit of three labs and a few files; the real kit's Makefile and pages."""
+    root = tmp_path / "kit"
+    for lab, (answer, calls) in LABS.items():
+        words = {"lab": lab, "function": f"allgather_{answer}", "calls": calls}
+        put(root / "labs" / "source" / f"{lab}.py", SOURCE.format(**words))
+        rubric = RUBRIC.format(**words, reference=f"allgather/{answer}.c")
+        put(root / "grading" / lab / "rubric.toml", rubric)
+        put(root / "src_c" / "allgather" / f"{answer}.c", f"the_secret_of_{answer}();\n")
+    for name in ("src_c/allgather/bruck.c", "mpilab/__init__.py", "tools/setup.py", "LICENSE"):
+        put(root / name, f"{name} 1\n")
+    for name in ("mpilab/__pycache__/x.pyc", "src_c/build/pairwise.o", "tools/trust.py"):
+        put(root / name, "not handed out")
+    (root / "mpilab" / "link").symlink_to(root / "grading")
+    for name in ("labs/source/START.md.j2", "labs/source/HANDOUT.md.j2", "Makefile"):
+        shutil.copy2(ROOT / name, root / name)
+    shutil.copytree(ROOT / "docs", root / "docs")
+    return root
+
+
+def put(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def files(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != LIST
+    }
+
+
+def test_a_handout_holds_what_students_need_and_no_solution_in_any_form(kit, tmp_path):
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    pages = {f"{folder}/{name}.md" for folder in ("docs", "labs/help") for name in module.HELP}
+    assert set(files(out)) == pages | {
+        *("LICENSE", "Makefile", "README.md", "mpilab/__init__.py", "tools/setup.py"),
+        *("labs/02-second.ipynb", "labs/START.ipynb"),
+        *("labs/checks/02-second.toml", "labs/checks/answers.json"),
+        # The answer of an earlier lab, whose students have had it back.
+        *("src_c/allgather/bruck.c", "src_c/allgather/pairwise.c"),
+    }
+    text = b"".join(files(out).values()).decode()
+    assert "secret_of_ring" not in text and "secret_of_allgather" not in text
+    assert "secret_of_neighbor" not in text, "of a lab to come"
+
+
+def test_the_makefile_of_a_handout_has_the_verbs_of_students_only(kit, tmp_path):
+    text = (handout(tmp_path / "out", ["01-first"], kit).path / "Makefile").read_text()
+    assert "lab: setup" in text and "build: $(STAMP)" in text
+    for word in ("grade", "-m pytest", "release", "handout", "constraints:"):
+        assert word not in text
+
+
+def test_a_later_lab_joins_those_that_are_there(kit, tmp_path):
+    out = tmp_path / "out"
+    handout(out, ["02-second"], kit)
+    (out / "build").mkdir()
+    venv = put(out / ".venv" / "bin" / "python", "an environment")
+    inode = venv.stat().st_ino
+    put(kit / "src_c" / "allgather" / "bruck.c", "version 2\n")
+    done = handout(out, ["03-third"], kit)
+    assert done.labs == ("02-second", "03-third") and done.kept == ()
+    assert {"labs/02-second.ipynb", "labs/03-third.ipynb"} < set(files(out))
+    for page in ("README.md", "labs/START.ipynb"):
+        text = (out / page).read_text()
+        assert "02-second.ipynb" in text and "03-third.ipynb" in text
+    assert (out / "src_c" / "allgather" / "bruck.c").read_text() == "version 2\n"
+    assert venv.stat().st_ino == inode and (out / "build").is_dir()
+    assert sorted(os.listdir(tmp_path)) == ["kit", "out"]
+
+
+def test_an_earlier_lab_takes_its_answer_out_of_the_handout(kit, tmp_path):
+    out = tmp_path / "out"
+    assert "src_c/allgather/pairwise.c" in files(handout(out, ["02-second"], kit).path)
+    assert "src_c/allgather/pairwise.c" not in files(handout(out, ["01-first"], kit).path)
+
+
+def test_an_answer_that_another_lab_calls_stays_and_is_named(kit, tmp_path):
+    done = handout(tmp_path / "out", LABS, kit)
+    assert done.revealed == (("allgather/pairwise.c", "01-first", "03-third"),)
+    there = [path.name for path in (done.path / "src_c" / "allgather").iterdir()]
+    assert sorted(there) == ["bruck.c", "pairwise.c"]
+
+
+def test_an_answer_whose_name_a_cell_puts_together_stays_too(kit, tmp_path):
+    source = kit / "labs" / "source" / "03-third.py"
+    calls = 'run(f"allgather_{name}" for name in ("pairwise", "bruck"))'
+    put(source, source.read_text().replace('mpilab.run("allgather_pairwise")', calls))
+    assert handout(tmp_path / "out", LABS, kit).revealed[0][0] == "allgather/pairwise.c"
+    put(source, source.read_text().replace('"pairwise"', '"all_pairwise"'))
+    assert handout(tmp_path / "other", LABS, kit).revealed == ()
+
+
+def test_what_somebody_has_changed_or_added_stays_and_is_named(kit, tmp_path):
+    out = tmp_path / "out"
+    handout(out, ["02-second"], kit)
+    put(out / "README.md", "Our room is 2.014.\n")
+    put(out / "LICENSE", "ours\n")
+    put(out / "labs" / "03-third.ipynb", "mine")
+    put(out / "labs" / "syllabus.md", "added")
+    done = handout(out, ["03-third"], kit)
+    assert done.kept == ("LICENSE", "README.md", "labs/03-third.ipynb")
+    now = files(out)
+    assert now["README.md"] == b"Our room is 2.014.\n" and now["LICENSE"] == b"ours\n"
+    assert now["labs/syllabus.md"] == b"added" and now["labs/03-third.ipynb"] == b"mine"
+    assert b"03-third" in now["README.new.md"] and b"allgather" in now["labs/03-third.new.ipynb"]
+    assert "LICENSE.new" not in now, "the kit's has not changed"
+    again = handout(out, ["03-third"], kit)
+    assert again.kept == done.kept and files(out) == now
+    for name in ("README.md", "README.new.md"):
+        (out / name).unlink()
+    handout(out, ["03-third"], kit)
+    assert files(out)["README.md"] == now["README.new.md"]
+
+
+def test_a_notebook_that_was_only_run_is_not_changed(kit, tmp_path):
+    out = tmp_path / "out"
+    start = handout(out, ["02-second"], kit).path / "labs" / "START.ipynb"
+    page = json.loads(start.read_text())
+    for cell in page["cells"]:
+        if cell["cell_type"] == "code":
+            cell |= {"execution_count": 3, "source": cell["source"]}
+    put(start, json.dumps(page))
+    assert handout(out, ["03-third"], kit).kept == ()
+    assert "03-third" in start.read_text()
+
+
+def test_a_handout_may_be_a_zip_with_one_folder_to_which_labs_are_added(kit, tmp_path):
+    first = handout(tmp_path / "mpi labs.zip", ["02-second"], kit).path
+    before = first.read_bytes()
+    with zipfile.ZipFile(first, "a") as archive:
+        archive.writestr("mpi labs/labs/syllabus.md", "added")
+    done = handout(first, ["03-third"], kit)
+    assert done.labs == ("02-second", "03-third") and first.read_bytes() != before
+    folder = handout(tmp_path / "folder", ["02-second", "03-third"], kit).path
+    with zipfile.ZipFile(first) as archive:
+        got = {name: archive.read(name) for name in archive.namelist()}
+    got.pop(f"mpi labs/{LIST}")
+    assert got.pop("mpi labs/labs/syllabus.md") == b"added"
+    assert got == {f"mpi labs/{name}": content for name, content in files(folder).items()}
+    assert sorted(os.listdir(tmp_path)) == ["folder", "kit", "mpi labs.zip"]
+
+
+def test_bad_input_is_refused_before_anything_is_written(kit, tmp_path):
+    full = put(tmp_path / "full" / "mine", "x").parent
+    file = put(tmp_path / "file", "x")
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("a/b", "c")
+    damaged = handout(tmp_path / "damaged", ["02-second"], kit).path
+    put(damaged / LIST, "{")
+    before = sorted(tmp_path.rglob("*"))
+    for target, labs, words in [
+        (tmp_path / "new", ["02-secnd"], "lab '02-secnd': no such lab.*Did you mean '02-second'"),
+        (full, ["02-second"], "full: is not empty and not a handout; name a new or empty folder"),
+        (file, ["02-second"], "file: is a file, not a folder; name a new folder"),
+        (file / "below", ["02-second"], "below: cannot be written, because .*file is not a folder"),
+        (other, ["02-second"], "other.zip: is not a zipped handout; name a new file"),
+        (put(tmp_path / "no.zip", "x"), ["02-second"], "no.zip: is not a zipped handout"),
+        (damaged, ["02-second"], f"{LIST}, is damaged; release into a new folder"),
+        (tmp_path, ["02-second"], "not empty and not a handout"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            handout(target, labs, kit)
+    (tmp_path / "no.zip").unlink()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_misspelt_reference_is_refused_because_it_would_hand_out_the_answer(kit, tmp_path):
+    rubric = kit / "grading" / "02-second" / "rubric.toml"
+    given = rubric.read_text()
+    for wrong in ("allgather/rign.c", "../Makefile"):
+        put(rubric, given.replace("allgather/ring.c", wrong))
+        with pytest.raises(InputError, match="no such file in"):
+            handout(tmp_path / "out", ["02-second"], kit)
+    rubric.unlink()
+    with pytest.raises(InputError, match="no such file"):
+        handout(tmp_path / "out", ["02-second"], kit)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_folder_in_which_one_is_cannot_be_replaced(kit, tmp_path, monkeypatch):
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    monkeypatch.chdir(out / "labs")
+    with pytest.raises(InputError, match="'cd' out of it"):
+        handout(out, ["03-third"], kit)
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip"])
+def test_a_release_that_fails_leaves_the_handout_as_it_was(kit, tmp_path, monkeypatch, name):
+    out = handout(tmp_path / name, ["02-second"], kit).path
+    before = files(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device", str(out))
+
+    monkeypatch.setattr(module, "_fingerprints", full)
+    with pytest.raises(InputError, match="No space left on device; name a handout"):
+        handout(out, ["03-third"], kit)
+    with pytest.raises(InputError, match="No space left on device"):
+        handout(tmp_path / f"new-{name}", ["03-third"], kit)
+    assert files(tmp_path) == before and len(os.listdir(tmp_path)) == 2
+
+
+KILLED = """\
+import os, signal, sys
+from mpilab.course import handout
+step, target, kit = sys.argv[1:]
+original = getattr(handout, step)
+def last(*values):
+    if step == "replace_folder":  # as late as can be
+        import shutil
+        shutil.rmtree = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+        return original(*values)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(handout, step, last)
+handout.handout(target, ["03-third"], kit)
+"""
+
+
+@pytest.mark.parametrize("step", ["write_help", "_keep", "replace_folder"])
+def test_a_release_that_is_killed_leaves_a_whole_handout_and_the_next_one_tidies_up(
+    kit, tmp_path, step
+):
+    out = handout(tmp_path / "out", ["02-second"], kit).path
+    put(out / "labs" / "syllabus.md", "added")
+    before = files(out)
+    done = subprocess.run([sys.executable, "-c", KILLED, step, out, kit])
+    assert done.returncode == -signal.SIGKILL
+    if step == "replace_folder":
+        assert files(out).keys() > before.keys()
+    else:
+        assert files(out) == before
+    assert handout(out, ["03-third"], kit).labs == ("02-second", "03-third")
+    assert files(out)["labs/syllabus.md"] == b"added"
+    assert sorted(os.listdir(tmp_path)) == ["kit", "out"]
+
+
+def test_two_releases_into_one_handout_do_not_mix(kit, tmp_path, monkeypatch):
+    def at_once(*_):
+        with pytest.raises(InputError, match="another release into it is at work"):
+            handout(tmp_path / "out", ["03-third"], kit)
+
+    monkeypatch.setattr(module, "write_help", at_once)
+    assert handout(tmp_path / "out", ["02-second"], kit).labs == ("02-second",)
+    assert "labs/03-third.ipynb" not in files(tmp_path / "out")
+
+
+def test_the_command_takes_several_labs_or_all_and_leaves_the_kit_alone(tmp_path, capsys):
+    labs = {path: path.stat().st_mtime_ns for path in (ROOT / "labs").rglob("*")}
+    out = str(tmp_path / "out")
+    assert cli.main(["release", "--handout", out, "02-allgather", "05-parallel-io"]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"handout: {out}\nlabs: 02-allgather, 05-parallel-io\n" and not said.err
+    assert cli.main(["release", "all", "--handout", out]) == 0
+    said = capsys.readouterr()
+    assert "00-first-contact" in said.out and "06-tune-and-scale" in said.out
+    named = re.findall(r"src_c/(\S+), for which (\d+)\S+ asks, because (\d+)", said.err)
+    assert named == [
+        ("bcast/linear.c", "00", "01"),
+        ("bcast/pipeline.c", "01", "04"),
+        ("bcast/binomial.c", "01", "03"),
+        ("gather/binomial.c", "01", "04"),
+        ("reduce/binomial.c", "01", "04"),
+    ]
+    assert cli.main(["release", "all", "02-algather", "--handout", out]) == 1
+    assert "lab '02-algather': no such lab" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in (ROOT / "labs").rglob("*")} == labs
