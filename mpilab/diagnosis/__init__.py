@@ -21,23 +21,22 @@ from mpilab.diagnosis import (
     time_out,
     wrong_result,
 )
-from mpilab.diagnosis.collectives import because_of_collectives, left_early
+from mpilab.diagnosis.collectives import because_of_collectives, broken_barrier
 from mpilab.diagnosis.crash import beside_calls, diagnose_report
 from mpilab.diagnosis.evidence import Evidence, with_requests
 from mpilab.diagnosis.model import ERROR, MPI_ERROR, WRONG_RESULT, Diagnosis
 from mpilab.errors import InputError
-from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT, Result
-from mpilab.trace.callsites import source_line
-from mpilab.trace.sanitizer import parse
+from mpilab.runners.result import CRASH, DEADLOCK, DONE, SKIPPED, TIME_OUT, TRAP, Result
+from mpilab.trace.callsites import parse, source_line
 from mpilab.util import faults
 
 
 def diagnose(result: Result) -> Diagnosis | None:
     """The Diagnosis of a Result (mpilab.runners.result); None if nothing is wrong.
 
-    Of several causes, the first in this order is reported: a sanitizer report, a crash, an MPI
-    error, a deadlock, a time-out, a wrong return code, a wrong result, a leak. The others go into
-    the notes.
+    Of several causes, the first in this order is reported: a sanitizer report, a crash or
+    trap, an MPI error, a deadlock, a time-out, a wrong return code, a wrong result, a leak. The
+    others go into the notes.
     """
     made = result.diagnosis
     return made if isinstance(made, Diagnosis) else explain(result)
@@ -93,7 +92,7 @@ class _Search:
             kept = {"root": min(case.root, ranks - 1), "places": case.places[:ranks]}
             try:
                 smaller = replace(case, **{**kept, name: value})
-            except InputError:  # no such case: a matrix may fix the number of ranks
+            except InputError:  # no such case: a matrix may determine the number of ranks
                 continue
             self.tried += 1
             if self.fails(smaller):
@@ -116,8 +115,9 @@ def _counts(count: int) -> list[int]:
 
 _PLAIN = {
     CRASH: "a rank crashed",
-    DEADLOCK: "deadlock: the ranks wait for one another for ever",
-    TIME_OUT: "the run did not come to its end in time",
+    TRAP: "the jail ended a rank",
+    DEADLOCK: "deadlock: the ranks wait for one another forever",
+    TIME_OUT: "the run did not finish in time",
 }
 _NO_FUNCTION = re.compile(r": no function (\w{1,100}) in it$", re.MULTILINE)  # from the harness
 
@@ -162,7 +162,7 @@ def _explain(result: Result) -> Diagnosis | None:
     if found is None:
         return None
     if found.kind in (DEADLOCK, TIME_OUT, MPI_ERROR, WRONG_RESULT):
-        found = replace(found, notes=(*found.notes, *filter(None, (collectives.note(evidence),))))
+        found = collectives.beside_world(found, evidence)
     printed = tuple(sorted((int(rank), str(text)) for rank, text in result.printed.items()))
     return replace(found, printed=found.printed or printed, log=found.log or result.log)
 
@@ -174,6 +174,8 @@ def _first_cause(evidence: Evidence) -> Diagnosis | None:
         return reported
     if result.outcome == CRASH:
         return crash.crash(evidence)
+    if result.outcome == TRAP:
+        return crash.trap(evidence)
     if result.outcome in (DEADLOCK, TIME_OUT):
         found = mpi_error.mpi_error(evidence)
         if found is not None:
@@ -193,7 +195,7 @@ def _after_the_end(evidence: Evidence) -> Diagnosis | None:
     found = mpi_error.mpi_error(evidence) or mpi_error.returned_code(evidence)
     wrong = None
     if evidence.result.case.collective == "barrier":
-        wrong = left_early(evidence)
+        wrong = broken_barrier(evidence)
     elif evidence.result.outputs and evidence.result.case.dump:
         wrong = wrong_result.wrong_result(evidence)
     if found is not None:
@@ -213,7 +215,7 @@ def _sanitizer(evidence: Evidence) -> Diagnosis | None:
 
     reports = [(rank, parse(text)) for rank, text in sorted(evidence.result.sanitizer.items())]
     known = [(rank, report) for rank, report in reports if report is not None]
-    # mpirun kills the other ranks in mid-report; a report with a stack frame is complete.
+    # mpirun kills the other ranks in mid-report, but a report with a stack frame is complete.
     if not known:
         return None
     rank, report = min(known, key=lambda one: not one[1].frames)
@@ -226,19 +228,19 @@ def _not_run(result: Result) -> Diagnosis:
     if result.outcome == SKIPPED:
         return Diagnosis(
             ERROR,
-            "this case was not run: one like it had failed before",
-            hint="Mend that one first.",
+            "this case was not run: a similar one failed before it",
+            hint="Fix that one first.",
         )
     if found := _NO_FUNCTION.search(result.detail):
         return Diagnosis(
             ERROR,
             f"there is no kernel {found[1]}",
-            hint="Is it the name of your function, letter by letter?",
+            hint="Does it match the name of your function exactly?",
         )
     first, _, rest = result.detail.strip().partition("\n")
     return Diagnosis(
         ERROR,
-        f"the kernel could not be run: {first or 'nobody said why'}",
-        hint="This is most likely no fault of your kernel: see the log, and mpilab doctor.",
+        f"the kernel could not be run: {first or 'no reason was given'}",
+        hint="Your kernel is most likely not the cause: see the log, and run mpilab doctor.",
         notes=(rest,) if rest else (),
     )

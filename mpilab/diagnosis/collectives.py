@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from mpilab.cases.case import COLLECTIVES, Case
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import (
+    CELL,
     Evidence,
     Match,
     all_wants,
@@ -27,28 +27,28 @@ from mpilab.diagnosis.model import COMPILE_WARNING, MPI_ERROR, WRONG_RESULT, Dia
 from mpilab.kernels.symbols import used
 from mpilab.runners.hang import BLOCKED, FINISHED
 from mpilab.runners.result import DONE
-from mpilab.trace.callsites import source_line
-from mpilab.trace.collectives import ALIKE, MOST_REPORTED, ROOT_DIFFERS
-from mpilab.trace.recording import COLLECTIVE, Call
+from mpilab.trace.callsites import source_line, source_text
+from mpilab.trace.matching import ALIKE, MOST_REPORTED, ROOT_DIFFERS
+from mpilab.trace.recording import COLLECTIVE, WORLD, Call, operations
 
 # Broken barriers: a rank can leave before all others have entered.
 
 LEFT_EARLY = "left too early"
 LEFT_EARLY_HINT = (
-    "After a barrier every rank has to know that every other one has come: for each pair there "
-    "must be a way of messages from the one to the other, each sent after the one before has been "
+    "After a barrier, every rank must know that every other rank has entered it: each pair needs "
+    "a chain of messages from one rank to the other, each message sent after the previous one was "
     "received."
 )
 # The sources of the messages that these receive are unknown.
 _BLIND = ("MPI_Mrecv", "MPI_Imrecv")
 
 
-def left_early(evidence: Evidence) -> Diagnosis | None:
+def broken_barrier(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a barrier that a rank can leave too early; None if it is correct.
 
-    All ranks may have entered in time by luck; what counts is that the messages prove it. None also
-    if the recording proves nothing: it is incomplete, or ranks may have learned of each other by
-    calls other than messages.
+    All ranks may have entered in time by chance; what counts is that the messages prove it. None
+    also if the recording proves nothing: it is incomplete, or ranks may have learned of each other
+    by calls other than messages.
     """
     recording = evidence.result.recording
     if recording is None or not recording.complete or _is_blind(evidence):
@@ -69,7 +69,7 @@ def left_early(evidence: Evidence) -> Diagnosis | None:
         places=evidence.places(_last_calls(evidence, ranks), "make the last call here"),
         tables=(
             Table(
-                "Whom each rank has not heard of, by any way",
+                "Ranks that each rank has not heard of, directly or indirectly",
                 ("rank", "has not heard of"),
                 tuple((rank, model.runs(np.flatnonzero(missing[rank]).tolist())) for rank in ranks),
             ),
@@ -78,7 +78,7 @@ def left_early(evidence: Evidence) -> Diagnosis | None:
 
 
 def _is_blind(evidence: Evidence) -> bool:
-    """Whether ranks may have learned of each other by other means than recorded messages.
+    """Whether ranks may have learned of each other by means other than recorded messages.
 
     A barrier may also consist of collectives."""
     if evidence.result.function.endswith("_openmpi"):
@@ -91,31 +91,34 @@ def _is_blind(evidence: Evidence) -> bool:
 
 
 def _how_far(evidence: Evidence, missing: NDArray[np.bool_]) -> str:
-    """A hint on how far knowledge spread; `missing` [P, P]: whom each rank has not heard of."""
+    """A hint on how far the news spread; `missing` [P, P]: the ranks from which each rank has no
+    news."""
     size, recording = evidence.size, evidence.result.recording
     if recording is None or not len(recording.messages):
-        return "Here no message was sent at all."
-    power = "" if size & (size - 1) == 0 else f" {size} is no power of two: does that matter here?"
+        return "No message was sent at all."
+    power = (
+        "" if size & (size - 1) == 0 else f" {size} is not a power of two: does that matter here?"
+    )
     knowing = np.flatnonzero(~missing.any(axis=1)).tolist()
     if knowing:
         who = model.ranks(knowing)
         has, knows = ("has", "knows") if len(knowing) == 1 else ("have", "know")
         return (
-            f"Here {who} {has} heard of all, but what {who} {knows} does not get to the others: "
-            f"does somebody answer, and do they wait for the answer?{power}"
+            f"Here {who} {has} heard of all ranks, but what {who} {knows} does not reach the "
+            f"others: does any rank reply, and do they wait for the reply?{power}"
         )
     known = size - missing.sum(axis=1)
     rounds = recording.rounds
     least, most = int(known.min()), int(known.max())
     number = str(least) if least == most else f"{least} to {most}"
     end = model.number(rounds, "round")
-    said = f"Here, after {end}, each rank has heard of {number} of {size} ranks, itself included."
+    said = f"After {end}, each rank has heard of {number} of {size} ranks, itself included."
     if 2**rounds < size:
         return (
             f"{said} What a rank knows can at best double in each round: {size} ranks need at "
             f"least {(size - 1).bit_length()}."
         )
-    return f"{said} Look at whom each rank hears from in each round.{power}"
+    return f"{said} Check which rank each rank hears from in each round.{power}"
 
 
 def _last_calls(evidence: Evidence, ranks: Iterable[int]) -> list[Call]:
@@ -125,87 +128,112 @@ def _last_calls(evidence: Evidence, ranks: Iterable[int]) -> list[Call]:
 
 # Kernels that use MPI_COMM_WORLD instead of the communicator passed to them.
 
-WORLD = "MPI_COMM_WORLD instead of comm"
+WORLD_FOR_COMM = "MPI_COMM_WORLD instead of comm"
 WORLD_HINT = (
-    "Write comm: a caller may give any communicator, with fewer ranks or in another order, and "
-    "then a rank of one is not the same process in the other."
+    "Write comm: a caller may pass any communicator, with fewer ranks or in another order, so a "
+    "rank in one is not the same process in the other."
 )
 SHOWN = 8
 _NAME = re.compile(r"\bMPI_COMM_WORLD\b")
+# The first line of a function that others may call, such as a kernel; not a prototype.
+_DEFINITION = re.compile(r"(?:int\s+(\w+)\s*\(|MPILAB_([A-Z]+)\((\w+)\))(?!.*;\s*$)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SYMBOL = "ompi_mpi_comm_world"  # MPI_COMM_WORLD is its address in Open MPI
-_UNDEFINED = -32766  # MPI_UNDEFINED of Open MPI: the rank in comm of a process outside it
-# A cluster may have more engines than the case has ranks; at most so many are considered.
-_MOST_RANKS = 256
 
 
 def diagnose_world(source: str, object_file: str | Path) -> Diagnosis | None:
     """The warning for a source that compiles but uses MPI_COMM_WORLD; None if it does not."""
     if _SYMBOL not in used(object_file):
         return None
-    code = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
-    texts = source.split("\n")
-    places = [
-        Place(number, texts[number - 1].strip(), "not comm here")
-        for number, line in enumerate(code.split("\n"), 1)
-        if _NAME.search(line)
-    ]
-    lines = [place.line for place in places]
+    lines = _lines_with_world(source)
+    places = [Place(line, text.strip(), "not comm here") for line, text in lines.items()]
     where = f" in line{'s' * (len(lines) > 1)} {model.runs(lines)}" if lines else ""
     return Diagnosis(
         COMPILE_WARNING,
         f"it compiles, but it uses MPI_COMM_WORLD{where} instead of comm",
-        pattern=WORLD,
+        pattern=WORLD_FOR_COMM,
         hint=WORLD_HINT,
         places=tuple(places[:SHOWN]),
     )
 
 
-def note(evidence: Evidence) -> str:
-    """A sentence on the run's calls on MPI_COMM_WORLD, or ''."""
-    numbers = list(_numbers(evidence.size, bool(evidence.result.case.reversed)))
-    sites = set()
-    for rank in evidence.ranks:
-        if rank is not None:
-            chosen = np.isin(rank.records["communicator"], numbers)
-            sites.update(np.unique(rank.records["site"][chosen]).tolist())
-    lines = {evidence.spot(site)[1] for site in sorted(sites)[:SHOWN]} - {0}
+def _lines_with_world(source: str) -> dict[int, str]:
+    """{number: text} of the lines of `source` that use MPI_COMM_WORLD outside of comments."""
+    code = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    texts = source.split("\n")
+    return {
+        number: texts[number - 1]
+        for number, line in enumerate(code.split("\n"), 1)
+        if _NAME.search(line)
+    }
+
+
+def beside_world(found: Diagnosis, evidence: Evidence) -> Diagnosis:
+    """The Diagnosis `found` with a note on the kernel's own uses of MPI_COMM_WORLD.
+
+    If comm numbers the ranks in another order, they are the cause."""
+    is_reversed = evidence.result.case.reversed
+    texts = _lines_of_kernel_with_world(evidence) if is_reversed else {}
+    lines = texts.keys() | _lines_that_call_on_world(evidence)
     if not lines:
-        return ""
-    return (
+        return found
+    said = (
         f"Line{'s' * (len(lines) > 1)} {model.runs(lines)} use{'s' * (len(lines) == 1)} "
-        "MPI_COMM_WORLD instead of comm: ranks may be others there."
+        "MPI_COMM_WORLD instead of comm: ranks may be numbered differently there."
+    )
+    if not is_reversed:
+        return replace(found, notes=(*found.notes, said))
+    places = [Place(line, text, "not comm here") for line, text in texts.items()][:SHOWN]
+    others = [place for place in found.places if place.file or place.line not in texts]
+    return replace(
+        found,
+        pattern=WORLD_FOR_COMM,
+        hint=f"{said} Here, comm has the ranks in reverse order. {WORLD_HINT}",
+        places=(*places, *others),
     )
 
 
-@lru_cache(maxsize=64)
-def _numbers(size: int, is_reversed: bool) -> tuple[int, ...]:
-    """Numbers that the recorder may give MPI_COMM_WORLD (src_c/runtime/recorder/communicators.c).
+def _lines_of_kernel_with_world(evidence: Evidence) -> dict[int, str]:
+    """As `_lines_with_world`, in the cell of this run; not in other kernels that it defines.
 
-    Each is a hash of its processes, as ranks of comm, and of the number of such communicators seen
-    before."""
-    members = 2166136261
-    for rank in range(size):
-        members = _mix(members, size - 1 - rank if is_reversed else rank)
-    is_same_as_comm = not is_reversed or size == 1
-    found = [_mix(members, 1 if is_same_as_comm else 0)]
-    for _ in range(size, _MOST_RANKS):
-        members = _mix(members, _UNDEFINED)
-        found.append(_mix(members, 0))
-    return tuple(found)
+    Calls such as MPI_Comm_rank are in no recording."""
+    if not evidence.library:
+        return {}
+    source = source_text(evidence.library, CELL)
+    inside, own = "", set()
+    for number, line in enumerate(source.split("\n"), 1):
+        begins = _DEFINITION.match(line)
+        if begins:
+            inside = begins[1] or f"{begins[2].lower()}_{begins[3]}"
+        if inside in ("", evidence.result.function):
+            own.add(number)
+        if line.startswith("}"):
+            inside = ""
+    return {line: text for line, text in _lines_with_world(source).items() if line in own}
 
 
-def _mix(number: int, value: int) -> int:
-    """FNV-1a over the four bytes of `value`."""
-    for byte in (value & 0xFFFFFFFF).to_bytes(4, "little"):
-        number = (number ^ byte) * 16777619 & 0xFFFFFFFF
-    return number
+def _lines_that_call_on_world(evidence: Evidence) -> set[int]:
+    """Lines of the kernel's own source with recorded calls on MPI_COMM_WORLD."""
+    sites = set()
+    for rank in evidence.ranks:
+        if rank is not None:
+            chosen = (rank.records["communicator"] == WORLD) & (
+                # MPI reports the error of a call without a communicator on MPI_COMM_WORLD.
+                ~np.isin(rank.records["operation"], _unknown_calls())
+            )
+            sites.update(np.unique(rank.records["site"][chosen]).tolist())
+    spots = [evidence.spot(site) for site in sorted(sites)[:SHOWN]]
+    return {line for file, line in spots if line and not file}
+
+
+def _unknown_calls() -> list[int]:
+    return [number for number, name in operations().items() if name == "MPI_Other"]
 
 
 # Arguments of the kernel: buffers that are NULL or MPI_IN_PLACE, and tunables that are 0.
 
 LINES = 400
-# The buffer that only the root has: its name, and what it is for.
+# The buffer that only the root has: its name and its purpose.
 _OF_THE_ROOT = {
     "gather": ("recvbuf", "receive"),
     "reduce": ("recvbuf", "receive"),
@@ -225,9 +253,9 @@ def null_buffer(case: Case, rank: int | None) -> str:
         return ""
     name, kind = _OF_THE_ROOT[case.collective]
     doubt = (
-        f" Is rank 0 taken for the root, which is rank {case.root} here?"
+        f" Does the code assume that rank 0 is the root? It is rank {case.root} here."
         if rank == 0
-        else " Ask for rank == root before you use it."
+        else " Check that rank == root before you use it."
     )
     return (
         f"On rank {rank} {name} is NULL: in a {case.collective} only the root has a {kind} buffer."
@@ -239,16 +267,17 @@ def in_place(case: Case) -> str:
     """What MPI_IN_PLACE means in this collective, and what to check."""
     if case.collective == "scatter":
         return (
-            "MPI_IN_PLACE is no address: with it the root has no receive buffer, and its own block "
-            "stays where it is. Ask for recvbuf == MPI_IN_PLACE before you use recvbuf."
+            "MPI_IN_PLACE is not an address: with it the root has no receive buffer, and its own "
+            "block stays where it is. Test for recvbuf == MPI_IN_PLACE before you use recvbuf."
         )
     where = "" if case.collective in ("allgather", "allreduce", "alltoallv") else " at the root"
     own = "your data are" if COLLECTIVES[case.collective].reduces else "your block is"
     if COLLECTIVES[case.collective].exchanges:
         own = "what you send is"
     return (
-        f"MPI_IN_PLACE is no address: with it there is no send buffer{where}, and {own} in "
-        "the receive buffer already. Ask for sendbuf == MPI_IN_PLACE before you read from sendbuf."
+        f"MPI_IN_PLACE is not an address: with it there is no send buffer{where}, and {own} "
+        "already in the receive buffer. Test for sendbuf == MPI_IN_PLACE before you read from "
+        "sendbuf."
     )
 
 
@@ -273,8 +302,8 @@ def zero_tunables(evidence: Evidence, place: Place | None) -> str:
         return ""
     are = "is" if len(zero) == 1 else "are"
     return (
-        f"In this run {' and '.join(zero)} {are} 0, which asks for the algorithm's own default: "
-        "take one before you divide."
+        f"In this run {' and '.join(zero)} {are} 0, which means the algorithm's default: replace "
+        "it before you divide."
     )
 
 
@@ -295,17 +324,17 @@ TO_ROOT = ("MPI_Gather", "MPI_Igather", "MPI_Gatherv", "MPI_Igatherv", "MPI_Redu
 
 
 _RULES = {
-    "communicator": "Every rank of a communicator has to call a collective",
-    "file": "Every rank that has opened a file has to make a collective call on it",
+    "communicator": "Every rank of a communicator must call a collective",
+    "file": "Every rank that has opened a file must make each collective call on it",
 }
-_KEPT_AWAY = "look for an if or a return that keeps one away."
+_KEPT_AWAY = "look for an if or a return that skips the call on some ranks."
 
 
 def because_of_collectives(found: Diagnosis | None, evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis `found` of a wrong result or an MPI error, explained by a collective mismatch
     if there is one; else `found` unchanged.
 
-    With little data, ranks leave such a collective as if nothing were wrong.
+    With little data, ranks complete such a collective as if nothing were wrong.
     """
     if found is None or found.kind not in (MPI_ERROR, WRONG_RESULT):
         return found
@@ -346,8 +375,8 @@ def _names_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
         for name, group in by_name
     ]
     hint = (
-        f"On the same {_ground(calls[0])}, {model.listing(others)}. All ranks have to call "
-        "the same collectives in the same order."
+        f"On the same {_ground(calls[0])}, {model.listing(others)}. All ranks must call the same "
+        "collectives in the same order."
     )
     called = model.listing(name for name, _ in by_name)
     headline = f"ranks call {called} at the same time on one {_ground(calls[0])}"
@@ -366,10 +395,10 @@ def _roots_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
         for root, group in by_root
     ]
     if len(said) > 4:
-        said = [*said[:3], f"{len(said) - 3} more ranks with yet other roots"]
+        said = [*said[:3], f"{len(said) - 3} more ranks with other roots"]
     hint = (
-        f"{model.capital(model.listing(said))}. All ranks have to name the same root: "
-        "it must not depend on the rank."
+        f"{model.capital(model.listing(said))}. All ranks must pass the same root: it must not "
+        "depend on the rank."
     )
     # The smallest group, then the ranks that were named as the root.
     odd = [call.rank for call in by_root[0][1]]
@@ -393,7 +422,7 @@ def _amounts_differ(evidence: Evidence, calls: Sequence[Call]) -> Match | None:
         for size, group in by_bytes[:4]
     ]
     hint = (
-        f"{name} wants the same amount of data from every rank: "
+        f"{name} requires the same amount of data from every rank: "
         f"{model.listing(said)}. Compare count and datatype."
     )
     headline = f"ranks call {name} with different amounts of data"
@@ -439,7 +468,7 @@ def received_instead(evidence: Evidence) -> Match | None:
     hint = (
         f"Rank {given.rank} has called {given.name}{evidence.at(given)}, but {model.ranks(who)} "
         f"{conjugated('wait in', len(who))} {waiting.name}{evidence.at(waiting)}. No receive gets "
-        f"what goes through {given.name}: every rank has to call {given.name} itself."
+        f"the data of {given.name}: every rank must call {given.name} itself."
     )
     headline = (
         f"rank {given.rank} has called {given.name}, {model.ranks(who)} "
@@ -453,7 +482,7 @@ def received_instead(evidence: Evidence) -> Match | None:
 def _given(evidence: Evidence, receive: Call) -> list[Call]:
     """[Call] of collectives on the rank that `receive` waits for, the earliest first.
 
-    They would bring data to the receiving rank, which has not entered them."""
+    They would deliver data to the receiving rank, which has not entered them."""
     other = evidence.ranks[receive.peer]
     if other is None or evidence.ranks[receive.rank] is None:
         return []
@@ -493,8 +522,8 @@ def different_communicators(evidence: Evidence) -> Match | None:
         ]
         hint = (
             f"{model.ranks(c.rank for c in calls).capitalize()} all call {name}, but on different "
-            f"{_ground(calls[0])}s: {model.listing(said)}. Ranks meet only on the same "
-            f"{_ground(calls[0])}."
+            f"{_ground(calls[0])}s: {model.listing(said)}. A collective must be called on the same "
+            f" {_ground(calls[0])}."
         )
         places = evidence.places(calls, "wait here")
         return Match(f"different {_ground(calls[0])}s", _sorted_ranks(calls), hint, places)
@@ -502,12 +531,12 @@ def different_communicators(evidence: Evidence) -> Match | None:
 
 
 def never_entered(evidence: Evidence) -> Match | None:
-    """A collective in which some ranks wait and which others never enter."""
+    """A collective in which some ranks wait, but which others never enter."""
     for call in _waiting(evidence):
         missing = _still_missing(evidence, call)
         if not missing:
             continue
-        inside = [c for c in _waiting(evidence) if _same_meeting(c, call)]
+        inside = [c for c in _waiting(evidence) if _same_collective(c, call)]
         doing = [f"{model.ranks(ranks)} {what}" for what, ranks in _whereabouts(evidence, missing)]
         who = {c.rank for c in inside}
         hint = (
@@ -532,7 +561,7 @@ def _waiting(evidence: Evidence) -> list[Call]:
 
 
 def _grouped(calls: Iterable[Call], key: Callable[[Call], Any]) -> list[tuple[Any, list[Call]]]:
-    """[(key, calls)], the smallest group first, because it is likely the wrong one."""
+    """[(key, calls)], the smallest group first, because it is probably the wrong one."""
     groups: dict[Any, list[Call]] = defaultdict(list)
     for call in calls:
         groups[key(call)].append(call)
@@ -555,7 +584,7 @@ def _match(
     return Match(pattern, ranks, hint, evidence.places(ordered, "call it here"), headline)
 
 
-def _same_meeting(one: Call, other: Call) -> bool:
+def _same_collective(one: Call, other: Call) -> bool:
     return (one.communicator, one.sequence, one.name) == (
         other.communicator,
         other.sequence,
@@ -567,7 +596,7 @@ def _still_missing(evidence: Evidence, call: Call) -> tuple[int, ...]:
     """Ranks that have not entered the collective `call`; () if its members are unknown."""
     if call.members != evidence.size:
         return ()
-    came = {c.rank for c in evidence.meeting(call)}
+    came = {c.rank for c in evidence.corresponding_calls(call)}
     return tuple(rank for rank in range(evidence.size) if rank not in came)
 
 
@@ -590,7 +619,7 @@ def _whereabouts(evidence: Evidence, ranks: Iterable[int]) -> list[tuple[str, li
 def _activity(evidence: Evidence, rank: int) -> str:
     state = evidence.state(rank)
     if state is None or evidence.ranks[rank] is None:
-        return "never began"
+        return "never started"
     if state.state == FINISHED:
         return "have returned"
     line = f" (line {state.line})" if state.line else ""

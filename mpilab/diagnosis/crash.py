@@ -1,4 +1,4 @@
-"""Crashes (signal, line, last calls, likely cause) and what sanitizers report of them."""
+"""Crashes (signal, line, last calls, likely cause) and the reports of sanitizers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from mpilab.diagnosis import collectives, memory, model, mpi_error, requests
 from mpilab.diagnosis.evidence import CELL, Evidence
-from mpilab.diagnosis.model import CRASH, SANITIZER, Diagnosis, Place
+from mpilab.diagnosis.model import CRASH, SANITIZER, TRAP, Diagnosis, Place
 from mpilab.diagnosis.model import class_name as error_name
 from mpilab.runners.hang import BLOCKED
 from mpilab.runners.result import blame, signal_name
-from mpilab.trace.callsites import calls_within
-from mpilab.trace.sanitizer import (
+from mpilab.trace.callsites import (
     DIVISION_BY_ZERO,
     FIRST_PAGE,
     HEAP_CORRUPTED,
@@ -23,14 +22,17 @@ from mpilab.trace.sanitizer import (
     USE_AFTER_FREE,
     Frame,
     Report,
+    calls_within,
+    source_line,
 )
 
-# Patterns; mpilab.trace.sanitizer has those that a sanitizer can tell, too.
-ASSERTION, EXIT, ABORT, IN_PLACE = (
+# Patterns; those that a sanitizer can also detect are in mpilab.trace.callsites.
+ASSERTION, EXIT, ABORT, IN_PLACE, COMPILERS_TRAP = (
     "an assertion failed",
-    "left with exit()",
+    "exit() was called",
     "MPI_Abort was called",
-    "MPI_IN_PLACE taken for an address",
+    "MPI_IN_PLACE used as an address",
+    "undefined behavior",
 )
 # pattern -> (what happened, what to do)
 MEANINGS = {
@@ -42,33 +44,39 @@ MEANINGS = {
     NOT_YOURS: (
         "it touched memory that is not its own",
         "Look at the index and at the pointer in this line: what values do they have on this rank? "
-        "%%kernel --sanitize tells the first access that is out of bounds.",
+        "%%kernel --sanitize reports the first access out of bounds.",
     ),
     HEAP_CORRUPTED: (
         "the heap was corrupted",
-        "Somebody wrote outside of what malloc gave, or called free twice, or for what malloc did "
-        "not give. The mistake may lie before this line: %%kernel --sanitize finds where. malloc "
-        "counts bytes: n * sizeof *pointer.",
+        "Some code wrote outside a block from malloc, freed a block twice, or freed something "
+        "that malloc did not return. The mistake may come before this line: %%kernel --sanitize "
+        "finds it. malloc counts bytes: n * sizeof *pointer.",
     ),
     STACK_EXHAUSTED: (
-        "its stack was used up",
-        "The recursion does not end, or an array in a function is too large: look at what ends "
-        "the recursion, and use malloc for large arrays.",
+        "it ran out of stack",
+        "The recursion does not end, or a local array is too large: check what ends the "
+        "recursion, and use malloc for large arrays.",
     ),
     DIVISION_BY_ZERO: (
         "it divided by zero",
         "Look at the divisor (of / or %) in this line: it is 0 on this rank, or for this number "
         "of ranks.",
     ),
+    COMPILERS_TRAP: (
+        "it did what C leaves undefined",
+        "The compiler puts a trap where C defines no result: a division by 0, for example, or the "
+        "use of a null pointer. Which values do the variables in this line have on this rank? "
+        "%%kernel --sanitize tells more.",
+    ),
     ASSERTION: (
         "an assertion failed",
-        "The condition in this line does not hold here: what did you rely on that is not so for "
-        "this number of ranks?",
+        "The condition in this line does not hold here: which of your assumptions fails for this "
+        "number of ranks?",
     ),
     EXIT: (
-        "it left with exit()",
-        "exit() ends the whole program, also for the other ranks. Return an error code instead; "
-        "the others have to learn of it, or they wait for ever.",
+        "it called exit()",
+        "exit() ends the whole program, including the other ranks. Return an error code instead, "
+        "and tell the other ranks, or they wait forever.",
     ),
     ABORT: (
         "it called MPI_Abort",
@@ -77,15 +85,45 @@ MEANINGS = {
 }
 ABORTED = (
     "abort() was called",
-    "abort() ends the program at once. If it was your kernel: return an error code instead. Look "
-    "at what was printed, too.",
+    "abort() ends the program at once. If your kernel called it, return an error code instead. "
+    "Look at what was printed, too.",
 )
+# The line of the kernel does not call abort().
+ABORTED_BELOW = (
+    "something that this line calls ended the program with abort()",
+    "The line itself does not call abort(): a function or macro in it has, for example one of MPI "
+    "or of the C library. Look at its arguments, and at what was printed.",
+)
+# abort() was called, but by MPI itself: the rank was in one of its calls.
+GAVE_UP = (
+    "MPI itself gave up in this call",
+    "MPI ends a program when it finds something in a call that it cannot go on with. Look at the "
+    "arguments of this call, and at what was printed.",
+)
+# SimGrid's last message before it ends a simulation, and that of a C++ program such as SimGrid.
+_SIMULATOR = re.compile(
+    r"^\[.*\[\w+/CRITICAL\] (?P<said>.+)$|^(?P<thrown>terminate called .+)$", re.MULTILINE
+)
+SIMULATOR = "the simulator stopped"
+SIMULATOR_HINT = (
+    "SimGrid ended the simulation by itself; this does not prove that the line is wrong, nor that "
+    "your kernel called abort(). If the message above names an argument or an amount of memory, "
+    "look at what the kernel asked for; otherwise run the same case on Open MPI."
+)
+# A signal that struck no rank: the simulator copies messages itself, when both sides have come.
+WHILE_COPYING = (
+    "It happened while a message was copied, or after the kernel had returned. Is a buffer in one "
+    "of these calls NULL, too short or already freed? Did the kernel free comm?"
+)
+_CALLS_ABORT = re.compile(r"\b(abort|assert)\s*\(")
 FIRST_PAGES = 1 << 16
 UNKNOWN_ADDRESS = (1 << 64) - 1  # set by the recorder; no pointer can have such an address
+_CAUGHT = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")  # the recorder notes their ranks
 # Stacks are in the top 16 GiB of the address space (x86-64, and others with 48 bits); shared
 # libraries are below.
 STACK_TOPS, STACK_RANGE = (1 << 47, 1 << 48), 1 << 34
 _ASSERTION = re.compile(r"Assertion [`'].*' failed")
+_ASSERTED_AT = re.compile(r"\b(\w[\w.]*):(\d+): .*Assertion [`'].*' failed")
 _HEAP = re.compile(
     r"free\(\)|malloc\(\)|realloc\(\)|double free|corrupted|munmap_chunk|invalid pointer|"
     r"tcache|unsorted bin|smallbin"
@@ -104,16 +142,22 @@ def crash(evidence: Evidence) -> Diagnosis:
         return mpi_error.fatal_error(evidence, rank, what)
     if rank is None:
         return _unknown(evidence, what)
+    stopped = _simulator_stopped(evidence, rank, what)
+    if stopped is not None:
+        return stopped
     pattern = _pattern(evidence, rank, what)
-    meaning, hint = MEANINGS.get(pattern, ABORTED if what == "SIGABRT" else ("", ""))
+    aborted = GAVE_UP if _is_inside(evidence, rank) else _aborted(evidence, rank)
+    meaning, hint = MEANINGS.get(pattern, aborted if what == "SIGABRT" else ("", ""))
     if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
-        pattern, meaning = IN_PLACE, "it took MPI_IN_PLACE for an address"
+        pattern, meaning = IN_PLACE, "it used MPI_IN_PLACE as an address"
         hint = collectives.in_place(evidence.result.case)
-    unset = _unset(evidence, rank) if pattern in (NULL_POINTER, NOT_YOURS, IN_PLACE) else ""
+    unset = _unset(evidence, rank) if pattern in (NULL_POINTER, NOT_YOURS, IN_PLACE) else None
     if unset:
-        pattern, meaning, hint = requests.UNSET, unset, requests.HINT
-    place, where = _place(evidence, rank)
-    if pattern == NULL_POINTER:
+        pattern, meaning, hint = unset
+    place, where = _asserted_at(evidence, rank) if pattern == ASSERTION else (None, "")
+    if place is None:
+        place, where = _place(evidence, rank)
+    if pattern == NULL_POINTER and not unset:
         hint = collectives.null_buffer(evidence.result.case, rank) or hint
     elif pattern == DIVISION_BY_ZERO:
         hint = f"{hint} {collectives.zero_tunables(evidence, place)}".rstrip()
@@ -136,13 +180,59 @@ def crash(evidence: Evidence) -> Diagnosis:
     )
 
 
+def _simulator_stopped(evidence: Evidence, rank: int, what: str) -> Diagnosis | None:
+    """The Diagnosis of a simulation that SimGrid itself has ended; None if it has not."""
+    said = _SIMULATOR.search(evidence.result.log) if what == "SIGABRT" else None
+    if said is None:
+        return None
+    place, where = _place(evidence, rank)
+    where = where.removeprefix(",")
+    shown = None if place is None else replace(place, label=f"rank {rank} was here at that time")
+    failed = mpi_error.mpi_error(evidence)
+    message = (said["said"] or said["thrown"]).strip().rstrip(".")
+    if failed is not None:
+        sentence = f"Then the simulator (SimGrid) stopped: {message}."
+        return mpi_error.with_crash(failed, sentence, filter(None, (shown,)))
+    return Diagnosis(
+        CRASH,
+        f"the simulator (SimGrid) stopped while rank {rank} was{where}: {message}",
+        pattern=SIMULATOR,
+        hint=SIMULATOR_HINT,
+        ranks=(rank,),
+        places=tuple(filter(None, (shown,))),
+        tables=tuple(filter(None, (evidence.last_calls(rank),))),
+    )
+
+
+def _aborted(evidence: Evidence, rank: int) -> tuple[str, str]:
+    """(what happened, what to do) after an abort() outside of the recorded MPI calls."""
+    place, _ = _place(evidence, rank)
+    if place is None or not place.text or _CALLS_ABORT.search(place.text):
+        return ABORTED
+    return ABORTED_BELOW
+
+
+def trap(evidence: Evidence) -> Diagnosis:
+    """The Diagnosis of a kernel that the jail ended. It has no lines: those are of native runs."""
+    rank, why = evidence.result.crashed or (None, "the kernel: it was ended")
+    if rank is None or not 0 <= rank < evidence.size:
+        return Diagnosis(TRAP, why)
+    return Diagnosis(
+        TRAP,
+        f"{why}, rank {rank}",
+        hint="A native run of the same case may tell the line.",
+        ranks=(rank,),
+        tables=tuple(filter(None, (evidence.last_calls(rank),))),
+    )
+
+
 def _headline(rank: int, what: str, pattern: str, meaning: str, where: str) -> str:
     if pattern == ABORT:
         line = where.rpartition("(")[2].rstrip(")")
         return f"rank {rank} ended all ranks with MPI_Abort" + (f" in {line}" if line else "")
     if pattern == EXIT:
         status = what.rpartition(" ")[2]
-        return f"rank {rank} left with exit({status}){where}"
+        return f"rank {rank} called exit({status}){where}"
     ended = (
         f"crashed with {what}" if what.startswith("SIG") else f"was ended by {what or 'an error'}"
     )
@@ -161,6 +251,8 @@ def _pattern(evidence: Evidence, rank: int, what: str) -> str:
     signal = signal_name(number) if number else what
     if signal == "SIGFPE":
         return DIVISION_BY_ZERO
+    if signal == "SIGILL":
+        return COMPILERS_TRAP
     if signal == "SIGABRT":
         return _last_words(evidence, rank)
     if signal in ("SIGSEGV", "SIGBUS") and header is not None and number:
@@ -185,10 +277,21 @@ def _last_words(evidence: Evidence, rank: int) -> str:
     return HEAP_CORRUPTED if _HEAP.search(text[-4096:]) else ""
 
 
-def _unset(evidence: Evidence, rank: int) -> str:
-    """What is wrong with the wait that `rank` crashed in; '' if its requests were started."""
+def _asserted_at(evidence: Evidence, rank: int) -> tuple[Place | None, str]:
+    """As `_place`, from what the assertion printed: in a simulation, the stack ends below it."""
+    said = _ASSERTED_AT.findall(evidence.result.printed.get(rank, ""))
+    if not said:
+        return None, ""
+    file, line = said[-1][0], int(said[-1][1])
+    text = source_line(evidence.library, file, line)
+    shown = "" if file == CELL else file
+    return Place(line, text, f"rank {rank} ended here", file=shown), f" in line {line}"
+
+
+def _unset(evidence: Evidence, rank: int) -> requests.Unusable | None:
+    """What is wrong with the requests of the call in which `rank` crashed; None if nothing is."""
     last = evidence.last_call(rank)
-    return "" if last is None or last.end_ns else requests.meaning(evidence, last)
+    return None if last is None or last.end_ns else requests.unusable(evidence, last)
 
 
 def _is_in_place(evidence: Evidence, rank: int, what: str) -> bool:
@@ -196,6 +299,12 @@ def _is_in_place(evidence: Evidence, rank: int, what: str) -> bool:
     recorded = evidence.ranks[rank]
     address = 0 if recorded is None else int(recorded.header["crash_address"])
     return evidence.result.case.in_place and what == "SIGSEGV" and 0 < address < 4096
+
+
+def _is_inside(evidence: Evidence, rank: int) -> bool:
+    """Whether `rank` was in an MPI call when it ended."""
+    last = evidence.last_call(rank)
+    return last is not None and not last.end_ns
 
 
 def _place(evidence: Evidence, rank: int) -> tuple[Place | None, str]:
@@ -247,37 +356,54 @@ def _unknown(evidence: Evidence, what: str) -> Diagnosis:
     inside = [state for state in evidence.states if state.state != "finished"]
     places = evidence.places(
         [call for call in (evidence.last_call(s.rank) for s in inside) if call is not None],
-        "make their last call here",
+        "were last here",
     )
     said = f" with {what}" if what else ""
+    ended = (
+        "A rank ended without a signal that could be caught: it called _exit() or "
+        "quick_exit(), or it was killed from outside, for instance because memory ran out."
+    )
     return Diagnosis(
         CRASH,
-        f"a rank ended the run{said}; nobody knows which one",
-        hint="A rank has left without a signal that could be caught: _exit() or quick_exit(), or "
-        "it was killed from outside, for instance because the memory was full.",
+        f"a rank ended the run{said}; which one is unknown",
+        hint=_while_copying(evidence) if what in _CAUGHT else ended,
         ranks=tuple(state.rank for state in inside) if len(inside) == 1 else (),
         places=places,
         tables=(evidence.doing(),) if evidence.states else (),
     )
 
 
-# Reports of sanitizers, as mpilab.trace.sanitizer reads them.
+def _while_copying(evidence: Evidence) -> str:
+    """A hint on the buffers of the calls that have not returned."""
+    case = evidence.result.case
+    for rank in range(evidence.size):
+        last, null = evidence.last_call(rank), collectives.null_buffer(case, rank)
+        if not null or last is None or last.end_ns or not (last.sends or last.receives):
+            continue
+        if last.sends == (case.collective == "scatter"):
+            return f"{WHILE_COPYING} {null}"
+    return WHILE_COPYING
+
+
+# Reports of sanitizers, as mpilab.trace.callsites reads them.
 
 
 _HINTS = {
     OUT_OF_BOUNDS: "Count how many elements the buffer holds and how many this line touches: the "
     "first index is 0, the last is one less than the number of elements.",
     USE_AFTER_FREE: "Memory must not be touched after free(), nor freed twice, nor used after the "
-    "function or block that it belongs to has ended. A request that is still active counts as a "
-    "user: complete it before you free its buffer.",
+    "function or block that it belongs to has ended. An active request still uses its buffer: "
+    "complete it before you free the buffer.",
     NULL_POINTER: "A pointer here is NULL, or was computed from NULL. Was the memory allocated on "
     "every rank, and did malloc() succeed?",
     NOT_YOURS: "The pointer holds no valid address: look at how it was computed.",
-    STACK_EXHAUSTED: "The recursion does not end, or an array in a function is too large: use "
+    STACK_EXHAUSTED: "The recursion does not end, or a local array is too large: use "
     "malloc() for large arrays.",
-    HEAP_CORRUPTED: "free() takes only what malloc() has returned, and each of it once. The send "
-    "and the receive buffer belong to the caller.",
-    DIVISION_BY_ZERO: "Look at what the divisor is for this number of ranks.",
+    HEAP_CORRUPTED: (
+        "free() takes only a pointer that malloc() returned, and each only once. The send and "
+        "receive buffers belong to the caller."
+    ),
+    DIVISION_BY_ZERO: "Check the divisor's value for this number of ranks.",
 }
 
 
@@ -314,7 +440,7 @@ def beside_calls(diagnosis: Diagnosis, report: Report, evidence: Evidence) -> Di
     rank = diagnosis.ranks[0]
     diagnosis = _with_what_was_given(diagnosis, report, evidence, rank)
     if report.kind not in ("SEGV", "BUS"):
-        # Such a report is exact; a wild address (SEGV, BUS) does not show where it came from.
+        # Such a report is exact; a wild address (SEGV, BUS) does not show its origin.
         before = [call for call in evidence.failed() if call.error not in mpi_error.NO_FAULT][:1]
         notes = [
             f"Before, {evidence.name(call)}{evidence.at(call)} had returned "
@@ -327,13 +453,13 @@ def beside_calls(diagnosis: Diagnosis, report: Report, evidence: Evidence) -> Di
         sentence = f"Then {diagnosis.headline}.{mpi_error.never_started(evidence, rank)}"
         return replace(mpi_error.with_crash(failed, sentence, diagnosis.places), log=report.text)
     last = evidence.last_call(rank) if 0 <= rank < evidence.size else None
-    if last is not None and not last.end_ns and (unset := requests.meaning(evidence, last)):
+    if last is not None and not last.end_ns and (unset := requests.unusable(evidence, last)):
         line = evidence.at(last)
         return replace(
             diagnosis,
-            pattern=requests.UNSET,
-            hint=requests.HINT,
-            headline=f"rank {rank}: {unset}{line}",
+            pattern=unset.pattern,
+            hint=unset.hint,
+            headline=f"rank {rank}: {unset.meaning}{line}",
         )
     if evidence.result.case.in_place and 0 < (report.address or 0) < FIRST_PAGE:
         line = f" in line {report.frames[0][2]}" if report.frames else ""
@@ -341,7 +467,7 @@ def beside_calls(diagnosis: Diagnosis, report: Report, evidence: Evidence) -> Di
             diagnosis,
             pattern=IN_PLACE,
             hint=collectives.in_place(evidence.result.case),
-            headline=f"rank {rank} took MPI_IN_PLACE for an address{line}",
+            headline=f"rank {rank} used MPI_IN_PLACE as an address{line}",
         )
     return diagnosis
 
@@ -378,7 +504,7 @@ def _verb(report: Report) -> str:
 
 
 def _report_headline(rank: int, report: Report) -> str:
-    """One sentence: who did what, to what, in which line."""
+    """One sentence: which rank did what, to what, in which line."""
     line = f" in line {report.frames[0][2]}" if report.frames else ""
     who = f"{report.call} on rank {rank}" if report.call else f"rank {rank}"
     did = {"READ": "read", "WRITE": "wrote"}.get(report.access.partition(" ")[0], "reached")
@@ -389,18 +515,18 @@ def _report_headline(rank: int, report: Report) -> str:
         return f"{who} called free() on what malloc() did not return{line}"
     if report.tool == UNDEFINED:
         what = {
-            OUT_OF_BOUNDS: "left an array",
+            OUT_OF_BOUNDS: "left the bounds of an array",
             NULL_POINTER: "used a null pointer",
             DIVISION_BY_ZERO: "divided by zero",
         }
-        words = what.get(report.pattern, "did what C leaves undefined")
+        words = what.get(report.pattern, "did something that C leaves undefined")
         return f"{who} {words}{line}: {report.summary}"
     return {
-        OUT_OF_BOUNDS: f"{who} {did} outside of {target}{line}",
-        USE_AFTER_FREE: f"{who} {did} memory that was gone already{line}: {target}",
+        OUT_OF_BOUNDS: f"{who} {did} outside {target}{line}",
+        USE_AFTER_FREE: f"{who} {did} memory that was no longer valid{line}: {target}",
         NULL_POINTER: f"{who} used a null pointer{line}",
         NOT_YOURS: f"{who} {did} memory that is not its own{line}",
-        STACK_EXHAUSTED: f"{who} used up its stack{line}",
+        STACK_EXHAUSTED: f"{who} ran out of stack{line}",
     }.get(report.pattern, f"{who} was stopped{line}: {report.kind}")
 
 
@@ -410,5 +536,5 @@ def _report_notes(report: Report) -> Iterator[str]:
         done = "read" if touched[0] == "READ" else "written"
         bytes_ = f"{touched[2]} byte{'s' * (touched[2] != '1')}"
         were = "was" if touched[2] == "1" else "were"
-        yield f"{bytes_} {were} {done}; the first that does not belong there is {report.region}."
+        yield f"{bytes_} {were} {done}; the first byte out of bounds is {report.region}."
     yield f"{report.tool}: {report.summary}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from mpilab.cases.case import COLLECTIVES
 from mpilab.diagnosis import model
 from mpilab.diagnosis.collectives import (
     different_communicators,
@@ -22,19 +23,21 @@ from mpilab.diagnosis.evidence import (
     sends,
     started,
 )
+from mpilab.diagnosis.memory import peers_sent_to
 from mpilab.diagnosis.model import DEADLOCK, Diagnosis, Place
+from mpilab.diagnosis.single import WRONG_ROOT, follow_the_root
 from mpilab.runners.hang import POLLING, Hang, RankState
+from mpilab.trace.matching import EXCHANGES, Want
 from mpilab.trace.recording import ANY, POLLS, WAITS, Call
-from mpilab.trace.traffic import EXCHANGES, Want
 
-# Circular waits, and waits for an answer that never comes. Each recognizer takes the Evidence and
+# Circular waits, and waits for an answer that never arrives. Each recognizer takes the Evidence and
 # returns a Match or None.
 
-SHOWN = 3  # at most so many ranks are listed one by one
+SHOWN = 3  # at most this many ranks are listed individually
 
 
 def polling_in_vain(evidence: Evidence) -> Match | None:
-    """A rank polls for something that never comes."""
+    """A rank polls for something that never arrives."""
     polling = [state for state in evidence.states if state.state == POLLING]
     if not polling:
         return None
@@ -44,9 +47,9 @@ def polling_in_vain(evidence: Evidence) -> Match | None:
     first = polling[0]
     what = "a message" if not wants or wants[0].call.receives else "its request"
     hint = (
-        f"Rank {first.rank} asks with {first.call.partition(' ')[0]}{_line(first.line)} again and "
-        f"again for {what} {_origin(wants)}that never comes. A loop that only tests has to end, or "
-        "to do what the others wait for (send, for instance) before it."
+        f"Rank {first.rank} polls with {first.call.partition(' ')[0]}{_line(first.line)} for "
+        f"{what} {_origin(wants)}that never comes. A loop that only tests must end, or must first "
+        "do what the other ranks wait for (send, for instance)."
     )
     return of_wants(
         "polling in vain", evidence, wants, hint, ranks=tuple(state.rank for state in polling)
@@ -54,20 +57,32 @@ def polling_in_vain(evidence: Evidence) -> Match | None:
 
 
 def head_to_head(evidence: Evidence) -> Match | None:
-    """A circular wait: each rank receives before it sends what the next one waits for."""
+    """A circular wait: each rank receives before it sends what the next rank waits for."""
     receiving = _blocked_in(evidence, lambda want: want.call.receives and want.call.peer >= 0)
     targets = {rank: [want.call.peer for want in wants] for rank, wants in receiving.items()}
     cycle = _cycle(targets)
     if not cycle or any(from_another(evidence, rank) for rank in cycle):
         return None
-    waiting = [receiving[rank][0].waiting for rank in _circles(targets, cycle)]
+    waiting = [receiving[rank][0].waiting for rank in _circular_waits(targets, cycle)]
     if len({bool(receiving[rank][0].waiting.flags & WAITS) for rank in cycle}) > 1:
         return None  # the two sides run different code: the request is the better hint
     ranks = tuple(call.rank for call in waiting)
-    hint = (
-        f"{_with_lines(evidence, waiting)} {'both' if len(ranks) == 2 else 'all'} receive before "
-        "they send, so nobody ever sends. Let one of them send first, or use MPI_Sendrecv."
-    )
+    who = f"{_with_lines(evidence, waiting)} {'both' if len(ranks) == 2 else 'all'}"
+    before = [call for call in waiting if sends(evidence, targets[call.rank][0], call.rank)]
+    if before:
+        first = before[0]
+        peer = targets[first.rank][0]
+        number = model.number(sends(evidence, peer, first.rank), "message")
+        hint = (
+            f"{who} wait to receive now, so none of them sends. Rank {first.rank} has already "
+            f"received {number} from rank {peer}: is one of these receives one too many, or does "
+            "its send come too late?"
+        )
+    else:
+        hint = (
+            f"{who} receive before they send, so no rank ever sends. Let one of them send first, "
+            "or use MPI_Sendrecv."
+        )
     wants = [want for rank in ranks for want in receiving[rank]]
     places = (*evidence.places(waiting, "wait here"), *started(evidence, wants))
     return Match("head-to-head receives", ranks, hint, places)
@@ -78,7 +93,7 @@ def relying_on_buffering(evidence: Evidence) -> Match | None:
     wants = evidence.traffic.lacking
     targets = {rank: _targets(evidence, rank) for rank in wants}
     cycle = _cycle(targets)
-    ranks = _circles(targets, cycle)
+    ranks = _circular_waits(targets, cycle)
     sending = [
         want
         for rank in ranks
@@ -95,8 +110,8 @@ def relying_on_buffering(evidence: Evidence) -> Match | None:
         f"{_with_lines(evidence, calls)} {conjugated('wait in', len(who))} {names} for a receiver "
         "that does not receive yet. "
         + (
-            "MPI_Send may wait for its receiver; only short messages may be buffered, and nobody "
-            "promises it. "
+            "MPI_Send may wait for its receiver; MPI may buffer short messages, but does not have "
+            "to. "
             if standard
             else ""
         )
@@ -118,21 +133,22 @@ def request_never_completed(evidence: Evidence) -> Match | None:
         made = "" if evidence.spot(call.site) == evidence.spot(waiting.site) else evidence.at(call)
         what = f"the {call.name}{_towards(call)}{made}"
     reason = (
-        "which is the rank itself: it never sends that"
-        if call.receives and call.peer == call.rank
-        else "but nobody sends such a message"
+        f"which is the rank itself: it never {'sends' if call.receives else 'receives'} that"
+        if call.peer == call.rank and (call.sends or call.receives)
+        else "but no rank sends such a message"
         if call.receives
-        else "but nobody receives it"
+        else "but no rank receives it"
     )
     hint = (
         f"Rank {call.rank} waits in {waiting.name}{evidence.at(waiting)} for {what}, {reason}. "
-        "Every request needs its counterpart, with the same tag, on the other rank."
+        "Every request needs a counterpart with the same tag on the other rank."
     )
     return of_wants("a request never completed", evidence, wants, hint)
 
 
 def _blocked_in(evidence: Evidence, chosen: Callable[[Want], bool]) -> dict[int, list[Want]]:
-    """{rank: [Want]} of the blocked ranks whose wants are all `chosen`; without polling ranks."""
+    """{rank: [Want]} of the blocked ranks whose wants are all `chosen`; polling ranks are
+    excluded."""
     wants = evidence.traffic.lacking
     return {
         rank: wants[rank]
@@ -168,7 +184,9 @@ def _cycle(targets: Mapping[int, Sequence[int]]) -> tuple[int, ...]:
     return ()
 
 
-def _circles(targets: Mapping[int, Sequence[int]], first: tuple[int, ...]) -> tuple[int, ...]:
+def _circular_waits(
+    targets: Mapping[int, Sequence[int]], first: tuple[int, ...]
+) -> tuple[int, ...]:
     """The ranks of the cycle `first`, and of further cycles that share no rank."""
     found: list[int] = []
     left = dict(targets)
@@ -210,7 +228,7 @@ def _line(line: int) -> str:
 # Unmatched and missing messages: sender and receiver disagree, or one of them has returned. Each
 # recognizer takes the Evidence and returns a Match or None.
 
-SHOWN_MESSAGES = 2  # at most so many pairs of sender and receiver are described
+SHOWN_MESSAGES = 2  # at most this many pairs of sender and receiver are described
 
 
 def mismatched_tags(evidence: Evidence) -> Match | None:
@@ -231,7 +249,7 @@ def mismatched_tags(evidence: Evidence) -> Match | None:
         f"{evidence.at(want.waiting)}."
         for want, sent in pairs[:SHOWN_MESSAGES]
     ]
-    hint = " ".join([*said, "Sender and receiver have to name the same tag."])
+    hint = " ".join([*said, "Sender and receiver must use the same tag."])
     return _of_pairs("mismatched tags", evidence, pairs, hint)
 
 
@@ -249,10 +267,10 @@ def other_communicator(evidence: Evidence) -> Match | None:
         return None
     want, sent = pairs[0]
     hint = (
-        f"Rank {sent.rank} has sent to rank {want.call.rank} on one communicator"
-        f"{evidence.at(sent)}, rank {want.call.rank} waits on another{evidence.at(want.waiting)}. "
-        "A message can only be received on the communicator that it was sent on, also if both "
-        "hold the same ranks."
+        f"Rank {sent.rank} has sent to rank {want.call.rank} on one "
+        f"communicator{evidence.at(sent)}, but rank {want.call.rank} waits on "
+        f"another{evidence.at(want.waiting)}. A message can only be received on the communicator "
+        "that it was sent on, even if both contain the same ranks."
     )
     return _of_pairs("different communicators", evidence, pairs, hint)
 
@@ -271,15 +289,119 @@ def message_to_oneself(evidence: Evidence) -> Match | None:
     first = own[0].call
     what = "sends to" if first.sends else "receives from"
     remedy = (
-        "Nobody can receive while it waits in the send"
+        "It cannot receive while it waits in the send"
         if first.sends
-        else "Nobody can send while it waits in the receive"
+        else "It cannot send while it waits in the receive"
     )
     hint = (
         f"Rank {first.rank} {what} itself with {first.name}{evidence.at(first)}. {remedy}: copy "
         "your own block with memcpy or MPI_Sendrecv, and leave your own rank out of the loop."
     )
+    root = evidence.result.case.root
+    if COLLECTIVES[evidence.result.case.collective].is_rooted and first.rank == root != 0:
+        hint = f"{hint} Here your own rank is that of the root, not 0."
     return of_wants("a message to oneself", evidence, own, hint)
+
+
+def root_taken_as_zero(evidence: Evidence) -> Match | None:
+    """A collective with a root other than rank 0: the root does what others should do, or the
+    others treat rank 0 as the root."""
+    case = evidence.result.case
+    if not COLLECTIVES[case.collective].is_rooted or case.root == 0:
+        return None
+    wants = all_wants(evidence)
+    for recognized in (_names_itself, _sent_to_zero, _zero_left_out, _begun_by_zero):
+        found = recognized(evidence, case.root, wants)
+        if found is not None:
+            chosen, fact = found
+            return of_wants(WRONG_ROOT, evidence, chosen, f"{fact} {follow_the_root(evidence)}")
+    return None
+
+
+def _names_itself(
+    evidence: Evidence, root: int, wants: Sequence[Want]
+) -> tuple[list[Want], str] | None:
+    """A rank waits for itself in a line in which all ranks name the same one: 0, or the root."""
+    for want in wants:
+        call = want.call
+        is_own = call.peer == call.rank and call is want.waiting and (call.sends or call.receives)
+        if (
+            not is_own
+            or call.rank not in (0, root)
+            or _peers_at(evidence, call.site) != {call.rank}
+        ):
+            continue
+        chosen = [other for other in wants if other.call.site == call.site]
+        if call.rank == root:
+            what = "sends to" if call.sends else "receives from"
+            return chosen, f"Rank {root} is the root, and {what} itself{evidence.at(call)}."
+        return chosen, (
+            f"Every rank that comes to {call.name}{evidence.at(call)} names rank 0 there, but the "
+            f"root is rank {root}."
+        )
+    return None
+
+
+def _sent_to_zero(
+    evidence: Evidence, root: int, wants: Sequence[Want]
+) -> tuple[list[Want], str] | None:
+    """The root waits to receive, but all messages that nobody receives went to rank 0."""
+    waiting = [want for want in wants if want.call.rank == root and want.call.receives]
+    lost = evidence.traffic.unreceived
+    if not waiting or not lost or {sent.peer for sent in lost} != {0}:
+        return None
+    who = {sent.rank for sent in lost}
+    return waiting, (
+        f"{model.capital(model.ranks(who))} {conjugated('have', len(who))} sent to rank 0"
+        f"{evidence.at(lost[0])}, which does not receive that; the root, rank {root}, waits"
+        f"{evidence.at(waiting[0].waiting)}."
+    )
+
+
+def _zero_left_out(
+    evidence: Evidence, root: int, wants: Sequence[Want]
+) -> tuple[list[Want], str] | None:
+    """Rank 0 alone waits for the root, which has sent to all others, itself included."""
+    waiting = [want for want in wants if want.call.receives and want.call.peer == root]
+    if not waiting or {want.call.rank for want in waiting} != {0}:
+        return None
+    if peers_sent_to(evidence, root) != set(range(1, evidence.size)) - {root}:
+        return None
+    if not sends(evidence, root, root):
+        return None
+    return waiting, (
+        f"Rank 0 waits for the root, rank {root}{evidence.at(waiting[0].waiting)}, which has sent "
+        "to itself instead: a loop over the other ranks must leave out the root, not rank 0."
+    )
+
+
+def _begun_by_zero(
+    evidence: Evidence, root: int, wants: Sequence[Want]
+) -> tuple[list[Want], str] | None:
+    """Rank 0, alone, has sent on what it never received, and the root waits to receive."""
+    if evidence.result.case.collective not in ("bcast", "scatter"):
+        return None
+    begun = {
+        rank
+        for rank in range(evidence.size)
+        if sends(evidence, rank) and not received(evidence, rank)
+    }
+    waiting = [want for want in wants if want.call.rank == root and want.call.receives]
+    if begun != {0} or not waiting:
+        return None
+    return waiting, (
+        f"Rank 0 has sent to other ranks without having received anything, and the root, rank "
+        f"{root}, waits to receive{evidence.at(waiting[0].waiting)}: rank 0 is treated as the root."
+    )
+
+
+def _peers_at(evidence: Evidence, site: int) -> set[int]:
+    """The ranks that any rank has named at this call site."""
+    found: set[int] = set()
+    for rank in evidence.ranks:
+        if rank is not None:
+            found.update(rank.records["peer"][rank.records["site"] == site].tolist())
+    return found
 
 
 def wrong_rank(evidence: Evidence) -> Match | None:
@@ -295,14 +417,14 @@ def wrong_rank(evidence: Evidence) -> Match | None:
     rank = want.call.rank
     hint = (
         f"Rank {rank} waits for rank {want.call.peer}{evidence.at(want.waiting)}, which never "
-        f"sends to it; but rank {sent.rank} has sent to rank {rank}{evidence.at(sent)}, and nobody "
-        "receives that. Does the source in the receive belong to the destination in the send?"
+        f"sends to it; but rank {sent.rank} has sent to rank {rank}{evidence.at(sent)}, and no "
+        "rank receives that. Does the source of the receive match the destination of the send?"
     )
     return _of_pairs("a receive from the wrong rank", evidence, list(found.values()), hint)
 
 
 def loop_ends_early(evidence: Evidence) -> Match | None:
-    """A rank waits for one that has returned, whether from too short a loop or not."""
+    """A rank waits for one that has returned, whether because of too short a loop or not."""
     wants = [w for w in all_wants(evidence) if w.call.receives and w.call.peer in evidence.finished]
     if not wants:
         return None
@@ -334,35 +456,35 @@ def _why_nothing_comes(evidence: Evidence, call: Call) -> tuple[str, str]:
     theirs = receives_at(evidence, call.peer, call.site)
     if len(theirs) >= len(own) > 0 and call.name in EXCHANGES:
         odd = (
-            f" Pairs of {evidence.size} ranks leave one over: what does that one do?"
+            f" {evidence.size} ranks cannot all be paired: what does the last one do?"
             if evidence.size % 2
             else ""
         )
         named = model.number(int((own == call.peer).sum()), "time")
         back = model.number(int((theirs == call.rank).sum()), "time")
-        return "partners that differ", (
+        return "mismatched partners", (
             f"It called {call.name}{evidence.at(call)} as often, but rank {call.rank} named rank "
-            f"{call.peer} {named}, rank {call.peer} named rank {call.rank} {back}: in each step "
-            f"both have to name each other.{odd}"
+            f"{call.peer} {named}, and rank {call.peer} named rank {call.rank} {back}: in each "
+            f"step, both must name each other.{odd}"
         )
     if len(theirs) >= len(own) > 0:
-        return "a send left out", (
+        return "a missing send", (
             f"It has received there as often as rank {call.rank}, so its loop did not end early: "
             "look for an if that skips the send."
         )
     got = received(evidence, call.peer, call.rank)
     sent = sends(evidence, call.peer, call.rank)
     if got > sent:
-        return "a send left out", (
+        return "a missing send", (
             f"It has received {model.number(got, 'message')} from rank {call.rank} and sent "
             f"{sent or 'none'} in return: look for an if that skips the send."
         )
     size = evidence.size
     is_power = size & (size - 1) == 0
-    power = "" if sent or is_power else f" because {size} ranks are no power of two"
+    power = "" if sent or is_power else f" because {size} is not a power of two"
     has_begun = sends(evidence, call.peer) or received(evidence, call.peer)
-    first = "" if has_begun else "a return that comes too early, "
-    last = ", or a return or a break that comes too early" if has_begun else ""
+    first = "" if has_begun else "an early return, "
+    last = ", or an early return or break" if has_begun else ""
     return "a loop that ends early", (
         f"Look for {first}a loop that ends early{power}"
         f"{', ' if has_begun else ' or '}an if that skips the send{last}."
@@ -395,7 +517,8 @@ def one_receive_too_many(evidence: Evidence) -> Match | None:
     hint = (
         f"Rank {rank} waits for a message from any rank{evidence.at(wants[0].waiting)}; "
         f"{model.number(received, 'message')} {'was' if received == 1 else 'were'} sent to it, and "
-        "nobody sends another. Does a sender's loop end early, or this one go round once too often?"
+        "no rank sends another. Does a sender's loop end early, or does this one run one "
+        "iteration too many?"
     )
     return of_wants("a loop that ends early", evidence, wants, hint)
 
@@ -432,10 +555,11 @@ def _of_pairs(
 
 
 # The recognizers, in the order in which they are tried: mistakes proved by a call's wrong arguments
-# come before those that are only likely, given which ranks wait.
+# come before those that the waiting ranks only make likely.
 
-RECOGNISERS = (
+RECOGNIZERS = (
     disagreement,
+    root_taken_as_zero,
     message_to_oneself,
     mismatched_tags,
     other_communicator,
@@ -453,9 +577,9 @@ RECOGNISERS = (
 )
 
 
-def recognise(evidence: Evidence) -> Match | None:
+def recognize(evidence: Evidence) -> Match | None:
     """The Match of the first recognizer that applies, or None."""
-    return next(filter(None, (recogniser(evidence) for recogniser in RECOGNISERS)), None)
+    return next(filter(None, (recognizer(evidence) for recognizer in RECOGNIZERS)), None)
 
 
 STRICT = "Strict mode is on: every MPI_Send waits until its message is being received."
@@ -464,7 +588,7 @@ STRICT = "Strict mode is on: every MPI_Send waits until its message is being rec
 def deadlock(evidence: Evidence) -> Diagnosis:
     """The Diagnosis of a run in which every unfinished rank waits."""
     cycle = Hang(DEADLOCK, tuple(map(_without_itself, evidence.states))).cycle()
-    match = recognise(evidence)
+    match = recognize(evidence)
     waiting = [evidence.traffic.wants[rank][0].waiting for rank in sorted(evidence.traffic.wants)]
     places = evidence.places(waiting, "wait here")
     notes = [STRICT] if evidence.result.case.strict else []
@@ -474,7 +598,7 @@ def deadlock(evidence: Evidence) -> Diagnosis:
             headline(evidence, cycle),
             ranks=cycle or evidence.stuck,
             cycle=cycle,
-            hint="Look at the table: which rank should send, or come, so that the next can go on?",
+            hint="Look at the table: which rank must send, or enter the collective, first?",
             places=places,
             tables=(evidence.doing(),),
             notes=tuple(notes),
@@ -498,31 +622,31 @@ def headline(evidence: Evidence, cycle: Sequence[int] = ()) -> str:
         one, other = cycle
         return f"deadlock: rank {one} waits for rank {other}, and rank {other} for rank {one}"
     if len(cycle) > 2:
-        circle = " waits for ".join(map(str, (*cycle, cycle[0])))
+        waits = " waits for ".join(map(str, (*cycle, cycle[0])))
         return (
-            f"deadlock: {len(cycle)} ranks wait in a circle, {circle}"
+            f"deadlock: {len(cycle)} ranks wait in a cycle, {waits}"
             if len(cycle) <= 8
-            else (f"deadlock: {len(cycle)} ranks wait in a circle")
+            else (f"deadlock: {len(cycle)} ranks wait in a cycle")
         )
     stuck = evidence.stuck
     if not stuck:
-        return "deadlock: nothing moves, although every rank has returned from the kernel"
+        return "deadlock: no progress, although every rank has returned from the kernel"
     states = [state for state in evidence.states if state.rank in stuck]
     if len(stuck) == 1:
-        return f"deadlock: {states[0].describe()}, and nobody comes"
+        return f"deadlock: {states[0].describe()}, and cannot continue"
     calls = {state.call.partition(" ")[0] for state in states}
     inside = f" in {calls.pop()}" if len(calls) == 1 else ""
     whom = sorted({p for state in states for p in state.waits_for} - set(stuck))
     for_whom = f" for {model.ranks(whom)}" if whom else ""
     return (
         f"deadlock: {model.ranks(stuck)} {conjugated('wait', len(stuck))}{inside}{for_whom}, "
-        "and none can go on"
+        "and none can continue"
     )
 
 
 def _without_itself(state: RankState) -> RankState:
-    """The state of a rank that waits for itself and others, without itself: the cycle shown is one
-    of several ranks."""
+    """The state of a rank that waits for itself and others, without itself: the cycle shown has
+    several ranks."""
     others = tuple(rank for rank in state.waits_for if rank != state.rank)
     return replace(state, waits_for=others) if others else state
 

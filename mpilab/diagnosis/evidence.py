@@ -1,4 +1,4 @@
-"""What a run left behind, read defensively: calls, their lines, and tables of them."""
+"""The data that a run left behind, read defensively: calls, their lines, and tables of them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from mpilab.diagnosis.model import class_name as error_name
 from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, POLLING, RankState
 from mpilab.runners.result import DONE, Result
 from mpilab.trace.callsites import lines_of, source_line
-from mpilab.trace.collectives import Collectives, entries
+from mpilab.trace.matching import EXCHANGES, Collectives, Traffic, Want, communicator_of, entries
 from mpilab.trace.recording import (
     ANY,
     NOBODY,
@@ -27,14 +27,13 @@ from mpilab.trace.recording import (
     call_of,
     operations,
 )
-from mpilab.trace.traffic import EXCHANGES, Traffic, Want, communicator_of
 
 
 @dataclass(frozen=True)
 class Match:
     """What a recognizer of a pattern found: pattern, ranks, hint and places as in a Diagnosis.
 
-    `headline` says what happened if the pattern knows more than 'these ranks wait'."""
+    `headline` says what happened if the pattern reveals more than 'these ranks wait'."""
 
     pattern: str
     ranks: tuple[int, ...]
@@ -152,7 +151,8 @@ LOOKED_UP, AT_ONCE = 16, 600
 
 
 class Evidence:
-    """The Result of a run as diagnoses need it; each rank of the case has an entry or None."""
+    """The Result of a run in the form that diagnoses need; each rank of the case has an entry or
+    None."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -171,10 +171,10 @@ class Evidence:
         return [rank for rank in self.ranks if rank is not None]
 
     def recorded(self, rank: int) -> RankRecording:
-        """The recording of a rank that has made calls; ValueError for one that never began."""
+        """The recording of a rank that has made calls; ValueError for one that never started."""
         recorded = self.ranks[rank]
         if recorded is None:
-            raise ValueError(f"rank {rank} never began")
+            raise ValueError(f"rank {rank} never started")
         return recorded
 
     def state(self, rank: int) -> RankState | None:
@@ -213,7 +213,7 @@ class Evidence:
         return {operations().get(number, "an unknown call") for number in numbers}
 
     def last_call(self, rank: int) -> Call | None:
-        """The call that `rank` is in or was in last, or None."""
+        """The current or last call of `rank`, or None."""
         recorded = self.ranks[rank]
         if recorded is None or not len(recorded.records):
             return None
@@ -228,7 +228,7 @@ class Evidence:
                 found += self.calls(number, np.flatnonzero(rank.records["error"])[:LOOKED_UP])
         return sorted(found, key=lambda call: (call.end_ns or call.begin_ns, call.rank, call.index))
 
-    def meeting(self, call: Call) -> list[Call]:
+    def corresponding_calls(self, call: Call) -> list[Call]:
         """[Call] of all ranks that entered the collective `call`, or another one in its place, with
         the same number on the same communicator."""
         record = self.recorded(call.rank).records[call.index]
@@ -267,7 +267,7 @@ class Evidence:
         return sorted(sites)
 
     def function(self, site: int) -> str:
-        """Name of the function that a call site is in, '' if unknown."""
+        """Name of the function that contains a call site, '' if unknown."""
         return lines_of(self.library, (int(site),))[0][0] if site else ""
 
     def line(self, call: Call) -> int:

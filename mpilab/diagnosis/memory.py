@@ -1,7 +1,7 @@
-"""What wrong receive memory holds instead, and which mistakes that points to.
+"""What wrong receive memory holds instead, and the mistakes to which that points.
 
-The harness fills every buffer with data of its own, so a wrong element can often be identified: as
-what was there before, as another rank's, or as another element of the same message.
+The harness fills every buffer with different data, so a wrong element can often be identified as
+the one that was there before, as another rank's, or as another element of the same message.
 mpilab.diagnosis.single does the same for reductions, with the same Parts.
 """
 
@@ -23,11 +23,11 @@ from mpilab.diagnosis.evidence import Evidence
 from mpilab.diagnosis.model import Diagnosis, Place
 from mpilab.trace.recording import ANY, COLLECTIVE, RECEIVES, SENDS, Call
 
-# For a block of a rank: pairs of where its data should be and where it would be if extents were
-# sizes.
+# For a block of a rank: pairs of the places where its data should be and where they would be if
+# extents were sizes.
 PackedPlaces = Callable[[int, int], Iterator[tuple[Places, Places]]]
 
-# What calls show about missing data: which ranks have sent and received.
+# What calls reveal about missing data: which ranks have sent and received.
 
 
 def sends(evidence: Evidence, rank: int) -> list[Call]:
@@ -39,6 +39,25 @@ def sends(evidence: Evidence, rank: int) -> list[Call]:
     chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["peer"] != rank)
     _, first = np.unique(records["site"][chosen], return_index=True)
     return evidence.calls(rank, np.flatnonzero(chosen)[first].tolist())
+
+
+def peers_sent_to(evidence: Evidence, rank: int) -> set[int]:
+    """The other ranks to which `rank` has sent."""
+    return _peers(evidence, rank, SENDS)
+
+
+def peers_received_from(evidence: Evidence, rank: int) -> set[int]:
+    """The other ranks that the receives of `rank` name, complete or not."""
+    return _peers(evidence, rank, RECEIVES)
+
+
+def _peers(evidence: Evidence, rank: int, flag: int) -> set[int]:
+    recorded = evidence.ranks[rank]
+    if recorded is None:
+        return set()
+    records = recorded.records
+    chosen = (records["flags"] & flag != 0) & (records["peer"] >= 0) & (records["error"] == 0)
+    return set(records["peer"][chosen].tolist()) - {rank}
 
 
 def of_one_line(evidence: Evidence, ranks: Iterable[int]) -> tuple[str, tuple[Place, ...]]:
@@ -57,7 +76,7 @@ def arrived(evidence: Evidence, rank: int) -> str:
     if got == 0:
         sent = sum(wanted.sends(evidence, other, rank) for other in range(evidence.size))
         if not sent:
-            return f"Rank {rank} has received no message, and nobody has sent one to it."
+            return f"Rank {rank} has received no message, and no rank has sent one to it."
         were = "was" if sent == 1 else "were"
         return f"Rank {rank} has received no message; {sent} to it {were} sent."
     records = evidence.recorded(rank).records
@@ -70,13 +89,41 @@ def arrived(evidence: Evidence, rank: int) -> str:
     )
 
 
+def only_empty(evidence: Evidence, rank: int) -> bool:
+    """Whether all messages that `rank` has received, at least one, are known to be empty."""
+    recorded = evidence.ranks[rank]
+    if recorded is None or not wanted.received(evidence, rank):
+        return False
+    records = recorded.records
+    taken = (records["flags"] & RECEIVES != 0) & (records["done_ns"] != 0)
+    return not records["got_bytes"][taken & (records["got_peer"] != rank)].any()
+
+
+def sent_to(evidence: Evidence, rank: int) -> tuple[Place, ...]:
+    """Places of the sends to `rank`."""
+    calls = [
+        call
+        for other in range(evidence.size)
+        for call in (sends(evidence, other) if rank in peers_sent_to(evidence, other) else ())
+        if call.peer == rank
+    ]
+    return evidence.places(calls, "send it here")
+
+
+def has_sent(evidence: Evidence, size: int) -> bool:
+    """Whether a message of `size` bytes, at least 1, was sent; True if no send is recorded."""
+    sizes: set[int] = set()
+    for rank in evidence.ranks:
+        if rank is not None:
+            sizes.update(rank.records["bytes"][rank.records["flags"] & SENDS != 0].tolist())
+    return size > 0 and (not sizes or size in sizes)
+
+
 def sent_by(evidence: Evidence, rank: int) -> str:
     """'Rank 3 has sent no message.', 'Rank 3 has sent 1 message, to rank 2.', or '' if unknown."""
     if not _knows(evidence, rank):
         return ""
-    records = evidence.recorded(rank).records
-    chosen = (records["flags"] & SENDS != 0) & (records["peer"] >= 0) & (records["error"] == 0)
-    peers = set(records["peer"][chosen & (records["peer"] != rank)].tolist())
+    peers = peers_sent_to(evidence, rank)
     if not peers:
         return f"Rank {rank} has sent no message."
     number = wanted.sends(evidence, rank)
@@ -91,8 +138,8 @@ def _knows(evidence: Evidence, rank: int) -> bool:
     return not (recorded.records["flags"] & COLLECTIVE != 0).any()
 
 
-# Wrong blocks with the initial contents of a buffer. The harness fills every buffer with data of
-# its own, so what was sent or moved before the right data arrived is recognized anywhere.
+# Wrong blocks with the initial contents of a buffer. The harness fills every buffer with different
+# data, so anything sent or moved before the correct data arrived is recognized anywhere.
 
 LOOKED_AT_FILLS, BEGINNING = 4096, 16
 LEAST_FILL_BYTES = 4  # fewer may match by chance
@@ -151,7 +198,7 @@ def explain_fill(evidence: Evidence, found: Sequence[Fill]) -> tuple[str, str, t
     whose = "its own" if fill.source == fill.rank else f"rank {fill.source}'s"
     hint = (
         f"Rank {fill.rank}'s block {fill.block} holds what was in {whose} block {fill.slot} "
-        "before anything had been put there: "
+        "before it was filled: "
     )
     calls = sends(evidence, fill.source)
     lines = {evidence.spot(call.site) for call in calls}
@@ -163,15 +210,15 @@ def explain_fill(evidence: Evidence, found: Sequence[Fill]) -> tuple[str, str, t
         )
     elif pattern == WRONG_BLOCK:
         hint += (
-            f"rank {fill.source} sent block {fill.slot}{at} instead of its own one: "
+            f"rank {fill.source} sent block {fill.slot}{at} instead of its own: "
             "block(recvbuf, rank, recvcount, recvtype)."
         )
     elif fill.source == fill.rank:
-        hint += "it was moved before the data had come."
+        hint += "it was copied before the data arrived."
     else:
         hint += (
-            f"it was sent on{at} before it had come there, or the wrong blocks were "
-            "sent. Wait for a block before you send it on."
+            f"it was sent on{at} before it arrived, or the wrong blocks were sent. Wait for a "
+            "block before you forward it."
         )
     senders = {fill.source for fill in found if fill.source != fill.rank}
     places = [call for source in sorted(senders)[:64] for call in sends(evidence, source)]
@@ -186,7 +233,8 @@ TRUNCATED = "message truncated"
 
 
 def received(evidence: Evidence, rank: int, from_any: bool = False) -> list[Call]:
-    """[Call]: receives of `rank` that got another rank's data; `from_any`: MPI_ANY_SOURCE only."""
+    """[Call]: receives of `rank` that received another rank's data; `from_any`: MPI_ANY_SOURCE
+    only."""
     recorded = evidence.ranks[rank]
     if recorded is None:
         return []
@@ -220,14 +268,14 @@ def into_one_place(
         return None
     place = min(same, default=None)  # None: each rank's own
     if not any(codes[rank, rank if place is None else place] for rank in ranks):
-        return None  # this block is right: the others went elsewhere
+        return None  # this block is correct: the others went elsewhere
     calls = [call for of_rank in of_ranks.values() for call in of_rank]
     what = "the place of the rank's own block" if place is None else f"the place of block {place}"
     lines = {evidence.spot(call.site) for call in calls}
     where = f" in {calls[0].name}{evidence.at(calls[0])}" if len(lines) == 1 else ""
     hint = (
-        f"Every block was received into {what}, one over the other: look at the index of the "
-        f"block{where}. A block belongs into the place of the rank that it comes from."
+        f"Every block was received into {what}, each overwriting the last: look at the index of "
+        f"the block{where}. A block belongs in the place of the rank that it comes from."
     )
     return hint, evidence.places(calls, "receive it here")
 
@@ -241,17 +289,17 @@ def from_any_rank(
     if not calls:
         return None
     hint = (
-        f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE), and messages come in any "
-        "order: store the block at the place of status.MPI_SOURCE, or name the source."
+        f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE), and messages arrive in any "
+        "order: store the block in the place of status.MPI_SOURCE, or name the source."
     )
     return hint, evidence.places(calls, "receive from any rank here")
 
 
 def note(evidence: Evidence, ranks: Iterable[int]) -> str:
-    """A sentence on the MPI_ANY_SOURCE receives of `ranks`, whatever is wrong there, or ''."""
+    """A sentence on the MPI_ANY_SOURCE receives of `ranks`, whatever the fault there, or ''."""
     calls = _of_any(evidence, ranks)
     told = f"{_lines(evidence, calls)} from any rank (MPI_ANY_SOURCE)" if calls else ""
-    return f"{told}: a message of a later step may come first. Name the source." if told else ""
+    return f"{told}: a message of a later step may arrive first. Name the source." if told else ""
 
 
 def _of_any(evidence: Evidence, ranks: Iterable[int]) -> list[Call]:
@@ -284,8 +332,8 @@ def sharpened(evidence: Evidence, found: Diagnosis) -> Diagnosis:
             if call.error and call.got_bytes > call.bytes and call.got_peer < evidence.size:
                 hint = (
                     f"{call.name}{evidence.at(call)} receives from any rank (MPI_ANY_SOURCE), and "
-                    f"has taken rank {call.got_peer}'s message, which was meant for another "
-                    "receive, maybe of a later step. Name the source."
+                    f"got rank {call.got_peer}'s message, which was meant for another receive, "
+                    "perhaps of a later step. Name the source."
                 )
                 return replace(found, hint=hint)
     return found
@@ -545,7 +593,7 @@ def _untouched(part: Part, count: int) -> str:
     if part.elements == count:
         return "nothing was written"
     if part.end == count:
-        return f"from element {part.begin} on nothing was written"
+        return f"nothing was written from element {part.begin} onward"
     if part.begin == 0 and part.elements > 1:
         return f"the first {part.elements} elements were never written"
     were = "was" if part.elements == 1 else "were"
@@ -595,11 +643,11 @@ def _times(times: int) -> str:
 
 # Mistakes that the memory alone proves, whatever the calls were: writes where none are allowed.
 
-OUTSIDE = "memory outside of the receive buffer was overwritten"
+OUTSIDE = "memory outside the receive buffer was overwritten"
 SEND_CHANGED = "the send buffer was changed"
 HOLES = "the holes between the elements of the datatype were overwritten"
 BEYOND, CHANGED, EXTENT, OWN_MISSING = (
-    "out of the receive buffer",
+    "outside the receive buffer",
     "send buffer changed",
     "extent ignored",
     "own block missing",
@@ -612,17 +660,17 @@ SIZES = {
     "allgather": "a receive buffer of recvcount elements for each rank",
     "gather": "a receive buffer of recvcount elements for each rank, and only at the root",
     "scatter": "a receive buffer of recvcount elements, one block, on every rank",
-    "bcast": "one buffer, of count elements",
+    "bcast": "one buffer of count elements",
     "reduce": "a receive buffer of count elements, and only at the root",
     "allreduce": "a receive buffer of count elements",
-    "alltoallv": "recvcounts[i] elements from element rdispls[i] on, for each rank i",
+    "alltoallv": "recvcounts[i] elements starting at element rdispls[i], for each rank i",
     "read": "room for the rows of this rank's part by its columns",
     "barrier": "no buffer at all",
 }
 _EXTENT_HINT = (
-    "From one element to the next it is MPI_Type_get_extent bytes, holes included, not "
-    "MPI_Type_size; and a block has to be copied with its datatype, not with memcpy. block() and "
-    "copy_local() in mpilab.h do both."
+    "Elements are MPI_Type_get_extent bytes apart, holes included, not MPI_Type_size bytes; and a "
+    "block must be copied with its datatype, not with memcpy. block() and copy_local() in "
+    "mpilab.h do both."
 )
 
 
@@ -634,7 +682,7 @@ def explain_certain(
     notes = {note for difference in differences for note in difference.notes}
     if OUTSIDE in notes:
         return BEYOND, (
-            "The kernel writes before or behind what it was given: "
+            "The kernel writes before or after the memory that it was given: "
             f"{SIZES[case.collective]}. Look at the last index, and at how a block's address is "
             "computed."
         )
@@ -643,8 +691,8 @@ def explain_certain(
         return EXTENT, _EXTENT_HINT
     if SEND_CHANGED in notes:
         return CHANGED, (
-            "The send buffer belongs to the caller: it may be read, never written. Take the "
-            "receive buffer, or memory of your own, for what is under way."
+            "The send buffer belongs to the caller: read it, never write to it. Use the receive "
+            "buffer, or memory that you allocate, for intermediate data."
         )
     return "", ""
 

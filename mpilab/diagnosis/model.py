@@ -1,9 +1,9 @@
 """The Diagnosis of a run or a cell, and wording helpers.
 
-A Diagnosis holds only text and tables, no raw data. It travels whole, as JSON, from where it was
-made (a run, the compiler, the sandbox) through the verdict and the gradebook to whoever shows it;
-mpilab.diagnosis.render makes the notebook's panel, the terminal's text and the part of the feedback
-page from the same templates.
+A Diagnosis holds only text and tables, no raw data. It is passed on unchanged, as JSON, from where
+it was made (a run, the compiler, the sandbox) through the verdict and the gradebook to the view
+that shows it. mpilab.diagnosis.render creates the notebook's panel, the terminal's text and the
+part of the feedback page from the same templates.
 """
 
 import operator
@@ -90,10 +90,11 @@ def class_name(number: int) -> str:
     return NAMES.get(number, f"error {number}")
 
 
-DEADLOCK, TIME_OUT, CRASH, SANITIZER, MPI_ERROR = (
+DEADLOCK, TIME_OUT, CRASH, TRAP, SANITIZER, MPI_ERROR = (
     "deadlock",
     "time-out",
     "crash",
+    "trap",
     "sanitizer",
     "mpi-error",
 )
@@ -108,6 +109,7 @@ KINDS = (
     DEADLOCK,
     TIME_OUT,
     CRASH,
+    TRAP,
     SANITIZER,
     MPI_ERROR,
     WRONG_RESULT,
@@ -178,8 +180,8 @@ class Diagnosis:
     def to_json(self) -> dict[str, Any]:
         """The diagnosis as a dict for JSON, with a key for each field; `from_json` reads it.
 
-        Sandboxes and gradebooks keep it. A field may be added if it has a default; names and
-        meanings of fields stay.
+        Sandboxes and gradebooks store it. A field may be added if it has a default; names and
+        meanings of fields must not change.
         """
         return asdict(self)
 
@@ -187,8 +189,8 @@ class Diagnosis:
     def from_json(cls, said: Any) -> "Diagnosis":
         """A Diagnosis from `to_json()`, also after json.loads; numbers become Python's own.
 
-        Anything else, whoever wrote it, raises TypeError, KeyError or ValueError. Keys that this
-        mpilab does not know are ignored.
+        Anything else, whatever its origin, raises TypeError, KeyError or ValueError. Keys unknown
+        to this mpilab are ignored.
         """
         if said["kind"] not in KINDS:
             raise ValueError(f"kind {said['kind']!r}: not one of {', '.join(KINDS)}")
@@ -222,7 +224,7 @@ def _table(said: Any) -> Table:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40}: not a text")
+        raise TypeError(f"{value!r:.40}: not a string")
     return value
 
 

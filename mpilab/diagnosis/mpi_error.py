@@ -10,11 +10,11 @@ from mpilab.cases.case import Case
 from mpilab.diagnosis import collectives, model, requests
 from mpilab.diagnosis.evidence import Evidence, partner
 from mpilab.diagnosis.model import MPI_ERROR, Diagnosis, Place, Table
-from mpilab.trace.recording import ANY, NOBODY, NONBLOCKING, RECEIVES, WAITS, Call
-from mpilab.trace.traffic import EXCHANGES
+from mpilab.trace.matching import EXCHANGES
+from mpilab.trace.recording import ANY, NOBODY, NONBLOCKING, RECEIVES, SENDS, WAITS, Call
 
 # Errors of file calls. By default, file calls return their errors (MPI 4.1, section 14.7), so a
-# kernel that ignores return codes continues with nothing read.
+# kernel that ignores return codes continues without any data.
 
 _MODES = "MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR"
 
@@ -23,20 +23,20 @@ FILE_MEANINGS = {
     "MPI_ERR_NO_SUCH_FILE": (
         "no such file",
         "there is no file of this name",
-        "Is the path right, seen from the directory in which the ranks run? With MPI_MODE_CREATE "
-        "the file is made where it is missing.",
+        "Is the path correct relative to the directory in which the ranks run? MPI_MODE_CREATE "
+        "creates the file if it is missing.",
     ),
     "MPI_ERR_FILE": (
         "invalid file",
         "the file handle is not, or no longer, valid",
-        "It is MPI_FILE_NULL: the file was closed already, or MPI_File_open failed and nobody "
-        "looked at what it returned.",
+        "It is MPI_FILE_NULL: the file was closed already, or MPI_File_open failed and its "
+        "return value was ignored.",
     ),
     "MPI_ERR_AMODE": (
         "invalid access mode",
-        "the access modes do not go together",
-        f"Exactly one of {_MODES}; MPI_MODE_CREATE and MPI_MODE_EXCL not with MPI_MODE_RDONLY. "
-        "The same on all ranks.",
+        "the access modes cannot be combined",
+        f"Use exactly one of {_MODES}, and the same modes on all ranks; MPI_MODE_RDONLY excludes "
+        "MPI_MODE_CREATE and MPI_MODE_EXCL.",
     ),
     "MPI_ERR_ACCESS": (
         "no access to the file",
@@ -47,51 +47,55 @@ FILE_MEANINGS = {
     "MPI_ERR_READ_ONLY": (
         "no access to the file",
         "the file was opened for reading only",
-        "A file that is written to has to be opened with MPI_MODE_WRONLY or MPI_MODE_RDWR.",
+        "To write to a file, open it with MPI_MODE_WRONLY or MPI_MODE_RDWR.",
     ),
     "MPI_ERR_FILE_EXISTS": (
         "",
-        "there is a file of this name already",
-        "With MPI_MODE_EXCL a file has to be new: delete the old one, or leave the mode out.",
+        "a file of this name already exists",
+        "MPI_MODE_EXCL requires a new file: delete the old one, or drop the mode.",
     ),
     "MPI_ERR_FILE_IN_USE": (
         "",
         "the file is still open somewhere",
-        "Close it on all ranks before it is deleted.",
+        "Close it on all ranks before you delete it.",
     ),
     "MPI_ERR_BAD_FILE": ("", "the name of the file cannot be used", "Is it empty, or too long?"),
-    "MPI_ERR_NO_SPACE": ("", "the disk is full", "Nothing is wrong with the kernel: make room."),
-    "MPI_ERR_QUOTA": ("", "the quota is used up", "Nothing is wrong with the kernel: make room."),
+    "MPI_ERR_NO_SPACE": ("", "the disk is full", "The kernel is not at fault: free some space."),
+    "MPI_ERR_QUOTA": (
+        "",
+        "the disk quota is exceeded",
+        "The kernel is not at fault: free some space.",
+    ),
     "MPI_ERR_IO": (
         "",
-        "the operating system could not do it",
+        "the operating system reported an error",
         "Look at the offset and the size that the call asks for, then at the disk.",
     ),
     "MPI_ERR_UNSUPPORTED_OPERATION": (
         "",
-        "the file cannot do that",
-        "A view or a file pointer does not go with the access mode.",
+        "the file does not support this operation",
+        "The view or file pointer does not match the access mode.",
     ),
     "MPI_ERR_INFO": (
         "",
         "the info object is not, or no longer, valid",
-        "It comes from MPI_Info_create, and is freed after its last use; or it is MPI_INFO_NULL.",
+        "Create it with MPI_Info_create and free it after its last use, or pass MPI_INFO_NULL.",
     ),
     "MPI_ERR_INFO_KEY": ("", "the key of the hint is too long", "Look at the names of the hints."),
-    "MPI_ERR_INFO_VALUE": ("", "the value of the hint is too long", "A value is a short text."),
+    "MPI_ERR_INFO_VALUE": ("", "the value of the hint is too long", "A value is a short string."),
 }
 VIEW = (
     "invalid view",
-    "the view cannot be had",
-    "The displacement is in bytes, 0 or more; the filetype has to be made of whole etypes, with no "
-    "element before the one that precedes it; etype and filetype have to be committed.",
+    "the view is not valid",
+    "The displacement is in bytes, 0 or more; the filetype must consist of whole etypes, at "
+    "displacements that never decrease; both types must be committed.",
 )
 NEGATIVE = (
     "negative offset",
     "",
-    "An offset counts the etypes of the view (bytes, as long as no view was set) from its "
-    "beginning, 0 or more. Look at the subtraction that it comes from, and whether int was too "
-    "small for it: use MPI_Offset.",
+    "An offset counts the etypes of the view (bytes, if no view was set) from its beginning, 0 "
+    "or more. Check the subtraction that it comes from, and whether an int overflowed: use "
+    "MPI_Offset.",
 )
 
 
@@ -112,18 +116,18 @@ def file_error_explained(call: Call, name: str) -> tuple[str, str, str] | None:
 
 HINT = (
     "Ranks go from 0 to size - 1. Look at rank + 1 and rank - 1 at both ends: "
-    "(rank + 1) % size, (rank - 1 + size) % size, or MPI_PROC_NULL for nobody."
+    "(rank + 1) % size, (rank - 1 + size) % size, or MPI_PROC_NULL for no partner."
 )
 BELOW = (
-    "In C, rank - i is negative where i is larger than rank, and so is (rank - i) % size. Write "
-    "(rank - i + size) % size, or MPI_PROC_NULL for nobody."
+    "In C, rank - i is negative if i is larger than rank, and so is (rank - i) % size. Write "
+    "(rank - i + size) % size, or MPI_PROC_NULL for no partner."
 )
 ABOVE = (
-    "The last rank is size - 1. Write (rank + i) % size, or leave the call out where there is no "
-    "such rank; its partner has to leave its own out, too."
+    "The last rank is size - 1. Write (rank + i) % size, or skip the call if there is no such "
+    "rank; its partner must skip the matching call, too."
 )
 ANOTHER = (
-    "Every communicator counts its own ranks from 0, and this one has fewer than comm: ask it with "
+    "Every communicator numbers its ranks from 0, and this one has fewer than comm: query it with "
     "MPI_Comm_rank and MPI_Comm_size, or make the call on comm."
 )
 MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create", "create_group"))
@@ -132,7 +136,7 @@ MAKERS = tuple(f"MPI_Comm_{n}" for n in ("dup", "split", "split_type", "create",
 def given(call: Call) -> int | None:
     """The number that a Call gave for a rank that does not exist; None if it gave none.
 
-    It is a rank in the communicator of the call, unlike the ranks of other calls.
+    It is a rank in the communicator of the call, unlike the ranks in other calls.
     """
     if call.peer == NOBODY and call.members > 0:
         return call.got_peer
@@ -161,15 +165,15 @@ def no_such_rank_hint(evidence: Evidence, call: Call) -> str:
         return ANOTHER
     if size & (size - 1) and _flips_a_bit(evidence, call):
         return (
-            f"rank ^ dist is a rank for every rank only where size is a power of two, and {size} "
-            "is none. Leave the step out where the partner is not below size, both its send and "
-            "its receive; and see how these ranks get their blocks all the same."
+            f"rank ^ dist is a valid rank on every rank only if size is a power of two, and {size} "
+            "is not. Skip both the send and the receive of the step if the partner is not below "
+            "size, and find another way to get these ranks their blocks."
         )
     return ABOVE
 
 
 def notes(evidence: Evidence, call: Call) -> tuple[str, ...]:
-    """Sentences on numbers from the same line that happen to be valid constants."""
+    """Sentences on numbers passed in the same line that happen to be valid constants."""
     if given(call) is None:
         return ()
     peers = set()
@@ -183,7 +187,7 @@ def notes(evidence: Evidence, call: Call) -> tuple[str, ...]:
     found = {"-1": "MPI_ANY_SOURCE", **({"-2": "MPI_PROC_NULL"} if NOBODY in peers else {})}
     are = "it is" if len(found) == 1 else "they are"
     return (
-        f"The same line also came to {' and '.join(found)}, and MPI did not complain: {are} "
+        f"The same line also yielded {' and '.join(found)}, which MPI accepts: {are} "
         f"{' and '.join(found.values())} as well.",
     )
 
@@ -217,9 +221,9 @@ def _flips_a_bit(evidence: Evidence, call: Call) -> bool:
 MEANINGS = {
     "MPI_ERR_TRUNCATE": (
         "message truncated",
-        "the message is longer than the receive has room for",
+        "the message is longer than the receive allows",
         "Compare count and datatype of the receive with those of the send: the receive may have "
-        "more room than comes, never less.",
+        "more room than the message needs, never less.",
     ),
     "MPI_ERR_RANK": (
         "a rank that does not exist",
@@ -229,25 +233,25 @@ MEANINGS = {
     "MPI_ERR_COUNT": (
         "invalid count",
         "the count is negative",
-        "A count is a number of elements, 0 or more. Look at the subtraction that it comes from.",
+        "A count is a number of elements, 0 or more. Check the subtraction that it comes from.",
     ),
     "MPI_ERR_TYPE": (
         "invalid datatype",
         "the datatype cannot be used",
-        "A new datatype has to be committed with MPI_Type_commit before it is used, and not freed "
-        "before that.",
+        "A new datatype must be committed with MPI_Type_commit before its first use, and freed "
+        "only after its last.",
     ),
     "MPI_ERR_COMM": (
         "invalid communicator",
         "the communicator is not, or no longer, valid",
-        "It is MPI_COMM_NULL, was freed already, or was never made: MPI_Comm_split with "
-        "MPI_UNDEFINED gives MPI_COMM_NULL.",
+        "It is MPI_COMM_NULL, was already freed, or was never created: MPI_Comm_split with "
+        "MPI_UNDEFINED returns MPI_COMM_NULL.",
     ),
     "MPI_ERR_REQUEST": (
         "invalid request",
         "the request cannot be used",
-        "A request has to come from a call that starts something, and to be complete before it "
-        "is started or given away again.",
+        "A request must come from a call that starts an operation, and must be complete before "
+        "you start or pass it again.",
     ),
     "MPI_ERR_TAG": (
         "invalid tag",
@@ -261,8 +265,8 @@ MEANINGS = {
     ),
     "MPI_ERR_BUFFER": (
         "invalid buffer",
-        "the buffer is no memory",
-        "The pointer is NULL, or MPI_IN_PLACE where MPI does not take it. Was it allocated?",
+        "the buffer is not a valid address",
+        "The pointer is NULL, or MPI_IN_PLACE where MPI does not accept it. Was it allocated?",
     ),
     "MPI_ERR_TOPOLOGY": (
         "",
@@ -271,28 +275,29 @@ MEANINGS = {
     ),
     "MPI_ERR_OP": ("", "the operation does not fit the datatype", "Look at the MPI_Op argument."),
     "MPI_ERR_ARG": ("", "an argument is not valid", "Look at the arguments one by one."),
-    "MPI_ERR_NO_MEM": ("", "there was no memory left", "Look at how much the kernel allocates."),
+    "MPI_ERR_NO_MEM": ("", "memory ran out", "Check how much the kernel allocates."),
 }
 IN_PLACE_HINT = (
-    "With MPI_IN_PLACE, sendbuf, sendcount and sendtype mean nothing: take recvcount, recvtype and "
-    "your own block in recvbuf."
+    "With MPI_IN_PLACE, sendcount and sendtype are ignored: use recvcount, recvtype and the "
+    "rank's own block in recvbuf."
 )
 # Calls that a kernel must not make -> (what is wrong, what to do)
 NOT_FOR_KERNELS = {
     "MPI_Init": (
-        "MPI runs already when a kernel is called",
-        "Take MPI_Init away: the program around the kernel has called it, once for all kernels.",
+        "MPI is already initialized when a kernel is called",
+        "Remove MPI_Init: the program around the kernel has called it once for all kernels.",
     ),
     "MPI_Init_thread": (
-        "MPI runs already when a kernel is called",
-        "Take MPI_Init_thread away: the program around the kernel has begun MPI, for all kernels.",
+        "MPI is already initialized when a kernel is called",
+        "Remove MPI_Init_thread: the program around the kernel has initialized MPI once for all "
+        "kernels.",
     ),
     "MPI_Finalize": (
         "a kernel must not end MPI",
-        "Take MPI_Finalize away: the program around the kernel calls it, when all is done.",
+        "Remove MPI_Finalize: the program around the kernel calls it at the end.",
     ),
 }
-AROUND_MPI = "MPI begun or ended in a kernel"
+AROUND_MPI = "MPI initialized or finalized in a kernel"
 
 
 def explained(evidence: Evidence, call: Call, waiting: Call, name: str) -> tuple[str, str, str]:
@@ -307,8 +312,9 @@ def explained(evidence: Evidence, call: Call, waiting: Call, name: str) -> tuple
     elif name == "MPI_ERR_RANK":
         meaning = no_such_rank_meaning(evidence, call) or meaning
         hint = no_such_rank_hint(evidence, call)
-    elif name == "MPI_ERR_REQUEST" and (unset := requests.meaning(evidence, waiting)):
-        meaning, hint = unset, requests.HINT
+    elif name == "MPI_ERR_REQUEST" and (why := requests.unusable(evidence, waiting)):
+        pattern = why.pattern if why.pattern != requests.UNSET else pattern
+        meaning, hint = why.meaning, why.hint
     elif name == "MPI_ERR_TYPE" and _no_send_type(evidence.result.case):
         hint = IN_PLACE_HINT
     elif name == "MPI_ERR_BUFFER":
@@ -327,13 +333,13 @@ def _no_send_type(case: Case) -> bool:
 
 
 def _truncation(call: Call) -> str:
-    """'the message from rank 0 (tag 3) has 40 bytes, the receive has room for 4', or ''."""
+    """'the message from rank 0 (tag 3) has 40 bytes, but the receive has room for 4', or ''."""
     if not call.receives or call.got_bytes <= call.bytes:
         return ""
     source = f" from rank {call.got_peer}" if call.got_peer >= 0 else ""
     return (
         f"the message{source} (tag {call.got_tag}) has {model.number(call.got_bytes, 'byte')}, "
-        f"the receive has room for {call.bytes}"
+        f"but the receive has room for {call.bytes}"
     )
 
 
@@ -368,6 +374,7 @@ def mpi_error(evidence: Evidence) -> Diagnosis | None:
             *evidence.places(same, "call it here"),
             *evidence.places(begun, "started it here"),
             *_makers(evidence, call, name),
+            *_senders(evidence, call, name),
         ),
         tables=tuple(
             filter(
@@ -381,10 +388,32 @@ def mpi_error(evidence: Evidence) -> Diagnosis | None:
     )
 
 
+def _senders(evidence: Evidence, call: Call, name: str) -> tuple[Place, ...]:
+    """The place where the message was sent for which the receive has no room, if one is known."""
+    if name != "MPI_ERR_TRUNCATE" or not call.receives or call.peer < 0:
+        return ()
+    sender = evidence.ranks[call.peer] if call.peer < evidence.size else None
+    if sender is None:
+        return ()
+    records = sender.records
+    chosen = (records["flags"] & SENDS != 0) & (records["peer"] == call.rank)
+    chosen &= (records["communicator"] == call.communicator) & (records["bytes"] > call.bytes)
+    sent = [
+        one
+        for one in evidence.calls(call.peer, np.flatnonzero(chosen).tolist())
+        if call.tag in (ANY, one.tag)
+    ]
+    if len({one.site for one in sent}) != 1 or evidence.spot(sent[0].site) == evidence.spot(
+        call.site
+    ):
+        return ()
+    return evidence.places(sent[:1], f"have sent {model.number(sent[0].bytes, 'byte')} here")
+
+
 def _makers(evidence: Evidence, call: Call, name: str) -> tuple[Place, ...]:
     """Places where the communicator that lacks the requested rank was created."""
     made = makers(evidence, call) if name == "MPI_ERR_RANK" else []
-    return evidence.places(made, "make the communicator here")
+    return evidence.places(made, "create the communicator here")
 
 
 def fatal_error(evidence: Evidence, rank: int | None, name: str) -> Diagnosis:
@@ -408,6 +437,12 @@ def fatal_error(evidence: Evidence, rank: int | None, name: str) -> Diagnosis:
     )
 
 
+NO_MEMORY_HINT = (
+    "The kernel itself returned this, as after a malloc that gave NULL: how many bytes does it ask "
+    "for, and does it test the pointer that it has just allocated?"
+)
+
+
 def returned_code(evidence: Evidence) -> Diagnosis | None:
     """The Diagnosis of a kernel that returned an error although no call did; None if it is 0."""
     returned = {o.rank: o.returned for o in evidence.result.outputs if o.returned}
@@ -417,17 +452,19 @@ def returned_code(evidence: Evidence) -> Diagnosis | None:
     code = next(iter(codes)) if len(codes) == 1 else None
     known = None if code is None else model.NAMES.get(code)
     hint = (
-        "No recorded MPI call failed: look at what the kernel itself returns. Is a variable "
-        "such as err set on every way to the return?"
+        "No recorded MPI call failed: check what the kernel itself returns. Is a variable such as "
+        "err set on every path to the return?"
     )
     if len(returned) > 1 and all(rank == value for rank, value in returned.items()):
         what = f"{model.ranks(returned)} returned {model.runs(codes)}: their own rank"
-        hint = "A kernel returns MPI_SUCCESS, or the error of a call; not its rank."
+        hint = "A kernel returns MPI_SUCCESS or the error code of a call, not its rank."
     elif code is not None:
+        if known == "MPI_ERR_NO_MEM":
+            hint = NO_MEMORY_HINT
         named = f" ({known})" if known else ""
         what = f"the kernel returned error code {code}{named} on {model.ranks(returned)}"
         if code == evidence.size and len(returned) == evidence.size:
-            hint = f"{code} is the number of ranks, too: a kernel returns MPI_SUCCESS, not size."
+            hint = f"{code} is also the number of ranks: a kernel returns MPI_SUCCESS, not size."
     else:
         shown = [f"{value} on rank {rank}" for rank, value in sorted(returned.items())]
         more = ", …" if len(shown) > SHOWN else ""
@@ -439,12 +476,12 @@ def with_table_of_ranks(diagnosis: Diagnosis, evidence: Evidence) -> Diagnosis:
     """The same diagnosis, with a table of what each rank was doing when progress stopped."""
     tables = (diagnosis.tables[0], evidence.doing(), *diagnosis.tables[1:])
     stuck = evidence.stuck
-    note = f"Then {model.ranks(stuck)} waited for ever." if stuck else ""
+    note = f"Then {model.ranks(stuck)} waited forever." if stuck else ""
     return replace(diagnosis, tables=tables, notes=(*filter(None, (note,)), *diagnosis.notes))
 
 
 def with_crash(diagnosis: Diagnosis, sentence: str, places: Iterable[Place]) -> Diagnosis:
-    """The same diagnosis of a failed call, with a sentence on how the run ended, and places."""
+    """The same diagnosis of a failed call, with places and a sentence on how the run ended."""
     shown = {(place.file, place.line) for place in diagnosis.places}
     more = tuple(place for place in places if (place.file, place.line) not in shown)
     return replace(diagnosis, places=(*diagnosis.places, *more), notes=(sentence, *diagnosis.notes))
@@ -457,9 +494,10 @@ def never_started(evidence: Evidence, rank: int) -> str:
     if last is None or last.end_ns or not last.flags & WAITS:
         return ""
     lost = any(c.rank == rank and c.flags & NONBLOCKING for c in evidence.failed())
-    if not lost or not requests.meaning(evidence, last):
+    why = requests.unusable(evidence, last)
+    if not lost or why is None or why.pattern != requests.UNSET:
         return ""
-    return f" A call that fails starts no request: {last.name} was given one that was never set."
+    return f" A failed call starts no request: {last.name} was given one that was never set."
 
 
 def _in_order(failed: Sequence[tuple[Call, Call]]) -> list[tuple[Call, Call]]:

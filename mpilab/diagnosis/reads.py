@@ -1,24 +1,59 @@
 """Wrong results of kernels that read a matrix: the first wrong element, and what it holds."""
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mpilab.cases.case import block_places
+from mpilab.cases.case import Case, Memory, block_places
 from mpilab.cases.data import GUARD_BYTES
-from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES
+from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution
+from mpilab.cases.output import Difference, Output
 from mpilab.diagnosis import memory, model, requests
-from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Table
-from mpilab.trace.recording import READS_FILE
+from mpilab.diagnosis.evidence import Evidence
+from mpilab.diagnosis.model import WRONG_RESULT, Diagnosis, Place, Table
+from mpilab.trace.recording import READS_FILE, Call
 
 # Where in the file the elements of a rank's part come from. The elements of a case's file are
 # distinct random bits, so each identifies its position: a misplaced element was read from the wrong
 # place, or stored in the wrong place.
 
-# Origins of an element other than the matrix. The header is one element long, so it is the element
-# before the first.
+# Origins of an element other than the matrix. The header is as long as one element, so it counts as
+# the element before the first.
 HEADER, UNTOUCHED, UNKNOWN = -1, -2, -3
+
+
+class MatrixFile:
+    """The file of a case: its elements as bits, and a search for bits."""
+
+    def __init__(self, case: Case) -> None:
+        self.about = case.distribution
+        self.elements = case.elements()
+        self._order = np.argsort(self.elements)
+
+    def find(self, bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Numbers of the elements with these bits: int64, HEADER or UNKNOWN if there is none."""
+        sorted_ = self.elements[self._order]
+        at = np.minimum(np.searchsorted(sorted_, bits), max(len(sorted_) - 1, 0))
+        if not len(sorted_):
+            return np.full(len(bits), UNKNOWN)
+        found = np.where(sorted_[at] == bits, self._order[at], UNKNOWN)
+        return np.where(bits == self._header.view(np.uint64)[0], HEADER, found)
+
+    def byte_of(self, bits: np.uint64) -> int | None:
+        """Byte of the file at which these bits begin; None if they are not in it."""
+        found = self._content.find(bits.tobytes())
+        return found if found >= 0 else None
+
+    @property
+    def _header(self) -> NDArray[np.int32]:
+        return np.array([self.about.rows, self.about.columns], np.int32)
+
+    @cached_property
+    def _content(self) -> bytes:
+        return self._header.tobytes() + self.elements.tobytes()
 
 
 class PartContents:
@@ -27,7 +62,7 @@ class PartContents:
     `got` and `wanted`, int64 [elements of the part], are numbers of elements of the matrix, in file
     order; `got` may also be HEADER, UNTOUCHED or UNKNOWN."""
 
-    def __init__(self, case, rank, received, file):
+    def __init__(self, case: Case, rank: int, received: Memory, file: MatrixFile) -> None:
         self.about, self.rank, self.file = case.distribution, rank, file
         self.wanted = self.about.indices_of(rank)
         places = block_places(case, 0, rank)
@@ -40,57 +75,26 @@ class PartContents:
         ]
 
     @cached_property
-    def wrong(self):
+    def wrong(self) -> NDArray[np.int64]:
         """Indices in the part, from 0, of the wrong elements: int64 array."""
         return np.flatnonzero(self.got != self.wanted)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, int]:
         """(rows, columns) of the part."""
         return len(self.about.rows_of(self.rank)), len(self.about.columns_of(self.rank))
 
-    def place(self, at):
+    def place(self, at: int) -> tuple[int, int]:
         """(row, column) in the part of its element `at`."""
         return divmod(int(at), max(self.shape[1], 1))
 
-    def byte_of(self, at):
+    def byte_of(self, at: int) -> int | None:
         """Byte of the file at which the bits of this element begin, even if they straddle two
         elements; None if they are not in the file."""
         return self.file.byte_of(self.bits[at])
 
 
-class MatrixFile:
-    """The file of a case: its elements as bits, and a search for bits."""
-
-    def __init__(self, case):
-        self.about = case.distribution
-        self.elements = case.elements()
-        self._order = np.argsort(self.elements)
-
-    def find(self, bits):
-        """Numbers of the elements with these bits: int64, HEADER or UNKNOWN if there is none."""
-        sorted_ = self.elements[self._order]
-        at = np.minimum(np.searchsorted(sorted_, bits), max(len(sorted_) - 1, 0))
-        if not len(sorted_):
-            return np.full(len(bits), UNKNOWN)
-        found = np.where(sorted_[at] == bits, self._order[at], UNKNOWN)
-        return np.where(bits == self._header.view(np.uint64)[0], HEADER, found)
-
-    def byte_of(self, bits):
-        """Byte of the file at which these bits begin; None if they are not in it."""
-        found = self._content.find(bits.tobytes())
-        return found if found >= 0 else None
-
-    @property
-    def _header(self):
-        return np.array([self.about.rows, self.about.columns], np.int32)
-
-    @cached_property
-    def _content(self):
-        return self._header.tobytes() + self.elements.tobytes()
-
-
-def byte_of_element(number):
+def byte_of_element(number: int) -> int:
     """Byte of the file at which the element with this number begins."""
     return HEADER_BYTES + ELEMENT_BYTES * int(number)
 
@@ -100,89 +104,101 @@ def byte_of_element(number):
 # with wrong elements.
 
 
-class Slip(NamedTuple):
+class Mistake(NamedTuple):
     """A mistake: `pattern` and `hint` as in a Diagnosis."""
 
     pattern: str
     hint: str
 
 
-HEADER_READ = Slip(
+HEADER_READ = Mistake(
     "header not skipped",
-    f"The file begins with a header of {HEADER_BYTES} bytes, rows and columns as two ints. Begin "
-    "behind it: element_offset() in matrix.h does, and so does a view whose displacement is "
+    f"The file begins with a header of {HEADER_BYTES} bytes, rows and columns as two ints. Start "
+    "after it, as element_offset() in matrix.h does, or set a view whose displacement is "
     "matrix->header_bytes.",
 )
-SHIFTED_ON = Slip(
+SHIFTED_ON = Mistake(
     "header skipped twice",
-    "Everything is one element too far in the file, as long as the header is. Does the "
-    "displacement of a view skip it, and the offset once more?",
+    "Everything is one element too far into the file, which is the length of the header. Do both "
+    "the displacement of the view and the offset skip it?",
 )
-ROWS_AS_WIDTH = Slip(
+ROWS_AS_WIDTH = Mistake(
     "rows and columns swapped",
-    "A row of the matrix has as many elements as the matrix has columns: the row above begins "
-    "matrix->columns elements before, not matrix->rows. In MPI_Type_create_subarray the sizes are "
+    "A row of the matrix has as many elements as the matrix has columns: consecutive rows begin "
+    "matrix->columns elements apart, not matrix->rows. In MPI_Type_create_subarray the sizes are "
     "rows, columns.",
 )
-FORTRAN = Slip(
+FORTRAN = Mistake(
     "Fortran order",
-    "The file has the matrix row by row: MPI_ORDER_C. With MPI_ORDER_FORTRAN, the first index is "
-    "the one that changes from an element to the next.",
+    "The file stores the matrix row by row: MPI_ORDER_C. With MPI_ORDER_FORTRAN, the first index "
+    "changes fastest.",
 )
-MIRRORED = Slip(
+MIRRORED = Mistake(
     "rows and columns swapped",
-    "Every element comes from the other side of the diagonal: row and column are mixed up where "
-    "the offset in the file is computed.",
+    "Every element comes from the other side of the diagonal: the computation of the file offset "
+    "swaps row and column.",
 )
-TURNED = Slip(
+TURNED = Mistake(
     "part stored by columns",
-    "The right elements have been read, but they lie column by column: element (i, j) of a part "
-    "belongs to part[i * columns + j], with the columns of the part.",
+    "The right elements were read, but stored column by column: element (i, j) of a part belongs "
+    "in part[i * columns + j], with the columns of the part.",
 )
-PLAIN = Slip(
-    "blocks dealt out in one go",
-    "The part was read as one rectangle, but the matrix is dealt out in blocks, in turn: from one "
-    "block to the next of the same rank it is grid_rows blocks down, grid_columns blocks to the "
-    "right. undealt() in matrix.h computes it.",
+PLAIN = Mistake(
+    "block-cyclic distribution ignored",
+    "The part was read as one rectangle, but the matrix is distributed block-cyclically: the "
+    "next block of the same rank is grid_rows blocks down or grid_columns blocks to the right. "
+    "undealt() in matrix.h computes it.",
 )
-GRID_TURNED = Slip(
+BEGINNING = Mistake(
+    "part begins in the wrong place",
+    "Each rank has one block here, and it begins at row grid_row * block_rows and column "
+    "grid_column * block_columns of the matrix. The rank's own rows and columns, or rows / "
+    "grid_rows, are not the size of the blocks before it: if the grid does not divide the matrix "
+    "evenly, the last blocks are shorter.",
+)
+GRID_TURNED = Mistake(
     "rows and columns of the grid swapped",
-    "Ranks are numbered row by row of the grid: rank / grid_columns is the row, rank % "
+    "Ranks are numbered row by row in the grid: rank / grid_columns is the row, rank % "
     "grid_columns the column.",
 )
-ANOTHER = Slip(
+ANOTHER = Mistake(
     "the part of another rank",
-    "Where in the grid does the rank stand? part_of() in matrix.h says.",
+    "Where in the grid is the rank? part_of() in matrix.h computes it.",
 )
-IN_ELEMENTS = Slip(
+IN_ELEMENTS = Mistake(
     "elements counted as bytes",
-    "Offsets and displacements are in bytes as long as no view was set: an element is "
-    "sizeof(double) = 8 of them. With a view, offsets count etypes.",
+    "Without a view, offsets and displacements are in bytes: an element takes sizeof(double) = 8 "
+    "of them. With a view, offsets count etypes.",
 )
-COUNT_OF_BYTES = Slip(
+COUNT_OF_BYTES = Mistake(
     "elements counted as bytes",
-    "One eighth of the part was read: as many bytes as it has elements. With MPI_BYTE the count "
-    "is in bytes; take MPI_DOUBLE.",
+    "One eighth of the part was read: as many bytes as it has elements. With MPI_BYTE, the count "
+    "is in bytes; use MPI_DOUBLE.",
 )
-UNREAD = Slip(
+UNREAD = Mistake(
     "part never read",
-    "Nothing was written there. Does the loop go over all rows of the part, also where the blocks "
-    "do not divide the matrix evenly?",
+    "Nothing was written there. Does the loop cover all rows of the part, even if the blocks do "
+    "not divide the matrix evenly?",
 )
 
 
-def recognise(parts, by_view=False):
-    """The Slip that explains the wrong PartContents of all ranks, or None.
+def recognize(parts: Sequence[PartContents], by_view: bool = False) -> Mistake | None:
+    """The Mistake that explains the wrong PartContents of all ranks, or None.
 
     by_view   whether the kernel has set a view. On a square grid, a square matrix in Fortran order
               gives every rank the part of another; without a view, the rank numbers are wrong.
     """
-    found = [slip for slip, rule in _RULES if all(_fits(part, rule(part)) for part in parts)]
+    found = [mistake for mistake, rule in _RULES if all(_fits(part, rule(part)) for part in parts)]
+    about = parts[0].about
+    # Rank 0 reads wrong elements, too, if the header is the cause.
+    is_everywhere = len(parts) == sum(about.elements_of(rank) > 0 for rank in range(about.ranks))
+    by_header = found and found[0] in (HEADER_READ, SHIFTED_ON)
+    if (not found or (by_header and not is_everywhere)) and _is_rectangle(parts):
+        found = [PLAIN if _is_dealt(about) else BEGINNING]
     whose = _owners(parts)
     if found and (by_view or found[0] != FORTRAN or not whose):
         return found[0]
     if whose:
-        about = parts[0].about
         is_turned = all(
             source == rank % about.grid_rows * about.grid_columns + rank // about.grid_rows
             for rank, source in whose.items()
@@ -196,23 +212,26 @@ def recognise(parts, by_view=False):
     return None
 
 
-def _fits(part, told):
-    """Whether the part holds the elements `told`; an untouched place fits a number outside the
+def _fits(part: PartContents, told: NDArray[np.int64]) -> bool:
+    """Whether the part holds the elements `told`; an untouched place matches a number outside the
     matrix."""
-    if told is None:
-        return False
     outside = (told < 0) | (told >= len(part.file.elements))
     same = (part.got == told) | (outside & (part.got == UNTOUCHED))
     return bool(same.all())
 
 
-def _owners(parts):
+def _owners(parts: Sequence[PartContents]) -> dict[int, int]:
     """{rank: the rank whose part it holds}; {} if one of them holds something else."""
-    found = {part.rank: _owner(part) for part in parts}
-    return found if None not in found.values() else {}
+    found: dict[int, int] = {}
+    for part in parts:
+        owner = _owner(part)
+        if owner is None:
+            return {}
+        found[part.rank] = owner
+    return found
 
 
-def _owner(part):
+def _owner(part: PartContents) -> int | None:
     """The rank whose part this rank holds, or None."""
     for rank in range(part.about.ranks):
         indices = part.about.indices_of(rank)
@@ -221,30 +240,30 @@ def _owner(part):
     return None
 
 
-def _counts_elements(part):
-    """Whether the first wrong elements of rows were read at their number as a byte offset."""
+def _counts_elements(part: PartContents) -> bool:
+    """Whether the first wrong elements of rows were read with their number as a byte offset."""
     columns = max(part.shape[1], 1)
     firsts = [
         part.wrong[part.wrong // columns == row][0] for row in np.unique(part.wrong // columns)[:8]
     ]
     found = [(part.byte_of(at), int(part.wanted[at])) for at in firsts]
-    # The header may be skipped in bytes, in elements (one), or not at all.
+    # The header may be skipped as bytes, as one element, or not at all.
     return any(
         all(byte == begin + number for byte, number in found) for begin in (HEADER_BYTES, 1, 0)
     ) and any(byte != byte_of_element(number) for byte, number in found)
 
 
-def _grid(part):
+def _grid(part: PartContents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(rows, columns) in the matrix of each element of the part, as two arrays."""
     return np.divmod(part.wanted, max(part.about.columns, 1))
 
 
-def _as_wide_as_high(part):
+def _as_wide_as_high(part: PartContents) -> NDArray[np.int64]:
     rows, columns = _grid(part)
     return rows * part.about.rows + columns
 
 
-def _fortran(part):
+def _fortran(part: PartContents) -> NDArray[np.int64]:
     height = part.shape[0]
     inside = np.arange(len(part.wanted))
     rows = part.about.rows_of(part.rank)[inside % max(height, 1)]
@@ -252,37 +271,70 @@ def _fortran(part):
     return columns * part.about.rows + rows
 
 
-def _mirrored(part):
+def _mirrored(part: PartContents) -> NDArray[np.int64]:
     rows, columns = _grid(part)
     return columns * part.about.columns + rows
 
 
-def _turned(part):
+def _turned(part: PartContents) -> NDArray[np.int64]:
     return part.wanted.reshape(part.shape).T.reshape(-1)
 
 
-def _plain(part):
+# One rectangle, as a rule: how far apart two parts begin, along one side of the matrix, if the
+# kernel takes it to be the size of the own part (the last ones are shorter), or total / places.
+_Step = Callable[[int, int, int], int]
+_STEPS: tuple[_Step, ...] = (
+    lambda own, total, places: own,
+    lambda own, total, places: total // places,
+)
+
+
+def _rectangle(
+    part: PartContents, step_of_rows: _Step | None, step_of_columns: _Step | None
+) -> NDArray[np.int64]:
+    """One rectangle that begins at the part's position in the grid times a step.
+
+    With None for a step, the rows or columns are the right ones."""
+    about = part.about
     height, width = part.shape
-    row, column = divmod(part.rank, part.about.grid_columns)
-    rows = row * height + np.arange(height)
-    columns = column * width + np.arange(width)
-    return (rows[:, None] * part.about.columns + columns[None, :]).reshape(-1)
+    row, column = divmod(part.rank, about.grid_columns)
+    rows, columns = about.rows_of(part.rank), about.columns_of(part.rank)
+    if step_of_rows is not None:
+        rows = row * step_of_rows(height, about.rows, about.grid_rows) + np.arange(height)
+    if step_of_columns is not None:
+        step = step_of_columns(width, about.columns, about.grid_columns)
+        columns = column * step + np.arange(width)
+    return (rows[:, None] * about.columns + columns[None, :]).reshape(-1)
 
 
-_RULES = (
+def _is_rectangle(parts: Sequence[PartContents]) -> bool:
+    """Whether all parts are rectangles of which one of `_STEPS` gives the beginning."""
+    steps = (None, *_STEPS)
+    pairs = [(rows, columns) for rows in steps for columns in steps if rows or columns]
+    return any(all(_fits(part, _rectangle(part, *pair)) for part in parts) for pair in pairs)
+
+
+def _is_dealt(about: Distribution) -> bool:
+    """Whether a rank may have several blocks."""
+    return (
+        about.block_rows * about.grid_rows < about.rows
+        or about.block_columns * about.grid_columns < about.columns
+    )
+
+
+_RULES: tuple[tuple[Mistake, Callable[[PartContents], NDArray[np.int64]]], ...] = (
     (HEADER_READ, lambda part: part.wanted - 1),
     (SHIFTED_ON, lambda part: part.wanted + 1),
     (ROWS_AS_WIDTH, _as_wide_as_high),
     (FORTRAN, _fortran),
     (MIRRORED, _mirrored),
     (TURNED, _turned),
-    (PLAIN, _plain),
 )
 
 SHOWN_RANKS, SHOWN_ELEMENTS, SHOWN_REQUESTS = 8, 3, 8
 
 
-def wrong_read(evidence, case, differences):
+def wrong_read(evidence: Evidence, case: Case, differences: Sequence[Difference]) -> Diagnosis:
     """The Diagnosis of a read with wrong parts.
 
     differences   from mpilab.cases.output.compare, at least one.
@@ -300,9 +352,9 @@ def wrong_read(evidence, case, differences):
             ranks=ranks,
         )
     views = [rank for rank in ranks if "MPI_File_set_view" in evidence.names(rank)]
-    slip = recognise(parts, by_view=bool(views))
-    if not pattern and slip is not None:
-        pattern, hint = slip
+    mistake = recognize(parts, by_view=bool(views))
+    if not pattern and mistake is not None:
+        pattern, hint = mistake
     headline = f"wrong result on {model.ranks(ranks)}: {_headline(parts[0])}"
     found = Diagnosis(
         WRONG_RESULT,
@@ -319,9 +371,10 @@ def wrong_read(evidence, case, differences):
     return requests.as_the_cause(evidence, found) or found
 
 
-def _parts(case, outputs):
+def _parts(case: Case, outputs: Sequence[Output]) -> list[PartContents]:
     """PartContents of the ranks that have wrong elements."""
-    file, found = MatrixFile(case), []
+    file = MatrixFile(case)
+    found: list[PartContents] = []
     for rank, output in enumerate(outputs[: case.ranks]):
         room = case.distribution.elements_of(rank) * 8 + 2 * GUARD_BYTES
         if output.received.size == room:
@@ -331,7 +384,7 @@ def _parts(case, outputs):
     return found
 
 
-def _headline(part):
+def _headline(part: PartContents) -> str:
     """'8 of 12 elements are not right; on rank 1, element (0, 0) of its part should be ...'."""
     at = part.wrong[0]
     wrong = f"{len(part.wrong)} of {model.number(len(part.got), 'element')}"
@@ -340,19 +393,19 @@ def _headline(part):
         return f"on rank {part.rank}, {wrong} {was} never written, {_extent(part)}"
     are = "is" if len(part.wrong) == 1 else "are"
     return (
-        f"on rank {part.rank}, {wrong} {are} not right: element {part.place(at)} of its "
+        f"on rank {part.rank}, {wrong} {are} wrong: element {part.place(at)} of its "
         f"part should be {_named(part, part.wanted[at])}, and holds {_content(part, at)}"
     )
 
 
-def _extent(part):
+def _extent(part: PartContents) -> str:
     """'all of its part', 'rows 2 and 3 of its part', 'the first one at (1, 4)'."""
     columns = part.shape[1]
     if len(part.wrong) == len(part.got):
         return "all of its part"
-    is_wrong = np.zeros(len(part.got), bool)
-    is_wrong[part.wrong] = True
-    is_wrong = is_wrong.reshape(-1, columns)
+    flags = np.zeros(len(part.got), bool)
+    flags[part.wrong] = True
+    is_wrong = flags.reshape(-1, columns)
     for one, axis in (("row", 1), ("column", 0)):
         whole = np.flatnonzero(is_wrong.all(axis=axis))
         if len(whole) * is_wrong.shape[axis] == len(part.wrong):
@@ -361,12 +414,12 @@ def _extent(part):
     return f"the first one at {part.place(part.wrong[0])}"
 
 
-def _named(part, number):
+def _named(part: PartContents, number: int) -> str:
     row, column = divmod(int(number), part.about.columns)
     return f"element ({row}, {column}) of the matrix"
 
 
-def _content(part, at):
+def _content(part: PartContents, at: int) -> str:
     """What the element `at` of the part holds."""
     got = int(part.got[at])
     if got >= 0:
@@ -374,15 +427,15 @@ def _content(part, at):
     if got == HEADER:
         return "the header of the file"
     if got == UNTOUCHED:
-        return "what was there before: it was never written"
+        return "what was there before the call: it was never written"
     byte = part.byte_of(at)
     if byte is not None:
-        return f"the 8 bytes from byte {byte} of the file on, parts of two elements"
-    return "what is nowhere in the file"
+        return f"the 8 bytes from byte {byte} of the file, parts of two elements"
+    return "a value that is not in the file"
 
 
-def _table(parts):
-    rows = []
+def _table(parts: Sequence[PartContents]) -> Table:
+    rows: list[tuple[str | int, ...]] = []
     for part in parts[:SHOWN_RANKS]:
         shown = part.wrong[:SHOWN_ELEMENTS].tolist()
         rows += [
@@ -399,7 +452,7 @@ def _table(parts):
         if more:
             rows.append((part.rank, "…", f"{model.number(more, 'more element')}", "", ""))
     left = len(parts) - SHOWN_RANKS
-    title = "The first elements that are not right"
+    title = "The first wrong elements"
     return Table(
         f"{title} (and on {model.number(left, 'more rank')})" if left > 0 else title,
         ("rank", "in its part", "should be", "at byte", "holds"),
@@ -407,7 +460,7 @@ def _table(parts):
     )
 
 
-def _where_read(evidence, part):
+def _where_read(evidence: Evidence, part: PartContents) -> tuple[Place, ...]:
     """Place of the request that read this rank's first wrong element; () if unknown.
 
     The bytes of a request through a view need not be contiguous, so with a view the request is
@@ -428,9 +481,9 @@ def _where_read(evidence, part):
     return evidence.places(calls, f"read byte {byte} here")
 
 
-def _short_reads(evidence):
-    """A sentence on requests that got less than they asked for, or ''."""
-    found = []
+def _short_reads(evidence: Evidence) -> str:
+    """A sentence on requests that returned less than they asked for, or ''."""
+    found: list[Call] = []
     for rank in range(evidence.size):
         recorded = evidence.ranks[rank]
         if recorded is not None:

@@ -1,8 +1,8 @@
 """Render a Diagnosis as HTML and as plain text.
 
 `fragment` is the panel in JupyterLab, `card` the same on a feedback page, and `text` is for the
-terminal and papermill's output. The template diagnosis.j2 says once which parts they show, in which
-order and in which words; html.j2 and text.j2 lay the parts out.
+terminal and papermill's output. The template diagnosis.j2 alone defines which parts they show, in
+which order and in which words; html.j2 and text.j2 lay the parts out.
 """
 
 import re
@@ -26,6 +26,7 @@ from mpilab.diagnosis.model import (
     MPI_ERROR,
     SANITIZER,
     TIME_OUT,
+    TRAP,
     WRONG_RESULT,
     Diagnosis,
     Place,
@@ -43,6 +44,7 @@ TITLES = {
     DEADLOCK: ("✗", "Deadlock"),
     TIME_OUT: ("⏱", "Time-out"),
     CRASH: ("✗", "Crash"),
+    TRAP: ("✗", "Ended by the jail"),
     SANITIZER: ("✗", "Caught by the sanitizer"),
     MPI_ERROR: ("✗", "MPI error"),
     WRONG_RESULT: ("✗", "Wrong result"),
@@ -67,11 +69,11 @@ LOG_LINES = 60
 TAB = 4
 HTML, TEXT = "html.j2", "text.j2"
 EXCERPT_WIDTH = 120  # in characters, in HTML
-# The lines of text: their length, and what they begin with.
+# The lines of text: their length and their prefixes.
 WIDTH = 100
 INDENT = "  "
 GAP = "  "  # between two columns
-# A diagnosis with more text than this is kept only as far as it can be shown.
+# A longer diagnosis is stored only as far as it can be shown.
 MOST_CHARACTERS = 1 << 20
 # Our own text and background colors where the theme's would not be legible: white on red 5.6:1,
 # dark on amber 9.5:1, in every theme.
@@ -95,7 +97,7 @@ def headline(diagnosis: Diagnosis) -> str:
 
 
 def speaker(kind: str) -> str:
-    """The program that wrote the log of such a diagnosis."""
+    """The program that wrote the log of a diagnosis of this kind."""
     return SPEAKERS.get(kind, "Open MPI")
 
 
@@ -153,7 +155,7 @@ class Grid:
     """A Table to be shown: cells of bounded length.
 
     right    for each column whether it holds numbers, which are right-aligned.
-    heads    whether the entries of the first column are distinct, so that they head their rows.
+    heads    whether the entries of the first column are distinct, so that they can be row headers.
     left_out number of rows left out.
     """
 
@@ -186,10 +188,10 @@ def is_number(cell: str) -> bool:
 
 def cycle(waiters: Sequence[int]) -> str:
     """'0 → 1 → 0': the ranks in a circular wait; a long one is cut in the middle."""
-    circle = [str(rank) for rank in (*waiters, *waiters[:1])]
-    if len(circle) > 20:
-        circle = [*circle[:10], "…", *circle[-4:]]
-    return " → ".join(circle)
+    shown = [str(rank) for rank in (*waiters, *waiters[:1])]
+    if len(shown) > 20:
+        shown = [*shown[:10], "…", *shown[-4:]]
+    return " → ".join(shown)
 
 
 def waiting(waiters: Sequence[int]) -> str:
@@ -203,10 +205,10 @@ def waiting(waiters: Sequence[int]) -> str:
 
 
 def bounded(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis, fit to be kept: one that is too long is cut to what can be shown.
+    """The diagnosis in the form to be stored: one that is too long is cut to what can be shown.
 
-    The text may be a hostile program's. What is cut cannot be counted any more, so an ordinary
-    diagnosis stays as it is.
+    The text may come from a hostile program. Omitted parts can no longer be counted, so an ordinary
+    diagnosis is left unchanged.
     """
     if _characters(diagnosis) <= MOST_CHARACTERS:
         return diagnosis
@@ -326,7 +328,7 @@ def fragment(diagnosis: Diagnosis, log_link: str = "", *, title: str = "") -> st
 
 
 def card(diagnosis: Diagnosis, name: str) -> Markup:
-    """As `fragment`, for a page that has the style sheet (`style`) itself.
+    """Like `fragment`, for a page that already has the style sheet (`style`).
 
     name   id of the card's title, which no other element of the page has.
     """
@@ -336,7 +338,7 @@ def card(diagnosis: Diagnosis, name: str) -> Markup:
 def text(diagnosis: Diagnosis, log_link: str = "", *, title: str = "") -> str:
     """The diagnosis in lines of at most 100 columns, without the log and a final newline.
 
-    Arguments as for `fragment`. The title stands in a line of its own, then the kind with the
+    Arguments as for `fragment`. The title is on a separate line, then the kind with the
     headline. Then follow what to try, the lines of the source, the circular wait, tables, notes,
     and what the ranks printed.
     """
@@ -451,7 +453,7 @@ def _environment(layout: str) -> jinja2.Environment:
 
 
 def _wrapped(sentence: str, first: str = INDENT, others: str = INDENT) -> str:
-    """A sentence in lines, with what the first and the others begin with."""
+    """A sentence in lines, given the prefix of the first and of the other lines."""
     lines = textwrap.wrap(
         sentence, WIDTH, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
     )

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from mpilab.diagnosis import model
 from mpilab.diagnosis.evidence import CELL, Evidence
 from mpilab.diagnosis.model import LEAK, Diagnosis, Place, Table
-from mpilab.trace.callsites import source_line
+from mpilab.trace.callsites import NULL_POINTER, source_line
 from mpilab.trace.recording import (
     ANY,
     CANCELLED,
     COLLECTIVE,
     LEAKED,
     NONBLOCKING,
+    NULL_REQUESTS,
     READS_FILE,
     RECEIVES,
     SENDS,
@@ -28,13 +29,55 @@ from mpilab.trace.recording import (
     operations,
 )
 
-# Requests passed to a wait although no call had started them.
+# Requests passed to a call although no call had started them, or no requests at all: NULL.
 
 UNSET = "a request that was never started"
-HINT = (
+UNSET_HINT = (
     "Set every element of the array to MPI_REQUEST_NULL before the first call, or count the "
-    "requests that you start (requests[n++]) and give that number to the wait."
+    "requests that you start (requests[n++]) and pass that number to the wait."
 )
+
+
+NULL_HINT = (
+    "If the array comes from malloc: was it allocated on this rank and for this number of ranks, "
+    "before this line, and with room for at least one request? Without requests, the count is 0."
+)
+NULL_ADDRESS_HINT = "Declare MPI_Request request, and pass its address, &request."
+# Calls whose second argument is an array of requests.
+_ARRAYS = frozenset(
+    f"MPI_{name}"
+    for name in ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome", "Startall")
+)
+_FIRST = ("MPI_Wait", "MPI_Test", "MPI_Start")  # the request is their first argument
+
+
+class Unusable(NamedTuple):
+    """Why a call cannot use its requests: pattern, meaning and hint as in mpi_error.explained."""
+
+    pattern: str
+    meaning: str
+    hint: str
+
+
+def unusable(evidence: Evidence, call: Call) -> Unusable | None:
+    """Why `call`, which failed or crashed, could not use its requests; None if they were started.
+
+    The array of requests, or the address of the request, may be NULL.
+    """
+    if call.flags & NULL_REQUESTS:
+        return _null(call)
+    said = meaning(evidence, call)
+    return Unusable(UNSET, said, UNSET_HINT) if said else None
+
+
+def _null(call: Call) -> Unusable:
+    if call.name not in _ARRAYS:
+        which = "first" if call.name in _FIRST else "last"
+        said = f"the address of the request, the {which} argument of {call.name}, is NULL"
+        return Unusable(NULL_POINTER, said, NULL_ADDRESS_HINT)
+    count = f", although the count is {call.count}" if call.flags & WAITS else ""
+    said = f"the array of requests, argument 2 of {call.name}, is NULL{count}"
+    return Unusable(NULL_POINTER, said, NULL_HINT)
 
 
 def meaning(evidence: Evidence, call: Call) -> str:
@@ -62,7 +105,7 @@ def meaning(evidence: Evidence, call: Call) -> str:
 
 UNFINISHED = "a request never completed"
 LOOKED_AT = 256  # calls of a rank that are compared with each other
-OWN_ELEMENT = "Every request needs a variable, or an array element, of its own until it is complete"
+OWN_ELEMENT = "Until it is complete, every request needs its own variable or array element"
 # The request is the last argument: '&request)', '&requests[n++])'.
 _VARIABLE = re.compile(r"&\s*(\w+\s*(?:\[[^\]&]*\])?)\s*\)+$")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -70,7 +113,7 @@ LINES_OF_A_CALL, LINES_BETWEEN = 4, 40
 
 
 class Reason(NamedTuple):
-    """Why requests were not completed: text for the hint, and Places of the calls at fault.
+    """Why requests were not completed: text for the hint, and Places of the faulty calls.
 
     `asked`: whether any wait or test was called afterwards.
     """
@@ -95,7 +138,7 @@ def unfinished(evidence: Evidence) -> list[Call]:
 
 
 def bring_data(evidence: Evidence, calls: Sequence[Call]) -> list[Call]:
-    """Those of the unfinished `calls` that were to bring in data of other ranks or of a file."""
+    """Those of the unfinished `calls` that were to receive data from other ranks or a file."""
     under_way = {
         (sent.communicator, sent.peer, peer, tag)
         for sent in evidence.traffic.sent
@@ -126,11 +169,11 @@ def as_the_cause(evidence: Evidence, found: Diagnosis) -> Diagnosis | None:
     return replace(
         found,
         headline=f"wrong result on {model.ranks(found.ranks)}: {told(evidence, calls, why)}: "
-        "the data may not be there yet",
+        "the data may not have arrived yet",
         pattern=UNFINISHED,
         hint=why.hint,
         places=(*evidence.places(calls, "start it here"), *why.places),
-        notes=(f"The same goes for {counted(evidence, rest)}.",) if rest else (),
+        notes=(f"The same applies to {counted(evidence, rest)}.",) if rest else (),
     )
 
 
@@ -154,7 +197,9 @@ def why_unfinished(evidence: Evidence, calls: Sequence[Call]) -> Reason:
     waits = _waits(evidence, first, mine[0].index)
     again = _overwritten(evidence, mine[:LOOKED_AT])
     if not waits:
-        hint = "Wait for every request before the data are used, at the latest before the return: "
+        hint = (
+            "Wait for every request before you use its data, and at the latest before the return: "
+        )
         hint += "MPI_Waitall does it for an array of requests."
         return Reason(hint + (f" {OWN_ELEMENT}." if again else ""), (), False)
     waiters = {call.waiter for call in mine}
@@ -188,14 +233,14 @@ def _asked_in_vain(evidence: Evidence, wait: Call) -> Reason:
     name, at = wait.name, evidence.at(wait)
     if name.startswith("MPI_Test"):
         hint = (
-            f"{name}{at} does not wait: it only asks, and here the answer was no (flag 0). "
-            "Take MPI_Waitall (MPI_Wait for a single request), or ask until the answer is yes."
+            f"{name}{at} does not wait: it only tests, and here it set flag to 0. Use MPI_Waitall "
+            "(MPI_Wait for a single request), or test until flag is 1."
         )
-        label = "only asks here"
+        label = "only tests here"
     elif name in ("MPI_Waitany", "MPI_Waitsome"):
         hint = (
-            f"{name}{at} waits for one of the requests, not for all of them: call it until "
-            "none is left, or take MPI_Waitall."
+            f"{name}{at} waits for one of the requests, not for all of them: call it until none is "
+            "left, or use MPI_Waitall."
         )
         label = "waits for one request here"
     else:
@@ -269,10 +314,10 @@ def _is_same(source: _Source, name: str, lost: Call, other: Call) -> bool:
 
 def _told_overwritten(evidence: Evidence, name: str, lost: Call, other: Call) -> Reason:
     here, there = evidence.line(lost), evidence.line(other)
-    by = f"line {there}" if there != here else "the next round of the loop"
+    by = f"line {there}" if there != here else "the next iteration of the loop"
     hint = (
         f"{name} was overwritten by {by} while the request of line {here} was still active, so "
-        f"nobody can wait for that one any more. {OWN_ELEMENT}."
+        f"nothing can wait for that one anymore. {OWN_ELEMENT}."
     )
     return Reason(hint, _place(evidence, other, f"{name} is overwritten here"), True)
 
@@ -287,8 +332,8 @@ def _too_few(evidence: Evidence, waits: Sequence[Call]) -> Reason:
     all_ = int((started & (given | (records["done_ns"][: same[-1]] == 0))).sum())
     if wait.name == "MPI_Waitall":
         hint = (
-            f"MPI_Waitall{evidence.at(wait)} got {got or 'none'} of {all_} requests: is its "
-            "count the number of all requests? And has every request an element of its own?"
+            f"MPI_Waitall{evidence.at(wait)} got {got or 'none'} of {all_} requests: does its "
+            "count include all requests? And does each request have its own array element?"
         )
     else:
         hint = (
@@ -319,21 +364,25 @@ PATTERNS = {
     MESSAGE: "unexpected message",
 }
 HINTS = {
-    REQUEST: "Every request has to be completed: add MPI_Wait(&request, MPI_STATUS_IGNORE), or "
-    "MPI_Waitall, before every return. A persistent one is freed with MPI_Request_free.",
+    REQUEST: "Every request must be completed: add MPI_Wait(&request, MPI_STATUS_IGNORE), or "
+    "MPI_Waitall, before every return. Free a persistent request with MPI_Request_free.",
     COMMUNICATOR: "Add MPI_Comm_free(&comm), with the name of your own communicator, before every "
     "return.",
-    SPLIT: "What MPI_File_read_all_begin begins, MPI_File_read_all_end ends: only then are the "
-    "data there. The same goes for the others that end in _begin.",
+    SPLIT: (
+        "MPI_File_read_all_end completes MPI_File_read_all_begin: only then is the data there. "
+        "The same applies to the other calls that end in _begin."
+    ),
     DATATYPE: "Add MPI_Type_free(&type) before every return.",
     FILE: "Add MPI_File_close(&file), with the name of your own file, before every return, on all "
     "ranks that have opened it.",
-    MESSAGE: "One send too many, or one receive too few: the message would be taken for another "
-    "one by the next call that receives with this tag.",
+    MESSAGE: (
+        "One send too many, or one receive too few: the next receive with this tag would get "
+        "this message instead of its own."
+    ),
 }
 
 
-# What was not done to it, and how it came about.
+# What was not done to it, and why.
 _DONE_MADE = {
     REQUEST: ("completed", "started"),
     SPLIT: ("ended", "begun"),
@@ -365,7 +414,7 @@ def leak(evidence: Evidence) -> Diagnosis | None:
         hint=hint,
         ranks=tuple(dict.fromkeys(call.rank for call in calls)),
         places=(*evidence.places(calls, f"{verb} it here"), *places),
-        tables=(Table("What is left behind", ("rank", "what", "by", "line", "times"), rows),),
+        tables=(Table("What was left behind", ("rank", "what", "by", "line", "times"), rows),),
         notes=tuple(
             f"Besides, {_sentence(evidence, other, more)}."
             for other, more in found.items()
@@ -377,8 +426,8 @@ def leak(evidence: Evidence) -> Diagnosis | None:
 def _never_completed(
     evidence: Evidence, calls: Sequence[Call]
 ) -> tuple[str, str, tuple[Place, ...]] | None:
-    """(sentence, hint, Places) for requests that were not completed; None if nothing but the leak
-    is known."""
+    """(sentence, hint, Places) for requests that were not completed; None if only the leak is
+    known."""
     left = unfinished(evidence)
     coming = bring_data(evidence, left)
     if not left:
@@ -389,7 +438,7 @@ def _never_completed(
             return None
         return _sentence(evidence, REQUEST, calls), reason.hint, reason.places
     luck = f"only by luck: {told(evidence, coming, reason)}"
-    early = "Next time the kernel may return before the data are there."
+    early = "Next time, the kernel may return before the data arrives."
     return luck, f"{early} {reason.hint}", reason.places
 
 
@@ -476,5 +525,5 @@ def _clause(evidence: Evidence, what: str, calls: Sequence[Call]) -> str:
 
 
 def _final(evidence: Evidence, ranks: Collection[int]) -> bool:
-    """Whether these ranks freed the run's communicator and what was cached on it."""
+    """Whether these ranks freed the run's communicator and its cached attributes."""
     return all(evidence.recorded(rank).header["ended_ns"] for rank in ranks)

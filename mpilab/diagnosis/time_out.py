@@ -19,7 +19,7 @@ Spots = Counter[tuple[str, int]]
 ENDLESS, POLLING = "an endless loop", "polling in vain"
 TESTS = ("MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome")
 AGAIN = 100  # this many consecutive calls from one place count as a loop
-LINES = 4  # at most so many lines in which ranks were sampled are shown
+LINES = 4  # at most this many lines in which ranks were sampled are shown
 
 
 def time_out(evidence: Evidence) -> Diagnosis:
@@ -40,7 +40,7 @@ def time_out(evidence: Evidence) -> Diagnosis:
         pattern=POLLING if polls else ENDLESS if endless else "",
         hint=_hint(evidence, polls, calling, looks),
         ranks=ranks,
-        # Where a rank was sampled says more than any rank's last call.
+        # The place where a rank was sampled reveals more than any rank's last call.
         places=(*_met(evidence, looks), *_last_calls(evidence, ranks)),
         tables=tuple(filter(None, (evidence.doing(), _table(looks)))),
         notes=_since(evidence, [*computing, *not_begun]),
@@ -52,9 +52,11 @@ def _never_began(evidence: Evidence, states: Sequence[RankState]) -> Diagnosis:
     ranks = tuple(state.rank for state in states)
     return Diagnosis(
         TIME_OUT,
-        f"time-out: {model.ranks(ranks)} never began",
-        hint="The kernel was not even called there, so its code is not to blame for that. Run it "
-        "again, with fewer ranks if this machine has a lot to do.",
+        f"time-out: {model.ranks(ranks)} never started",
+        hint=(
+            "The kernel was not even called there, so its code is not the cause. Run it again, "
+            "with fewer ranks if this machine is busy."
+        ),
         ranks=ranks,
         tables=(evidence.doing(),),
     )
@@ -67,8 +69,13 @@ def _standstill(evidence: Evidence) -> Diagnosis:
         return found
     if evidence.stuck:
         who = model.ranks(evidence.stuck)
-        headline = f"time-out: {who} {conjugated('wait', len(evidence.stuck))} inside MPI, too long"
-        hint = "What they wait for is under way, but it took too long: is there very much data?"
+        headline = (
+            f"time-out: {who} {conjugated('wait', len(evidence.stuck))} inside MPI for too long"
+        )
+        hint = (
+            "The data that they wait for is on its way, but takes too long: is the message very "
+            "large?"
+        )
         return replace(found, kind=TIME_OUT, headline=headline, hint=hint)
     left = evidence.traffic.sent
     if not left:
@@ -80,8 +87,10 @@ def _standstill(evidence: Evidence) -> Diagnosis:
         pattern="a message left over",
         ranks=(message.rank, message.peer),
         headline="time-out: every rank has returned, but a message was left over",
-        hint=f"Rank {message.rank} has sent to rank {message.peer}{evidence.at(message)} what "
-        "nobody receives. One send too many, or one receive too few?",
+        hint=(
+            f"Rank {message.rank} has sent rank {message.peer}{evidence.at(message)} a message "
+            "that is never received. One send too many, or one receive too few?"
+        ),
         places=evidence.places([message], "have sent here"),
     )
 
@@ -138,30 +147,30 @@ def _hint(
     if call is not None:
         return (
             f"Rank {polls[0]} asked with {call.name}{evidence.at(call)} {call.count} times, and "
-            "never got its answer. A loop that only tests needs an end, or has to do first what "
-            "the others wait for."
+            "never completed it. A loop that only tests must end, or must first do what the other "
+            "ranks wait for."
         )
     tested = next(filter(None, (_tests_nothing(evidence, rank, looks) for rank in looks)), None)
     if tested is not None:
         return (
-            f"All requests of rank {tested.rank} are complete, yet its loop goes on testing them "
-            f"with {tested.name}{evidence.at(tested)}: what it counts never reaches its goal. The "
+            f"All requests of rank {tested.rank} are complete, but its loop keeps testing them "
+            f"with {tested.name}{evidence.at(tested)}: its count never reaches the target. The "
             "call that completes a request sets it to MPI_REQUEST_NULL at once."
         )
     why = (
-        "does its condition ever become false? A counter that is not changed, an unsigned number "
-        "that should fall below 0, or a step of 0 keep it going."
+        "does its condition ever become false? A counter that never changes, an unsigned number "
+        "that should fall below 0, or a step of 0 keeps it running."
     )
     call = evidence.last_call(calling[0]) if calling else None
     if call is not None:
         with_itself = ", always with itself" if _is_with_itself(evidence, call) else ""
         return (
-            f"Rank {call.rank} calls {evidence.name(call)}{evidence.at(call)} again and "
-            f"again{with_itself}. Look at the loop around it: {why}"
+            f"Rank {call.rank} calls {evidence.name(call)}{evidence.at(call)} "
+            f"repeatedly{with_itself}. Look at the loop around it: {why}"
         )
     if any(line for counter in looks.values() for _, line in counter):
         return f"Look at the loop around these lines: {why}"
-    return "Look at the loops behind its last MPI call: does each come to its end?"
+    return "Look at the loops after its last MPI call: does each one end?"
 
 
 def _is_with_itself(evidence: Evidence, call: Call) -> bool:
@@ -194,10 +203,10 @@ def _met(evidence: Evidence, looks: Mapping[int, Spots]) -> list[Place]:
     found = []
     for spot, _ in [one for one in total.most_common() if one[0][1]][:LINES]:
         ranks = [rank for rank, counter in looks.items() if counter[spot]]
-        label = f"{model.ranks(ranks)} {conjugated('were met here', len(ranks))}"
+        label = f"{model.ranks(ranks)} {conjugated('were sampled here', len(ranks))}"
         if len(ranks) == 1:
             counter = looks[ranks[0]]
-            label += f" in {counter[spot]} of {sum(counter.values())} looks"
+            label += f" in {counter[spot]} of {sum(counter.values())} samples"
         found.append(evidence.place(sites[spot], label))
     return [place for place in found if place is not None]
 
@@ -226,11 +235,11 @@ def _table(looks: Mapping[int, Spots]) -> Table | None:
             )
     if not rows:
         return None
-    return Table("Where ranks were met computing", ("rank", "lines", "looks"), tuple(rows))
+    return Table("Where ranks were found computing", ("rank", "lines", "samples"), tuple(rows))
 
 
 def _since(evidence: Evidence, states: Iterable[RankState]) -> tuple[str, ...]:
-    """Sentences on the last calls, one for all ranks that got equally far."""
+    """Sentences on the last calls, one for all ranks that reached the same point."""
     found: dict[str, list[int]] = defaultdict(list)
     for state in states:
         found[_last_words(evidence, state)].append(state.rank)
@@ -247,15 +256,15 @@ def _since(evidence: Evidence, states: Iterable[RankState]) -> tuple[str, ...]:
 
 def _last_words(evidence: Evidence, state: RankState) -> str:
     if state.state == NOT_BEGUN:
-        return "{Ranks} never began."
+        return "{Ranks} never started."
     call = evidence.last_call(state.rank)
     if call is None:
         return "{Ranks} {has} made no MPI call at all."
     if evidence.is_copy(call):
-        return "{Ranks} {has} only copied its own data so far."
+        return "{Ranks} {has} only copied its own data."
     if evidence.recorded(state.rank).header["dropped"] > 0:
         return (
-            "{Ranks} {goes} on making MPI calls, more than a recording holds; the last "
-            f"one written down was {evidence.name(call)}{evidence.at(call)}."
+            "{Ranks} {goes} on making MPI calls, more than a recording holds; the last recorded "
+            f"call was {evidence.name(call)}{evidence.at(call)}."
         )
     return f"The last MPI call of {{ranks}} was {evidence.name(call)}{evidence.at(call)}."

@@ -27,7 +27,7 @@ from mpilab.trace.snapshots import origin
 # States of a block; the figure (mpilab/plots/failures.py) uses the same numbers.
 RIGHT, WRONG, UNTOUCHED, ELSEWHERE, ABSENT = range(5)
 DETAILED = 256
-MOST_COLUMNS = 32  # above that, neighboring elements share a column
+MOST_COLUMNS = 32  # if there are more, neighboring elements share a column
 DISPLACED_PIECES, ANOTHER, WRONG_BLOCK, PART = (
     "blocks in the wrong place",
     "the block of another rank",
@@ -35,7 +35,7 @@ DISPLACED_PIECES, ANOTHER, WRONG_BLOCK, PART = (
     "part of the message missing",
 )
 LEAST_BYTES = 4  # fewer may match by chance
-LOOKED_AT = 256  # at most so many wrong blocks are examined
+LOOKED_AT = 256  # at most this many wrong blocks are examined
 SHOWN_DIFFERENCES = 6
 
 
@@ -47,7 +47,7 @@ class _Remembering(Case):
         return super().before()
 
     def before(self) -> list[tuple[Memory, Memory]]:
-        """As Case.before, cached."""
+        """Like Case.before, cached."""
         return self._before
 
     @cached_property
@@ -181,7 +181,7 @@ def _named(begin: int, end: int) -> str:
 def first_difference(
     case: Case, outputs: Sequence[Output], rank: int, block: int
 ) -> Element | None:
-    """The first wrong element of `block` on `rank`; None if the block is right."""
+    """The first wrong element of `block` on `rank`; None if the block is correct."""
     return _first_difference(case, rank, case.expected()[rank], outputs[rank].received, block)
 
 
@@ -219,10 +219,10 @@ def _value(case: Case, data: Memory) -> str:
 
 
 class Finding(NamedTuple):
-    """What is known of the wrong block of `source` on `rank`.
+    """What is known about the wrong block of `source` on `rank`.
 
     at   DISPLACED_PIECES: the element of the receive buffer at which it begins; ANOTHER: the rank
-         that it is meant for; WRONG_BLOCK: the element of the source's send buffer at which the
+         for which it is meant; WRONG_BLOCK: the element of the source's send buffer at which the
          data begins; PART: the number of elements that arrived.
     """
 
@@ -262,9 +262,9 @@ def _swapped(case: Case, outputs: Sequence[Output]) -> str:
         return ""
     source, rank = short[0]
     return (
-        f"From rank {source} to rank {rank} go {model.number(int(counts[source, rank]), 'element')}"
-        f", and {counts[rank, source]} from rank {rank} to rank {source}; each pair has exchanged "
-        "what belongs to its other direction. Send sendcounts[dest], and receive "
+        f"Rank {source} should send {model.number(int(counts[source, rank]), 'element')} to rank "
+        f"{rank}, and rank {rank} should send {counts[rank, source]} to rank {source}; each pair "
+        "used the amounts of the opposite direction. Send sendcounts[dest], and receive "
         "recvcounts[source]."
     )
 
@@ -328,17 +328,17 @@ def _displaced(case: Case, found: Finding) -> str:
     belongs = exchange.received(case, found.rank).begins[found.source]
     return (
         f"On rank {found.rank}, the block of rank {found.source} begins at element {found.at} of "
-        f"the receive buffer; it belongs to element rdispls[{found.source}] = {belongs}. Blocks "
-        "may lie in any order, and apart from each other: rdispls alone tells where."
+        f"the receive buffer; it belongs at element rdispls[{found.source}] = {belongs}. Blocks "
+        "may be in any order, with gaps between them: only rdispls gives their positions."
     )
 
 
 def _of_another(case: Case, found: Finding) -> str:
     to = "copy to itself" if found.at == found.source else f"send to rank {found.at}"
     return (
-        f"Rank {found.rank} has got what rank {found.source} should {to}. What "
-        f"is for rank {found.rank} begins at element sdispls[{found.rank}] of the send buffer: "
-        "look at the index of sdispls and sendcounts, which is that of the destination."
+        f"Rank {found.rank} received what rank {found.source} should {to}. The block for rank "
+        f"{found.rank} begins at element sdispls[{found.rank}] of the send buffer: check that "
+        "sdispls and sendcounts are indexed by the destination."
     )
 
 
@@ -346,17 +346,17 @@ def _wrong_block(case: Case, found: Finding) -> str:
     begin = exchange.sent(case, found.source).begins[found.rank]
     return (
         f"What rank {found.source} has sent to rank {found.rank} begins at element {found.at} of "
-        f"its send buffer; the block begins at element sdispls[{found.rank}] = {begin}. Send "
-        "buffer and receive buffer have displacements of their own, in elements, not bytes."
+        f"its send buffer; the block begins at element sdispls[{found.rank}] = {begin}. The send "
+        "and receive buffers have separate displacements, in elements, not bytes."
     )
 
 
 def _part(case: Case, found: Finding) -> str:
     count = int(exchange.received(case, found.rank).counts[found.source])
     return (
-        f"Rank {found.rank} has got {found.at} of the {model.number(count, 'element')} that rank "
+        f"Rank {found.rank} received {found.at} of the {model.number(count, 'element')} that rank "
         f"{found.source} has for it (recvcounts[{found.source}] here, sendcounts[{found.rank}] "
-        "there). Is something cut into parts, and a remainder forgotten?"
+        "there). Is the block split into segments, and the remainder forgotten?"
     )
 
 
@@ -367,25 +367,27 @@ _HINTS: dict[str, Callable[[Case, Finding], str]] = {
     PART: _part,
 }
 
-# Allgather and gather, and what all three have in common.
+# Allgather and gather, and code shared by all three.
 
 DISPLACED, NEVER = "blocks in the wrong place", "blocks never written"
 SHOWN_RANKS = 16
 _OWN = {
-    "allgather": "Every rank also has to put its own block into its receive buffer, unless sendbuf "
+    "allgather": "Every rank must also put its own block into its receive buffer, unless sendbuf "
     "is MPI_IN_PLACE: place_own_block in mpilab.h does that.",
-    "alltoallv": "Every rank also has to copy its block for itself, from sdispls[rank] to "
-    "rdispls[rank], unless sendbuf is MPI_IN_PLACE.",
-    "gather": "The root also has to put its own block into its receive buffer, unless sendbuf is "
+    "alltoallv": (
+        "Every rank must also copy its own block from sdispls[rank] to rdispls[rank], unless "
+        "sendbuf is MPI_IN_PLACE."
+    ),
+    "gather": "The root must also put its own block into its receive buffer, unless sendbuf is "
     "MPI_IN_PLACE: place_own_block in mpilab.h does that.",
 }
 _NEVER = (
-    "Nothing was written to these blocks: does the loop reach every rank, also if the number of "
-    "ranks is no power of two, or odd?"
+    "Nothing was written to these blocks: does the loop reach every rank, even if the number of "
+    "ranks is odd or not a power of two?"
 )
 _DISPLACED = (
-    "The blocks have come, but to other places: block i of the receive buffer is that of rank i. "
-    "{rule}Look at the index that is given to block()."
+    "The blocks arrived, but in the wrong places: block i of the receive buffer is that of rank "
+    "i. {rule}Check the index passed to block()."
 )
 
 
@@ -417,7 +419,7 @@ def _hint_of_blocks(
         whose: dict[int, int] = {}
         for _, block in np.argwhere(drawn.grid == ELSEWHERE).tolist():
             whose[block] = int(drawn.source[drawn.grid[:, block] == ELSEWHERE, block][0])
-        return _DISPLACED.format(rule=single.rotation(case, whose))
+        return _DISPLACED.format(rule=single.rotation(evidence, case, whose))
     if pattern == NEVER:
         block = differences[0].untouched[0] if differences[0].untouched else -1
         fact = sent_by(evidence, block) if case.collective == "gather" else ""
@@ -468,7 +470,7 @@ def _elsewhere(case: Case, outputs: Sequence[Output], differences: Sequence[Diff
             if at >= -GUARD_BYTES and at != wanted:
                 size = f"{model.number(case.count, 'element')} of {layout.extent} bytes"
                 return (
-                    f"On rank {difference.rank}, block {block} lies {at} bytes from the beginning "
+                    f"On rank {difference.rank}, block {block} is {at} bytes from the beginning "
                     f"of the receive buffer; it should be {wanted}: "
                     f"{model.number(block, 'block')} of {size}."
                 )
@@ -476,7 +478,7 @@ def _elsewhere(case: Case, outputs: Sequence[Output], differences: Sequence[Diff
             if not partly and memory[wanted + GUARD_BYTES :][: len(begin)] == begin:
                 partly = (
                     f"On rank {difference.rank}, only the beginning of block {block} is right: is "
-                    "a number of elements given where bytes are wanted (memcpy, malloc)?"
+                    "a number of elements passed where bytes are expected (memcpy, malloc)?"
                 )
     return partly
 
@@ -499,7 +501,7 @@ def _headline_of_blocks(differences: Sequence[Difference], codes: NDArray[np.int
         what = {UNTOUCHED: "was never written", ELSEWHERE: "is in the wrong place"}
         (kind,) = kinds if len(kinds) == 1 else (WRONG,)
         return f"one block each {what.get(kind, 'is wrong')}"
-    return f"{wrong} of {codes.size} blocks are not right; on rank {first.rank}, {told}"
+    return f"{wrong} of {codes.size} blocks are wrong; on rank {first.rank}, {told}"
 
 
 def _table_of_blocks(
@@ -574,7 +576,7 @@ def _of_single_blocks(
     outputs = evidence.result.outputs
     by_rank = single.read(case, outputs)
     pattern, hint = memory.explain_certain(case, outputs, differences)
-    told = single.explain_single(evidence, case, by_rank) or single.Told()
+    told = single.explain_single(evidence, case, by_rank) or single.Explanation()
     notes = model.listing({note for one in differences for note in one.notes})
     said = single.headline(case, by_rank) if by_rank else notes
     found = _diagnosis(

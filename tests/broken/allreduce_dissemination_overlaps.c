@@ -1,4 +1,4 @@
-/* Fault: sums that go round overlap if the ranks are no power of two.
+/* Fault: sums that go round overlap if the ranks are not a power of two.
  * Collective: allreduce
  * Case: ranks=3 count=4
  * Diagnosis: wrong-result

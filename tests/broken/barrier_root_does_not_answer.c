@@ -2,7 +2,7 @@
  * Collective: barrier
  * Case: ranks=3 count=0
  * Diagnosis: deadlock
- * Pattern: a send left out
+ * Pattern: a missing send
  * Ranks: 1 2
  */
 #include "mpilab.h"

@@ -2,7 +2,7 @@
  * Collective: bcast
  * Case: ranks=3 count=10 segment=16
  * Diagnosis: wrong-result
- * Pattern: out of the receive buffer
+ * Pattern: outside the receive buffer
  * Ranks: 1 2
  */
 #include "mpilab.h"

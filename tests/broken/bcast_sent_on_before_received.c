@@ -2,7 +2,7 @@
  * Collective: bcast
  * Case: ranks=4 count=4
  * Diagnosis: wrong-result
- * Pattern: a message sent on too early
+ * Pattern: a message forwarded too early
  * Ranks: 2 3
  */
 #include "mpilab.h"

@@ -1,4 +1,4 @@
-/* Fault: asks for the neighbours in a ring that was never made with MPI_Cart_create.
+/* Fault: asks for the neighbors in a ring that was never made with MPI_Cart_create.
  * Case: ranks=3 count=4
  * Diagnosis: mpi-error
  * Ranks: 0 1 2

@@ -1,22 +1,22 @@
-"""The broken kernels of this folder: what their headers say, and running them.
+"""The broken kernels of this folder: read their headers, and run them.
 
-Every NAME.c holds one kernel with one fault: allgather_NAME, or, where its header names another
-collective, the function NAME, which begins with that. The header is a comment of lines
+Every NAME.c contains one kernel with one fault: allgather_NAME or, if its header names another
+collective, the function NAME, which begins with that collective. The header is a comment of lines
 "Key: value":
 
     Fault       what is wrong, in words.
-    Collective  of the kernel; allgather, if left out.
+    Collective  of the kernel; default: allgather.
     Case        the case in which it shows: keys of mpilab.cases.case.Case, 'strict' for
                 strict=True. Values with spaces in quotes. Without it the kernel is only compiled.
-    Diagnosis   the kind that the diagnosis has to have (mpilab.diagnosis.model.KINDS).
-    Pattern     its pattern; left out where no pattern is to be expected.
-    Ranks       the ranks that it has to name, or 'any' where it is left to chance who is first.
-    Limit       seconds that the case may take (where nothing but the limit can end it).
+    Diagnosis   the kind that the diagnosis must have (mpilab.diagnosis.model.KINDS).
+    Pattern     its pattern; omitted if no pattern is expected.
+    Ranks       the ranks that it must name, or 'any' if chance decides which rank is first.
+    Limit       seconds that the case may take (if only the limit can end it).
     Build       'sanitize' for a build with sanitizers.
-    Backends    where it is run, with the reason; both, if left out.
+    Backends    where it is run, with the reason; default: both.
 
-A line that the diagnosis has to show ends with a comment like '<- rank 0'; one that it may show
-first as well (a full stack may strike at the call or at the entry) ends with '<- or here'.
+A line that the diagnosis must show ends with a comment like '<- rank 0'; one that it may show first
+instead (a stack can overflow at the call or at the entry) ends with '<- or here'.
 
 `python corpus.py NAME ...` runs kernels in both backends and prints the outcomes as JSON.
 """
@@ -69,23 +69,23 @@ class Broken:
 
     @property
     def pattern(self):
-        """The pattern that is expected, or None where any will do."""
+        """The expected pattern, or None if any is acceptable."""
         return self.header.get("Pattern")
 
     @property
     def ranks(self):
-        """The ranks that have to be named; () where it is open which."""
+        """The ranks that must be named; () if they are not determined."""
         said = self.header.get("Ranks", "any")
         return () if said == "any" else tuple(map(int, said.split()))
 
     @property
     def lines(self):
-        """Numbers of the lines that have to be shown."""
+        """Numbers of the lines that must be shown."""
         return self._lines_with(_MARKER)
 
     @property
     def first_lines(self):
-        """Numbers of the lines one of which has to be shown first."""
+        """Numbers of the lines one of which must be shown first."""
         return self.lines + self._lines_with(_OR_HERE)
 
     def _lines_with(self, marker):
@@ -99,7 +99,7 @@ class Broken:
 
     @property
     def backends(self):
-        """Where it is run; () where it is only compiled."""
+        """Where it is run; () if it is only compiled."""
         if "Case" not in self.header:
             return ()
         said = self.header.get("Backends", f"{ENGINES} {MPIRUN}").partition("(")[0]
@@ -122,11 +122,11 @@ class Broken:
         return Case(self.collective, **{key: _value(value) for key, _, value in words})
 
     def build(self, directory):
-        """Compile it as it is; mpilab.kernels.build.Built, or BuildError."""
+        """Compile it unchanged; mpilab.kernels.build.Built, or BuildError."""
         return build(self.source, directory, sanitize=self.sanitize)
 
     def run(self, library, cluster=None):
-        """The Result on the engines of `cluster`, or with mpirun where there is none."""
+        """The Result on the engines of `cluster`, or with mpirun if there is none."""
         limits = LIMITS | {"limit": float(self.header.get("Limit", LIMIT_S))}
         if cluster is not None:
             results = engines.run_cases(cluster, library, self.function, [self.case], **limits)

@@ -13,7 +13,7 @@ MPILAB_ALLGATHER(early_return_odd)
     MPI_Comm_size(comm, &size);
     place_own_block(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, rank);
 
-    /* First with my neighbour ... */
+    /* First with my neighbor ... */
     int partner = rank ^ 1;
     if (partner >= size)
         return MPI_SUCCESS;

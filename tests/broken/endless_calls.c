@@ -1,4 +1,4 @@
-/* Fault: a step that has no partner is not counted: ranks 1 and 2 talk to nobody for ever.
+/* Fault: a step that has no partner is not counted: ranks 1 and 2 talk to nobody forever.
  * Case: ranks=3 count=4
  * Diagnosis: time-out
  * Pattern: an endless loop

@@ -1,7 +1,7 @@
 /* Fault: it calls MPI_Init, as a program does at its beginning.
  * Case: ranks=2 count=4
  * Diagnosis: mpi-error
- * Pattern: MPI begun or ended in a kernel
+ * Pattern: MPI initialized or finalized in a kernel
  * Ranks: 0 1
  */
 #include "mpilab.h"

@@ -1,7 +1,7 @@
 /* Fault: a rank that has no partner leaves the whole program with exit(1).
  * Case: ranks=3 count=4
  * Diagnosis: crash
- * Pattern: left with exit()
+ * Pattern: exit() was called
  * Ranks: 2
  */
 #include "mpilab.h"

@@ -2,7 +2,7 @@
  * Collective: gather
  * Case: ranks=4 count=4 root=1
  * Diagnosis: wrong-result
- * Pattern: out of the receive buffer
+ * Pattern: outside the receive buffer
  * Ranks: 1
  */
 #include "mpilab.h"

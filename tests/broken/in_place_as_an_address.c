@@ -1,7 +1,7 @@
 /* Fault: MPI_IN_PLACE is taken for the address of a buffer and copied from.
  * Case: ranks=2 count=4 in_place
  * Diagnosis: crash
- * Pattern: MPI_IN_PLACE taken for an address
+ * Pattern: MPI_IN_PLACE used as an address
  * Ranks: any
  */
 #include "mpilab.h"

@@ -1,4 +1,4 @@
-/* Fault: the loop of ranks 2 to 5 ends before that of ranks 0 and 1, if P is no power of two.
+/* Fault: the loop of ranks 2 to 5 ends before that of ranks 0 and 1, if P is not a power of two.
  * Case: ranks=6 count=4
  * Diagnosis: deadlock
  * Pattern: a loop that ends early

@@ -1,4 +1,4 @@
-/* Fault: a tag of -1 ("so that it differs from all others") is no valid tag.
+/* Fault: a tag of -1 ("so that it differs from all others") is not a valid tag.
  * Case: ranks=2 count=4
  * Diagnosis: mpi-error
  * Pattern: invalid tag

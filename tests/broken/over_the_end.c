@@ -1,7 +1,7 @@
 /* Fault: blocks are counted from 1, so that of the last rank lies behind the receive buffer.
  * Case: ranks=3 count=4
  * Diagnosis: wrong-result
- * Pattern: out of the receive buffer
+ * Pattern: outside the receive buffer
  * Ranks: 0 1 2
  */
 #include "mpilab.h"

@@ -1,7 +1,7 @@
 /* Fault: partners by parity of rank and step, which need not name each other if ranks are odd.
  * Case: ranks=3 count=4
  * Diagnosis: deadlock
- * Pattern: partners that differ
+ * Pattern: mismatched partners
  * Ranks: 2 0
  */
 #include "mpilab.h"

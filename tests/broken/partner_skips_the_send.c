@@ -1,7 +1,7 @@
 /* Fault: the last rank of the ring sends to nobody: an if that belongs to a chain.
  * Case: ranks=4 count=4
  * Diagnosis: deadlock
- * Pattern: a send left out
+ * Pattern: a missing send
  * Ranks: 0 3
  */
 #include "mpilab.h"

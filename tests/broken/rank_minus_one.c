@@ -1,4 +1,4 @@
-/* Fault: the left neighbour of rank 0 is not -1. Its send fails, and then all others wait for it.
+/* Fault: the left neighbor of rank 0 is not -1. Its send fails, and then all others wait for it.
  * Case: ranks=3 count=4
  * Diagnosis: mpi-error
  * Pattern: a rank that does not exist

@@ -2,7 +2,7 @@
  * Collective: read
  * Case: ranks=4 count=1 datatype=double matrix="8x8 by 2x2 on 2x2"
  * Diagnosis: wrong-result
- * Pattern: blocks dealt out in one go
+ * Pattern: block-cyclic distribution ignored
  * Ranks: 0 1 2 3
  */
 #include "matrix.h"

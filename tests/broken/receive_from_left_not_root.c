@@ -1,4 +1,4 @@
-/* Fault: the result comes from rank 0, but ranks 2 and 3 wait for it from their left neighbour.
+/* Fault: the result comes from rank 0, but ranks 2 and 3 wait for it from their left neighbor.
  * Case: ranks=4 count=4
  * Diagnosis: deadlock
  * Pattern: a receive from the wrong rank

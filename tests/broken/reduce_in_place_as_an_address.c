@@ -2,7 +2,7 @@
  * Collective: reduce
  * Case: ranks=2 count=4 in_place
  * Diagnosis: crash
- * Pattern: MPI_IN_PLACE taken for an address
+ * Pattern: MPI_IN_PLACE used as an address
  * Ranks: 0
  */
 #include "mpilab.h"

@@ -1,4 +1,4 @@
-/* Fault: rank ^ dist is no rank where the number of ranks is no power of two.
+/* Fault: rank ^ dist is not a rank where the number of ranks is not a power of two.
  * Case: ranks=3 count=4
  * Diagnosis: mpi-error
  * Pattern: a rank that does not exist

@@ -1,4 +1,4 @@
-/* Fault: two elements of the array, those of the own rank, are zero, which is no request.
+/* Fault: two elements of the array, those of the own rank, are zero, which is not a request.
  * Case: ranks=3 count=4
  * Diagnosis: crash
  * Pattern: a request that was never started

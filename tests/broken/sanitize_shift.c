@@ -4,7 +4,7 @@
  * Pattern: undefined behavior
  * Ranks: 2
  * Build: sanitize
- * Backends: mpirun (AddressSanitizer has to be there when a process starts; engines run already)
+ * Backends: mpirun (AddressSanitizer must be there when a process starts; engines run already)
  */
 #include "mpilab.h"
 

@@ -4,7 +4,7 @@
  * Pattern: use after free
  * Ranks: any
  * Build: sanitize
- * Backends: mpirun (AddressSanitizer has to be there when a process starts; engines run already)
+ * Backends: mpirun (AddressSanitizer must be there when a process starts; engines run already)
  */
 #include "mpilab.h"
 #include <stdlib.h>

@@ -118,7 +118,8 @@ FINISHED = {"closed_ns": NOW, "current": -1}
 
 
 def run_of(*of_ranks, outcome=DEADLOCK, headers=None, finished=(), **more):
-    """The Result of a run with these records on each rank, None for one that never began; `headers`
+    """The Result of a run with these records on each rank, None for one that never started;
+    `headers`
     {rank: fields}."""
     size, headers = len(of_ranks), headers or {}
     ranks = [

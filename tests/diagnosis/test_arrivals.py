@@ -1,4 +1,5 @@
-"""Blocks that all went to one place, or to that of another sender's, are told by their receives."""
+"""Blocks that all went to one place, or to another sender's place, are identified by their
+receives."""
 
 import pytest
 from made_up import over, recv, run_of, send, sites_are_lines  # noqa: F401
@@ -52,7 +53,7 @@ def told(records, held):
 def test_receives_into_one_place_are_told(held, where):
     found = told([got(1), got(2)], held)
     assert found.pattern == "blocks in the wrong place"
-    assert found.hint.startswith(f"Every block was received into the place {where}, one over")
+    assert found.hint.startswith(f"Every block was received into the place {where}, each over")
     assert "in MPI_Recv (line 17)" in found.hint and found.lines == (17,)
 
 
@@ -85,8 +86,8 @@ def test_receives_from_any_rank_are_noted_beside_another_fault():
     found = told([from_any(2, line=17), from_any(1, line=18)], (0, 1, None))
     assert found.pattern == "blocks never written"
     assert found.notes == (
-        "Lines 17 and 18 receive from any rank (MPI_ANY_SOURCE): a message of a "
-        "later step may come first. Name the source.",
+        "Lines 17 and 18 receive from any rank (MPI_ANY_SOURCE): a message of a later step may "
+        "arrive first. Name the source.",
     )
 
 
@@ -95,7 +96,7 @@ def test_a_message_too_long_for_a_receive_from_any_rank_is_one_of_another_step()
     found = told([failed], (0, 1, 2))
     assert (found.kind, found.pattern) == ("mpi-error", "message truncated")
     assert found.hint.startswith(
-        "MPI_Recv (line 9) receives from any rank (MPI_ANY_SOURCE), and has taken rank 1's message"
+        "MPI_Recv (line 9) receives from any rank (MPI_ANY_SOURCE), and got rank 1's message"
     )
 
 

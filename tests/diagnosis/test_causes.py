@@ -1,4 +1,5 @@
-"""Of several causes the first one is told, the others in notes; no recording makes it raise."""
+"""Of several causes, the first is reported and the others appear in notes; no recording makes it
+raise."""
 
 import json
 
@@ -12,7 +13,7 @@ from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.model import KINDS, Diagnosis
 from mpilab.runners.hang import Hang, RankState, read_states
 from mpilab.runners.result import Result
-from mpilab.trace.recording import HEADER, LEAKED, RECORD
+from mpilab.trace.recording import HEADER, LEAKED, RECORD, WORLD
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 TRUNCATE = 15
@@ -87,7 +88,7 @@ def test_a_deadlock_after_an_error_is_told_as_the_error_with_what_all_ranks_do()
         "The call that failed",
         "What each rank is doing",
     ]
-    assert "Then rank 1 waited for ever." in found.notes
+    assert "Then rank 1 waited forever." in found.notes
 
 
 def test_a_call_that_failed_comes_before_the_crash_after_it():
@@ -116,20 +117,11 @@ def test_a_call_that_failed_comes_before_a_wild_address_that_a_sanitizer_met():
 
 
 def test_mpi_comm_world_in_place_of_comm_is_noted_beside_what_is_wrong():
-    world = world_number(size=2)
-    record = {**FAILED, "communicator": world}
+    record = {**FAILED, "communicator": WORLD}
     assert diagnose(done([record], [])).notes[-1] == (
-        "Line 9 uses MPI_COMM_WORLD instead of comm: ranks may be others there."
+        "Line 9 uses MPI_COMM_WORLD instead of comm: ranks may be numbered differently there."
     )
     assert not any("WORLD" in note for note in diagnose(done([FAILED], [])).notes)
-
-
-def world_number(size):
-    """FNV-1a of ranks 0, 1, ... and of 1, for the second communicator with these members."""
-    number = 2166136261
-    for byte in np.array([*range(size), 1], "<u4").tobytes():
-        number = (number ^ byte) * 16777619 % 2**32
-    return number
 
 
 def test_a_report_of_a_sanitizer_comes_first():
@@ -166,7 +158,7 @@ def test_a_run_without_recordings_is_no_riddle():
 
 
 def hostile(random, size):
-    """The recording of a rank that wrote there what it liked, and be it nearly right."""
+    """The recording of a rank that wrote arbitrary data into it, even nearly correct data."""
     count = int(random.integers(0, 12))
     records = np.zeros(count, RECORD)
     for name in RECORD.names:

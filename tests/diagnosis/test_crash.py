@@ -1,4 +1,4 @@
-"""A crash is told with its signal, its line, what its address says, and the last calls."""
+"""A crash is reported with its signal, its line, the meaning of its address, and the last calls."""
 
 import pytest
 from made_up import call, over, recv, run_of, send, sites_are_lines, wait  # noqa: F401
@@ -64,14 +64,24 @@ def test_what_another_rank_printed_is_no_clue():
     assert crashed(ABRT, (1, "SIGABRT"), printed={0: "free(): x", 1: "bye"}).pattern == ""
 
 
+def test_an_abort_is_told_as_that_of_the_kernel_only_if_its_line_calls_it(monkeypatch):
+    found = crashed(ABRT, (1, "SIGABRT"), records=[recv(0, line=14)])
+    assert found.headline.endswith("in line 14: MPI itself gave up in this call")
+    own = crashed(ABRT, (1, "SIGABRT"), records=[over(recv(0, line=8))])
+    assert own.headline.endswith("something that this line calls ended the program with abort()")
+    monkeypatch.setattr("mpilab.diagnosis.evidence.source_line", lambda *_: "if (bad) abort();")
+    own = crashed(ABRT, (1, "SIGABRT"), records=[over(recv(0, line=8))])
+    assert own.headline.endswith("in line 14: abort() was called")
+
+
 def test_the_rank_is_taken_from_its_recording_where_nobody_said():
     assert crashed(SEGV, (None, "exit status 139")).ranks == (1,)
 
 
 def test_leaving_with_exit_is_told_with_its_status():
     found = crashed(0, (1, "exit status 3"), header={"exited": 1, "exit_status": 3})
-    assert found.pattern == "left with exit()"
-    assert found.headline == "rank 1 left with exit(3) in line 14"
+    assert found.pattern == "exit() was called"
+    assert found.headline == "rank 1 called exit(3) in line 14"
 
 
 def test_mpi_abort_is_told_with_its_line():
@@ -83,13 +93,13 @@ def test_mpi_abort_is_told_with_its_line():
 
 def test_mpi_in_place_as_an_address_is_known():
     found = crashed(SEGV, address=1, case=Case("allgather", 2, 4, in_place=True))
-    assert "it took MPI_IN_PLACE for an address" in found.headline
+    assert "it used MPI_IN_PLACE as an address" in found.headline
     assert "sendbuf == MPI_IN_PLACE" in found.hint
 
 
 def test_mpi_in_place_has_a_pattern_of_its_own():
     found = crashed(SEGV, address=1, case=Case("allgather", 2, 4, in_place=True))
-    assert found.pattern == "MPI_IN_PLACE taken for an address"
+    assert found.pattern == "MPI_IN_PLACE used as an address"
     assert "IN_PLACE" not in crashed(SEGV, address=1).hint
 
 
@@ -158,4 +168,4 @@ def test_an_error_that_ended_the_run_is_told_as_an_error():
 
 def test_a_crash_of_nobody_knows_whom_says_so():
     found = diagnose(run_of([], [], outcome="crash", crashed=(None, "exit status 7")))
-    assert "nobody knows which" in found.headline
+    assert "which one is unknown" in found.headline

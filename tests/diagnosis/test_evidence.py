@@ -6,7 +6,7 @@ from made_up import meet, over, recv, run_of, send, sites_are_lines, wait  # noq
 
 from mpilab.diagnosis import diagnose
 from mpilab.diagnosis.evidence import LAST_CALLS, Evidence
-from mpilab.trace.traffic import communicator_of
+from mpilab.trace.matching import communicator_of
 
 
 def evidence_of(*of_ranks, **more):

@@ -1,4 +1,4 @@
-"""Wrong results of an alltoallv are told by what lies where a block should."""
+"""Wrong results of an alltoallv are identified by what is in the place of a block."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CASE = Case("alltoallv", 4, 4, pattern="ragged")
 
 
 def diagnosed(change, case=CASE):
-    """The Diagnosis of outputs that were right until `change(rank, received, before)`."""
+    """The Diagnosis of outputs that were correct until `change(rank, received, before)`."""
     after, outputs = case.expected(), []
     for rank in range(case.ranks):
         sent, before = case.regions(rank)
@@ -38,7 +38,7 @@ def test_a_block_at_another_place_is_told_with_its_displacement():
     assert (found.kind, found.pattern) == ("wrong-result", "blocks in the wrong place")
     belongs = exchange.received(CASE, 0).begins[0]
     assert found.hint.startswith("On rank 0, the block of rank 0 begins at element 0 of the rec")
-    assert belongs > 0 and f"it belongs to element rdispls[0] = {belongs}." in found.hint
+    assert belongs > 0 and f"it belongs at element rdispls[0] = {belongs}." in found.hint
 
 
 def test_the_block_for_another_rank_is_told_with_whom_it_was_for():
@@ -51,7 +51,7 @@ def test_the_block_for_another_rank_is_told_with_whom_it_was_for():
 
     found = diagnosed(from_the_next, case)
     assert found.pattern == "the block of another rank"
-    assert found.hint.startswith("Rank 0 has got what rank 0 should send to rank 1.")
+    assert found.hint.startswith("Rank 0 received what rank 0 should send to rank 1.")
     assert "begins at element sdispls[0] of the send buffer" in found.hint
 
 
@@ -66,7 +66,7 @@ def test_what_was_taken_from_another_place_of_the_send_buffer_is_told():
 
     found = diagnosed(by_rdispls)
     assert found.pattern == "the wrong block sent"
-    assert "have displacements of their own, in elements, not bytes" in found.hint
+    assert "have separate displacements, in elements, not bytes" in found.hint
 
 
 @pytest.mark.parametrize("datatype", ["int", "struct", "mixed"])
@@ -82,7 +82,7 @@ def test_the_end_of_a_block_that_has_not_come_is_told_in_elements(datatype):
     found = diagnosed(without_the_end, case)
     assert found.pattern == "part of the message missing"
     assert found.hint.startswith(
-        "Rank 0 has got 6 of the 8 elements that rank 0 has for it (recvcounts[0] here, "
+        "Rank 0 received 6 of the 8 elements that rank 0 has for it (recvcounts[0] here, "
         "sendcounts[0] there)."
     )
 
@@ -98,7 +98,9 @@ def test_counts_of_the_other_direction_are_told_with_both_counts():
 
     found = diagnosed(swapped)
     assert found.pattern == "part of the message missing"
-    assert "From rank 0 to rank 1 go 6 elements, and 4 from rank 1 to rank 0" in found.hint
+    assert (
+        "Rank 0 should send 6 elements to rank 1, and rank 1 should send 4 to rank 0"
+    ) in found.hint
 
 
 def test_own_blocks_that_are_missing_are_known_also_where_one_of_them_is_empty():

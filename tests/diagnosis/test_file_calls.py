@@ -1,4 +1,4 @@
-"""Runs that stand still in calls on files: who waits for whom, and who only for the disk."""
+"""Runs without progress in calls on files: which rank waits for which, and which for the disk."""
 
 import pytest
 from made_up import (  # noqa: F401
@@ -74,11 +74,11 @@ def test_who_keeps_away_from_a_collective_read_is_named():
     found = diagnose(run_of([read_all()], [read_all()], [], finished=[2]))
     assert found.pattern == "a collective that a rank never enters"
     assert found.headline == (
-        "deadlock: ranks 0 and 1 wait in MPI_File_read_all for rank 2, and none can go on"
+        "deadlock: ranks 0 and 1 wait in MPI_File_read_all for rank 2, and none can continue"
     )
     assert found.ranks == (2,)
     assert found.lines == (5,)
-    assert "Every rank that has opened a file has to make a collective call on it" in found.hint
+    assert "Every rank that has opened a file must make each collective call on it" in found.hint
 
 
 def test_ranks_that_wait_in_different_calls_on_one_file_are_told():
@@ -96,7 +96,7 @@ def test_reads_of_different_files_do_not_meet():
 
 def test_a_long_read_is_no_deadlock_and_its_offset_is_shown():
     found = diagnose(run_of([read_at()], [recv(0)], outcome=TIME_OUT))
-    assert found.headline == "time-out: ranks 0 and 1 wait inside MPI, too long"
+    assert found.headline == "time-out: ranks 0 and 1 wait inside MPI for too long"
     shown = diagnose(run_of([over(read_at(error=35))], [], outcome="done", finished=[0, 1]))
     (row,) = shown.tables[0].rows
     assert row[1:3] == ("MPI_File_read_at", "at byte 128")

@@ -1,4 +1,4 @@
-"""Memory that was sent before anything had come there is known wherever it lies."""
+"""Memory that was sent before any data had arrived in it is recognized wherever it is."""
 
 import pytest
 from made_up import over, run_of, send, sites_are_lines  # noqa: F401
@@ -62,8 +62,8 @@ def test_a_block_that_was_sent_on_before_it_came_is_told():
     found = told(Fill(0, 1, 2, 1), Fill(1, 2, 0, 2))
     assert (found.pattern, found.ranks) == ("a block sent too early", (0, 1))
     assert found.hint.startswith(
-        "Rank 0's block 1 holds what was in rank 2's block 1 before anything had been put there: "
-        "it was sent on (line 17) before it had come there"
+        "Rank 0's block 1 holds what was in rank 2's block 1 before it was filled: "
+        "it was sent on (line 17) before it arrived"
     )
     assert found.lines == (17,) and found.places[0].label == "ranks 0 and 2 send it here"
 
@@ -71,7 +71,7 @@ def test_a_block_that_was_sent_on_before_it_came_is_told():
 def test_another_block_than_the_own_one_is_told():
     found = told(Fill(1, 0, 0, 1), Fill(2, 0, 0, 2))
     assert found.pattern == "the wrong block sent"
-    assert "rank 0 sent block 1 (line 17) instead of its own one: block(recvbuf, rank" in found.hint
+    assert "rank 0 sent block 1 (line 17) instead of its own: block(recvbuf, rank" in found.hint
 
 
 def test_an_own_block_that_was_not_there_yet_is_missing():
@@ -83,8 +83,8 @@ def test_what_was_moved_within_a_rank_names_no_send():
     found = told(Fill(1, 0, 1, 2))
     assert (found.pattern, found.lines) == ("a block sent too early", ())
     assert found.hint == (
-        "Rank 1's block 0 holds what was in its own block 2 before anything had "
-        "been put there: it was moved before the data had come."
+        "Rank 1's block 0 holds what was in its own block 2 before it was filled: it was copied "
+        "before the data arrived."
     )
 
 

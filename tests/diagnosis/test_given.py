@@ -1,4 +1,4 @@
-"""What a kernel was given explains null pointers, MPI_IN_PLACE and divisions by zero."""
+"""A kernel's arguments explain null pointers, MPI_IN_PLACE and divisions by zero."""
 
 import pytest
 
@@ -14,7 +14,9 @@ def test_the_buffer_that_only_the_root_has_is_null_elsewhere(collective, name):
     case = Case(collective, 4, 2, root=2)
     said = collectives.null_buffer(case, 1)
     assert said.startswith(f"On rank 1 {name} is NULL: in a {collective} only the root has a")
-    assert "Is rank 0 taken for the root, which is rank 2 here?" in collectives.null_buffer(case, 0)
+    assert (
+        "Does the code assume that rank 0 is the root? It is rank 2 here."
+    ) in collectives.null_buffer(case, 0)
     assert collectives.null_buffer(case, 2) == collectives.null_buffer(case, None) == ""
 
 
@@ -26,13 +28,13 @@ def test_where_all_ranks_have_the_same_buffers_none_is_null(collective):
 @pytest.mark.parametrize(
     ("collective", "said"),
     [
-        ("allgather", "there is no send buffer, and your block is in the receive buffer already"),
+        ("allgather", "there is no send buffer, and your block is already in the receive buffer"),
         ("gather", "there is no send buffer at the root, and your block is"),
         ("reduce", "there is no send buffer at the root, and your data are"),
         ("allreduce", "there is no send buffer, and your data are"),
         (
             "alltoallv",
-            "there is no send buffer, and what you send is in the receive buffer already",
+            "there is no send buffer, and what you send is already in the receive buffer",
         ),
         ("scatter", "the root has no receive buffer, and its own block stays where it is"),
     ],
@@ -42,7 +44,7 @@ def test_what_in_place_means_differs(collective, said):
 
 
 class Ran:
-    """As much of an Evidence as is asked for."""
+    """The parts of an Evidence that are needed."""
 
     library = "kernel.so"
 
@@ -60,7 +62,7 @@ def said(monkeypatch, case, *lines):
 def test_tunables_that_are_zero_are_named_if_the_kernel_uses_them(monkeypatch):
     line = "const long bytes = mpilab_tuning.segment_bytes;"
     assert said(monkeypatch, Case("bcast", 2, 4), line, "count / bytes").startswith(
-        "In this run mpilab_tuning.segment_bytes is 0, which asks for the algorithm's own default"
+        "In this run mpilab_tuning.segment_bytes is 0, which means the algorithm's default"
     )
     assert said(monkeypatch, Case("bcast", 2, 4, segment=8), line, "count / bytes") == ""
     assert said(monkeypatch, Case("bcast", 2, 4), "count / bytes", "") == ""

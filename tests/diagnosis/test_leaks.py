@@ -1,4 +1,4 @@
-"""What a kernel leaves behind is told with the line that made it, and how to free it."""
+"""What a kernel leaves behind is reported with the line that created it, and how to free it."""
 
 import pytest
 from made_up import call, meet, over, recv, run_of, send, sites_are_lines  # noqa: F401

@@ -1,4 +1,4 @@
-"""A barrier is told to be none only where the messages prove it."""
+"""A barrier is reported as broken only if the messages prove it."""
 
 from dataclasses import replace
 
@@ -41,7 +41,9 @@ def test_a_rank_that_is_told_of_nobody_is_named_with_whom_it_misses():
     )
     assert (found.kind, found.pattern, found.ranks) == ("wrong-result", "left too early", (1, 2))
     assert found.headline == "no barrier: rank 1 can leave it before ranks 0 and 2 have come"
-    assert "rank 0 has heard of all, but what rank 0 knows does not get to the others" in found.hint
+    assert (
+        "rank 0 has heard of all ranks, but what rank 0 knows does not reach the others"
+    ) in found.hint
     assert found.tables[0].rows == ((1, "0 and 2"), (2, "0 and 1"))
     assert found.lines == (17,) and found.places[0].label == "ranks 1 and 2 make the last call here"
 
@@ -53,12 +55,12 @@ def test_an_answer_makes_it_a_barrier():
 def test_too_few_rounds_are_counted():
     ranks = [[over(send((rank + 1) % 4)), over(recv((rank - 1) % 4))] for rank in range(4)]
     hint = diagnose(barrier(*ranks)).hint
-    assert "after 1 round, each rank has heard of 2 of 4 ranks, itself included" in hint
+    assert "After 1 round, each rank has heard of 2 of 4 ranks, itself included" in hint
     assert "4 ranks need at least 2" in hint
 
 
 def test_a_barrier_without_messages_is_told_so():
-    assert "no message was sent at all" in diagnose(barrier([], [], [])).hint
+    assert "No message was sent at all" in diagnose(barrier([], [], [])).hint
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An MPI error is told by the first call that failed, with its arguments."""
+"""An MPI error is reported with the first call that failed, and its arguments."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_message_that_is_too_long_is_told_with_both_sizes():
     found = done([], [failing(recv(0, tag=3, line=14), "MPI_ERR_TRUNCATE", got_bytes=40)])
     assert found.headline == (
         "rank 1: MPI_Recv returned MPI_ERR_TRUNCATE in line 14: the message from rank 0 (tag 3) "
-        "has 40 bytes, the receive has room for 4"
+        "has 40 bytes, but the receive has room for 4"
     )
     assert (found.kind, found.pattern, found.ranks) == ("mpi-error", "message truncated", (1,))
     table = found.tables[0]
@@ -135,7 +135,7 @@ def test_partners_by_xor_are_told_to_need_a_power_of_two():
         [refused(none(3, line=5, members=3)), over(send(0, line=5))],
     ]
     found = done(*records)
-    assert "power of two, and 3 is none" in found.hint
+    assert "power of two, and 3 is not" in found.hint
     records[1][0]["peer"] = 2  # 1 ^ 2 has two bits
     assert "power of two" not in done(*records).hint
 
@@ -147,7 +147,7 @@ def test_a_rank_of_another_communicator_is_told_with_where_that_was_made():
     assert "or make the call on comm" in found.hint
     assert [(p.line, p.label) for p in found.places] == [
         (23, "rank 0 calls it here"),
-        (15, "rank 0 makes the communicator here"),
+        (15, "rank 0 creates the communicator here"),
     ]
 
 
@@ -177,15 +177,15 @@ def test_requests_that_nobody_started_are_counted():
 @pytest.mark.parametrize("name", ["Init", "Init_thread", "Finalize"])
 def test_a_kernel_neither_begins_nor_ends_mpi(name):
     found = done([refused(over(call(name, 21)), "MPI_ERR_OTHER")], [])
-    assert found.pattern == "MPI begun or ended in a kernel"
-    assert f"Take MPI_{name} away" in found.hint
+    assert found.pattern == "MPI initialized or finalized in a kernel"
+    assert f"Remove MPI_{name}" in found.hint
     assert found.lines == (21,)
 
 
 def test_with_mpi_in_place_the_datatype_to_take_is_named():
     case = Case("allgather", 2, 4, in_place=True)
     found = done([refused(over(send(1, line=4)), "MPI_ERR_TYPE")], [], case=case)
-    assert "take recvcount, recvtype" in found.hint
+    assert "use recvcount, recvtype" in found.hint
     assert "IN_PLACE" not in done([refused(over(send(1)), "MPI_ERR_TYPE")], []).hint
 
 

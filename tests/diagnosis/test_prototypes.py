@@ -1,4 +1,4 @@
-"""What mpi.h declares, and which argument of which call a place in the source is."""
+"""What mpi.h declares, and which argument of which call is at a place in the source."""
 
 import re
 

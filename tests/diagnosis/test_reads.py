@@ -1,4 +1,5 @@
-"""Wrong parts of a matrix: which element stands where another one should, and by which slip."""
+"""Wrong parts of a matrix: which element is in the place of another, and because of which
+mistake."""
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def explained(matrix, offset_of, ranks=4):
 
 
 def right(about, rank, i, j):
-    """Where the element really is."""
+    """The true place of the element."""
     return element(about, about.rows_of(rank)[i], about.columns_of(rank)[j])
 
 
@@ -80,6 +81,26 @@ def rectangle(about, rank, i, j):
     return element(about, row * height + i, column * width + j)
 
 
+def beginning(rows="", columns=""):
+    """Offsets of a rectangle that begins at the place in the grid times the part's "own" size, or
+    times the size of the matrix divided by the grid ("floor"); by default at the right place."""
+
+    def offset(about, rank, i, j):
+        places = divmod(rank, about.grid_columns)
+        row, column = about.rows_of(rank)[i], about.columns_of(rank)[j]
+        sizes = {
+            "own": (len(about.rows_of(rank)), len(about.columns_of(rank))),
+            "floor": (about.rows // about.grid_rows, about.columns // about.grid_columns),
+        }
+        if rows:
+            row = places[0] * sizes[rows][0] + i
+        if columns:
+            column = places[1] * sizes[columns][1] + j
+        return element(about, row, column)
+
+    return offset
+
+
 def of_width(width, begin=8, size=8):
     """Offsets as if a row had as many elements as `width(distribution)`."""
 
@@ -107,7 +128,14 @@ def of_width(width, begin=8, size=8):
         (PLAIN, as_columns, "Fortran order"),
         ("7x9", as_columns, "Fortran order"),
         (PLAIN, turned, "part stored by columns"),
-        ("8x8 by 2x2 on 2x2", rectangle, "blocks dealt out in one go"),
+        ("8x8 by 2x2 on 2x2", rectangle, "block-cyclic distribution ignored"),
+        (CYCLIC, beginning(rows="own"), "block-cyclic distribution ignored"),
+        (CYCLIC, beginning(columns="floor"), "block-cyclic distribution ignored"),
+        ("7x9", rectangle, "part begins in the wrong place"),
+        ("7x8", rectangle, "part begins in the wrong place"),
+        ("7x9", beginning(rows="floor", columns="floor"), "part begins in the wrong place"),
+        ("7x9", beginning(rows="own"), "part begins in the wrong place"),
+        ("7x9", beginning(columns="floor"), "part begins in the wrong place"),
         ("6x6", by_columns_of_grid, "rows and columns of the grid swapped"),
         (
             "6x6",
@@ -133,10 +161,17 @@ def of_width(width, begin=8, size=8):
         (CYCLIC, lambda *at: None, "part never read"),
     ],
 )
-def test_a_slip_is_recognised_by_what_the_parts_hold(matrix, offset_of, pattern):
+def test_a_mistake_is_recognized_by_what_the_parts_hold(matrix, offset_of, pattern):
     found = explained(matrix, offset_of)
     assert (found.kind, found.pattern) == ("wrong-result", pattern), found.headline
     assert found.hint
+
+
+def test_one_block_for_each_rank_is_never_told_as_distributed_cyclically():
+    for matrix in ("7x8", "7x9", "7x9 by 4x5 on 2x2"):
+        found = explained(matrix, rectangle)
+        assert "cyclic" not in f"{found.headline} {found.pattern} {found.hint}"
+        assert "row grid_row * block_rows and column grid_column * block_columns" in found.hint
 
 
 def test_a_grid_that_is_not_square_may_be_numbered_by_columns_too():
@@ -157,7 +192,7 @@ def test_the_first_wrong_element_and_the_one_in_its_place_are_told():
 
     found = explained(PLAIN, offset_of)
     assert found.headline == (
-        "wrong result on rank 3: on rank 3, 1 of 12 elements is not right: element (1, 2) of its "
+        "wrong result on rank 3: on rank 3, 1 of 12 elements is wrong: element (1, 2) of its "
         "part should be element (4, 6) of the matrix, and holds element (5, 6) of the matrix"
     )
     assert found.pattern == ""
@@ -173,7 +208,7 @@ def test_the_first_wrong_element_and_the_one_in_its_place_are_told():
 @pytest.mark.parametrize(
     ("offset_of", "words"),
     [
-        (lambda about, rank, i, j: right(about, rank, i, j) - 4, "from byte 4 of the file on"),
+        (lambda about, rank, i, j: right(about, rank, i, j) - 4, "from byte 4 of the file"),
         (lambda about, rank, i, j: 0, "holds the header of the file"),
         (
             lambda about, rank, i, j: right(about, rank, i, j) if j else None,
@@ -199,7 +234,7 @@ def test_bits_that_are_not_of_the_file_are_said_to_be_none():
     memory = case.expected()[0]
     memory[GUARD_BYTES + 8] ^= 1
     found = diagnose(Result(case, DONE, outputs=[output(case, 0, memory)]))
-    assert "holds what is nowhere in the file" in found.headline
+    assert "holds a value that is not in the file" in found.headline
 
 
 def test_memory_outside_of_a_part_is_told_first():
@@ -207,5 +242,5 @@ def test_memory_outside_of_a_part_is_told_first():
     memory = case.expected()[0]
     memory[-GUARD_BYTES] ^= 1
     found = diagnose(Result(case, DONE, outputs=[output(case, 0, memory)]))
-    assert found.pattern == "out of the receive buffer"
+    assert found.pattern == "outside the receive buffer"
     assert "rows of this rank's part by its columns" in found.hint

@@ -1,4 +1,5 @@
-"""Real reports of the sanitizers (tests/diagnosis/reports) are read and told in plain words."""
+"""Real reports of the sanitizers (tests/diagnosis/reports) are read and explained in plain
+words."""
 
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 
 from mpilab.diagnosis.crash import diagnose_report
 from mpilab.diagnosis.model import SANITIZER, Diagnosis
-from mpilab.trace.sanitizer import ADDRESS, UNDEFINED, parse, separate
+from mpilab.trace.callsites import ADDRESS, UNDEFINED, parse, separate
 
 REPORTS = Path(__file__).parent / "reports"
 
@@ -27,42 +28,42 @@ def diagnose(name, rank=1):
             "use-after-poison",
             "out of bounds",
             (21,),
-            "rank 1 wrote outside of the receive buffer (32 bytes) in line 21",
+            "rank 1 wrote outside the receive buffer (32 bytes) in line 21",
         ),
         (
             "clang_receive_buffer",
             "use-after-poison",
             "out of bounds",
             (21,),
-            "rank 1 wrote outside of the receive buffer (32 bytes) in line 21",
+            "rank 1 wrote outside the receive buffer (32 bytes) in line 21",
         ),
         (
             "gcc_mpi_recv",
             "use-after-poison",
             "out of bounds",
             (61,),
-            "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61",
+            "MPI_Recv on rank 1 wrote outside the receive buffer (32 bytes) in line 61",
         ),
         (
             "clang_mpi_recv",
             "use-after-poison",
             "out of bounds",
             (61,),
-            "MPI_Recv on rank 1 wrote outside of the receive buffer (32 bytes) in line 61",
+            "MPI_Recv on rank 1 wrote outside the receive buffer (32 bytes) in line 61",
         ),
         (
             "gcc_use_after_free",
             "heap-use-after-free",
             "use after free",
             (119, 118, 117),
-            "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()",
+            "rank 1 wrote memory that was no longer valid in line 119: 16 bytes from malloc()",
         ),
         (
             "clang_use_after_free",
             "heap-use-after-free",
             "use after free",
             (119, 118, 117),
-            "rank 1 wrote memory that was gone already in line 119: 16 bytes from malloc()",
+            "rank 1 wrote memory that was no longer valid in line 119: 16 bytes from malloc()",
         ),
         (
             "gcc_double_free",
@@ -76,35 +77,35 @@ def diagnose(name, rank=1):
             "stack-buffer-overflow",
             "out of bounds",
             (350,),
-            "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350",
+            "MPI_Wait on rank 1 wrote outside 'a' (8 bytes) in line 350",
         ),
         (
             "clang_stack_variable",
             "stack-buffer-overflow",
             "out of bounds",
             (350,),
-            "MPI_Wait on rank 1 wrote outside of 'a' (8 bytes) in line 350",
+            "MPI_Wait on rank 1 wrote outside 'a' (8 bytes) in line 350",
         ),
         (
             "gcc_global_variable",
             "global-buffer-overflow",
             "out of bounds",
             (374,),
-            "rank 1 wrote outside of 'table' (40 bytes) in line 374",
+            "rank 1 wrote outside 'table' (40 bytes) in line 374",
         ),
         (
             "clang_global_variable",
             "global-buffer-overflow",
             "out of bounds",
             (374,),
-            "rank 1 wrote outside of 'table' (40 bytes) in line 374",
+            "rank 1 wrote outside 'table' (40 bytes) in line 374",
         ),
         (
             "gcc_recursion",
             "stack-overflow",
             "stack exhausted",
             (11,),
-            "rank 1 used up its stack in line 11",
+            "rank 1 ran out of stack in line 11",
         ),
         (
             "gcc_wild_pointer",
@@ -140,21 +141,23 @@ def test_a_report_of_the_address_sanitizer_is_told(name, kind, pattern, lines, h
             "out of bounds",
             147,
             10,
-            "rank 1 left an array in line 147: index 4 out of bounds for type 'int [4]'",
+            "rank 1 left the bounds of an array in line 147: index 4 out of bounds for type 'int "
+            "[4]'",
         ),
         (
             "clang_index",
             "out of bounds",
             147,
             9,
-            "rank 1 left an array in line 147: index 4 out of bounds for type 'int[4]'",
+            "rank 1 left the bounds of an array in line 147: index 4 out of bounds for type "
+            "'int[4]'",
         ),
         (
             "gcc_signed_overflow",
             "undefined behavior",
             161,
             10,
-            "rank 1 did what C leaves undefined in line 161: signed integer overflow: "
+            "rank 1 did something that C leaves undefined in line 161: signed integer overflow: "
             "2 + 2147483647 cannot be represented in type 'int'",
         ),
     ],
@@ -170,14 +173,12 @@ def test_a_report_of_undefined_behavior_is_told(name, pattern, line, column, hea
 
 def test_where_it_lies_is_told_to_the_byte():
     note = diagnose("gcc_receive_buffer").notes[0]
-    assert note == (
-        "4 bytes were written; the first that does not belong there is just behind its end."
-    )
-    assert parse(text_of("gcc_stack_variable")).region == "just behind its end"
+    assert note == ("4 bytes were written; the first byte out of bounds is just past its end.")
+    assert parse(text_of("gcc_stack_variable")).region == "just past its end"
     moved = text_of("gcc_receive_buffer").replace(
         "on address 0x60f0000418c0", "on address 0x60f00004189c"
     )
-    assert parse(moved).region == "4 bytes in front of it"
+    assert parse(moved).region == "4 bytes before it"
 
 
 def test_the_places_of_memory_name_who_freed_and_who_allocated_it():
@@ -200,7 +201,7 @@ def test_the_wording_of_newer_compilers_is_known(older, newer):
     text = text_of("gcc_global_variable")
     assert older in text
     assert parse(text.replace(older, newer)).object == "'table' (40 bytes)"
-    assert parse(text.replace(older, newer)).region == "just behind its end"
+    assert parse(text.replace(older, newer)).region == "just past its end"
 
 
 def test_other_words_are_no_report():

@@ -1,4 +1,5 @@
-"""Wrong results of bcast, scatter, reduce and allreduce are told by elements and contributions."""
+"""Wrong results of bcast, scatter, reduce and allreduce are explained by elements and
+contributions."""
 
 import json
 from dataclasses import replace
@@ -65,7 +66,7 @@ def test_the_end_of_a_message_that_was_never_written_is_told_by_its_first_elemen
     found = told(BCAST, lambda rank, data, before: rank > 1 and _copy(data, before, 7, 10))
     assert (found.pattern, found.ranks) == ("part of the message missing", (2, 3))
     assert found.headline == (
-        "wrong result on ranks 2 and 3: from element 7 on nothing was written"
+        "wrong result on ranks 2 and 3: nothing was written from element 7 onward"
     )
     assert found.tables[0].rows == (
         (2, "7 to 9", "nothing was written"),
@@ -84,7 +85,7 @@ def _copy(data, other, begin, end):
             replace(BCAST, segment=16),
             8,
             "10 elements are 2 segments of 16 bytes with 4 elements each, "
-            "and 2 left over: just what is missing.",
+            "and 2 left over: exactly what is missing.",
         ),
         (BCAST, 8, "10 elements are 4 parts, one for each of 4 ranks, with 2 elements each, and 2"),
         (replace(BCAST, segment=16), 9, None),
@@ -102,7 +103,7 @@ def test_a_message_that_never_came_is_known_with_any_datatype(datatype):
     case = replace(BCAST, datatype=datatype)
     found = told(case, lambda rank, data, before: rank == 2 and _copy(data, before, 0, 10))
     assert (found.pattern, found.ranks) == ("message never received", (2,))
-    assert found.hint.startswith("Rank 2 has received no message, and nobody has sent one to it.")
+    assert found.hint.startswith("Rank 2 has received no message, and no rank has sent one to it.")
 
 
 def test_what_was_received_is_counted_where_it_went_elsewhere():
@@ -127,10 +128,10 @@ def test_a_buffer_sent_on_before_anything_had_come_is_traced_to_its_line():
             data[4:] = first(BCAST, 2)[4:]
 
     found = told(BCAST, early, [[], [], [over(send(3, line=17))], []])
-    assert (found.pattern, found.lines) == ("a message sent on too early", (17,))
+    assert (found.pattern, found.lines) == ("a message forwarded too early", (17,))
     assert found.hint.startswith(
         "On rank 3, elements 4 to 9 hold what was in rank 2's receive buffer before the call: "
-        "rank 2 has sent it on (line 17)"
+        "rank 2 forwarded it (line 17)"
     )
 
 
@@ -140,7 +141,7 @@ def test_a_rank_that_was_taken_for_the_root_is_named():
 
     found = told(BCAST, from_zero)
     assert (found.pattern, found.ranks) == ("wrong root", (0, 1, 2, 3))
-    assert "the root, rank 1, and the others have got what was in rank 0's buffer" in found.headline
+    assert "the root, rank 1, and the others received rank 0's buffer" in found.headline
 
 
 def test_nobody_is_taken_for_the_root_while_others_are_right():
@@ -219,7 +220,7 @@ def test_whose_block_a_rank_has_got_is_told(datatype):
 
 def test_blocks_that_are_all_off_by_the_root_are_told_so():
     found = told(SCATTER, lambda rank, data, before: rank != 1 and _set(data, sent((rank + 3) % 4)))
-    assert found.ranks == (0, 2, 3) and "All are off by 1, the number of the root" in found.hint
+    assert found.ranks == (0, 2, 3) and "All are off by 1, the root's rank" in found.hint
     swapped = told(SCATTER, lambda rank, data, before: rank > 1 and _set(data, sent(5 - rank)))
     assert "off by" not in swapped.hint
 
@@ -234,7 +235,7 @@ def test_data_from_between_two_blocks_are_told_by_their_place_at_the_root():
     assert found.pattern == "parts in the wrong place"
     assert found.hint.startswith(
         "On rank 2, the buffer holds what begins at element 7 of the root's send buffer; its own "
-        "block begins at element 6, behind 2 blocks of 3 elements."
+        "block begins at element 6, after 2 blocks of 3 elements."
     )
 
 
@@ -381,7 +382,7 @@ def test_many_ranks_are_told_of_by_what_is_likely():
     counts = [int(rank < 16) for rank in range(24)]
     found = told(case, lambda rank, data, before: rank == 5 and _set(data, summed(case, *counts)))
     assert found.headline.endswith("lacks the contributions of ranks 16 to 23")
-    assert "24 ranks are no power of two: what becomes of the ranks from 16 on?" in found.hint
+    assert "24 is not a power of two: what do the ranks from 16 upward do?" in found.hint
 
 
 # --- pictures
@@ -471,5 +472,5 @@ def test_what_lies_outside_of_the_buffer_is_told_with_what_there_is(collective):
             outputs=outputs_of(case, change),
         )
     )
-    assert (found.pattern, found.ranks) == ("out of the receive buffer", (0,))
+    assert (found.pattern, found.ranks) == ("outside the receive buffer", (0,))
     assert "each rank" in found.hint if collective == "gather" else "each rank" not in found.hint

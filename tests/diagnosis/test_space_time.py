@@ -77,8 +77,8 @@ def test_what_never_returned_lasts_to_the_end_and_is_marked():
 def test_a_message_that_nobody_received_and_a_rank_that_never_began_are_told():
     ranks = run_of([over(send(1)), over(send(2))], [], None).ranks
     picture, words = drawn(ranks)
-    assert "Rank 1: no call. Rank 2: never began. Nobody received 2 messages." in words
-    assert "message that nobody received" in [text.text for text in picture.iter(f"{SVG}text")]
+    assert "Rank 1: no call. Rank 2: never started. 2 messages never received." in words
+    assert "message never received" in [text.text for text in picture.iter(f"{SVG}text")]
     arrows = [path for path in picture.iter(f"{SVG}path") if path.get("class") == "arrow"]
     assert len(arrows) == 2 + 1  # and one in the legend
 

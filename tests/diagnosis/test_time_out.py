@@ -1,10 +1,10 @@
-"""A time-out is told with the rank that computes and the lines in which it was met."""
+"""A time-out is reported with the rank that computes and the lines in which it was sampled."""
 
 import pytest
 from made_up import NOW, over, poll, recv, run_of, send, sites_are_lines  # noqa: F401
 
 from mpilab.diagnosis import diagnose
-from mpilab.trace.traffic import communicator_of
+from mpilab.trace.matching import communicator_of
 
 pytestmark = pytest.mark.usefixtures("sites_are_lines")
 
@@ -17,7 +17,7 @@ def test_the_rank_that_computes_is_told_with_its_lines_and_looks():
     found = timed_out([recv(1, line=4)], [over(send(0, line=9))], samples={1: [14, 15, 16, 14, 0]})
     assert found.headline == "time-out: rank 1 computes without end in lines 14 to 16"
     assert (found.kind, found.pattern, found.ranks) == ("time-out", "an endless loop", (1,))
-    assert found.places[0].label == "rank 1 was met here in 2 of 5 looks"
+    assert found.places[0].label == "rank 1 was sampled here in 2 of 5 samples"
     assert found.lines == (14, 15, 16, 9)
     assert found.tables[1].rows == ((1, "14 to 16", "4 of 5"),)
     assert found.notes == ("The last MPI call of rank 1 was MPI_Send (line 9).",)
@@ -26,10 +26,10 @@ def test_the_rank_that_computes_is_told_with_its_lines_and_looks():
 def test_ranks_that_never_began_do_not_compute():
     found = timed_out([recv(1)], [over(send(0, line=9))], None, None, samples={1: [14]})
     assert found.headline == "time-out: rank 1 computes without end in line 14"
-    assert found.ranks == (1,) and found.notes[1:] == ("Ranks 2 and 3 never began.",)
+    assert found.ranks == (1,) and found.notes[1:] == ("Ranks 2 and 3 never started.",)
     found = timed_out([recv(1)], None)
-    assert (found.headline, found.ranks) == ("time-out: rank 1 never began", (1,))
-    assert "not to blame" in found.hint
+    assert (found.headline, found.ranks) == ("time-out: rank 1 never started", (1,))
+    assert "not the cause" in found.hint
 
 
 def test_without_looks_the_last_call_is_what_is_known():
@@ -73,8 +73,8 @@ def test_ranks_that_were_met_in_the_same_line_are_told_together():
         [over(send(1, line=9))], [over(recv(0, line=9))], samples={0: [14, 14], 1: [14, 15]}
     )
     assert [(place.line, place.label) for place in found.places] == [
-        (14, "ranks 0 and 1 were met here"),
-        (15, "rank 1 was met here in 1 of 2 looks"),
+        (14, "ranks 0 and 1 were sampled here"),
+        (15, "rank 1 was sampled here in 1 of 2 samples"),
         (9, "the last call of ranks 0 and 1"),
     ]
     assert found.notes[0] == "The last MPI call of rank 0 was MPI_Send (line 9)."
@@ -98,7 +98,7 @@ def test_a_rank_that_makes_the_same_call_again_and_again_is_told_so():
     again = [over(send(0, line=3, name="Sendrecv")), over(recv(0, line=3, name="Sendrecv"))] * 60
     found = timed_out(again, [], finished=[1], samples={0: [3, 3]})
     assert found.headline == "time-out: rank 0 calls MPI_Sendrecv without end in line 3"
-    assert "again and again, always with itself" in found.hint
+    assert "repeatedly, always with itself" in found.hint
     # Met elsewhere, it only computes after so many of them.
     found = timed_out(again, [], finished=[1], samples={0: [8]})
     assert found.headline == "time-out: rank 0 computes without end in line 8"
@@ -108,7 +108,7 @@ def test_a_loop_that_tests_requests_which_are_complete_is_told_so():
     request = over(recv(1, name="Irecv", line=4), waiter=1)
     tested = over(poll(line=6), flags=0)  # it was answered
     assert timed_out([request, tested], [], finished=[1], samples={0: [6, 7]}).hint.startswith(
-        "All requests of rank 0 are complete, yet its loop goes on testing them with MPI_Test "
+        "All requests of rank 0 are complete, but its loop keeps testing them with MPI_Test "
         "(line 6)"
     )
     elsewhere = timed_out([request, tested], [], finished=[1], samples={0: [7]})
@@ -124,4 +124,4 @@ def test_the_copy_of_the_own_block_is_no_last_call():
         [over(send(0, **own)), over(recv(0, **own))], [], finished=[1], samples={0: [14]}
     )
     assert found.lines == (14,)
-    assert found.notes == ("Rank 0 has only copied its own data so far.",)
+    assert found.notes == ("Rank 0 has only copied its own data.",)

@@ -1,4 +1,4 @@
-"""Requests never completed are the cause of a wrong result, and luck where it is right."""
+"""Requests never completed explain a wrong result; a correct one was luck."""
 
 import pytest
 from made_up import meet, over, poll, recv, run_of, send, sites_are_lines, wait  # noqa: F401
@@ -55,12 +55,12 @@ def test_receives_never_waited_for_are_the_cause_of_missing_blocks():
         (0,),
     )
     assert found.headline == (
-        "wrong result on rank 0: 2 MPI_Irecv (line 16) were started and never waited for: the data "
-        "may not be there yet"
+        "wrong result on rank 0: 2 MPI_Irecv (line 16) were started and never waited for: the "
+        "data may not have arrived yet"
     )
     assert found.hint.startswith("Wait for every request") and "MPI_Waitall" in found.hint
     assert found.lines == (16,)
-    assert found.notes[0] == "The same goes for 2 MPI_Isend (line 17)."
+    assert found.notes[0] == "The same applies to 2 MPI_Isend (line 17)."
 
 
 def test_a_collective_that_was_never_waited_for_is_a_cause_as_well():
@@ -145,7 +145,7 @@ def test_a_variable_that_a_loop_uses_again_is_told_also_on_a_second_line(source)
     )
     second = over(recv(2, line=16, name="Irecv", flags=RECEIVED), waiter=2)
     found = told([pending(1), second, over(wait(20))])
-    assert found.hint.startswith("request was overwritten by the next round of the loop")
+    assert found.hint.startswith("request was overwritten by the next iteration of the loop")
 
 
 def test_a_right_result_with_data_still_coming_is_luck():
@@ -155,7 +155,7 @@ def test_a_right_result_with_data_still_coming_is_luck():
         "the result is right, but only by luck: 2 MPI_Irecv (line 16) were "
         "started and never waited for"
     )
-    assert found.hint.startswith("Next time the kernel may return before the data are there. Wait")
+    assert found.hint.startswith("Next time, the kernel may return before the data arrives. Wait")
 
 
 @pytest.mark.parametrize("wrong", [True, False])
@@ -178,5 +178,5 @@ def test_what_the_memory_proves_is_told_before_requests():
         received[-1] ^= 1
 
     found = told([pending(1)], change=change)
-    assert found.pattern == "out of the receive buffer"
+    assert found.pattern == "outside the receive buffer"
     assert "never completed a request" in found.notes[0]

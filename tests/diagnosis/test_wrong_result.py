@@ -1,4 +1,4 @@
-"""Wrong results are told by rank and block, with the mistake that they look like."""
+"""Wrong results are reported by rank and block, with the mistake that they resemble."""
 
 import numpy as np
 import pytest
@@ -23,8 +23,8 @@ CASE = Case("allgather", 3, 2)
 
 
 def outputs_of(case, change):
-    """Right outputs, as `change(rank, received, before, right)` changes them; `right` is the
-    expected memory of the rank."""
+    """Correct outputs, modified by `change(rank, received, before, right)`; `right` is the expected
+    memory of the rank."""
     after, outputs = case.expected(), []
     for rank in range(case.ranks):
         sent, before = case.regions(rank)
@@ -83,7 +83,7 @@ def test_writing_behind_the_buffer_comes_first():
         received[places(0)] = before[places(0)]
         received[-GUARD_BYTES] ^= 1
 
-    assert diagnosed(CASE, change).pattern == "out of the receive buffer"
+    assert diagnosed(CASE, change).pattern == "outside the receive buffer"
 
 
 def test_a_send_buffer_that_was_changed_is_known():
@@ -119,7 +119,7 @@ def test_a_block_that_lies_elsewhere_is_told_in_bytes():
 
     found = diagnosed(CASE, change)
     assert (
-        "On rank 0, block 1 lies 4 bytes from the beginning of the receive buffer; it should be 8"
+        "On rank 0, block 1 is 4 bytes from the beginning of the receive buffer; it should be 8"
         in found.hint
     ) == (found.pattern == "")
 
@@ -199,7 +199,7 @@ def test_blocks_of_a_gather_that_are_off_by_the_root_are_told_so():
 
     found = diagnosed(case, rotate)
     assert (found.pattern, found.ranks) == ("blocks in the wrong place", (1,))
-    assert "All are off by 1, the number of the root" in found.hint
+    assert "All are off by 1, the root's rank" in found.hint
 
 
 def test_a_gather_without_the_roots_own_block_is_known():
@@ -211,4 +211,4 @@ def test_a_gather_without_the_roots_own_block_is_known():
 
     found = diagnosed(case, leave_out)
     assert (found.pattern, found.ranks) == ("own block missing", (2,))
-    assert found.hint.startswith("The root also has to put its own block")
+    assert found.hint.startswith("The root must also put its own block")

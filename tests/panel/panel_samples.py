@@ -1,4 +1,4 @@
-"""Diagnoses to be shown: a usual one, and one full of what students' programs may print."""
+"""Diagnoses to be shown: an ordinary one, and one full of what students' programs may print."""
 
 import dataclasses
 

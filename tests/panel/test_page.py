@@ -45,10 +45,10 @@ class Reader(HTMLParser):
 
 
 def contrast(first, second):
-    """Contrast of two colours #rrggbb by WCAG 2."""
+    """Contrast of two colors #rrggbb by WCAG 2."""
     light = []
-    for colour in (first, second):
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    for color in (first, second):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         light.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
     return (max(light) + 0.05) / (min(light) + 0.05)
@@ -114,7 +114,7 @@ def test_nothing_that_a_program_wrote_becomes_markup():
     assert "<script>alert('owned')</script>" in html.one(role="alert")["text"]
 
 
-def test_control_characters_and_colours_are_gone_and_the_direction_is_not_turned():
+def test_control_characters_and_colors_are_gone_and_the_direction_is_not_turned():
     shown = fragment(NASTY)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
     assert "[31m" not in shown and "http://x" not in shown
@@ -145,9 +145,9 @@ def test_a_diagnosis_of_a_headline_alone_has_no_empty_parts():
     assert tags == ["style", "section", "div", "div", "span", "span", "span", "p"]
 
 
-@pytest.mark.parametrize("colours", [render.ALARM, render.MILD_CLASSES])
-def test_the_badge_is_legible_by_its_own_colours(colours):
-    assert contrast(*colours) >= 4.5
+@pytest.mark.parametrize("colors", [render.ALARM, render.MILD_CLASSES])
+def test_the_badge_is_legible_by_its_own_colors(colors):
+    assert contrast(*colors) >= 4.5
 
 
 def test_two_panels_of_one_page_have_titles_of_their_own():

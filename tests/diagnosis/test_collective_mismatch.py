@@ -1,4 +1,4 @@
-"""Ranks that disagree in a collective are told so also where nobody waits there any more."""
+"""Ranks that disagree in a collective are reported even if no rank waits in it anymore."""
 
 from dataclasses import replace
 
@@ -85,13 +85,14 @@ def test_the_earliest_disagreement_is_told():
     "of_ranks",
     [
         ([bcast()],) * 3,
-        # In a gather the root may say MPI_IN_PLACE, and other collectives take what they like.
+        # In a gather, the root may pass MPI_IN_PLACE, and other collectives accept different
+        # amounts.
         ([bcast(bytes=0, name="Gather")], [bcast(name="Gather")], [bcast(name="Gather")]),
         tuple([bcast(bytes=rank, name="Gatherv")] for rank in range(3)),
-        # Communicators of one rank, and parts whose ranks nobody knows.
+        # Communicators of one rank, and parts whose ranks are unknown.
         tuple([bcast(root=rank, members=1)] for rank in range(3)),
         ([bcast(members=2)], [], []),
-        # Who frees no communicator leaks; and no rank leaves the making of one alone.
+        # A rank that does not free a communicator leaks it; and no rank leaves its creation alone.
         ([bcast(root=-1, name="Comm_free")], [], []),
         ([bcast(root=-1, name="Comm_dup")], [], []),
         # After an error, or with one, nothing is certain.
@@ -134,7 +135,7 @@ def test_who_receives_what_the_other_gave_to_a_collective_is_told(call, receive)
     found = diagnose(run_of([call, recv(1, line=9)], [receive], [], finished=[2]))
     assert found.pattern == "a collective that a rank never enters"
     assert f"rank 0 has called {name(call)}, rank 1 waits in MPI_Recv" in found.headline
-    assert f"every rank has to call {name(call)} itself" in found.hint
+    assert f"every rank must call {name(call)} itself" in found.hint
     assert 5 in found.lines and found.ranks == (1,)
 
 
@@ -159,7 +160,7 @@ def test_numbers_that_mean_nothing_do_no_harm():
     assert disagreement(Evidence(run)) is None or disagreement(Evidence(run)).hint
 
 
-def test_many_meetings_are_compared_at_once():
+def test_many_collectives_are_compared_at_once():
     number = 100_000
     ranks = [rank_of(rank, 2, [bcast()], **FINISHED) for rank in range(2)]
     for rank in ranks:
