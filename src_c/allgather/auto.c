@@ -1,7 +1,7 @@
 /* The allgather that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
- * where none of them applies, it is allgather_hierarchical.
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. If no rule
+ * applies, it is allgather_hierarchical.
  */
 #include "../common/decision/rules.h"
 

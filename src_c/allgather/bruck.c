@@ -1,9 +1,9 @@
 /* Bruck's allgather.
  *
- * Each rank keeps its blocks in a buffer of its own, its own block first. In step i it sends the
+ * Each rank keeps its blocks in a separate buffer, its own block first. In step i it sends the
  * first 2^i blocks to rank - 2^i and appends those that come from rank + 2^i: always one contiguous
- * piece. If P is no power of two, the last step sends only what is missing. In the end block j of
- * that buffer belongs to rank + j, so a rotation by `rank` puts all of them into place.
+ * piece. If P is not a power of two, the last step sends only what is missing. In the end, block j
+ * of that buffer belongs to rank + j, so a rotation by `rank` puts all blocks in place.
  *
  *   buffer     after round 1   after round 2   rotated         P = 4, a row a rank
  *   0          0 1             0 1 2 3         0 1 2 3
@@ -21,8 +21,8 @@
 #include "mpilab.h"
 #include <stdlib.h>
 
-/* Memory for `blocks` blocks. `*origin` is what to hand to MPI; `*memory` is what to free: they
- * differ where the datatype does not begin at displacement 0. */
+/* Memory for `blocks` blocks. Pass `*origin` to MPI and free `*memory`: they differ if the datatype
+ * does not begin at displacement 0. */
 static int allocate_blocks(int blocks, int count, MPI_Datatype type, void **origin, void **memory)
 {
     MPI_Aint lower_bound, extent, true_lower_bound, true_extent;

@@ -5,7 +5,8 @@
  * then the leaders of all groups: in step i a leader sends what it has from its own part and the
  * 2^i - 1 following ones, and gets as many parts from the one 2^i further on. A group's leader then
  * hands down what came from other groups to the leaders of its nodes, each of those everything to
- * its ranks. Every block lies at once in its place in the receive buffer, wherever ranks are.
+ * its ranks. Every block is received directly in its place in the receive buffer, wherever ranks
+ * are.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node                    digits = blocks sent
  *   round 1   1 -1-> 0     3 -3-> 2     5 -5-> 4     7 -7-> 6       up
@@ -19,9 +20,9 @@
  * Bytes:    ((P - M) * (P + 1) + (M - 1) * P) * m
  * Between nodes:  (M - 1) * P * m
  * Between groups: (G - 1) * P * m
- * Cost: every node gets each other node's blocks once, every group those of other groups, and that
- * is the least. Few and short messages where they are slow: for short blocks. For long ones, a link
- * waits while data are on their way up and down (allgather/pipelined.c has no such pause).
+ * Cost: every node gets each other node's blocks once, every group those of other groups, which is
+ * the minimum. It sends few, short messages over slow links: for short blocks. With long ones, a
+ * link waits while data goes up and down (allgather/pipelined.c has no such pause).
  * Source: Bruck et al. (1997) among the leaders; the levels: Karonis et al. (2000), "Exploiting
  * hierarchy in parallel computer networks".
  */
@@ -61,8 +62,9 @@ static int collect(const struct mpilab_members *node, const void *sendbuf, int s
     return err;
 }
 
-/* Parts of all ranks, going round: part i of `parts` are the ranks order[begin[i]] up to and
- * without order[begin[i + 1]], the first of whom leads. `list` has room for all ranks. */
+/* Parts of all ranks, in a circle: part i of `parts` consists of the ranks from order[begin[i]] up
+ * to, but not including, order[begin[i + 1]]; the first one leads. `list` has room for all
+ * ranks. */
 struct ring {
     const int *order, *begin;
     int parts, self;
@@ -74,7 +76,8 @@ static int leader_of(const struct ring *ring, int part)
     return ring->order[ring->begin[part % ring->parts]];
 }
 
-/* The ranks of `parts` parts from part `first` on, put into the list; how many they are. */
+/* Puts the ranks of `parts` parts, starting at part `first`, into the list; returns their
+ * number. */
 static int list_parts(const struct ring *ring, int first, int parts)
 {
     int ranks = 0;

@@ -1,9 +1,9 @@
 /* Neighbor exchange allgather.
  *
- * An even number of ranks stands in a ring. In round 1 the pairs (0,1), (2,3), ... swap their own
- * blocks. From then on every rank talks to its other neighbour and back in turn, and passes on the
- * two blocks that it got last (in round 2: its pair's). An odd P cannot be paired: the ring
- * algorithm does it.
+ * An even number of ranks forms a ring. In round 1 the pairs (0,1), (2,3), ... swap their own
+ * blocks. From then on, every rank alternates between its two neighbors, and passes on the two
+ * blocks that it received last (in round 2: its pair's). An odd P cannot be paired, so the ring
+ * algorithm is used.
  *
  *   round 1               round 2                     P = 4, numbers = blocks sent
  *   0 -0-> 1  1 -1-> 0    0 -01-> 3  3 -23-> 0
@@ -12,13 +12,13 @@
  * Rounds:   P // 2 if P % 2 == 0 else P - 1
  * Messages: P * (P // 2) if P % 2 == 0 else P * (P - 1)
  * Bytes:    P * (P - 1) * m
- * Cost: (P/2) α + (P-1)mβ for even P: half the start-ups of the ring, still neighbours only.
+ * Cost: (P/2) α + (P-1)mβ for even P: half the start-ups of the ring, still between neighbors only.
  * Source: Chen, Zhang, Zhang, Yuan (2005), "Performance evaluation of allgather algorithms on
  * terascale Linux cluster with Fast Ethernet".
  */
 #include "mpilab.h"
 
-/* Swap two-block pairs with a neighbour; pair q is the blocks 2q and 2q+1. */
+/* Swap two-block pairs with a neighbor; pair q is the blocks 2q and 2q+1. */
 static int swap_pairs(void *recvbuf, int count, MPI_Datatype type, int outgoing, int incoming,
                       int neighbor, MPI_Comm comm)
 {

@@ -1,8 +1,8 @@
-/* Neighbor exchange allgather, remapped: neighbours are on the same node where they can be.
+/* Neighbor exchange allgather, remapped: neighbors are on the same node where possible.
  *
- * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a node
- * follow each other in its ring. Blocks lie in the buffer by the rank that they come from: the two
- * of a pair need not be neighbours there, and travel as a datatype. Remapping costs nothing else.
+ * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a
+ * node follow each other in its ring. Blocks are stored by the rank that they come from: the two of
+ * a pair need not be adjacent there, so a datatype describes them. Remapping costs nothing else.
  *
  *   node          |  n1   |  n2   |        placed in turn (RR), 2 nodes of 2 processes
  *   process       | 0   2 | 1   3 |
@@ -16,9 +16,10 @@
  * Rounds:   P // 2 if P % 2 == 0 else P - 1
  * Messages: P * (P // 2) if P % 2 == 0 else P * (P - 1)
  * Bytes:    P * (P - 1) * m
- * Cost: (P/2) α + (P-1)mβ for even P, as the plain algorithm in the best of orders. With an even
- * number of processes on each of M > 1 nodes, 4 M ⌊P/4⌋ m bytes are sent between nodes; in RR order
- * the plain algorithm sends them all, P (P-1) m. An odd P is left to the remapped ring.
+ * Cost: (P/2) α + (P-1)mβ for even P, like the plain algorithm in the best order. With an even
+ * number of processes on each of M > 1 nodes, 4 M ⌊P/4⌋ m bytes are sent between nodes; in RR
+ * order, the plain algorithm sends all P (P-1) m bytes between nodes. An odd P is left to the
+ * remapped ring.
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; translated blocks instead of their first phase.
  */

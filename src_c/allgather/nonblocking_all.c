@@ -2,9 +2,9 @@
  *
  * Every rank sends its own block to every other rank, and posts a receive for the block of every
  * other rank, before it waits for any of them. Receives are posted first, so that no message
- * arrives unexpected at a rank that is ready for it. Each rank starts with its right neighbour:
- * if all began with rank 0, rank 0 would be flooded. The own block is sent from where the caller
- * has it: a fresh copy would still be in the cache of this core alone.
+ * arrives before its receive at a rank that is ready for it. Each rank starts with its right
+ * neighbor: if all started with rank 0, rank 0 would be flooded. A rank sends its own block from
+ * the caller's buffer: a fresh copy would still be only in this core's cache.
  *
  *   round 1                                        P = 4, number = block sent
  *   0 -0-> 1   0 -0-> 2   0 -0-> 3
@@ -15,8 +15,8 @@
  * Rounds:   0 if P == 1 else 1
  * Messages: P * (P - 1)
  * Bytes:    P * (P - 1) * m
- * Cost: (P-1)(α + mβ) with one port a rank, and α + (P-1)mβ where start-ups overlap. No rank waits
- * for another one's progress, but the P(P-1) messages share the network at the same time.
+ * Cost: (P-1)(α + mβ) with one port per rank, and α + (P-1)mβ if start-ups overlap. No rank waits
+ * for another rank's progress, but the P(P-1) messages share the network at the same time.
  * Source: the linear non-blocking algorithm, as MPICH's "tsp linear" and Open MPI's "linear".
  */
 #include "mpilab.h"

@@ -1,7 +1,7 @@
 /* Non-blocking allgather through a root: gather to rank 0, which then sends everything to all.
  *
- * Every rank sends its block to rank 0. When rank 0 has them all, it sends the whole receive
- * buffer to each other rank. Nobody waits for one message before starting the next.
+ * Every rank sends its block to rank 0. When rank 0 has them all, it sends the whole receive buffer
+ * to each other rank. No rank waits for one message before it starts the next.
  *
  *   round 1                       round 2                           P = 4
  *   1 -1-> 0                      0 -0123-> 1
@@ -13,7 +13,7 @@
  * Bytes:    (P - 1) * m + (P - 1) * P * m
  * Cost: 2(P-1)α + (P-1)(P+1)mβ at rank 0, through which all data goes: few messages, so good for
  * short blocks and few ranks; rank 0 is the bottleneck for everything else.
- * Source: the linear gather and the linear broadcast of Open MPI (coll/base), put together.
+ * Source: the linear gather and the linear broadcast of Open MPI (coll/base), combined.
  */
 #include "mpilab.h"
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static int at_leaf(void *recvbuf, int recvcount, MPI_Datatype recvtype, int rank
     MPI_Request request;
     err = MPI_Isend(block(recvbuf, rank, recvcount, recvtype), recvcount, recvtype, ROOT, TAG, comm,
                     &request);
-    /* The answer overwrites the block being sent, so the send has to be over first. */
+    /* The answer overwrites the block being sent, so the send must be over first. */
     if (err == MPI_SUCCESS)
         err = MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (err == MPI_SUCCESS)

@@ -1,10 +1,11 @@
 /* Pairwise exchange allgather: rank ± 2^i.
  *
  * In step i each rank sends to rank + 2^i the blocks that it holds, and receives as many from
- * rank - 2^i, both in one MPI_Sendrecv: what it holds doubles. Before step i a rank holds the 2^i
- * blocks that end with its own. Blocks are kept at their final places; a run of blocks that goes
- * over the end of the buffer goes on at its start, in the same message (wrapped_run_type). If P is
- * no power of two, the last step sends only the P - 2^i blocks that are still missing.
+ * rank - 2^i, both in one MPI_Sendrecv: the number of its blocks doubles. Before step i a rank
+ * holds the 2^i blocks that end with its own. Blocks are kept at their final places; a run of
+ * blocks that passes the end of the buffer continues at its start, in the same message
+ * (wrapped_run_type). If P is not a power of two, the last step sends only the P - 2^i blocks that
+ * are still missing.
  *
  *   round 1        round 2                            P = 4, numbers = blocks sent
  *   0 -0-> 1       0 -30-> 2
@@ -15,8 +16,8 @@
  * Rounds:   ceil_log2(P)
  * Messages: P * ceil_log2(P)
  * Bytes:    P * (P - 1) * m
- * Cost: ⌈log2 P⌉ α + (P-1)mβ: the fewest rounds possible, and each byte only once. Partners are far
- * apart in the later rounds, which carry most of the bytes.
+ * Cost: ⌈log2 P⌉ α + (P-1)mβ: the fewest rounds possible, and each byte is sent only once. Partners
+ * are far apart in the later rounds, which carry most of the bytes.
  * Source: Bruck, Ho, Kipnis, Upfal, Weathersby (1997), without the rotation of blocks.
  */
 #include "mpilab.h"

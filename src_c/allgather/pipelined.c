@@ -1,12 +1,12 @@
 /* Pipelined allgather by levels: a ring of groups, a chain of nodes in each of them, a chain of
  * ranks in each of these.
  *
- * Every block is a message of its own, and every rank gets it once. Blocks go up to the leader of
- * their node and of their group. Group leaders pass each block on to the next group of the ring, as
- * soon as it is there; likewise it goes from node to node of the group and from rank to rank of the
- * node. All ranks of a group take the blocks in one order: those of their own group, of the group
- * to the left, of the next one to the left, and so on. A leader's own block is the first to go, so
- * the links between groups are busy from the start.
+ * Every block is a separate message, and every rank receives it once. Blocks go up to the leader of
+ * their node and of their group. Group leaders pass each block on to the next group of the ring as
+ * soon as it arrives; in the same way it goes from node to node of the group and from rank to rank
+ * of the node. All ranks of a group receive the blocks in the same order: those of their own group,
+ * of the group to the left, of the next one to the left, and so on. A leader's own block is the
+ * first to go, so the links between groups are busy from the start.
  *
  *   ranks 0 1 on a node of group a, 2 on another node, 3 in group b      number = block sent
  *   round 1   1 -1-> 0   2 -2-> 0   0 -0-> 3   0 -0-> 2   0 -0-> 1   3 -3-> 0
@@ -17,17 +17,17 @@
  * Bytes:    P * (P - 1) * m
  * Between nodes:  (M - 1) * P * m
  * Between groups: (G - 1) * P * m
- * Cost: (P-U)mβ between groups with U ranks a group, and little else: what any allgather has to
- * carry into a group, without a pause. For long blocks; the flat ring, even in the order of places,
- * carries (P-1)m.
+ * Cost: (P-U)mβ between groups with U ranks a group, and little else: the minimum for any
+ * allgather, without a pause. For long blocks; the flat ring, even in the order of places, carries
+ * (P-1)m.
  * Source: the ring of Thakur, Rabenseifner, Gropp (2005), section 4.1, with the levels of Karonis
  * et al. (2000), "Exploiting hierarchy in parallel computer networks".
  */
 #include "../common/topology/topology.h"
 #include <stdlib.h>
 
-/* The neighbours of a rank; MPI_PROC_NULL where there is none, or where they are no concern of this
- * rank. */
+/* The neighbors of a rank; MPI_PROC_NULL if there is none, or if this rank does not communicate
+ * with it. */
 struct neighbors {
     const struct mpilab_topology *topology;
     int rank, node, group, right_group;
@@ -75,7 +75,7 @@ static struct neighbors neighbors_of(const struct mpilab_topology *topology, int
     return at;
 }
 
-/* From whom this rank gets the block of rank `from`, another one. */
+/* The rank from which this rank gets the block of another rank, `from`. */
 static int source_of(const struct neighbors *at, int from)
 {
     const struct mpilab_topology *topology = at->topology;
@@ -141,7 +141,7 @@ static int start_receiving(struct exchange *exchange)
     return err;
 }
 
-/* The own block, and the leader of a node also those of its other ranks. */
+/* Its own block and, on the leader of a node, those of its other ranks. */
 static int send_up(struct exchange *exchange)
 {
     const struct neighbors *at = &exchange->at;
@@ -157,7 +157,7 @@ static int send_up(struct exchange *exchange)
     return err;
 }
 
-/* A block goes to each neighbour that is further from its rank than this one. */
+/* A block goes to each neighbor that is further from its rank than this one. */
 static int pass_on(struct exchange *exchange)
 {
     const struct neighbors *at = &exchange->at;

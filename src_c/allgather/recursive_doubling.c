@@ -1,9 +1,9 @@
 /* Recursive doubling allgather.
  *
- * In step i ranks that differ in bit i swap all blocks that they hold: groups of 2^i ranks join to
- * groups of 2^(i+1). That wants a power of two. Let `core` be the largest one that is not above P:
- * each rank from `core` on hands its block to rank - core before, and gets the whole result back
- * from there at the end.
+ * In step i, ranks that differ in bit i swap all blocks that they hold: groups of 2^i ranks merge
+ * into groups of 2^(i+1). This needs a power of two. Let `core` be the largest one not above P:
+ * beforehand, each rank from `core` upward sends its block to rank - core, and gets the whole
+ * result back from there at the end.
  *
  *   round 1                round 2                    P = 4, numbers = blocks sent
  *   0 -0-> 1  1 -1-> 0     0 -01-> 2  2 -23-> 0
@@ -15,7 +15,7 @@
  * Rounds:   floor_log2(P) + (0 if P == 2 ** floor_log2(P) else 2)
  * Messages: 2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))
  * Bytes:    2 ** floor_log2(P) * (P - 1) * m + (P - 2 ** floor_log2(P)) * P * m
- * Cost: log2(P) α + (P-1)mβ for a power of two; otherwise two rounds more, of which the last
+ * Cost: log2(P) α + (P-1)mβ for a power of two; otherwise two more rounds, of which the last
  * carries Pm bytes.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.1; folding as in section 4.5.
  */

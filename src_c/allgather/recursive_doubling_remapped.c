@@ -1,10 +1,10 @@
 /* Recursive doubling allgather, remapped: the longest messages stay within a node.
  *
- * The blocks that two ranks swap are the more, the further apart they are: so nodes should take
- * turns (RR order). In another order processes behave as ranks for which they do (common/remap/remap.h).
- * Phase 1: each process gets the block of the rank that it behaves as, and hands its own to the
- * process that behaves as it. Phase 2: recursive doubling, as it is, among ranks as behaved; blocks
- * swapped lie together in the buffer, and each ends where it belongs.
+ * The further apart two ranks are, the more blocks they swap: so nodes should take turns (RR
+ * order). In another order, processes behave as ranks for which they do (common/remap/remap.h).
+ * Phase 1: each process gets the block of the rank that it behaves as, and sends its own to the
+ * process that behaves as it. Phase 2: plain recursive doubling among the assumed ranks; swapped
+ * blocks are contiguous in the buffer, and each ends up where it belongs.
  *
  *   node          |  n1   |  n2   |        placed in order (SEQ), 2 nodes of 2 processes
  *   process       | 0   1 | 2   3 |
@@ -19,7 +19,7 @@
  * Messages: 2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))
  * Bytes:    2 ** floor_log2(P) * (P - 1) * m + (P - 2 ** floor_log2(P)) * P * m
  *           where processes behave as themselves, e.g. on one node, or in RR order; otherwise one
- *           round (or none, if P is no power of two), and a message of m bytes from each process
+ *           round (or none, if P is not a power of two), and a message of m bytes from each process
  *           that behaves as another, more
  * Cost: log2(P) α + (P-1)mβ for a power of two, and α + mβ where ranks are remapped. With M nodes
  * of Q processes, both powers of two, a process gets at most Mm bytes from other nodes, where the
@@ -31,7 +31,7 @@
 #include "../common/remap/remap.h"
 #include "../common/tree/blocks.h"
 
-/* Where this process stands in the pattern. */
+/* The position of this process in the pattern. */
 struct stand {
     const struct mpilab_members *roles;
     int core, folded;

@@ -1,6 +1,6 @@
 /* Ring allgather.
  *
- * Each rank passes on, to its right neighbour, the block that it received last. After P-1
+ * Each rank passes on, to its right neighbor, the block that it received last. After P-1
  * rounds every block has visited every rank.
  *
  *   round 1        round 2        round 3            P = 4, number = block sent
@@ -12,8 +12,8 @@
  * Rounds:   P - 1
  * Messages: P * (P - 1)
  * Bytes:    P * (P - 1) * m
- * Cost: (P-1)(α + mβ) with m bytes a block. Every rank receives each byte once, so it is optimal
- * in bandwidth, and only neighbours talk: best where neighbours share a node.
+ * Cost: (P-1)(α + mβ) with m bytes a block. Every rank receives each byte once, so it is optimal in
+ * bandwidth, and only neighbors communicate: best if neighbors share a node.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.1.
  */
 #include "mpilab.h"

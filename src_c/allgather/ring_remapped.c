@@ -1,8 +1,8 @@
-/* Ring allgather, remapped: the ring goes from node to node, whatever ranks the processes have.
+/* Ring allgather, remapped: the ring goes from node to node, regardless of the processes' ranks.
  *
- * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node follow each
- * other in it. A block goes round by its place in the ring, and lies in the buffer by the rank that
- * it comes from: no process needs another one's data first, and remapping costs nothing.
+ * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node are
+ * consecutive. A block circulates by its place in the ring, and is stored by the rank that it comes
+ * from: no process needs another's data first, so remapping costs nothing.
  *
  *   node          |  n1   |  n2   |        placed in turn (RR), 2 nodes of 2 processes: each message
  *   process       | 0   2 | 1   3 |        of the plain ring 0 > 1 > 2 > 3 > 0 would leave a node
@@ -21,8 +21,8 @@
  * Between nodes:  (0 if M == 1 else M) * (P - 1) * m
  * Between groups: (0 if G == 1 else G) * (P - 1) * m
  *           with the default remapping; no ring does with less
- * Cost: (P-1)(α + mβ) with m bytes a block, as the plain ring in the best of orders; in RR order
- * that one sends P (P-1) m between nodes.
+ * Cost: (P-1)(α + mβ) with m bytes a block, like the plain ring in the best order; in RR order, the
+ * plain ring sends P (P-1) m between nodes.
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; translated blocks instead of their first phase.
  */

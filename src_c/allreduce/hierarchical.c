@@ -18,8 +18,8 @@
  * Between groups: doubling_messages(G) * m
  *           where recursive doubling takes log2(G) rounds of G messages, if G is a power of two
  * Cost: log2(G) (α + mβ + mγ) between groups, with γ per byte reduced; up and down the tree within
- * them: for short messages (for long ones: allreduce/multilane.c). If the operation does not
- * commute, recursive doubling over all ranks, in their order, does it.
+ * them: for short messages (for long ones: allreduce/multilane.c). Operations that do not commute
+ * are left to recursive doubling over all ranks in their order.
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks"; Thakur,
  * Rabenseifner, Gropp (2005), section 4.5.
  */

@@ -1,11 +1,12 @@
 /* Multi-lane allreduce by levels: reduce-scatter within nodes, then between nodes, then between
  * groups, and the way back.
  *
- * Of each node as many ranks as the smallest node has take a part of the message each: rank j of a
- * node combines its ranks' parts j. The ranks j of all nodes are a *lane*, for that part. Those of
- * one group divide it further among as many of them as the group with the fewest nodes has; those
- * that then have the same piece, one in each group, divide it once more. So all links are used at
- * once, and none carries more than it must. On the way back the parts come together likewise.
+ * On each node, as many ranks as the smallest node has take one part of the message each: rank j of
+ * a node combines its ranks' parts j. The ranks j of all nodes are a *lane*, for that part. Those
+ * of one group divide it further among as many of them as the group with the fewest nodes has;
+ * those that then have the same piece, one in each group, divide it once more. So all links are
+ * used at once, and none carries more than necessary. On the way back, the parts are combined in
+ * the same way.
  *
  *   groups {0 1} {2 3}, all on one node a group, parts a and b: ab of all ranks -> AB, the result
  *   round 1   0 -b-> 1   1 -a-> 0   2 -b-> 3   3 -a-> 2      rank 0 has a of its group, rank 1 b
@@ -19,11 +20,11 @@
  * Between nodes:  2 * (M - 1) * m
  * Between groups: 2 * (G - 1) * m
  * Cost: 2 (G-1)/G mβ at the link of each group, and less at the links of hosts; (P-1)/P mγ with γ
- * per byte reduced: for long messages. A rank has room for what others bring of its part, up to
- * (Q-1)/Q m; more where nodes differ much. If the operation does not commute, recursive doubling
- * over all ranks, in their order, does it.
+ * per byte reduced: for long messages. A rank needs room for what others contribute to its part, up
+ * to (Q-1)/Q m; more if nodes differ a lot. Operations that do not commute are left to recursive
+ * doubling over all ranks in their order.
  * Source: Träff, Hunold (2019), "Decomposing collectives for exploiting multi-lane communication",
- * arXiv:1910.13373, with a level more.
+ * arXiv:1910.13373, with one more level.
  */
 #include "../common/topology/topology.h"
 #include "../common/tree/blocks.h"
@@ -91,8 +92,8 @@ static int combine(const struct team *team, struct data *data, const void *room,
     return err;
 }
 
-/* Everyone hands each holder its part. A holder receives from one rank after another into a room of
- * its own, and then has the team's result of its part. */
+/* Every rank sends each holder its part. A holder receives from one rank after another into
+ * separate memory, and then has the team's result for its part. */
 static int reduce_scatter(const struct team *team, struct data *data, MPI_Request *requests)
 {
     const int holds = team->self < team->holders;
@@ -195,7 +196,7 @@ MPILAB_ALLREDUCE(multilane)
     if (err != MPI_SUCCESS)
         return err;
     MPI_Comm_rank(comm, &rank);
-    /* No team is larger than all ranks together; a rank exchanges with each other one twice. */
+    /* No team is larger than the communicator; a rank exchanges with each other rank twice. */
     int *ranks = malloc(TEAMS * (size_t)topology->size * sizeof *ranks);
     const int most_requests = 2 * topology->size;
     MPI_Request *requests = malloc((size_t)most_requests * sizeof *requests);

@@ -2,9 +2,9 @@
  * doubling.
  *
  * In each step of the first part, ranks swap halves of what they have, and reduce the half that
- * they keep; the second part brings the blocks together in the same way backwards. That wants a
- * power of two: let C be the largest one that is not above P; each rank from C on hands its data to
- * rank - C before, and gets the result from there.
+ * they keep; the second part gathers the blocks in the reverse order. This needs a power of two:
+ * let C be the largest one not above P; beforehand, each rank from C upward sends its data to
+ * rank - C, and it gets the result from there.
  *
  *   round 1                round 2               round 3               round 4            P = 4,
  *   0 -cd-> 2  2 -ab-> 0   0 -b-> 1  1 -a-> 0    0 -a-> 1  1 -b-> 0    0 -ab-> 2  2 -cd-> 0
@@ -14,8 +14,8 @@
  * Messages: 2 * 2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))
  * Bytes:    2 * (P - 1) * m
  * Cost: 2 log2(P) α + 2 (P-1)/P mβ + (P-1)/P mγ for a power of two, with γ per byte reduced; for
- * other P, 2α + 2mβ + mγ more: best for long messages. If the operation does not commute, recursive
- * doubling does it.
+ * other P, 2α + 2mβ + mγ more: best for long messages. Operations that do not commute are left to
+ * recursive doubling.
  * Source: Rabenseifner (2004); Thakur, Rabenseifner, Gropp (2005), section 4.5.
  */
 #include "../common/tree/blocks.h"

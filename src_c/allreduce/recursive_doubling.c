@@ -1,10 +1,10 @@
 /* Recursive doubling allreduce.
  *
  * In step i ranks that differ in bit i swap what they have, and both reduce it: after it, each has
- * the result of the 2^(i+1) ranks of its group. That wants a power of two. Let C be the largest one
- * that is not above P: of the first 2 (P-C) ranks, each odd one hands its data to its left
- * neighbour before, and gets the result from there. Neighbours fold, and groups are swapped in
- * order of ranks: so any operation will do.
+ * the result of the 2^(i+1) ranks of its group. This needs a power of two. Let C be the largest one
+ * not above P: of the first 2 (P-C) ranks, each odd one sends its data to its left neighbor
+ * beforehand, and gets the result from there. Neighbors fold, and groups are combined in the order
+ * of ranks, so any operation works.
  *
  *   round 1              round 2                        P = 4
  *   0 <-> 1   2 <-> 3    0 <-> 2   1 <-> 3
@@ -15,8 +15,8 @@
  * Rounds:   floor_log2(P) + (0 if P == 2 ** floor_log2(P) else 2)
  * Messages: 2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))
  * Bytes:    (2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))) * m
- * Cost: log2(P) (α + mβ + mγ) for a power of two, with γ per byte reduced; otherwise two rounds
- * more: best for short messages.
+ * Cost: log2(P) (α + mβ + mγ) for a power of two, with γ per byte reduced; otherwise two more
+ * rounds: best for short messages.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.5.
  */
 #include "../common/tree/blocks.h"
@@ -41,7 +41,7 @@ static void *incoming(const struct operands *data)
     return data->own == data->recvbuf ? data->spare : data->recvbuf;
 }
 
-/* MPI_Reduce_local(a, b) puts a op b into b: the data of the lower ranks have to come first. */
+/* MPI_Reduce_local(a, b) puts a op b into b: the data of the lower ranks must come first. */
 static int take_in(struct operands *data, int from_higher_ranks)
 {
     void *other = incoming(data);
@@ -68,12 +68,12 @@ static int swap_with_all(struct operands *data, int number, int core, int folded
     return err;
 }
 
-/* The ranks that stay: `folding` is the right neighbour that folds, or MPI_PROC_NULL. */
+/* The ranks that stay: `folding` is the right neighbor that folds, or MPI_PROC_NULL. */
 static int reduce_in_core(struct operands *data, int rank, int core, int folded, int folding,
                           MPI_Comm comm)
 {
     int err = MPI_SUCCESS;
-    /* Lower ranks' data are put to the left of our own, which then have to lie in our memory. */
+    /* Lower ranks' data are put to the left of our own, which then must be in our memory. */
     if (!data->commutes && data->own == NULL) {
         err = copy_local(data->sendbuf, data->count, data->datatype, data->recvbuf, data->count,
                          data->datatype);

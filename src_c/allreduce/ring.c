@@ -1,7 +1,8 @@
-/* Ring allreduce: a reduce-scatter round the ring, then an allgather round the ring.
+/* Ring allreduce: a reduce-scatter around the ring, then an allgather around the ring.
  *
- * The message is cut into P blocks. Each block goes round and takes in every rank's part of it,
- * until after P-1 rounds each rank has one block of the result. In P-1 rounds more these go round.
+ * The message is cut into P blocks. Each block goes around the ring and collects every rank's part,
+ * until after P-1 rounds each rank has one block of the result. In P-1 more rounds, the result
+ * blocks go around.
  *
  *   round 1     round 2       round 3       round 4       P = 3, blocks a, b, c; a' has two parts,
  *   0 -a-> 1    0 -c'-> 1     0 -B-> 1      0 -A-> 1      A is the result
@@ -12,8 +13,8 @@
  * Messages: 2 * P * (P - 1)
  * Bytes:    2 * (P - 1) * m
  * Cost: 2 (P-1) α + 2 (P-1)/P mβ + (P-1)/P mγ with γ per byte reduced: the fewest bytes possible,
- * and only neighbours talk: best for long messages. If the operation does not commute, recursive
- * doubling does it.
+ * and only neighbors communicate: best for long messages. Operations that do not commute are left
+ * to recursive doubling.
  * Source: Patarasuk, Yuan (2009); Open MPI 5, coll/base, "ring".
  */
 #include "../common/tree/blocks.h"

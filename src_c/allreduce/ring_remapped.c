@@ -1,8 +1,8 @@
-/* Ring allreduce, remapped: the ring goes from node to node, whatever ranks the processes have.
+/* Ring allreduce, remapped: the ring goes from node to node, regardless of the processes' ranks.
  *
- * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node follow each
- * other in it. The message is cut into blocks by places in the ring, and everybody ends with all of
- * them: no data have to change places, and remapping costs nothing.
+ * Processes behave as other ranks of the ring (common/remap/remap.h), so that those of a node are
+ * consecutive. The message is cut into blocks by places in the ring, and every rank ends with all
+ * of them: no data has to move, so remapping costs nothing.
  *
  *   node          |  n1   |  n2   |        placed in turn (RR), 2 nodes of 2 processes; blocks a to d
  *   process       | 0   2 | 1   3 |
@@ -20,9 +20,9 @@
  * Bytes:    2 * (P - 1) * m
  * Cost: 2 (P-1) α + 2 (P-1)/P mβ + (P-1)/P mγ with γ per byte reduced. From each of M > 1 nodes
  * about 2 (P-1)/P m bytes are sent to another one; in RR order the plain ring sends all bytes
- * between nodes. What is added up in which order depends on the placement: sums of floating-point
- * numbers may differ in their last digits from run to run, not from rank to rank. If the operation
- * does not commute, recursive doubling does it, as it is.
+ * between nodes. The order of additions depends on the placement: sums of floating-point numbers
+ * may differ in their last digits from run to run, but not from rank to rank. Operations that do
+ * not commute are left to plain recursive doubling.
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; the ring as in Patarasuk, Yuan (2009).
  */

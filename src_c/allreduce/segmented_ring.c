@@ -1,8 +1,8 @@
-/* Segmented ring allreduce: the ring allreduce, whose blocks go round in segments.
+/* Segmented ring allreduce: the ring allreduce, with blocks sent in segments.
  *
- * As in the ring, each of P blocks goes round and takes in every rank's part of it; but it does so
- * in S segments, so that one segment is reduced while the next one is on its way. Two segments are
- * under way at any time. Then the blocks of the result go round as a whole.
+ * As in the ring, each of P blocks goes around and collects every rank's part, but in S segments,
+ * so that one segment is reduced while the next is in transit. Two segments are in transit at any
+ * time. Then the result blocks go around as a whole.
  *
  *   round 1      round 2       round 3                  P = 2, blocks a and b, S = 4 segments
  *   0 -a1-> 1    0 -a3-> 1     0 -B-> 1                 a1 to a4; B is the result
@@ -15,7 +15,7 @@
  * Messages: P * (P - 1) * (S + 1)
  * Bytes:    2 * (P - 1) * m
  * Cost: (P-1)(S + 1) α + 2 (P-1)/P mβ, and what of (P-1)/P mγ the messages do not hide (γ per byte
- * reduced): for very long messages. If the operation does not commute, recursive doubling does it.
+ * reduced): for very long messages. Operations that do not commute are left to recursive doubling.
  * Source: Open MPI 5, coll/base, "ring_segmented".
  */
 #include "../common/tree/blocks.h"
@@ -87,7 +87,7 @@ static int finish(const struct ring *ring, int number, MPI_Request requests[2])
 }
 
 /* An exchange sends on what came S exchanges before: with one segment that is the last one, which
- * has to be finished; with more, it can be under way still. */
+ * must be finished; with more, it may still be in transit. */
 static int reduce_round(const struct ring *ring)
 {
     const int exchanges = (ring->size - 1) * ring->segments;

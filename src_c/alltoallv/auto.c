@@ -1,10 +1,10 @@
 /* The alltoallv that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
- * where none of them applies, it is alltoallv_leaders.
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. If no rule
+ * applies, it is alltoallv_leaders.
  *
- * What a rank sends differs from rank to rank, and all have to choose the same: the busiest one's
- * bytes are found by an MPI_Allreduce of one number, before each call.
+ * Ranks send different amounts, but all must make the same choice: before each call, an
+ * MPI_Allreduce of one number finds the bytes of the busiest rank.
  */
 #include "../common/decision/rules.h"
 

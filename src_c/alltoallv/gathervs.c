@@ -1,9 +1,9 @@
-/* Alltoallv by one gatherv for each process: all that p gets is collected node by node.
+/* Alltoallv by one gatherv for each process: everything for p is collected node by node.
  *
  * For each process p in turn, a leader collects what the ranks of its node send to p, p's leader
- * collects that from all leaders, and hands it to p. While it goes across for one p, that for the
- * next one goes up. Blocks for the own node go straight. Large blocks go in T pieces, so that a
- * leader never holds more than B bytes for others.
+ * collects that from all leaders, and hands it to p. While the data for one p crosses between
+ * nodes, the data for the next goes up. Blocks within a node are sent directly. Large blocks go in
+ * T pieces, so that a leader never holds more than B bytes for others.
  *
  *   nodes {0 1} {2 3} {4 5}, leaders 0 2 4                     ab|c = the blocks of a and b for c
  *             for p = 0                  for p = 1                       for p = 2

@@ -1,8 +1,9 @@
 /* Alltoallv by leaders: gatherv on each node, alltoallv among the leaders, scatterv on each node.
  *
  * A leader collects what the ranks of its node send to other nodes, exchanges it with the other
- * leaders, one message a pair of nodes, and hands out what has come. Blocks for the own node go
- * straight. Large blocks go in T pieces, so that a leader never holds more than B bytes for others.
+ * leaders, one message per pair of nodes, and distributes what arrives. Blocks within a node are
+ * sent directly. Large blocks go in T pieces, so that a leader never holds more than B bytes for
+ * others.
  *
  *   nodes {0 1} {2 3} {4 5}, leaders 0 2 4                     a|b = the blocks of a for those of b
  *   round 1   1 -1|2345-> 0    3 -3|0145-> 2    5 -5|0123-> 4      and 0 <-> 1, 2 <-> 3, 4 <-> 5
@@ -10,8 +11,9 @@
  *   round 3   0 -2345|1-> 1    2 -0145|3-> 3    4 -0123|5-> 5
  *
  * First, each rank tells its leader how many bytes there are: 16 bytes for each rank of another
- * node. If it has 2048 bytes at most for other nodes, its first piece is piggybacked on that message, and
- * else it follows at once. A leader holds 4 areas for pieces of its Q ranks and P - Q others.
+ * node. If it has at most 2048 bytes for other nodes, its first piece is piggybacked on that
+ * message; otherwise it follows immediately. A leader holds 4 areas for pieces of its Q ranks and
+ * P - Q others.
  *
  * Tunables: budget_bytes (B; default 8 MiB)
  * Pieces:   ceil_div(m, B // (4 * Q * (P - Q))) if M > 1 else 0
@@ -21,8 +23,8 @@
  * Bytes:    V + 2 * (VM - VM // Q) + 16 * (P - M) * (P - Q)
  * Between nodes:  VM
  * Between groups: VG
- * Cost: M-1 messages a leader in place of Q(P-Q) a node: (M-1)(α + Q²mβ) between nodes, where the
- * lanes of other cores stay idle; for short blocks and many ranks a node.
+ * Cost: M-1 messages per leader instead of Q(P-Q) per node: (M-1)(α + Q²mβ) between nodes, while
+ * the other cores' lanes are idle; for short blocks and many ranks per node.
  * Source: Kumar et al. (2008), "Scaling alltoall collective on multi-core systems"; the published
  * assignment, section 5, whose leaders held everything at once and ran out of memory at 256 KB.
  */

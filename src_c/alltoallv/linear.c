@@ -1,7 +1,7 @@
 /* Linear alltoallv: all pairs at once.
  *
  * Every rank starts a receive from and a send to every other rank that it has something to exchange
- * with, and waits for all of them together. Each begins with the ranks next to it, so that none is
+ * with, and waits for all of them together. Each starts with the ranks next to it, so that none is
  * flooded. No message is sent for a pair without data.
  *
  *   round 1                                       P = 4, ij = the block from i to j
@@ -16,8 +16,8 @@
  * Messages: P * (P - 1) * (m > 0)
  * Bytes:    V
  *           where all pairs exchange m bytes; with any other counts, V bytes as well
- * Cost: (P-1)(α + mβ) with one port a rank, and α + (P-1)mβ where start-ups overlap. With q ranks a
- * node, q² messages go between each two nodes.
+ * Cost: (P-1)(α + mβ) with one port per rank, and α + (P-1)mβ if start-ups overlap. With q ranks
+ * per node, q² messages go between each two nodes.
  * Source: Open MPI 5, coll/base, "basic_linear"; MPICH, "scattered" without its batches.
  */
 #include "../common/exchange/exchange.h"

@@ -1,17 +1,17 @@
 /* Multi-lane alltoallv: every core of a host drives the network.
  *
- * The ranks at the same place on their nodes make a *lane*. A rank sends all that is for a node to
- * the one rank there that is in its lane, which hands it out. So each lane carries 1/Q of the
- * bytes, all at once, where leaders carry them all. Where a node has fewer ranks than a lane's
- * number, lanes share its ranks. Blocks for the own node go straight. Large blocks go in T pieces,
- * so that no rank ever holds more than B bytes for others.
+ * The ranks at the same place on their nodes make a *lane*. A rank sends everything for a node to
+ * the rank there in its lane, which distributes it. So each lane carries 1/Q of the bytes, all at
+ * once, whereas leaders carry them all. If a node has fewer ranks than there are lanes, lanes share
+ * its ranks. Blocks within a node are sent directly. Large blocks go in T pieces, so that no rank
+ * ever holds more than B bytes for others.
  *
  *   nodes {0 1} {2 3} {4 5}, lanes {0 2 4} {1 3 5}            a|b = the blocks of a for those of b
  *   round 2   0 -0|23-> 2   0 -0|45-> 4   1 -1|23-> 3   1 -1|45-> 5   2 -2|01-> 0   and so on
  *   round 3   0 -24|1-> 1   1 -35|0-> 0   2 -04|3-> 3   3 -15|2-> 2   4 -02|5-> 5   5 -13|4-> 4
  *
- * In round 1, each rank tells its mates how much they will have for it: 8 bytes for each rank of
- * their lanes; and the blocks for mates go straight. A rank holds 4 areas for pieces of P - Q
+ * In round 1, each rank tells its peers how much they will have for it (8 bytes for each rank of
+ * their lanes), and sends peers their blocks directly. A rank holds 4 areas for pieces of P - Q
  * pairs.
  *
  * Tunables: budget_bytes (B; default 8 MiB)
@@ -22,8 +22,8 @@
  * Bytes:    V + VM - VM // Q + 8 * P * (Q - 1) * (M - 1)
  * Between nodes:  VM
  * Between groups: VG
- * Cost: (M-1)(α + Qmβ) between nodes on each of Q lanes, then (Q-1)(α + (P-Q)/Q mβ) on the node.
- * A byte moves twice at most, where by leaders it moves up to three times.
+ * Cost: (M-1)(α + Qmβ) between nodes on each of Q lanes, then (Q-1)(α + (P-Q)/Q mβ) on the node. A
+ * byte moves at most twice; with leaders, up to three times.
  * Source: Träff, Hunold (2020), "Decomposing MPI collectives for exploiting multi-lane
  * communication", full-lane alltoall, here for any counts and for nodes of different sizes.
  */
@@ -38,8 +38,8 @@ static int itself(const struct mpilab_topology *topology, int rank)
 static int in_its_lane(const struct mpilab_topology *topology, int rank, int node)
 {
     const int lane = topology->position[rank] - topology->node_begin[topology->node[rank]];
-    const int begin = topology->node_begin[node], mates = topology->node_begin[node + 1] - begin;
-    return topology->order[begin + lane % mates];
+    const int begin = topology->node_begin[node], peers = topology->node_begin[node + 1] - begin;
+    return topology->order[begin + lane % peers];
 }
 
 MPILAB_ALLTOALLV(multilane)

@@ -1,8 +1,7 @@
 /* Pairwise alltoallv: one partner at a time.
  *
  * In step s each rank sends to rank + s and receives from rank - s, both in one MPI_Sendrecv: every
- * rank has exactly one message to send and one to take in. No message is sent for a pair without
- * data.
+ * rank sends exactly one message and receives one. No message is sent for a pair without data.
  *
  *   round 1        round 2        round 3        P = 4, ij = the block from i to j
  *   0 -01-> 1      0 -02-> 2      0 -03-> 3
@@ -16,8 +15,8 @@
  * Messages: P * (P - 1) * (m > 0)
  * Bytes:    V
  *           where all pairs exchange m bytes; with any other counts, V bytes as well
- * Cost: (P-1)(α + mβ). No rank is flooded and no link shared more than need be, but each step waits
- * for its slowest pair: with uneven counts that adds up.
+ * Cost: (P-1)(α + mβ). No rank is flooded and no link is shared more than necessary, but each step
+ * waits for its slowest pair: with uneven counts, this adds up.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.4; Open MPI 5, coll/base, "pairwise".
  */
 #include "../common/exchange/exchange.h"

@@ -1,7 +1,8 @@
 /* Dissemination barrier.
  *
  * In step i each rank sends to rank + 2^i and waits for rank - 2^i: after it, each knows that it
- * and the 2^(i+1) - 1 ranks to its left have come. After ⌈log2 P⌉ steps these are all, for any P.
+ * and the 2^(i+1) - 1 ranks to its left have entered. After ⌈log2 P⌉ steps, these are all ranks,
+ * for any P.
  *
  *   round 1    round 2                                  P = 4
  *   0 -> 1     0 -> 2

@@ -1,7 +1,7 @@
 /* Double ring barrier.
  *
- * A token goes round the ring twice. When it is back at rank 0 for the first time, all have come;
- * on its second way round, it lets every rank go that it passes.
+ * A token goes around the ring twice. When it is back at rank 0 for the first time, all ranks have
+ * entered; on its second lap, it releases every rank that it passes.
  *
  *   round 1    2          3          4          5          6             P = 3
  *   0 -> 1     1 -> 2     2 -> 0     0 -> 1     1 -> 2     2 -> 0
@@ -9,8 +9,7 @@
  * Rounds:   2 * P if P > 1 else 0
  * Messages: 2 * P if P > 1 else 0
  * Bytes:    0
- * Cost: 2P α: each rank only ever talks to its neighbours, but they all wait for each other in
- * turn.
+ * Cost: 2P α: each rank communicates only with its neighbors, but the messages form one long chain.
  * Source: Open MPI 5, coll/base, "double_ring".
  */
 #include "mpilab.h"

@@ -1,6 +1,6 @@
 /* Linear barrier.
  *
- * Every rank reports to rank 0. When all have, rank 0 lets all others go.
+ * Every rank reports to rank 0. When all have reported, rank 0 releases the others.
  *
  *   round 1                     round 2
  *   1 -> 0   2 -> 0   3 -> 0    0 -> 1   0 -> 2   0 -> 3          P = 4
@@ -8,7 +8,7 @@
  * Rounds:   2 if P > 1 else 0
  * Messages: 2 * (P - 1)
  * Bytes:    0
- * Cost: 2α, and 2(P-1) messages that rank 0 has to handle one by one: for few ranks.
+ * Cost: 2α, and 2(P-1) messages that rank 0 must handle one by one: for few ranks.
  * Source: Open MPI 5, coll/base, "linear".
  */
 #include "mpilab.h"

@@ -1,8 +1,8 @@
 /* Recursive doubling barrier.
  *
  * In step i ranks that differ in bit i swap empty messages: after it, each knows that the 2^(i+1)
- * ranks of its group have come. That wants a power of two. Let C be the largest one that is not
- * above P: each rank from C on reports to rank - C before, and is let go by it at the end.
+ * ranks of its group have entered. This needs a power of two. Let C be the largest one not above P:
+ * beforehand, each rank from C upward reports to rank - C, which releases it at the end.
  *
  *   round 1              round 2                        P = 4
  *   0 <-> 1   2 <-> 3    0 <-> 2   1 <-> 3
@@ -13,7 +13,7 @@
  * Rounds:   floor_log2(P) + (0 if P == 2 ** floor_log2(P) else 2)
  * Messages: 2 ** floor_log2(P) * floor_log2(P) + 2 * (P - 2 ** floor_log2(P))
  * Bytes:    0
- * Cost: log2(P) α for a power of two; otherwise two rounds more.
+ * Cost: log2(P) α for a power of two; otherwise two more rounds.
  * Source: Open MPI 5, coll/base, "recursive_doubling"; Hensgen, Finkel, Manber (1988).
  */
 #include "../common/tree/blocks.h"

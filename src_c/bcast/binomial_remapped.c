@@ -1,8 +1,8 @@
-/* Binomial broadcast, remapped: large subtrees are on nodes of their own.
+/* Binomial broadcast, remapped: large subtrees are on separate nodes.
  *
- * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a node
- * follow each other in it. The root keeps its role, so that nobody needs another one's data first:
- * remapping costs nothing.
+ * Processes behave as other ranks of the plain algorithm (common/remap/remap.h), so that those of a
+ * node are consecutive. The root keeps its role, so no rank needs another's data first: remapping
+ * costs nothing.
  *
  *   node          |     n1      |     n2      |     placed in turn (RR), 2 nodes of 4 processes,
  *   process       | 0  2  4  6  | 1  3  5  7  |     root 0
@@ -18,8 +18,8 @@
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
  * Cost: as the plain algorithm; with Q processes on each of M nodes, Q a power of two, every node
- * gets the message once, (M-1) m bytes between nodes from any root. For other Q subtrees and nodes
- * don't match, and bcast/node_group.c does better.
+ * gets the message once, (M-1) m bytes between nodes from any root. For other Q, subtrees and nodes
+ * do not match, and bcast/node_group.c is better.
  * Source: Álvarez, Díaz, Rico (2017), "Formal modeling and performance evaluation of a run-time
  * rank remapping technique ..."; the tree as in Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */

@@ -1,7 +1,7 @@
 /* Broadcast along several chains, in segments.
  *
  * The other ranks form K chains of (almost) equal length. The root hands each segment to the first
- * rank of every chain; each rank passes a segment on while the next one is on its way to it.
+ * rank of every chain; each rank passes a segment on while it receives the next one.
  *
  *   round 1               round 2               round 3         P = 5, K = 2, S = 2 segments a, b
  *   0 -a-> 1  0 -a-> 3    1 -a-> 2  3 -a-> 4
@@ -11,7 +11,7 @@
  * Rounds:   ceil_div(P - 1, K) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: (⌈(P-1)/K⌉ + S - 1)(α + K (m/S) β): long chains want many segments.
+ * Cost: (⌈(P-1)/K⌉ + S - 1)(α + K (m/S) β): long chains need many segments.
  * Source: Open MPI 5, coll/base, "chain"; Nuriyev, Lastovetsky (2020), section 3.
  */
 #include "../common/tree/tree.h"

@@ -2,9 +2,9 @@
  * of each group, then on each node.
  *
  * On a level of p ranks, let q = ⌈log2 p⌉. In round k of every q rounds, rank v (counted from the
- * leader) sends to v + skip[k] and receives from v - skip[k]: another segment in every round, and
- * none twice. S segments so take S + q - 1 rounds, and no algorithm that sends and receives one
- * segment at a time can do with fewer. Who sends which segment is computed, without communication.
+ * leader) sends to v + skip[k] and receives from v - skip[k]: a different segment in every round.
+ * So S segments take S + q - 1 rounds, the minimum for any algorithm that sends and receives one
+ * segment at a time. Each rank computes which segments it sends, without communication.
  *
  *   round 1     round 2                 round 3                 round 4
  *   0 -a-> 3    0 -b-> 1   3 -a-> 4     0 -b-> 2   4 -a-> 1     0 -b-> 3   1 -b-> 4   4 -a-> 2
@@ -45,7 +45,7 @@ struct transfer {
     void *segment;
 };
 
-/* What there would be after the last segment is the last one: so all get it in the last rounds. */
+/* Segments past the last one are the last one, so all ranks get it in the last rounds. */
 static struct transfer transfer_of(const struct level *level, int segment, int member)
 {
     const int last = level->cut->pieces - 1;
@@ -67,7 +67,7 @@ static int broadcast_on(const struct level *level)
     mpilab_circulant_schedule(self, size, &schedule);
     const int rounds = schedule.rounds, segments = level->cut->pieces;
 
-    /* The last phase is a whole one: so the first begins somewhere within. */
+    /* The last phase is complete, so the first one may start in the middle. */
     const int skipped = (rounds - (segments - 1) % rounds) % rounds;
     int err = MPI_SUCCESS;
     for (int i = skipped; i < skipped + rounds + segments - 1 && err == MPI_SUCCESS; i++) {

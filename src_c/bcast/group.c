@@ -1,7 +1,7 @@
 /* Broadcast by groups: one tree over the leaders of all groups, one over the ranks of each group.
  *
- * Every group gets the message once, through its leader; the root leads its own. Within a group the
- * ranks stand by nodes, so that the last steps stay within a node.
+ * Every group gets the message once, through its leader; the root leads its own. Within a group,
+ * ranks are ordered by node, so that the last steps stay within a node.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node, root 0, one segment
  *   round 1   0 -> 4   0 -> 2   0 -> 1      0 -> 4 is between groups

@@ -1,6 +1,6 @@
 /* Linear broadcast.
  *
- * The root sends the whole message to every other rank, all sends started at once.
+ * The root sends the whole message to every other rank, and starts all sends at once.
  *
  *   round 1
  *   0 -> 1   0 -> 2   0 -> 3                          P = 4, root 0
@@ -8,7 +8,7 @@
  * Rounds:   1 if P > 1 else 0
  * Messages: P - 1
  * Bytes:    (P - 1) * m
- * Cost: α + (P-1)mβ at the root's link, which all messages have to pass: best for 2 or 3 ranks.
+ * Cost: α + (P-1)mβ at the root's link, which all messages must pass: best for 2 or 3 ranks.
  * Source: Open MPI 5, coll/base, "basic_linear"; Nuriyev, Lastovetsky (2020), section 3.
  */
 #include "mpilab.h"

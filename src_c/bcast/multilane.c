@@ -1,16 +1,16 @@
 /* Multi-lane broadcast: every core of a node drives the network.
  *
- * The root cuts the message into one block for each lane, and hands them out on its node. The ranks
- * that are at the same place on their nodes form a lane, down which their block goes, by levels:
- * all lanes at once. Then the ranks of each node bring the blocks together.
+ * The root cuts the message into one block per lane, and distributes the blocks on its node. The
+ * ranks at the same place on their nodes form a lane, down which their block goes, by levels, in
+ * all lanes at once. Then the ranks of each node exchange the blocks.
  *
  *   nodes {0 1} {2 3} {4 5}, root 0, blocks a, b       lane 0: 0 2 4    lane 1: 1 3 5
  *   round 1   0 -b-> 1
  *   round 2   0 -a-> 4   0 -a-> 2   1 -b-> 5   1 -b-> 3
  *   round 3   0 -a-> 1   2 -a-> 3   3 -b-> 2   4 -a-> 5   5 -b-> 4
  *
- * There are as many lanes as ranks on the smallest node; where that is one, the leaders of the
- * nodes do it alone. Further ranks of a node take part in the last round only.
+ * There are as many lanes as ranks on the smallest node; if that is one, only the node leaders take
+ * part. Further ranks of a node take part in the last round only.
  *
  * Tunables: segment_bytes (S = ⌈m/Q / segment⌉ segments of a block; default one)
  * Rounds:   2 * min(Q - 1, 1) + (floor_log2(G) + floor_log2(M // G) + (S - 1) // 4 if M > 1 else 0)
@@ -20,7 +20,7 @@
  * Between nodes:  (M - 1) * m
  * Between groups: (G - 1) * m
  * Cost: ⌈log2 M⌉ (α + m/Q β) between nodes, if a core can't drive the network by itself, else
- * ⌈log2 M⌉ (α + mβ) as with one lane; and about α + mβ within them, twice on the root's.
+ * ⌈log2 M⌉ (α + mβ) as with one lane; and about α + mβ within them, twice on the root's node.
  * Source: Träff, Hunold (2020), "Decomposing MPI collectives for exploiting multi-lane
  * communication", section III; from memory. There the lanes use MPI's own broadcast.
  */
@@ -99,7 +99,7 @@ static int hand_out(const struct message *message, const struct mpilab_members *
     return err == MPI_SUCCESS ? MPI_Waitall(started, requests, MPI_STATUSES_IGNORE) : err;
 }
 
-/* On every node: who has a block gives it to all others, but to the root, which has all. */
+/* On every node: each rank with a block sends it to all others except the root, which has all. */
 static int bring_together(const struct message *message, const struct mpilab_members *node,
                           int root, MPI_Request *requests)
 {

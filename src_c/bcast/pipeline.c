@@ -1,7 +1,7 @@
 /* Pipelined broadcast: one chain, in segments.
  *
- * Every rank passes each segment on to its right neighbour while the next one is on its way to it.
- * Once the pipe is full, all links work at the same time.
+ * Every rank passes each segment on to its right neighbor while it receives the next one. Once the
+ * pipeline is full, all links work at the same time.
  *
  *   round 1     round 2     round 3     round 4       P = 4, S = 2 segments a, b, root 0
  *   0 -a-> 1    1 -a-> 2    2 -a-> 3
@@ -12,7 +12,7 @@
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
  * Cost: (P - 2 + S)(α + (m/S) β), least for S = √((P-2) m β / α): then mβ remains for long
- * messages, as if there were one receiver only.
+ * messages, as with a single receiver.
  * Source: Watts, van de Geijn (1995); Open MPI 5, coll/base, "pipeline".
  */
 #include "../common/tree/tree.h"

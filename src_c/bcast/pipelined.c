@@ -2,9 +2,9 @@
  * binomial tree within each node, all of them busy at once.
  *
  * The message travels in segments. Every link between two groups or nodes carries each of them once
- * in each direction, so that once the pipe is full the slowest link sets the pace, and the quicker
- * ones work in its shadow. Receives are posted ahead, and up to four segments are on their way out
- * of a rank: a slow link holds no quick one up.
+ * in each direction, so that once the pipeline is full the slowest link sets the pace, and its time
+ * hides that of the faster ones. Receives are posted ahead, and up to four sends of a rank are in
+ * progress: a slow link does not delay a fast one.
  *
  *   groups {0 1 2 3} {4 5 6 7} {8 9 10 11}, two ranks a node, root 0, segments a, b
  *
@@ -23,13 +23,13 @@
  * Between groups: (G - 1) * m
  * Cost: (G - 1 + S - 1)(α + (m/S) β) with the α and β between groups, and M/G - 1 + ⌈log2 Q⌉ quick
  * steps: mβ remains for long messages, as if there were one other group. For a few groups: the time
- * until the pipe is full grows with their number.
+ * to fill the pipeline grows with their number.
  * Source: Bijlani, Raol (2021), "a pipelined optimization" (which overlaps two levels by
  * MPI_Ibcast); the chains: Watts, van de Geijn (1995).
  */
 #include "../common/topology/topology.h"
 
-/* Short of 64 KiB, from where on Open MPI asks the receiver before it sends over TCP. */
+/* Below 64 KiB, from which size Open MPI asks the receiver before it sends over TCP. */
 enum { SEGMENT_BYTES = 16384 };
 
 MPILAB_BCAST(pipelined)

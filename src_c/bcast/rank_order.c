@@ -1,8 +1,8 @@
 /* Binomial broadcast over the ranks in another order: by group and node, the root's first.
  *
- * Nothing but the order differs from the binomial broadcast: the ranks of a node follow each other,
- * and so do those of a group. The tree's long steps come first, and cross; the last ones, of which
- * there are most, stay within a node.
+ * Only the order differs from the binomial broadcast: the ranks of a node are consecutive, and so
+ * are those of a group. The tree's long steps come first, and cross between nodes; the last ones,
+ * the most numerous, stay within a node.
  *
  *   ranks dealt in turn to the nodes n1 to n4, root 0; order 0 4 1 5 2 6 3 7, one segment
  *   round 1   0 -> 2   0 -> 1   0 -> 4       n1 -> n3   n1 -> n2   within n1

@@ -1,7 +1,7 @@
 /* Broadcast as a binomial scatter and a ring allgather.
  *
  * The root cuts the message into P blocks and scatters them; then each rank passes on, to its right
- * neighbour, the block that it received last, until all have all.
+ * neighbor, the block that it received last, until every rank has every block.
  *
  *   round 1      round 2              rounds 3, 4, 5                   P = 4, root 0, blocks a to d
  *   0 -cd-> 2    0 -b-> 1  2 -d-> 3   0 -a-> 1   0 -d-> 1   0 -c-> 1
@@ -14,7 +14,7 @@
  * Bytes:    (P - 1) * m + binomial_hops(P, n) * e
  *           with n elements of e bytes: binomial_hops(P, n) is how many elements the scatter moves
  * Cost: (⌈log2 P⌉ + P - 1) α + 2 (P-1)/P m β: more rounds than with recursive doubling, but only
- * neighbours talk, and any P will do: best for very long messages.
+ * neighbors communicate, and any P works: best for very long messages.
  * Source: Barnett et al. (1994); Thakur, Rabenseifner, Gropp (2005), section 4.3.
  */
 #include "../common/tree/blocks.h"

@@ -1,8 +1,8 @@
-/* Broadcast down two binary trees, of which each gets one half of the message.
+/* Broadcast down two binary trees, each with one half of the message.
  *
  * The odd ranks (counted from the root) form one binary tree, the even ones the other. Each half
  * goes down its tree in segments; then ranks 2i+1 and 2i+2 swap their halves. If P is even, rank
- * P-1 has nobody to swap with: it is a leaf in both trees.
+ * P-1 has no partner: it is a leaf in both trees.
  *
  *   round 1               round 2                       round 3              P = 6, halves a and b,
  *   0 -a-> 1   0 -b-> 2   1 -a-> 3   1 -a-> 5           1 -a-> 2   2 -b-> 1  one segment, root 0
@@ -12,9 +12,8 @@
  * Rounds:   floor_log2(P) + S if P > 2 else (P - 1) * S
  * Messages: (P - 1) * (S + 1) if P % 2 == 1 else (P - 2) * (S + 1) + 2 * S
  * Bytes:    (P - 1) * m
- * Cost: (⌊log2 P⌋ + S - 1)(α + (m/S) β) + α + (m/2) β: as the binary tree, but each inner rank
- * sends every byte once in the trees, where that one sends it twice; the swap costs half a message
- * more.
+ * Cost: (⌊log2 P⌋ + S - 1)(α + (m/S) β) + α + (m/2) β: like the binary tree, but an inner rank
+ * sends every byte once, not twice; the swap adds half a message.
  * Source: Open MPI 5, coll/base, "split_binary"; Pjesivac-Grbovic et al. (2007), section 3.
  */
 #include "../common/tree/tree.h"
@@ -27,8 +26,8 @@ struct link {
 struct place {
     struct link incoming[2], outgoing[2];
     int receives, sends;
-    int mate; /* to swap halves with, or MPI_PROC_NULL */
-    int half; /* that this rank has before the swap */
+    int partner; /* to swap halves with, or MPI_PROC_NULL */
+    int half;    /* that this rank has before the swap */
 };
 
 /* Member `index` of the tree of this half; P-1 stands in for a member that is missing. */
@@ -46,13 +45,13 @@ static struct place find_place(int rank, int root, int size)
         return (struct place){
             .outgoing = {{0, member(0, 0, root, size)}, {1, member(1, 0, root, size)}},
             .sends = members > 0 ? 2 : 0,
-            .mate = MPI_PROC_NULL};
+            .partner = MPI_PROC_NULL};
 
     const int index = (virtual_rank - 1) / 2, half = (virtual_rank - 1) % 2;
-    struct place place = {.mate = member(1 - half, index, root, size), .half = half};
-    const int alone = place.mate == rank;
+    struct place place = {.partner = member(1 - half, index, root, size), .half = half};
+    const int alone = place.partner == rank;
     if (alone)
-        place.mate = MPI_PROC_NULL;
+        place.partner = MPI_PROC_NULL;
     for (int h = 0; h < 2; h++)
         if (h == half || alone)
             place.incoming[place.receives++] =
@@ -96,9 +95,9 @@ MPILAB_BCAST(split_binary)
         if (err == MPI_SUCCESS)
             err = MPI_Waitall(place.sends, outgoing, MPI_STATUSES_IGNORE);
     }
-    if (err == MPI_SUCCESS && place.mate != MPI_PROC_NULL)
-        err = MPI_Sendrecv(half[place.half], length[place.half], datatype, place.mate, TAG,
-                           half[1 - place.half], length[1 - place.half], datatype, place.mate, TAG,
-                           comm, MPI_STATUS_IGNORE);
+    if (err == MPI_SUCCESS && place.partner != MPI_PROC_NULL)
+        err = MPI_Sendrecv(half[place.half], length[place.half], datatype, place.partner, TAG,
+                           half[1 - place.half], length[1 - place.half], datatype, place.partner,
+                           TAG, comm, MPI_STATUS_IGNORE);
     return err;
 }

@@ -1,7 +1,7 @@
 /* The gather that rules choose for this call, by ranks, nodes, groups and bytes.
  *
- * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. Without rules, or
- * where none of them applies, it is gather_node_group.
+ * The rules are data, in the file that MPILAB_RULES names: see common/decision/rules.h. If no rule
+ * applies, it is gather_node_group.
  */
 #include "../common/decision/rules.h"
 
@@ -20,8 +20,8 @@ typedef int gather_kernel(const void *, int, MPI_Datatype, void *, int, MPI_Data
 CHOICES(MPILAB_IF_THERE)
 static const struct mpilab_choice choices[] = {CHOICES(MPILAB_CHOICE){NULL, NULL}};
 
-/* All ranks have to know the same number; only the root's receive count means something, and with
- * MPI_IN_PLACE its send count does not. */
+/* All ranks must use the same number; only the root's receive count is significant, and with
+ * MPI_IN_PLACE its send count is not. */
 static long long block_bytes(int sendcount, MPI_Datatype sendtype, int recvcount,
                              MPI_Datatype recvtype, int root, MPI_Comm comm)
 {

@@ -1,8 +1,8 @@
 /* Binomial gather.
  *
- * Each rank of a binomial tree collects the blocks of all ranks under it, and hands them up in one
- * message together with its own. Ranks count from the root, so what a rank collects are the blocks
- * that follow its own; in the root's buffer they may go on at block 0 (mpilab_irecv_run).
+ * Each rank of a binomial tree collects the blocks of all ranks under it, and sends them up in one
+ * message together with its own. Ranks are counted from the root, so a rank collects the blocks
+ * that follow its own; in the root's buffer they may continue at block 0 (mpilab_irecv_run).
  *
  *   round 1                                    round 2                  round 3         P = 8,
  *   1 -1-> 0   3 -3-> 2   5 -5-> 4   7 -7-> 6  2 -23-> 0   6 -67-> 4    4 -4567-> 0     root 0
@@ -11,7 +11,7 @@
  * Messages: P - 1
  * Bytes:    binomial_hops(P, P) * m
  *           where each of P blocks moves as often as its rank is deep in the tree
- * Cost: ⌈log2 P⌉ α + (P-1)mβ at the root, and a copy of every block that passes: best for short
+ * Cost: ⌈log2 P⌉ α + (P-1)mβ at the root, and a copy of every forwarded block: best for short
  * blocks and many ranks. A block goes through up to log2(P) ranks.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4; Open MPI 5, coll/base, "binomial".
  */
@@ -56,7 +56,8 @@ static int at_root(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
     return err;
 }
 
-/* Only the root knows the receive type: on their way, blocks lie as this rank's own one does. */
+/* Only the root knows the receive type: in transit, blocks have the layout of this rank's own
+ * block. */
 static int in_between(const void *sendbuf, int count, MPI_Datatype type, int virtual_rank,
                       int parent, int root, int size, MPI_Comm comm)
 {

@@ -1,7 +1,7 @@
 /* Gather by groups: the ranks of a group send to its leader, the leaders to the root.
  *
- * As by nodes, but one message comes from each other group: of use where a link between groups is
- * slow to start, or floods when many ranks send through it at once.
+ * Like the gather by nodes, but with one message from each other group: useful if a link between
+ * groups has a high start-up cost, or floods when many ranks send through it at once.
  *
  *   groups {0 2 4} {1 3 5}, a node each rank, root 0                number = blocks sent
  *   round 1   2 -2-> 0   4 -4-> 0   3 -3-> 1   5 -5-> 1
@@ -13,7 +13,8 @@
  * Between nodes:  (2 * P - L - U) * m
  * Between groups: (P - U) * m
  * Cost: 2α + (P-U)mβ at the link of the root's group. Blocks of another group that do not come from
- * its leader's node go between nodes twice, and nothing comes to the root before a leader has all.
+ * its leader's node go between nodes twice, and nothing reaches the root before a leader has
+ * everything.
  * Source: Bijlani, Raol (2021), "CS633: Assignment 2", section 4.
  */
 #include "../common/topology/gathering.h"

@@ -1,7 +1,7 @@
 /* Linear gather.
  *
- * Every rank sends its block to the root, which is ready to receive all of them at once, in
- * whatever order they come.
+ * Every rank sends its block to the root, which is ready to receive all of them at once, in any
+ * order.
  *
  *   round 1
  *   1 -1-> 0   2 -2-> 0   3 -3-> 0                    P = 4, root 0, number = block sent
@@ -9,8 +9,8 @@
  * Rounds:   1 if P > 1 else 0
  * Messages: P - 1
  * Bytes:    (P - 1) * m
- * Cost: α + (P-1)mβ at the root's link, which all blocks have to pass anyway: hard to beat for long
- * blocks, as long as the root is not flooded.
+ * Cost: α + (P-1)mβ at the root's link, which all blocks must pass anyway: hard to beat for long
+ * blocks, if the root is not flooded.
  * Source: Open MPI 5, coll/base, "basic_linear".
  */
 #include "mpilab.h"

@@ -1,7 +1,7 @@
 /* Linear gather with synchronization.
  *
- * The root lets the ranks send one after the other, and tells each how many bytes to send at once.
- * It lets the next one send as soon as that much is there; the rest of a block comes meanwhile.
+ * The root lets the ranks send one after another, and tells each how many bytes to send first. It
+ * lets the next rank send as soon as these have arrived; the rest of the block follows meanwhile.
  *
  *   rounds 1, 2              rounds 3, 4              5        P = 3, root 0, blocks a1 a2, b1 b2
  *   0 -go-> 1   1 -a1-> 0    1 -a2-> 0
@@ -11,7 +11,7 @@
  * Rounds:   2 * (P - 1) + (1 if S > 1 else 0) if P > 1 else 0
  * Messages: (P - 1) * (1 + min(S, 2))
  * Bytes:    (P - 1) * (m + 8)
- * Cost: (P-1)(2α + mβ), if the rests come while the root waits for others: twice the start-ups of
+ * Cost: (P-1)(2α + mβ), if the rest arrives while the root waits for others: twice the start-ups of
  * the linear gather, but the root is never flooded by all ranks at once.
  * Source: Open MPI 5, coll/base, "linear_sync" (whose go-ahead is empty; ours tells the size of the
  * first part, so that it ends between two elements of the root's datatype).
@@ -21,29 +21,29 @@
 
 enum { FIRST_BYTES = 1024 };
 
-/* How many bytes of `count` elements are to come at once: whole elements, and at least one. */
-static long bytes_at_once(int count, MPI_Datatype type)
+/* How many bytes of `count` elements to send first: whole elements, and at least one. */
+static long long bytes_at_once(int count, MPI_Datatype type)
 {
-    const long segment =
+    const long long segment =
         mpilab_tuning.segment_bytes > 0 ? mpilab_tuning.segment_bytes : FIRST_BYTES;
     int type_bytes;
     MPI_Type_size(type, &type_bytes);
     const long long block_bytes = (long long)count * type_bytes;
     if (type_bytes == 0 || block_bytes <= segment)
-        return (long)block_bytes;
+        return block_bytes;
     return segment < type_bytes ? type_bytes : segment / type_bytes * type_bytes;
 }
 
-/* Take the first part of a block in, and begin to receive the rest if there is one. */
+/* Receive the first part of a block, and start to receive the rest if there is any. */
 static int receive_block(void *where, int count, MPI_Datatype type, int source, MPI_Comm comm,
                          MPI_Request *rest)
 {
-    const long at_once = bytes_at_once(count, type);
+    const long long at_once = bytes_at_once(count, type);
     MPI_Request first;
     MPI_Status status;
     int err = MPI_Irecv(where, count, type, source, TAG, comm, &first);
     if (err == MPI_SUCCESS)
-        err = MPI_Send(&at_once, 1, MPI_LONG, source, TAG, comm);
+        err = MPI_Send(&at_once, 1, MPI_LONG_LONG, source, TAG, comm);
     if (err == MPI_SUCCESS)
         err = MPI_Wait(&first, &status);
 
@@ -59,8 +59,8 @@ static int receive_block(void *where, int count, MPI_Datatype type, int source, 
 
 static int send_block(const void *where, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    long at_once;
-    int err = MPI_Recv(&at_once, 1, MPI_LONG, root, TAG, comm, MPI_STATUS_IGNORE);
+    long long at_once;
+    int err = MPI_Recv(&at_once, 1, MPI_LONG_LONG, root, TAG, comm, MPI_STATUS_IGNORE);
     int type_bytes;
     MPI_Type_size(type, &type_bytes);
     /* A block that cannot be cut there goes as a whole: the root is prepared for that. */

@@ -1,7 +1,7 @@
 /* Gather by nodes: the ranks of a node send to its leader, the leaders to the root.
  *
- * A leader hands up the blocks of its node in one message, in the order of the ranks there. The
- * root, who leads its own node, receives each message right into its places.
+ * A leader sends the blocks of its node to the root in one message, in the order of the ranks
+ * there. The root, which leads its own node, receives each message directly into place.
  *
  *   nodes {0 2} {1 3}, root 0                                       number = blocks sent
  *   round 1   2 -2-> 0   3 -3-> 1
@@ -12,9 +12,9 @@
  * Bytes:    (2 * P - M - R) * m
  * Between nodes:  (P - R) * m
  * Between groups: (P - U) * m
- * Cost: 2α + (P-R)mβ at the root's node, whose link every other node's blocks have to pass anyway;
- * what is saved is messages: M-1 come to it, not P-R. A leader has room for its node's blocks, and
- * is idle until it has them all.
+ * Cost: 2α + (P-R)mβ at the root's node, whose link every other node's blocks must pass anyway; it
+ * saves messages: the root receives M-1 from other nodes, not P-R. A leader needs room for its
+ * node's blocks, and is idle until it has them all.
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks"; Bijlani,
  * Raol (2021), "CS633: Assignment 2", section 4 (whose root sorts the blocks in a second buffer).
  */

@@ -12,7 +12,7 @@
  * Between nodes:  (2 * P - L - U) * m
  * Between groups: (P - U) * m
  * Cost: 3α + (P-U)mβ at the link of the root's group: the fewest messages to every leader, so for
- * short blocks on many groups. A leader has room for all blocks that it hands up, and the link of
+ * short blocks on many groups. A leader needs room for all blocks that it hands up, and the link of
  * the root's group is idle until the first leader has them (gather/pipelined.c has no such pause).
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks"; Bijlani,
  * Raol (2021), "CS633: Assignment 2", section 4.

@@ -1,9 +1,9 @@
-/* Pipelined gather by nodes and groups: leaders pass blocks on while more of them come in.
+/* Pipelined gather by nodes and groups: leaders pass blocks on while they receive more.
  *
- * The tree is that of gather/node_group.c, but every block is a message of its own. A leader sends
- * its own block at once, and each other one as soon as it is there, in the order of places. So the
+ * The tree is that of gather/node_group.c, but every block is a separate message. A leader sends
+ * its own block at once, and each other block as soon as it arrives, in the order of places. So the
  * link of the root's group is busy from the start: while it still carries the leaders' own blocks,
- * the blocks behind come over faster links.
+ * the other blocks come over faster links.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node, root 0            number = block sent
  *   round 1   4 -4-> 0   6 -6-> 4   5 -5-> 4   7 -7-> 6   2 -2-> 0   3 -3-> 2   1 -1-> 0
@@ -15,9 +15,9 @@
  * Bytes:    (3 * P - M - L - U) * m
  * Between nodes:  (2 * P - L - U) * m
  * Between groups: (P - U) * m
- * Cost: (P-U)mβ between groups and little else: for long blocks. What one link of the root's group
- * and host carries is the least there is, and as much as the linear gather has it carry; but it is
- * shared by G-1 senders, not by P-U. A leader has room for all blocks that it hands up.
+ * Cost: (P-U)mβ between groups and little else: for long blocks. The link of the root's group and
+ * host carries the minimum, as much as in the linear gather; but G-1 senders share it, not P-U. A
+ * leader needs room for all blocks that it hands up.
  * Source: the levels of Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks";
  * the pipeline, whose segments are blocks here: Watts, van de Geijn (1995), "A pipelined broadcast
  * for multidimensional meshes".
@@ -46,14 +46,14 @@ static int at_root(const struct mpilab_collector *collector, const void *sendbuf
     return err;
 }
 
-/* Only the root knows the receive type: on their way, blocks lie as this rank's own one does. Block
- * i comes in by requests[i], and goes out by the same. */
+/* Only the root knows the receive type: in transit, blocks have the layout of this rank's own
+ * block. Block i uses requests[i] for both its receive and its send. */
 static int in_between(const struct mpilab_collector *collector, const void *sendbuf, int count,
                       MPI_Datatype type, MPI_Request *requests, MPI_Comm comm)
 {
     struct mpilab_room room;
     int err = mpilab_make_room(collector->blocks, count, type, &room);
-    int gone = 1; /* so many requests from 0 on are no receives (any more) */
+    int gone = 1; /* the first `gone` requests are not receives (anymore) */
     for (int i = 0; i < collector->children && err == MPI_SUCCESS; i++) {
         const int source = collector->order[collector->child[i]];
         const int end = collector->child[i + 1] - collector->own;

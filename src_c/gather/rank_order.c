@@ -1,9 +1,9 @@
 /* Gather up a binomial tree over the ranks in the order of their places.
  *
  * The ranks get new numbers v by group, node and rank, the root's group and node first and the root
- * v = 0. The binomial gather goes over these: what a rank collects are the blocks of v, v+1, v+2,
- * ..., and so most messages stay within a node, however the ranks are spread. The root receives
- * each message right into the places of the real ranks.
+ * v = 0. The binomial gather uses these numbers: a rank collects the blocks of v, v+1, v+2, ..., so
+ * most messages stay within a node, whatever the placement. The root receives each message directly
+ * into the places of the real ranks.
  *
  *   nodes {0 2} {1 3}, root 0: v = 0 1 2 3 are the ranks 0 2 1 3    number = blocks sent
  *   round 1   2 -2-> 0   3 -3-> 1
@@ -22,7 +22,7 @@
  */
 #include "../common/topology/gathering.h"
 
-/* The lowest 1 among a rank's digits: the binomial tree in terms of heights. */
+/* The lowest 1 bit of a rank's number, which gives its height in the binomial tree. */
 static int height(const struct mpilab_topology *topology, const int *order, int position)
 {
     (void)topology, (void)order;

@@ -1,18 +1,18 @@
 /* Rank 0 reads, and sends every rank its part.
  *
- * Rank 0 reads the file from the first element to the last, as much at a time as its buffer holds.
- * It picks out of that what belongs to each rank, and sends it there, straight to its place in the
- * part. One disk, one reader, one sender: it takes as long with any number of ranks.
+ * Rank 0 reads the file from the first element to the last, one buffer at a time. It selects what
+ * belongs to each rank, and sends it there, directly to its place in the part. With one disk, one
+ * reader and one sender, more ranks make it no faster.
  *
  *   the file, in pieces of 9 elements                  P = 2
  *     0 0 0 1 1 1 0 0 0 | 1 1 1 0 0 0 1 1 1            0 reads, 0 -111-> 1
  *                                                      0 reads, 0 -111111-> 1
  *
- * Where rank 0 cannot read, it sends empty messages: nobody waits in vain, or takes what is not
- * there for data.
+ * If rank 0 cannot read, it sends empty messages, so that no rank waits in vain or mistakes old
+ * memory for data.
  *
  * Tunables: buffer_bytes (F; default 4 MiB), in whole elements, but at least one
- * Memory:   2 F bytes at rank 0: what it has read, and what of it one rank gets
+ * Memory:   2 F bytes at rank 0: what it has read, and the share of one rank
  * Requests: ceil_div(N, F)
  * Busiest:  ceil_div(N, F)
  * Read:     N

@@ -1,9 +1,9 @@
 /* Data sieving.
  *
- * Every rank reads all that lies from the first to the last byte of its part, needed or not, in
- * contiguous requests of at most the size of its buffer, and picks what it needs out of each. So
- * the requests are few and large; but in plain blocks, every byte of the file is read by all the
- * ranks that share its rows.
+ * Every rank reads everything from the first to the last byte of its part, needed or not, in
+ * contiguous requests of at most its buffer size, and picks what it needs from each. So requests
+ * are few and large; but with plain blocks, every byte of the file is read by all ranks that share
+ * its rows.
  *
  *   rows of the file; what rank 1 needs (1), what it reads, in pieces of 8 elements ([ ])
  *     0 0 0 [1 1 1

@@ -1,8 +1,8 @@
 /* Strided read.
  *
- * Every rank asks for each run of its part that stands in one piece in the file: for each row of
- * it, as many requests as it has blocks side by side. Nobody talks to anybody; nothing is read that
- * is not needed. But the requests are many, and small.
+ * Every rank requests each run of its part that is contiguous in the file: one request per row and
+ * block column. Ranks do not communicate, and read nothing that they do not need. But the requests
+ * are many and small.
  *
  *   a row of the matrix in the file, and who reads what of it (blocks of 3 columns, P = 2)
  *     | 0 0 0 | 1 1 1 | 0 0 0 | 1 1 1 |

@@ -1,10 +1,9 @@
 /* Two-phase read.
  *
  * Phase 1: the elements of the file are cut into as many domains as there are aggregators, and each
- * reads its own from end to end, whoever needs what of it, in rounds of one buffer each. Phase 2:
- * in each round, aggregators hand what they have read to the ranks that it belongs to. So every
- * byte is read once, in large requests, and the small runs are put together in memory, not on the
- * disk.
+ * reads its own from end to end, in rounds of one buffer each, no matter which rank needs what.
+ * Phase 2: in each round, aggregators send what they have read to the ranks that own it. So every
+ * byte is read once, in large requests, and small runs are assembled in memory, not on disk.
  *
  *   6 x 6 in blocks of 3 x 3 on a grid of 2 x 2; aggregators 0 and 2, with buffers for 12 elements
  *
@@ -15,13 +14,14 @@
  *     2 2 2 3 3 3 |  domain of 2               2 reads 6 elements,  2 -333-> 3
  *     2 2 2 3 3 3 /
  *
- * All of this follows from the distribution: nobody has to tell anybody what it wants, and only
- * ranks that have something for each other talk. What a rank gets of an aggregator in a round is
- * one run of its part, so it is received where it belongs. While the messages of a round are on
- * their way, the next one is read.
+ * All of this follows from the distribution: ranks need not announce what they want, and only ranks
+ * that share data communicate. What a rank gets from an aggregator in a round is one run of its
+ * part, so it is received in place. While the messages of a round are in transit, the next buffer
+ * is read.
  *
- * Where an aggregator cannot read, it sends empty messages: nobody waits in vain, or takes what is
- * not there for data. Where a rank has no memory, an allreduce before the first round tells all.
+ * If an aggregator cannot read, it sends empty messages, so that no rank waits in vain or mistakes
+ * old memory for data. If a rank has no memory, an allreduce before the first round tells all
+ * ranks.
  *
  * Tunables: buffer_bytes (F; default 512 KiB), in whole elements, but at least one; aggregators (A;
  *           default P), spread evenly over the ranks
@@ -97,7 +97,8 @@ static int begin_sends(const struct job *job, struct mpilab_stretch piece, struc
     MPI_Request *const sends = round->requests + job->aggregators;
     double *sorted = round->sorted;
     int err = MPI_SUCCESS;
-    /* Each begins with the rank next to it: if all began with one, that one would be flooded. */
+    /* Each starts with the rank next to it: if all started with the same rank, it would be
+     * flooded. */
     for (int step = 1; step < job->ranks && err == MPI_SUCCESS; step++) {
         const int dest = (job->rank + step) % job->ranks;
         const int share = mpilab_share(job->matrix, dest, piece);
@@ -137,7 +138,7 @@ static int end_round(struct job *job, MPI_Offset number)
     return err;
 }
 
-/* Returns the first error; the rounds after it are gone through all the same, for the others. */
+/* Returns the first error; the remaining rounds still run, for the other ranks. */
 static int do_rounds(struct job *job)
 {
     const MPI_Offset rounds =
@@ -151,7 +152,7 @@ static int do_rounds(struct job *job)
     return job->err == MPI_SUCCESS ? err : job->err;
 }
 
-/* `buffer_bytes`: 0, if this rank is no aggregator. */
+/* `buffer_bytes`: 0, if this rank is not an aggregator. */
 static int make_room(const struct job *job, struct round *round, size_t buffer_bytes)
 {
     const int requests = job->aggregators + job->ranks;
@@ -166,8 +167,8 @@ static int make_room(const struct job *job, struct round *round, size_t buffer_b
     return MPI_SUCCESS;
 }
 
-/* Find this rank's own domain, and the memory that it takes; MPI_ERR_NO_MEM on all ranks where one
- * has none. */
+/* Find this rank's own domain, and the memory that it takes; MPI_ERR_NO_MEM on all ranks if one has
+ * none. */
 static int begin_job(struct job *job)
 {
     job->own = mpilab_aggregator_at(job->rank, job->aggregators, job->ranks);

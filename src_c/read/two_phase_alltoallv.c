@@ -1,8 +1,8 @@
 /* Two-phase read whose exchange is an MPI_Alltoallv.
  *
- * As two_phase.c, but in its simplest form: each round, aggregators read one buffer of their domain
- * and sort it by ranks; then one MPI_Alltoallv brings every rank what is its own, right to where it
- * belongs. All ranks wait for each other in every round, and nobody reads meanwhile.
+ * Like two_phase.c, but in its simplest form: in each round, aggregators read one buffer of their
+ * domain and sort it by ranks; then one MPI_Alltoallv brings every rank its elements, directly into
+ * place. All ranks wait for each other in every round, and none reads meanwhile.
  *
  *   6 x 6 in blocks of 3 x 3 on a grid of 2 x 2; 2 aggregators, ranks 0 and 2, in 3 rounds of 6
  *
@@ -13,10 +13,10 @@
  *     2 2 2 3 3 3
  *     2 2 2 3 3 3
  *
- * An aggregator that cannot read goes on with the exchanges, so that nobody waits in vain; in the
- * end all ranks hear of it. Where a rank has no memory, all hear of that in the beginning. What an
- * exchange brings has its place in the part counted in an int: where a part has more elements than
- * that, all ranks return MPI_ERR_COUNT.
+ * An aggregator that cannot read continues with the exchanges, so that no rank waits in vain; at
+ * the end, all ranks learn of it. If a rank has no memory, all learn of it at the start.
+ * Displacements in a part are ints: if a part has more elements than an int can count, all ranks
+ * return MPI_ERR_COUNT.
  *
  * Tunables: buffer_bytes (F; default 512 KiB), in whole elements, but at least one; aggregators (A;
  *           default P), spread evenly over the ranks

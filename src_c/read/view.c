@@ -1,9 +1,9 @@
 /* Independent read through a view.
  *
- * Every rank tells MPI once what its part looks like in the file: as a subarray, or as a darray
- * where it has many blocks. In this view the part stands without gaps, and one request is for all
- * of it. What the request becomes below is MPI's business: a call to the system for each run, or
- * data sieving. But MPI knows nothing of what the other ranks want.
+ * Every rank tells MPI once what its part looks like in the file: as a subarray, or as a darray if
+ * it has many blocks. In this view the part has no gaps, so one request reads all of it. MPI
+ * decides how to carry it out: one system call per run, or data sieving. But MPI does not know what
+ * the other ranks want.
  *
  *   file of 4 x 6         what rank 1 of a grid of 2 x 2 sees
  *     h 0 0 0 1 1 1         1 1 1

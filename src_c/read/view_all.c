@@ -1,15 +1,15 @@
-/* Collective read through a view, by MPI's own means.
+/* Collective read through a view, left to MPI.
  *
- * As in an independent read through a view, but all ranks read together: MPI may look at what they
- * want in sum, and let a few of them, its aggregators, read it in large requests. How many, and
- * with what buffer, are hints: MPI is free to ignore them (what Open MPI heeds: mpilab/kernels/openmpi.py).
+ * Like an independent read through a view, but all ranks read together: MPI can combine their
+ * requests, and let a few of them, its aggregators, read the data in large requests. Their number
+ * and buffer size are hints, which MPI may ignore (for Open MPI, see mpilab/kernels/openmpi.py).
  *
  *   what they want, together                   what an aggregator may read for all
  *     0 0 0 1 1 1 0 0 0 1 1 1 2 2 2 3 ...        [0 0 0 1 1 1 0 0 0 1 1 1] [2 2 2 3 ...
  *
  * Tunables: aggregators (hint cb_nodes), buffer_bytes (hint cb_buffer_size); without, MPI's own
  * Requests: owners
- *           one of each rank that has anything; what MPI makes of them is another matter
+ *           one of each rank that has anything; MPI may turn them into others
  * Busiest:  (N > 0)
  * Read:     N
  * Source: MPI 4.1, sections 14.2.8 (hints) and 14.4.2; Thakur, Gropp, Lusk (1999), "Data sieving

@@ -1,6 +1,6 @@
 /* Reduce up a binary tree, in segments.
  *
- * Rank v (counted from the root) takes the results of 2v+1 and 2v+2 in, and hands its own up. With
+ * Rank v (counted from the root) receives the results of 2v+1 and 2v+2, and sends its own up. With
  * another fan-out K it has K children.
  *
  *   round 1                      round 2            P = 6, K = 2, one segment, root 0
@@ -10,8 +10,8 @@
  * Rounds:   kary_depth(P, K) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: (⌊log2 P⌋ + S - 1)(α + 2 (m/S)(β + γ)) with γ per byte reduced: few rounds, and no rank has
- * more than two to take in. If the operation does not commute, the in-order binary tree does it.
+ * Cost: (⌊log2 P⌋ + S - 1)(α + 2 (m/S)(β + γ)) with γ per byte reduced: few rounds, and no rank
+ * receives from more than two. Operations that do not commute are left to the in-order binary tree.
  * Source: Open MPI 5, coll/base, "binary".
  */
 #include "../common/tree/tree.h"

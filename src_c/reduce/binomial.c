@@ -1,7 +1,7 @@
 /* Binomial reduce.
  *
- * The binomial broadcast backwards: each rank takes the results of its children in, the smallest
- * subtree first, and hands its own up.
+ * The binomial broadcast in reverse: each rank receives the results of its children, the smallest
+ * subtree first, and sends its own up.
  *
  *   round 1                                round 2             round 3              P = 8, root 0
  *   1 -> 0   3 -> 2   5 -> 4   7 -> 6      2 -> 0   6 -> 4     4 -> 0
@@ -10,8 +10,8 @@
  * Rounds:   floor_log2(P) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: ⌈log2 P⌉ (α + mβ + mγ) with γ per byte reduced: best for short messages. If the operation
- * does not commute, the in-order binary tree does it.
+ * Cost: ⌈log2 P⌉ (α + mβ + mγ) with γ per byte reduced: best for short messages. Operations that do
+ * not commute are left to the in-order binary tree.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4.4.
  */
 #include "../common/tree/tree.h"

@@ -1,7 +1,7 @@
 /* Reduce along several chains, in segments.
  *
- * The other ranks form K chains of (almost) equal length that end at the root. Each rank takes a
- * segment in from the rank behind it, and hands the result on while the next segment is on its way.
+ * The other ranks form K chains of (almost) equal length that end at the root. Each rank receives a
+ * segment from the rank behind it, and sends the result on while it receives the next segment.
  *
  *   round 1              round 2              round 3         P = 5, K = 2, S = 2 segments a, b
  *   2 -a-> 1  4 -a-> 3   1 -a-> 0  3 -a-> 0
@@ -11,8 +11,8 @@
  * Rounds:   ceil_div(P - 1, K) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: (⌈(P-1)/K⌉ + S - 1)(α + K (m/S)(β + γ)) with γ per byte reduced: long chains want many
- * segments. If the operation does not commute, the in-order binary tree does it.
+ * Cost: (⌈(P-1)/K⌉ + S - 1)(α + K (m/S)(β + γ)) with γ per byte reduced: long chains need many
+ * segments. Operations that do not commute are left to the in-order binary tree.
  * Source: Open MPI 5, coll/base, "chain".
  */
 #include "../common/tree/tree.h"

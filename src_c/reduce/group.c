@@ -1,7 +1,7 @@
 /* Reduce by groups: within each group to its leader, then among the leaders of all groups.
  *
- * The broadcast by groups backwards: every group hands up one message, the sum of its ranks. Within
- * a group the ranks stand by nodes, so that the first steps stay within a node.
+ * The broadcast by groups in reverse: every group sends one message, the result of its ranks.
+ * Within a group, ranks are ordered by node, so that the first steps stay within a node.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node, root 0, one segment
  *   round 1   1 -> 0   3 -> 2   5 -> 4   7 -> 6      within nodes
@@ -18,7 +18,7 @@
  *           at most ⌊log2 k⌋ + 1 messages leave a node of k ranks
  * Between groups: (G - 1) * m
  * Cost: ⌈log2 P/G⌉ (α + mβ + mγ) within groups with γ per byte reduced, then ⌈log2 G⌉ between them.
- * If the operation does not commute, the in-order binary tree does it, which knows no groups.
+ * Operations that do not commute are left to the in-order binary tree, which ignores groups.
  * Source: Bijlani, Raol (2021), "group-level optimization".
  */
 #include "../common/topology/topology.h"

@@ -1,9 +1,8 @@
-/* Reduce up a binary tree that stands in the order of ranks, in segments.
+/* Reduce up a binary tree that keeps the order of ranks, in segments.
  *
- * All ranks under the first of two children are lower than the rank itself, all under the other one
- * are higher: a rank puts together lower op own op higher, and so the order of ranks is kept,
- * whatever the operation. The lower ranks than the root are under one child of it, the higher ones
- * under the other.
+ * All ranks under the first of two children are lower than the rank itself, all under the other are
+ * higher: a rank computes lower op own op higher, which keeps the order of ranks for any operation.
+ * The ranks below the root are under one of its children, those above it under the other.
  *
  *   round 1                              round 2              round 3      P = 8, root 4,
  *   0 -> 1   3 -> 2   5 -> 6   7 -> 6    2 -> 1   6 -> 4      1 -> 4       one segment
@@ -12,10 +11,10 @@
  * Rounds:   ceil_log2(max(root, P - 1 - root) + 1) + S - 1 if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: (⌈log2 P⌉ + S - 1)(α + 2 (m/S)(β + γ)) at most, with γ per byte reduced: the one for
- * operations that do not commute. With the root in the middle it is a round quicker.
+ * Cost: (⌈log2 P⌉ + S - 1)(α + 2 (m/S)(β + γ)) at most, with γ per byte reduced: for operations
+ * that do not commute. With the root in the middle, it takes one round less.
  * Source: Open MPI 5, coll/base, "in-order_binary" (whose tree ends at rank P-1 for any root; from
- * there the result takes one message more).
+ * there the result takes one more message).
  */
 #include "../common/tree/blocks.h"
 #include "../common/tree/tree.h"
@@ -32,12 +31,12 @@ MPILAB_REDUCE(in_order_binary)
 
     int err = mpilab_in_order_tree(root, comm, &tree);
     if (rank == root && root == size - 1) {
-        /* No rank is higher: our own data come last. */
+        /* No rank is higher: our own data comes last. */
         own = MPI_IN_PLACE;
         if (err == MPI_SUCCESS)
             err = place_own_block(sendbuf, count, datatype, recvbuf, count, datatype, 0);
     } else if (rank == root && sendbuf == MPI_IN_PLACE) {
-        /* What is higher will come to where our own data are: those step aside. */
+        /* Data from higher ranks will arrive where our own data is, so that moves first. */
         if (err == MPI_SUCCESS)
             err = mpilab_make_room(1, count, datatype, &aside);
         own = aside.origin;

@@ -1,7 +1,7 @@
 /* Linear reduce.
  *
- * Every rank sends its data to the root, which takes them in from the last rank down to the first:
- * so the order of ranks is kept, whatever the operation.
+ * Every rank sends its data to the root, which receives it from the last rank down to the first:
+ * this keeps the order of ranks for any operation.
  *
  *   round 1
  *   3 -> 0   2 -> 0   1 -> 0                          P = 4, root 0
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 /* MPI_Reduce_local(a, b) puts a op b into b: so the result grows to the left, from the last rank's
- * data, which go to `recvbuf` at once. Data come in by turns to two places, the next rank's while
- * this one's are being taken in. */
+ * data, which goes directly to `recvbuf`. Data arrives alternately in two places, the next rank's
+ * while this one's is reduced. */
 static int at_root(const void *own, void *recvbuf, void *room, int count, MPI_Datatype datatype,
                    MPI_Op op, int root, int size, MPI_Comm comm)
 {
@@ -54,7 +54,7 @@ MPILAB_REDUCE(linear)
     struct mpilab_room room;
     int err = mpilab_make_room(3, count, datatype, &room);
     const void *own = sendbuf;
-    /* The last rank's data will come to where ours are: those step aside. */
+    /* The last rank's data will arrive where ours is, so ours moves first. */
     if (err == MPI_SUCCESS && sendbuf == MPI_IN_PLACE && root < size - 1) {
         own = block(room.origin, 2, count, datatype);
         err = copy_local(recvbuf, count, datatype, (void *)own, count, datatype);

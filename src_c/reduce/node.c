@@ -1,7 +1,7 @@
 /* Reduce by nodes: within each node to its leader, then among the leaders of all nodes.
  *
- * The broadcast by nodes backwards: every node hands up one message, the sum of its ranks. The
- * leaders stand by groups, so that the first steps among them stay within a group.
+ * The broadcast by nodes in reverse: every node sends one message, the result of its ranks. The
+ * leaders are ordered by group, so that the first steps among them stay within a group.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node, root 0, one segment
  *   round 1   1 -> 0   3 -> 2   5 -> 4   7 -> 6      within nodes
@@ -17,8 +17,8 @@
  * Between groups: binomial_crossings(group_nodes) * m
  *           that is (G - 1) * m, the least, if every group has as many nodes, a power of two; else
  *           at most ⌊log2 k⌋ + 1 messages leave a group of k nodes
- * Cost: ⌈log2 Q⌉ (α + mβ + mγ) within nodes with γ per byte reduced, then ⌈log2 M⌉ between them. If
- * the operation does not commute, the in-order binary tree does it, which knows no nodes.
+ * Cost: ⌈log2 Q⌉ (α + mβ + mγ) within nodes with γ per byte reduced, then ⌈log2 M⌉ between them.
+ * Operations that do not commute are left to the in-order binary tree, which ignores nodes.
  * Source: Bijlani, Raol (2021), "node level optimization".
  */
 #include "../common/topology/topology.h"

@@ -1,7 +1,7 @@
 /* Reduce by levels: within each node, then among the nodes of each group, then among the groups.
  *
- * The broadcast by levels backwards: every node and every group hands up one message, through its
- * leader; the root leads its own. The three binomial trees make one, up which the message travels
+ * The broadcast by levels in reverse: every node and every group sends one message, through its
+ * leader; the root leads its own. The three binomial trees form one, up which the message travels
  * in segments.
  *
  *   groups {0 1 2 3} {4 5 6 7}, two ranks a node, root 0, one segment
@@ -17,8 +17,8 @@
  * Between nodes:  (M - 1) * m
  * Between groups: (G - 1) * m
  * Cost: ⌈log2 Q⌉ (α + mβ + mγ) within nodes with γ per byte reduced, then ⌈log2 M/G⌉ between nodes
- * and ⌈log2 G⌉ between groups. If the operation does not commute, the in-order binary tree does it,
- * which knows no levels.
+ * and ⌈log2 G⌉ between groups. Operations that do not commute are left to the in-order binary tree,
+ * which ignores levels.
  * Source: Karonis et al. (2000), "Exploiting hierarchy in parallel computer networks".
  */
 #include "../common/topology/topology.h"

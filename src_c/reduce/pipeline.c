@@ -1,7 +1,7 @@
 /* Pipelined reduce: one chain, in segments.
  *
- * Every rank takes a segment in from its right neighbour, and hands the result to its left one
- * while the next segment is on its way. Once the pipe is full, all ranks work at the same time.
+ * Every rank receives a segment from its right neighbor, and sends the result to its left one while
+ * it receives the next segment. Once the pipeline is full, all ranks work at the same time.
  *
  *   round 1     round 2     round 3     round 4       P = 4, S = 2 segments a, b, root 0
  *   3 -a-> 2    2 -a-> 1    1 -a-> 0
@@ -11,9 +11,9 @@
  * Rounds:   P - 2 + S if P > 1 else 0
  * Messages: (P - 1) * S
  * Bytes:    (P - 1) * m
- * Cost: (P - 2 + S)(α + (m/S)(β + γ)) with γ per byte reduced, least for about
- * S = √((P-2) m (β + γ) / α): best for long messages. If the operation does not commute, the
- * in-order binary tree does it.
+ * Cost: (P - 2 + S)(α + (m/S)(β + γ)) with γ per byte reduced, least for about S = √((P-2) m (β +
+ * γ) / α): best for long messages. Operations that do not commute are left to the in-order binary
+ * tree.
  * Source: Open MPI 5, coll/base, "pipeline".
  */
 #include "../common/tree/tree.h"

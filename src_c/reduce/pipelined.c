@@ -2,8 +2,8 @@
  * group, a chain over the groups, all of them busy at once.
  *
  * The pipelined broadcast backwards: every link between two groups or nodes carries each segment
- * once, with what is reduced already, so that once the pipe is full the slowest link sets the pace.
- * Receives are posted four segments ahead, and up to four are on their way up.
+ * once, already reduced, so that once the pipeline is full the slowest link sets the pace. Receives
+ * are posted four segments ahead, and up to four are on their way up.
  *
  *   groups {0 1 2 3} {4 5 6 7} {8 9 10 11}, two ranks a node, root 0, segments a, b
  *
@@ -22,13 +22,13 @@
  * Between groups: (G - 1) * m
  * Cost: (G - 1 + S - 1)(α + (m/S)(β + γ)) with the α and β between groups and γ per byte reduced,
  * and M/G - 1 + ⌈log2 Q⌉ quick steps: m(β + γ) remains for long messages. A rank holds eight
- * segments for each of its children. If the operation does not commute, the in-order binary tree
- * does it, which knows no levels.
+ * segments for each of its children. Operations that do not commute are left to the in-order binary
+ * tree, which ignores levels.
  * Source: our own mirror image of the pipelined broadcast; the chains: Watts, van de Geijn (1995).
  */
 #include "../common/topology/topology.h"
 
-/* Short of 64 KiB, from where on Open MPI asks the receiver before it sends over TCP. */
+/* Below 64 KiB, from which size Open MPI asks the receiver before it sends over TCP. */
 enum { SEGMENT_BYTES = 16384 };
 
 MPILAB_REDUCE(pipelined)

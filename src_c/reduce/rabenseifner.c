@@ -1,9 +1,9 @@
 /* Rabenseifner's reduce: reduce-scatter by recursive halving, then a binomial gather.
  *
  * In each step of the first part, ranks swap halves of what they have, and reduce the half that
- * they keep: in the end each has one block of the result. Then the blocks are gathered. That wants
- * a power of two: let C be the largest one that is not above P; each rank from C on hands its data
- * to rank - C before.
+ * they keep: in the end each has one block of the result. Then the blocks are gathered. This needs
+ * a power of two: let C be the largest one not above P; beforehand, each rank from C upward sends
+ * its data to rank - C.
  *
  *   round 1                round 2               round 3             round 4         P = 4, root 0,
  *   0 -cd-> 2  2 -ab-> 0   0 -b-> 1  1 -a-> 0    1 -b-> 0  3 -d-> 2  2 -cd-> 0       blocks a to d
@@ -14,14 +14,14 @@
  * Bytes:    (P - 1) * m + binomial_hops(2 ** floor_log2(P), n) * e
  *           with n elements of e bytes: binomial_hops(C, n) is how many elements the gather moves
  * Cost: 2 log2(P) α + 2 (P-1)/P mβ + (P-1)/P mγ for a power of two, with γ per byte reduced; for
- * other P, α + mβ + mγ more: best for long messages. If the operation does not commute, the
- * in-order binary tree does it.
+ * other P, α + mβ + mγ more: best for long messages. Operations that do not commute are left to the
+ * in-order binary tree.
  * Source: Rabenseifner (2004); Thakur, Rabenseifner, Gropp (2005), section 4.4.
  */
 #include "../common/tree/blocks.h"
 #include <stdlib.h>
 
-/* Block v is at virtual rank v < core: bring them all to virtual rank 0. */
+/* Block v is at virtual rank v < core: collect them all on virtual rank 0. */
 static int gather_blocks(void *result, int count, MPI_Datatype datatype, int core, int root,
                          MPI_Comm comm)
 {

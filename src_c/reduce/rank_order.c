@@ -1,8 +1,8 @@
 /* Binomial reduce over the ranks in another order: by group and node, the root's first.
  *
- * Nothing but the order differs from the binomial reduce: the ranks of a node follow each other,
- * and so do those of a group. The tree's short steps, of which there are most, stay within a node;
- * the long ones cross, with what is reduced already.
+ * Only the order differs from the binomial reduce: the ranks of a node are consecutive, and so are
+ * those of a group. The tree's short steps, the most numerous, stay within a node; the long ones
+ * carry reduced data between nodes.
  *
  *   ranks dealt in turn to the nodes n1 to n4, root 0; order 0 4 1 5 2 6 3 7, one segment
  *   round 1   4 -> 0   5 -> 1   6 -> 2   7 -> 3      within n1, n2, n3, n4
@@ -19,8 +19,8 @@
  * Between groups: binomial_crossings(group_ranks) * m
  *           likewise: (G - 1) * m, or at most ⌊log2 k⌋ + 1 messages out of a group of k ranks
  * Cost: ⌈log2 P⌉ (α + mβ + mγ) with γ per byte reduced, of which ⌈log2 M/G⌉ between nodes and
- * ⌈log2 G⌉ between groups, if all are alike and powers of two. If the operation does not commute,
- * the in-order binary tree does it, which knows no nodes.
+ * ⌈log2 G⌉ between groups, if all are alike and powers of two. Operations that do not commute are
+ * left to the in-order binary tree, which ignores nodes.
  * Source: Bijlani, Raol (2021), "rank placements optimization".
  */
 #include "../common/topology/topology.h"

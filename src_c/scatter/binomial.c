@@ -1,8 +1,8 @@
 /* Binomial scatter.
  *
  * Each rank of a binomial tree gets, in one message, the blocks of all ranks under it and its own,
- * and hands them on: the largest part first. Ranks count from the root, so what a rank gets are its
- * own block and those that follow; in the root's buffer they may go on at block 0
+ * and sends them on, the largest part first. Ranks are counted from the root, so a rank gets its
+ * own block and those that follow; in the root's buffer they may continue at block 0
  * (mpilab_send_run).
  *
  *   round 1          round 2                    round 3                          P = 8, root 0
@@ -12,8 +12,8 @@
  * Messages: P - 1
  * Bytes:    binomial_hops(P, P) * m
  *           where each of P blocks moves as often as its rank is deep in the tree
- * Cost: ⌈log2 P⌉ α + (P-1)mβ at the root, and a copy within each rank between: best for short
- * blocks and many ranks.
+ * Cost: ⌈log2 P⌉ α + (P-1)mβ at the root, and a copy within each inner rank: best for short blocks
+ * and many ranks.
  * Source: Thakur, Rabenseifner, Gropp (2005), section 4; Open MPI 5, coll/base, "binomial".
  */
 #include "../common/tree/blocks.h"
@@ -37,7 +37,8 @@ static int send_to_children(const void *buffer, int own, int blocks, int virtual
     return err;
 }
 
-/* Only the root knows the send type: on their way, blocks lie as this rank's own one will. */
+/* Only the root knows the send type: in transit, blocks have the layout of this rank's own
+ * block. */
 static int in_between(void *recvbuf, int count, MPI_Datatype type, int virtual_rank, int parent,
                       int root, int size, MPI_Comm comm)
 {

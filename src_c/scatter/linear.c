@@ -1,6 +1,6 @@
 /* Linear scatter.
  *
- * The root sends each rank its block, one after the other.
+ * The root sends each rank its block, one after another.
  *
  *   round 1      round 2      round 3
  *   0 -1-> 1     0 -2-> 2     0 -3-> 3                P = 4, root 0, number = block sent

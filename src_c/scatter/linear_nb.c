@@ -8,8 +8,8 @@
  * Rounds:   1 if P > 1 else 0
  * Messages: P - 1
  * Bytes:    (P - 1) * m
- * Cost: α + (P-1)mβ at the root's link, where start-ups overlap: a slow receiver does not keep the
- * others waiting.
+ * Cost: α + (P-1)mβ at the root's link, if start-ups overlap: a slow receiver does not delay the
+ * others.
  * Source: Open MPI 5, coll/base, "linear_nb".
  */
 #include "mpilab.h"

@@ -8,7 +8,7 @@
 
 static int key = MPI_KEYVAL_INVALID;
 
-/* What conditions are about. */
+/* The quantities that conditions compare. */
 struct situation {
     long long ranks, ppn, nodes, groups, bytes, total, dealt;
 };
@@ -42,7 +42,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* Rank 0's rules, on all ranks: an empty text where it has none. */
+/* Rank 0's rules, on all ranks: an empty string if it has none. */
 static int share_rules(MPI_Comm comm, char **rules)
 {
     int rank, bytes = 1;
@@ -98,7 +98,7 @@ static const long long *value_of(const struct situation *situation, const char *
     return NULL;
 }
 
-/* Does the condition in `word` hold? 1 or 0; -1 for what is none. */
+/* Does the condition in `word` hold? 1 or 0; -1 if it is not a condition. */
 static int holds(const char *word, size_t length, const struct situation *situation)
 {
     const size_t name = strcspn(word, "<>");
@@ -123,7 +123,7 @@ static size_t next_word(const char **line)
     return strcspn(*line, " \t\r\n#");
 }
 
-/* Apply one line: 1 where it decides, 0 where it does not, -1 where it is no rule. */
+/* Apply one line: 1 if it decides, 0 if it does not, -1 if it is not a rule. */
 static int apply(const char *line, const char *collective, const struct situation *situation,
                  char kernel[MPILAB_KERNEL_NAME])
 {
@@ -155,7 +155,7 @@ static const char *next_line(const char *line)
     return line + (*line == '\n');
 }
 
-/* Is every line a rule, a remark or empty? */
+/* Is every line a rule, a comment or empty? */
 static int are_rules(const char *text)
 {
     const struct situation any = {0, 0, 0, 0, 0, 0, 0};

@@ -1,5 +1,5 @@
-/* The two buffers of an alltoallv: what is where, and parts of blocks as bytes; blocks that go
- * straight from rank to rank; memory for data of other ranks. */
+/* The two buffers of an alltoallv: their layout, and parts of blocks as bytes; blocks sent directly
+ * from rank to rank; memory for other ranks' data. */
 #include "exchange.h"
 #include "../tree/blocks.h"
 #include <limits.h>
@@ -171,7 +171,7 @@ int mpilab_unpack(struct mpilab_exchange *exchange, int peer, long long begin, l
     if (bytes == 0)
         return MPI_SUCCESS;
     const int each = exchange->received.type_bytes;
-    const int held = (int)(begin % each); /* of an element whose beginning came before */
+    const int held = (int)(begin % each); /* of an element that began in an earlier part */
     char **const unfinished = &exchange->unfinished[peer];
     long long done = 0;
     int err = MPI_SUCCESS;
@@ -196,9 +196,9 @@ int mpilab_unpack(struct mpilab_exchange *exchange, int peer, long long begin, l
     return err;
 }
 
-/* --- blocks that go straight from rank to rank, all at once */
+/* --- blocks sent directly from rank to rank, all at once */
 
-/* The own block, where it is not there already. */
+/* This rank's own block, unless it is already there. */
 static int copy_own(const struct mpilab_exchange *exchange)
 {
     const int rank = exchange->rank;
@@ -244,7 +244,7 @@ int mpilab_begin_direct(const struct mpilab_exchange *exchange, const int *peers
     mpilab_no_requests(2 * count + 1, direct->requests);
     while (self < count && (peers == NULL ? self : peers[self]) != exchange->rank)
         self++;
-    /* Each begins with the ranks next to it: if all began with one, that one would be flooded. */
+    /* Each rank begins with its neighbors: if all began with the same rank, they would flood it. */
     for (int step = 1; step < count && err == MPI_SUCCESS; step++) {
         const int at = (self - step + count) % count;
         err = receive_from(exchange, peers == NULL ? at : peers[at], direct);
@@ -271,8 +271,8 @@ int mpilab_end_direct(struct mpilab_exchange *exchange, struct mpilab_direct *di
     return err;
 }
 
-/* --- memory for data of other ranks: never more than a budget, and the most of it is remembered, so
- * that a test can tell that a bound holds */
+/* --- memory for other ranks' data: never more than the budget; the maximum is kept so that a test
+ * can check the bound */
 
 long mpilab_most_staged;
 

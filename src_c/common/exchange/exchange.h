@@ -1,9 +1,9 @@
-/* What the algorithms of an alltoallv share: its two buffers, block by block; what goes straight
- * from rank to rank; and memory for data of other ranks, which is bounded.
+/* What the alltoallv algorithms share: the two buffers, block by block; messages sent directly from
+ * rank to rank; and a bounded amount of memory for other ranks' data.
  *
- * A *pair* is a rank that sends and one that receives. Both know how many bytes go from one to the
- * other, because MPI asks that their counts and datatypes agree: so pairs that have nothing to say
- * send no message.
+ * A *pair* is a sending rank and a receiving rank. Both know how many bytes go from one to the
+ * other, because MPI requires their counts and datatypes to agree: a pair without data sends no
+ * message.
  */
 #ifndef MPILAB_EXCHANGE_H
 #define MPILAB_EXCHANGE_H
@@ -17,7 +17,7 @@ struct mpilab_side {
     MPI_Datatype type;
     int type_bytes; /* of data in one element */
     MPI_Aint extent;
-    int is_plain; /* of a basic datatype without holes: packed, a block is what it is in memory */
+    int is_plain; /* of a basic datatype without holes: a packed block is what it is in memory */
 };
 
 /* A call of MPI_Alltoallv. */
@@ -25,19 +25,19 @@ struct mpilab_exchange {
     MPI_Comm comm;
     int rank, size;
     struct mpilab_side sent, received;
-    char *copy;        /* with MPI_IN_PLACE: what is sent, packed and in order of ranks, or NULL */
+    char *copy; /* with MPI_IN_PLACE: the data to send, packed in the order of ranks, or NULL */
     MPI_Aint *copied;  /* [size] where in `copy` each block begins */
-    char **unfinished; /* [size] of each peer the beginning of an element that came in parts */
+    char **unfinished; /* [size] the beginning of an element that came from each peer in parts */
 };
 
-/* Take in the arguments of a call, without a message. With MPI_IN_PLACE all that is sent is copied
- * first: the data that come in would overwrite it. End it with mpilab_end_exchange, also after an
- * error.
+/* Read the arguments of a call, without sending a message. With MPI_IN_PLACE, all data to be sent
+ * is copied first, because incoming data would overwrite it. Call mpilab_end_exchange afterward,
+ * even after an error.
  *
- * MPI_ERR_TYPE where an element has more than INT_MAX bytes: MPI_Type_size does not tell how many.
- * Only the rank that has such a datatype learns of it; others may describe the same data with
- * smaller elements, and wait for them in vain. MPI_ERR_COUNT, likewise, where a block to be copied
- * for MPI_IN_PLACE has more than INT_MAX bytes. */
+ * Returns MPI_ERR_TYPE if an element has more than INT_MAX bytes, a size that MPI_Type_size cannot
+ * return. Only the rank with such a datatype gets the error; others may describe the same data with
+ * smaller elements, and would wait for it forever. Likewise, returns MPI_ERR_COUNT if a block to be
+ * copied for MPI_IN_PLACE has more than INT_MAX bytes. */
 int mpilab_begin_exchange(const void *sendbuf, const int sendcounts[], const int sdispls[],
                           MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                           const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
@@ -48,7 +48,7 @@ void mpilab_end_exchange(struct mpilab_exchange *exchange);
 long long mpilab_bytes_to(const struct mpilab_exchange *exchange, int peer);
 long long mpilab_bytes_from(const struct mpilab_exchange *exchange, int peer);
 
-/* What to hand to MPI to send a peer its block. */
+/* The arguments for MPI to send a peer its block. */
 struct mpilab_message {
     const void *data;
     int count;
@@ -58,41 +58,40 @@ struct mpilab_message mpilab_block_for(const struct mpilab_exchange *exchange, i
 /* Where to receive a peer's block. */
 void *mpilab_block_from(const struct mpilab_exchange *exchange, int peer);
 
-/* Copy `bytes` bytes from byte `begin` on of the packed block for a peer to `to`, or put so many
- * into the block from a peer. A part may begin and end within an element; the parts from a peer
- * have to come one after the other. A packed block is taken to hold its data and nothing else, as
- * in Open MPI and SimGrid on machines of one kind: so whoever passes parts on needs no datatypes.
- */
+/* Copy `bytes` bytes of the packed block for a peer, starting at byte `begin`, to `to`; or put that
+ * many bytes into the block from a peer. A part may begin and end within an element, but the parts
+ * from a peer must come in order. A packed block is assumed to hold its data and nothing else, as
+ * in Open MPI and SimGrid on homogeneous machines, so a rank that forwards parts needs no
+ * datatypes. */
 int mpilab_pack(const struct mpilab_exchange *exchange, int peer, long long begin, long long bytes,
                 char *to);
 int mpilab_unpack(struct mpilab_exchange *exchange, int peer, long long begin, long long bytes,
                   const char *from);
 
-/* --- Blocks that go straight from rank to rank. They are under way from the beginning
- * until the end. The `peers` (NULL: all ranks) include this rank: its own block is copied. */
+/* --- Blocks sent directly from rank to rank. They are in transit from begin to end. The `peers`
+ * (NULL: all ranks) include this rank: its own block is copied. */
 struct mpilab_direct {
-    MPI_Request *requests; /* first those of receives */
+    MPI_Request *requests; /* receives first */
     int receives, started;
 };
 int mpilab_begin_direct(const struct mpilab_exchange *exchange, const int *peers, int count,
                         struct mpilab_direct *direct);
-/* `err` is what came of all before. After an error receives are cancelled, and sends not waited
- * for: a copy that they are sent from is then never freed. */
+/* `err` is the result of everything before. After an error, receives are canceled and sends are not
+ * waited for, so a copy that they read from is never freed. */
 int mpilab_end_direct(struct mpilab_exchange *exchange, struct mpilab_direct *direct, int err);
 
-/* --- Memory for data that are on their way to other ranks */
+/* --- Memory for data in transit to other ranks */
 struct mpilab_staging {
     long budget, held;
 };
-enum { MPILAB_BUDGET_BYTES = 8 << 20 }; /* where mpilab_tuning says nothing */
-/* NULL if that would be more than the budget in all, or if there is no memory. */
+enum { MPILAB_BUDGET_BYTES = 8 << 20 }; /* if mpilab_tuning does not set it */
+/* NULL if that would exceed the budget, or if there is no memory. */
 void *mpilab_stage(struct mpilab_staging *staging, long bytes);
 void mpilab_unstage(struct mpilab_staging *staging, void *memory, long bytes);
-/* Memory that is taken in another way, or given back: only counted. False if that would be too much.
- */
+/* Count memory that is allocated or freed elsewhere. False if it would exceed the budget. */
 int mpilab_hold(struct mpilab_staging *staging, long bytes);
 void mpilab_release(struct mpilab_staging *staging, long bytes);
-/* The most that was ever held at once, since somebody set it to 0. */
+/* The maximum held at once since it was last set to 0. */
 extern long mpilab_most_staged;
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What that comes to in a first piece. */
+/* How much room a header has for a piggybacked first piece. */
 static int piggyback_room(const struct mpilab_plan *plan)
 {
     const long long most = plan->route->one_by_one ? 0 : plan->piece * plan->remote;
@@ -19,7 +19,7 @@ int is_piggybacked(const struct mpilab_plan *plan, const struct task *task, cons
     return task->begin == 0 && !plan->route->one_by_one && all <= MOST_PIGGYBACKED;
 }
 
-/* What a local rank tells this rank: so many numbers, and behind them there is so much room. */
+/* What a header from a local rank holds: this many numbers, followed by this much room. */
 struct header {
     int numbers, room;
 };
@@ -36,10 +36,11 @@ static long header_bytes(struct header header)
     return header.numbers * (long)sizeof(long long) + header.room;
 }
 
-/* --- written */
+/* --- writing */
 
-/* What this rank sends to remote ranks, if the local rank carries it; what it gets from the sources that
- * the local rank hands out for; and what is piggybacked. To itself, a rank sends no header. */
+/* What this rank sends to remote ranks, if the local rank is its carrier; what it receives from the
+ * sources whose data the local rank distributes; and the piggybacked piece. A rank sends itself no
+ * header. */
 static int write_to(struct mpilab_plan *plan, int local, long long **next)
 {
     const struct mpilab_topology *const topology = plan->topology;
@@ -71,7 +72,7 @@ static int write_to(struct mpilab_plan *plan, int local, long long **next)
                      plan->exchange->comm, &plan->header_sends[plan->header_send_count++]);
 }
 
-/* --- read */
+/* --- reading */
 static int take_room(struct mpilab_plan *plan)
 {
     long bytes = 1, piggybacked = 0;
@@ -88,7 +89,7 @@ static int take_room(struct mpilab_plan *plan)
     return plan->headers == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS;
 }
 
-/* Where the numbers of a local rank will stand: those of this rank itself in what it has written. */
+/* Note where the numbers of a local rank are; this rank's own are in what it has written. */
 static void note(struct mpilab_plan *plan, int local, const long long *row)
 {
     const int numbers = header_from(plan, local).numbers, remote = numbers - plan_served(plan);

@@ -1,4 +1,4 @@
-/* Who passes on whose data, and how much of it travels at a time. */
+/* Which rank forwards whose data, and how much of it at a time. */
 #include "plan.h"
 #include "../tree/blocks.h"
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int plan_local_rank(const struct mpilab_plan *plan, int local)
     return plan->topology->order[plan->begin + local];
 }
 
-/* The most pairs of which any rank holds data at a time: the same on all ranks. */
+/* The maximum number of pairs whose data any rank holds at a time: the same on all ranks. */
 static int most_pairs(const struct mpilab_plan *plan, long long *most)
 {
     const struct mpilab_topology *const topology = plan->topology;
@@ -43,7 +43,7 @@ static int most_pairs(const struct mpilab_plan *plan, long long *most)
     return MPI_SUCCESS;
 }
 
-/* Append the ranks whose data `carrier` takes out. */
+/* Append the ranks whose data `carrier` sends to other nodes. */
 static void add_sources(struct mpilab_plan *plan, int carrier, int *sources)
 {
     const struct mpilab_topology *const topology = plan->topology;
@@ -159,7 +159,7 @@ void plan_free_headers(struct mpilab_plan *plan)
     plan->headers = NULL;
 }
 
-/* --- pieces: sums over what the ranks of a node have told each other */
+/* --- pieces: sums over the counts that the ranks of a node have exchanged */
 
 static long long larger(long long one, long long other)
 {

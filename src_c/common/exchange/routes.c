@@ -1,4 +1,4 @@
-/* A whole alltoallv: what stays on a node goes straight, meanwhile the rest goes by its route. */
+/* A whole alltoallv: data within a node goes directly, while the rest follows its route. */
 #include "routes.h"
 #include "headers.h"
 #include "travel.h"
@@ -38,7 +38,7 @@ int mpilab_exchange_by(const struct mpilab_route *route, const void *sendbuf,
                                     rdispls, recvtype, comm, &exchange);
     if (err == MPI_SUCCESS)
         err = mpilab_topology_of(comm, &topology);
-    /* A budget that is too small is to be found out before anything is under way. */
+    /* Detect a budget that is too small before sending anything. */
     if (err == MPI_SUCCESS && topology->nodes > 1)
         err = plan_begin(topology, route, &exchange, &plan);
     if (err == MPI_SUCCESS) {

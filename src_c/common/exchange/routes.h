@@ -1,18 +1,19 @@
-/* An alltoallv whose data travel between nodes by way of other ranks.
+/* An alltoallv that forwards data between nodes through other ranks.
  *
  *   node A                                   node B
  *   i --- up ---> carrier === across ===> partner --- down ---> j
  *
- * Blocks for ranks of the own node go straight. All others go in *pieces*: at most so many bytes of
- * a pair at a time that no rank ever holds more than its budget of data for others, however much is
- * exchanged. How many these are follows from the topology alone, so that nobody has to ask: few
- * large blocks are cut as finely as if all were large. While a piece goes across, the next one goes
- * up and the one before goes down.
+ * Blocks for ranks of the same node are sent directly. All others are cut into *pieces*, small
+ * enough that no rank ever holds more than its budget of other ranks' data, however much is
+ * exchanged. The size of a piece follows from the topology alone, so no rank has to ask: a few
+ * large blocks are cut as finely as if all were large. While one piece goes across, the next one
+ * goes up and the previous one down.
  *
- * Who passes data on has to know how much there is for whom. That is told within a node only: each
- * rank knows what it will receive, so no counts go between nodes.
+ * A rank that forwards data must know how much there is for each rank. Ranks exchange counts only
+ * within a node: each rank knows what it will receive, so no counts travel between nodes.
  *
- * exchange.h (buffers) <- plan.h (who passes on what) <- headers.h (counts) <- travel.h (data) <- here
+ * exchange.h (buffers) <- plan.h (which rank forwards what) <- headers.h (counts) <- travel.h
+ * (data) <- here
  */
 #ifndef MPILAB_ROUTES_H
 #define MPILAB_ROUTES_H
@@ -23,8 +24,8 @@
 int mpilab_leader_of(const struct mpilab_topology *topology, int rank);
 int mpilab_leader_there(const struct mpilab_topology *topology, int carrier, int node);
 
-/* A call of MPI_Alltoallv by this route. MPI_ERR_ARG, on all ranks, where the budget
- * (mpilab_tuning.budget_bytes) has no room for one byte of each pair: then no message was sent. */
+/* MPI_Alltoallv along this route. Returns MPI_ERR_ARG on all ranks, before any message is sent, if
+ * the budget (mpilab_tuning.budget_bytes) has no room for one byte of each pair. */
 int mpilab_exchange_by(const struct mpilab_route *route, const void *sendbuf,
                        const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                        void *recvbuf, const int recvcounts[], const int rdispls[],

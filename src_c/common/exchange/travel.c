@@ -1,4 +1,4 @@
-/* Data on their way between nodes: the memory where they lie meanwhile, and three hops at a time. */
+/* Data in transit between nodes: the memory that holds it, and three hops at a time. */
 #include "travel.h"
 #include "../tree/blocks.h"
 #include "headers.h"
@@ -9,10 +9,10 @@ struct travel {
     struct mpilab_plan *plan;
     char *area[AREAS];
     long long bytes[AREAS];
-    char *own, *handed; /* this rank's own data, to its carrier and from those who hand out */
+    char *own, *handed; /* this rank's own data, to its carrier and from distributors */
     char **at;          /* [locals] where to read or write next */
     MPI_Request *requests;
-    char *is_receive; /* for each request, as all others are sends */
+    char *is_receive; /* for each request; all others are sends */
     int started;
 };
 
@@ -61,7 +61,7 @@ static int travel_take_memory(struct travel *travel)
         travel->area[area] = mpilab_stage(&travel->plan->staging, (long)travel->bytes[area]);
         if (travel->area[area] == NULL)
             return MPI_ERR_NO_MEM;
-        if (area == UP) /* headers hold as much, and are given back before there is more */
+        if (area == UP) /* headers hold as much, and are freed before it is allocated */
             headers_unpack(plan, travel->area[UP]);
     }
     const size_t requests =
@@ -89,7 +89,7 @@ static void travel_free_memory(struct travel *travel)
     free(travel->is_receive);
 }
 
-/* Messages go as bytes that were packed; none without any. They move `*data` on. */
+/* Messages are packed bytes; an empty one is not sent. Both functions advance `*data`. */
 static int post_send(struct travel *travel, char **data, long long bytes, int dest)
 {
     char *const from = *data;
@@ -112,7 +112,7 @@ static int post_receive(struct travel *travel, char **data, long long bytes, int
                      &travel->requests[travel->started++]);
 }
 
-/* --- up, what has not come with the counts */
+/* --- up: what did not come with the counts */
 static int post_up(struct travel *travel, const struct task *task)
 {
     const struct mpilab_plan *const plan = travel->plan;
@@ -187,7 +187,7 @@ static int post_across(struct travel *travel, const struct task *task)
     return err;
 }
 
-/* From "incoming" to "downward", and what is this rank's own to where it belongs. */
+/* From "incoming" to "downward"; this rank's own data goes to its receive buffer. */
 static int sort_incoming(struct travel *travel, const struct task *task)
 {
     const struct mpilab_plan *const plan = travel->plan;
@@ -274,7 +274,7 @@ static int take_step(struct travel *travel, long long step, long long tasks)
     return err;
 }
 
-/* After an error nothing may come to memory that is freed, and what is being sent has to stay. */
+/* After an error, nothing may arrive in memory that is freed, and data being sent must stay. */
 static void abandon(struct travel *travel)
 {
     int all_over = 1;
@@ -295,7 +295,8 @@ int mpilab_travel(struct mpilab_plan *plan)
     const long long steps = tasks == 0 ? 1 : tasks + 2;
     for (long long step = 0; step < steps && err == MPI_SUCCESS; step++)
         err = take_step(&travel, step, tasks);
-    /* Headers have long arrived: whoever waits for that before may sleep once more for it. */
+    /* The headers have arrived long ago: waiting for them earlier might put the rank to sleep once
+     * more. */
     if (err == MPI_SUCCESS)
         err = MPI_Waitall(plan->header_send_count, plan->header_sends, MPI_STATUSES_IGNORE);
     if (err != MPI_SUCCESS)

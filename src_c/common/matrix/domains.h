@@ -1,4 +1,4 @@
-/* Who reads what in a two-phase read: the elements of a file, cut into one *domain* for each
+/* Which rank reads what in a two-phase read: the elements of a file, cut into one *domain* for each
  * *aggregator*.
  *
  *   10 elements, 3 aggregators, 4 ranks       domain of     aggregator 0   1       2
@@ -12,7 +12,7 @@
 #include "stretches.h"
 #include <stddef.h>
 
-/* The buffer of an aggregator, if nothing is said. */
+/* The default size of an aggregator's buffer. */
 enum { MPILAB_AGGREGATOR_BYTES = 1 << 19 };
 
 /* How many aggregators there are: mpilab_tuning.aggregators, or all ranks. */
@@ -22,7 +22,7 @@ static inline int mpilab_aggregators(int ranks)
     return wanted < 1 || wanted > ranks ? ranks : wanted;
 }
 
-/* They are spread evenly over the ranks. */
+/* Aggregators are spread evenly over the ranks. */
 static inline int mpilab_aggregator_rank(int aggregator, int aggregators, int ranks)
 {
     return (int)((long long)aggregator * ranks / aggregators);
@@ -37,8 +37,8 @@ static inline int mpilab_aggregator_at(int rank, int aggregators, int ranks)
     return aggregator;
 }
 
-/* The first domains have one element more than the others, if the elements cannot be shared evenly.
- */
+/* If the elements cannot be divided evenly, the first domains have one element more than the
+ * others. */
 static inline struct mpilab_stretch mpilab_domain(const struct mpilab_matrix *matrix,
                                                   int aggregator, int aggregators)
 {
@@ -56,8 +56,8 @@ static inline struct mpilab_stretch mpilab_domain_piece(const struct mpilab_matr
     return mpilab_piece_of(mpilab_domain(matrix, aggregator, aggregators), round, length);
 }
 
-/* How many elements an aggregator's buffer needs room for: no more than its domain has. -1 is no
- * aggregator. */
+/* How many elements an aggregator's buffer must hold: no more than its domain has. Aggregator -1 is
+ * none. */
 static inline size_t mpilab_domain_room(const struct mpilab_matrix *matrix, int aggregator,
                                         int aggregators, MPI_Offset length)
 {
@@ -68,8 +68,8 @@ static inline size_t mpilab_domain_room(const struct mpilab_matrix *matrix, int 
     return (size_t)(all < length ? all : length);
 }
 
-/* Collective: MPI_ERR_NO_MEM on all ranks if one lacks memory (`err`), so that nobody begins to
- * exchange what that rank cannot. */
+/* Collective: MPI_ERR_NO_MEM on all ranks if any lacks memory (`err`), so that no rank starts an
+ * exchange that another cannot complete. */
 static inline int mpilab_all_have_room(int err, MPI_Comm comm)
 {
     int lacking = err != MPI_SUCCESS;

@@ -7,8 +7,8 @@
  *                                      open
  *
  * Opening and closing a file are collective: a rank that gave up alone would leave the others
- * waiting, in there or in the next collective. So each rank first looks for itself, without MPI,
- * and what any of them has found wrong ends the opening for all of them.
+ * waiting, there or in the next collective. So each rank first checks the file without MPI, and a
+ * problem on any rank ends the opening on all ranks.
  *
  * Cost: four small allreduces, and a broadcast of the problem if there is one.
  */
@@ -39,7 +39,7 @@ int mpilab_agree(MPI_Comm comm, char problem[MPILAB_PROBLEM_BYTES])
     MPI_Comm_size(comm, &size);
 
     const int has_one = problem[0] != '\0';
-    int least[2] = {has_one ? rank : size, has_one}; /* the first that has one; have all one? */
+    int least[2] = {has_one ? rank : size, has_one}; /* the first rank with one; do all have one? */
     MPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_INT, MPI_MIN, comm);
     const int first = least[0], is_everywhere = least[1];
     if (first == size)
@@ -75,7 +75,7 @@ static int swapped(int value)
     return (int)__builtin_bswap32((uint32_t)value);
 }
 
-/* As many bytes as a matrix of so many rows and columns takes; -1 where no file has as many. */
+/* The bytes of a matrix with this many rows and columns; -1 if no file can have that many. */
 static MPI_Offset bytes_of(int rows, int columns)
 {
     const MPI_Offset most = INT64_MAX / (MPI_Offset)sizeof(double) - MPILAB_HEADER_BYTES;
@@ -101,7 +101,7 @@ void mpilab_check_header(const char *path, const int header[2], MPI_Offset bytes
     if (bytes < MPILAB_HEADER_BYTES)
         mpilab_problem(problem, "%s: has %lld bytes, too few for the header of a matrix (%d); %s",
                        path, (long long)bytes, MPILAB_HEADER_BYTES,
-                       "make the file again: mpilab matrix make");
+                       "create the file again: mpilab matrix make");
     else if (needed == bytes)
         return;
     else if (mpilab_is_text(header, MPILAB_HEADER_BYTES))
@@ -111,12 +111,12 @@ void mpilab_check_header(const char *path, const int header[2], MPI_Offset bytes
             path, path, path);
     else if (bytes_of(swapped(rows), swapped(columns)) == bytes)
         mpilab_problem(problem,
-                       "%s: written on a machine of the other byte order (%d x %d there); write "
-                       "it as text there, and convert that: mpilab matrix to-binary",
+                       "%s: written on a machine with the other byte order (%d x %d there); write "
+                       "it as text there, and convert it here: mpilab matrix to-binary",
                        path, swapped(rows), swapped(columns));
     else if (rows < 1 || columns < 1)
         mpilab_problem(problem,
-                       "%s: its header says %d rows and %d columns; both have to be 1 or more. "
+                       "%s: its header says %d rows and %d columns; both must be 1 or more. "
                        "Make it again: mpilab matrix make",
                        path, rows, columns);
     else if (needed < 0)
@@ -180,13 +180,13 @@ int mpilab_matrix_open(const char *path, MPI_Comm comm, MPI_Info info, MPI_File 
     if (mpilab_agree(comm, problem))
         return MPI_ERR_IO;
     compare_sizes(path, bytes, comm, problem);
-    if (mpilab_agree(comm, problem)) /* each may know the file by another name */
+    if (mpilab_agree(comm, problem)) /* ranks may have different names for the file */
         return MPI_ERR_IO;
 
     const int error = MPI_File_open(comm, path, MPI_MODE_RDONLY, info, file);
     if (error != MPI_SUCCESS)
         mpi_problem(path, "opened", error, problem);
-    /* Closing is collective: where some could not open it, the others keep it open. */
+    /* Closing is collective: if some ranks could not open the file, the others keep it open. */
     if (mpilab_agree(comm, problem))
         return MPI_ERR_IO;
 

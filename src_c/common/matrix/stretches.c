@@ -46,8 +46,8 @@ MPI_Offset mpilab_before(const struct mpilab_matrix *matrix, int rank, MPI_Offse
     return (MPI_Offset)above * part.columns + (has_row ? left : 0);
 }
 
-/* Copy what a rank has of one row, of which `row` is what begins in column `from` and ends before
- * column `until`. Returns how many elements these were. */
+/* Copy a rank's elements of one row: `row` holds its columns `from` up to but not including
+ * `until`. Returns how many elements were copied. */
 static int pick_of_row(const struct mpilab_matrix *matrix, const struct mpilab_part *part, int from,
                        int until, const double *row, double *to)
 {

@@ -16,7 +16,7 @@ static int block_type(const struct mpilab_matrix *matrix, struct mpilab_part par
                                     type);
 }
 
-/* A part that is many. */
+/* A part that consists of several blocks. */
 static int cyclic_type(const struct mpilab_matrix *matrix, int rank, MPI_Datatype *type)
 {
     const int sizes[DIMENSIONS] = {matrix->rows, matrix->columns};
@@ -27,13 +27,13 @@ static int cyclic_type(const struct mpilab_matrix *matrix, int rank, MPI_Datatyp
                                   dealt_out, blocks, grid, MPI_ORDER_C, MPI_DOUBLE, type);
 }
 
-/* Where a rank's part stands in the file. */
+/* The position of a rank's part in the file. */
 static int part_type(const struct mpilab_matrix *matrix, int rank, MPI_Datatype *type)
 {
     const struct mpilab_part part = part_of(matrix, rank);
     int err;
     if (part.rows == 0 || part.columns == 0)
-        err = MPI_Type_dup(MPI_DOUBLE, type); /* nothing is read: MPI knows no empty subarrays */
+        err = MPI_Type_dup(MPI_DOUBLE, type); /* nothing is read: MPI has no empty subarrays */
     else if (part.rows <= matrix->block_rows && part.columns <= matrix->block_columns)
         err = block_type(matrix, part, type);
     else

@@ -1,8 +1,8 @@
-/* What recursive doubling sends across, for any remapping. */
+/* The inter-node traffic of recursive doubling, for any remapping. */
 #include "../tree/blocks.h"
 #include "remap.h"
 
-/* How many borders are between two processes: none, that of a node, or that of a group as well. */
+/* How many boundaries separate two processes: none, a node's, or a node's and a group's. */
 static int borders(const struct mpilab_topology *topology, int one, int other)
 {
     return (topology->node[one] != topology->node[other]) +
@@ -15,10 +15,10 @@ long long remap_crossing(const struct mpilab_topology *topology, const int *proc
     const int core = mpilab_power_of_two(size);
     const int folded = size - core;
     long long blocks = 0;
-    /* Process v hands its block to the one that behaves as v. */
+    /* Process v sends its block to the process that behaves as v. */
     for (int v = 0; v < size; v++)
         blocks += borders(topology, v, process[v]);
-    /* Those beyond the core hand one block in, and get all back. */
+    /* Processes beyond the core send one block, and get all blocks back. */
     for (int v = core; v < size; v++)
         blocks += (1 + size) * (long long)borders(topology, process[v], process[v - core]);
     for (int distance = 1; distance < core; distance *= 2)

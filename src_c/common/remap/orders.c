@@ -13,8 +13,8 @@ int mpilab_rr_to_seq(int rank, int nodes, int each)
     return mpilab_seq_to_rr(rank, each, nodes);
 }
 
-/* One of each list, then another one of each, until none is left: list i is the elements of `from`
- * from begin[i] up to and without begin[i + 1]. */
+/* Take one element of each list, then another one of each, until none is left. List i is the
+ * elements of `from` at begin[i] up to but not including begin[i + 1]. */
 static void deal(const int *from, const int *begin, int lists, int *to)
 {
     int dealt = 0;

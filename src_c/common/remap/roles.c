@@ -1,4 +1,4 @@
-/* Who behaves as whom: found out once, and kept on the communicator. */
+/* Which process behaves as which rank: computed once, and cached on the communicator. */
 #include "remap.h"
 #include <stdlib.h>
 #include <string.h>
@@ -6,8 +6,8 @@
 enum list { SEQ_TO_RR, RR_TO_SEQ, NEIGHBORS, DOUBLING, FROM_ROOT, LISTS };
 
 struct roles_cache {
-    struct mpilab_members lists[LISTS]; /* without memory until they are asked for */
-    int root, remap;                    /* that FROM_ROOT has been made for */
+    struct mpilab_members lists[LISTS]; /* allocated when first requested */
+    int root, remap;                    /* for which FROM_ROOT was made */
 };
 
 static int key = MPI_KEYVAL_INVALID;
@@ -40,7 +40,7 @@ static int cache_of(MPI_Comm comm, struct roles_cache **cache)
     return err;
 }
 
-/* In SEQ order, process p behaves as seq_to_rr(p): so rr_to_seq(v) is who behaves as v. */
+/* In SEQ order, process p behaves as seq_to_rr(p): so process rr_to_seq(v) behaves as v. */
 static void by_formula(const struct mpilab_topology *topology, enum list list, int *process)
 {
     const int nodes = topology->nodes, each = topology->size / nodes;
@@ -49,7 +49,7 @@ static void by_formula(const struct mpilab_topology *topology, enum list list, i
             list == SEQ_TO_RR ? mpilab_rr_to_seq(v, nodes, each) : mpilab_seq_to_rr(v, nodes, each);
 }
 
-/* The best of three orders for recursive doubling; `process` is as they are at first. */
+/* The best of three orders for recursive doubling; on entry, `process` is the order of ranks. */
 static int choose(const struct mpilab_topology *topology, int *process)
 {
     const size_t bytes = (size_t)topology->size * sizeof(int);
@@ -90,7 +90,7 @@ static void find_self(struct mpilab_members *roles, MPI_Comm comm)
         roles->self++;
 }
 
-/* Memory for the roles of all processes, once. */
+/* Allocate memory for the roles of all processes, once. */
 static int take_memory(struct mpilab_members *roles, int size)
 {
     if (roles->rank == NULL)

@@ -1,10 +1,10 @@
-/* Messages of blocks that lie anywhere in a buffer. */
+/* Messages of blocks at any positions in a buffer. */
 #include "block_lists.h"
 #include <limits.h>
 #include <stdlib.h>
 
-/* A struct of single blocks: where ranks follow each other, MPI puts their blocks together. (Of the
- * other constructors, SimGrid 3.32 takes no heed of a type's holes in some; see two_runs_type.) */
+/* A struct of single blocks: MPI merges those of consecutive ranks. (With some of the other
+ * constructors, SimGrid 3.32 ignores a type's holes; see two_runs_type.) */
 static int make_struct(const int *rank, int ranks, MPI_Aint stride, MPI_Datatype one, int *lengths,
                        MPI_Aint *places, MPI_Datatype *types, MPI_Datatype *list)
 {
@@ -42,7 +42,7 @@ int mpilab_list_type(const int *rank, int ranks, int count, MPI_Datatype type, M
     return err;
 }
 
-/* Can these blocks be described by a number of elements? If not, they need a datatype. */
+/* Can these blocks be described by a count of elements? If not, they need a datatype. */
 static int is_plain(const int *rank, int ranks, int count)
 {
     for (int i = 1; i < ranks; i++)

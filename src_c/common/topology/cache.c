@@ -1,4 +1,4 @@
-/* Topologies are kept as an attribute: whoever frees a communicator frees what hangs on it. */
+/* Topologies are cached as an attribute, which is freed together with its communicator. */
 #include "cache.h"
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What topology/ keeps on a communicator. */
+/* What topology/ caches on a communicator. */
 #ifndef MPILAB_TOPOLOGY_CACHE_H
 #define MPILAB_TOPOLOGY_CACHE_H
 
@@ -6,8 +6,8 @@
 
 struct topology_cache {
     struct mpilab_topology topology;
-    struct mpilab_levels levels; /* of the latest root; root -1 while there is none */
-    MPI_Comm leaders;            /* of groups, once they are made; or MPI_COMM_NULL */
+    struct mpilab_levels levels; /* for the latest root; the root is -1 if there is none */
+    MPI_Comm leaders;            /* of groups; MPI_COMM_NULL until they are made */
     int has_leaders;
 };
 

@@ -21,7 +21,7 @@ int mpilab_height_by_node_group(const struct mpilab_topology *topology, const in
            mpilab_height_by_group(topology, order, position);
 }
 
-/* The nearest rank before that is higher: nobody is higher than the root. */
+/* The nearest preceding rank that is higher: no rank is higher than the root. */
 static int find_parent(const struct mpilab_topology *topology, mpilab_height *height,
                        const int *order, int own)
 {
@@ -34,7 +34,7 @@ static int find_parent(const struct mpilab_topology *topology, mpilab_height *he
     return order[above];
 }
 
-/* A rank behind is a child unless one between is higher than it. */
+/* A later rank is a child unless a rank between them is higher than it. */
 static void find_children(const struct mpilab_topology *topology, mpilab_height *height,
                           struct mpilab_collector *collector)
 {
@@ -94,7 +94,8 @@ static int at_root(const struct mpilab_collector *collector, const void *sendbuf
     return err;
 }
 
-/* Only the root knows the receive type: on their way, blocks lie as this rank's own one does. */
+/* Only the root knows the receive type: in transit, blocks have the layout of this rank's own
+ * block. */
 static int in_between(const struct mpilab_collector *collector, const void *sendbuf, int count,
                       MPI_Datatype type, MPI_Request *requests, MPI_Comm comm)
 {

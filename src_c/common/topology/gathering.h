@@ -1,8 +1,8 @@
 /* Gathers by levels: trees over the ranks in the order of their places.
  *
- * Every rank has a height, and hands its blocks to the nearest rank before it that is higher; the
- * root comes first and is the highest. So a rank collects blocks that follow its own one, and only
- * the root has to bring them into the order of ranks.
+ * Every rank has a height, and sends its blocks to the nearest preceding rank that is higher; the
+ * root comes first and is the highest. So a rank collects the blocks that follow its own, and only
+ * the root has to put them into rank order.
  *
  *   ranks by place   0 1 2 3 | 4 5 6 7     two groups of two nodes of two ranks
  *   height           3 0 1 0   2 0 1 0     the root, leaders of groups, leaders of nodes, others
@@ -14,15 +14,15 @@
 
 #include "topology.h"
 
-/* How high the rank stands that comes at a position above 0 of `order`, the order by places. */
+/* The height of the rank at a position above 0 of `order`, the order by places. */
 typedef int mpilab_height(const struct mpilab_topology *topology, const int *order, int position);
 
-/* Heights by levels: a level counts 1 where the rank is the first of its node, or group. */
+/* Heights by levels: a level adds 1 if the rank is the first of its node or group. */
 mpilab_height mpilab_height_by_node, mpilab_height_by_group, mpilab_height_by_node_group;
 
-/* What a rank collects: the blocks of the ranks order[own] ... order[own + blocks - 1], its own one
- * first. Child i is the rank at child[i], and brings the blocks from there up to child i+1's:
- * child[children] is own + blocks. */
+/* What a rank collects: the blocks of the ranks order[own] ... order[own + blocks - 1], its own
+ * first. Child i is the rank at position child[i], and sends the blocks from there up to those of
+ * child i+1: child[children] is own + blocks. */
 struct mpilab_collector {
     const int *order; /* all ranks, the root first; valid as long as the levels are */
     int own, blocks, children;
@@ -34,7 +34,7 @@ struct mpilab_collector {
 int mpilab_collector_of(mpilab_height *height, int root, MPI_Comm comm,
                         struct mpilab_collector *collector);
 
-/* MPI_Gather up such a tree. A rank hands up what it collects in one message, when it has all. */
+/* MPI_Gather up such a tree. A rank sends up everything that it collects in one message. */
 int mpilab_gather_by(mpilab_height *height, const void *sendbuf, int sendcount,
                      MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                      int root, MPI_Comm comm);

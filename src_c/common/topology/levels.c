@@ -32,7 +32,8 @@ static void append(struct mpilab_members *members, int rank, int self)
     members->rank[members->size++] = rank;
 }
 
-/* The i-th of `count` things, if number `first` goes to the front and the others keep their order. */
+/* Element i of a sequence in which element `first` moves to the front and the others keep their
+ * order. */
 static int fronted(int i, int first)
 {
     if (i == 0)

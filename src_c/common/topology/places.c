@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank with the lowest ranks of its group and node: what ranks are sorted by. */
+/* A rank with the lowest ranks of its group and node: the key that ranks are sorted by. */
 struct seat {
     int group, node, rank;
 };
@@ -16,8 +16,8 @@ static int by_seat(const void *one, const void *other)
     return a->node != b->node ? a->node - b->node : a->rank - b->rank;
 }
 
-/* A rank with its place: those of one group, and of one node, come together when they are sorted by
- * name. With thousands of ranks, comparing all pairs of names would take too long. */
+/* A rank with its place: sorting by name brings together the ranks of a group, and of a node. With
+ * thousands of ranks, comparing all pairs of names would take too long. */
 struct named {
     const struct mpilab_place *place;
     int rank;
@@ -32,8 +32,8 @@ static int by_name(const void *one, const void *other)
     return node != 0 ? node : a->rank - b->rank;
 }
 
-/* Give the ranks from `begin` to before `end`, all of one group, the lowest ranks of it and of their
- * nodes. */
+/* Give the ranks from `begin` up to but not including `end`, all of one group, the lowest ranks of
+ * the group and of their nodes. */
 static void seat_group(const struct named *named, int begin, int end, struct seat *seats)
 {
     int group = named[begin].rank, node = named[begin].rank;

@@ -1,10 +1,10 @@
-/* The trees of levels that a broadcast goes down, and the reduction that is its mirror image up. */
+/* Trees of levels: a broadcast goes down them, and the mirrored reduction goes up. */
 #include "topology.h"
 
 enum { BINOMIAL = 2 };
 
-/* Binomial trees over `count` levels, one under the other: each but the first begins at ranks that
- * are leaves of the tree above. */
+/* Binomial trees over `count` levels, stacked: each tree but the first is rooted at a leaf of the
+ * tree above. */
 static int add_binomials(const struct mpilab_members *const *levels, int count,
                          struct mpilab_tree *tree)
 {

@@ -7,7 +7,7 @@ void mpilab_begin_tree(struct mpilab_tree *tree)
     tree->children = 0;
 }
 
-/* A broadcast serves the children of an upper level first: they have the longer way to go. */
+/* A broadcast serves the children of an upper level first, because they have farther to go. */
 static int add_child(struct mpilab_tree *tree, int rank)
 {
     if (tree->children == MPILAB_MOST_CHILDREN)
@@ -23,7 +23,7 @@ int mpilab_add_knomial(struct mpilab_tree *tree, const struct mpilab_members *me
     const int self = members->self;
     if (self < 0)
         return MPI_SUCCESS;
-    /* The lowest digit of `self` that is not 0 stands at `power`; the root's beyond all. */
+    /* The lowest nonzero digit of `self` is at `power`; the root's is beyond all digits. */
     int power = 1;
     while (power < members->size && self / power % radix == 0)
         power *= radix;

@@ -20,7 +20,7 @@ int mpilab_piece(const struct mpilab_segments *cut, int index, int count)
     return index < cut->pieces - 1 ? cut->elements : count - (cut->pieces - 1) * cut->elements;
 }
 
-/* All at once: none of a rank's children waits until another one has the piece. */
+/* All at once: no child waits until another has the piece. */
 static int send_to_children(const struct mpilab_tree *tree, const void *piece, int count,
                             MPI_Datatype datatype, MPI_Comm comm)
 {

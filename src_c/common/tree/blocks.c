@@ -1,4 +1,4 @@
-/* Room for blocks, what is under way to it after an error, and runs of blocks. */
+/* Memory for blocks, pending messages to it after an error, and runs of blocks. */
 #include "blocks.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@ int mpilab_make_room(int blocks, int count, MPI_Datatype type, struct mpilab_roo
     MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
     MPI_Type_get_extent(type, &lower_bound, &extent);
     MPI_Type_get_true_extent(type, &true_lower_bound, &true_extent);
-    /* From the first element to the last one; below 0 where elements go down in memory. */
+    /* From the first element to the last; negative if the elements descend in memory. */
     const MPI_Aint way = count > 0 && blocks > 0 ? extent * ((MPI_Aint)blocks * count - 1) : 0;
     room->memory = malloc((size_t)((way < 0 ? -way : way) + true_extent + 1));
     room->origin = (char *)room->memory - true_lower_bound - (way < 0 ? way : 0);
@@ -43,7 +43,7 @@ int mpilab_leave_sends(int count, MPI_Request *sends)
     return all_over;
 }
 
-/* Can a run be described by a number of elements? If not, it needs a datatype. */
+/* Can a run be described by a count of elements? If not, it needs a datatype. */
 static int is_plain(int first, int length, int size, int count)
 {
     return first + length <= size && (long long)length * count <= INT_MAX;

@@ -1,21 +1,21 @@
 /* The schedules of Träff for round-optimal broadcast on circulant graphs.
  *
- * Halving `size` again and again, rounded up, gives the skips. Every rank but 0 is a sum of
- * different skips; taking the largest that fits at each step, the number of the last one is the
+ * Repeatedly halving `size`, rounded up, gives the skips. Every rank but 0 is a sum of distinct
+ * skips, found by taking the largest that fits at each step; the index of the last one is the
  * rank's *base block*: the block it gets in the first phase, along a binomial tree of these sums.
  *
  *   size 9, skips 1 2 3 5 (9)       rank        1  2  3  4  5  6  7  8
  *                                   base block  0  1  2  0  3  0  1  2      4 = 3+1, 8 = 5+3
  *
- * In round k of a later phase a rank hears from the one that is skip[k] below. It gets the base
- * block of that one, or of one further below it, such that in a phase it gets, beside its own base
- * block, every other one once; and never one that the sender does not have by then. The search goes
+ * In round k of a later phase, a rank receives from the rank skip[k] below it. It gets the base
+ * block of that rank, or of one farther below, such that in each phase it gets its own base block
+ * and every other one once, and never one that the sender does not have yet. The search goes
  * through the sums of skips from the highest down, and takes each block the first time it comes up.
  *
  * Source: Träff (2024), "Optimal broadcast schedules in logarithmic time with applications to
  * broadcast, all-broadcast, reduction and all-reduction", arXiv 2407.18004, algorithm for the
- * receive schedule. There the send schedule is computed in the same time; here it is read off the
- * receive schedules of the ranks that it sends to.
+ * receive schedule. There the send schedule is computed in the same time; here it is taken from the
+ * receive schedules of the ranks that the rank sends to.
  */
 #include "circulant.h"
 
@@ -30,7 +30,7 @@ static void find_skips(int size, struct mpilab_circulant *schedule)
         schedule->skip[k - 1] = schedule->skip[k] / 2 + schedule->skip[k] % 2;
 }
 
-/* `rounds` stands for none: that of rank 0. */
+/* `rounds` means none: rank 0 has no base block. */
 static int base_block(int rank, const struct mpilab_circulant *schedule)
 {
     for (int k = schedule->rounds - 1; k >= 0 && rank > 0; k--) {
@@ -44,13 +44,12 @@ static int base_block(int rank, const struct mpilab_circulant *schedule)
 
 struct search {
     const struct mpilab_circulant *schedule;
-    long rank,
-        latest; /* ranks count on beyond `size`: those of this phase, and of the one before */
+    long rank, latest; /* ranks counted beyond `size`: those of this phase, and of the one before */
     int is_taken[MPILAB_MOST_ROUNDS + 1];
     int found, block[MPILAB_MOST_ROUNDS];
 };
 
-/* Go on from `sum` by skips number `k` and below; each rank found is below the latest one. */
+/* Extend `sum` by skips `k` and below; each rank found is below the latest one. */
 static void look(struct search *search, long sum, int k)
 {
     const struct mpilab_circulant *const schedule = search->schedule;
@@ -77,7 +76,7 @@ static void find_receives(int rank, const struct mpilab_circulant *schedule,
     struct search search = {.schedule = schedule, .rank = (long)rank + size, .latest = 2L * size};
     search.is_taken[own] = 1;
     look(&search, 0, schedule->rounds);
-    /* Skip number `rounds` leads to rank 0, from which comes the own base block of this phase. */
+    /* Skip `rounds` leads to rank 0, which sends this rank's own base block in this phase. */
     for (int k = 0; k < schedule->rounds; k++)
         receive[k] = search.block[k] == schedule->rounds ? own : search.block[k] - schedule->rounds;
 }

@@ -3,14 +3,14 @@
 #include "tree.h"
 #include <stdlib.h>
 
-/* What this rank reduces. Its incoming messages have numbers: first those with piece 0, one from
- * each child, the last child first; then those with piece 1, and so on. */
+/* What this rank reduces. Its incoming messages are numbered: first those of piece 0, one from each
+ * child, the last child first; then those of piece 1, and so on. */
 struct reduction {
     const struct mpilab_tree *tree;
     struct mpilab_segments cut;
     const void *own;
     void *recvbuf;
-    void *room; /* four pieces: two results by turns, two incoming ones by turns */
+    void *room; /* four pieces: two alternating results, two alternating incoming ones */
     int count;
     MPI_Datatype datatype;
     MPI_Op op;
@@ -25,7 +25,7 @@ static void *result_of(const struct reduction *reduction, int piece)
                : block(reduction->room, piece % 2, reduction->cut.elements, reduction->datatype);
 }
 
-/* The first message of a piece goes where the result is wanted, unless our own data are there. */
+/* The first message of a piece goes where the result belongs, unless our own data is there. */
 static void *place_of_message(const struct reduction *reduction, int number)
 {
     const int is_first = number % reduction->tree->children == 0;
@@ -43,7 +43,7 @@ static int start_receiving(const struct reduction *reduction, int number, MPI_Re
                      TAG, reduction->comm, request);
 }
 
-/* MPI_Reduce_local(a, b) puts a op b into b: what comes later in the result comes first here. */
+/* MPI_Reduce_local(a, b) puts a op b into b, so operands are combined from last to first. */
 static int take_in(const struct reduction *reduction, int number)
 {
     const int piece = number / reduction->tree->children;
@@ -70,7 +70,7 @@ static int reduce_pieces(const struct reduction *reduction)
 {
     const int children = reduction->tree->children;
     const int messages = reduction->cut.pieces * children;
-    /* Message i comes in by request i mod 2, while message i-1 is being taken in. */
+    /* Message i comes in by request i mod 2, while message i-1 is being combined. */
     MPI_Request incoming[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int err = MPI_SUCCESS, number = 0;
     if (messages > 0)

@@ -1,7 +1,8 @@
 /* Reduce-scatter by recursive halving: the first half of Rabenseifner's algorithms.
  *
- * In each step, ranks that are `distance` apart swap halves of what they have: each keeps one half,
- * and takes the other rank's part of it in. The distance begins with core/2, and halves as well.
+ * In each step, ranks that are `distance` apart exchange halves of what they have: each keeps one
+ * half, and combines it with the other rank's. The distance starts at core/2, and is halved as
+ * well.
  *
  *   round 1                   round 2                      P = 4, a letter = one block of the sum
  *   0 -cd-> 2   2 -ab-> 0     0 -b-> 1   1 -a-> 0
@@ -18,8 +19,8 @@ struct halving {
     MPI_Comm comm;
 };
 
-/* Nothing is copied: what comes in goes to the result, and our own data are taken in there; once
- * they are there themselves, it goes to the spare room. */
+/* Nothing is copied: incoming data goes to the result, and our own data is combined with it there;
+ * once our own data is there, incoming data goes to the spare room. */
 static void *incoming(const struct halving *halving, int element)
 {
     return block(halving->own == halving->result ? halving->spare : halving->result, element, 1,

@@ -1,4 +1,4 @@
-/* Cut a message into blocks, and hand them out along a binomial tree; bring them together again. */
+/* Cut a message into blocks and scatter them along a binomial tree; allgather them again. */
 #include "blocks.h"
 
 int mpilab_scatter_blocks(void *buffer, int count, MPI_Datatype datatype, int parts, int root,

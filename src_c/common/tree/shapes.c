@@ -69,7 +69,7 @@ int mpilab_kary_tree(int fanout, int root, MPI_Comm comm, struct mpilab_tree *tr
     return MPI_SUCCESS;
 }
 
-/* Nobody has more children than the root of a k-nomial tree. */
+/* No rank has more children than the root of a k-nomial tree. */
 static long long knomial_root_children(int radix, int size)
 {
     long long children = 0;
@@ -85,7 +85,7 @@ int mpilab_knomial_tree(int radix, int root, MPI_Comm comm, struct mpilab_tree *
     const struct place place = place_of(root, comm, tree);
     if (radix < 2 || knomial_root_children(radix, place.size) > MPILAB_MOST_CHILDREN)
         return MPI_ERR_ARG;
-    /* The weight of the lowest digit of v that is not 0; for the root, one beyond all ranks. */
+    /* The weight of the lowest nonzero digit of v; for the root, one beyond all ranks. */
     long long weight = 1;
     while (weight < place.size && place.virtual_rank / weight % radix == 0)
         weight *= radix;
@@ -101,8 +101,8 @@ int mpilab_knomial_tree(int radix, int root, MPI_Comm comm, struct mpilab_tree *
     return MPI_SUCCESS;
 }
 
-/* The top of a tree over the ranks from `begin` up to and without `end`: the middle, or the lower
- * one of the two that are next to it. */
+/* The top of a tree over the ranks from `begin` up to but not including `end`: the middle, or the
+ * lower of two middle ranks. */
 static int middle(int begin, int end)
 {
     return begin + (end - begin - 1) / 2;

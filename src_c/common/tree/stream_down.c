@@ -1,9 +1,9 @@
-/* A broadcast down any tree, with several pieces on their way at once.
+/* A broadcast down any tree, with several pieces in transit at once.
  *
- * Piece i comes in by request i mod AHEAD, and goes out by those of i mod AHEAD: before piece i
- * leaves, piece i - AHEAD has to be gone.
+ * Piece i comes in by request i mod AHEAD, and goes out by the requests of i mod AHEAD, once piece
+ * i - AHEAD has been sent.
  *
- *   incoming    | 4 | 5 | 6 | 7 |         posted, while piece 3 is being waited for
+ *   incoming    | 4 | 5 | 6 | 7 |         posted, while waiting for piece 3
  *   outgoing    | 0 | 1 | 2 |   |         to all children; 4 can leave once 0 is gone
  */
 #include "tree.h"

@@ -1,10 +1,10 @@
-/* A reduction up any tree, with several pieces on their way at once.
+/* A reduction up any tree, with several pieces in transit at once.
  *
  * Every piece has a slot with room for one message from each child; the result of an inner rank
- * comes to be where the first child's message was. Half of the slots wait for messages, half hold
- * results that are on their way up.
+ * replaces the first child's message. Half of the slots wait for messages, half hold results that
+ * are being sent up.
  *
- *   slots       | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |      while piece 4 is being taken in:
+ *   slots       | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |      while piece 4 is combined:
  *                 results to be     messages             8 can come once 0 is gone
  *                 handed up         to come
  */
@@ -41,7 +41,7 @@ static int length(const struct stream *stream, int piece)
     return mpilab_piece(stream->cut, piece, stream->count);
 }
 
-/* The first child's message goes where the result is wanted, unless our own data are there. */
+/* The first child's message goes where the result belongs, unless our own data is there. */
 static void *place_of_message(const struct stream *stream, int piece, int child)
 {
     if (is_root(stream) && child == 0 && stream->own != MPI_IN_PLACE)
@@ -92,7 +92,7 @@ static int reduce_pieces(struct stream *stream)
     int err = MPI_SUCCESS;
     for (int i = 0; i < pieces && i < MPILAB_AHEAD && err == MPI_SUCCESS; i++)
         err = start_receiving(stream, i);
-    /* After the last piece, those that are still on their way up are waited for. */
+    /* After the last piece, wait for those that are still being sent up. */
     for (int i = 0; i < pieces + MPILAB_AHEAD && err == MPI_SUCCESS; i++) {
         const int gone = i - MPILAB_AHEAD;
         if (hands_up && gone >= 0 && gone < pieces)

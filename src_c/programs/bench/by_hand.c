@@ -1,7 +1,7 @@
-/* The program that one writes without the kit: call an allgather once, check it, say so.
+/* The program you would write without the kit: call an allgather once, check it, print the outcome.
  *
- * `mpilab bench cell_to_result_ratio` compiles it together with a kernel and runs it, to have
- * something to compare a notebook cell with.
+ * `mpilab bench cell_to_result_ratio` compiles it together with a kernel and runs it, as the
+ * baseline for a notebook cell.
  */
 #include "mpilab.h"
 #include <stdio.h>

@@ -5,13 +5,14 @@
  *
  *   one_way SIZE REPETITION NANOSECONDS            half of a round trip of a ping-pong
  *   send_overhead SIZE REPETITION NANOSECONDS      one call of MPI_Isend
- *   receive_overhead SIZE REPETITION NANOSECONDS   one MPI_Recv of a message that has come already
+ *   receive_overhead SIZE REPETITION NANOSECONDS   one MPI_Recv of a message that has arrived
  *   gap SIZE REPETITION NANOSECONDS                between messages that are sent back to back
  *
- * and before these, for each rank: at RANK HOST CPU...: where it may run. Each number is a mean over
- * as many messages as take about BATCH_NS. mpilab/measure/distances.py runs it, with ranks bound to cores.
+ * Before these, it prints for each rank where it may run: at RANK HOST CPU... Each number is a mean
+ * over as many messages as take about BATCH_NS. mpilab/measure/distances.py runs it, with ranks
+ * bound to cores.
  *
- *   gap: a train of n messages with one answer takes n - 1 gaps more than a train of one.
+ *   gap: a train of n messages with one answer takes n - 1 gaps longer than a train of one.
  * Source: Hoefler, Lichei, Rehm (2007), "Low-Overhead LogGP Parameter Assessment for Modern
  * Interconnection Networks"; overheads as in Kielmann, Bal, Verstoep (2000), "Fast Measurement of
  * LogP Parameters for Message Passing Platforms".
@@ -42,8 +43,8 @@ static double clock_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* What is measured in addition when a single call is timed: the way back of one reading of the clock
- * and the way to the other one. */
+/* What is measured in addition when a single call is timed: the return from one clock reading and
+ * the call of the next. */
 static double clock_cost_ns(void)
 {
     double least = 1e9;
@@ -108,7 +109,7 @@ static double receive_overhead_ns(const struct batch *batch, double clock_cost)
     return busy / batch->messages;
 }
 
-/* Rank 0: until the answer to the last of `length` messages is there. */
+/* Rank 0: until the answer to the last of `length` messages arrives. */
 static double train_ns(const struct batch *batch, int length)
 {
     MPI_Request requests[TRAIN];
@@ -146,8 +147,8 @@ static void say(const char *quantity, int size, int repetition, double nanosecon
 
 static void measure(struct batch *batch, int repetitions, double clock_cost)
 {
-    /* The first messages find no connection and no memory; those after them say how long one takes.
-     */
+    /* The first messages set up the connection and memory; later ones tell how long a message
+     * takes. */
     batch->messages = WARM_UP;
     one_way_ns(batch);
     const double fitting = BATCH_NS / (2 * one_way_ns(batch) + 1);
@@ -171,7 +172,7 @@ static void measure(struct batch *batch, int repetitions, double clock_cost)
     }
 }
 
-/* Rank 0 speaks for both: lines of two processes could get mixed up. */
+/* Rank 0 prints for both: the lines of two processes could be interleaved. */
 static void say_where(int rank)
 {
     char place[1024] = "";

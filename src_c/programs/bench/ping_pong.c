@@ -1,9 +1,9 @@
-/* What recording a call costs: a ping-pong of 8 bytes between two ranks, through the recorder and
- * past it, in turn.
+/* What recording a call costs: a ping-pong of 8 bytes between two ranks, alternately with and
+ * without the recorder.
  *
  * ping-pong DIRECTORY BLOCKS TRIPS: rank 0 prints, for each of BLOCKS pairs of blocks, the
- * nanoseconds that TRIPS round trips took recorded, and directly. Each pair begins with the other
- * one of the two. `mpilab bench recorder_overhead_ns` compiles and runs it.
+ * nanoseconds that TRIPS round trips took with and without recording. The order alternates from
+ * pair to pair. `mpilab bench recorder_overhead_ns` compiles and runs it.
  */
 #include "../../runtime/recorder/recorder_api.h"
 #include <mpi.h>
@@ -41,10 +41,10 @@ static int64_t trips_ns(int rank, long trips, sending *send, receiving *receive)
 
 static int64_t recorded_ns(const char *path, int rank, long trips)
 {
-    /* A recording of its own for each block: it never overflows. */
+    /* A separate recording for each block: it never overflows. */
     if (mpilab_recorder_open(path, MPI_COMM_WORLD, (trips + 100) * CALLS_IN_A_TRIP, 0) != 0)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    /* The first calls find communicator and datatype unknown. */
+    /* In the first calls, the recorder has yet to learn the communicator and datatype. */
     trips_ns(rank, 100, MPI_Send, MPI_Recv);
     const int64_t taken = trips_ns(rank, trips, MPI_Send, MPI_Recv);
     mpilab_recorder_close();

@@ -1,7 +1,7 @@
 /* Cannon's algorithm for C = A B, with matrices in files: what its parts share.
  *
- * The ranks stand in a square grid. A rank has a *block* of each matrix: its part, as in matrix.h,
- * padded with zeros to the size of the largest part, so that all blocks of a matrix are alike.
+ * The ranks form a square grid. A rank has a *block* of each matrix: its part, as in matrix.h,
+ * padded with zeros to the size of the largest part, so all blocks of a matrix have the same size.
  * Zeros add nothing to a sum; files are never padded.
  *
  *   A, 5 x 5 on 2 x 2 ranks      rank 1's part     its block
@@ -13,7 +13,7 @@
  *     c c c | d d
  *
  * A run has three phases: reading and distributing A and B (load), computing (multiply), collecting
- * and writing C (store). The *stages* are three ways of the first and the last.
+ * and writing C (store). The *stages* are three implementations of the first and the last.
  */
 #ifndef MPILAB_CANNON_H
 #define MPILAB_CANNON_H
@@ -44,8 +44,8 @@ struct operands {
     double *a, *b, *c;
 };
 
-/* The files of a run. C is written to `part`, which becomes `c` when all ranks have done well. What
- * stands below `part` is known to rank 0 only. */
+/* The files of a run. C is written to `part`, which becomes `c` when all ranks have succeeded. Only
+ * rank 0 knows what is below `part`. */
 struct files {
     const char *a, *b, *c;
     const char *directory; /* of the report, or NULL */
@@ -53,11 +53,11 @@ struct files {
     char part[PATH_MAX + sizeof ".part.XXXXXX"];
     char target[PATH_MAX]; /* `c`, or the file that it is a link to */
     mode_t mode;           /* that `c` had, or will have */
-    MPI_Offset bytes;      /* how long it will be */
+    MPI_Offset bytes;      /* its final length */
 };
 
-/* Both are called by all ranks. Where load fails, all ranks return 1 and at least rank 0 has the
- * problem. Where store fails, the ranks that know of it have the problem. */
+/* All ranks call both. If load fails, all ranks return 1 and at least rank 0 has the problem. If
+ * store fails, the ranks that detected it have the problem. */
 struct stage {
     int (*load)(const struct grid *, struct files *, struct operands *, char *problem);
     void (*store)(const struct grid *, const struct files *, const struct operands *,
@@ -88,29 +88,30 @@ void free_whole(struct whole *whole);
 void write_whole(const struct files *files, const struct mpilab_matrix *matrix,
                  const double *elements, char *problem);
 
-/* text.c: text files. A header that can't be is a problem, and so is a line that isn't right. The
- * elements come after the header. */
+/* text.c: text files. An invalid header is a problem, and so is an invalid line. The elements come
+ * after the header. */
 int is_text(FILE *file);
 void read_text_header(const char *path, FILE *file, int header[2], char *problem);
 void read_text_elements(const char *path, FILE *file, const int header[2], double *elements,
                         char *problem);
 
-/* output.c: C appears whole or not at all. All ranks claim its place; where that fails, all return 1
- * and have the problem. Rank 0 sets room aside for it and finishes it; any rank may discard it. */
+/* output.c: C appears whole or not at all. All ranks claim its place; if that fails, all return 1
+ * and have the problem. Rank 0 reserves disk space for it and finishes it; any rank may discard
+ * it. */
 int claim_output(struct files *files, const struct grid *grid, char *problem);
 void reserve_output(struct files *files, const struct sizes *sizes, char *problem);
 void finish_output(const struct files *files, char *problem);
 void discard_output(void);
 
-/* errors.c: say why, as printf does, and end all ranks; nothing of C stays. An MPI error on `comm`,
- * or on communicators made from it later, does that from now on. */
+/* errors.c: print the reason, formatted as by printf, and end all ranks; nothing of C remains. From
+ * then on, an MPI error on `comm`, or on communicators made from it later, does the same. */
 __attribute__((format(printf, 1, 2))) void end_all(const char *format, ...);
 void end_on_errors(MPI_Comm comm);
 
-/* memory.c: for what a run cannot do without; ends all ranks if there is none left. */
+/* memory.c: for what a run requires; ends all ranks if there is no memory left. */
 void *need_memory(size_t count, size_t bytes, const char *what);
 
-/* shift.c: blocks travel round the rows and columns of the grid. */
+/* shift.c: blocks travel around the rows and columns of the grid. */
 void skew(const struct grid *grid, struct operands *operands);
 void shift(const struct grid *grid, struct operands *operands);
 
@@ -134,16 +135,16 @@ void add_product(const struct sums *sums, const double *a, const double *b, int 
 void scale_rows(MPI_Comm in_row, double *block, int rows, int columns, int exponents[]);
 void scale_columns(MPI_Comm in_column, double *block, int rows, int columns, int exponents[]);
 
-/* multiply.c: C = A B, from the blocks of all ranks. A and B are used up. */
+/* multiply.c: C = A B, from the blocks of all ranks. A and B are overwritten. */
 void multiply(const struct grid *grid, struct operands *operands);
 
 /* report.c */
 enum { READ, COMPUTE, WRITE, PHASES };
 struct report {
-    const char *directory; /* NULL: none is wanted */
+    const char *directory; /* NULL: no report */
     int rank;
     int64_t begin_ns[PHASES], end_ns[PHASES];
-    int64_t base_bytes; /* the most memory that this rank had before the first phase */
+    int64_t base_bytes; /* the peak memory of this rank before the first phase */
 };
 void open_report(struct report *report, const struct grid *grid, char *problem);
 void begin_phase(struct report *report, int phase);

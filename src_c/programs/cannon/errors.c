@@ -1,4 +1,4 @@
-/* What ends all ranks at once, because one of them cannot go on and the others wait for it. */
+/* Ending all ranks at once, because one of them cannot continue and the others wait for it. */
 #include "cannon.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Cannon's algorithm on matrix files, in three stages of reading and writing them.
  *
  * mpirun -n P mpilab-cannon STAGE A B C [REPORT_DIRECTORY]: C = A B, with STAGE 1, 2 or 3
- * (stage_1.c and so on) and P a square number. A and B may be text files, but for stage 3. C is
- * binary, and the same file, byte by byte, for all stages and all P. With a directory, each rank
- * records its calls there and tells the times of its phases.
+ * (stage_1.c and so on) and P a square number. A and B may be text files, except in stage 3. C is
+ * binary, and identical, byte for byte, for all stages and all P. With a directory, each rank
+ * writes its recording and the times of its phases there.
  *
- * The exit status of all ranks is 0, or 2 for what cannot be done: then rank 0 has said why, and C
- * is as it was.
+ * All ranks exit with status 0, or with 2 if the run cannot be done: then rank 0 has printed why,
+ * and C is unchanged.
  */
 #include "../../runtime/recorder/recorder_api.h"
 #include "cannon.h"
@@ -40,7 +40,7 @@ static void compute(const struct stage *stage, const struct grid *grid, struct f
     free_blocks(&operands);
 }
 
-/* Returns 1 where it cannot be done; then all ranks have the problem. */
+/* Returns 1 if it cannot be done; then all ranks have the problem. */
 static int run(const struct stage *stage, struct files *files, char *problem)
 {
     struct grid grid;
@@ -50,7 +50,7 @@ static int run(const struct stage *stage, struct files *files, char *problem)
     int has_failed = mpilab_agree(MPI_COMM_WORLD, problem) || claim_output(files, &grid, problem);
     if (!has_failed) {
         open_report(&report, &grid, problem);
-        end_on_errors(grid.comm); /* the recorder has errors returned, and nobody looks at them */
+        end_on_errors(grid.comm); /* the recorder makes MPI return errors, which are not checked */
         has_failed = mpilab_agree(MPI_COMM_WORLD, problem);
     }
     if (!has_failed) {
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "mpilab-cannon: %s\n", problem);
         fflush(stderr);
     }
-    /* A rank that ends with an error makes mpirun end the others: first it has to be said. */
+    /* A rank that ends with an error makes mpirun end the others: print the message first. */
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return has_failed ? FAILED : 0;

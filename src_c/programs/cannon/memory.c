@@ -1,4 +1,4 @@
-/* Memory that a run cannot do without. */
+/* Memory that a run requires. */
 #include "cannon.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Cannon's algorithm: C = A B from the blocks of all ranks.
  *
- * After the skew, every rank multiplies what it has, passes A to the left and B upwards, and does
- * so again, until it has met every block of its row of A and of its column of B once.
+ * After the skew, every rank multiplies the blocks it has, passes A to the left and B upward, and
+ * repeats this until it has used every block of its row of A and of its column of B once.
  *
  *   side = 2       skew           step 1              shift          step 2
  *     A00 A01      A00 A01        A00 B00  A01 B11    A01 A00        A01 B10  A00 B01
@@ -9,8 +9,8 @@
  *
  * Source: Cannon (1969), see shift.c.
  * Cost: side products of blocks, the skew and (side - 1) shifts: 2 side (α + nβ) with n bytes a
- * block. Memory: a block of each matrix, two sums of the size of that of C, and, on its way, a copy
- * of a block of A or B (MPI_Sendrecv_replace).
+ * block. Memory: a block of each matrix, two sums of the size of a block of C, and, in transit, a
+ * copy of a block of A or B (MPI_Sendrecv_replace).
  */
 #include "cannon.h"
 #include <stdlib.h>

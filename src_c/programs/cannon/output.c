@@ -1,16 +1,16 @@
-/* The file of C appears whole or not at all: it is written beside its place, under a name that no
- * other file has, and renamed in the end.
+/* The file of C appears whole or not at all: it is written next to its final place, under a unique
+ * name, and renamed at the end.
  *
  *   C is             written as                   becomes
  *   folder/c         folder/c.part.Xy1zW3         folder/c, with the mode that it had
  *   a link to it     folder/c.part.Xy1zW3         folder/c, and the link stays
  *
- * Whatever ends the run before that removes the file: a problem, Ctrl-C, a rank that aborts, which
- * is why all ranks know the name. Only SIGKILL leaves no time for it: where there is a directory
+ * If the run ends before that, with a problem, Ctrl-C or an abort on any rank, the file is removed;
+ * this is why all ranks know its name. Only SIGKILL leaves no time for it: if there is a directory
  * for a report, a link there leads to the file, so that mpilab/mpiio/cannon.py can remove it.
  *
- * Before anything is computed the file gets room on the disk. Not every MPI library tells of a
- * write that found the disk full: Open MPI 5.0.11 counts all of it as written.
+ * Disk space is reserved before anything is computed. Not every MPI library reports a write to a
+ * full disk: Open MPI 5.0.11 counts all of it as written.
  */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "cannon.h"
@@ -33,13 +33,13 @@ static void discard_and_end(int number)
     raise(number);
 }
 
-/* How long the file will be. */
+/* The final length of the file. */
 static off_t bytes_of_output(const struct sizes *sizes)
 {
     return MPILAB_HEADER_BYTES + (off_t)sizes->rows * sizes->columns * (off_t)sizeof(double);
 }
 
-/* Returns an errno. Where a file system cannot set room aside, that is no error. */
+/* Returns an errno. It is not an error if a file system cannot reserve space. */
 static int reserve(int file, off_t bytes)
 {
 #ifdef __linux__
@@ -59,7 +59,7 @@ static mode_t usual_mode(void)
     return 0666 & ~masked;
 }
 
-/* Where C has to go, and with which mode. */
+/* Where C goes, and with which mode. */
 static void find_target(struct files *files, char *problem)
 {
     struct stat found;
@@ -85,11 +85,11 @@ static void leave_link(const struct files *files, char *problem)
     snprintf(link, sizeof link, "%s/unfinished", files->directory);
     unlink(link); /* of an earlier run */
     if (symlink(files->part, link) != 0)
-        mpilab_problem(problem, "%s: cannot be made: %s; name a folder of yours", link,
+        mpilab_problem(problem, "%s: cannot be made: %s; name a folder that you own", link,
                        strerror(errno));
 }
 
-/* On rank 0: make the file, and be ready to be ended. */
+/* On rank 0: create the file, and prepare to be terminated. */
 static void make_file(struct files *files, char *problem)
 {
     find_target(files, problem);
@@ -98,7 +98,7 @@ static void make_file(struct files *files, char *problem)
     snprintf(files->part, sizeof files->part, "%s.part.XXXXXX", files->target);
     const int file = mkstemp(files->part);
     if (file < 0) {
-        mpilab_problem(problem, "%s: cannot be written: %s; name a folder that is there, and yours",
+        mpilab_problem(problem, "%s: cannot be written: %s; name an existing folder that you own",
                        files->c, strerror(errno));
         return;
     }
@@ -137,7 +137,7 @@ void reserve_output(struct files *files, const struct sizes *sizes, char *proble
 void finish_output(const struct files *files, char *problem)
 {
     struct stat found;
-    /* Where no room could be set aside, a full disk is not found before. */
+    /* If no space could be reserved, a full disk shows only now. */
     if (stat(files->part, &found) != 0 || found.st_size != files->bytes)
         mpilab_problem(problem, "%s: did not become %lld bytes long; is there room on the disk?",
                        files->c, (long long)files->bytes);

@@ -1,16 +1,16 @@
 /* The product of two blocks, added to the sums: the local part of Cannon's algorithm.
  *
- * So that data is used often before it leaves the cache, B is taken in panels of DEPTH rows by
- * WIDTH columns, each copied to one place (32 KiB, in the first-level cache), and all rows of A are
- * multiplied by a panel before the next one. The sums of WIDTH elements of C stay in registers
- * along DEPTH terms.
+ * To use data often before it leaves the cache, B is divided into panels of DEPTH rows by WIDTH
+ * columns, each copied to contiguous memory (32 KiB, in the first-level cache), and all rows of A
+ * are multiplied by one panel before the next. The sums of WIDTH elements of C stay in registers
+ * for DEPTH terms.
  *
  *              panel of B              for each row i of A:
  *               | | | |                  high[i][0..15], low[i][0..15] += a[i][l] * panel[l][0..15]
  *   row of A    | | | |   DEPTH                                          for l = 0 .. DEPTH-1
  *   ---------   | | | |
  *
- * Cost: eight operations a term (two in a usual product), see sums.c.
+ * Cost: eight operations a term (two in an ordinary product), see sums.c.
  */
 #include "cannon.h"
 #include <string.h>
@@ -28,7 +28,7 @@ static void copy_panel(struct panel *panel, const double *b, int columns, int wi
         memcpy(panel->element[l], b + (size_t)l * columns, sizeof *b * (size_t)width);
 }
 
-/* One row of A by a panel of B. The compiler makes vector instructions of the inner loop. */
+/* One row of A by a panel of B. The compiler vectorizes the inner loop. */
 static inline __attribute__((always_inline)) void add_row(const double *restrict a,
                                                           const struct panel *restrict panel,
                                                           int depth, double coarse, double fine,
@@ -72,7 +72,7 @@ static void add_rows_anywhere(const double *a, int inner, const struct panel *pa
     add_rows(a, inner, panel, depth, sums, column);
 }
 
-/* The same operations, so the same bits, twice as many at once. (AVX2 alone does not fuse a
+/* The same operations, hence the same bits, twice as many at once. (AVX2 alone does not fuse a
  * multiplication and an addition, which would round differently.) */
 #ifdef __x86_64__
 __attribute__((target("avx2"))) static void add_rows_avx2(const double *a, int inner,

@@ -1,7 +1,6 @@
-/* What a run tells of itself, if it is asked to: the recording of each rank, the times of its
- * phases and the most memory that it had. Written into DIRECTORY/0.RANK.rec and
- * DIRECTORY/phases.RANK.json; mpilab/mpiio/cannon.py reads them.
- */
+/* The report of a run, if one is requested: the recording of each rank, the times of its phases and
+ * its peak memory. Written to DIRECTORY/0.RANK.rec and DIRECTORY/phases.RANK.json;
+ * mpilab/mpiio/cannon.py reads them. */
 #include "../../runtime/recorder/recorder_api.h"
 #include "cannon.h"
 #include <errno.h>
@@ -20,7 +19,7 @@ static int64_t clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The most memory that this process ever had in use. Linux counts in KiB, macOS in bytes. */
+/* The peak memory of this process. Linux counts in KiB, macOS in bytes. */
 static int64_t peak_bytes(void)
 {
     struct rusage usage;
@@ -29,7 +28,7 @@ static int64_t peak_bytes(void)
     return usage.ru_maxrss;
 #else
     int64_t kib = usage.ru_maxrss;
-    /* ru_maxrss begins with that of the program which started this one. */
+    /* ru_maxrss starts at the value of the program that launched this one. */
     char line[256];
     FILE *status = fopen("/proc/self/status", "r");
     while (status != NULL && fgets(line, sizeof line, status) != NULL) {
@@ -54,8 +53,8 @@ void open_report(struct report *report, const struct grid *grid, char *problem)
     const long records = RECORDS + (long)RECORDS_A_RANK * grid->side * grid->side;
     const int error = mpilab_recorder_open(path, grid->comm, records, 0);
     if (error != 0)
-        mpilab_problem(problem, "%s: no recording can be made: %s; name a folder of yours", path,
-                       strerror(error));
+        mpilab_problem(problem, "%s: no recording can be made: %s; name a folder that you own",
+                       path, strerror(error));
 }
 
 void begin_phase(struct report *report, int phase)

@@ -1,18 +1,18 @@
 /* Powers of two that bring every element below 1.
  *
  * Each row of A, over all ranks that hold a piece of it, is divided by the power of two just above
- * its largest element; so is each column of B. Dividing by a power of two is exact (but for
- * elements some 300 decimal orders below the largest). So the bounds of all products are known, and
- * the same for every rank: 1.
+ * its largest element; so is each column of B. Dividing by a power of two is exact (except for
+ * elements some 300 orders of magnitude below the largest). So all products have the same known
+ * bound on every rank: 1.
  *
- * Infinities and NaN count for nothing here, and stay what they are.
+ * Infinities and NaN are ignored here, and stay what they are.
  */
 #include "cannon.h"
 #include <math.h>
 
 enum { NONE = -10000 }; /* all are 0: below the exponent of any double */
 
-/* Of elements that stand `stride` apart: 2 to this power is above each of them. */
+/* For elements `stride` apart: 2 to this power is above each of them. */
 static int exponent_of(const double *first, int count, int stride)
 {
     double largest = 0;

@@ -1,8 +1,8 @@
 /* How blocks travel in Cannon's algorithm.
  *
- * The skew brings together what can be multiplied: row r of the grid moves A by r to the left, and
- * column c moves B by c upwards. From then on, every rank passes its block of A to the left and its
- * block of B upwards, and so meets all pairs A(r, l), B(l, c) of its row and column.
+ * The skew brings matching blocks together: row r of the grid moves A by r to the left, and column
+ * c moves B by c upward. From then on, every rank passes its block of A to the left and its block
+ * of B upward, and so gets all pairs A(r, l), B(l, c) of its row and column.
  *
  *   A(r, l) on 3 x 3: l at        after the skew       after a shift
  *       0 1 2                         0 1 2                1 2 0
@@ -11,8 +11,8 @@
  *
  * Source: Cannon (1969), "A cellular computer to implement the Kalman filter algorithm", PhD
  * thesis, Montana State University.
- * Cost for each shift: 2 (α + nβ) with n bytes a block; the skew costs as much, for all ranks but
- * those of the first row and column.
+ * Cost for each shift: 2 (α + nβ) with n bytes a block; the skew costs the same, except for ranks
+ * in the first row or column.
  */
 #include "cannon.h"
 

@@ -1,5 +1,6 @@
 /* Stage 1: rank 0 reads both files, text or binary, and sends every rank its sizes and blocks, one
- * after the other; in the end it receives the blocks of C in the same order, and writes the file.
+ * rank after another; at the end it receives the blocks of C in the same order, and writes the
+ * file.
  *
  *   disk -- A, B --> rank 0 -- sizes, A01, B01 --> rank 1
  *                           -- sizes, A10, B10 --> rank 2      each in its turn, the others wait
@@ -8,14 +9,14 @@
  * Source: the base case of the worksheet, Chourdakis, Knapp, Simson (2016), "MPI collectives and
  * MPI-IO", Technische Universität München.
  * Cost: (P-1) (3α + (a+b)β) with a and b bytes a block, all through rank 0, and (P-1) (α + cβ) on
- * the way back. Rank 0 holds A, B, later C, as a whole: that bounds the size of the matrices.
+ * the way back. Rank 0 holds A and B, later C, as a whole, which limits the size of the matrices.
  */
 #include "cannon.h"
 #include <stdlib.h>
 
 enum { TAG_SIZES = 11, TAG_BLOCK = 12 };
 
-/* All ranks get the sizes, without rows where rank 0 has a problem. */
+/* Send all ranks the sizes; there are no rows if rank 0 has a problem. */
 static void tell_sizes(const struct grid *grid, struct sizes *sizes)
 {
     if (grid->rank != 0)
@@ -32,7 +33,8 @@ static void deal_out(const struct grid *grid, const struct mpilab_matrix *matrix
         MPI_Recv(block, count, MPI_DOUBLE, 0, TAG_BLOCK, grid->comm, MPI_STATUS_IGNORE);
         return;
     }
-    /* Its own comes last: until then its place holds those of the others, on their way. */
+    /* Rank 0's own block comes last: until then its memory holds the other ranks' blocks in
+     * transit. */
     for (int rank = grid->side * grid->side - 1; rank >= 0; rank--) {
         cut_block(matrix, whole, rank, block);
         if (rank > 0)

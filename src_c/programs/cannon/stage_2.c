@@ -1,11 +1,11 @@
-/* Stage 2: as stage 1, but sizes and blocks travel by collectives.
+/* Stage 2: like stage 1, but sizes and blocks travel by collectives.
  *
  *   disk -- A, B --> rank 0 == MPI_Bcast of the sizes =====> all
  *                           == MPI_Scatter of A, then B ===> all
  *   disk <---- C --- rank 0 <= MPI_Gather of C ============= all
  *
- * MPI_Scatter sends pieces of memory that lie one behind the other. The blocks of a matrix do not:
- * rank 0 packs them first.
+ * MPI_Scatter sends consecutive pieces of memory. The blocks of a matrix are not consecutive: rank
+ * 0 packs them first.
  *
  * Source: task 2 of the worksheet, see stage_1.c.
  * Cost: what the MPI library's algorithms cost, e.g. log2(P) α + (P-1) aβ for a scatter along a

@@ -2,15 +2,14 @@
  *
  *   file    | rows, columns | a a a b b | a a a b b | a a a b b | c c c d d | c c c d d |
  *   rank 1                          ===         ===         ===
- *           |<-- header --->|  a view: what lies behind the header, of that a subarray
+ *           |<-- header --->|  a view: a subarray of what follows the header
  *
- * The view makes a file of a rank's own part only, row by row. Because all ranks read at once
- * (read_all), the MPI library can make few large requests of their many small ones. A second
- * subarray leaves the padding of the block in memory alone.
+ * Through the view, the file contains a rank's own part only, row by row. Because all ranks read at
+ * once (read_all), the MPI library can merge their many small requests into a few large ones. A
+ * second subarray skips the padding of the block in memory.
  *
  * Source: task 3 of the worksheet, see stage_1.c; MPI 4.1, sections 14.3 and 14.4.
- * Cost: no rank holds more than what multiply.c takes, and what the MPI library buffers. Requests:
- * see lab 05.
+ * Cost: no rank holds more than multiply.c needs and the MPI library buffers. Requests: see lab 05.
  */
 #include "../../common/matrix/views.h"
 #include "cannon.h"
@@ -41,8 +40,8 @@ static int write_all(MPI_File file, double *block, int count, MPI_Datatype type,
     return MPI_File_write_all(file, block, count, type, status);
 }
 
-/* Collective, also for ranks without a part: this rank's part, between its block and the file.
- * Returns the first error. */
+/* Collective, also for ranks without a part: transfer this rank's part between its block and the
+ * file. Returns the first error. */
 static int transfer_part(const struct grid *grid, MPI_File file, const struct mpilab_matrix *matrix,
                          double *block, transfer *all)
 {
@@ -66,7 +65,7 @@ static void read_part(const struct grid *grid, const char *path, MPI_File file,
                       const struct mpilab_matrix *matrix, double *block, char *problem)
 {
     int error = transfer_part(grid, file, matrix, block, read_all);
-    /* OMPIO counts what was asked for, not what came. */
+    /* OMPIO counts what was requested, not what was read. */
     if (error == MPI_SUCCESS)
         error = mpilab_holds_part(file, matrix, grid->rank);
     if (error != MPI_SUCCESS)

@@ -1,12 +1,12 @@
 /* Sums that do not depend on the order of their terms.
  *
- * In Cannon's algorithm each rank begins with another block, so the terms a(i,l) b(l,j) of an
- * element come in another order on every rank and on every grid, and usual sums of doubles would
- * differ in their last bits. Here no sum is ever rounded: each term is cut, by rounding to two
- * fixed grids, into a high piece and a low piece, and pieces of one grid add up exactly, because
- * they are multiples of one number and never need more than 53 bits. What is below the second grid
- * is dropped, from every term for itself. So the file of C is the same, byte by byte, whatever the
- * grid of ranks.
+ * In Cannon's algorithm each rank begins with a different block, so the terms a(i,l) b(l,j) of an
+ * element come in a different order on every rank and on every grid, and ordinary sums of doubles
+ * would differ in their last bits. Here no sum is ever rounded: rounding to two fixed grids cuts
+ * each term into a high piece and a low piece, and pieces of one grid add up exactly, because they
+ * are multiples of one number and never need more than 53 bits. What is below the second grid is
+ * dropped from each term separately. So the file of C is identical, byte for byte, for every grid
+ * of ranks.
  *
  *   term    .110100100111010010101110...     |term| < 1, see scale.c
  *           |---- high ----||---- low ----|  dropped
@@ -14,11 +14,11 @@
  *
  * Rounding x to multiples of g is (x + s) - s with s = 1.5 * 2^52 * g: s + x has the last bit g.
  *
- * Error, with n terms, of an element: n 2^-53 max |a b| from rounding the products, as in any loop,
+ * Error of an element with n terms: n 2^-53 max |a b| from rounding the products, as in any loop,
  * 2^(3L-108) max |a(i,.)| max |b(.,j)| from what is dropped (L = 12 for 4096: 2^-72), and one
- * rounding in the end. The usual sum has n 2^-53 sum |a b| in the place of the latter two. Integers
- * are multiplied exactly while the largest of a row of A and the largest of a column of B have
- * together at most 107 - 2L bits (L = 12: 83), and each product and the sum at most 53.
+ * rounding at the end. An ordinary sum has n 2^-53 sum |a b| in place of the last two. Integers are
+ * multiplied exactly as long as the largest of a row of A and the largest of a column of B together
+ * have at most 107 - 2L bits (L = 12: 83), and each product and the sum at most 53.
  *
  * Source: Demmel and Nguyen (2013), "Fast reproducible floating-point summation", ARITH 21: their
  * pre-rounding with K = 2 folds, on grids that do not depend on the running sum.
@@ -64,10 +64,10 @@ void round_sums(const struct sums *sums, const int row_exponents[], const int co
         for (int column = 0; column < sums->columns; column++) {
             const size_t place = (size_t)row * sums->stride + column;
             const double high = sums->high[place];
-            /* Beside an infinite piece there is no low one. */
+            /* An infinite high piece has no low piece. */
             const double sum = isfinite(high) ? high + sums->low[place] : high;
             const int exponent = row_exponents[row] + column_exponents[column];
-            /* NaN has many bit patterns; which of them comes out would depend on the order. */
+            /* NaN has many bit patterns; which of them results would depend on the order. */
             c[(size_t)row * sums->columns + column] = isnan(sum) ? NAN : ldexp(sum, exponent);
         }
 }

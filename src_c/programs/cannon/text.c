@@ -1,7 +1,6 @@
-/* Matrices in text files, as the worksheet's base case had them: a line "ROWS COLUMNS", then a line
- * for each row. Only who reads a whole file can make use of one: where a row begins is not known
- * before all rows in front of it have been read.
- */
+/* Matrices in text files, as in the worksheet's base case: a line "ROWS COLUMNS", then a line for
+ * each row. A rank must read such a file as a whole: where a row begins is not known until all rows
+ * before it have been read. */
 #include "cannon.h"
 #include <ctype.h>
 #include <limits.h>
@@ -29,8 +28,8 @@ static int skip_blanks(FILE *file)
     return next;
 }
 
-/* The next word of the line, or "" at its end. Returns its length; of one that is too long for
- * `word`, that has only the beginning. */
+/* The next word of the line, or "" at its end. Returns its length; `word` holds only the beginning
+ * of a word that is too long for it. */
 static size_t read_word(FILE *file, char word[static LONGEST_NUMBER])
 {
     size_t length = 0;
@@ -38,12 +37,13 @@ static size_t read_word(FILE *file, char word[static LONGEST_NUMBER])
     for (; next != EOF && !isspace(next); next = getc(file), length++)
         if (length < LONGEST_NUMBER - 1)
             word[length] = (char)next;
-    ungetc(next, file); /* the end of a line is a word of its own: "" */
+    ungetc(next, file); /* the end of a line counts as a word: "" */
     word[length < LONGEST_NUMBER ? length : LONGEST_NUMBER - 1] = '\0';
     return length;
 }
 
-/* Returns 0 where the word is no number as people write them: 0x10 and nan(123) are C's own. */
+/* Returns 0 if the word is not a number in ordinary notation: 0x10 and nan(123) are specific to
+ * C. */
 static int to_number(const char *word, size_t length, double *number)
 {
     char *end;

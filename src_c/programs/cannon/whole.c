@@ -1,5 +1,5 @@
-/* Whole files, read and written by one rank with stdio. It needs memory for all of the matrices.
- * What is read may be a text file; what is written is binary. */
+/* Whole files, read and written by one rank with stdio, which needs memory for complete matrices.
+ * Input may be a text file; output is binary. */
 #include "cannon.h"
 #include <errno.h>
 #include <stdio.h>

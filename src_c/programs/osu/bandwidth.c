@@ -1,4 +1,4 @@
-/* osu_bw: a window of messages in one direction, then a short one back that says all have come. */
+/* osu_bw: a window of messages in one direction, then a short reply once all have arrived. */
 #include "osu.h"
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static MPI_Request *new_requests(int window)
     return requests;
 }
 
-/* The requests of a window are made once: taking memory is not what is measured. */
+/* The requests of a window are allocated once, because allocation is not to be measured. */
 static MPI_Request *requests_of(const struct task *task)
 {
     static MPI_Request *requests;
@@ -32,7 +32,7 @@ static void send_window(const struct task *task)
 }
 
 /* As in OMB, all messages of a window are received in the same place, so that a window of large
- * messages does not measure how fast new memory is reached. They all hold the same. */
+ * messages does not measure how fast new memory is accessed. They all hold the same data. */
 static void receive_window(const struct task *task)
 {
     MPI_Request *requests = requests_of(task);

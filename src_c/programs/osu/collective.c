@@ -1,10 +1,10 @@
-/* How a collective is measured: as OMB does it.
+/* How a collective is measured, following OMB.
  *
- * Each rank takes the time of its own calls, from its own entry to its own return, with a barrier
- * after each call, and divides their sum by the number of calls. The table shows the mean over the
- * ranks of these means, and with -f the least and the largest of them. A rank that returns early
- * (the root of a bcast) brings the mean down: it is not the time that the operation takes from the
- * first rank's entry to the last one's return.
+ * Each rank times its own calls, from its own entry to its own return, with a barrier after each
+ * call, and divides the sum by the number of calls. The table shows the mean of these means over
+ * the ranks, and with -f the smallest and the largest of them. A rank that returns early (the root
+ * of a bcast) lowers the mean: it is not the time that the operation takes from the first rank's
+ * entry to the last rank's return.
  */
 #include "osu.h"
 #include <limits.h>
@@ -21,7 +21,7 @@ static int holds_all(const struct collective *collective)
     return collective->send[0] == ONE_A_RANK || collective->receive[0] == ONE_A_RANK;
 }
 
-/* The largest block that memory allows. Places of blocks are counted in int, too. */
+/* The largest block that memory allows. Displacements of blocks must fit into an int, too. */
 static size_t largest_block(const struct collective *collective, const struct options *options,
                             int rank, int ranks)
 {
@@ -44,7 +44,7 @@ static double timed_call(const struct collective *collective, const struct task 
     return end - begin;
 }
 
-/* Fill the buffers; what the calls that are not timed have left is cleared again. */
+/* Fill the buffers, and clear what the untimed calls have left in them. */
 static void prepare(const struct collective *collective, const struct task *task, long warmup)
 {
     collective->prepare(task);

@@ -1,6 +1,6 @@
-/* How two ranks are measured: as OMB 7 does it.
+/* How two ranks are measured, following OMB 7.
  *
- * Rank 0 has the clock. Each iteration is some exchanges that are not timed (-u) and one that is.
+ * Rank 0 takes the time. Each iteration consists of some untimed exchanges (-u) and a timed one.
  */
 #include "osu.h"
 #include <stdlib.h>

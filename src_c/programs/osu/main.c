@@ -1,4 +1,5 @@
-/* mpilab-osu BENCHMARK [options]: choose, run, and say by the exit status whether all was well. */
+/* mpilab-osu BENCHMARK [options]: choose and run a benchmark, and report success by the exit
+ * status. */
 #include "osu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static size_t run(const struct benchmark *benchmark, const struct options *optio
     return run_barrier(options);
 }
 
-/* Rank 0 says what is wrong; the others leave it at that. */
+/* Rank 0 prints what is wrong; the others stay silent. */
 static int refuse(int rank, const char *name, const char *trouble)
 {
     MPI_Finalize();

@@ -1,4 +1,4 @@
-/* What every benchmark needs: how often, where to, how many in all. */
+/* What every benchmark needs: how many iterations, a buffer, a sum over all ranks. */
 #include "osu.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ long warmup_of(const struct options *options, size_t bytes)
     return bytes > LARGE_BYTES ? options->warmup_large : options->warmup;
 }
 
-/* Memory that begins with a page and has been written once, so that the system has given it. */
+/* Page-aligned memory that has been written once, so that the system has allocated it. */
 void *new_buffer(size_t bytes)
 {
     enum { PAGE = 4096 };

@@ -29,7 +29,8 @@ static const struct options DEFAULTS[] = {
                    .largest = 4 * MEBIBYTE},
 };
 
-/* What getopt may find: a barrier has no messages, and only collectives show more than a mean. */
+/* The options that getopt accepts: a barrier has no messages, and only collectives report more than
+ * a mean. */
 static const char *const LETTERS[] = {
     [COLLECTIVE] = ":fci:x:u:m:M:h",
     [BARRIER] = ":fi:x:h",
@@ -101,17 +102,17 @@ const char *read_options(int argc, char **argv, enum kind kind, struct options *
             break;
         case 'i':
             if ((value = number(optarg, 1)) < 0)
-                return "-i: the number of iterations has to be 1 or more";
+                return "-i: the number of iterations must be 1 or more";
             options->iterations = options->iterations_large = value;
             break;
         case 'x':
             if ((value = number(optarg, 0)) < 0)
-                return "-x: the number of warm-up iterations has to be 0 or more";
+                return "-x: the number of warm-up iterations must be 0 or more";
             options->warmup = options->warmup_large = value;
             break;
         case 'u':
             if ((options->inner_warmup = number(optarg, 0)) < 0)
-                return "-u: the number of calls before a timed one has to be 0 or more";
+                return "-u: the number of calls before a timed one must be 0 or more";
             break;
         case 'm':
             if (read_sizes(optarg, options) < 0)
@@ -124,7 +125,7 @@ const char *read_options(int argc, char **argv, enum kind kind, struct options *
             break;
         case 'M':
             if ((value = number(optarg, 1)) < 0)
-                return "-M: the memory has to be 1 byte or more";
+                return "-M: the memory must be 1 byte or more";
             options->memory = (size_t)value;
             break;
         case 'h':

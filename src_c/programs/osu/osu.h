@@ -1,9 +1,9 @@
 /* What the files of this folder share.
  *
- * They make up one program, mpilab-osu, that measures as the OSU micro-benchmarks (OMB) 7.3 do and
- * prints the same tables: mpirun -n 4 mpilab-osu osu_bcast -f -m 1:4096. Written from OMB's
- * documented options, its output and its order of measuring; no line of OMB's is in it.
- * `mpilab bench osu_bcast` builds and runs it where OMB itself is not on PATH.
+ * They make up one program, mpilab-osu, which measures as the OSU micro-benchmarks (OMB) 7.3 do and
+ * prints the same tables: mpirun -n 4 mpilab-osu osu_bcast -f -m 1:4096. It was written from OMB's
+ * documented options, its output and its order of measuring, and contains no OMB code. `mpilab
+ * bench osu_bcast` builds and runs it where OMB itself is not on PATH.
  */
 #ifndef MPILAB_OSU_H
 #define MPILAB_OSU_H
@@ -11,7 +11,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* Messages above so many bytes are measured with fewer iterations. */
+/* Messages larger than this are measured with fewer iterations. */
 enum { LARGE_BYTES = 8192 };
 enum { ROOT = 0 };
 
@@ -24,7 +24,7 @@ struct options {
     long inner_warmup;                 /* calls before each timed one, see -u in options.c */
     size_t smallest, largest;          /* bytes; the sizes between them are doubled */
     size_t memory;                     /* bytes that a rank's buffer may have */
-    int window;                        /* messages of osu_bw before one is awaited */
+    int window;                        /* messages of osu_bw before it waits for a reply */
 };
 
 /* One message size on one rank. */
@@ -40,13 +40,13 @@ struct task {
 /* How many blocks a buffer holds. */
 enum blocks { NONE, ONE, ONE_A_RANK };
 
-/* A collective operation; each has a file of its own. [0] is the root, [1] any other rank. */
+/* A collective operation; each has its own file. [0] is the root, [1] any other rank. */
 struct collective {
     const char *title;
     enum blocks send[2], receive[2];
-    void (*prepare)(const struct task *); /* what is sent, and nothing that is received */
+    void (*prepare)(const struct task *); /* only what is sent, not what is received */
     void (*call)(const struct task *);
-    int (*wrong)(const struct task *); /* blocks of the result that are not what they should be */
+    int (*wrong)(const struct task *); /* number of wrong blocks in the result */
 };
 extern const struct collective bcast, gather, scatter, reduce, allreduce, allgather, alltoallv;
 
@@ -75,7 +75,7 @@ long warmup_of(const struct options *, size_t bytes);
 void *new_buffer(size_t bytes);
 int sum_over_ranks(int number);
 
-/* table.c: everything here is said by rank 0 only. */
+/* table.c: only rank 0 prints. */
 void print_title(const char *before, const char *title);
 void print_collective_columns(const struct options *, int has_sizes);
 void print_exchange_columns(const struct options *, const char *column);

@@ -1,12 +1,12 @@
 /* What the messages hold when the result is validated (-c).
  *
- * A byte depends on its iteration, on where it comes from, where it is to go and its place in the
- * block: old data, a block of another rank and a shifted block are all found.
+ * A byte depends on its iteration, its source, its destination and its place in the block, so old
+ * data, another rank's block and a shifted block are all detected.
  */
 #include "osu.h"
 #include <string.h>
 
-/* What a buffer holds that nobody has written since: never the right byte, nor a right sum. */
+/* What an unwritten buffer holds: never the right byte or a right sum. */
 enum { UNWRITTEN = 255 };
 
 static unsigned char byte_at(const struct task *task, int from, int to, size_t index)
@@ -43,8 +43,9 @@ void clear(void *buffer, int blocks, const struct task *task)
     memset(buffer, UNWRITTEN, (size_t)blocks * task->bytes);
 }
 
-/* Sums of MPI_CHAR. They must not pass 127: beyond that one MPI saturates, another wraps round, and
- * Open MPI does the one or the other by the place in the block (seen in 5.0.11). */
+/* Sums of MPI_CHAR. They must not exceed 127: beyond that, one MPI library saturates, another wraps
+ * around, and Open MPI does one or the other depending on the place in the block (seen in
+ * 5.0.11). */
 enum { LARGEST_CHAR = 127 };
 
 static int summand(const struct task *task, int rank, size_t index)

@@ -13,7 +13,8 @@ static int is_silent(void)
     return rank != 0;
 }
 
-/* OMB has an empty line before the titles of collectives, and none before the other two. */
+/* OMB prints an empty line before the titles of collectives, and none before those of the other
+ * two. */
 void print_title(const char *before, const char *title)
 {
     if (is_silent())
@@ -39,7 +40,7 @@ void print_collective_columns(const struct options *options, int has_sizes)
     fflush(stdout);
 }
 
-/* In the tables of two ranks OMB 7.3 says the datatype after the columns. */
+/* In the tables of two ranks, OMB 7.3 prints the datatype after the columns. */
 void print_exchange_columns(const struct options *options, const char *column)
 {
     if (is_silent())

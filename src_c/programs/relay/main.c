@@ -1,7 +1,8 @@
 /* mpilab-relay ONE,OTHER,MICROSECONDS ...
  *
- * Passes frames on between each ONE and OTHER, both ways, after that many microseconds. Says
- * "ready" once it does. It runs until it is killed. Needs CAP_NET_RAW in its network namespace.
+ * Forwards frames between each ONE and OTHER, in both directions, after that many microseconds.
+ * Prints "ready" once it does. It runs until it is killed. Needs CAP_NET_RAW in its network
+ * namespace.
  */
 #define _GNU_SOURCE
 #include "relay.h"
@@ -19,7 +20,8 @@ static void open_link(const char *argument, struct way ways[static 2])
     double microseconds;
     if (sscanf(argument, "%31[^,],%31[^,],%lf", one, other, &microseconds) != 3 ||
         !(microseconds >= 0 && microseconds < 1e9)) {
-        fprintf(stderr, "mpilab-relay: '%s' is no ONE,OTHER,MICROSECONDS, e.g. up0,dn0,250\n",
+        fprintf(stderr,
+                "mpilab-relay: '%s' is not of the form ONE,OTHER,MICROSECONDS, e.g. up0,dn0,250\n",
                 argument);
         exit(2);
     }
@@ -59,7 +61,8 @@ int main(int argc, char **argv)
         return 2;
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    /* Timers are otherwise up to 50 µs late. Where pages may not be held in memory it works too. */
+    /* Otherwise timers are up to 50 µs late. If locking memory is not allowed, the relay works
+     * without. */
     prctl(PR_SET_TIMERSLACK, 1UL);
     (void)mlockall(MCL_CURRENT);
 

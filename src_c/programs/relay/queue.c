@@ -1,9 +1,9 @@
-/* Frames that wait for their time. */
+/* Frames waiting until they are due. */
 #include "relay.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* More than what is under way on a link of 10 Gbit/s and 10 ms. */
+/* More than what is in transit on a link of 10 Gbit/s and 10 ms. */
 enum { ROOM_BYTES = 32 << 20 };
 
 int queue_add(struct queue *queue, const unsigned char *data, size_t bytes, int64_t due)
@@ -15,7 +15,7 @@ int queue_add(struct queue *queue, const unsigned char *data, size_t bytes, int6
         return -1;
     *frame = (struct frame){.due = due, .bytes = bytes};
     memcpy(frame->data, data, bytes);
-    /* A frame never overtakes another one. */
+    /* A frame never overtakes another. */
     if (queue->last != NULL && queue->last->due > due)
         frame->due = queue->last->due;
     if (queue->last != NULL)

@@ -49,7 +49,7 @@ int open_interface(const char *name)
     if (file < 0)
         end_of("no raw socket for", name);
     set(file, SOL_PACKET, PACKET_VNET_HDR, 1, "PACKET_VNET_HDR");
-    /* What we pass on here is not to come back to us. */
+    /* Frames that we forward here must not come back to us. */
     set(file, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
     set(file, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
     set(file, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES, "SO_RCVBUF");
@@ -64,8 +64,8 @@ int open_interface(const char *name)
     return file;
 }
 
-/* How long ago the kernel got this frame, at most `longest`: while we were asleep it was already
- * on its way. */
+/* How long ago the kernel got this frame, at most `longest`: it was already in transit while we
+ * slept. */
 static int64_t age(struct msghdr *message, int64_t longest)
 {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -105,7 +105,7 @@ int64_t pass_on_due_frames(struct way *way)
 {
     const struct frame *frame;
     while ((frame = way->waiting.first) != NULL && frame->due <= now()) {
-        /* A frame that the interface does not take now is lost, too. */
+        /* A frame that the interface does not accept now is lost, too. */
         const ssize_t written = write(way->to, frame->data, frame->bytes);
         (void)written;
         queue_drop_first(&way->waiting);
