@@ -25,7 +25,7 @@ _PUBLIC = {
     "Lab": "mpilab.notebook.lab",
     "progress": "mpilab.notebook.lab",
     "run": "mpilab.notebook.session",
-    "sweep": "mpilab.notebook.timing",
+    "sweep": "mpilab.notebook.session",
 }
 __all__ = sorted(_PUBLIC)
 
@@ -72,4 +72,4 @@ def _tell_errors_shortly() -> None:
 
 def load_ipython_extension(shell: Any) -> None:
     """Register the %%kernel magic (%load_ext mpilab)."""
-    importlib.import_module("mpilab.notebook.magic").load_ipython_extension(shell)
+    importlib.import_module("mpilab.notebook.jupyter").load_ipython_extension(shell)

@@ -1,4 +1,4 @@
-"""The errors that mpilab raises on purpose.
+"""The errors that mpilab raises deliberately.
 
 Every message has three parts: what was wrong (with the value), where, and what to do about it.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class MpilabError(Exception):
-    """Base of every error that mpilab raises on purpose."""
+    """Base class of every error that mpilab raises deliberately."""
 
 
 class SetupError(MpilabError):
@@ -16,7 +16,7 @@ class SetupError(MpilabError):
 
 
 class InputError(MpilabError, ValueError):
-    """A file, an argument or an option holds a value that cannot be used."""
+    """A file, an argument or an option contains a value that cannot be used."""
 
 
 class BuildError(MpilabError):
@@ -25,6 +25,10 @@ class BuildError(MpilabError):
     def __init__(self, message: str, diagnostics: Iterable[Any] = ()) -> None:
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
+
+
+class NotOffered(BuildError):
+    """A kernel uses a function that is not available to it; the message says which."""
 
 
 class BuildTimeOut(BuildError):

@@ -30,11 +30,13 @@ from mpilab.algorithms.algorithm import (
     CostFunction,
     ModelCall,
     Plan,
+    Schedule,
     Step,
+    Transfer,
+    counts,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2, floor_log2
-from mpilab.algorithms.schedule import Schedule, Transfer, counts
 from mpilab.algorithms.trees import largest_power_of_two, powers_of_two
 from mpilab.errors import InputError
 
@@ -64,7 +66,8 @@ def nonblocking_all(call: Call) -> Plan:
 def nonblocking_all_cost(call: ModelCall) -> Coefficients:
     """γ(P) (α + mβ): each rank sends its block to all others at the same time.
 
-    Source: as linear broadcast; γ, measured with one sender, does not include that all ranks send.
+    Source: as for the linear broadcast; γ is measured with one sender, and ignores that all ranks
+    send.
     """
     served = call.at_once(call.ranks - 1)
     return served, served * call.bytes
@@ -204,7 +207,7 @@ def neighbor_exchange(call: Call) -> Plan:
 
 
 def neighbor_exchange_cost(call: ModelCall) -> Coefficients:
-    """P/2 α + (P-1) mβ for even P; odd numbers of ranks take the ring.
+    """P/2 α + (P-1) mβ for even P; odd numbers of ranks use the ring.
 
     Source: Chen, Zhang, Zhang, Yuan (2005).
     """
@@ -232,9 +235,9 @@ ALGORITHMS = table(
     Algorithm(bruck, bruck_cost, TEAL, openmpi="bruck"),
     Algorithm(neighbor_exchange, neighbor_exchange_cost, PINK, openmpi="neighbor"),
 )
-# Algorithms of Open MPI's that we don't have. Sparbit takes as many rounds and bytes as Bruck's.
+# Open MPI's algorithms that we don't have. Sparbit takes as many rounds and bytes as Bruck's.
 # Source: Loch, Koslovski, "Sparbit: a new logarithmic and data locality-aware MPI Allgather
-# algorithm", CCGrid 2021.
+# algorithm", SBAC-PAD 2021.
 OPENMPI_ONLY: dict[str, CostFunction] = {"two_proc": two_proc_cost, "sparbit": bruck_cost}
 
 
@@ -246,8 +249,8 @@ def schedule(name: str, ranks: int) -> Schedule:
     """
     if name not in ALGORITHMS:
         raise InputError(
-            f"{name!r} is not an allgather algorithm of mpilab.algorithms.allgather; "
-            f"take one of {', '.join(ALGORITHMS)}."
+            f"{name!r} is not an allgather algorithm of mpilab.algorithms.allgather; use one of "
+            f"{', '.join(ALGORITHMS)}."
         )
     if ranks < 1:
         raise InputError(

@@ -14,7 +14,7 @@ single rank sends nothing. The time to reduce a byte is in the β that is fitted
 algorithm.
 """
 
-from mpilab.algorithms import bcast, reduce, schedule, trees
+from mpilab.algorithms import algorithm, bcast, reduce, trees
 from mpilab.algorithms.algorithm import (
     BROWN,
     GREEN,
@@ -27,17 +27,17 @@ from mpilab.algorithms.algorithm import (
     ModelCall,
     Plan,
     Step,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import floor_log2
 from mpilab.algorithms.formula import segments as count_segments
-from mpilab.algorithms.schedule import Transfer
 
 RING_SEGMENT = 65536  # SEGMENT_BYTES of src_c/allreduce/segmented_ring.c
 
 
 def recursive_doubling(call: Call) -> Plan:
-    """Partners at distance 1, 2, 4 … exchange all they have, and both reduce it.
+    """Partners at distance 1, 2, 4 … exchange everything they have, and both reduce it.
 
     If P is not a power of two, each odd rank of the first 2 (P - p2) sends its data to its left
     neighbor before, and gets the result from it after.
@@ -73,7 +73,7 @@ def recursive_doubling_cost(call: ModelCall) -> Coefficients:
 def ring(call: Call) -> Plan:
     """Each of P blocks circulates and is reduced on its way; then the result's blocks circulate."""
     steps = [_round(call.ranks, number, 1) for number in range(1, 2 * call.ranks - 1)]
-    return Plan(steps, call.sizes(schedule.blocks(call.count, call.ranks)))
+    return Plan(steps, call.sizes(algorithm.blocks(call.count, call.ranks)))
 
 
 def ring_cost(call: ModelCall) -> Coefficients:
@@ -110,8 +110,8 @@ def segmented_ring(call: Call) -> Plan:
     steps += [_round(ranks, lap, number) for lap in range(ranks, 2 * ranks - 1)]
     elements = [
         piece
-        for block in schedule.blocks(call.count, ranks)
-        for piece in schedule.blocks(block, number)
+        for block in algorithm.blocks(call.count, ranks)
+        for piece in algorithm.blocks(block, number)
     ]
     return Plan(steps, call.sizes(elements))
 
@@ -119,8 +119,8 @@ def segmented_ring(call: Call) -> Plan:
 def segmented_ring_cost(call: ModelCall) -> Coefficients:
     """(P-1)(S + 1) α + 2 (P-1)/P mβ with S segments per block.
 
-    This model has only α and β, so segments only add cost; what they hide is the time to reduce.
-    Source: Open MPI 5, coll/base, "ring_segmented".
+    This model has only α and β, so segments only add cost; what they actually hide is the time to
+    reduce. Source: Open MPI 5, coll/base, "ring_segmented".
     """
     others, block = call.ranks - 1, call.bytes / call.ranks
     segments, _ = call.cut(block, RING_SEGMENT)
@@ -139,7 +139,7 @@ def rabenseifner(call: Call) -> Plan:
         *trees.double(call, core),
         *trees.unfold(call, core),
     ]
-    return Plan(steps, call.sizes(schedule.blocks(call.count, core)))
+    return Plan(steps, call.sizes(algorithm.blocks(call.count, core)))
 
 
 def rabenseifner_cost(call: ModelCall) -> Coefficients:

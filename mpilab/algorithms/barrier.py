@@ -27,10 +27,10 @@ from mpilab.algorithms.algorithm import (
     CostFunction,
     ModelCall,
     Plan,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2, floor_log2
-from mpilab.algorithms.schedule import Transfer
 
 
 def linear(call: Call) -> Plan:
@@ -99,7 +99,7 @@ def dissemination_cost(call: ModelCall) -> Coefficients:
 
 
 def tree(call: Call) -> Plan:
-    """Reports go up a binomial tree; the release comes down it, to one child after the other."""
+    """Reports go up a binomial tree; the release goes down it, to one child after another."""
     binomial = trees.knomial(call.ranks, 0, 2)
     up = [[_empty(rank, parent)] for rank, parent in binomial.edges_up]
     down = [

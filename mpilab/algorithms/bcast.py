@@ -25,7 +25,7 @@ broadcast algorithms for multi-core clusters", JPDC 165, 2022; Thakur, Rabenseif
 
 from collections.abc import Sequence
 
-from mpilab.algorithms import schedule, trees
+from mpilab.algorithms import algorithm, trees
 from mpilab.algorithms.algorithm import (
     AMBER,
     BLUE,
@@ -42,12 +42,10 @@ from mpilab.algorithms.algorithm import (
     ModelCall,
     Plan,
     Step,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2, floor_log2
-from mpilab.algorithms.schedule import Transfer
-
-PIPELINE_SEGMENT = 8192  # SEGMENT_BYTES of src_c/bcast/pipeline.c
 
 
 def linear(call: Call) -> Plan:
@@ -63,30 +61,14 @@ def linear_cost(call: ModelCall) -> Coefficients:
     return served, served * call.bytes
 
 
-def chain(call: Call) -> Plan:
-    """Along `fanout` chains, in segments."""
-    return _along(call, trees.chain(call.ranks, call.root, call.fanout))
-
-
 def chain_cost(call: ModelCall) -> Coefficients:
     """(⌈(P-1)/K⌉ - 1)(α + sβ) + γ(K+1) (Sα + mβ)."""
     return trees.chain_down_cost(call, call.fanout or trees.CHAINS)
 
 
-def pipeline(call: Call) -> Plan:
-    """Along one chain, in segments of 8 KiB by default."""
-    tree = trees.chain(call.ranks, call.root, 1)
-    return _along(call, tree, call.segment or PIPELINE_SEGMENT)
-
-
 def pipeline_cost(call: ModelCall) -> Coefficients:
     """(P-2)(α + sβ) + Sα + mβ."""
-    return trees.chain_down_cost(call, 1, PIPELINE_SEGMENT)
-
-
-def binary(call: Call) -> Plan:
-    """Down a binary tree (or one with another fan-out), in segments."""
-    return _along(call, trees.kary(call.ranks, call.root, call.fanout))
+    return trees.chain_down_cost(call, 1, trees.PIPELINE_SEGMENT)
 
 
 def binary_cost(call: ModelCall) -> Coefficients:
@@ -94,23 +76,13 @@ def binary_cost(call: ModelCall) -> Coefficients:
     return trees.kary_cost(call, call.at_once)
 
 
-def binomial(call: Call) -> Plan:
-    """Down a binomial tree, in segments."""
-    return _along(call, trees.knomial(call.ranks, call.root, 2))
-
-
 def binomial_cost(call: ModelCall) -> Coefficients:
     """⌈log2 P⌉ (Sα + mβ); with γ, γ(⌈log2 P⌉ + 1)(Sα + mβ), and the time further down the tree."""
     return trees.knomial_down_cost(call, 2)
 
 
-def knomial(call: Call) -> Plan:
-    """Down a k-nomial tree, in segments."""
-    return _along(call, trees.knomial(call.ranks, call.root, call.radix))
-
-
 def knomial_cost(call: ModelCall) -> Coefficients:
-    """As binomial, with radix K: (K-1) log_K P children and log_K P levels."""
+    """Like binomial, with radix K: (K-1) log_K P children and log_K P levels."""
     return trees.knomial_down_cost(call, call.radix or trees.RADIX)
 
 
@@ -123,7 +95,7 @@ def split_binary(call: Call) -> Plan:
     """
     ranks, real = call.ranks, call.real
     longer = call.count - call.count // 2
-    first = schedule.pieces(longer, call.element_bytes, call.segment)
+    first = algorithm.pieces(longer, call.element_bytes, call.segment)
     segments = len(first)
     second = (*first[:-1], call.count // 2 - sum(first[:-1]))
     members = ranks // 2  # of each tree
@@ -181,7 +153,7 @@ def scatter_allgather(call: Call) -> Plan:
         *trees.double(call, core),
         *trees.unfold(call, core),
     ]
-    return _from_root(call, steps, schedule.blocks(call.count, core))
+    return _from_root(call, steps, algorithm.blocks(call.count, core))
 
 
 def scatter_allgather_cost(call: ModelCall) -> Coefficients:
@@ -202,7 +174,7 @@ def scatter_allgather_ring(call: Call) -> Plan:
         steps.append(
             [Transfer(real(v), real(v + 1), ((v - number + 1) % ranks,)) for v in range(ranks)]
         )
-    return _from_root(call, steps, schedule.blocks(call.count, ranks))
+    return _from_root(call, steps, algorithm.blocks(call.count, ranks))
 
 
 def scatter_allgather_ring_cost(call: ModelCall) -> Coefficients:
@@ -211,25 +183,29 @@ def scatter_allgather_ring_cost(call: ModelCall) -> Coefficients:
     return ceil_log2(ranks) + ranks - 1, 2 * (ranks - 1) / ranks * call.bytes
 
 
-def _along(call: Call, tree: trees.Tree, segment: int | None = None) -> Plan:
-    pieces = schedule.pieces(
-        call.count, call.element_bytes, call.segment if segment is None else segment
-    )
-    return _from_root(call, trees.down(tree, len(pieces)), pieces)
-
-
 def _from_root(call: Call, steps: list[Step], elements: Sequence[int]) -> Plan:
     return Plan(steps, call.sizes(elements), (call.root,) * len(elements))
 
 
 ALGORITHMS = table(
     Algorithm(linear, linear_cost, RED, openmpi="basic_linear"),
-    Algorithm(chain, chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"),
-    Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
-    Algorithm(binary, binary_cost, TEAL, "m", fanout=trees.FANOUT, openmpi="binary_tree"),
+    Algorithm(
+        trees.bcast_along("chain"), chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"
+    ),
+    Algorithm(trees.bcast_along("pipeline"), pipeline_cost, OLIVE, "m", openmpi="pipeline"),
+    Algorithm(
+        trees.bcast_along("binary"),
+        binary_cost,
+        TEAL,
+        "m",
+        fanout=trees.FANOUT,
+        openmpi="binary_tree",
+    ),
     Algorithm(split_binary, split_binary_cost, PINK, "m/2", openmpi="split_binary_tree"),
-    Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
-    Algorithm(knomial, knomial_cost, BROWN, "m", radix=trees.RADIX, openmpi="knomial"),
+    Algorithm(trees.bcast_along("binomial"), binomial_cost, BLUE, "m", openmpi="binomial"),
+    Algorithm(
+        trees.bcast_along("knomial"), knomial_cost, BROWN, "m", radix=trees.RADIX, openmpi="knomial"
+    ),
     Algorithm(scatter_allgather, scatter_allgather_cost, PURPLE, openmpi="scatter_allgather"),
     Algorithm(
         scatter_allgather_ring, scatter_allgather_ring_cost, GREEN, openmpi="scatter_allgather_ring"

@@ -11,7 +11,7 @@ Rubrics use the same notation. The names are
     P     ranks                         m     bytes of a block (of the whole message in a bcast,
     n     elements of a block                 reduce or allreduce): m = n e
     e     bytes of an element           root  the root
-    S     segments that a message is cut into
+    S     segments into which a message is cut
     K     fan-out or radix of the tree
     M     nodes                         G     groups of nodes
     Q     ranks of the fullest node     R     ranks on the root's node
@@ -22,7 +22,7 @@ Rubrics use the same notation. The names are
     V     bytes of an alltoallv between different ranks; VM those between nodes, VG those between
           groups: with even counts P (P - 1) m, P (P - Q) m, ...
     B     bytes of other ranks' data that a rank may hold
-    T     pieces that a block is sent in: the line "Pieces" of an algorithm with a budget
+    T     pieces in which a block is sent: the line "Pieces" of an algorithm with a budget
 
 and in a read (mpilab.mpiio)
 
@@ -34,7 +34,7 @@ and in a read (mpilab.mpiio)
     spans, shares   for each rank, the bytes from the first to the last of its part, and for each
           aggregator, those of its domain: for pieces, most_pieces and total
 
-If a case leaves S, K, B or F open, the line "Tunables" of the header gives the default, in the
+If a case does not specify S, K, B or F, the line "Tunables" of the header gives the default, in the
 wording that `cost_of` parses (for F: `read_cost_of`).
 """
 
@@ -167,7 +167,8 @@ def doubling_rounds(ranks: int) -> int:
 
 
 def doubling_messages(ranks: int) -> int:
-    """Messages of the same: one per step from each rank that takes part, two per surplus rank."""
+    """Messages of recursive doubling: one per step from each rank that takes part, two per surplus
+    rank."""
     steps = floor_log2(ranks)
     return 2**steps * steps + 2 * (ranks - 2**steps)
 
@@ -182,7 +183,7 @@ def circulant_rounds(ranks: int, pieces: int) -> int:
 
 
 def segments(elements: int, element_bytes: int, segment_bytes: int) -> int:
-    """Segments that a message of `elements` elements is cut into: S in the formulas.
+    """Segments into which a message of `elements` elements is cut: S in the formulas.
 
     A segment has as many whole elements as fit into `segment_bytes`, but at least one; with
     segment_bytes 0, or without elements, there is one segment.
@@ -233,7 +234,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
 
 def _power(base: int, exponent: int) -> int:
     if exponent < 0:
-        raise ValueError(f"{base} ** {exponent} is no integer")
+        raise ValueError(f"{base} ** {exponent} is not an integer")
     if base.bit_length() * exponent > MOST_BITS:
         raise ValueError(f"{base} ** {exponent} is too large")
     return base**exponent
@@ -284,7 +285,7 @@ def evaluate(formula: str, **values: Value) -> int:
         )
 
     if not isinstance(formula, str):
-        raise InputError(f'formula {formula!r}: not a text; write it in quotes, e.g. "P - 1"')
+        raise InputError(f'formula {formula!r}: not a string; write it in quotes, e.g. "P - 1"')
     try:
         return int(value_of(ast.parse(formula.strip(), mode="eval").body))
     except SyntaxError as error:
@@ -335,7 +336,7 @@ def names_of(case: Case) -> dict[str, Value]:
     }
 
 
-# Parts of a message of which each is cut into segments.
+# Parts of a message, each of which is cut into segments.
 _PARTS: dict[str, Callable[[Case], int]] = {
     "m": lambda case: 1,
     "m/2": lambda case: 2,
@@ -451,8 +452,8 @@ def cost_of(kernel: str) -> Cost:
 #     Busiest:  ceil_div(N, F)           of the rank with the most
 #     Read:     N                        bytes of all ranks
 #
-# Requests for no bytes do not count. If a case leaves F open, the line "Tunables" of the header
-# gives the default: "buffer_bytes (F; default 4 MiB)".
+# Requests for no bytes do not count. If a case does not specify F, the line "Tunables" of the
+# header gives the default: "buffer_bytes (F; default 4 MiB)".
 
 _READ_LINE = re.compile(r"^ \* (Requests|Busiest|Read): +(.+)$", re.MULTILINE)
 _BUFFER = re.compile(r"buffer_bytes \(F; default (\d+) (KiB|MiB)\)")

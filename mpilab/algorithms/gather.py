@@ -8,7 +8,7 @@ P ranks, blocks of m bytes, log to base 2:
     linear_sync   2 (P-1), +1 if blocks are    2 (P-1) or    (P-1) (m + 8)
                   cut in two                   3 (P-1)
 
-A single rank sends nothing. γ(P), which is measured on a sender, plays no role in the costs: the
+A single rank sends nothing. γ(P), which is measured at a sender, does not appear in the costs: the
 root receives messages one by one.
 """
 
@@ -26,10 +26,10 @@ from mpilab.algorithms.algorithm import (
     ModelCall,
     Plan,
     Step,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2
-from mpilab.algorithms.schedule import Transfer
 
 FIRST_BYTES = 1024  # of src_c/gather/linear_sync.c
 GO_AHEAD_BYTES = 8  # MPI_LONG
@@ -66,10 +66,11 @@ def binomial_cost(call: ModelCall) -> Coefficients:
 
 
 def linear_sync(call: Call) -> Plan:
-    """The root lets ranks send the first parts of blocks one by one; the rests come meanwhile.
+    """The root lets ranks send the first parts of blocks one by one; the remainders arrive
+    meanwhile.
 
-    Blocks 0 … P-1 are the first parts; then come the rests, if any, and the go-aheads, one for each
-    rank. Source: src_c/gather/linear_sync.c.
+    Blocks 0 … P-1 are the first parts; then come the remainders, if any, and the go-aheads, one for
+    each rank. Source: src_c/gather/linear_sync.c.
     """
     ranks = call.ranks
     at_once = min(call.count, max(1, (call.segment or FIRST_BYTES) // call.element_bytes))
@@ -80,7 +81,7 @@ def linear_sync(call: Call) -> Plan:
         steps.append([Transfer(call.root, rank, (go_ahead + rank,))])
         steps.append([Transfer(rank, call.root, (rank,))])
     if is_cut:
-        # The root waits for the rests last, so they delay no go-ahead.
+        # The root waits for the remainders last, so they delay no go-ahead.
         steps += [[Transfer(rank, call.root, (ranks + rank,))] for rank in _others(call)]
     everybody, numbers = tuple(range(ranks)), tuple(map(str, range(ranks)))
     rests = call.sizes((call.count - at_once,) * ranks) if is_cut else ()
@@ -97,8 +98,9 @@ def linear_sync(call: Call) -> Plan:
 def linear_sync_cost(call: ModelCall) -> Coefficients:
     """(P-1)(2α + (m + 8) β) for blocks in one part: a go-ahead of 8 bytes, and the block.
 
-    With two parts, the rest of a block arrives while the next rank gets its go-ahead; the last
-    rank's rest costs one more message. Source: Open MPI 5, coll/base, "linear_sync"; cost: ours.
+    With two parts, the remainder of a block arrives while the next rank gets its go-ahead; the last
+    rank's remainder costs one more message. Source: Open MPI 5, coll/base, "linear_sync"; cost:
+    ours.
     """
     others, size = call.ranks - 1, call.bytes
     parts, first = call.cut(size, FIRST_BYTES)

@@ -17,12 +17,12 @@ The operation is commutative; for one that is not, the kernels chain, pipeline, 
 rabenseifner fall back to in_order_binary. A single rank sends nothing.
 
 Costs are those of a reduction to rank 0. A rank receives its children's messages one by one (at
-most two receives are open), so γ(P) plays no role. The time to reduce a byte is not separate: it is
-in the β that is fitted to runs of the algorithm. Source unless stated otherwise: Thakur,
-Rabenseifner, Gropp (2005), section 4.4, and the mirror image of the broadcast's formula.
+most two receives are open), so γ(P) does not appear. The time to reduce a byte is not separate: it
+is part of the β that is fitted to runs of the algorithm. Source unless stated otherwise: Thakur,
+Rabenseifner, Gropp (2005), section 4.4, and the broadcast's formula, mirrored.
 """
 
-from mpilab.algorithms import schedule, trees
+from mpilab.algorithms import algorithm, trees
 from mpilab.algorithms.algorithm import (
     AMBER,
     BLUE,
@@ -36,12 +36,10 @@ from mpilab.algorithms.algorithm import (
     Coefficients,
     ModelCall,
     Plan,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2, floor_log2
-from mpilab.algorithms.schedule import Transfer
-
-PIPELINE_SEGMENT = 8192  # SEGMENT_BYTES of src_c/reduce/pipeline.c
 
 
 def linear(call: Call) -> Plan:
@@ -57,54 +55,28 @@ def linear_cost(call: ModelCall) -> Coefficients:
     return others, others * call.bytes
 
 
-def chain(call: Call) -> Plan:
-    """Along `fanout` chains that end at the root, in segments."""
-    return _along(call, trees.chain(call.ranks, call.root, call.fanout))
-
-
 def chain_cost(call: ModelCall) -> Coefficients:
     """(⌊(P-1)/K⌋ - 1)(α + sβ) + K (Sα + mβ)."""
     return trees.chain_up_cost(call, call.fanout or trees.CHAINS)
 
 
-def pipeline(call: Call) -> Plan:
-    """Along one chain, in segments of 8 KiB by default."""
-    tree = trees.chain(call.ranks, call.root, 1)
-    return _along(call, tree, call.segment or PIPELINE_SEGMENT)
-
-
 def pipeline_cost(call: ModelCall) -> Coefficients:
     """(P-2)(α + sβ) + Sα + mβ."""
-    return trees.chain_up_cost(call, 1, PIPELINE_SEGMENT)
-
-
-def binary(call: Call) -> Plan:
-    """Up a binary tree (or one with another fan-out), in segments."""
-    return _along(call, trees.kary(call.ranks, call.root, call.fanout))
+    return trees.chain_up_cost(call, 1, trees.PIPELINE_SEGMENT)
 
 
 def binary_cost(call: ModelCall) -> Coefficients:
     """K ((D-1)(α + sβ) + Sα + mβ) on a complete tree of depth D.
 
-    On an incomplete tree, this is too much: messages from shallower leaves arrive earlier.
+    On an incomplete tree, this is an overestimate: messages from shallower leaves arrive earlier.
     """
     return trees.kary_cost(call, float)
-
-
-def binomial(call: Call) -> Plan:
-    """Up a binomial tree, in segments."""
-    return _along(call, trees.knomial(call.ranks, call.root, 2))
 
 
 def binomial_cost(call: ModelCall) -> Coefficients:
     """⌈log2 P⌉ (Sα + mβ): the root receives ⌈log2 P⌉ messages for each segment."""
     steps = ceil_log2(call.ranks)
     return trees.pipelined_cost(0, steps, *call.cut(call.bytes), call.bytes)
-
-
-def in_order_binary(call: Call) -> Plan:
-    """Up an in-order binary tree of the ranks, in segments."""
-    return _along(call, trees.in_order(call.ranks, call.root))
 
 
 def in_order_binary_cost(call: ModelCall) -> Coefficients:
@@ -125,7 +97,7 @@ def rabenseifner(call: Call) -> Plan:
     """
     core = trees.largest_power_of_two(call.ranks)
     steps = [*trees.fold(call, core), *trees.halve(call, core), *trees.gather(call, core)]
-    return Plan(steps, call.sizes(schedule.blocks(call.count, core)))
+    return Plan(steps, call.sizes(algorithm.blocks(call.count, core)))
 
 
 def rabenseifner_cost(call: ModelCall) -> Coefficients:
@@ -138,19 +110,22 @@ def rabenseifner_cost(call: ModelCall) -> Coefficients:
     return 2 * steps + rest, (2 * (1 - 0.5**steps) + rest) * call.bytes
 
 
-def _along(call: Call, tree: trees.Tree, segment: int | None = None) -> Plan:
-    pieces = schedule.pieces(
-        call.count, call.element_bytes, call.segment if segment is None else segment
-    )
-    return Plan(trees.up(tree, len(pieces)), call.sizes(pieces))
-
-
 ALGORITHMS = table(
     Algorithm(linear, linear_cost, RED, openmpi="linear"),
-    Algorithm(chain, chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"),
-    Algorithm(pipeline, pipeline_cost, OLIVE, "m", openmpi="pipeline"),
-    Algorithm(binary, binary_cost, TEAL, "m", fanout=trees.FANOUT, openmpi="binary"),
-    Algorithm(binomial, binomial_cost, BLUE, "m", openmpi="binomial"),
-    Algorithm(in_order_binary, in_order_binary_cost, PINK, "m", openmpi="in-order_binary"),
+    Algorithm(
+        trees.reduce_along("chain"), chain_cost, AMBER, "m", fanout=trees.CHAINS, openmpi="chain"
+    ),
+    Algorithm(trees.reduce_along("pipeline"), pipeline_cost, OLIVE, "m", openmpi="pipeline"),
+    Algorithm(
+        trees.reduce_along("binary"), binary_cost, TEAL, "m", fanout=trees.FANOUT, openmpi="binary"
+    ),
+    Algorithm(trees.reduce_along("binomial"), binomial_cost, BLUE, "m", openmpi="binomial"),
+    Algorithm(
+        trees.reduce_along("in_order_binary"),
+        in_order_binary_cost,
+        PINK,
+        "m",
+        openmpi="in-order_binary",
+    ),
     Algorithm(rabenseifner, rabenseifner_cost, BROWN, openmpi="rabenseifner"),
 )

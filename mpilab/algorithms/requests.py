@@ -1,7 +1,7 @@
 """The file requests of each way of reading, computed without reading.
 
-They serve pictures and models of matrices that would take long to read, and of file systems that
-are not available here.
+They are used for figures and models of matrices that would take long to read, and of file systems
+that are not available here.
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ STEP_NS = 1_000_000
 
 Places = NDArray[np.int64]  # indices of elements of a matrix, row by row
 
-# The names in formulas for the requests of read kernels (mpilab.algorithms.formula), computed from
-# the numpy arrays of mpilab.cases.distribution alone, not from what a kernel reports.
+# The names in formulas for the requests of read kernels (mpilab.algorithms.formula), computed only
+# from the numpy arrays of mpilab.cases.distribution, not from what a kernel reports.
 
 
 def names(about: Distribution, aggregators: int) -> dict[str, int | tuple[int, ...]]:
@@ -46,7 +46,7 @@ def names(about: Distribution, aggregators: int) -> dict[str, int | tuple[int, .
 
 
 def whole_elements(buffer: int) -> int:
-    """F, for a buffer of `buffer` bytes: what fits into it in whole elements, at least one."""
+    """F, for a buffer of `buffer` bytes: the whole elements that fit into it, at least one."""
     return max(1, buffer // ELEMENT_BYTES) * ELEMENT_BYTES
 
 
@@ -72,8 +72,8 @@ def requests_of(
 
     They are mpilab.trace.recording.REQUEST records, by rank; each takes one step of a millisecond.
 
-    buffer        most bytes of one request, in whole elements, but at least one; a strided read has
-                  none.
+    buffer        maximum bytes of one request, in whole elements, but at least one; a strided read
+                  has no buffer.
     aggregators   of a two-phase read; 0, or more than there are ranks, means all ranks. They are
                   spread evenly over the ranks, as in src_c/read/two_phase.c.
 

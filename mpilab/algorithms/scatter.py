@@ -21,14 +21,14 @@ from mpilab.algorithms.algorithm import (
     ModelCall,
     Plan,
     Step,
+    Transfer,
     table,
 )
 from mpilab.algorithms.formula import ceil_log2
-from mpilab.algorithms.schedule import Transfer
 
 
 def linear(call: Call) -> Plan:
-    """The root sends each rank its block, one after the other."""
+    """The root sends each rank its block, one after another."""
     return _from_root(call, [[transfer] for transfer in _to_each(call)])
 
 
@@ -52,7 +52,7 @@ def linear_nb_cost(call: ModelCall) -> Coefficients:
 def binomial(call: Call) -> Plan:
     """Each rank of a binomial tree gets the blocks of its whole subtree in one message.
 
-    It forwards them to one child after the other, the largest part first.
+    It forwards them to one child after another, the largest part first.
     """
     steps: list[Step] = []
     for source, child in trees.binomial_sends(call.ranks):

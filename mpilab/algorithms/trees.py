@@ -1,4 +1,4 @@
-"""Trees of ranks, the messages sent along them (src_c/common/tree), and what these cost.
+"""Trees of ranks, the messages and plans along them (src_c/common/tree), and what these cost.
 
 Trees are built from *virtual* ranks, v = (rank - root) mod P, so that the root is always 0; a Tree
 has real ranks.
@@ -14,13 +14,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from mpilab.algorithms.algorithm import Call, Coefficients, ModelCall, Quantity, Step
+from mpilab.algorithms import algorithm
+from mpilab.algorithms.algorithm import (
+    Call,
+    Coefficients,
+    ModelCall,
+    Plan,
+    PlanFunction,
+    Quantity,
+    Step,
+    Transfer,
+)
 from mpilab.algorithms.formula import ceil_div, ceil_log, kary_depth, knomial_depth
-from mpilab.algorithms.schedule import Transfer
 from mpilab.errors import InputError
 
 MOST_CHILDREN = 256  # MPILAB_MOST_CHILDREN of src_c/common/tree/tree.h
 CHAINS, FANOUT, RADIX = 4, 2, 4  # the kernels' defaults
+PIPELINE_SEGMENT = 8192  # SEGMENT_BYTES of src_c/bcast/pipeline.c and src_c/reduce/pipeline.c
 
 # Scattering, exchanging, reducing, gathering the blocks of a message (src_c/common/tree/blocks.h).
 # Virtual rank v < parts owns block v. If an algorithm needs a power of two, the first `core` ranks
@@ -47,7 +57,7 @@ def subtree(virtual: int, ranks: int) -> range:
 def binomial_sends(parts: int) -> list[tuple[int, int]]:
     """(virtual source, virtual child) of the sends of a scatter down the binomial tree, in order.
 
-    A rank sends to one child after the other, the largest part first.
+    A rank sends to one child after another, the largest part first.
     """
     return [
         (virtual, virtual + distance)
@@ -84,7 +94,8 @@ def gather(call: Call, core: int) -> list[Step]:
 
 
 def double(call: Call, core: int) -> list[Step]:
-    """Allgather by recursive doubling: partners at distance 1, 2, 4 … exchange all they have."""
+    """Allgather by recursive doubling: partners at distance 1, 2, 4 … exchange everything they
+    have."""
     return [_swap(call, core, distance, mine=True) for distance in powers_of_two(core)]
 
 
@@ -233,8 +244,8 @@ def knomial(ranks: int, root: int = 0, radix: int = 0) -> Tree:
 def in_order(ranks: int, root: int = 0) -> Tree:
     """An in-order binary tree of the ranks, with `root` at its root.
 
-    All ranks under the first of two children are lower than the rank itself, all under the other
-    one are higher. A rank below the root is in the middle of its subtree.
+    All ranks under the first of two children are lower than the rank itself; all under the second
+    are higher. A rank below the root is in the middle of its subtree.
     """
     parent: list[int | None] = [None] * ranks
     children: list[tuple[int, ...]] = [()] * ranks
@@ -275,6 +286,46 @@ def up(tree: Tree, segments: int) -> list[Step]:
     ]
 
 
+# What algorithms send along, down in a broadcast and up in a reduction: the tree of a call, and the
+# bytes of a segment.
+ALONG: dict[str, Callable[[Call], tuple[Tree, int]]] = {
+    "chain": lambda call: (chain(call.ranks, call.root, call.fanout), call.segment),
+    "pipeline": lambda call: (chain(call.ranks, call.root, 1), call.segment or PIPELINE_SEGMENT),
+    "binary": lambda call: (kary(call.ranks, call.root, call.fanout), call.segment),
+    "binomial": lambda call: (knomial(call.ranks, call.root, 2), call.segment),
+    "knomial": lambda call: (knomial(call.ranks, call.root, call.radix), call.segment),
+    "in_order_binary": lambda call: (in_order(call.ranks, call.root), call.segment),
+}
+
+
+def bcast_along(name: str) -> PlanFunction:
+    """The plan of a broadcast down the tree `name` of ALONG, in segments."""
+
+    def plan(call: Call) -> Plan:
+        tree, pieces = _cut(call, name)
+        return Plan(down(tree, len(pieces)), call.sizes(pieces), (call.root,) * len(pieces))
+
+    plan.__name__ = name
+    return plan
+
+
+def reduce_along(name: str) -> PlanFunction:
+    """The plan of a reduction up the tree `name` of ALONG, in segments."""
+
+    def plan(call: Call) -> Plan:
+        tree, pieces = _cut(call, name)
+        return Plan(up(tree, len(pieces)), call.sizes(pieces))
+
+    plan.__name__ = name
+    return plan
+
+
+def _cut(call: Call, name: str) -> tuple[Tree, tuple[int, ...]]:
+    """(Tree, elements of each segment) of a call."""
+    tree, segment = ALONG[name](call)
+    return tree, algorithm.pieces(call.count, call.element_bytes, segment)
+
+
 def _checked(name: str, value: int, least: int) -> int:
     if value < least:
         raise InputError(
@@ -286,7 +337,7 @@ def _checked(name: str, value: int, least: int) -> int:
 def _check_children(name: str, value: int, children: int) -> None:
     if children > MOST_CHILDREN:
         raise InputError(
-            f"{name}={value}: a rank would have {children} children, and the kernels have room for "
+            f"{name}={value}: a rank would have {children} children, but the kernels allow at most "
             f"{MOST_CHILDREN}; give a smaller {name}"
         )
 
@@ -296,8 +347,8 @@ def _check_children(name: str, value: int, children: int) -> None:
 #
 #     a = x + y S        b = x s + y m
 #
-# where y is what the busiest rank does for each segment, and x what the first (or last) segment
-# costs on the rest of its way: the pipeline has to be filled once. b is exact for a shorter last
+# where y is the work of the busiest rank for each segment, and x the cost of the first (or last)
+# segment on the rest of its path: the pipeline must be filled once. b is exact for a shorter last
 # segment, and grows with m, whereas the textbook's (x + y S) (m / S) drops at each new segment.
 #
 # Source: Nuriyev, Rico-Gallego, Lastovetsky (2022), section 4, with different formulas where our
@@ -330,7 +381,7 @@ def chain_down_cost(call: ModelCall, chains: int, default_segment: int = 0) -> C
 def chain_up_cost(call: ModelCall, chains: int, default_segment: int = 0) -> Coefficients:
     """x = ⌊(P-1)/K⌋ - 1, y = K.
 
-    The root receives one message after the other, once the shortest chain has reached it.
+    The root receives one message after another, once the shortest chain has reached it.
     """
     chains = min(chains, call.ranks - 1)
     return pipelined_cost(

@@ -1,4 +1,8 @@
-"""The figures: how fast runs, collectives, file reads, simulation and grading are."""
+"""The figures: how fast runs, collectives, file reads, simulation and grading are.
+
+`run_figures` measures them and updates a JSON list of {name, value, unit, aim, against, spread, n,
+measured, machine}: value is the median, spread half the interquartile range, measured the date.
+"""
 
 import json
 import os
@@ -6,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,21 +22,21 @@ from typing import Any
 import nbformat
 import numpy as np
 from nbformat import NotebookNode
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
 
-from mpilab.bench.report import figure
 from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
 from mpilab.cluster.processes import measure_ready
-from mpilab.course.export import NBGRADER_PYTHON, environment_of
 from mpilab.datasets import by_level
 from mpilab.errors import InputError, MpilabError, SetupError
-from mpilab.grading.grade import grade
 from mpilab.hosts import description
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE, build, ping_pong
+from mpilab.kernels.simgrid import kernels
 from mpilab.measure import sweep, sweep_table
+from mpilab.measure.dataset import machine
 from mpilab.measure.timing import Timed, speed_ups, time_on
 from mpilab.models import regret_left_out
 from mpilab.mpiio import readers
@@ -39,9 +44,12 @@ from mpilab.notebook import session
 from mpilab.runners import simgrid
 from mpilab.runners.hang import STANDSTILL_S
 from mpilab.runners.result import DONE
-from mpilab.util.kit import ROOT
+from mpilab.util.files import write_whole
+from mpilab.util.kit import NBGRADER_PYTHON, ROOT
+from mpilab.util.processes import environment_of
+from mpilab.util.text import suggestion, update
 
-# All ranks wait for each other at once: the earliest possible deadlock.
+# All ranks immediately wait for each other: the earliest possible deadlock.
 HEAD_TO_HEAD = """#include "mpilab.h"
 MPILAB_ALLGATHER(head_to_head)
 {
@@ -92,12 +100,28 @@ c.ExecutePreprocessor.timeout = {CELL_SECONDS}
 c.NbGraderAPI.timestamp = "2026-01-01 00:00:00 UTC"
 """
 
+Measure = Callable[..., ArrayLike]  # called without arguments
+# {name: (function, unit, aim, what it is compared with)}.
+FIGURES: dict[str, tuple[Measure, str, str, str]] = {}
+
+
+def figure(unit: str, aim: str, against: str) -> Callable[[Measure], Measure]:
+    """Register the decorated function, which returns measured values, as a figure of its name."""
+
+    def register(measure: Measure) -> Measure:
+        FIGURES[measure.__name__] = (measure, unit, aim, against)
+        return measure
+
+    return register
+
+
 # Notebook runs, the recorder, and hangs.
 
 
-@figure("", "≤ 0.3", "`mpicc … && mpirun -n 4 …` by hand, Open MPI's default settings")
+@figure("", "≤ 0.3", "`mpicc … && mpirun -n 4 …` run directly, with Open MPI's default settings")
 def cell_to_result_ratio(repeats: int = 7) -> list[float]:
-    """The time from an edited cell to a verified result on 4 ranks, over the same by hand."""
+    """The time from an edited cell to a verified result on 4 ranks, divided by that of the manual
+    steps."""
     kernel = (ROOT / "src_c" / "allgather" / "ring.c").read_text(encoding="utf-8")
     driver = ROOT / "src_c" / "programs" / "bench" / "by_hand.c"
     ratios = []
@@ -142,7 +166,8 @@ def cell_to_result_ratio(repeats: int = 7) -> list[float]:
 
 @figure("", "≤ 1.3", "mpirun of 4 interpreters that import ipyparallel and mpi4py")
 def cluster_ready_ratio(repeats: int = 5) -> list[float]:
-    """The time from Cluster(4).start() to the first result, over the minimum (see `against`)."""
+    """The time from Cluster(4).start() to the first result, divided by the minimum (see
+    `against`)."""
     return [ready / floor for ready, floor in measure_ready(4, repeats)]
 
 
@@ -166,16 +191,16 @@ def recorder_overhead_ns(blocks: int = 41, trips: int = 20_000) -> NDArray[np.fl
     return (recorded - direct)[1:] / trips / 4
 
 
-@figure("s", "≤ 2.5", "wall time from the call of a kernel that hangs at once to its panel")
+@figure("s", "≤ 2.5", "wall time from the call of a kernel that hangs immediately to its panel")
 def fault_to_panel_seconds(repeats: int = 5) -> list[float]:
-    """The time from the call of a kernel that hangs at once to its panel.
+    """The time from the call of a kernel that hangs immediately to its panel.
 
     It includes 1 s without progress, after which the run counts as hanging.
     """
     return [to_panel for to_panel, _ in _hang_and_recover(repeats)]
 
 
-@figure("s", "≤ 4", "wall time from the end of the standstill to the next right result")
+@figure("s", "≤ 4", "wall time from the end of the hang to the next correct result")
 def recovery_seconds(repeats: int = 5) -> list[float]:
     """The time until the cluster is usable again, including the restart before the panel."""
     return [recovery for _, recovery in _hang_and_recover(repeats)]
@@ -192,7 +217,7 @@ def _hang_and_recover(repeats: int) -> list[tuple[float, float]]:
             shown = time.perf_counter()
             after = session.run("allgather_ring")
             if "Deadlock" not in panel or not after.right:
-                raise MpilabError(f"no deadlock, or no recovery from it: {panel}\n{after!r}")
+                raise MpilabError(f"no deadlock was found, or recovery failed: {panel}\n{after!r}")
             times.append((shown - begin, time.perf_counter() - begin - STANDSTILL_S))
         del session.kernels["allgather_head_to_head"]
     return times
@@ -287,7 +312,7 @@ def alltoallv_16B_rr_vs_direct() -> list[float]:  # noqa: N802 (the name of the 
 
 @figure("×", "≥ 2", "the better MPI_File_read_all of OMPIO and ROMIO, in turn, in one run")
 def two_phase_vs_read_all(repetitions: int = 15) -> list[float]:
-    """The time of MPI_File_read_all over that of read_two_phase.
+    """The time of MPI_File_read_all divided by that of read_two_phase.
 
     Both read 2048 x 2048 doubles on 4 ranks from the page cache.
     """
@@ -302,7 +327,7 @@ def two_phase_vs_read_all(repetitions: int = 15) -> list[float]:
 
 def _simulated_seconds(platform: str, ranks: int, repetitions: int) -> list[float]:
     """Wall seconds of complete simulated runs of bcast_binomial, one value per repetition."""
-    library = simgrid.kernels()  # built before the clock runs
+    library = kernels()  # built before timing starts
     case = Case("bcast", ranks, SIMULATED_BYTES // 4, record=False, dump=False)
     found = []
     for _ in range(repetitions):
@@ -310,7 +335,7 @@ def _simulated_seconds(platform: str, ranks: int, repetitions: int) -> list[floa
         (result,) = simgrid.simulate(library, "bcast_binomial", [case], platform)
         found.append(time.monotonic() - begin)
         if result.outcome != DONE:
-            raise MpilabError(f"bcast_binomial on {platform} did not end well: {result.outcome}")
+            raise MpilabError(f"bcast_binomial on {platform} failed: {result.outcome}")
     return found
 
 
@@ -348,12 +373,13 @@ def _medians(collective: str, number: int) -> Medians:
         tuple(row[name].item() for name in ("library", "algorithm", "ranks", "bytes")): float(
             row["median_s"]
         )
-        for row in sweep_table.summarise(table)
+        for row in sweep_table.summarize(table)
     }
 
 
 def same_algorithm_ratios(collective: str) -> list[float]:
-    """The times of our kernels over Open MPI's same algorithms, for each common one, size and P."""
+    """The times of our kernels divided by those of Open MPI's, for each common algorithm, size and
+    P."""
     medians = _medians(collective, 0)
     return [
         medians[ours] / seconds
@@ -364,7 +390,7 @@ def same_algorithm_ratios(collective: str) -> list[float]:
 
 
 def best_ratios(collective: str) -> list[float]:
-    """The best time of ours over the best of Open MPI's, a value for each of SWEEPS sweeps.
+    """Our best time divided by Open MPI's best, a value for each of SWEEPS sweeps.
 
     They are from the size and P with the largest median. The largest single ratio would be noise:
     if ranks share cores, a point can take twice the time in one of several sweeps.
@@ -401,7 +427,7 @@ for _collective in COLLECTIVES:
     _register(_collective)
 
 
-@figure("", "", "the fastest that was measured; sizes that the model was not fitted to")
+@figure("", "", "the fastest measured; at sizes to which the model was not fitted")
 def bcast_regret() -> NDArray[np.float64]:
     """The regret of the bcast that the fitted models choose, for each P and size."""
     table = sweep.sweep(
@@ -421,20 +447,20 @@ def grade_seconds_per_submission(repeats: int = 2) -> list[float]:
     seconds = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
-            report = grade(SAMPLE_CLASS, LAB, folder, progress=False)
-            seconds.append(report.seconds / len(report.verdicts))
+            whole = _graded(SAMPLE_CLASS, Path(folder))
+            seconds.append(whole / sum(1 for path in SAMPLE_CLASS.iterdir() if path.is_dir()))
     return seconds
 
 
 @figure("×", "≥ 1.5", "`nbgrader autograde` of the same notebooks, in one run")
 def grade_throughput_vs_nbgrader() -> list[float]:
-    """Submissions per second of `mpilab grade`, over those of nbgrader."""
+    """Submissions per second of `mpilab grade`, divided by those of nbgrader."""
     return [_nbgrader() / _ours()]
 
 
 @figure("×", "≥ 1.5", "`papermill` over the same notebooks, one after the other, in one run")
 def grade_throughput_vs_papermill() -> list[float]:
-    """Submissions per second of `mpilab grade`, over those of papermill."""
+    """Submissions per second of `mpilab grade`, divided by those of papermill."""
     return [_papermill() / _ours()]
 
 
@@ -445,7 +471,7 @@ def _notebooks() -> dict[str, NotebookNode]:
     for path in sorted(SAMPLE_CLASS.glob(f"*/{LAB}.ipynb")):
         try:
             found[path.parent.name] = nbformat.read(path, as_version=4)
-        except ValueError:  # one of them is invalid on purpose
+        except ValueError:  # one of them is deliberately invalid
             continue
     return found
 
@@ -454,7 +480,7 @@ def _notebooks() -> dict[str, NotebookNode]:
 def _submitted(*, kernel: str | None = None, deeper: str = "") -> Iterator[Path]:
     """Context manager for a folder with the notebooks, submitted/STUDENT/[deeper/]LAB.ipynb.
 
-    kernel   name of the kernel to put into them, if not their own
+    kernel   name of the kernel to put into them, instead of their own
     """
     with tempfile.TemporaryDirectory(prefix="mpilab-bench-") as folder:
         for student, notebook in _notebooks().items():
@@ -476,7 +502,7 @@ def _write(notebook: NotebookNode, path: Path, kernel: str | None) -> None:
 
 
 def _check_executed(path: Path) -> None:
-    """Raise MpilabError unless the notebook ran to its end: otherwise nothing was measured."""
+    """Raise MpilabError unless the notebook ran to its end: otherwise the time means nothing."""
     for cell in nbformat.read(path, as_version=4).cells:
         failed = [out for out in cell.get("outputs", ()) if out.output_type == "error"]
         if failed or (cell.cell_type == "code" and cell.source and not cell.execution_count):
@@ -487,19 +513,13 @@ def _check_executed(path: Path) -> None:
 def _ours() -> float:
     """Wall seconds of `mpilab grade`."""
     with _submitted() as folder:
-        return _seconds(
-            [
-                sys.executable,
-                "-m",
-                "mpilab",
-                "grade",
-                folder / "submitted",
-                "--lab",
-                LAB,
-                "--out",
-                folder / "out",
-            ]
-        )
+        return _graded(folder / "submitted", folder / "out")
+
+
+def _graded(submitted: Path, out: Path) -> float:
+    """Wall seconds of `mpilab grade` for the submissions in a folder."""
+    grade = [sys.executable, "-m", "mpilab", "grade"]
+    return _seconds([*grade, submitted, "--lab", LAB, "--out", out])
 
 
 @cache
@@ -558,3 +578,65 @@ def _seconds(command: Sequence[str | Path], *, may_fail: bool = False, **options
         said = "\n".join(ran.stderr.strip().splitlines()[-5:])
         raise MpilabError(f"{' '.join(map(str, command))}: exit status {ran.returncode}:\n{said}")
     return seconds
+
+
+# Run figures, and report them as JSON and in the tables of docs/performance.md.
+
+
+def run_figures(name: str, out: str | Path) -> list[dict[str, Any]]:
+    """Measure one figure, or 'all', and update the JSON file `out`; the list in it."""
+    if name != "all" and name not in FIGURES:
+        listed = f"{', '.join(FIGURES)}{suggestion(name, FIGURES)}"
+        raise InputError(f"figure {name!r}: unknown; write 'all' or one of {listed}")
+    out = Path(out)
+    known = {entry["name"]: entry for entry in _read(out)}
+    for one in tqdm(list(FIGURES) if name == "all" else [name], desc="bench"):
+        measure, unit, aim, against = FIGURES[one]
+        values = np.asarray(measure(), float)
+        low, median, high = np.percentile(values, [25, 50, 75])
+        known[one] = {
+            "name": one,
+            "value": round(float(median), 4),
+            "unit": unit,
+            "aim": aim,
+            "against": against,
+            "spread": round(float(high - low) / 2, 4),
+            "n": len(values),
+            "measured": str(date.today()),
+            "machine": machine(),
+        }
+        write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
+    return list(known.values())
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise InputError(f"{path}: not the JSON of a bench run: {error}; remove it") from None
+
+
+def table(entries: Iterable[dict[str, Any]]) -> str:
+    """The figures as a Markdown table."""
+    lines = ["| figure | value | spread | n | aim | against |", "|---|---|---|---|---|---|"]
+    for entry in entries:
+        unit = f" {entry['unit']}" if entry["unit"] else ""
+        lines.append(
+            f"| `{entry['name']}` | {entry['value']:.3g}{unit} | ± {entry['spread']:.2g} "
+            f"| {entry['n']} | {entry['aim']} | {entry['against']} |"
+        )
+    return "\n".join(lines)
+
+
+def write_docs(entries: Iterable[dict[str, Any]], path: str | Path) -> None:
+    """Write the figures between the marks in a Markdown file, a table per day and machine."""
+    by_run: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in entries:
+        by_run.setdefault((entry["measured"], entry["machine"]), []).append(entry)
+    tables = [
+        f"Measured {day} on {where}.\n\n{table(of_run)}"
+        for (day, where), of_run in sorted(by_run.items())
+    ]
+    update(path, {"bench": "\n\n".join(tables)})

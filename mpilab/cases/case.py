@@ -1,14 +1,14 @@
-"""A call of a kernel (Case), and what it must leave in memory, computed with numpy alone.
+"""A call of a kernel (Case), and what it must leave in memory, computed only with numpy.
 
 `COLLECTIVES[name]` gives the number of blocks in a rank's buffers, and the contents of the receive
 buffers after the call (MPI 4.1, chapter 6). A bcast has one buffer, which counts as the receive
-buffer. A barrier has none; `mpilab.diagnosis.collectives` tells from its recording whether it was
-one. The C harness (src_c/runtime/harness) runs a case and writes raw buffers; their contents follow
-from the seed alone.
+buffer. A barrier has none; `mpilab.diagnosis.collectives` determines from its recording whether it
+was one. The C harness (src_c/runtime/harness) runs a case and writes raw buffers; their contents
+follow from the seed alone.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +22,12 @@ from mpilab.hosts import platforms
 from mpilab.hosts.places import Levels, Place, as_text, one_node
 from mpilab.util.text import suggestion
 
+# What src_c/runtime/harness/buffers.c, which is independent code, adds to the seed for each call.
+SEED_STEP = 0x9E3779B97F4A7C15
 SEND_STREAM, RECEIVE_STREAM, FILE_STREAM = 1, 2, 3
 REMAPS = ("", "remapped from SEQ to RR", "remapped from RR to SEQ")
 MOST_BUFFER = 2**31 - 1  # above, ROMIO reads nothing and reports no error (Open MPI 5.0.11)
-# The datatypes that consist of 32-bit words, which operations work on.
+# The datatypes that consist of 32-bit words, on which operations work.
 REDUCIBLE = ("int", "contiguous", "vector", "shifted")
 
 # The memory of each rank: uint8 arrays, with guard zones.
@@ -42,8 +44,8 @@ class Case:
 
     A block is what one rank contributes to an allgather or gather, or gets from a scatter; in a
     bcast, reduce and allreduce, it is the whole message. A barrier has none: its count is 0. In an
-    alltoallv, a block is what one rank sends to another one, and `pattern` says how many times
-    `count` elements that is.
+    alltoallv, a block is what one rank sends to another one, and `pattern` says how many multiples
+    of `count` elements that is.
 
     root      of a bcast, gather, scatter or reduce.
     op        of a reduce or allreduce: "sum", or "compose", which is not commutative.
@@ -54,7 +56,7 @@ class Case:
     budget    bytes of other ranks' data that a rank may hold; 0 is the algorithm's own default.
     matrix    of a read: the matrix in the file and its distribution over the ranks, in the notation
               of mpilab.cases.distribution: "12x10", "12x10 by 4x2 on 2x3".
-    buffer    most bytes of one request to a file, below 2 GiB; 0 is the algorithm's own default.
+    buffer    maximum bytes of one request to a file, below 2 GiB; 0 is the algorithm's own default.
     aggregators   ranks that read for all in a two-phase read; 0 is the algorithm's own default.
     pattern   of an alltoallv: "even", "ragged" or "sparse" (mpilab.cases.counts).
     seed      of everything in the buffers before the call.
@@ -62,6 +64,8 @@ class Case:
     strict    sends that may be buffered become synchronous.
     record, dump   write a recording, write the buffers.
     warmup, repetitions   untimed calls before, and timed calls.
+    fresh     before each call, put new data into the buffers, and write a checksum of what each
+              call leaves, warm-up included (mpilab.cases.output.wrong_calls).
     snapshots write the contents of the receive buffer after each MPI call (up to 4096 bytes).
     openmpi   0 or more: where the kernel calls the MPI function itself, as COLLECTIVE_openmpi does,
               use Open MPI's own algorithm of that number.
@@ -73,10 +77,10 @@ class Case:
               kernel's communicator); () is where they really are.
     platform  "PLATFORM [ORDER [SEED]]" of mpilab.hosts.platforms: the case can only be simulated,
               with a rank on every slot of that platform.
-    function  the kernel of this case, if it is not that of the whole run.
+    function  the kernel of this case, if it differs from that of the whole run.
     requests  of a read: record the requests to the file below MPI (mpilab.trace.file_access).
     cold      of a read: before each call, evict the file from the page cache, as far as the system
-              does that; mpilab.trace.file_access tells how far.
+              does so; mpilab.trace.file_access shows how far.
     """
 
     collective: str
@@ -112,6 +116,7 @@ class Case:
     requests: bool = False
     cold: bool = False
     platform: str = ""
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         collective = collective_of(self.collective)
@@ -134,18 +139,18 @@ class Case:
         ):
             value = getattr(self, name)
             if value < least.get(name, 0):
-                raise InputError(f"{name}={value}: has to be {least.get(name, 0)} or more")
+                raise InputError(f"{name}={value}: must be {least.get(name, 0)} or more")
         if self.buffer > MOST_BUFFER:
             raise InputError(
-                f"buffer={self.buffer}: MPI-IO takes buffers below 2 GiB only; write {MOST_BUFFER} "
-                "or less"
+                f"buffer={self.buffer}: MPI-IO accepts only buffers below 2 GiB; write "
+                f"{MOST_BUFFER} or less"
             )
         if self.remap >= len(REMAPS):
-            raise InputError(f"remap={self.remap}: has to be 0, 1 (SEQ to RR) or 2 (RR to SEQ)")
+            raise InputError(f"remap={self.remap}: must be 0, 1 (SEQ to RR) or 2 (RR to SEQ)")
         if self.root >= self.ranks:
             raise InputError(
                 f"root={self.root} with {self.ranks} rank{'s' * (self.ranks != 1)}: "
-                f"has to be below {self.ranks}"
+                f"must be below {self.ranks}"
             )
         # Read back from JSON, places are dictionaries.
         places = (Place(**one) if isinstance(one, dict) else one for one in self.places)
@@ -156,11 +161,15 @@ class Case:
             )
         if self.platform:
             self._check_platform()
+        if self.fresh and self.dump:
+            raise InputError(
+                "fresh=True, dump=True: fresh data are compared by checksums; write dump=False"
+            )
         collective.check(self)
 
     def _check_platform(self) -> None:
         if self.places:
-            raise InputError("places beside a platform, which has its own; leave one of them out")
+            raise InputError("places beside a platform, which has its own; remove one of them")
         slots = len(self.levels.places)
         if self.ranks != slots:
             raise InputError(
@@ -184,6 +193,7 @@ class Case:
             ("pattern", counts.EVEN),
             ("requests", False),
             ("cold", False),
+            ("fresh", False),
         ):
             if words[name] == usual:
                 del words[name]
@@ -240,7 +250,7 @@ class Case:
 
     @property
     def levels(self) -> Levels:
-        """The Levels of the ranks, as far as the case says; without places, on one node."""
+        """The Levels of the ranks, as far as the case gives them; without places, on one node."""
         if self.platform:
             return Levels(platforms.places(self.platform))
         return Levels(self.places) if self.places else one_node(self.ranks)
@@ -273,6 +283,16 @@ class Case:
         )
         return list(zip(*filled, strict=True))
 
+    @property
+    def calls(self) -> int:
+        """How often the kernel is called, warm-up included."""
+        return self.warmup + self.repetitions
+
+    def of_call(self, number: int) -> "Case":
+        """The case with the data of its call `number`, from 0: different for each if `fresh`."""
+        seed = (self.seed ^ number * SEED_STEP) % 2**64
+        return replace(self, seed=seed) if self.fresh and number else self
+
     def elements(self) -> NDArray[np.uint64]:
         """The elements in the file of a read, as bits: uint64 [rows * columns]."""
         about = self.distribution
@@ -288,8 +308,7 @@ def check_real(cases: Iterable[Case]) -> None:
     for case in cases:
         if case.platform:
             raise InputError(
-                f"platform={case.platform!r}: there only in simulations; use mpilab.simulated, or "
-                "places"
+                f"platform={case.platform!r}: only for simulations; use mpilab.simulated, or places"
             )
 
 
@@ -310,7 +329,7 @@ class Collective:
     reduces     it has an operation, one datatype, and elements that can be combined.
     one_type    it has one datatype, not one to send and one to receive.
     in_place    MPI allows MPI_IN_PLACE.
-    has_blocks  it moves data at all.
+    has_blocks  it moves data.
     exchanges   its blocks differ in size, and lie anywhere in the buffers (mpilab.cases.counts).
     reads       it reads a matrix from a file: a rank's single block is its part of the matrix,
                 which differs from that of others (mpilab.cases.distribution).
@@ -332,7 +351,7 @@ class Collective:
         return ("int", 4) if self.reduces else ("byte", 1)
 
     def check(self, case: Case) -> None:
-        """Raise InputError if the case asks for something this collective does not have."""
+        """Raise InputError if the case asks for something that this collective does not support."""
         name = case.collective
         if case.root and not self.is_rooted:
             raise InputError(f"root={case.root}: {name} has no root; leave it out")
@@ -344,17 +363,17 @@ class Collective:
         counts.check(case.pattern)
         if case.pattern != counts.EVEN and not self.exchanges:
             raise InputError(
-                f"pattern {case.pattern!r}: the blocks of {name} are all alike; leave it out"
+                f"pattern {case.pattern!r}: all blocks of {name} have the same size; leave it out"
             )
         if self.one_type and case.datatype == "mixed":
-            raise InputError(f"datatype 'mixed': {name} has a single datatype; write another one")
+            raise InputError(f"datatype 'mixed': {name} has a single datatype; choose another")
         if case.op not in OPERATIONS:
             raise InputError(f"op {case.op!r} is unknown; write one of {', '.join(OPERATIONS)}")
         if case.op != "sum" and not self.reduces:
             raise InputError(f"op {case.op!r}: {name} has no operation; leave it out")
         if self.reduces and case.datatype not in REDUCIBLE:
             raise InputError(
-                f"datatype {case.datatype!r}: {name} is tried with {', '.join(REDUCIBLE)} only"
+                f"datatype {case.datatype!r}: {name} is run only with {', '.join(REDUCIBLE)}"
             )
 
     def _check_matrix(self, case: Case) -> None:
@@ -364,11 +383,13 @@ class Collective:
                 if value := getattr(case, key):
                     raise InputError(f"{key}={value!r}: {name} reads no file; leave it out")
             return
+        if case.fresh:
+            raise InputError(f"fresh: the file of a {name} stays as it is; leave it out")
         distribution(case.matrix, case.ranks)
         if (case.count, case.datatype) != (1, "double"):
             raise InputError(
-                f"count={case.count}, datatype={case.datatype!r}: the matrix of a {name} is of "
-                "doubles, and says how many; write count=1, datatype='double'"
+                f"count={case.count}, datatype={case.datatype!r}: a {name} reads a matrix of "
+                "doubles, whose size is known; write count=1, datatype='double'"
             )
 
 

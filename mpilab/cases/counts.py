@@ -1,16 +1,17 @@
-"""Counts and displacements of an alltoallv: how much each rank sends to each, and where it lies.
+"""Counts and displacements of an alltoallv: how much each rank sends to each other rank, and where
+the data are.
 
 src_c/runtime/harness/alltoallv.c computes the same arguments for the kernel; this code is
-independent of it on purpose. A case's `pattern` determines how much:
+deliberately independent of it. A case's `pattern` determines how much:
 
     even    every pair exchanges `count` elements, and block j begins at element j * count.
     ragged  i sends j (i + 2j + 1) mod 5 halves of `count` elements: from none to 2 * count.
     sparse  every third rank sends `count` elements to itself and to the two ranks after it.
 
-Except for "even", blocks are neither in rank order nor contiguous: first comes that of the rank
-before, then that of the rank before it, and so on down, with a gap of two elements in front of each
-and after the last. MPI_IN_PLACE requires that i sends as much to j as j to i (MPI 4.1, section
-6.8): then each pair counts as if the lower rank were the sender.
+Except for "even", blocks are neither in rank order nor contiguous: first comes the block of the
+preceding rank, then that of the rank before it, and so on, with a gap of two elements before each
+block and after the last. MPI_IN_PLACE requires that i sends as much to j as j to i (MPI 4.1,
+section 6.8): then each pair counts as if the lower rank were the sender.
 """
 
 from functools import lru_cache
@@ -33,7 +34,7 @@ Counts = NDArray[np.int64]
 
 
 class Exchange(Protocol):
-    """An alltoallv: the fields of a mpilab.cases.case.Case that its counts depend on."""
+    """An alltoallv: the fields of a mpilab.cases.case.Case on which its counts depend."""
 
     @property
     def pattern(self) -> str: ...
@@ -75,7 +76,8 @@ def elements(case: Exchange) -> Counts:
 
 
 def sent(case: Exchange, rank: int) -> Side:
-    """The Side of a rank's send buffer; in place, of what it sends from its receive buffer."""
+    """The Side of a rank's send buffer; with MPI_IN_PLACE, of what it sends from its receive
+    buffer."""
     return _side(case, rank, elements(case)[rank])
 
 

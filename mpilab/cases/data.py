@@ -1,8 +1,8 @@
 """What buffers hold: datatypes as layouts in memory, reductions, and contents from a seed.
 
-All three are independent of the harness (src_c/runtime/harness) on purpose: its datatypes.c builds
-the same datatypes with MPI calls, operations.c passes the same operations to MPI, buffers.c fills
-the same buffers, and results are compared with what is computed *here*.
+All three are deliberately independent of the harness (src_c/runtime/harness): its datatypes.c
+builds the same datatypes with MPI calls, operations.c passes the same operations to MPI, buffers.c
+fills the same buffers, and results are compared with what is computed *here*.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,13 +16,13 @@ from mpilab.errors import InputError
 
 Words = NDArray[np.uint32]
 
-GUARD_BYTES = 64  # in front of every buffer and behind it
+GUARD_BYTES = 64  # before and after every buffer
 # Bytes that are generated in one numpy call: short buffers of many ranks, or few long ones.
 _AT_A_TIME = 1 << 20
 # The initial state of SipHash-1-3.
 _SIP = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 
-# The operations that reductions are tested with, on arrays of 32-bit words.
+# The operations with which reductions are tested, on arrays of 32-bit words.
 
 
 def add(left: Words, right: Words) -> Words:
@@ -106,7 +106,7 @@ def words(seed: int, ranks: Sequence[int], stream: int, count: int) -> NDArray[n
     """The words of a stream of each of `ranks`: uint64 [ranks, count].
 
     They are SipHash-1-3 (Aumasson, Bernstein 2012) of 1, 2, … keyed by seed and stream. The words
-    of one stream do not reveal those of another one: see src_c/runtime/harness/buffers.c.
+    of one stream do not reveal those of another: see src_c/runtime/harness/buffers.c.
     """
     streams = np.array([4 * rank + stream for rank in ranks], np.uint64)[:, None]
     keys = (np.array(seed, np.uint64), streams) * 2

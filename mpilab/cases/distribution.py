@@ -1,7 +1,7 @@
 """How a matrix in a file is distributed over a grid of ranks.
 
-src_c/include/matrix.h does the same for kernels; this code is independent of it on purpose, because
-what kernels read is compared with it.
+src_c/include/matrix.h does the same for kernels; this code is deliberately independent of it,
+because what kernels read is compared with it.
 
 In words, a distribution is "ROWSxCOLUMNS", with plain blocks on the grid that is closest to a
 square; "512x512 on 1x4" also names the grid of ranks, "512x512 by 4x2" the rows and columns of a
@@ -47,15 +47,15 @@ class Distribution:
     def __post_init__(self) -> None:
         for name in ("block_rows", "block_columns", "grid_rows", "grid_columns"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: has to be 1 or more")
+                raise InputError(f"{name}={getattr(self, name)}: must be 1 or more")
         if max(self.rows, self.columns, self.block_rows, self.block_columns) > MOST:
             raise InputError(
-                f"matrix {self.words()!r}: rows, columns and blocks have to be below 2**31"
+                f"matrix {self.words()!r}: rows, columns and blocks must be below 2**31"
             )
         if self.elements_of(0) > MOST:  # rank 0 gets the first blocks: no part is larger
             raise InputError(
                 f"matrix {self.words()!r}: the part of rank 0 would have {self.elements_of(0)} "
-                "elements, and MPI counts up to 2**31 - 1; take more ranks, or a smaller matrix"
+                "elements, but MPI counts up to 2**31 - 1; use more ranks, or a smaller matrix"
             )
 
     @property
@@ -101,7 +101,7 @@ class Distribution:
 def distribution(words: str, ranks: int) -> Distribution:
     """The Distribution described by `words`, over `ranks` ranks.
 
-    Raises InputError for words that do not match, or name a grid of another number of ranks.
+    Raises InputError for words that do not match, or name a grid with another number of ranks.
     """
     found = _WORDS.fullmatch(words)
     if not found:
@@ -114,7 +114,7 @@ def distribution(words: str, ranks: int) -> Distribution:
     if grid_rows * grid_columns != ranks:
         raise InputError(
             f"matrix {words!r}: a grid of {grid_rows * grid_columns} ranks, for {ranks}; "
-            "leave 'on' out for the grid that is nearest to a square"
+            "omit 'on' for the grid that is nearest to a square"
         )
     if found[3]:
         block_rows, block_columns = int(found[3]), int(found[4])
@@ -130,7 +130,7 @@ def squarest(ranks: int) -> tuple[int, int]:
     Raises InputError for fewer than one rank.
     """
     if ranks < 1:
-        raise InputError(f"ranks={ranks}: has to be 1 or more")
+        raise InputError(f"ranks={ranks}: must be 1 or more")
     rows = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
     return rows, ranks // rows
 

@@ -11,16 +11,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mpilab.cases.case import COLLECTIVES, Case, Memory, block_places, gap_places
+from mpilab.cases.case import COLLECTIVES, SEED_STEP, Case, Memory, block_places, gap_places
 from mpilab.cases.data import GUARD_BYTES
 from mpilab.errors import InputError
+
+_HEADER_BYTES = 72
 
 
 @dataclass(frozen=True)
 class Output:
     """The output of one rank: its return code, its memory and the time of each call.
 
-    held   the most bytes of other ranks' data that the kernel held at a time, as far as it counts
+    checksums   with fresh data, those of the receive and the send memory after each call, warm-up
+           included: uint64 [calls, 2].
+    held   the most bytes of other ranks' data that the kernel held at once, as far as it counts
            them (src_c/common/exchange/exchange.c).
     """
 
@@ -30,6 +34,9 @@ class Output:
     sent: Memory
     spans_ns: NDArray[np.int64] = field(repr=False)  # [repetitions, 2]: begin, end
     held: int = 0
+    checksums: NDArray[np.uint64] = field(
+        default_factory=lambda: np.zeros((0, 2), np.uint64), repr=False
+    )
 
     @classmethod
     def read(cls, path: Path | str) -> "Output":
@@ -40,15 +47,19 @@ class Output:
     @classmethod
     def parse(cls, data: bytes, path: Path | str) -> "Output":
         """The same from `data`, the content of the file that is, or was, at `path`."""
-        words = np.frombuffer(data[:64], np.int64) if len(data) >= 64 else np.zeros(8, np.int64)
-        _, rank, _, returned, received, sent, repetitions, held = (int(word) for word in words)
-        whole = 64 + received + sent + 16 * repetitions
-        if data[:8] != b"MPILABO1" or min(received, sent, repetitions) < 0 or len(data) != whole:
-            raise InputError(f"{path}: not a whole output file of the harness; run the case again")
-        memory = np.frombuffer(data, np.uint8, received + sent, 64)
-        spans = np.frombuffer(data, np.int64, 2 * repetitions, 64 + received + sent)
-        spans = spans.reshape(-1, 2)
-        return cls(rank, returned, memory[:received], memory[received:], spans, held)
+        whole = len(data) >= _HEADER_BYTES and data[:8] == b"MPILABO2"
+        header = data[:_HEADER_BYTES] if whole else bytes(_HEADER_BYTES)
+        words = (int(word) for word in np.frombuffer(header, np.int64))
+        _, rank, _, returned, received, sent, repetitions, held, checked = words
+        after = _HEADER_BYTES + received + sent
+        at = after + 16 * repetitions
+        is_whole = whole and len(data) == at + 16 * checked
+        if not is_whole or min(received, sent, repetitions, checked) < 0:
+            raise InputError(f"{path}: the harness's output file is incomplete; run the case again")
+        memory = np.frombuffer(data, np.uint8, received + sent, _HEADER_BYTES)
+        spans = np.frombuffer(data, np.int64, 2 * repetitions, after).reshape(-1, 2)
+        checksums = np.frombuffer(data, np.uint64, 2 * checked, at).reshape(-1, 2)
+        return cls(rank, returned, memory[:received], memory[received:], spans, held, checksums)
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,37 @@ def compare(case: Case, outputs: Iterable[Output]) -> list[Difference]:
     ]
 
 
+def wrong_calls(case: Case, outputs: Sequence[Output]) -> dict[int, tuple[int, ...]]:
+    """{call: ranks} of the calls of a case with fresh data that left a wrong result; calls from 0.
+
+    Every byte counts, as in `compare`.
+    """
+    wrong = {}
+    for call in range(case.calls):
+        one = case.of_call(call)
+        before = one.before()
+        expected = COLLECTIVES[one.collective].after(one, before)
+        ranks = tuple(
+            rank
+            for rank, output in enumerate(outputs)
+            if len(output.checksums) != case.calls
+            or output.checksums[call].tolist()
+            != [_checksum(expected[rank]), _checksum(before[rank][0])]
+        )
+        if ranks:
+            wrong[call] = ranks
+    return wrong
+
+
+def _checksum(memory: Memory) -> int:
+    """Like region_checksum in src_c/runtime/harness/buffers.c."""
+    words = np.zeros(-(-len(memory) // 8), np.uint64)
+    words.view(np.uint8)[: len(memory)] = memory
+    words ^= np.arange(1, len(words) + 1, dtype=np.uint64) * np.uint64(SEED_STEP)
+    words = (words ^ words >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return int((words ^ words >> np.uint64(32)).sum(dtype=np.uint64))
+
+
 def _compare_rank(
     case: Case, rank: int, output: Output, before: tuple[Memory, Memory], expected: Memory
 ) -> Difference | None:
@@ -130,7 +172,7 @@ def _compare_rank(
     guard = np.zeros_like(wrong)
     guard[:GUARD_BYTES] = guard[len(guard) - GUARD_BYTES :] = True
     if (outside & guard).any():
-        notes.append("memory outside of the receive buffer was overwritten")
+        notes.append("memory outside the receive buffer was overwritten")
     gaps = np.zeros_like(wrong)
     gaps[gap_places(case, rank)] = True
     if (outside & gaps).any():

@@ -6,7 +6,7 @@ measure    sweep, bench, learn, rules
 cluster    hosts, hostfile, kernelspec, new, doctor
 grading    grade, marks, regrade, merge, report, rubric
 course     collect, export, similar, leaderboard, release
-common     what they share
+common     their shared code
 """
 
 import sys

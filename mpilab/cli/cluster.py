@@ -27,13 +27,13 @@ HOSTFILE_DESCRIPTION = """\
 Write a hostfile with a line for each rank, for 'mpirun --hostfile FILE --map-by seq'.
 """
 NEW_DESCRIPTION = """\
-Lay out a course folder: the notebooks of all labs, hostfiles, scripts for Slurm, data and docs. DIR
+Create a course folder: the notebooks of all labs, hostfiles, scripts for Slurm, data and docs. DIR
 must be new or empty. Kernels are compiled when they are first used, into your cache folder
 ($XDG_CACHE_HOME/mpilab, or ~/.cache/mpilab).
 """
 HOSTS_DESCRIPTION = """\
 Emulate the hosts of a cluster on this machine: each with its own name, network and shared memory,
-and links as fast and as late as the description says.
+and links with the bandwidth and latency given in the description.
 """
 HOSTS_EXAMPLES = """\
 mpilab hosts up two-groups
@@ -57,7 +57,9 @@ def add_commands(commands: Commands) -> None:
 
 def _add_hostfile(commands: Commands) -> None:
     parser = commands.add_parser(
-        "hostfile", help="write a hostfile in an order of yours", description=HOSTFILE_DESCRIPTION
+        "hostfile",
+        help="write a hostfile in a given order of ranks",
+        description=HOSTFILE_DESCRIPTION,
     )
     parser.add_argument("cluster", help="a cluster description: four-groups, campus, my.toml")
     parser.add_argument(
@@ -67,10 +69,10 @@ def _add_hostfile(commands: Commands) -> None:
         help="seq (default), rr, rr-groups, shuffled or random",
     )
     add_seed(parser, "the orders shuffled and random")
-    add_ranks(parser, "default: all slots")
-    parser.add_argument("--ppn", type=int, metavar="N", help="ranks a host, at most")
+    add_ranks(parser, "number of ranks (default: all slots)")
+    parser.add_argument("--ppn", type=int, metavar="N", help="maximum number of ranks per host")
     parser.add_argument(
-        "--hosts", type=int, metavar="N", help="how many, taken from each group in turn"
+        "--hosts", type=int, metavar="N", help="number of hosts, taken from each group in turn"
     )
     add_out(parser, "the hostfile to write (default: print it)")
     parser.set_defaults(call=_hostfile)
@@ -100,23 +102,23 @@ def _hostfile(options: argparse.Namespace) -> None:
 
 def _add_kernelspec(commands: Commands) -> None:
     parser = commands.add_parser(
-        "kernelspec", help="make the kernel 'mpilab (Python)' known to Jupyter"
+        "kernelspec", help="register the kernel 'mpilab (Python)' with Jupyter"
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     install = actions.add_parser("install", help="install the kernel for all users of this machine")
     where = install.add_mutually_exclusive_group()
-    where.add_argument("--user", action="store_true", help="for this user only")
+    where.add_argument("--user", action="store_true", help="install it for this user only")
     where.add_argument(
         "--prefix",
         type=Path,
         metavar="DIR",
-        help="into DIR/share/jupyter, e.g. the environment of a JupyterHub",
+        help="install it in DIR/share/jupyter, e.g. the environment of a JupyterHub",
     )
     install.set_defaults(call=_install)
 
 
 def _install(options: argparse.Namespace) -> None:
-    print(f"kernel: {mpilab.notebook.kernelspec.install(user=options.user, prefix=options.prefix)}")
+    print(f"kernel: {mpilab.notebook.jupyter.install(user=options.user, prefix=options.prefix)}")
 
 
 # `mpilab new DIR`: create a course folder when the kit is installed or belongs to another user.
@@ -124,7 +126,7 @@ def _install(options: argparse.Namespace) -> None:
 
 def _add_new(commands: Commands) -> None:
     parser = commands.add_parser(
-        "new", help="lay out a course folder with the labs", description=NEW_DESCRIPTION
+        "new", help="create a course folder with the labs", description=NEW_DESCRIPTION
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="a new or empty folder")
     parser.set_defaults(call=_new)
@@ -138,7 +140,7 @@ def _new(options: argparse.Namespace) -> None:
     print("\nNext:")
     print("  mpilab doctor    # check this machine")
     print(f"  cd {shlex.quote(str(folder))}")
-    print("  jupyter lab labs/START.ipynb    # open the page that leads to the labs")
+    print("  jupyter lab labs/START.ipynb    # open the start page of the labs")
 
 
 # `mpilab hosts up|run|list|down`: emulated hosts that stay up.
@@ -153,24 +155,28 @@ def _add_hosts(commands: Commands) -> None:
     )
     verbs = hosts.add_subparsers(metavar="VERB", required=True)
 
-    up = verbs.add_parser("up", help="bring hosts up; they stay until 'down'")
-    up.add_argument("description", help="FILE.toml, or a name of hostfiles/: two-groups")
-    up.add_argument("--name", help="of the cluster, where there are several (default: the file's)")
+    up = verbs.add_parser("up", help="bring hosts up; they run until 'down'")
+    up.add_argument("description", help="FILE.toml, or a name from hostfiles/, e.g. two-groups")
+    up.add_argument(
+        "--name", help="name of the cluster, to tell several apart (default: the file's)"
+    )
     up.set_defaults(call=_up)
 
     run = verbs.add_parser(
         "run",
-        help="run a command there",
+        help="run a command on a host",
         description="Run a command on a host. Its environment "
-        "is set so that a plain mpirun uses all hosts, by their slots.",
+        "is set so that a plain mpirun uses the slots of all hosts.",
     )
-    run.add_argument("--host", metavar="NAME", help="where the command starts (default: the first)")
-    run.add_argument("--name", metavar="CLUSTER", help="which cluster, where several are up")
+    run.add_argument(
+        "--host", metavar="NAME", help="host on which the command starts (default: the first)"
+    )
+    run.add_argument("--name", metavar="CLUSTER", help="the cluster, if several are up")
     run.add_argument(
         "--timeout",
         type=seconds,
         metavar="SECONDS",
-        help="end the command after that long, with exit status 124",
+        help="end the command after this time, with exit status 124",
     )
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
     run.set_defaults(call=_run)
@@ -179,11 +185,11 @@ def _add_hosts(commands: Commands) -> None:
     add_json(up_now)
     up_now.set_defaults(call=_list)
 
-    down = verbs.add_parser("down", help="take hosts down, with all that runs on them")
+    down = verbs.add_parser("down", help="take hosts down, with everything that runs on them")
     down.add_argument(
         "names", nargs="*", metavar="CLUSTER", help="name or directory (default: the only one)"
     )
-    down.add_argument("--all", action="store_true", help="every one that 'up' brought up")
+    down.add_argument("--all", action="store_true", help="all clusters that 'up' started")
     down.set_defaults(call=_down)
 
 
@@ -199,7 +205,7 @@ def _up(options: argparse.Namespace) -> None:
             else (f". Take it down with 'mpilab hosts down {hosts.name}', or give")
         )
         raise InputError(
-            f"hosts {hosts.name!r}: a cluster of that name is up{what} this one another name: "
+            f"hosts {hosts.name!r}: a cluster of this name is up{what} this one another name: "
             f"--name {hosts.name}-2"
         )
     hosts.up(stay=True)
@@ -215,15 +221,15 @@ def _run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise InputError(
-            "hosts run: what? Write the command behind '--', "
-            "e.g. mpilab hosts run -- mpirun -n 8 ./program"
+            "hosts run: no command; write it after '--', e.g. mpilab hosts run -- mpirun -n 8 "
+            "./program"
         )
     hosts = _chosen(options.name)
     line = hosts.command(command, options.host)
     environment = hosts.environment(hosts.description.slots)
-    beside = os.path.dirname(mpilab.kernels.openmpi.tool("mpirun"))
+    beside = Path(mpilab.kernels.openmpi.tool("mpirun")).parent
     environment["PATH"] = f"{beside}{os.pathsep}{environment.get('PATH', os.defpath)}"
-    return mpilab.cluster.followed.follow(line, environment, timeout=options.timeout)
+    return mpilab.cluster.processes.follow(line, environment, timeout=options.timeout)
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -233,9 +239,9 @@ def _list(options: argparse.Namespace) -> None:
         print_json([_as_json(hosts) for hosts in clusters])
         return
     for directory in gone:
-        print(f"removed {directory}: its hosts are gone, their supervisor was killed")
+        print(f"removed {directory}: its hosts had ended because their supervisor was killed")
     if not clusters:
-        print("no emulated hosts are up; mpilab hosts up two-groups")
+        print("no emulated hosts are up; start some with: mpilab hosts up two-groups")
     for hosts in clusters:
         until = f", until process {hosts.owner} ends" if hosts.owner else ""
         print(f"{overview(hosts)}\n  directory {hosts.directory}{until}")
@@ -257,7 +263,7 @@ def _as_json(hosts: Any) -> dict[str, Any]:
 
 def _down(options: argparse.Namespace) -> None:
     if options.names and options.all:
-        raise InputError("hosts down: names, or --all; not both")
+        raise InputError("hosts down: give names or --all, not both")
     if options.all:
         # Hosts owned by a notebook or a running program end with their owner.
         chosen = [hosts for hosts in mpilab.hosts.emulated.running() if not hosts.owner]
@@ -285,13 +291,13 @@ def _chosen(name: str | None, staying: bool = False) -> Any:
     if not clusters and everyone:
         names = ", ".join(f"{hosts.name} with process {hosts.owner}" for hosts in everyone)
         raise InputError(
-            f"no emulated hosts are up that 'mpilab hosts up' brought up; others go with what "
-            f"they belong to: {names}"
+            "no emulated hosts are up that 'mpilab hosts up' brought up; others end with the "
+            f"process that they belong to: {names}"
         )
     if len(clusters) == 1:
         return clusters[0]
     if not clusters:
-        raise InputError("no emulated hosts are up; bring some up, e.g. mpilab hosts up two-groups")
+        raise InputError("no emulated hosts are up; start some, e.g. mpilab hosts up two-groups")
     names = ", ".join(hosts.name for hosts in clusters)
     raise InputError(f"several clusters of emulated hosts are up: {names}; say which one")
 
@@ -312,7 +318,7 @@ def overview(hosts: Any) -> str:
 
 def _shape(link: Any, latency_by: str) -> str:
     """A link as text: '1gbit (tbf), latency 500us (relay)'."""
-    rate = "as fast as the machine goes"
+    rate = "unlimited rate"
     if link.rate is not None:
         rate = f"{as_text(link.rate, RATE)} (tbf)"
     if not link.latency:
@@ -348,7 +354,7 @@ def _doctor(options: argparse.Namespace) -> int:
     unknown = [name for name in uses if name not in doctor.USES]
     if unknown:
         known = f"{', '.join(doctor.USES)}{suggestion(unknown[0], doctor.USES)}"
-        raise InputError(f"--for {options.uses}: {unknown[0]!r} is none of {known}")
+        raise InputError(f"--for {options.uses}: {unknown[0]!r} is unknown; write some of {known}")
     if is_cached():
         with contextlib.suppress(MpilabError):  # if the build fails, examine() reports why
             mpilab.kernels.build.need(mpilab.kernels.build.KERNELS)

@@ -1,43 +1,20 @@
-"""What all commands share: the parser and its options, JSON output, and modules imported late."""
+"""Code shared by all commands: the parser and its options, JSON output, and modules imported
+late."""
 
 import argparse
 import dataclasses
-import importlib
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from mpilab.util.door import LatePackage
 from mpilab.util.text import suggestion
 from mpilab.util.units import positive, size
 
-
-class LatePackage:
-    """A package whose modules are imported when they are first used.
-
-    `mpilab.grading.grade.grade` on the object below imports mpilab.grading.grade there and then, so
-    that `mpilab --help` starts without numpy, plotly and ipyparallel.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        package = importlib.import_module(self._name)
-        if name not in vars(package):
-            try:
-                importlib.import_module(f"{self._name}.{name}")
-            except ModuleNotFoundError as error:
-                if error.name != f"{self._name}.{name}":
-                    raise
-        value = getattr(package, name)
-        is_package = isinstance(value, ModuleType) and hasattr(value, "__path__")
-        return LatePackage(value.__name__) if is_package else value
-
-
+# `mpilab --help` starts without numpy, plotly and ipyparallel.
 mpilab: Any = LatePackage("mpilab")
 
 
@@ -58,7 +35,7 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r} {known}{meant}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """As argparse's, but what is not known is an error of this very command."""
+        """Like argparse's, but an unknown argument is an error of this command."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:
             meant = suggestion(rest[0].partition("=")[0], self._option_string_actions)
@@ -67,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Commands:
-    """The subcommands of a parser, with what each is for."""
+    """The subcommands of a parser, with their purposes."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._parsers = parser.add_subparsers(
@@ -76,7 +53,7 @@ class Commands:
         self.summaries: dict[str, str] = {}
 
     def add_parser(self, name: str, *, help: str, **options: Any) -> argparse.ArgumentParser:
-        """The parser of one more command; `help` describes it if there is no `description`."""
+        """The parser of a new command; `help` describes it if there is no `description`."""
         self.summaries[name] = help
         options.setdefault("description", f"{help[0].upper()}{help[1:]}.")
         return self._parsers.add_parser(name, **options)
@@ -138,11 +115,11 @@ def add_out(
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add --json."""
-    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
 
 
 def add_lab(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
-    """Add --lab; `otherwise` says which lab it is without the option, which then is optional."""
+    """Add --lab; with `otherwise`, which says which lab is the default, the option is optional."""
     default = f" (default: {otherwise})" if otherwise else ""
     parser.add_argument(
         "--lab", required=not otherwise, help=f"name of the lab, e.g. 02-allgather{default}"
@@ -151,9 +128,7 @@ def add_lab(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
 
 def add_graded(parser: argparse.ArgumentParser) -> None:
     """Add the folder with a gradebook, and --lab."""
-    parser.add_argument(
-        "folder", type=Path, metavar="DIR", help="folder that 'mpilab grade --out' has filled"
-    )
+    parser.add_argument("folder", type=Path, metavar="DIR", help="output folder of 'mpilab grade'")
     add_lab(parser, "the only one in the gradebook")
 
 
@@ -177,7 +152,7 @@ def add_unsafe(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
-        help="run submissions with your own rights; only for ones that you trust",
+        help="run submissions with your own rights; only for submissions that you trust",
     )
 
 
@@ -205,7 +180,7 @@ def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser, former: str = "") -> None:
-    """Add --source: a C file of the user's."""
+    """Add --source: the user's C file."""
     parser.add_argument(
         "--source",
         type=Path,
@@ -237,9 +212,15 @@ def add_segment(parser: argparse.ArgumentParser, type: Callable[[str], Any] = si
 def add_tree(parser: argparse.ArgumentParser) -> None:
     """Add --fanout and --radix."""
     parser.add_argument(
-        "--fanout", type=int, default=0, metavar="K", help="children of a rank, or chains"
+        "--fanout",
+        type=int,
+        default=0,
+        metavar="K",
+        help="number of children of a rank, or of chains",
     )
-    parser.add_argument("--radix", type=int, default=0, metavar="K", help="of a k-nomial tree")
+    parser.add_argument(
+        "--radix", type=int, default=0, metavar="K", help="radix of a k-nomial tree"
+    )
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -249,14 +230,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         type=size,
         default=0,
         metavar="BYTES",
-        help="of a read: maximum size of one request, e.g. 1M (default: the algorithm's own)",
+        help="reads: maximum size of one request, e.g. 1M (default: the algorithm's own)",
     )
     parser.add_argument(
         "--aggregators",
         type=int,
         default=0,
         metavar="A",
-        help="of a read: ranks that read for all (default: the algorithm's own)",
+        help="reads: number of ranks that read for all (default: the algorithm's own)",
     )
 
 
@@ -269,7 +250,7 @@ def names(text: str) -> list[str]:
 
 
 def print_json(value: Any) -> None:
-    """Print dataclasses, named tuples, numpy's arrays and what they hold as JSON."""
+    """Print dataclasses, named tuples, numpy arrays and their contents as JSON."""
     print(json.dumps(plain_data(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 

@@ -29,28 +29,42 @@ TARGETS = {
 }
 LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
 EXPORT_DESCRIPTION = """\
-Export the marks of a graded class, after manual points, overrides and late penalties. Who has no
-final mark (could not be judged, or awaits manual grading) is never exported as a zero: the command
-lists them and stops, or leaves their cells empty with --partial. The exit status is 1 where a
-student has no place in the platform's file.
+Export the marks of a graded class, after manual points, overrides and late penalties. Students
+without a final mark (not judged, or awaiting manual grading) are never exported with a zero: the
+command lists them and stops, or, with --partial, leaves their cells empty. The exit status is 1 if
+a student is missing from the platform's file.
 """
 SIMILAR_DESCRIPTION = """\
-Compare all answers in C to one exercise, pair by pair, by winnowed fingerprints of their tokens:
-other names, numbers, layout, comments and order of functions change nothing. What the lab gave to
-all, and what is as in the reference answer, does not count. Prints the pairs, and writes a page
-with both answers side by side. A large share is a reason to read both, not a proof.
+Compare all C answers to one exercise, pair by pair, by winnowed fingerprints of their tokens:
+changes of names, numbers, layout, comments and the order of functions have no effect. Code that the
+lab provides or that matches the reference answer does not count. Prints the pairs, and writes a
+page with both answers side by side. A large share is a reason to read both, not a proof.
 """
 LEADERBOARD_DESCRIPTION = """\
-Rank the answers of a class that has been graded by simulated time, on the clusters of
+Rank the answers of a graded class by simulated time on the clusters of
 grading/LAB/leaderboard.toml. Wrong answers are not ranked. Writes leaderboard.csv and
-leaderboard.html into the folder OUT, with nicknames in the place of names.
+leaderboard.html to DIR, with nicknames instead of names.
+"""
+RELEASE_DESCRIPTION = """\
+Create the student versions of labs from their sources, in labs/, with their public checks and
+START. With --handout, create or extend a handout instead: one folder for students with these labs,
+their public checks, START, README and Makefile for students, help pages and the kit, but without
+answers, rubrics and seeded bugs. Labs that are in it already stay, and so does each file that you
+added or changed: the command lists them. It is written beside DIR, which is then replaced as a
+whole. See docs/instructors.md.
+"""
+RELEASE_EXAMPLES = """\
+examples:
+  mpilab release 02-allgather --handout mpi-labs        # a new folder
+  mpilab release 03-rank-mapping --handout mpi-labs     # weeks later: now it has both
+  mpilab release all --handout mpi-labs.zip
 """
 COLLECT_DESCRIPTION = """\
 Collect a class's submissions from a platform's download, a folder or a zip, into
-DEST/STUDENT/LAB.ipynb, and write DEST/submissions.csv: who, when, late or not, the platform's
-number, and which file it was. Of several files the newest is taken; links are not followed;
-whatever was not understood is listed, and the exit status is 1 then. Can be run again after another
-download.
+DEST/STUDENT/LAB.ipynb, and write DEST/submissions.csv: student, time, lateness, the platform's
+number, and the original file. If a student handed in several files, the newest counts; links are
+not followed; files that are not recognized are listed, and the exit status is then 1. Run it again
+after each download.
 """
 
 
@@ -73,7 +87,9 @@ def _add_export(commands: Commands) -> None:
         description=EXPORT_DESCRIPTION,
     )
     add_graded(parser)
-    parser.add_argument("--to", default="csv", choices=TARGETS, help="for whom (default: csv)")
+    parser.add_argument(
+        "--to", default="csv", choices=TARGETS, help="target platform (default: csv)"
+    )
     add_out(
         parser,
         "file (for gradescope: folder) to write; default: "
@@ -88,19 +104,26 @@ def _add_export(commands: Commands) -> None:
         "--roster",
         type=Path,
         metavar="FILE.csv",
-        help="who is who: a column 'student' and others with identifiers, such as the "
-        "submissions.csv of 'mpilab collect'",
+        help=(
+            "identifies students: a column 'student' and others with identifiers, such as the "
+            "submissions.csv of 'mpilab collect'"
+        ),
     )
     parser.add_argument(
         "--template",
         type=Path,
         metavar="FILE.csv",
-        help="the platform's own file, to be filled: Canvas's exported gradebook (needed), or the "
-        "grading worksheet of a Moodle assignment",
+        help=(
+            "the platform's file to fill in: Canvas's exported gradebook (required), or the "
+            "grading worksheet of a Moodle assignment"
+        ),
     )
-    parser.add_argument("--column", default="", help="name of the assignment's column of marks")
+    parser.add_argument("--column", default="", help="name of the assignment's mark column")
     parser.add_argument(
-        "--match", default="", metavar="COLUMN", help="column of the template that says who it is"
+        "--match",
+        default="",
+        metavar="COLUMN",
+        help="column of the template that identifies the student",
     )
     parser.add_argument(
         "--id-column",
@@ -109,7 +132,7 @@ def _add_export(commands: Commands) -> None:
         help="Moodle: header of the identifying column, as in the roster (default: username)",
     )
     parser.add_argument(
-        "--scale", action="store_true", help="scale marks to the points that the template gives"
+        "--scale", action="store_true", help="scale marks to the template's maximum points"
     )
     parser.add_argument(
         "--visibility",
@@ -119,14 +142,14 @@ def _add_export(commands: Commands) -> None:
         "(default) or hidden",
     )
     parser.add_argument(
-        "--python", type=Path, metavar="PATH", help="nbgrader: a Python that has nbgrader"
+        "--python", type=Path, metavar="PATH", help="nbgrader: a Python installation with nbgrader"
     )
     parser.set_defaults(call=_export)
 
 
 def _export(options: argparse.Namespace) -> int:
     """Write the export and list the students left out; 1 if the platform's file lacks a student."""
-    lab = options.lab or mpilab.grading.pages.only_lab(options.folder)
+    lab = options.lab or mpilab.grading.marks.only_lab(options.folder)
     marks = mpilab.course.marks.class_marks(options.folder, lab)
     target = options.out or options.folder / TARGETS[options.to]
     if options.to == "gradescope":
@@ -186,26 +209,24 @@ def _table(options: argparse.Namespace, marks: Any) -> Any:
 def _add_similar(commands: Commands) -> None:
     parser = commands.add_parser(
         "similar",
-        help="which answers of a class resemble each other",
+        help="find similar answers in a class",
         description=SIMILAR_DESCRIPTION,
     )
+    parser.add_argument("submissions", type=Path, help="the submissions, as for 'mpilab grade'")
+    add_lab(parser, "the notebooks' lab")
     parser.add_argument(
-        "submissions", type=Path, help="the class, as it is given to 'mpilab grade'"
-    )
-    add_lab(parser, "that of the notebooks")
-    parser.add_argument(
-        "--exercise", metavar="E", help="one of its exercises in C (default: the only one)"
+        "--exercise", metavar="E", help="a C exercise of the lab (default: the only one)"
     )
     parser.add_argument(
         "--threshold",
         type=float,
         metavar="SHARE",
-        help="list pairs from this share of the shorter answer on, 0 to 1 (default: 0.7)",
+        help="list pairs with at least this share of the shorter answer, 0 to 1 (default: 0.7)",
     )
     parser.add_argument(
         "--keep-reference",
         action="store_true",
-        help="also count what is as in the reference answer",
+        help="also count code that matches the reference answer",
     )
     add_out(parser, "the page (default: similar.html)", metavar="FILE.html", former="--output")
     add_no_progress(parser)
@@ -257,14 +278,14 @@ def _add_leaderboard(commands: Commands) -> None:
 
 def _leaderboard(options: argparse.Namespace) -> None:
     """Rank the class, print the table, and write the CSV and the page."""
-    leaderboard, pages = mpilab.course.leaderboard, mpilab.grading.pages
+    leaderboard, marks = mpilab.course.leaderboard, mpilab.grading.marks
     folder, lab = options.folder, options.lab
-    if options.former is not None:  # mpilab leaderboard LAB DIR, as it was
+    if options.former is not None:  # mpilab leaderboard LAB DIR, the former syntax
         folder, lab = options.former, str(options.folder)
         print(f"mpilab: write: mpilab leaderboard {folder} --lab {lab}", file=sys.stderr)
-    lab = lab or pages.only_lab(folder)
+    lab = lab or marks.only_lab(folder)
     board = leaderboard.load(lab)
-    with pages.opened(folder, lab) as book:
+    with marks.opened(folder, lab) as book:
         verdicts = [run.verdict for run in book.newest(lab)]
     sandbox = mpilab.grading.sandbox.open_sandbox(unsafe=options.unsafe_no_sandbox)
     entries = leaderboard.rank(board, verdicts, sandbox, progress=not options.no_progress)
@@ -292,13 +313,15 @@ def _add_collect(commands: Commands) -> None:
     parser.add_argument("dest", type=Path, metavar="DEST", help="folder for 'mpilab grade'")
     add_lab(parser)
     parser.add_argument(
-        "--from", dest="layout", choices=LAYOUTS, default="auto", help="which platform's"
+        "--from", dest="layout", choices=LAYOUTS, default="auto", help="the platform"
     )
     parser.add_argument(
-        "--prefix", default="", help="github-classroom: what stands before the user's name"
+        "--prefix",
+        default="",
+        help="github-classroom: prefix of the folders, before the user's name",
     )
     parser.add_argument(
-        "--with-ids", action="store_true", help="put the platform's number behind each name"
+        "--with-ids", action="store_true", help="append the platform's number to each name"
     )
     parser.set_defaults(call=_collect)
 
@@ -321,7 +344,7 @@ def _collect(options: argparse.Namespace) -> int:
     print(f"times: {options.dest / collected.TABLE}")
     unknown = sum(piece.time is None for piece in done.students.values())
     if unknown:
-        print(f"{unknown} without a time: the download does not tell it", file=sys.stderr)
+        print(f"{unknown} without a time: the download does not contain it", file=sys.stderr)
     for note in done.notes:
         print(plain(note), file=sys.stderr)
     for line in done.left:
@@ -329,18 +352,24 @@ def _collect(options: argparse.Namespace) -> int:
     return 1 if done.left else 0
 
 
-# `mpilab release`: make the student version of a lab.
+# `mpilab release`: create the student versions of labs, and the handout with them.
 
 
 def _add_release(commands: Commands) -> None:
-    parser = commands.add_parser("release", help="make the student version of a lab")
-    parser.add_argument("lab", nargs="?", help="name of the lab (default: every lab)")
+    parser = commands.add_parser(
+        "release",
+        help="create the students' labs, and a handout with them",
+        description=RELEASE_DESCRIPTION,
+        epilog=RELEASE_EXAMPLES,
+    )
+    parser.add_argument(
+        "labs", nargs="*", metavar="LAB", help="names of labs, or all (default: all)"
+    )
     parser.add_argument(
         "--handout",
         type=Path,
         metavar="DIR",
-        help="make a directory to hand out: the lab and all it needs, "
-        "without solutions, rubrics and reference answers",
+        help="the handout: a new folder, or one to add labs to; if it ends in .zip, a zip of it",
     )
     parser.set_defaults(call=_release)
 
@@ -349,33 +378,44 @@ def _release(options: argparse.Namespace) -> None:
     handout, release = mpilab.course.handout, mpilab.grading.release
     sources = sorted((ROOT / "labs" / "source").glob("*.py"))
     known = [source.stem for source in sources]
-    if options.lab and options.lab not in known:
-        listed = f"write one of {', '.join(known)}{suggestion(options.lab, known)}"
-        raise InputError(f"lab {options.lab!r}: there is none; {listed}")
-    if options.handout and not options.lab:
+    labs = [lab for lab in options.labs if lab != "all"]
+    if len(labs) < max(1, len(options.labs)):
+        labs += [lab for lab in known if lab not in labs]
+    for lab in labs:
+        if lab not in known:
+            listed = f"write one of {', '.join(known)}, or all{suggestion(lab, [*known, 'all'])}"
+            raise InputError(f"lab {lab!r}: no such lab; {listed}")
+    if options.handout:
+        _tell_handout(handout.handout(options.handout, labs))
+        return
+    if not os.access(ROOT / "labs", os.W_OK):
         raise InputError(
-            f"--handout {options.handout}: a handout is for one lab, because the answers "
-            f"of one lab are given in the next; write e.g. mpilab release {known[0]} --handout DIR"
-        )
-    labs = [options.lab] if options.lab else known
-    may_write = os.access(ROOT / "labs", os.W_OK)
-    if not may_write and not options.handout:
-        raise InputError(
-            f"{ROOT / 'labs'}: you may not write there. 'mpilab release LAB --handout DIR' makes a "
-            "folder to hand out, 'mpilab new DIR' one to work in"
+            f"{ROOT / 'labs'}: not writable. 'mpilab release LAB --handout DIR' creates a folder "
+            "to hand out, 'mpilab new DIR' one to work in"
         )
     for lab in labs:
         source = ROOT / "labs" / "source" / f"{lab}.py"
-        if may_write:
-            path = release.write_release(source, ROOT / "labs" / f"{lab}.ipynb")
-            print(f"student version: {path}")
+        print(f"student version: {release.write_release(source, ROOT / 'labs' / f'{lab}.ipynb')}")
         rubric = ROOT / "grading" / lab / "rubric.toml"
-        if may_write and rubric.is_file():
+        if rubric.is_file():
             path = release.write_checks(rubric, ROOT / "labs" / "checks" / f"{lab}.toml")
             if path:
                 print(f"public checks: {path}")
-        if options.handout:
-            references = mpilab.judging.rubric.load(rubric).references
-            handout.handout(lab, options.handout, references)
-            print(f"handout: {options.handout}")
     print(f"first page: {handout.write_start(sources, ROOT / 'labs', ROOT)}")
+
+
+def _tell_handout(done: Any) -> None:
+    """Print what the handout holds, and what the instructor should know about it."""
+    print(f"handout: {done.path}\nlabs: {', '.join(done.labs)}")
+    for name in done.kept:
+        print(
+            f"kept: {plain(name)}, which was changed after it was released (a newer version, if "
+            "there is one, has .new in its name)",
+            file=sys.stderr,
+        )
+    for file, asking, calling in done.revealed:
+        print(
+            f"an answer is in the handout: src_c/{file}, for which {asking} asks, because {calling}"
+            f" calls it; to keep it back, release {calling} once {asking} has been handed in",
+            file=sys.stderr,
+        )

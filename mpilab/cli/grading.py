@@ -15,6 +15,7 @@ from mpilab.cli.common import (
     add_lab,
     add_no_progress,
     add_out,
+    add_seed,
     add_unsafe,
     mpilab,
     print_json,
@@ -24,35 +25,40 @@ from mpilab.util.files import write_whole
 from mpilab.util.units import positive
 
 MARKS_DESCRIPTION = """\
-What people decide about marks is kept in the gradebook beside the verdicts, with time, login and
-reason; nothing is overwritten. Each of these commands brings grades.csv and the feedback pages up
-to date. docs/marking.md tells more.
+Manual decisions about marks are kept in the gradebook beside the verdicts, with time, login and
+reason; nothing is overwritten. Each of these commands updates grades.csv and the feedback pages.
+See docs/marking.md.
 """
 REGRADE_DESCRIPTION = """\
-Judge one exercise again for the whole class, after its part of the rubric has changed; verdicts on
-the other exercises, and what people have decided, stay. Refused where the rubric of another
-exercise has changed as well. Whoever has handed in another file since is named, for 'mpilab grade',
-and the exit status is 1.
+Judge one exercise again for the whole class after its part of the rubric has changed; verdicts on
+the other exercises and manual decisions stay. Refused if the rubric of another exercise has changed
+as well. Lists students who have handed in another file since then, for 'mpilab grade'; the exit
+status is then 1.
 """
 MERGE_DESCRIPTION = """\
-Merge gradebooks into one, with one CSV and one folder of feedback: those that 'mpilab grade --share
-K/N' has made, each in a folder of its own. The history is kept; merging twice changes nothing.
-Gradebooks of different labs or rubrics are refused. With --submissions, whoever has no verdict (a
-share's job failed) is listed as ungradable, and the exit status is 1.
+Merge the gradebooks that 'mpilab grade --share K/N' has written to separate folders into one, with
+one CSV and one feedback folder. The history is kept; merging twice changes nothing. Gradebooks of
+different labs or rubrics are refused. With --submissions, students without a verdict (because a
+share's job failed) are listed as ungradable, and the exit status is 1.
 """
 REPORT_DESCRIPTION = """\
-Report on a graded class: what could not be judged, how marks are distributed, which items were
-lost by how many, and what goes wrong most often, with an example. As text, and as one HTML page
-with figures that needs no network. Students are not named unless asked for, so that it can be shown
-to the class.
+Report on a graded class: what could not be judged, the distribution of marks, how many students
+lost each item, and the most common failures, with an example each. Prints text, and writes one HTML
+page with figures that needs no network. Omits students' names unless --names is given, so that you
+can show it to the class.
 """
 RUBRIC_DESCRIPTION = """\
-show LAB: exercises and items, with their points and the cases that they are tried with.
-test LAB: judge the reference answers, blank answers and all seeded bugs of a lab
-as a student's would be, each twice: references must get every point, blanks none, each bug must
-lose the items that grading/LAB/bugs.toml names and no other, and both runs must say the same. Items
-that are graded manually are left out. The exit status is 1 if anything is not as it should be, or,
-without SimGrid, could not be proved.
+show LAB: list exercises and items, with their points and test cases.
+test LAB: judge the reference answers, blank answers and all seeded bugs of a lab like students'
+answers, each twice: references must get every point, blanks none, each bug must lose exactly the
+items that grading/LAB/bugs.toml names, and both runs must agree. Items that are graded manually are
+skipped. The exit status is 1 on any deviation, or if something could not be proved without SimGrid.
+mutate LAB [EXERCISE ...]: judge mutants of the references of C exercises, answers with one small
+mistake each, by simulation. The rubric should detect all of them except those that behave like the
+reference, which are listed in grading/LAB/equivalent.toml. Prints a table, the survivors with their
+changes, and the score in percent. The exit status is 1 if the score is below --at-least.
+variants LAB: judge honest variants of the reference answers to C exercises, which are written in
+other ways and must also get every point. The exit status is 1 if one does not.
 See docs/rubrics.md.
 """
 
@@ -69,7 +75,7 @@ def add_commands(commands: Commands) -> None:
 
 def _lab(options: argparse.Namespace) -> str:
     """The lab that the options name, or else the only one in the gradebook."""
-    return options.lab or mpilab.grading.pages.only_lab(options.folder)
+    return options.lab or mpilab.grading.marks.only_lab(options.folder)
 
 
 # `mpilab grade`: grade the submissions of a class.
@@ -82,7 +88,7 @@ def _add_grade(commands: Commands) -> None:
         type=Path,
         help="a directory (or zip) with STUDENT/LAB.ipynb, or STUDENT.zip files",
     )
-    add_lab(parser, "that of the notebooks")
+    add_lab(parser, "the notebooks' lab")
     add_out(
         parser,
         "directory for gradebook.sqlite, grades.csv and feedback/ (default: out/grades/LAB)",
@@ -94,7 +100,7 @@ def _add_grade(commands: Commands) -> None:
         "--share",
         type=_share,
         metavar="K/N",
-        help="grade only the K-th of N shares of the class, for 'mpilab merge' to put together",
+        help="grade only the K-th of N shares of the class, to be combined by 'mpilab merge'",
     )
     add_no_progress(parser)
     parser.set_defaults(call=_grade)
@@ -104,7 +110,9 @@ def _share(text: str) -> tuple[int, int]:
     """'2/3' -> (2, 3)."""
     part, _, parts = text.partition("/")
     if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; write K/N, e.g. 1/3, 2/3 or 3/3")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share; write K/N, e.g. 1/3, 2/3 or 3/3"
+        )
     return int(part), int(parts)
 
 
@@ -148,10 +156,12 @@ def _add_regrade(commands: Commands) -> None:
         description=REGRADE_DESCRIPTION,
     )
     add_graded(parser)
-    parser.add_argument("submissions", type=Path, help="the class, as it was graded")
-    parser.add_argument("--exercise", required=True, metavar="E", help="its id in the rubric")
+    parser.add_argument("submissions", type=Path, help="the submissions that were graded")
     parser.add_argument(
-        "--again", action="store_true", help="also where the rubric has not changed"
+        "--exercise", required=True, metavar="E", help="id of the exercise in the rubric"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="judge it again even if the rubric has not changed"
     )
     add_jobs(parser)
     add_unsafe(parser)
@@ -199,15 +209,15 @@ def _add_merge(commands: Commands) -> None:
         type=Path,
         nargs="+",
         metavar="DIR",
-        help="folders that 'mpilab grade --share K/N --out DIR' has filled",
+        help="output folders of 'mpilab grade --share K/N --out DIR'",
     )
     parser.add_argument(
         "--submissions",
         type=Path,
         metavar="DIR",
-        help="the whole class, as it was given to 'mpilab grade'",
+        help="the submissions of the whole class, as for 'mpilab grade'",
     )
-    add_lab(parser, "that of the gradebooks")
+    add_lab(parser, "the gradebooks' lab")
     parser.set_defaults(call=_merge)
 
 
@@ -219,7 +229,7 @@ def _merge(options: argparse.Namespace) -> int:
     print(done.table)
     print(
         f"\n{len(done.verdicts)} submissions of {done.lab} merged from {len(options.folders)} "
-        f"gradebooks; {done.added} runs were new"
+        f"gradebooks; {done.added} new runs"
     )
     print(f"marks:     {done.out / 'grades.csv'}")
     print(f"gradebook: {done.out / 'gradebook.sqlite'}")
@@ -237,50 +247,65 @@ def _merge(options: argparse.Namespace) -> int:
 def _add_marks(commands: Commands) -> None:
     parser = commands.add_parser(
         "marks",
-        help="points for free text, overrides, lateness, history",
+        help="grade free text, override points, deduct for lateness, show history",
         description=MARKS_DESCRIPTION,
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
 
-    add_json(_verb(verbs, "show", _show, "print the marks as they count, and write grades.csv"))
-    history = _verb(verbs, "history", _history, "where the mark of a student comes from")
+    add_json(_verb(verbs, "show", _show, "print the current marks, and write grades.csv"))
+    history = _verb(verbs, "history", _history, "show how a student's mark came about")
     history.add_argument("student", metavar="STUDENT")
 
     export = _verb(verbs, "export", _export, "write the items that await manual grading as a CSV")
     export.add_argument("file", type=Path, metavar="FILE.csv")
-    export.add_argument("--all", action="store_true", help="also what has points already")
-    read = _verb(verbs, "import", _import, "read the CSV with points back: all of it, or nothing")
+    export.add_argument(
+        "--all", action="store_true", help="also export items that already have points"
+    )
+    read = _verb(verbs, "import", _import, "import the CSV with points: all of it, or nothing")
     read.add_argument("file", type=Path, metavar="FILE.csv")
-    page = _verb(verbs, "page", _page, "read and mark free text in a browser, on this machine only")
-    page.add_argument("--port", type=int, default=0, help="default: any that is free")
+    page = _verb(verbs, "page", _page, "grade free text in a browser, on this machine only")
+    page.add_argument(
+        "--port", type=int, default=0, help="port to listen on (default: any free port)"
+    )
 
-    override = _verb(verbs, "override", _override, "set an item, an exercise or the total by hand")
+    override = _verb(verbs, "override", _override, "set an item, an exercise or the total manually")
     _on(override)
     points = override.add_mutually_exclusive_group(required=True)
     points.add_argument("--points", type=float, metavar="X")
-    points.add_argument("--remove", action="store_true", help="take an override back")
-    override.add_argument("--reason", required=True, help="why; the student sees it")
-    confirm = _verb(verbs, "confirm", _confirm, "let a stale override count for the changed answer")
+    points.add_argument("--remove", action="store_true", help="withdraw an override")
+    override.add_argument("--reason", required=True, help="the reason, which the student sees")
+    confirm = _verb(verbs, "confirm", _confirm, "apply a stale override to the changed answer")
     _on(confirm)
 
-    late = _verb(verbs, "late", _late, "take off points for what was handed in late")
-    late.add_argument("--due", metavar="TIME", help="e.g. 2026-11-20T23:59 (local time)")
-    late.add_argument("--per-day", metavar="SHARE", help="for each day begun, e.g. 10%%")
-    late.add_argument("--most", metavar="SHARE", default="100%", help="at most (default: 100%%)")
-    late.add_argument("--grace", metavar="TIME", default="0", help="that costs nothing, e.g. 15m")
+    late = _verb(verbs, "late", _late, "deduct points for late submissions")
+    late.add_argument("--due", metavar="TIME", help="deadline, e.g. 2026-11-20T23:59 (local time)")
+    late.add_argument(
+        "--per-day", metavar="SHARE", help="deduction for each day or part of a day, e.g. 10%%"
+    )
+    late.add_argument(
+        "--most", metavar="SHARE", default="100%", help="maximum deduction (default: 100%%)"
+    )
+    late.add_argument(
+        "--grace", metavar="TIME", default="0", help="period without deduction, e.g. 15m"
+    )
     late.add_argument(
         "--extension",
         metavar="STUDENT=TIME",
         action="append",
         default=[],
-        help="more time for one student, e.g. anna=3d; counts until another one is given",
+        help="more time for one student, e.g. anna=3d; valid until you give another",
     )
     times = late.add_mutually_exclusive_group()
-    times.add_argument("--times", type=Path, metavar="FILE.csv", help="columns student and time")
     times.add_argument(
-        "--submissions", type=Path, metavar="DIR", help="take the times of the files in there"
+        "--times",
+        type=Path,
+        metavar="FILE.csv",
+        help="submission times, with columns student and time",
     )
-    late.add_argument("--remove", action="store_true", help="take all lateness of the lab back")
+    times.add_argument(
+        "--submissions", type=Path, metavar="DIR", help="use the times of these files"
+    )
+    late.add_argument("--remove", action="store_true", help="withdraw all lateness of the lab")
 
 
 def _verb(
@@ -299,13 +324,13 @@ def _on(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
-        verdicts, notes = pages.refresh(book, lab, options.folder)
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
+        verdicts, notes = marks.refresh(book, lab, options.folder)
     if options.json:
         print_json([_mark(each) for each in verdicts])
     else:
-        print(mpilab.grading.marks.mark_table(verdicts, pages.points_of(verdicts)))
+        print(marks.mark_table(verdicts, marks.points_of(verdicts)))
     _tell(notes)
 
 
@@ -338,15 +363,15 @@ def _mark(student: Any) -> dict[str, Any]:
 
 
 def _history(options: argparse.Namespace) -> None:
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
-        print(pages.explain(book, lab, options.student))
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
+        print(marks.explain(book, lab, options.student))
 
 
 def _export(options: argparse.Namespace) -> None:
     manual = mpilab.course.manual
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
         count = manual.export(book, lab, options.file, everything=options.all)
     print(
         f"{count} answers written to {options.file}; fill in points and comment, then: "
@@ -356,25 +381,25 @@ def _export(options: argparse.Namespace) -> None:
 
 def _import(options: argparse.Namespace) -> None:
     manual = mpilab.course.manual
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
         decisions = manual.read(book, lab, options.file)
         book.decide(decisions)
-        verdicts, notes = pages.refresh(book, lab, options.folder)
-    print(f"{len(decisions)} marks taken from {options.file}")
+        verdicts, notes = marks.refresh(book, lab, options.folder)
+    print(f"{len(decisions)} marks imported from {options.file}")
     _tell_waiting(verdicts)
     _tell(notes)
 
 
 def _page(options: argparse.Namespace) -> None:
     manual = mpilab.course.manual
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
         with manual.MarkingServer(book, lab, options.port) as server:
-            print(f"Open {server.url}\nEvery mark is saved at once. End with Ctrl-C.", flush=True)
+            print(f"Open {server.url}\nMarks are saved immediately. End with Ctrl-C.", flush=True)
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
-        verdicts, notes = pages.refresh(book, lab, options.folder)
+        verdicts, notes = marks.refresh(book, lab, options.folder)
     print(f"\n{server.given} marks saved")
     _tell_waiting(verdicts)
     _tell(notes)
@@ -405,11 +430,11 @@ def _confirm(options: argparse.Namespace) -> None:
 
 def _decide(options: argparse.Namespace, make: Callable[[Any, Mapping[tuple, Any]], Any]) -> None:
     """Add the decision that `make(run, current decisions)` returns, and print the new total."""
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
         run = mpilab.grading.gradebook.run_of(book, lab, options.student)
         book.decide([make(run, mpilab.grading.decisions.newest(book.decisions(lab)))])
-        verdicts, notes = pages.refresh(book, lab, options.folder)
+        verdicts, notes = marks.refresh(book, lab, options.folder)
     points = mpilab.grading.marks.points
     one = next(each for each in verdicts if each.student == options.student)
     total = points(one.total) or "no total yet"
@@ -419,21 +444,21 @@ def _decide(options: argparse.Namespace, make: Callable[[Any, Mapping[tuple, Any
 
 def _late(options: argparse.Namespace) -> None:
     manual = mpilab.course.manual
-    pages, lab = mpilab.grading.pages, _lab(options)
-    with pages.opened(options.folder, lab) as book:
+    marks, lab = mpilab.grading.marks, _lab(options)
+    with marks.opened(options.folder, lab) as book:
         if options.remove:
-            decisions = manual.withdraw(book, lab, "taken back for the whole lab")
+            decisions = manual.withdraw(book, lab, "withdrawn for the whole lab")
         else:
             decisions = manual.decide(book, lab, *_times_and_rule(options, lab))
         book.decide(decisions)
-        verdicts, notes = pages.refresh(book, lab, options.folder)
+        verdicts, notes = marks.refresh(book, lab, options.folder)
     late = [each for each in verdicts if each.late and each.late.details["days"]]
     unknown = [each.student for each in verdicts if each.late is None]
     for each in late:
         print(f"{each.student}: {each.late.reason}")
-    print(f"{len(late)} of {len(verdicts)} late; {len(decisions)} decisions are new")
+    print(f"{len(late)} of {len(verdicts)} late; {len(decisions)} new decisions")
     if unknown and not options.remove:
-        notes = [*notes, f"nothing is known of when these handed in: {', '.join(unknown)}"]
+        notes = [*notes, f"no submission time is known for: {', '.join(unknown)}"]
     _tell(notes)
 
 
@@ -484,7 +509,7 @@ def _add_report(commands: Commands) -> None:
     add_graded(parser)
     add_out(parser, "the page (default: DIR/report.html)", metavar="FILE.html", former="--output")
     add_json(parser)
-    parser.add_argument("--names", action="store_true", help="say which students, too")
+    parser.add_argument("--names", action="store_true", help="name the students, too")
     parser.set_defaults(call=_report)
 
 
@@ -502,33 +527,75 @@ def _report(options: argparse.Namespace) -> None:
     print(f"\npage: {page}")
 
 
-# `mpilab rubric`: show a rubric, or prove that it takes off the right points.
+# `mpilab rubric`: show a rubric, or prove that it deducts the right points.
 
 
 def _add_rubric(commands: Commands) -> None:
     parser = commands.add_parser(
         "rubric",
-        help="show a rubric, or prove that it takes the points it should",
+        help="show a rubric, or test it with seeded bugs",
         description=RUBRIC_DESCRIPTION,
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    show = verbs.add_parser("show", help="exercises, items, points and cases")
+    show = verbs.add_parser("show", help="list exercises, items, points and cases")
     show.add_argument("lab", help="name of the lab, e.g. 02-allgather")
     show.set_defaults(call=_show_rubric)
     test = verbs.add_parser("test", help="judge references, blanks and seeded bugs")
     test.add_argument("lab", help="name of the lab, e.g. 02-allgather")
     test.add_argument("--exercise", metavar="E", help="only the answers to this exercise")
-    add_jobs(test)
     test.add_argument(
         "--runs",
         type=positive,
         default=2,
         metavar="N",
-        help="how often each is judged: all runs must say the same (default: 2)",
+        help="how often to judge each answer; all runs must agree (default: 2)",
     )
-    add_unsafe(test)
-    add_no_progress(test)
     test.set_defaults(call=_test)
+    mutate = verbs.add_parser(
+        "mutate", help="judge mutants: references with one small mistake each"
+    )
+    mutate.add_argument("lab", help="name of the lab, e.g. 02-allgather")
+    mutate.add_argument(
+        "exercises", nargs="*", metavar="EXERCISE", help="only these (default: all in C)"
+    )
+    mutate.add_argument(
+        "--sample",
+        type=positive,
+        metavar="N",
+        help="how many mutants of each reference are judged (default: all, which takes hours)",
+    )
+    add_seed(mutate, "the sample")
+    mutate.add_argument(
+        "--listed",
+        action="store_true",
+        help="judge the mutants that are listed as equivalent, instead of the others",
+    )
+    mutate.add_argument(
+        "--at-least",
+        type=float,
+        default=95.0,
+        metavar="PERCENT",
+        help="the score that is asked for (default: 95)",
+    )
+    mutate.add_argument(
+        "--again", action="store_true", help="judge again what has been judged before"
+    )
+    add_json(mutate)
+    add_jobs(mutate, "mutants")
+    add_unsafe(mutate)
+    add_no_progress(mutate)
+    mutate.set_defaults(call=_mutate)
+    other = verbs.add_parser("variants", help="judge honest variants of the reference answers")
+    other.add_argument("lab", help="name of the lab, e.g. 02-allgather")
+    other.add_argument("--exercise", metavar="E", help="only the answers to this exercise")
+    other.add_argument(
+        "--sample", type=positive, metavar="N", help="only N of each function (default: all)"
+    )
+    other.set_defaults(call=_variants)
+    for parser in (test, other):
+        add_jobs(parser)
+        add_unsafe(parser)
+        add_no_progress(parser)
 
 
 def _show_rubric(options: argparse.Namespace) -> None:
@@ -537,6 +604,26 @@ def _show_rubric(options: argparse.Namespace) -> None:
             mpilab.grading.grade.Assignment.load(options.lab).rubric
         )
     )
+
+
+def _variants(options: argparse.Namespace) -> int:
+    """Print the table, lost points and counts; 1 if an honest variant lost points."""
+    proving = mpilab.grading.proving
+    proof = proving.prove(
+        options.lab,
+        exercise=options.exercise,
+        jobs=options.jobs,
+        runs=1,
+        unsafe=options.unsafe_no_sandbox,
+        progress=not options.no_progress,
+        variants=True,
+        sample=options.sample,
+    )
+    print(proving.variant_table(proof))
+    for said in proof.deviations:
+        print(f"NOT AS IT SHOULD BE: {said}")
+    print(f"\n{proving.counts(proof)}")
+    return 1 if proof.deviations else 0
 
 
 def _test(options: argparse.Namespace) -> int:
@@ -551,14 +638,53 @@ def _test(options: argparse.Namespace) -> int:
     )
     print(mpilab.grading.proving.proof_table(proof))
     for said in proof.deviations:
-        print(f"NOT AS IT SHOULD BE: {said}")
+        print(f"DEVIATION: {said}")
     for said in proof.unproved:
         print(f"NOT PROVED: {said}")
     if proof.unproved or proof.unconfirmed:
         print(
-            "\nSimGrid is not installed on this machine: what only a simulation shows is not "
-            f"proved, and {proof.unconfirmed} answers were judged on Open MPI alone. Install it "
-            f"({mpilab.kernels.simgrid.how_to_install()}), then run this again."
+            "\nSimGrid is not installed on this machine: properties that need a simulation are "
+            f"not proved, and {proof.unconfirmed} answers were judged on Open MPI alone. Install "
+            f"it ({mpilab.kernels.simgrid.how_to_install()}), then run this again."
         )
     print(f"\n{mpilab.grading.proving.counts(proof)}")
     return 1 if proof.deviations or proof.unproved or proof.unconfirmed else 0
+
+
+def _mutate(options: argparse.Namespace) -> int:
+    """Print table, survivors and score; 1 if too few mutants were killed.
+
+    Of those listed as equivalent, none may be killed.
+    """
+    mutation = mpilab.judging.mutation
+    scores = mpilab.grading.proving.mutate(
+        options.lab,
+        options.exercises,
+        sample=options.sample,
+        seed=options.seed,
+        listed=options.listed,
+        again=options.again,
+        jobs=options.jobs,
+        unsafe=options.unsafe_no_sandbox,
+        progress=not options.no_progress,
+    )
+    if options.json:
+        print_json(mutation.as_json(options.lab, scores))
+    elif options.listed:
+        print(mutation.score_table(scores))
+    else:
+        print(f"{mutation.score_table(scores)}\n\n{mutation.survivors(scores)}")
+    if options.listed:
+        wrong = [each for score in scores for each in score.those(mutation.KILLED)]
+        for each in wrong:
+            lost, reason = next(iter(each.lost.items()))
+            print(
+                f"NOT EQUIVALENT: {each.mutant.exercise}, line {each.mutant.line}, "
+                f"{each.mutant.operator}: {each.mutant.change}: loses {lost}: {reason}",
+                file=sys.stderr,
+            )
+        return 1 if wrong else 0
+    percent = mutation.percent(scores)
+    if not options.json:
+        print(f"{options.lab}: score {percent:.1f} %")
+    return 1 if percent < options.at_least else 0

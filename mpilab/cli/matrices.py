@@ -27,29 +27,28 @@ from mpilab.util.units import byte_size, duration
 CANNON_DESCRIPTION = """\
 C = A B by Cannon's algorithm on a square grid of ranks.
 
-Stages: 1 rank 0 reads, and sends blocks point-to-point; 2 the same by collectives; 3 every rank
-reads and writes its own blocks with MPI-IO. C is the same, byte by byte, for all stages and ranks.
+Stage 1: rank 0 reads, and sends blocks point-to-point. Stage 2: the same with collectives. Stage 3:
+every rank reads and writes its own blocks with MPI-IO. C is byte-for-byte the same for all stages
+and numbers of ranks.
 
-Files are those of 'mpilab matrix'. Stages 1 and 2 read binary and text ones, stage 3 binary ones
-only; C is always binary.
+Files have the formats of 'mpilab matrix'. Stages 1 and 2 read binary and text files, stage 3 only
+binary files; C is always binary.
 """
 MATRIX_DESCRIPTION = """\
 Matrix files, binary (two int32, the numbers of rows and columns, then doubles row by row) or text
-(a line "ROWS COLUMNS", then a line for each row). Which one a file is, it says itself.
+(a line "ROWS COLUMNS", then a line for each row). The format is detected from the file.
 """
 READS_DESCRIPTION = """\
-Let each of the kit's readers read the same matrix, and show what it asks the operating system for
-(all ranks together), what the system counts by itself, the memory of the rank that needs most, its
-time here, and the time that the same requests would take on other storage, by a model
-(mpilab.models.file_access).
+Read the same matrix with each of the kit's readers, and show its requests to the operating system
+(all ranks together), the system's own counts, the peak memory of a rank, its time here, and the
+time that a model (mpilab.models.file_access) predicts for the same requests on other storage.
 """
 READS_EPILOG = """\
-Read calls are a cross-check, what /proc/self/io counts: at least the requests, and maybe a few
-more, as pipes and sockets count too.
+The column 'read calls' is a cross-check from /proc/self/io: at least the requests, and perhaps a
+few more, because pipes and sockets count, too.
 
-Small requests look cheap where the file is in the page cache. --cold throws it out before each
-call; that needs a file system on a disk below TMPDIR, and the virtual disk of a virtual machine may
-still be in its host's memory.
+Small requests look cheap if the file is in the page cache. --cold evicts it before each call; this
+needs TMPDIR on a disk file system, and a virtual machine's disk may still be in its host's memory.
 """
 
 
@@ -72,16 +71,19 @@ def _add_cannon(commands: Commands) -> None:
     parser.add_argument("stage", type=int, choices=(1, 2, 3), metavar="STAGE", help="1, 2 or 3")
     parser.add_argument("a", type=Path, metavar="A", help="file of the left matrix")
     parser.add_argument(
-        "b", type=Path, metavar="B", help="file of the right one: as many rows as A has columns"
+        "b",
+        type=Path,
+        metavar="B",
+        help="file of the right matrix, with as many rows as A has columns",
     )
-    add_ranks(parser, "a square number (default: 4)", default=4)
-    add_out(parser, "file of the product (default: none, it is discarded)", metavar="C")
+    add_ranks(parser, "number of ranks, a square (default: 4)", default=4)
+    add_out(parser, "file of the product (default: discard it)", metavar="C")
     parser.add_argument(
         "--timeout",
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="that it may take (default: 600)",
+        help="time limit (default: 600)",
     )
     add_former(parser, "--limit", "--timeout", type=float)
     parser.set_defaults(call=_cannon)
@@ -104,34 +106,38 @@ def _add_matrix(commands: Commands) -> None:
     )
     parts = parser.add_subparsers(metavar="WHAT", required=True)
 
-    make = _part(parts, "make", "write a matrix of any size, the same for the same seed", _make)
+    make = _part(parts, "make", "write a matrix of any size, determined by its seed", _make)
     make.add_argument("size", type=_size, metavar="ROWSxCOLUMNS", help="e.g. 512x512")
     make.add_argument("file", type=Path, metavar="FILE")
     add_seed(make, "the elements")
-    make.add_argument("--text", action="store_true", help="as text; else binary")
-    make.add_argument("--integers", action="store_true", help="-9 to 9; else from -1 to 1")
+    make.add_argument("--text", action="store_true", help="write text instead of binary")
+    make.add_argument(
+        "--integers",
+        action="store_true",
+        help="integers from -9 to 9 instead of reals from -1 to 1",
+    )
 
     for name, what in (("to-text", "text"), ("to-binary", "binary")):
-        convert = _part(parts, name, f"write a matrix file as {what}; no bit is lost", _convert)
+        convert = _part(parts, name, f"write a matrix file as {what}, without loss", _convert)
         convert.add_argument("source", type=Path, metavar="FROM")
         convert.add_argument("target", type=Path, metavar="TO")
         convert.set_defaults(text=what == "text")
 
     for name, words, call in (
-        ("show", "print a matrix; of a large one its corners", _show_matrix),
+        ("show", "print a matrix, or the corners of a large one", _show_matrix),
         (
             "check",
-            "read files to their end, and say what is in them, or wrong with them",
+            "read whole files, and report their contents or errors",
             _check_matrix,
         ),
     ):
         looked_at = _part(parts, name, words, call)
         looked_at.add_argument("files", type=Path, nargs="+", metavar="FILE")
 
-    product = _part(parts, "product", "C = A B by numpy, to check others against", _product)
+    product = _part(parts, "product", "compute C = A B with numpy, as a reference", _product)
     for name in ("a", "b", "c"):
         product.add_argument(name, type=Path, metavar=name.upper())
-    product.add_argument("--text", action="store_true", help="write C as text; else binary")
+    product.add_argument("--text", action="store_true", help="write C as text instead of binary")
 
 
 def _part(
@@ -198,7 +204,7 @@ def _product(options: argparse.Namespace) -> None:
 def _add_reads(commands: Commands) -> None:
     parser = commands.add_parser(
         "reads",
-        help="ways of reading a matrix: requests, bytes, memory, time",
+        help="compare ways to read a matrix: requests, bytes, memory, time",
         description=READS_DESCRIPTION,
         epilog=READS_EPILOG,
     )
@@ -209,7 +215,7 @@ def _add_reads(commands: Commands) -> None:
         help="'2048x2048', or '2048x2048 by 64x64 on 2x2' for blocks of 64x64 on "
         "a grid of 2x2 ranks (default: 2048x2048)",
     )
-    add_ranks(parser, "default: 4", default=4)
+    add_ranks(parser, "number of ranks (default: 4)", default=4)
     parser.add_argument(
         "--readers", default="all", metavar="NAMES", help="e.g. strided,two_phase (default: all)"
     )
@@ -219,12 +225,12 @@ def _add_reads(commands: Commands) -> None:
         type=int,
         default=3,
         metavar="N",
-        help="timed calls of each; 0: count only (default: 3)",
+        help="timed calls of each reader; 0: count only (default: 3)",
     )
     parser.add_argument(
         "--cold",
         action="store_true",
-        help="throw the file out of the page cache before each timed call",
+        help="evict the file from the page cache before each timed call",
     )
     add_no_progress(parser)
     add_json(parser)
@@ -235,7 +241,7 @@ def _reads(options: argparse.Namespace) -> None:
     """Count the requests, time the reads, and print the table."""
     if options.repetitions < (1 if options.cold else 0):
         needed = "1 or more with --cold" if options.cold else "1 or more, or 0 to count only"
-        raise InputError(f"--repetitions {options.repetitions}: has to be {needed}")
+        raise InputError(f"--repetitions {options.repetitions}: must be {needed}")
 
     chosen = mpilab.mpiio.readers.chosen(options.readers)
     tuned = {"buffer": options.buffer, "aggregators": options.aggregators}
@@ -264,11 +270,11 @@ def _cache(cold: bool, share: float | None) -> str:
     if not cold:
         return "the file was in the page cache"
     if share is None:
-        return "this system does not tell what was in the page cache"
+        return "this system does not report what was in the page cache"
     if share == 0:
-        return "nothing of the file was in the page cache"
+        return "no part of the file was in the page cache"
     return (
-        f"up to {share:.0%} of the file stayed in the page cache: times are not cold ones; set "
+        f"up to {share:.0%} of the file stayed in the page cache: the times are not cold; set "
         "TMPDIR to a folder on a disk"
     )
 
@@ -292,7 +298,7 @@ def as_text(accounts: Sequence[Any]) -> str:
             "unknown" if one.read_calls is None else f"{one.read_calls:,}",
             "unknown" if one.memory is None else byte_size(one.memory),
             duration(median(one.seconds)) if one.seconds else "not timed",
-            *(duration(one.modelled[name]) for name in storage),
+            *(duration(one.modeled[name]) for name in storage),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

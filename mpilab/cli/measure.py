@@ -31,32 +31,32 @@ COLLECTIVES = "bcast,reduce,gather,allgather,allreduce,alltoallv"
 SWEEP_DESCRIPTION = """\
 Time algorithms of a collective over ranks and message sizes: our kernels and Open MPI's own.
 
-Killed at any time and started again with the same options, it does only what is missing.
+If interrupted, it continues where it stopped when started again with the same options.
 """
 SWEEP_EPILOG = """\
-How often a point is timed: by default a quarter of what OMB does (1000 times after 100 that are not
-timed; above 8 KiB 100 and 10), divided again by the number of ranks that share a core, but at least
-20 after 3. As OMB itself: --repetitions 1000 --warmup 100.
+By default, a point is timed a quarter as often as in OMB (1000 times after 100 untimed calls; above
+8 KiB, 100 after 10), divided by the number of ranks that share a core, but at least 20 times after
+3. To match OMB: --repetitions 1000 --warmup 100.
 """
 LEARN_DESCRIPTION = """\
-Time our kernels on the hosts of a cluster description, and learn from it which one to use for how
-many ranks, ranks a host, groups and bytes. The rules go to a file that COLLECTIVE_auto reads:
+Time our kernels on the hosts of a cluster description, and learn which one to use for each number
+of ranks, ranks per host, groups and bytes. COLLECTIVE_auto reads the resulting rules file:
 
     mpilab learn four-groups -o my.rules
     MPILAB_RULES=my.rules mpirun ...
 
-The hosts of a description are emulated on this machine. 'mpilab learn slurm -o my.rules' in a Slurm
-job measures on its nodes; their groups are the switches that Slurm knows.
+The hosts of a description are emulated on this machine. In a Slurm job, 'mpilab learn slurm -o
+my.rules' measures on its nodes; their groups are Slurm's switches.
 """
 RULES_DESCRIPTION = """\
-Rules files in Open MPI's classic format: which of its algorithms to use from how many ranks and
-bytes on. Open MPI ignores a malformed one without a word; these commands tell.
+Rules files in Open MPI's classic format: which of its algorithms to use from a given number of
+ranks and bytes upward. Open MPI silently ignores a malformed file; these commands report it.
 """
 RULES_EXAMPLES = """\
 mpilab sweep bcast --ranks 4,8 --algorithms openmpi -o bcast.csv
-mpilab rules write bcast.csv -o my.rules         the fastest that was measured
-mpilab rules show my.rules                       what it says, and how to make Open MPI use it
-mpilab rules check my.rules --ranks 4,8          prove that it takes effect, by the messages
+mpilab rules write bcast.csv -o my.rules         choose the fastest measured
+mpilab rules show my.rules                       what it means, and how to make Open MPI use it
+mpilab rules check my.rules --ranks 4,8          prove by the messages that it takes effect
 mpilab rules compare my.rules --ranks 4,8        measure again: default, rules, best
 """
 WRITE = """\
@@ -66,23 +66,23 @@ Write rules from sweeps of Open MPI's algorithms, or from a model.
     mpilab rules write bcast.csv --model-ranks 16,64 -o my.rules
     mpilab rules write --collectives bcast --model-ranks 64,1024 --alpha 20us --beta 1ns -o my.rules
 
-Neighbouring sizes with the same choice make one rule, and so do those where one choice is good
-enough. Ranks below the least that was tried are left to Open MPI.
+Neighboring sizes share a rule if they have the same choice, or if one choice is good enough for
+all. Numbers of ranks below the smallest tried are left to Open MPI.
 """
 CHECK = """\
-Run each rule's case on real Open MPI, with the file and without, and hold the messages between
-every two ranks against what the wanted algorithm must send. Ends with 1 where a rule is ignored,
-substituted by another algorithm, or makes the program fail.
+Run each rule's case on Open MPI, with and without the file, and compare the messages between each
+pair of ranks with those that the chosen algorithm must send. The exit status is 1 if Open MPI
+ignores a rule or substitutes another algorithm, or if the program fails.
 """
 COMPARE = """\
-Time Open MPI by itself, by the rules, and by each of its algorithms, in one mpirun and in turn; the
-fastest is the best possible. Sizes are bytes of a block in allgather, gather and scatter, else of
+Time Open MPI's default, the rules, and each of its algorithms, in turn in one mpirun; the fastest
+is the best possible. Sizes are in bytes: of a block in allgather, gather and scatter, otherwise of
 the message.
 """
 
 
 def add_commands(commands: Commands) -> None:
-    """Add the commands of this module, but for `bench osu_NAME` (see `options`)."""
+    """Add the commands of this module, except `bench osu_NAME` (see `options`)."""
     _add_sweep(commands)
     _add_bench(commands)
     _add_learn(commands)
@@ -110,31 +110,32 @@ def _add_sweep(commands: Commands) -> None:
         "--sizes",
         default="1:64K",
         metavar="1:1M",
-        help="bytes, or powers of two from:to; of a block in allgather, gather and "
-        "scatter, else of the message (default: 1:64K)",
+        help=(
+            "bytes, or powers of two from:to, of a block in allgather, gather and scatter, "
+            "otherwise of the message (default: 1:64K)"
+        ),
     )
     parser.add_argument(
         "--algorithms",
         default="ours,openmpi",
         metavar="NAMES",
-        help="ours, openmpi, or single ones: ours:pipeline, openmpi:3, "
+        help="ours, openmpi, or individual ones: ours:pipeline, openmpi:3, "
         "openmpi:binomial, openmpi:default (default: ours,openmpi)",
     )
     add_segment(parser, type=str)
     add_tree(parser)
     add_root(parser)
-    parser.add_argument("--repetitions", type=int, metavar="N", help="timed calls of each point")
-    parser.add_argument("--warmup", type=int, metavar="N", help="calls before them")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="timed calls per point")
+    parser.add_argument("--warmup", type=int, metavar="N", help="untimed calls before them")
     parser.add_argument(
         "--choose",
         choices=("mpi_t", "mca"),
-        help="how Open MPI's algorithms are chosen: in one running program, or by "
-        "settings of an mpirun for each (default: mpi_t where Open MPI is 5.0.6 or "
-        "later)",
+        help="how to choose Open MPI's algorithms: within one running program, or by the settings "
+        "of an mpirun for each (default: mpi_t if Open MPI is 5.0.6 or later)",
     )
     add_out(
         parser,
-        "where the rows go (default: out/sweep-COLLECTIVE.csv)",
+        "file for the rows (default: out/sweep-COLLECTIVE.csv)",
         metavar="FILE.csv",
     )
     parser.add_argument(
@@ -147,8 +148,10 @@ def _add_sweep(commands: Commands) -> None:
         "--measure",
         default="span_s",
         choices=MEASURES,
-        help="what the medians are of: last exit - first entry (span_s), or the "
-        "ranks' own durations; OMB's is mean_s (default: span_s)",
+        help=(
+            "quantity of the medians: last exit - first entry (span_s), or the mean, maximum or "
+            "minimum of the ranks' durations; OMB uses mean_s (default: span_s)"
+        ),
     )
     add_no_progress(parser)
     add_json(parser)
@@ -162,7 +165,7 @@ def _sweep(options: argparse.Namespace) -> int:
         return 0
     if options.collective is None:
         raise InputError(
-            "sweep: of what? Name a collective, e.g. mpilab sweep bcast, "
+            "sweep: no collective given; name one, e.g. mpilab sweep bcast, "
             "or a file to summarize with --summary FILE.csv"
         )
     out = options.out or Path("out", f"sweep-{options.collective}.csv")
@@ -192,7 +195,7 @@ def _sweep(options: argparse.Namespace) -> int:
 
 def _print_summary(table: Any, options: argparse.Namespace) -> None:
     sweep_table = mpilab.measure.sweep_table
-    summary = sweep_table.summarise(table, options.measure)
+    summary = sweep_table.summarize(table, options.measure)
     if options.json:
         print_json(summary)
     else:
@@ -218,40 +221,43 @@ def _add_learn(commands: Commands) -> None:
         "--sizes",
         default="64,16K,256K",
         metavar="64,16K",
-        help="bytes: of a block in gather, allgather and alltoallv, else of the "
-        "message (default: 64,16K,256K)",
+        help=(
+            "bytes, of a block in gather, allgather and alltoallv, otherwise of the message "
+            "(default: 64,16K,256K)"
+        ),
     )
     parser.add_argument(
         "--orders",
         default="seq,rr,shuffled",
         metavar="NAMES",
-        help="of the ranks (default: seq,rr,shuffled)",
+        help="orders of the ranks (default: seq,rr,shuffled)",
     )
     parser.add_argument(
         "--ppn",
         default="",
         metavar="1,2",
-        help="ranks a host, if fewer than its slots are to be tried too",
+        help="ranks per host, to also try fewer than its slots",
     )
     parser.add_argument(
         "--repetitions",
         type=int,
         default=7,
         metavar="N",
-        help="timed calls of each point (default: 7)",
+        help="timed calls per point (default: 7)",
     )
-    add_out(parser, "where the rules go (default: out/CLUSTER.rules)", metavar="FILE.rules")
+    add_out(parser, "the rules file to write (default: out/CLUSTER.rules)", metavar="FILE.rules")
     add_no_progress(parser)
     parser.set_defaults(call=_learn)
 
 
 def _learn(options: argparse.Namespace) -> None:
-    """Measure, learn and write rules; print how much these and the published rules would lose."""
+    """Measure, learn and write rules; print how much these rules and the published ones would
+    lose."""
     decisions = mpilab.tuning.decisions
     out = options.out or Path("out", f"{Path(options.cluster).stem}.rules")
     # Check everything first: measuring takes minutes.
     if options.out and not out.parent.is_dir() or out.is_dir():
-        raise InputError(f"{out}: no file can be made there; write to a folder that exists")
+        raise InputError(f"{out}: no file can be created there; write to a folder that exists")
     collectives, orders, ppn = _collectives(options), _orders(options), _ppn(options)
     found = decisions.measure(
         options.cluster,
@@ -270,7 +276,7 @@ def _learn(options: argparse.Namespace) -> None:
         out.write_text(decisions.as_text(rules, remark), encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"{out}: cannot be written: {error.strerror}; write to a folder of yours"
+            f"{out}: cannot be written: {error.strerror}; write to a folder that you own"
         ) from None
     print(f"{len(rules)} rules: {out}")
 
@@ -287,7 +293,7 @@ def _orders(options: argparse.Namespace) -> list[str]:
     for name in found:
         if name not in known:
             listed = f"{', '.join(known)}{suggestion(name, known)}"
-            raise InputError(f"--orders: {name!r} is unknown; take some of {listed}")
+            raise InputError(f"--orders: {name!r} is unknown; write some of {listed}")
     return found
 
 
@@ -298,7 +304,9 @@ def _ppn(options: argparse.Namespace) -> list[int] | None:
     try:
         return list(ranks_of(options.ppn))
     except InputError:
-        raise InputError(f"--ppn {options.ppn}: write ranks a host from 1 on, e.g. 1,2") from None
+        raise InputError(
+            f"--ppn {options.ppn}: write numbers of ranks per host, 1 or more, e.g. 1,2"
+        ) from None
 
 
 # `mpilab rules write|show|check|compare`: Open MPI's rules files (mpilab.tuning).
@@ -313,7 +321,7 @@ def _add_rules(commands: Commands) -> None:
     )
     verbs = rules.add_subparsers(metavar="VERB", required=True)
     _add_write(verbs)
-    show = verbs.add_parser("show", help="what a file says, in words, and what is wrong with it")
+    show = verbs.add_parser("show", help="explain a file, and report its errors")
     show.add_argument("file", type=Path, metavar="FILE")
     show.set_defaults(call=_show)
     _add_check(verbs)
@@ -331,14 +339,18 @@ def _add_write(verbs: Any) -> None:
         nargs="*",
         type=Path,
         metavar="SWEEP.csv",
-        help="of mpilab sweep, with Open MPI's algorithms",
+        help="output of mpilab sweep, with Open MPI's algorithms",
     )
-    write.add_argument("--collectives", metavar="NAMES", help="default: all that the sweeps have")
+    write.add_argument(
+        "--collectives", metavar="NAMES", help="collectives (default: all in the sweeps)"
+    )
     write.add_argument(
         "--model-ranks",
         metavar="16,64",
-        help="also rules for so many ranks, by models that are fitted to the "
-        "sweep's algorithms, or by --alpha and --beta",
+        help=(
+            "also write rules for these numbers of ranks, from models fitted to the sweep's "
+            "algorithms, or from --alpha and --beta"
+        ),
     )
     write.add_argument("--alpha", metavar="20us", help="time of a message, with a unit: ns, us, ms")
     write.add_argument("--beta", metavar="1ns", help="time of a byte, with a unit")
@@ -353,13 +365,15 @@ def _add_write(verbs: Any) -> None:
         type=float,
         default=0.05,
         metavar="0.05",
-        help="a choice so much slower than the fastest is good enough: less rules (default: 0.05)",
+        help=(
+            "accept a choice slower than the fastest by this share, for fewer rules (default: 0.05)"
+        ),
     )
     write.add_argument(
         "--measure",
         default="span_s",
         choices=MEASURES,
-        help="what medians are of, as in mpilab sweep (default: span_s)",
+        help="quantity of the medians, as in mpilab sweep (default: span_s)",
     )
     add_out(write, "the rules file to write (default: print it)")
     write.set_defaults(call=_write)
@@ -370,12 +384,16 @@ def _add_check(verbs: Any) -> None:
         "check", help="prove by the messages that the rules take effect", description=CHECK
     )
     check.add_argument("file", type=Path, metavar="FILE")
-    add_ranks(check, "default: those in the file, 2 to 16", metavar="4,8", type=str)
+    add_ranks(
+        check, "numbers of ranks (default: those in the file, 2 to 16)", metavar="4,8", type=str
+    )
     check.add_argument(
         "--sizes",
         metavar="1:64K",
-        help="bytes of a block in allgather, gather and scatter, else of the "
-        "message (default: two for each rule)",
+        help=(
+            "bytes, of a block in allgather, gather and scatter, otherwise of the message "
+            "(default: two for each rule)"
+        ),
     )
     check.set_defaults(call=_check)
 
@@ -385,11 +403,13 @@ def _add_compare(verbs: Any) -> None:
         "compare", help="time the default, the rules and the best possible", description=COMPARE
     )
     compare.add_argument("file", type=Path, metavar="FILE")
-    add_ranks(compare, "default: 4", metavar="4,8", type=str, default="4")
+    add_ranks(compare, "numbers of ranks (default: 4)", metavar="4,8", type=str, default="4")
     compare.add_argument(
         "--sizes", default="64,1K,16K,256K", metavar="1:64K", help="default: 64,1K,16K,256K"
     )
-    compare.add_argument("--collectives", metavar="NAMES", help="default: all of the file")
+    compare.add_argument(
+        "--collectives", metavar="NAMES", help="collectives (default: all in the file)"
+    )
     compare.add_argument(
         "--repetitions",
         type=int,
@@ -401,14 +421,16 @@ def _add_compare(verbs: Any) -> None:
         type=int,
         default=3,
         metavar="N",
-        help="how often all take their turn (default: 3)",
+        help="number of rounds (default: 3)",
     )
     compare.set_defaults(call=_compare)
 
 
 def _write(options: argparse.Namespace) -> int:
     if options.out is not None and (options.out.is_dir() or not options.out.parent.is_dir()):
-        raise InputError(f"{options.out}: no file can be made there; write to a folder that exists")
+        raise InputError(
+            f"{options.out}: no file can be created there; write to a folder that exists"
+        )
     choosing = mpilab.tuning.choosing
     rules: list[Any] = []
     remarks = [" ".join(["mpilab rules write", *map(str, options.sweeps)])]
@@ -439,7 +461,7 @@ def _show(options: argparse.Namespace) -> int:
     rules = mpilab.tuning.read(options.file)
     print(mpilab.tuning.explain(rules))
     _print_remarks(rules)
-    print("\nOpen MPI decides by it with\n")
+    print("\nTo make Open MPI use it:\n")
     print("\n".join(mpilab.tuning.comparison.environment_lines(options.file)))
     return 1 if any(remark.kind != mpilab.tuning.rules.NOTE for remark in rules.remarks) else 0
 
@@ -457,7 +479,7 @@ def _check(options: argparse.Namespace) -> int:
     for rule in proof.not_tried(rules, proofs):
         print(
             f"line {rule.line}: {words.reach_words(rules, rule)}: {words.choice_words(rule)}: "
-            "not tried; add --ranks or --sizes that it decides",
+            "not tried; add --ranks or --sizes to which it applies",
             file=sys.stderr,
         )
     return 1 if not proofs or any(one.is_amiss for one in proofs) else 0
@@ -508,7 +530,7 @@ def _add_bench(commands: Commands) -> None:
         "--docs",
         type=Path,
         metavar="FILE.md",
-        help="also put the table into this file, between its marks",
+        help="also insert the table into this file, between its markers",
     )
     add_json(parser)
     parser.set_defaults(call=_bench)
@@ -544,13 +566,15 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
     if benchmark not in known:
         listed = f"{', '.join(known)}{suggestion(benchmark, known)}"
         Parser(prog="mpilab bench", usage="mpilab bench osu_NAME [options]").error(
-            f"there is no benchmark {benchmark!r}; take one of {listed}"
+            f"there is no benchmark {benchmark!r}; use one of {listed}"
         )
     kind = known[benchmark]
     parser = Parser(
         prog=f"mpilab bench {benchmark}",
-        description=f"Print the table of OSU's {benchmark}. OMB's own program is run where it is "
-        "on PATH,\notherwise the kit's, which measures as OMB 7.3 does.",
+        description=(
+            f"Print the table of OSU's {benchmark}. Runs OMB's own program if it is on "
+            "PATH,\notherwise the kit's, which measures like OMB 7.3."
+        ),
     )
     usual = "2, and no other" if kind.is_between_two else "4"
     add_ranks(parser, f"default: {usual}")
@@ -559,7 +583,7 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
         "--iterations",
         type=int,
         metavar="N",
-        help="timed iterations of a size; default 1000 (10000 in osu_latency, 100 "
+        help="timed iterations per size; default 1000 (10000 in osu_latency, 100 "
         "in osu_bw), above 8 KiB 100 (1000, 20)",
     )
     parser.add_argument(
@@ -570,29 +594,28 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
         "--warmup",
         type=int,
         metavar="N",
-        help="iterations before them that are not timed; default 100 (osu_bw: 10), "
-        "above 8 KiB 10 (2)",
+        help="untimed iterations before them; default 100 (osu_bw: 10), above 8 KiB 10 (2)",
     )
     parser.add_argument(
         "-m",
         "--message-size",
         metavar="[MIN:]MAX",
         dest="sizes",
-        help=f"message sizes in bytes, doubled from MIN on; default 1:{kind.largest}",
+        help=f"message sizes in bytes, doubled from MIN; default 1:{kind.largest}",
     )
     parser.add_argument("--sizes", default=argparse.SUPPRESS, help="the same")
     parser.add_argument(
         "-f",
         "--full",
         action="store_true",
-        help="collectives: also the least and the largest mean of a rank, and the iterations",
+        help="collectives: also print the smallest and largest mean of a rank, and the iterations",
     )
     parser.add_argument(
         "-c",
         "--validation",
         action="store_true",
         dest="validate",
-        help="compare each result with what it should be",
+        help="check each result",
     )
     parser.add_argument(
         "-u",
@@ -635,9 +658,9 @@ def _osu_parser(benchmark: str) -> argparse.ArgumentParser:
         help="rank r runs on the r-th of these CPUs (--map-by "
         "pe-list=0,1:ordered --bind-to core in Open MPI 5)",
     )
-    parser.add_argument("--map-by", metavar="WORDS", help="mpirun's option, passed on as it is")
+    parser.add_argument("--map-by", metavar="WORDS", help="passed to mpirun unchanged")
     parser.add_argument(
-        "--own", action="store_true", help="the kit's program, even where OMB's is on PATH"
+        "--own", action="store_true", help="use the kit's program even if OMB's is on PATH"
     )
     add_json(parser)
     return parser

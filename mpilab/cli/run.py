@@ -22,6 +22,7 @@ from mpilab.cli.common import (
     print_json,
 )
 from mpilab.errors import BuildError, InputError
+from mpilab.util.files import read_text
 from mpilab.util.units import positive, ranks_of, size, sizes_of
 
 # Indexes are the values of mpilab.cases.case.Case.remap.
@@ -41,23 +42,27 @@ def add_commands(commands: Commands) -> None:
 def _add_run(commands: Commands) -> None:
     parser = commands.add_parser("run", help="run a kernel once, and show what it did")
     parser.add_argument("kernel", help="name of the kernel, e.g. allgather_ring")
-    add_ranks(parser, "default: 4, or that of places", type=positive)
+    add_ranks(parser, "number of ranks (default: 4, or that of --places)", type=positive)
     parser.add_argument(
         "--places",
         default="",
         metavar="WORDS",
-        help="where the ranks pretend to be: '2x2x4 rr' (groups x nodes x ranks and an order: seq, "
+        help="places that the ranks report: '2x2x4 rr' (groups x nodes x ranks and an order: seq, "
         "rr, rr-groups, shuffled or random with a seed), 'four-groups rr', or 'a/n1 a/n1 b/n2'",
     )
     parser.add_argument(
         "--count",
         type=size,
         metavar="N",
-        help="elements in a block, e.g. 7 or 64K (default: 4; none in a barrier)",
+        help="elements per block, e.g. 7 or 64K (default: 4; none in a barrier)",
     )
-    parser.add_argument("--datatype", metavar="NAME", help="default: int; double in a read")
+    parser.add_argument(
+        "--datatype",
+        metavar="NAME",
+        help="datatype of the elements (default: int; double in a read)",
+    )
     add_root(parser)
-    parser.add_argument("--op", default="sum", help="of a reduction: sum, or compose")
+    parser.add_argument("--op", default="sum", help="reductions: operation, sum or compose")
     add_segment(parser)
     add_tree(parser)
     add_seed(parser, "the data in the buffers")
@@ -65,23 +70,23 @@ def _add_run(commands: Commands) -> None:
         "--remap",
         choices=REMAPS,
         default=REMAPS[0],
-        help=f"as which rank a process behaves in kernels called …_remapped (default: {REMAPS[0]})",
+        help=f"how kernels called …_remapped assign ranks to processes (default: {REMAPS[0]})",
     )
     parser.add_argument(
         "--budget",
         type=size,
         default=0,
         metavar="BYTES",
-        help="what a rank may hold of other ranks' data (default: the algorithm's own)",
+        help="maximum bytes of other ranks' data on a rank (default: the algorithm's own)",
     )
     parser.add_argument(
-        "--pattern", default="even", help="who sends how much: even, ragged or sparse (alltoallv)"
+        "--pattern", default="even", help="alltoallv: amounts of data: even, ragged or sparse"
     )
     parser.add_argument(
         "--matrix",
         default="",
         metavar="WORDS",
-        help="that a read kernel reads: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
+        help="reads: the matrix: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
         "grid of 2x3 ranks (default: 12x12)",
     )
     add_reading(parser)
@@ -133,7 +138,7 @@ def _print_run(run: Any) -> None:
     if run.diagnosis is not None and run.diagnosis.log:
         kept = mpilab.notebook.panel.keep(run.diagnosis.log, kind=run.diagnosis.kind)
         if kept is not None:
-            print(f"What Open MPI itself said: {kept}")
+            print(f"Output of Open MPI: {kept}")
 
 
 def _not_run(kernel: str, case: Any, told: Sequence[Any]) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def _not_run(kernel: str, case: Any, told: Sequence[Any]) -> dict[str, Any]:
 def _case(options: argparse.Namespace) -> Any:
     """The Case that the options describe; InputError if there is no such kernel."""
     if options.sanitize and options.source is None:
-        raise InputError("--sanitize: what is to be compiled? Give it by --source FILE.c")
+        raise InputError("--sanitize: no file to compile; add --source FILE.c")
     collective = options.kernel.partition("_")[0]
     declared = mpilab.models.declared
     ours = [*declared.kernels_of(collective), f"{collective}_openmpi"]
@@ -188,7 +193,7 @@ def _case(options: argparse.Namespace) -> Any:
 def _compile(options: argparse.Namespace, folder: str) -> tuple[Any, list[Any]]:
     """Build the user's file: (shared object or None, diagnoses of errors or warnings)."""
     compiler = mpilab.diagnosis.compiler
-    source = _text_of(options.source)
+    source = read_text(options.source, "give a C file")
     name = options.source.name
     try:
         built = mpilab.kernels.build.build(source, folder, name=name, sanitize=options.sanitize)
@@ -206,14 +211,6 @@ def _compile(options: argparse.Namespace, folder: str) -> tuple[Any, list[Any]]:
     return built.library, told
 
 
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(f"{file}: cannot be read: {reason}; give a C file") from None
-
-
 # `mpilab costs bcast`: compare the costs declared in the kernels' headers with recordings: rounds,
 # messages and bytes; with --places, bytes between nodes and between groups; for reads, requests to
 # the file and bytes.
@@ -222,7 +219,7 @@ def _text_of(file: Path) -> str:
 def _add_costs(commands: Commands) -> None:
     parser = commands.add_parser(
         "costs",
-        help="compare the costs that kernels declare with what they send or read",
+        help="compare the declared costs of kernels with recorded ones",
         description="Rounds, messages and bytes of our kernels, or requests of those that read: "
         "by\ntheir headers, and as recorded.",
     )
@@ -233,7 +230,7 @@ def _add_costs(commands: Commands) -> None:
     parser.add_argument(
         "--places",
         metavar="WORDS",
-        help="where the ranks pretend to be, e.g. 'four-groups rr' or '2x2x4 "
+        help="places that the ranks report, e.g. 'four-groups rr' or '2x2x4 "
         "shuffled 7': show the traffic between nodes and groups",
     )
     parser.add_argument(
@@ -241,8 +238,7 @@ def _add_costs(commands: Commands) -> None:
         type=size,
         default=1000,
         metavar="N",
-        help="ints of a block, or of the whole message of a bcast, reduce or "
-        "allreduce (default: 1000)",
+        help=("ints in a block, or in the message of a bcast, reduce or allreduce (default: 1000)"),
     )
     add_segment(parser)
     add_tree(parser)
@@ -251,7 +247,7 @@ def _add_costs(commands: Commands) -> None:
         "--matrix",
         default="64x64",
         metavar="WORDS",
-        help="of a read: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
+        help="reads: the matrix: '12x10', or '12x10 by 4x2 on 2x3' for blocks of 4x2 on a "
         "grid of 2x3 (default: 64x64)",
     )
     add_reading(parser)
@@ -283,19 +279,19 @@ def _costs(options: argparse.Namespace) -> int:
         print_json([{**row._asdict(), "agrees": row.agrees} for row in rows])
     else:
         print(declared.as_text(rows))
-        print(f"\n{len(rows) - broken} of {len(rows)} as the header says")
+        print(f"\n{len(rows) - broken} of {len(rows)} match their header")
     return 1 if broken else 0
 
 
 def _internode_costs(options: argparse.Namespace) -> int:
     """Print the traffic between nodes and groups; 1 if it deviates from a header."""
     if options.ranks:
-        raise InputError("costs: --places says how many ranks there are; leave --ranks out")
-    traffic, collectives = mpilab.measure.crossings, mpilab.cases.case.COLLECTIVES
+        raise InputError("costs: --places already gives the number of ranks; remove --ranks")
+    inter_node, collectives = mpilab.measure.inter_node, mpilab.cases.case.COLLECTIVES
     every = options.collective == "all"
     rows = []
-    for name in filter(traffic.crosses, collectives) if every else [options.collective]:
-        rows += traffic.crossings(
+    for name in filter(inter_node.is_counted, collectives) if every else [options.collective]:
+        rows += inter_node.traffic(
             name,
             options.places,
             count=options.count,
@@ -309,9 +305,10 @@ def _internode_costs(options: argparse.Namespace) -> int:
     if options.json:
         print_json([{**row._asdict(), "known": row.known, "agrees": row.agrees} for row in rows])
         return 1 if broken else 0
-    print(traffic.as_text(rows))
+    print(inter_node.as_text(rows))
     print(
-        f"\n{len(told) - broken} of {len(told)} as the header says; the others' headers say nothing"
+        f"\n{len(told) - broken} of {len(told)} match their header; the other headers declare "
+        "nothing"
     )
     return 1 if broken else 0
 
@@ -323,7 +320,7 @@ def _add_simulate(commands: Commands) -> None:
     parser = commands.add_parser(
         "simulate", help="time a kernel on a simulated cluster, up to 4096 ranks"
     )
-    parser.add_argument("kernel", nargs="?", help="e.g. bcast_binomial, or one of --source")
+    parser.add_argument("kernel", nargs="?", help="name of the kernel, e.g. bcast_binomial")
     parser.add_argument(
         "--platform",
         default="flat-4x4",
@@ -333,8 +330,8 @@ def _add_simulate(commands: Commands) -> None:
     )
     add_ranks(
         parser,
-        "default: all slots of the platform; more where each host takes as "
-        "many: a multiple of the hosts, e.g. 1024 on fat-tree-16x8",
+        "number of ranks (default: all slots of the platform); for more, a multiple of the "
+        "number of hosts, e.g. 1024 on fat-tree-16x8",
     )
     parser.add_argument(
         "--sizes",
@@ -346,31 +343,36 @@ def _add_simulate(commands: Commands) -> None:
         "--order",
         default="seq",
         metavar="ORDER",
-        help="of the ranks: seq, rr, rr-groups, shuffled or random",
+        help="order of the ranks: seq, rr, rr-groups, shuffled or random",
     )
     add_seed(parser, "the orders shuffled and random")
     add_root(parser)
     add_segment(parser)
     add_source(parser, former="--file")
-    add_out(parser, "also write the rows there, as CSV", metavar="FILE.csv", former="--csv")
+    add_out(parser, "also write the rows to this file, as CSV", metavar="FILE.csv", former="--csv")
     add_json(parser)
-    measured = parser.add_argument_group("simulated against measured times, in place of a kernel")
+    measured = parser.add_argument_group(
+        "compare simulated with measured times, instead of a kernel"
+    )
     measured.add_argument(
         "--against",
         type=Path,
         metavar="FILE",
-        help="times of a cluster, as 'python -m mpilab.datasets.by_level' writes "
-        "them, e.g. data/by-level-four-groups.csv",
+        help=(
+            "measured times of a cluster, from 'python -m mpilab.datasets.by_level', e.g. "
+            "data/by-level-four-groups.csv"
+        ),
     )
     measured.add_argument(
         "--distances",
         type=Path,
         metavar="FILE",
-        help="what a message costs there, as 'python -m "
-        "mpilab.datasets.distances' writes it (default: "
+        help="cost of a message there, from 'python -m mpilab.datasets.distances' (default: "
         "data/distances-four-groups.csv)",
     )
-    measured.add_argument("--figure", type=Path, metavar="FILE.html", help="draw both there")
+    measured.add_argument(
+        "--figure", type=Path, metavar="FILE.html", help="write a figure of both to this file"
+    )
     parser.set_defaults(call=_simulate)
 
 
@@ -380,8 +382,8 @@ def _simulate(options: argparse.Namespace) -> int:
         return _against(options)
     if options.kernel is None:
         raise InputError(
-            "simulate: what? Name a kernel, e.g. mpilab simulate bcast_binomial, or a "
-            "file of measured times with --against"
+            "simulate: no kernel given; name one, e.g. mpilab simulate bcast_binomial, or a file "
+            "of measured times with --against"
         )
     return _scaling(options)
 
@@ -390,8 +392,8 @@ def _against(options: argparse.Namespace) -> int:
     """Simulate the measured cases, and print how well the times agree."""
     if options.kernel is not None:
         raise InputError(
-            f"simulate {options.kernel} --against {options.against}: one or the other; the file "
-            "says which kernels there are"
+            f"simulate {options.kernel} --against {options.against}: give only one of them; the "
+            "file names its own kernels"
         )
     against, costs = mpilab.datasets.against, mpilab.datasets.distances
     distances = costs.read(options.distances)
@@ -436,7 +438,7 @@ def _scaling(options: argparse.Namespace) -> int:
         if options.source is None:
             simulated.check_kernel(options.kernel)
         else:
-            source, name = _text_of(options.source), options.source.name
+            source, name = read_text(options.source, "give a C file"), options.source.name
             try:
                 library = mpilab.kernels.simgrid.build(source, folder, name=name).library
             except BuildError as error:

@@ -3,10 +3,10 @@
 In: a number of ranks, and where they run: this machine, emulated hosts, the nodes of a Slurm job.
 Out: `engines.Cluster`, whose ranks are the processes of one mpirun, in one MPI_COMM_WORLD.
 
-engines       Cluster: what a notebook holds; it starts again where a rank has died
-processes     the processes that make a cluster, started and ended together
+engines       Cluster, which a notebook uses; it can restart after a rank has died
+processes     the processes that make a cluster, started and ended together; a command on emulated
+              hosts, run to its end
 forkserver, roles, rank, supervisor
               the programs of those processes
-location      where they run, and how a command gets there
-followed      one command on emulated hosts, run to its end
+location      where they run, and how commands are started there
 """

@@ -60,8 +60,8 @@ class Connection:
 
     def _connect(self, progress: bool) -> None:
         # Imported here, while the forkserver imports too: it takes longer than our other imports.
-        from ipyparallel import Client
-        from tqdm.auto import tqdm
+        from ipyparallel import Client  # noqa: PLC0415
+        from tqdm.auto import tqdm  # noqa: PLC0415
 
         n, profile = self.processes.n, self.processes.places[0] / "profile"
         deadline = time.monotonic() + self.timeout
@@ -112,14 +112,14 @@ class Connection:
         processes = self.processes
         if processes.alive and time.monotonic() < deadline:
             return
-        reason = processes.lost or f"{what} not there after {self.timeout:g} s"
+        reason = processes.lost or f"{what} missing after {self.timeout:g} s"
         if processes.deaths:
             reason = describe(processes.deaths)
         failed = processes.deaths or processes.lost or not processes.controller_is_up
         raise (ClusterError if failed else StartTimeOut)(
             f"the cluster of {processes.n} ranks did not start: {reason}. Look for the cause in "
-            "the end of its log below; on a slow machine try fewer ranks, or give more time by "
-            f"mpilab.Cluster({processes.n}, timeout=…).\n{processes.log.tail()}"
+            "the end of its log below; on a slow machine, try fewer ranks, or allow more time "
+            f"with mpilab.Cluster({processes.n}, timeout=…).\n{processes.log.tail()}"
         )
 
 
@@ -355,8 +355,8 @@ class Cluster:
         busy = [rank for rank in ranks if rank in self._unfinished]
         if busy and processes.alive:
             raise ClusterError(
-                f"{ranks_are(busy)} still in a former call, which was given up: "
-                "wait, or get new ranks by cluster.restart()"
+                f"{ranks_are(busy)} still in an earlier, abandoned call: wait, or get new ranks "
+                "with cluster.restart()"
             )
         return ranks
 
@@ -393,7 +393,7 @@ class Cluster:
                     f"{ranks_are(late)} without an answer after {timeout:g} s "
                     f"(cluster of {self.n}): "
                     "computing, or waiting for a message that never comes. "
-                    "Get new ranks by cluster.restart()"
+                    "Get new ranks with cluster.restart()"
                 )
             if poll is not None:
                 poll()
@@ -406,12 +406,12 @@ class Cluster:
             deaths = processes.collect_deaths()
             raise EngineDied(
                 f"{describe(deaths)} in the cluster of {self.n}. "
-                "Get new ranks by cluster.restart()",
+                "Get new ranks with cluster.restart()",
                 sorted(deaths),
             )
         raise ClusterError(
-            f"the cluster of {self.n} ranks broke down: {processes.lost}. "
-            "Get new ranks by cluster.restart(). "
+            f"the cluster of {self.n} ranks failed: {processes.lost}. "
+            "Get new ranks with cluster.restart(). "
             f"The end of its log:\n{processes.log.tail()}"
         )
 

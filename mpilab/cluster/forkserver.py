@@ -99,7 +99,7 @@ class Forkserver:
         gc.disable()
         report(self.orders, event="forkserver", process=os.getpid())
         if FORK:
-            import ipyparallel.controller.app  # noqa: F401
+            importlib.import_module("ipyparallel.controller.app")
         # The first order is a controller, which starts while the engines' modules are imported.
         child = self.handle_order()
         if child or self.gate is None:

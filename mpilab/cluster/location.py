@@ -50,10 +50,10 @@ def locate(
         ranks = n or hosts.description.slots
         names = orders.order(hosts.description, order, ranks=ranks, seed=seed)
     else:
-        names, order = tuple(order), "an order of your own"
+        names, order = tuple(order), "a custom order"
         if n not in (None, len(names)) or not names:
             raise InputError(
-                f"order=… names the hosts of {len(names)} ranks, and there are to be {n or 'some'}:"
+                f"order=… names the hosts of {len(names)} ranks instead of {n or 'some'}:"
                 " give one name for each rank"
             )
     return len(names), placed(hosts, names, order)
@@ -63,7 +63,7 @@ def hosts_of(cluster: str | Description) -> EmulatedHosts | slurm.Allocation:
     """The hosts for a `with` block: EmulatedHosts that exist for the block, from a Description or
     the name of one; for "slurm", the Allocation of the current job.
 
-    Raises SetupError outside of a job, InputError for a description that cannot be read.
+    Raises SetupError outside a job, InputError for a description that cannot be read.
     """
     if cluster == slurm.SLURM:
         return slurm.Allocation()
@@ -181,8 +181,8 @@ class OnHosts:
         for rank, (found, ordered) in enumerate(zip(names, self.names, strict=True)):
             if found != ordered:
                 raise ClusterError(
-                    f"rank {rank} runs on {found}, not on {ordered}, as it was ordered: does a "
-                    "setting of your own (PRTE_MCA_… in the environment) tell mpirun otherwise?"
+                    f"rank {rank} runs on {found}, not on {ordered} as requested: does one of your "
+                    "settings (PRTE_MCA_… in the environment) override the request?"
                 )
 
     def end(self) -> None:
@@ -261,8 +261,8 @@ class InAllocation:
         found = [self.hosts.place(name).node for name in names]
         if found != list(self.names):
             raise ClusterError(
-                f"the ranks run on {' '.join(found)}, not on {' '.join(self.names)}: does a "
-                "setting of your own (PRTE_MCA_… or SLURM_… in the environment) say so?"
+                f"the ranks run on {' '.join(found)}, not on {' '.join(self.names)}: does one of "
+                "your settings (PRTE_MCA_… or SLURM_… in the environment) cause this?"
             )
 
     def end(self) -> None:
@@ -305,6 +305,6 @@ def _number_of_ranks(n: int) -> int:
     if number < 1:
         raise InputError(
             f"{n!r} is not a number of ranks for mpilab.Cluster: "
-            "give a whole number from 1, e.g. mpilab.Cluster(4)"
+            "give a whole number, 1 or more, e.g. mpilab.Cluster(4)"
         )
     return number

@@ -8,9 +8,15 @@ import os
 import socket
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpilab.cluster import rank
+from mpilab.util.door import LatePackage
+
+if TYPE_CHECKING:
+    import mpilab.hosts.emulated.namespaces
+else:  # only on emulated hosts, and not while others wait for the forkserver
+    mpilab = LatePackage("mpilab")
 
 # Seconds between the end of an engine and the report to mpirun, which then ends all others: ranks
 # with the same error can crash by themselves, and are reported too. There is no delay if all
@@ -86,7 +92,7 @@ def preload_engine() -> None:
 
     mpi4py.rc.initialize = False
     mpi4py.rc.finalize = True
-    # ipykernel works without debugpy, which is the slowest import of all, and nobody attaches a
+    # ipykernel works without debugpy, which is the slowest import of all, and no user attaches a
     # debugger to an engine: pretend that it is not installed.
     absent = "debugpy" not in sys.modules
     if absent:
@@ -114,7 +120,7 @@ def controller(order: dict[str, Any]) -> None:
     if FORK:
         import multiprocessing
 
-        # The default since Python 3.14 would import everything anew in each scheduler.
+        # The default since Python 3.14 would import everything again in each scheduler.
         multiprocessing.set_start_method("fork", force=True)
     os.environ.update(order.get("environment", {}))
     settings = Config()
@@ -129,7 +135,7 @@ def controller(order: dict[str, Any]) -> None:
         settings.IPController.ip = os.path.join(order["directory"], "z")
     settings.IPController.db_class = "nodb"
     settings.HeartMonitor.period = order["heartbeat"]
-    # The forkserver reports ranks that die; a rank that is only slow must not be given up.
+    # The forkserver reports ranks that die; a rank that is only slow must not be declared dead.
     settings.HeartMonitor.max_heartmonitor_misses = 1_000_000
     application = IPController.instance(config=settings, log_level=30)
     application.initialize([])
@@ -148,13 +154,11 @@ def engine(order: dict[str, Any]) -> None:
     the engine is forked for it.
     """
     if order["on_hosts"]:
-        from mpilab.hosts.emulated import namespaces
-
         process = order["process"]
-        begun = namespaces.begun_at(process)
+        begun = mpilab.hosts.emulated.namespaces.begun_at(process)
         if begun is None:
             raise ProcessLookupError(f"process {process}, which mpirun started, has ended")
-        namespaces.enter(process, begun)
+        mpilab.hosts.emulated.namespaces.enter(process, begun)
     if "environment" in order:
         os.environ.clear()
         os.environ.update(order["environment"])
@@ -199,9 +203,7 @@ def engine_elsewhere(order: dict[str, Any]) -> None:
         time.sleep(GRACE)
         rank.end_as(status)
     if FORK:
-        from mpilab.hosts.emulated import namespaces
-
-        namespaces.end_with_parent()
+        mpilab.hosts.emulated.namespaces.end_with_parent()
     engine(order)
 
 

@@ -1,7 +1,7 @@
 """The supervisor, which makes sure that a cluster leaves nothing behind.
 
 Every process of a cluster has the cluster's marker, `MPILAB_CLUSTER=<id>`, in its environment, and
-all its files are in directories of its own. So a sweep (kill all processes with the marker, then
+all its files are in its own directories. So a sweep (kill all processes with the marker, then
 remove the directories) finds everything, including ranks stuck in C code, daemons that detached
 themselves, and shared memory that was not closed.
 
@@ -59,7 +59,7 @@ def sweep(
     """
     left = kill(identity, spare)
     if directories:
-        import shutil
+        import shutil  # noqa: PLC0415 (3 ms, which every start of a cluster would wait for)
 
         for directory in directories:
             shutil.rmtree(directory, ignore_errors=True)
@@ -93,7 +93,7 @@ def marked(identity: str) -> list[int]:
     cannot be ours.
     """
     if not sys.platform.startswith("linux"):
-        import psutil
+        import psutil  # noqa: PLC0415 (slow, and not needed on Linux)
 
         return [
             process.pid

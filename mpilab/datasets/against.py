@@ -2,8 +2,8 @@
 
 Times on a cluster (rows of mpilab.datasets.by_level) are compared with those on a simulated
 platform with its α and β (mpilab.datasets.distances). Three numbers describe the agreement: whether
-both put the kernels in the same order (rank correlation), simulated over measured time (median
-ratio), and the time lost by using the kernel that is fastest in the simulation (loss).
+both rank the kernels in the same order (rank correlation), simulated time divided by measured time
+(median ratio), and the time lost by using the kernel that is fastest in the simulation (loss).
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.datasets import by_level
@@ -23,7 +24,7 @@ from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset
 from mpilab.measure.timing import Timed
 from mpilab.runners.result import DONE, Result
-from mpilab.runners.simgrid.run import seconds_of, simulate
+from mpilab.runners.simgrid import seconds_of, simulate
 
 # simulated_ns: exact; spread: longest over shortest repetition; measured_s: median repetition.
 TABLE = Dataset(
@@ -47,13 +48,11 @@ def against(
 
     Raises InputError for rows of two clusters, MpilabError if a kernel fails.
     """
-    from tqdm.auto import tqdm
-
     names = {*measured["cluster"].tolist(), *distances["cluster"].tolist()}
     if len(names) != 1:
         raise InputError(
-            f"measured times and distances of {', '.join(sorted(names)) or 'nowhere'}: they have "
-            "to be of one and the same cluster"
+            f"measured times and distances of {', '.join(sorted(names)) or 'nowhere'}: they must "
+            "be of the same cluster"
         )
     (cluster,) = names
     described = description.read(cluster).part(ppn=int(measured["ppn"].max()))
@@ -164,7 +163,9 @@ def spearman(a: Sequence[float] | NDArray[Any], b: Sequence[float] | NDArray[Any
     Source: Spearman (1904), "The proof and measurement of association between two things".
     """
     if len(a) != len(b):
-        raise InputError(f"rank correlation of {len(a)} and {len(b)} values; give as many of each")
+        raise InputError(
+            f"rank correlation of {len(a)} and {len(b)} values; give the same number of each"
+        )
     a, b = (_ranks(values) - (len(values) + 1) / 2 for values in (a, b))
     scale = np.sqrt((a**2).sum() * (b**2).sum())
     return float((a * b).sum() / scale) if scale else float("nan")
@@ -179,8 +180,8 @@ def _ranks(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
 def as_text(rows: NDArray[Any]) -> str:
     """The Agreement of each collective and size, of each collective, and of all rows; as Markdown.
 
-    The correlation of a size is the median over its orders: each is within one call, so it does
-    not benefit from the fact that more bytes take longer.
+    The correlation of a size is the median over its orders. Each is within one call, so it does not
+    benefit from the fact that more bytes take longer.
     """
     lines = [
         "| collective | bytes | points | ρ | simulated / measured | loss | spread |",

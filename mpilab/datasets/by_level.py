@@ -194,10 +194,10 @@ def bounds(timed: Iterable[Timed]) -> dict[tuple[str, str, int], float]:
     for point, result in zip(cases, results, strict=True):
         recording = result.recording
         if result.outcome != DONE or recording is None or not recording.complete:
-            said = result.hang or result.detail or "its recording is not whole"
+            said = result.hang or result.detail or "its recording is incomplete"
             raise MpilabError(
                 f"{point[0]} with {result.case.describe()}: {result.outcome}: {said}; run it again "
-                "when this machine has less to do"
+                "when this machine is less busy"
             )
         found[point] = lower_bound(described, result.levels, recording.matrix()).seconds
     return found

@@ -51,14 +51,14 @@ def measure(
 ) -> NDArray[Any]:
     """Run each of `ways` on each number of ranks with n x n matrices of each size; array of ROW.
 
-    All combinations run once, then again, so that changes on the machine affect all of them alike.
-    All of SIZES and RANKS thirty times takes about five minutes.
+    All combinations run once, then again, so that changes on the machine affect all of them
+    equally. All of SIZES and RANKS thirty times takes about five minutes.
 
-    Raises InputError for what cannot be run, MpilabError for a run that fails, or whose C is not
-    bitwise identical to that of the first run with matrices of this size.
+    Raises InputError for combinations that cannot be run, MpilabError for a run that fails, or
+    whose C is not bitwise identical to that of the first run with matrices of this size.
     """
     if repetitions < 1:
-        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+        raise InputError(f"repetitions={repetitions}: must be 1 or more")
     about = stamp()
     rows = []
     first: dict[int, tuple[str, str]] = {}
@@ -98,7 +98,7 @@ def _check_same(n: int, first: tuple[str, str], second: tuple[str, str]) -> None
         told = [f"{words}: {digest[:16]}…" for words, digest in (first, second)]
         raise MpilabError(
             f"Cannon, {n} x {n}: C differs, by its SHA-256: {'; '.join(told)}. All stages on all "
-            "grids have to write the same file: run tests/src_c/test_cannon.py"
+            "grids must write the same file: run tests/src_c/test_cannon.py"
         )
 
 
@@ -113,7 +113,7 @@ def io_share(rows: NDArray[Any]) -> float:
 def speed_up(
     rows: NDArray[Any], way: tuple[int, str], base: tuple[int, str] = WAYS[0]
 ) -> dict[int, tuple[float, float, float]]:
-    """Speed-up of `way` over `base` (both of WAYS) in the phase of `rows`, on the same ranks:
+    """Speedup of `way` over `base` (both of WAYS) in the phase of `rows`, on the same ranks:
     {ranks: (lower, ratio of the medians, upper)}.
 
     rows   of one phase and one size. Raises InputError for rows of several.

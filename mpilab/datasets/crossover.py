@@ -2,7 +2,7 @@
 
     python -m mpilab.datasets.crossover [data/crossover.csv]      simulate, write the file
 
-Lab 06 shows the file beside its own simulations. SimGrid's times depend on the messages alone, so
+Lab 06 shows the file beside its own simulations. SimGrid's times depend only on the messages, so
 every run produces the same file. There are two kinds of clusters (KINDS): in one, a message costs
 the same between any two ranks, as the α-β model assumes; in the other, groups of hosts share their
 uplinks, and the ranks are assigned to the hosts round robin.
@@ -19,10 +19,11 @@ from tqdm import tqdm
 from mpilab import models
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, MpilabError
+from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset
 from mpilab.measure.sweep_table import ROW as SWEPT
 from mpilab.runners import simgrid
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of
 
 FLAT, GROUPS = "flat", "groups"
 # kind -> (platform for P ranks, rank order, divisor of P, maximum P)
@@ -33,11 +34,11 @@ RANKS = (4, 16, 64, 256, 1024, 4096)
 SIZES = tuple(1 << power for power in range(8, 21))
 # The number of a ring's messages grows with the square of the ranks: 4,096 would take an hour.
 MOST_RING_RANKS = 256
-# Shorter segments mean thousands of messages at a time, which take long to simulate.
+# Shorter segments mean thousands of simultaneous messages, which take long to simulate.
 LEAST_SEGMENT = 4096
 # Of all ranks' buffers together.
 MOST_BYTES = 512 << 20
-# What a message costs on a flat cluster: the kit's default links (mpilab.hosts.platforms).
+# The cost of a message on a flat cluster: that of the kit's default links (mpilab.hosts.platforms).
 LINK = models.Hockney(alpha=1.4e-6, beta=8e-11)
 TABLE = Dataset(
     "crossover.csv",
@@ -62,7 +63,7 @@ def simulate(
 
     ranks        numbers of ranks; left out for a kind of cluster that does not support them.
     sizes        bytes of the message; left out if all ranks' buffers together exceed `most_bytes`.
-    algorithms   of our broadcasts. A pipeline has the segments that are cheapest in the model.
+    algorithms   of our broadcasts. A pipeline uses the segments that are cheapest in the model.
     on_rows      called with all rows so far after each cluster.
 
     The defaults take about ten minutes and 2 GiB of memory. Raises SetupError without SimGrid,
@@ -70,7 +71,7 @@ def simulate(
     """
     for kind in kinds:
         if kind not in KINDS:
-            raise InputError(f"kind {kind!r}: take one of {', '.join(KINDS)}")
+            raise InputError(f"kind {kind!r}: use one of {', '.join(KINDS)}")
     jobs = [(kind, size) for size in ranks for kind in kinds if _is_there(kind, size)]
     rows = []
     for kind, size in tqdm(jobs, disable=not progress, unit="cluster"):
@@ -96,7 +97,7 @@ def simulate(
             for algorithm, count, segment in todo
         ]
         results = simgrid.simulate(
-            simgrid.kernels(),
+            kernels(),
             "",
             cases,
             platform.format(size, size // 32),
@@ -118,8 +119,8 @@ def _is_there(kind: str, ranks: int) -> bool:
 
 
 def segment_of(algorithm: str, ranks: int, size: int) -> int:
-    """Bytes of a segment: for a pipeline the cheapest in the model, in multiples of 4 KiB; for
-    others 0."""
+    """Bytes of a segment: for a pipeline, the cheapest in the model, in multiples of 4 KiB; for
+    other algorithms, 0."""
     if algorithm != "pipeline" or ranks < 3:
         return 0
     return max(
@@ -148,7 +149,8 @@ def crossings(rows: NDArray[Any], kind: str, algorithm: str, tree: str = TREE) -
 
 
 def _crossing(sizes: list[int], lost: list[float]) -> float:
-    """The size from which `lost`, the log of the second's time over the first's, is below 0."""
+    """The size from which `lost`, the log of the second's time divided by the first's, is below
+    0."""
     slower = [place for place, one in enumerate(lost) if one >= 0]
     if not slower:
         return 0.0

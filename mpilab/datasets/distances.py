@@ -4,9 +4,9 @@
     python -m mpilab.datasets.distances my-cluster.csv --cluster slurm     in a job
 
 The table, measured on emulated hosts or the nodes of a Slurm job, calibrates a simulated platform.
-It holds ping-pongs, overheads and gaps of two ranks (src_c/programs/bench/distance.c), over the
+It contains ping-pongs, overheads and gaps of two ranks (src_c/programs/bench/distance.c), over the
 same shaped links and with the same Open MPI settings as the collectives of
-mpilab.datasets.by_level: there, 16 ranks share the cores of this machine, so waiting ranks sleep
+mpilab.datasets.by_level. There, 16 ranks share the cores of this machine, so waiting ranks sleep
 briefly, and so do these two. It takes about a minute.
 """
 
@@ -62,7 +62,7 @@ def measure(
     fails or takes longer than `limit`.
     """
     if repetitions < 1:
-        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+        raise InputError(f"repetitions={repetitions}: must be 1 or more")
     about = stamp()
     rows = []
     with hosts_of(cluster) as hosts:
@@ -100,8 +100,8 @@ def _run(
     )
     if said.code is None:
         raise MpilabError(
-            f"distance {level!r} on {hosts.name}: no end after {limit:g} s; take fewer sizes or "
-            "repetitions, or try again when this machine has less to do"
+            f"distance {level!r} on {hosts.name}: not finished after {limit:g} s; use fewer sizes "
+            "or repetitions, or try again when this machine is less busy"
         )
     if said.code != 0:
         raise MpilabError(f"distance {level!r} on {hosts.name}: {processes.trouble(said)}")
@@ -115,7 +115,8 @@ def costs(rows: NDArray[Any]) -> tuple[dict[str, tuple[float, float]], float]:
     α   median one-way time of messages of up to SHORT_BYTES.
     β   (T - α) / n, where T is the median one-way time of the longest messages, of n bytes; T - α
         is taken as at least T / 2, because α comes from other messages. A line through all sizes
-        would be too fast: a shaped link lets some kilobytes through before it limits the rate.
+        would underestimate the time: a shaped link lets some kilobytes through before it limits the
+        rate.
     overhead   mean of the median times that MPI_Isend and MPI_Recv of short messages between hosts
         keep a rank busy.
 
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--cluster",
         default=CLUSTER,
-        help=f"a description, to be emulated, or 'slurm' in a job (default: {CLUSTER})",
+        help=f"a description to emulate, or 'slurm' in a job (default: {CLUSTER})",
     )
     parser.add_argument(
         "--repetitions", type=int, default=REPETITIONS, metavar="N", help=f"default: {REPETITIONS}"

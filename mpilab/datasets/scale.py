@@ -1,4 +1,4 @@
-"""Measure the cost of simulation against the number of ranks: the table of docs/scale.md.
+"""Measure the cost of simulation by number of ranks: the table of docs/scale.md.
 
     python -m mpilab.datasets.scale data/scale.csv [--ranks 16,64] [--kernels bcast_binomial] …
 
@@ -35,7 +35,7 @@ from mpilab.hosts.platforms import platform
 from mpilab.kernels.simgrid import kernels
 from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
-from mpilab.runners.simgrid.run import MOST_RANKS, Memory, Simulation, seconds_of
+from mpilab.runners.simgrid import MOST_RANKS, Memory, Simulation, seconds_of
 from mpilab.util.text import update
 from mpilab.util.units import byte_size, ranks_of, size
 
@@ -55,7 +55,7 @@ KERNELS = {
     "alltoallv_leaders": 16,
 }
 LIMIT_S = 60.0
-# Share of the initially free memory that simulations may use: the machine may be shared.
+# Share of the initially free memory that simulations may use, since the machine may be shared.
 SHARE_OF_MEMORY = 0.7
 UNKNOWN = -1
 # messages: of one call, as declared in the kernel's header; peak_bytes (resident) and cpu_s
@@ -90,7 +90,7 @@ def measure(
 
     names     of KERNELS.
     limit     seconds of wall time for one simulation.
-    memory    bytes for one simulation; default: SHARE_OF_MEMORY of what is free.
+    memory    bytes for one simulation; default: SHARE_OF_MEMORY of the free memory.
     before    rows measured earlier, which also count for the growth.
     on_row    called with each row, a tuple, as soon as it is measured.
 
@@ -119,11 +119,11 @@ def measure(
 def _check(ranks: Iterable[int], names: Iterable[str]) -> None:
     for name in names:
         if name not in KERNELS:
-            raise InputError(f"kernel {name!r}: take some of {', '.join(KERNELS)}")
+            raise InputError(f"kernel {name!r}: use some of {', '.join(KERNELS)}")
     for number in ranks:
         if not RANKS_OF_A_HOST <= number <= MOST_RANKS or number % RANKS_OF_A_HOST:
             raise InputError(
-                f"ranks={number}: hosts have {RANKS_OF_A_HOST} ranks; take a multiple of that, at "
+                f"ranks={number}: hosts have {RANKS_OF_A_HOST} ranks; use a multiple of that, at "
                 f"most {MOST_RANKS}"
             )
 
@@ -153,7 +153,7 @@ def _measured(name: str, ranks: int, known: list[tuple], limit: float, memory: i
             _, result = next(came)
         taken = monotonic() - began
     if used.exceeded:
-        why = f"ended at {byte_size(used.peak)} of memory, {byte_size(memory)} were there for it"
+        why = f"ended at {byte_size(used.peak)} of memory; {byte_size(memory)} were available"
     elif result.outcome == TIME_OUT:
         why = f"ended after {limit:g} s"
     elif result.outcome != DONE:
@@ -187,13 +187,13 @@ def _case(name: str, ranks: int) -> Case:
 def _too_much(known: NDArray[Any], name: str, ranks: int, limit: float, memory: int) -> str:
     """Why to skip a simulation, by the growth between the kernel's last two rows; "" to run it.
 
-    Growth is taken as at least linear and at most P^2.5: the first rows are too short to tell.
-    Processor time counts because it depends less on other load than wall time does.
+    Growth is assumed to be at least linear and at most P^2.5, because the first rows are too short
+    to show it. Processor time is used because it depends less on other load than wall time does.
     """
     of_it = known[known["kernel"] == name]
     of_it = np.sort(of_it[of_it["ranks"] < ranks], order="ranks")
     if len(of_it) and of_it["why"][-1]:
-        return f"too much on {of_it['ranks'][-1]} ranks already"
+        return f"already too much on {of_it['ranks'][-1]} ranks"
     if len(of_it) < 2:
         return ""
     last, factor = of_it[-1], ranks / of_it["ranks"][-1]
@@ -204,7 +204,7 @@ def _too_much(known: NDArray[Any], name: str, ranks: int, limit: float, memory: 
         power = min(max(growth(of_it, field)[-1], 1.0), 2.5)
         expected = float(last[field]) * factor**power
         if expected > most:
-            return f"about {say(expected)} are to be expected, {say(most)} were allowed"
+            return f"about {say(expected)} expected, {say(most)} allowed"
     return ""
 
 
@@ -291,20 +291,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=float,
         default=LIMIT_S,
         metavar="SECONDS",
-        help=f"of one simulation (default: {LIMIT_S:g})",
+        help=f"time limit of one simulation (default: {LIMIT_S:g})",
     )
     parser.add_argument(
         "--memory",
         type=size,
         metavar="BYTES",
-        help="that one simulation may take, e.g. 8192M (default: "
-        f"{SHARE_OF_MEMORY:.0%}% of what is free)",
+        help="memory limit of one simulation, e.g. 8192M (default: "
+        f"{SHARE_OF_MEMORY:.0%}% of the free memory)",
     )
     parser.add_argument(
         "--page",
         type=Path,
         metavar="FILE.md",
-        help="measure nothing, but put the tables of data/ into this page, docs/scale.md",
+        help="measure nothing, but write the tables of data/ to this page, docs/scale.md",
     )
     options = parser.parse_args(arguments)
     if options.page:
@@ -335,7 +335,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def tables() -> dict[str, str]:
-    """{name: Markdown} for docs/scale.md, made from data/; InputError if a file cannot be read."""
+    """{name: Markdown} for docs/scale.md, generated from data/; InputError if a file cannot be
+    read."""
     scale, distances = read(), measured_distances.read()
     return {
         "scale": f"{stamps_of(scale)}\n\n{as_text(scale)}",

@@ -1,14 +1,14 @@
 """Check this machine and suggest fixes: `mpilab doctor`.
 
     checks = examine()          a list of Check, in a fixed order
-    print(table(checks))        for people; as_json(checks) for programs
+    print(table(checks)) for people; as_json(checks) for programs
     verdicts(checks)            what they mean for labs, grading, hosts, simulation and Slurm
     work(verdicts(checks))      whether labs and grading work
     healthy(checks)             whether everything that the labs need works
 
-Every check tries the real thing: it compiles, runs or starts something. Each has its own time
+Every check tests the real thing: it compiles, runs or starts something. Each has its own time
 limit; an error in one check becomes its status and does not affect the others. No files or
-processes remain.
+processes are left behind.
 """
 
 import json
@@ -26,8 +26,8 @@ from tqdm import tqdm
 
 from mpilab import __version__
 
-# These modules register their probes when imported.
-from mpilab.doctor import machine, parts  # noqa: F401
+# This module registers its probes when imported.
+from mpilab.doctor import probes  # noqa: F401
 from mpilab.doctor.check import (
     BROKEN,
     EXPECTED,
@@ -49,7 +49,7 @@ from mpilab.doctor.check import (
 from mpilab.errors import MpilabError
 from mpilab.util import door
 
-# The order of the table: first what the labs need, each check after those it depends on.
+# The order of the table: first what the labs need, and each check after those on which it depends.
 ORDER = (
     "python",
     "packages",
@@ -69,6 +69,7 @@ ORDER = (
     "grading-limits",
     "emulated-hosts",
     "simgrid",
+    "jail",
     "slurm",
     "chromium",
 )
@@ -82,7 +83,7 @@ def examine(names: Collection[str] = (), *, progress: bool = True) -> list[Check
     It takes about five seconds, or up to 15 if programs hang. `progress` shows a bar on stderr if
     that is a terminal.
     """
-    probes = sorted(
+    selected = sorted(
         (one for one in PROBES if not names or one.name in names),
         key=lambda one: ORDER.index(one.name),
     )
@@ -93,11 +94,11 @@ def examine(names: Collection[str] = (), *, progress: bool = True) -> list[Check
     except OSError as error:
         why_not = str(error)
     try:
-        done = dict(_all(probes, folder, why_not, until, progress))
+        done = dict(_all(selected, folder, why_not, until, progress))
     finally:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-    return [done[one.name] for one in probes]
+    return [done[one.name] for one in selected]
 
 
 def healthy(checks: Iterable[Check]) -> bool:
@@ -106,7 +107,7 @@ def healthy(checks: Iterable[Check]) -> bool:
 
 
 def _all(
-    probes: Sequence[Probe], folder: Path | None, why_not: str, until: float, progress: bool
+    selected: Sequence[Probe], folder: Path | None, why_not: str, until: float, progress: bool
 ) -> Iterator[tuple[str, Check]]:
     """Yield (name, Check) as they finish. Probes that start ranks or compilers run in sequence."""
 
@@ -120,15 +121,15 @@ def _all(
         ThreadPoolExecutor(1) as alone,
         ThreadPoolExecutor(1) as others,
         tqdm(
-            total=len(probes),
-            desc="looking at this machine",
+            total=len(selected),
+            desc="checking this machine",
             unit="check",
             file=sys.stderr,
             disable=None if progress else True,
             leave=False,
         ) as bar,
     ):
-        waiting = [(alone if one.alone else others).submit(check, one) for one in probes]
+        waiting = [(alone if one.alone else others).submit(check, one) for one in selected]
         for future in door.as_completed(waiting):
             bar.update()
             yield future.result()
@@ -140,13 +141,13 @@ def _check(one: Probe, around: Surroundings, begin: float) -> Check:
     except MpilabError as error:
         status, found, remedy = FAILED, " ".join(str(error).split()), ""
     except Exception as error:  # report the failure of a check, and run the others
-        status, found = FAILED, f"the check itself broke: {type(error).__name__}: {error}"
-        remedy = "report this line: it is a fault of mpilab's doctor"
+        status, found = FAILED, f"the check itself failed: {type(error).__name__}: {error}"
+        remedy = "report this line: it is a bug in mpilab doctor"
     seconds = round(time.monotonic() - begin, 3)
     return Check(one.name, status, found, remedy, one.why, one.needed, seconds)
 
 
-# The checks as a table for people, and as JSON for programs.
+# The checks as a table for human readers, and as JSON for programs.
 
 WORDS = {WORKS: "works", LIMITED: "works, with limits", BROKEN: "does not work"}
 MARKS = {OK: "✓", WARNING: "!", FAILED: "✗", MISSING: "–"}
@@ -218,11 +219,11 @@ def _summary(checks: Sequence[Check]) -> str:
     bad = [one.name for one in checks if one.needed and one.status in (FAILED, MISSING)]
     lacking = [one.name for one in checks if not one.needed and one.status in (FAILED, MISSING)]
     if bad:
-        return f"The labs will not work here yet: {', '.join(bad)}. Begin with the first ✗."
+        return f"The labs will not work here yet: {', '.join(bad)}. Start with the first ✗."
     if any(name in USES["labs"].misses for name in lacking):
         return "The labs work here, with the limits above."
     if lacking:
-        return f"The labs work here. Only what they do not need is missing: {', '.join(lacking)}."
+        return f"The labs work here. Only optional parts are missing: {', '.join(lacking)}."
     return "The labs work here."
 
 

@@ -28,7 +28,7 @@ class Check:
     status   ok; warning (works, but needs attention); missing; failed (present, but broken)
     found    what was found: version, path, numbers, or what went wrong
     remedy   what to do; '' if nothing
-    why      what it is for, and what does not work without it
+    why      its purpose, and what does not work without it
     needed   whether the labs need it
     seconds  how long the check took
     """
@@ -112,7 +112,7 @@ class Surroundings:
     ) -> processes.Said:
         """Run `command` until it ends or the probe's time is over; its exit status and output.
 
-        All processes that it started have ended then. Raises FileNotFoundError for an unknown
+        By then, all processes that it started have ended. Raises FileNotFoundError for an unknown
         program.
         """
         variables = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
@@ -136,7 +136,7 @@ def which(*names: str) -> str | None:
 
 @dataclass(frozen=True)
 class Use:
-    """A use of the kit, and the checks that it depends on.
+    """A use of the kit, and the checks on which it depends.
 
     title    its name in a sentence
     needs    names of the checks that must not fail
@@ -155,8 +155,8 @@ USES = {
         (*RANKS, "jupyterlab", "engines", "cores"),
         {
             "simgrid": "cells of labs 03 to 06 that simulate do not run",
-            "emulated-hosts": "in labs 03 and 04 ranks pretend to be on several hosts",
-            "addr2line": "a deadlock or crash is told without the line of the cell",
+            "emulated-hosts": "in labs 03 and 04, all ranks run on one host, with assigned places",
+            "addr2line": "a deadlock or crash is reported without the line of the cell",
             "sanitizers": "%%kernel --sanitize builds nothing",
         },
     ),
@@ -166,6 +166,8 @@ USES = {
         {
             "simgrid": "marks are not confirmed by simulation, and exercises that need simulated "
             "time or many ranks are ungradable",
+            "jail": "marks are listed as not isolated: an answer shares its process with what "
+            "records and checks it",
         },
     ),
     "hosts": Use("emulated hosts", (*RANKS, "emulated-hosts"), {}),
@@ -180,7 +182,7 @@ class Verdict:
 
     name      a key of USES
     status    works; limited (works, but see `reasons`); broken (does not work)
-    reasons   what does not work, or the first check that failed; empty if all is well
+    reasons   what does not work, or the first check that failed; empty if everything works
     remedies  what to do, one for each reason; '' if there is nothing to do
     """
 

@@ -1,7 +1,7 @@
 """Hosts of ranks: which there are, how they are linked, and which rank runs on which.
 
 In: a hostfile, a cluster description, a platform, an order, or the allocation of a Slurm job. Out:
-the place of each rank, as a list that everything else counts with.
+the place of each rank, as a list on which all other modules rely.
 
 hostfile      Open MPI's hostfiles, and mappings by slot and by node
 description   clusters with groups, and the speed of their links; platforms: simulated ones

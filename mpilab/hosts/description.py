@@ -30,11 +30,12 @@ from typing import Any
 from mpilab.errors import InputError
 from mpilab.hosts.hostfile import FOLDER, MOST, Host, expand
 from mpilab.hosts.places import Place
-from mpilab.util import units as amounts
+from mpilab.util import units
+from mpilab.util.files import read_text
 from mpilab.util.text import suggestion
 from mpilab.util.toml import Misplaced, loads, located, quoted, refuse_unknown, table_of, text_of
 
-# Where a value is in a TOML table, as in mpilab.util.toml.
+# The position of a value in a TOML table, as in mpilab.util.toml.
 KeyPath = tuple[str | int, ...]
 
 _KEYS = {"title", "links", "group"}
@@ -98,7 +99,7 @@ class Description:
     def part(self, *, hosts: int | None = None, ppn: int | None = None) -> "Description":
         """The same cluster with fewer hosts, or with fewer slots on each.
 
-        hosts   number of hosts, taken from each group in turn, from its first host on, which
+        hosts   number of hosts, taken from each group in turn, beginning with its first host, which
                 keeps as many groups as possible. The hosts keep their order.
         ppn     slots per host; a host with fewer keeps its number.
 
@@ -109,7 +110,7 @@ class Description:
         ppn = fullest if ppn is None else ppn
         for name, number, most in (("hosts", hosts, len(self.hosts)), ("ppn", ppn, fullest)):
             if not 1 <= number <= most:
-                raise InputError(f"{name}={number}: {self.name} has {most}; take 1 to {most}")
+                raise InputError(f"{name}={number}: {self.name} has {most}; use 1 to {most}")
         kept = set(self.alternating[:hosts])
         return replace(
             self,
@@ -127,15 +128,9 @@ def read(path: Path | str) -> Description:
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
     """
     path = find(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        known = sorted(file.stem for file in FOLDER.glob("*.toml"))
-        raise InputError(
-            f"{path}: cannot be read as a cluster description: {reason}; the kit has "
-            f"{', '.join(known)}{suggestion(path.stem, known)}"
-        ) from None
+    known = sorted(file.stem for file in FOLDER.glob("*.toml"))
+    remedy = f"the kit has {', '.join(known)}{suggestion(path.stem, known)}"
+    text = read_text(path, remedy, "a cluster description")
     return parse(text, f"hostfiles/{path.name}" if path.parent == FOLDER else str(path))
 
 
@@ -174,8 +169,8 @@ def as_text(description: Description) -> str:
             continue
         lines.append(f"[links.{name}]")
         if link.rate is not None:
-            lines.append(f'rate = "{amounts.as_text(link.rate, amounts.RATE)}"')
-        lines += [f'latency = "{amounts.as_text(link.latency, amounts.TIME)}"', ""]
+            lines.append(f'rate = "{units.as_text(link.rate, units.RATE)}"')
+        lines += [f'latency = "{units.as_text(link.latency, units.TIME)}"', ""]
     for name, hosts in description.groups.items():
         slots = [host.slots for host in hosts]
         names = ", ".join(quoted(host.name) for host in hosts)
@@ -193,7 +188,7 @@ def _hosts(table: dict[str, Any]) -> tuple[Host, ...]:
     """The Hosts of all groups, in the order of the file."""
     groups = table.get("group", [])
     if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
-        raise Misplaced(("group",), "group is no list of tables; write [[group]] above each")
+        raise Misplaced(("group",), "group is not a list of tables; write [[group]] above each")
     if not groups:
         raise Misplaced((), "there is no [[group]] in it; write one, with name and hosts")
     hosts, names = {}, set()
@@ -206,15 +201,15 @@ def _hosts(table: dict[str, Any]) -> tuple[Host, ...]:
         except InputError as error:
             raise Misplaced((*path, "name"), str(error)) from None
         if name in names:
-            raise Misplaced((*path, "name"), f"two groups are called {name!r}; rename one")
+            raise Misplaced((*path, "name"), f"two groups have the name {name!r}; rename one")
         names.add(name)
         listed = _listed(group, path)
         for (host, place), slots in zip(listed, _slots(group, path, len(listed)), strict=True):
             if host in hosts:
-                raise Misplaced(place, f"the host {host!r} is there already; name each host once")
+                raise Misplaced(place, f"the host {host!r} is already listed; name each host once")
             hosts[host] = Host(host, slots, None, name)
     if len(hosts) > MOST:
-        raise Misplaced(("group",), f"{len(hosts)} hosts; the kit takes up to {MOST}")
+        raise Misplaced(("group",), f"{len(hosts)} hosts; the kit supports up to {MOST}")
     return tuple(hosts.values())
 
 
@@ -237,7 +232,7 @@ def _listed(group: dict[str, Any], path: KeyPath) -> list[tuple[str, KeyPath]]:
 def _names(text: object, path: KeyPath) -> list[str]:
     """The names in a host list such as "n[1-4]"."""
     if not isinstance(text, str):
-        raise Misplaced(path, f'{text!r} is no name of a host; write e.g. "n1" or "n[1-4]"')
+        raise Misplaced(path, f'{text!r} is not a valid host name; write e.g. "n1" or "n[1-4]"')
     try:
         names = expand(text)
     except InputError as error:
@@ -246,7 +241,7 @@ def _names(text: object, path: KeyPath) -> list[str]:
         if not _HOST.fullmatch(name):
             raise Misplaced(
                 path,
-                f"{name!r} is no name of a host; write letters, digits and "
+                f"{name!r} is not a valid host name; write letters, digits and "
                 "_ . - with a letter or digit first",
             )
     return names
@@ -260,11 +255,15 @@ def _slots(group: dict[str, Any], path: KeyPath, hosts: int) -> list[int]:
         if type(number) is not int or not 1 <= number <= MOST:
             raise Misplaced(
                 (*path, place) if isinstance(given, list) else path,
-                f"slots = {number!r}: has to be a whole number from 1 to {MOST}",
+                f"slots = {number!r}: must be a whole number from 1 to {MOST}",
             )
     if len(numbers) != hosts:
         raise Misplaced(
-            path, f"slots of {len(numbers)} hosts for {hosts}; write a number for each, or one"
+            path,
+            (
+                f"slots for {len(numbers)} hosts instead of {hosts}; write one number for each, "
+                "or a single one"
+            ),
         )
     return numbers
 
@@ -274,16 +273,16 @@ def _link(links: dict[str, Any], name: str) -> Link:
     link = table_of(links, name, path[:1])
     refuse_unknown(link, _LINK_KEYS, path)
     found = Link()
-    for key, units in (("rate", amounts.RATE), ("latency", amounts.TIME)):
+    for key, table in (("rate", units.RATE), ("latency", units.TIME)):
         if key not in link:
             continue
         try:
-            found = replace(found, **{key: amounts.read(link[key], units)})
+            found = replace(found, **{key: units.read(link[key], table)})
         except InputError as error:
             raise Misplaced((*path, key), f"{key} = {error}") from None
     if found.rate == 0:
         raise Misplaced(
             (*path, "rate"),
-            'rate: 0 lets nothing through; write e.g. "1gbit", or leave it out for no limit',
+            'rate: 0 lets nothing through; write e.g. "1gbit", or omit it for no limit',
         )
     return found

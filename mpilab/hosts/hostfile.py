@@ -1,6 +1,6 @@
 """Hostfiles: which hosts a program may use, and on which of them each rank runs.
 
-    # group: left                  a comment for Open MPI; for the kit, the switch of the next hosts
+    # group: left                  a comment for Open MPI; for the kit, the next hosts' switch
     n1 slots=4                     host n1 takes 4 ranks
     n2 slots=4 max_slots=8         and at most 8
 
@@ -11,7 +11,7 @@ Rank orders, by their names in `mpirun --map-by`:
     seq    line by line: rank i runs on the host of line i of the file
 
 Format: https://docs.open-mpi.org/en/v5.0.x/launching-apps/scheduling.html, "hostfile"; details that
-it leaves open were tested with Open MPI 5.0.11 (and again in tests/test_mapping.py).
+it leaves open were tested with Open MPI 5.0.11 (and again in tests/hosts/test_mapping.py).
 """
 
 import re
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpilab.errors import InputError
+from mpilab.util.files import read_text
 from mpilab.util.kit import ROOT
 
 # Host lists: "n[1-3]" is n1, n2, n3 (Slurm's notation).
@@ -53,7 +54,7 @@ def expand(text: str) -> list[str]:
         return [text]
     listed = _LIST.fullmatch(text)
     if listed is None:
-        raise InputError(f"{text!r}: one pair of [ ] is understood; write e.g. 'n[1-4]'")
+        raise InputError(f"{text!r}: only one pair of [ ] is supported; write e.g. 'n[1-4]'")
     before, numbers, behind = listed.groups()
     found = []
     for word in numbers.split(","):
@@ -70,7 +71,7 @@ def _ends(word: str, text: str) -> tuple[str, str]:
     """("1", "4") for "1-4", ("7", "7") for "7"."""
     ends = _RANGE.fullmatch(word)
     if ends is None:
-        raise InputError(f"{text!r}: {word!r} is no range of numbers; write e.g. 'n[1-3,7]'")
+        raise InputError(f"{text!r}: {word!r} is not a range of numbers; write e.g. 'n[1-3,7]'")
     first, last = ends[1], ends[2] or ends[1]
     if int(first) > int(last):
         raise InputError(f"{text!r}: {first} is above {last}; write 'n[{last}-{first}]'")
@@ -93,7 +94,7 @@ class Host:
 
     @property
     def known_slots(self) -> int:
-        """The slots, of a host that gives their number; InputError for another one."""
+        """The slots of the host; InputError if the file does not give their number."""
         if self.slots is None:
             raise InputError(f"{self.name} has no number of slots; {_EXAMPLE}")
         return self.slots
@@ -101,7 +102,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Hostfile:
-    """The hosts of a file, each once, in file order; `lines` has the host of every line."""
+    """The hosts of a file, each once, in file order; `lines` holds the host of every line."""
 
     name: str
     hosts: tuple[Host, ...]
@@ -114,8 +115,8 @@ class Hostfile:
         for host in self.hosts:
             if host.slots is None:
                 raise InputError(
-                    f"{self.name}: {host.name} has no number of slots, so it gets as many as "
-                    f"it has cores, which nobody knows before mpirun is there; {_EXAMPLE}"
+                    f"{self.name}: {host.name} has no number of slots, so it gets one per core, a "
+                    f"number that is not known before mpirun runs; {_EXAMPLE}"
                 )
             found.append(host.slots)
         return found
@@ -137,13 +138,7 @@ def read(path: Path | str) -> Hostfile:
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
     """
     path = find(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(
-            f"{path}: cannot be read as a hostfile: {reason}; the kit's are in {FOLDER}"
-        ) from None
+    text = read_text(path, f"the kit's are in {FOLDER}", "a hostfile")
     return parse(text, f"hostfiles/{path.name}" if path.parent == FOLDER else str(path))
 
 
@@ -170,17 +165,18 @@ def parse(text: str, name: str = "hostfile") -> Hostfile:
         twin = hosts.get(host.name)
         if twin is not None and (twin.slots, host.slots) != (None, None):
             raise InputError(
-                f"{where}: {host.name} is there already. Name it once, with all its slots "
+                f"{where}: {host.name} is already listed. Name it once, with all its slots "
                 "('n1 slots=4'), or once for each slot and without 'slots='"
             )
         if twin is not None and twin.group != host.group:
             raise InputError(
-                f"{where}: {host.name} is in the group {twin.group!r} already; a host is in one"
+                f"{where}: {host.name} is already in the group {twin.group!r}; a host belongs to "
+                "one group"
             )
         hosts[host.name] = host
         lines.append(host.name)
     if not hosts:
-        raise InputError(f"{name}: there is no host in it; {_EXAMPLE}")
+        raise InputError(f"{name}: it names no host; {_EXAMPLE}")
     listed = Counter(lines)
     places = {host: place for place, host in enumerate(hosts)}
     return Hostfile(
@@ -197,12 +193,12 @@ def placement(slots: Iterable[int], ranks: int, policy: str) -> list[int]:
              skipping full hosts.
 
     Raises InputError for more ranks than slots. (So does Open MPI, unless told to oversubscribe.
-    By node, it also refuses some jobs whose hosts differ much in size, such as slots 1 and 3; this
-    function continues to deal.)
+    By node, it also rejects some jobs whose hosts differ greatly in size, such as slots 1 and 3;
+    this function continues to deal.)
     """
     slots = list(slots)
     if any(number < 0 for number in slots):
-        raise InputError(f"slots={slots}: no host has fewer than 0 slots")
+        raise InputError(f"slots={slots}: give 0 or more slots for each host")
     if not 0 <= ranks <= sum(slots):
         raise InputError(
             f"ranks={ranks}: there are {sum(slots)} slots on {len(slots)} hosts; ask for fewer "
@@ -211,7 +207,9 @@ def placement(slots: Iterable[int], ranks: int, policy: str) -> list[int]:
     if policy == "slot":
         return [host for host, number in enumerate(slots) for _ in range(number)][:ranks]
     if policy != "node":
-        raise InputError(f"policy={policy!r}: take 'slot' or 'node'; 'seq' needs a whole hostfile")
+        raise InputError(
+            f"policy={policy!r}: use 'slot' or 'node'; 'seq' needs a complete hostfile"
+        )
     dealt: list[int] = []
     turn = 0
     while len(dealt) < ranks:
@@ -240,12 +238,12 @@ def _host(words: list[str], group: str, where: str) -> Host:
     host, *options = words
     if host.startswith(("^", "+")):
         raise InputError(
-            f"{where}: {host!r} leaves hosts out or counts them, which works only inside a batch "
+            f"{where}: {host!r} excludes hosts or counts them, which works only inside a batch "
             f"job; name the host, {_EXAMPLE}"
         )
     named = _HOST.fullmatch(host)
     if named is None:
-        raise InputError(f"{where}: {host!r} is no name of a host; {_EXAMPLE}")
+        raise InputError(f"{where}: {host!r} is not a valid host name; {_EXAMPLE}")
     numbers = {}
     for word in options:
         key, equals, value = word.partition("=")

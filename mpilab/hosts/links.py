@@ -76,7 +76,7 @@ def loads(matrix: ArrayLike, levels: Levels) -> tuple[Load, ...]:
              themselves (mpilab.trace.recording.MESSAGE records).
     levels   mpilab.hosts.places.Levels of the P ranks.
 
-    Raises InputError if the matrix does not fit P ranks, or holds other than whole numbers.
+    Raises InputError if the matrix does not fit P ranks, or contains numbers that are not integers.
     """
     counts, volume = matrices(matrix, levels)
     found: list[Load] = []
@@ -161,7 +161,7 @@ def matrices(
         )
     if given.dtype.kind not in "iu" or (given.size and given.min() < 0):
         raise InputError(
-            f"matrix of {given.dtype}, least {given.min()}: give whole numbers from 0 on"
+            f"matrix of {given.dtype}, minimum {given.min()}: give whole numbers of 0 or more"
         )
     given = given.astype(np.int64)
     return (None, given) if given.ndim == 2 else (given[0], given[1])
@@ -172,7 +172,7 @@ def _added(messages: NDArray[Any], ranks: int) -> tuple[NDArray[np.int64], NDArr
     highest = max((int(end.max(initial=-1)) for end in ends), default=-1)
     if highest >= ranks:
         raise InputError(
-            f"messages: one of rank {highest}, but there are {ranks} ranks in the levels; give "
+            f"messages: one is from or to rank {highest}, but the levels have {ranks} ranks; give "
             "the place of each rank"
         )
     counts, volume = np.zeros((ranks, ranks), np.int64), np.zeros((ranks, ranks), np.int64)

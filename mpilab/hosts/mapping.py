@@ -35,7 +35,7 @@ _RANK = re.compile(r"Data for proc: \[[^]]*,(\d+)\]")
 class Here:
     """Where a process is: its rank (None outside mpirun), its host, and the cores it may run on.
 
-    core   the current core at the time of the query; None if the system does not tell.
+    core   the core at the time of the query; None if the system does not report it.
     """
 
     rank: int | None
@@ -101,10 +101,10 @@ def mapped(
     InputError with Open MPI's message if it refuses.
     """
     if policy not in POLICIES:
-        raise InputError(f"policy={policy!r}: take one of {', '.join(POLICIES)}")
+        raise InputError(f"policy={policy!r}: use one of {', '.join(POLICIES)}")
     hostfile = find(hostfile)
     if not hostfile.is_file():
-        raise InputError(f"{hostfile}: no such hostfile; is the path right?")
+        raise InputError(f"{hostfile}: no such hostfile; check the path")
     words = [
         "--hostfile",
         str(hostfile),
@@ -126,7 +126,7 @@ def mapped(
             found[int(ranked[1])] = host
     if sorted(found) != list(range(ranks)):
         raise InputError(
-            f"{hostfile}: Open MPI refuses {ranks} ranks with --map-by {policy}; it says:\n"
+            f"{hostfile}: Open MPI rejects {ranks} ranks with --map-by {policy}:\n"
             f"{said.stdout.strip()[:1500] or 'nothing'}"
         )
     return [found[rank] for rank in range(ranks)]
@@ -152,11 +152,11 @@ def _said(words: Sequence[str], timeout: float) -> subprocess.CompletedProcess[s
     try:
         stdout, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        end_family(process.pid)  # the ranks have their own process groups and would go on printing
+        end_family(process.pid)  # the ranks have their own process groups and would keep printing
         stdout, _ = process.communicate()
         raise ClusterError(
-            f"mpirun {shlex.join(words)}: no end after {timeout:g} s. Does the program wait for "
-            f"something? It has printed: {stdout.strip()[-500:] or 'nothing'}"
+            f"mpirun {shlex.join(words)}: not finished after {timeout:g} s. Does the program wait "
+            f"for something? Its output: {stdout.strip()[-500:] or 'nothing'}"
         ) from None
     return subprocess.CompletedProcess(command, process.returncode, stdout)
 

@@ -6,7 +6,7 @@
     shuffled    hosts in random order; ranks of a host stay together      2 2 0 0 3 3 1 1
     random      each rank on a random host, within the slots              1 2 0 3 3 1 0 2
 
-(Here hosts 0 and 1 are one group, 2 and 3 another.) seq and rr are Open MPI's `--map-by slot` and
+(Here hosts 0 and 1 form one group, 2 and 3 another.) seq and rr are Open MPI's `--map-by slot` and
 `--map-by node`. "shuffled" is the order with which topology-aware collectives were measured,
 "random" the "most randomized manner possible" compared with it (Bijlani and Raol, "CS633:
 Assignment 2", 2021, section 1.3). `mpirun --map-by seq` can reproduce every order.
@@ -97,7 +97,7 @@ def _fronted(numbers: Iterable[int], first: int) -> list[int]:
 
 @dataclass(frozen=True)
 class RankOrder:
-    """One of ORDERS; `seed` counts for "shuffled" and "random". As text: "rr", "shuffled 7".
+    """One of ORDERS; `seed` matters for "shuffled" and "random". As text: "rr", "shuffled 7".
 
     The same seed gives the same order on every machine. Raises InputError for an unknown order.
     """
@@ -108,7 +108,7 @@ class RankOrder:
     def __post_init__(self) -> None:
         if self.name not in ORDERS:
             known = f"{', '.join(ORDERS)}{suggestion(self.name, ORDERS)}"
-            raise InputError(f"order {self.name!r}: unknown; take one of {known}")
+            raise InputError(f"order {self.name!r}: unknown; use one of {known}")
 
     def __str__(self) -> str:
         return f"{self.name} {self.seed}" if self.is_seeded and self.seed != 1 else self.name
@@ -120,7 +120,7 @@ class RankOrder:
         if not seed:
             return cls(name)
         if len(seed) > 1 or not re.fullmatch("[0-9]{1,9}", seed[0]):
-            raise InputError(f"{' '.join(seed)!r} is no seed; write one number, e.g. {name} 7")
+            raise InputError(f"{' '.join(seed)!r} is not a seed; write one number, e.g. {name} 7")
         return cls(name, int(seed[0]))
 
     @property
@@ -152,7 +152,7 @@ class RankOrder:
         if not 1 <= ranks <= sum(slots):
             raise InputError(
                 f"ranks={ranks}: there are {sum(slots)} slots on {len(slots)} hosts of "
-                f"{description.name}; take 1 to {sum(slots)}"
+                f"{description.name}; use 1 to {sum(slots)}"
             )
         if self.name == "random":
             by_slot = placement(slots, sum(slots), "slot")
@@ -185,7 +185,7 @@ def _permutation(number: int, seed: int) -> list[int]:
 
 
 def hostfile_text(names: Sequence[str], description: Description) -> str:
-    """A hostfile for `mpirun --map-by seq`: each rank's host on a line of its own.
+    """A hostfile for `mpirun --map-by seq`, with the host of each rank on a separate line.
 
     names         the host of each rank, from `order`.
     description   of the cluster, whose groups are added as comments that
@@ -209,7 +209,7 @@ def write_hostfile(path: Path | str, names: Sequence[str], description: Descript
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be written: {error.strerror}; write to a folder of yours"
+            f"{path}: cannot be written: {error.strerror}; write to a folder that you own"
         ) from None
 
 
@@ -218,7 +218,7 @@ def regular(groups: int, nodes: int, ranks: int) -> Description:
     each; the nodes of all groups are n0, n1, …"""
     name = f"{groups}x{nodes}x{ranks}"
     if not 1 <= groups * nodes * ranks <= MOST_RANKS:
-        raise InputError(f"{name}: has to be 1 to {MOST_RANKS} ranks")
+        raise InputError(f"{name}: must be 1 to {MOST_RANKS} ranks")
     return Description(
         name,
         f"{groups} groups of {nodes} nodes with {ranks} slots",
@@ -255,9 +255,9 @@ class ClusterOrder:
             raise InputError(f"a cluster and an order are needed; {_EXAMPLES}")
         cluster, name, *seed = words
         if name not in ORDERS:
-            raise InputError(f"the order is {name!r}: take one of {', '.join(ORDERS)}; {_EXAMPLES}")
+            raise InputError(f"the order is {name!r}: use one of {', '.join(ORDERS)}; {_EXAMPLES}")
         if seed and name not in SEEDED:
-            raise InputError(f"{seed[0]!r} behind {name}, which has no seed; leave it out")
+            raise InputError(f"{seed[0]!r} after {name}, which has no seed; leave it out")
         return cls(cluster, RankOrder.parse(" ".join([name, *seed])), **part)
 
     @property

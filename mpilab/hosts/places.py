@@ -1,4 +1,4 @@
-"""Places of ranks: the node and the group of each, and which pairs of ranks cross them.
+"""Places of ranks: the node and the group of each, and which pairs of ranks cross their boundaries.
 
 A *node* is a host, a *group* the hosts of one switch or rack. Kernels query their own place with
 mpilab_place() in C. A case may assign pretended places (`Case.places`), to try on one machine how

@@ -1,4 +1,4 @@
-"""Platforms, that is simulated clusters: hosts, groups, links and their speeds.
+"""Platforms, that is, simulated clusters: hosts, groups, links and their speeds.
 
     flat-16x8               16 hosts of 8 ranks on one switch
     groups-4x4x8            4 groups of 4 hosts of 8 ranks; the hosts of a group share an uplink
@@ -47,7 +47,7 @@ _FORMS = {
     "flat": ("HOSTSxRANKS", (2,), "flat-16x8"),
     "groups": ("GROUPSxHOSTSxRANKS", (3,), "groups-4x4x8"),
     "fat-tree": ("HOSTSxRANKS or LEAVESxHOSTSxRANKS", (2, 3), "fat-tree-16x8"),
-    "torus": ("its lengths, then ranks a host", (2, 3, 4, 5, 6), "torus-4x4x4x8"),
+    "torus": ("its dimensions, then ranks per host", (2, 3, 4, 5, 6), "torus-4x4x4x8"),
     "dragonfly": ("GROUPSxROUTERSxHOSTSxRANKS", (4,), "dragonfly-4x4x2x8"),
 }
 # MPI_Send of fewer bytes returns at once (eager), as in Open MPI over TCP: its
@@ -78,7 +78,7 @@ class Platform:
     """A simulated cluster.
 
     description   hosts with their slots and groups; its links are those of the switches. If all
-                  links are alike (all but SWITCHES), they are its host_link.
+                  links are alike (for all wirings but SWITCHES), they are its host_link.
     wiring, shape how hosts are linked: SWITCHES by the description's groups, FLAT, FAT_TREE
                   (leaves, hosts per leaf), TORUS (its lengths), DRAGONFLY (groups, routers, hosts).
     memory        link between two ranks of a host.
@@ -93,7 +93,7 @@ class Platform:
 
     def __post_init__(self) -> None:
         if not (isfinite(self.overhead) and self.overhead >= 0):
-            raise InputError(f"overhead={self.overhead} s: has to be 0 or more")
+            raise InputError(f"overhead={self.overhead} s: must be 0 or more")
         for link in (self.memory, self.host_link, self.group_link):
             if not ((link.rate or 0) > 0 and isfinite(link.latency) and link.latency >= 0):
                 raise InputError(
@@ -158,7 +158,7 @@ def holding(found: Platform, ranks: int) -> Platform:
     if over:
         fits = max(share, slots // hosts + 1) * hosts
         raise InputError(
-            f"ranks={ranks}: there are {slots} slots on {hosts} hosts of {found.name}; take 1 to "
+            f"ranks={ranks}: there are {slots} slots on {hosts} hosts of {found.name}; use 1 to "
             f"{slots}, or a multiple of {hosts}, e.g. {fits}"
         )
     taller = tuple(replace(host, slots=share) for host in description.hosts)
@@ -179,7 +179,7 @@ def _named(name: str) -> Description | Platform:
     if len(numbers) not in lengths:
         raise InputError(f"platform {name!r}: {kind}- is followed by {form}; write e.g. {example}")
     if prod(numbers) > MOST_SLOTS:
-        raise InputError(f"platform {name!r}: {prod(numbers)} ranks; {MOST_SLOTS} is the most")
+        raise InputError(f"platform {name!r}: {prod(numbers)} ranks; the maximum is {MOST_SLOTS}")
     return _MAKERS[kind](name, *numbers)
 
 
@@ -262,8 +262,8 @@ def calibrated(
                   with alpha and beta) between ranks on one node ("node"), on two nodes of a group
                   ("group"), and in two groups ("world"). A level without an entry keeps the
                   description's speed; "world" requires "group".
-    overhead      seconds of every α in which the sender is busy, and again the receiver; reduced
-                  to half of the smallest α if it is larger.
+    overhead      seconds of every α in which the sender is busy, and again the receiver; reduced to
+                  half the smallest α if it is larger.
 
     A measured uplink rate is meaningful only if it is lower than a host's: one message cannot show
     the capacity for more.
@@ -273,7 +273,7 @@ def calibrated(
     base = platform(description)
     costs = {level: _cost(level, one) for level, one in measured.items()}
     if "world" in costs and "group" not in costs:
-        raise InputError("measured: 'world' needs 'group', which its messages cross as well")
+        raise InputError("measured: 'world' needs 'group', whose links its messages cross as well")
     overhead = min([overhead, *(alpha / 2 for alpha, _ in costs.values())])
     speeds: dict[str, Any] = {"overhead": overhead}
     if "node" in costs:
@@ -290,12 +290,12 @@ def calibrated(
 
 def _cost(level: str, one: Cost) -> tuple[float, float]:
     if level not in LEVELS:
-        raise InputError(f"measured: level {level!r}: take one of {', '.join(LEVELS)}")
+        raise InputError(f"measured: level {level!r}: use one of {', '.join(LEVELS)}")
     alpha, beta = (one.alpha, one.beta) if isinstance(one, MessageCost) else one
     if not (isfinite(alpha) and isfinite(beta) and alpha >= 0 and beta > 0):
         raise InputError(
-            f"measured[{level!r}] = ({alpha}, {beta}): α has to be 0 or more seconds, β above 0 "
-            "seconds a byte"
+            f"measured[{level!r}] = ({alpha}, {beta}): α must be 0 or more seconds, β above 0 "
+            "seconds per byte"
         )
     return alpha, beta
 

@@ -42,10 +42,10 @@ class Allocation:
                  switches above each as its group
     names        Slurm's names of the nodes, in the order of the job
     directory    a folder that all nodes see: MPILAB_SHARED, or the one from which sbatch was called
-    launcher     MPILAB_LAUNCHER: "mpirun", which finds the nodes by itself, or "srun" (`srun
+    launcher     MPILAB_LAUNCHER: "mpirun", which finds the nodes itself, or "srun" (`srun
                  --mpi=pmix`, for clusters that require it)
 
-    Raises SetupError outside of a job, and if some node does not see `directory`.
+    Raises SetupError outside a job, and if a node does not see `directory`.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
@@ -53,7 +53,7 @@ class Allocation:
         job, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NODELIST")
         if not (job and nodes):
             raise SetupError(
-                f"hosts={SLURM!r}: this is no Slurm job (SLURM_JOB_ID and SLURM_JOB_NODELIST are "
+                f"hosts={SLURM!r}: not a Slurm job (SLURM_JOB_ID and SLURM_JOB_NODELIST are "
                 "not set). Submit it: 'sbatch slurm/kernel.sbatch', or get nodes first: 'salloc'"
             )
         self.name = f"slurm job {job}"
@@ -86,7 +86,7 @@ class Allocation:
         except OSError as error:
             raise SetupError(
                 f"{self.directory}: the job cannot write there: {error.strerror}. Let {SHARED} "
-                "name a folder of yours that all nodes see"
+                "name a folder that you own that all nodes see"
             ) from error
         number = str(len(self.names))
         try:
@@ -112,8 +112,8 @@ class Allocation:
         blind = [words[0] for words in answers if words[3:] != ["y"]]
         if blind:
             raise SetupError(
-                f"{self.directory}: not seen on {', '.join(blind)}. Submit from a folder that all "
-                f"nodes share, or let {SHARED} name one (and keep the kit on such a disk, too)"
+                f"{self.directory}: not visible on {', '.join(blind)}. Submit from a folder that "
+                f"all nodes share, or set {SHARED} to one (and keep the kit on a shared disk, too)"
             )
         return {node: (own, _group(address, node)) for node, own, address, _ in answers}
 
@@ -131,7 +131,7 @@ class Allocation:
             if short in (host.name.partition(".")[0], self._own_names[host.name]):
                 return Place(host.name, host.group)
         raise ClusterError(
-            f"{self.name}: a rank ran on {name}, which is none of its nodes: "
+            f"{self.name}: a rank ran on {name}, which is not one of its nodes: "
             f"{', '.join(self.names)}"
         )
 
@@ -209,7 +209,7 @@ def _known(*_: str | None) -> Allocation:
 
 def shared_folder(environment: Mapping[str, str] | None = None) -> Path | None:
     """The Path of a folder that all nodes of this Slurm job see: MPILAB_SHARED, or the one from
-    which sbatch was called. None outside of a job: use the default place for files."""
+    which sbatch was called. None outside a job: use the default place for files."""
     environment = os.environ if environment is None else environment
     if "SLURM_JOB_ID" not in environment:
         return None
@@ -218,7 +218,7 @@ def shared_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 def _shared(environment: Mapping[str, str]) -> Path:
     """The same in a job."""
-    submitted = environment.get("SLURM_SUBMIT_DIR") or os.getcwd()
+    submitted = environment.get("SLURM_SUBMIT_DIR") or Path.cwd()
     return Path(environment.get(SHARED) or submitted).resolve()
 
 
@@ -241,7 +241,7 @@ def tasks_per_node(text: str, nodes: int) -> list[int]:
 
 
 def _group(address: str, node: str) -> str:
-    """The switches above a node, "s0.s3.node7" -> "s0.s3"; "-" if Slurm knows of none."""
+    """The switches above a node, "s0.s3.node7" -> "s0.s3"; "-" if Slurm reports none."""
     above, dot, last = address.rpartition(".")
     return above if dot and last == node else "-"
 

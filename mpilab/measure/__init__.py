@@ -8,6 +8,6 @@ guard, openmpi_traffic
 osu                    the OSU micro-benchmarks, or our own
 distances              messages between two ranks that are near or far
 timing                 kernels on the hosts of a cluster, in several orders
-crossings              bytes between nodes and groups, declared and recorded
+inter_node             bytes between nodes and groups, declared and recorded
 dataset, published     the tables in data/
 """

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.kernels import build, openmpi
-from mpilab.models.hockney import Hockney, fit_hockney
-from mpilab.models.logp import LogGP, LogP, fit_loggp, fit_logp
+from mpilab.models.point_to_point import Hockney, LogGP, LogP, fit_hockney, fit_loggp, fit_logp
 from mpilab.util import processes
 
 OTHER_HOST = "other host"
@@ -130,7 +129,7 @@ def read_machine(
     except OSError as error:
         raise SetupError(
             f"{cpus / 'online'}: cannot be read ({error.strerror}), so distances between cores are "
-            "unknown. Only Linux tells them; measure on a Linux machine."
+            "unknown. Only Linux reports them; measure on a Linux machine."
         ) from None
     if allowed is None:
         allowed = _cgroup_cpus()
@@ -203,7 +202,7 @@ def measure(
     """Measure two ranks at every available distance: a table of ROW.
 
     sizes        bytes, each once.
-    repetitions  of each number; each is a mean over as many messages as take about 0.2 ms.
+    repetitions  of each number; each is a mean over as many messages as fit into about 0.2 ms.
     distances    names of those to measure (DISTANCES); None: all that this machine has, and
                  "other host" if there is a hostfile.
     hostfile     for mpirun; the ranks of "other host" run on its first two hosts, unbound (two
@@ -211,7 +210,7 @@ def measure(
     limit        seconds for each distance.
 
     Raises InputError for an unavailable distance, SetupError if mpirun does not place the ranks as
-    told, MpilabError for a run that fails or takes longer than `limit`.
+    requested, MpilabError for a run that fails or takes longer than `limit`.
     """
     _check(sizes, repetitions)
     machine = read_machine()
@@ -222,12 +221,12 @@ def measure(
             raise InputError(
                 f"distance {name!r}: not here, where there {'is' if len(known) == 1 else 'are'} "
                 f"{', '.join(known) or 'none, with one CPU to run on'}; of {', '.join(DISTANCES)}, "
-                "the last one wants a hostfile."
+                "the last one needs a hostfile."
             )
     if not names:
         raise InputError(
-            "distances: this process may run on one CPU only, so there are no two ranks apart; "
-            "give it two (taskset, the container's cpus), or a hostfile."
+            "distances: this process may run on only one CPU; give it two (taskset, the "
+            "container's cpus), or a hostfile."
         )
     program = [str(build.need(build.DISTANCE_PROGRAM)), str(repetitions), *map(str, sizes)]
     rows = []
@@ -246,7 +245,7 @@ def measure(
 def pair_options(machine: Machine, pair: tuple[int, int]) -> list[str]:
     """mpirun's options for rank 0 on the first CPU of `pair`, rank 1 on the second.
 
-    pe-list uses hwloc's numbers, of hardware threads with `hwtcpus`.
+    pe-list uses hwloc's numbers; with `hwtcpus`, they are those of hardware threads.
     """
     places = ",".join(str(machine.place(cpu)) for cpu in pair)
     return ["--map-by", f"pe-list={places}:ordered:hwtcpus", "--bind-to", "hwthread"]
@@ -272,7 +271,7 @@ def _check(sizes: Sequence[int], repetitions: int) -> None:
     if not sizes or any(size < 0 or size >= 1 << 31 for size in sizes):
         raise InputError(f"sizes={sizes}: give one or more, from 0 to {(1 << 31) - 1} bytes.")
     if len(set(sizes)) < len(sizes):
-        raise InputError(f"sizes={sizes}: one stands there twice; give each once.")
+        raise InputError(f"sizes={sizes}: one occurs twice; give each once.")
     if repetitions < 1:
         raise InputError(f"repetitions={repetitions}: give 1 or more.")
 
@@ -282,7 +281,7 @@ def _check_places(said: str, name: str, pair: tuple[int, int] | None) -> None:
     places = [line.split()[2:] for line in said.splitlines() if line.startswith("at ")]
     hosts = [words[0] for words in places]
     if len(places) != 2:
-        raise MpilabError(f"distance {name!r}: the program said nothing of its place:\n{said}")
+        raise MpilabError(f"distance {name!r}: the program did not report its place:\n{said}")
     if pair is None:
         if hosts[0] == hosts[1]:
             raise SetupError(
@@ -292,9 +291,9 @@ def _check_places(said: str, name: str, pair: tuple[int, int] | None) -> None:
     cpus = [frozenset(map(int, words[1:])) for words in places]
     if cpus != [frozenset((cpu,)) for cpu in pair]:
         raise SetupError(
-            f"distance {name!r}: ranks 0 and 1 were to run on CPUs {pair[0]} and {pair[1]}, and "
-            f"mpirun let them run on {sorted(cpus[0])} and {sorted(cpus[1])}; see what "
-            "'mpirun --display bind' says, and whether the environment has other PRTE_MCA settings."
+            f"distance {name!r}: ranks 0 and 1 were to run on CPUs {pair[0]} and {pair[1]}, but "
+            f"mpirun ran them on {sorted(cpus[0])} and {sorted(cpus[1])}; check the output of "
+            "'mpirun --display bind', and the environment for PRTE_MCA settings."
         )
 
 
@@ -305,8 +304,8 @@ def _run(command: list[str], name: str, limit: float) -> str:
         )
     if said.code is None:
         raise MpilabError(
-            f"distance {name!r}: no end after {limit:g} s; take fewer sizes or repetitions, or a "
-            f"higher limit: {' '.join(command)}"
+            f"distance {name!r}: not finished after {limit:g} s; use fewer sizes or repetitions, "
+            f"or a higher limit: {' '.join(command)}"
         )
     if said.code != 0:
         raise MpilabError(
@@ -328,14 +327,14 @@ def fit_distances(table: NDArray[Any], model: str = "hockney") -> dict[str, Hock
     standard errors show how far the medians are from a line, which is more than noise if larger
     messages use another protocol. LogP's numbers are medians over repetitions.
 
-    Raises InputError for another name, and for a table without the rows that the model needs.
+    Raises InputError for any other name, and for a table without the rows that the model needs.
     """
     if model not in MODELS:
-        raise InputError(f"model={model!r}; take one of {', '.join(MODELS)}.")
+        raise InputError(f"model={model!r}; use one of {', '.join(MODELS)}.")
     missing = set(ROW.names or ()) - set(table.dtype.names or ())
     if missing or len(table) == 0:
         raise InputError(
-            "the table of distances is empty or no such table; give what "
+            "the table of distances is empty or of another kind; give what "
             "mpilab.distances.measure() returns."
         )
     return {

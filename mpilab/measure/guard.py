@@ -1,12 +1,12 @@
-"""The guard: determine from the counted messages which of Open MPI's algorithms ran.
+"""The guard: determine which of Open MPI's algorithms ran, from the counted messages.
 
 Open MPI silently ignores a setting if dynamic rules are off (coll_tuned_use_dynamic_rules), another
 component takes precedence over coll/tuned, or an algorithm does not support this number of ranks or
 elements. So a row gets an algorithm's name only
 
- - if the messages and bytes between every two ranks are what the algorithm must send, and
+ - if the messages and bytes between every two ranks are those that the algorithm must send, and
  - if in the same job two *witnesses*, different algorithms of the same collective and shape, each
-   sent what they must: Open MPI's own choice cannot have been both.
+   sent what it must: Open MPI's own choice cannot have been both.
 
 The second condition is needed where algorithms send the same messages, as many do on 2 ranks.
 """
@@ -23,7 +23,7 @@ from mpilab.models.declared import kernels_of
 
 OURS, OPENMPI, DEFAULT = "ours", "openmpi", 0
 HINT = (
-    "Open MPI did not heed the choice: coll_tuned_use_dynamic_rules has to be true and coll/tuned "
+    "Open MPI ignored the choice: coll_tuned_use_dynamic_rules must be true and coll/tuned "
     "the component in charge (OMPI_MCA_coll=^han); look for OMPI_MCA_coll* in the environment and "
     "for coll settings in ~/.openmpi/mca-params.conf"
 )
@@ -76,7 +76,7 @@ def choose(
            name or (Open MPI's) number: "ours:pipeline", "openmpi:3", "openmpi:default".
 
     Returns (algorithms, those named individually). Raises InputError, listing the known ones, for a
-    word that names none.
+    word that names no algorithm.
     """
     words = words.split(",") if isinstance(words, str) else list(words)
     algorithms = known(collective)
@@ -135,8 +135,8 @@ class Witnesses:
 def witnesses(collective: str, ranks: int) -> Witnesses:
     """The Witnesses of a collective on `ranks` ranks; those of bcast if it has none.
 
-    It has none if no two algorithms differ, as for scatter on 2 or 3 ranks: bcast then shows that
-    settings take effect at all.
+    A collective has none if no two algorithms differ, as for scatter on 2 or 3 ranks. Then bcast
+    shows that settings take effect at all.
     """
     _, element = collective_of(collective).timed_element
     count = 8 * ranks  # enough for every algorithm to segment it
@@ -163,7 +163,7 @@ def refuse(collective: str, algorithm: Algorithm, counted: Counted, shape: Shape
     if any(counted == pattern for pattern in expected(collective, algorithm.name, shape)):
         return ""
     like = likeness(collective, counted, shape)
-    ran = f"ran like {like}" if like else f"ran like none that is known ({counted.describe()})"
+    ran = f"ran like {like}" if like else f"ran like no known algorithm ({counted.describe()})"
     return f"asked for {algorithm.name} ({algorithm.number}), {ran}"
 
 

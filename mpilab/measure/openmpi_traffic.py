@@ -1,8 +1,9 @@
-"""The traffic matrices that each of Open MPI's own algorithms must produce, to check runs against.
+"""The traffic matrices that each of Open MPI's own algorithms must produce, for checking runs.
 
 `expected(collective, name, shape)` returns them, for the names that Open MPI lists itself
-(`mpilab.kernels.openmpi.algorithms`). Algorithms that send the same messages cannot be told apart:
-scatter's linear and linear_nb never can, and on 2 ranks many cannot.
+(`mpilab.kernels.openmpi.algorithms`). Algorithms that send the same messages cannot be
+distinguished: this applies to scatter's linear and linear_nb always, and to many algorithms on 2
+ranks.
 
 Messages are lists of (source, destination, elements). The function of an algorithm takes a Shape
 and returns its messages, or None where Open MPI would run another algorithm instead.
@@ -47,7 +48,7 @@ class Counted:
             self.bytes, other.bytes
         )
 
-    __hash__ = None  # type: ignore[assignment]  # what is equal by its arrays has no hash
+    __hash__ = None  # type: ignore[assignment]  # objects compared by their arrays have no hash
 
     def __add__(self, other: "Counted") -> "Counted":
         return Counted(self.messages + other.messages, self.bytes + other.bytes)
@@ -59,7 +60,7 @@ class Counted:
         )
         shown = ", ".join(f"{s}→{d} {self.messages[s, d]}×" for s, d in pairs[:6])
         if len(pairs) > 6:
-            shown += f" and {len(pairs) - 6} pairs more"
+            shown += f" and {len(pairs) - 6} more pairs"
         return f"{self.messages.sum()} messages, {self.bytes.sum()} bytes" + (
             f": {shown}" if shown else ""
         )
@@ -86,7 +87,7 @@ def read(directory: str | Path, number: int, ranks: int) -> Counted:
         data = path.read_bytes() if path.exists() else b""
         words = np.frombuffer(data[: len(data) // 8 * 8], np.int64)
         if data[:8] != b"MPILABM1" or len(words) != 4 + 2 * ranks or words[1] != rank:
-            raise InputError(f"{path}: not a whole count of messages; run the case again")
+            raise InputError(f"{path}: the count of messages is incomplete; run the case again")
         counted.messages[rank] = words[4 : 4 + ranks]
         counted.bytes[rank] = words[4 + ranks :]
     return counted
@@ -172,7 +173,7 @@ def ring_allgather(shape: Shape) -> list[Message]:
 
 
 def doubling_allgather(shape: Shape) -> list[Message]:
-    """Partners at distance 1, 2, 4 … exchange all that they have.
+    """Partners at distance 1, 2, 4 … exchange everything they have.
 
     A rank whose partner does not exist gets that partner's data from a rank of its own group, by
     halving the group.
@@ -189,7 +190,7 @@ def doubling_allgather(shape: Shape) -> list[Message]:
             if partner < ranks:
                 messages.append((shape.rank(v), shape.rank(partner), group(mine, distance)))
             theirs = mine ^ distance
-            served = ranks - mine - distance  # of my group, these have a partner
+            served = ranks - mine - distance  # the ranks of my group that have a partner
             if theirs + distance <= ranks:
                 continue
             step = distance >> 1
@@ -482,7 +483,7 @@ def gather_binomial(shape: Shape) -> list[Message]:
 
 
 def gather_linear_sync(shape: Shape) -> list[Message]:
-    """The root asks one rank after the other, which sends a first segment and the rest."""
+    """The root asks one rank after another, and each sends a first segment and the rest."""
     first, messages = shape.piece(), []
     for v in range(1, shape.ranks):
         messages += [
@@ -657,7 +658,8 @@ def allreduce_nonoverlapping(shape: Shape) -> list[list[Message]]:
 
 
 def allreduce_recursive_doubling(shape: Shape) -> list[Message]:
-    """Some even ranks send all to odd ones; then partners at distance 1, 2, 4 … exchange all."""
+    """Some even ranks send everything to odd ones; then partners at distance 1, 2, 4 … exchange
+    everything."""
     core, messages = core_of(shape.ranks), []
     rest = shape.ranks - core
     for even in range(0, 2 * rest, 2):
@@ -779,18 +781,19 @@ _COMPOSED = (allgather_linear, allreduce_nonoverlapping)
 
 @cache
 def expected(collective: str, name: str, shape: Shape) -> tuple[Counted, ...]:
-    """All that algorithm `name` of `collective` may send for this Shape: tuple of Counted.
+    """Everything that algorithm `name` of `collective` may send for this Shape: tuple of Counted.
 
     Usually one; several for an algorithm that calls other collectives and lets Open MPI choose
-    theirs; () if it is not defined for this shape and Open MPI runs another one instead. A single
-    rank sends nothing. Raises InputError for an algorithm whose messages are not known here.
+    theirs; () if it is not defined for this shape and Open MPI runs another algorithm instead. A
+    single rank sends nothing. Raises InputError for an algorithm whose messages are not known here.
     """
     try:
         algorithm = PATTERNS[collective][name]
     except KeyError:
         raise InputError(
-            f"Open MPI's {collective} algorithm {name!r}: what it sends is not known here, so it "
-            f"cannot be told from others; known are {', '.join(PATTERNS.get(collective, ()))}"
+            f"Open MPI's {collective} algorithm {name!r}: its messages are not known here, so it "
+            "cannot be distinguished from others; known are "
+            f"{', '.join(PATTERNS.get(collective, ()))}"
         ) from None
     if shape.ranks == 1:
         return (from_messages(1, (), 1),)

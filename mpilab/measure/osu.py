@@ -45,7 +45,7 @@ DYNAMIC_RULES = "coll_tuned_use_dynamic_rules"
 SHARED = {"hwloc", "if", "mca", "pmix"}
 # Values that Open MPI reads as true.
 _ON = ("1", "true", "t", "yes", "y", "enabled")
-# OMB's column names and ours. 'Latency (us)' of two ranks became 'Avg Latency(us)' in 7.4.
+# OMB's column names and ours. 'Latency (us)' for two ranks became 'Avg Latency(us)' in 7.4.
 FIELDS = {
     "Size": "size",
     "Latency (us)": "avg_us",
@@ -64,7 +64,7 @@ FIELDS = {
     "P99 Tail Lat(us)": "p99_us",
     "Transmit Size": "transmit_size",
 }
-# The types of our columns, where not a number of double precision.
+# The types of our columns that are not double-precision numbers.
 _TYPES = {"size": "i8", "iterations": "i8", "transmit_size": "i8", "valid": "?"}
 _VALID = {"pass": True, "fail": False}
 _CONVERTERS: dict[str, Callable[[str], float]] = {
@@ -105,7 +105,7 @@ class Averaged:
 
     @property
     def ratio(self) -> float:
-        """The time of the operation over OMB's mean."""
+        """The time of the operation divided by OMB's mean."""
         return self.span_us / self.avg_us
 
 
@@ -172,7 +172,7 @@ def benchmark_of(name: str) -> Benchmark:
     """The Benchmark called `name`; InputError, with all names, if there is none."""
     if name not in BENCHMARKS:
         known = f"{', '.join(BENCHMARKS)}{suggestion(name, BENCHMARKS)}"
-        raise InputError(f"benchmark {name!r}: there is none; take one of {known}")
+        raise InputError(f"benchmark {name!r}: no such benchmark; use one of {known}")
     return BENCHMARKS[name]
 
 
@@ -183,7 +183,7 @@ def benchmark_of(name: str) -> Benchmark:
 class Options:
     """The options of one run; None keeps the program's own default, which is OMB's.
 
-    Raises InputError for what the benchmark does not support, naming the option as typed.
+    Raises InputError for an option that the benchmark does not support, naming it as typed.
     """
 
     benchmark: Benchmark
@@ -215,13 +215,13 @@ class Options:
             ("-M (memory)", self.memory, 1),
         ):
             if value is not None and not least <= value <= LARGEST:
-                raise InputError(f"{option} {value}: has to be from {least} to {LARGEST:,}")
+                raise InputError(f"{option} {value}: must be from {least} to {LARGEST:,}")
         for option, is_set, kinds, why in (
             (
                 "-f",
                 self.full,
                 (COLLECTIVE, BARRIER),
-                "only one rank has the clock: there is no least and largest",
+                "only one rank has the clock: there is no minimum and maximum",
             ),
             ("-c", self.validate, WITH_MESSAGES, "a barrier moves no data"),
             ("-m", self.sizes is not None, WITH_MESSAGES, "a barrier moves no data"),
@@ -229,7 +229,7 @@ class Options:
                 "-u",
                 self.before_each is not None,
                 WITH_MESSAGES,
-                "use -x for the barriers that are not timed",
+                "use -x for untimed barriers",
             ),
             ("-W", self.window is not None, (BANDWIDTH,), "only osu_bw sends a window of messages"),
             (
@@ -248,8 +248,8 @@ class Options:
     def _check_ranks(self) -> None:
         if self.benchmark.is_between_two and self.rank_count != 2:
             raise InputError(
-                f"{self.benchmark.name} runs between two ranks, not {self.rank_count}: "
-                "--ranks 2, or leave it out"
+                f"{self.benchmark.name} runs between two ranks, not {self.rank_count}: write "
+                "--ranks 2, or omit it"
             )
         if self.rank_count < 2:
             raise InputError(
@@ -294,8 +294,8 @@ def _sizes(sizes: Sizes | None) -> tuple[int | None, int | None]:
     smallest, largest = found
     if bad or found == [None, None] or 0 in found or max(n or 0 for n in found) > LARGEST:
         raise InputError(
-            f"-m {text}: no message sizes; write MAX, MIN:MAX, MIN: or :MAX in bytes, "
-            "from 1 on, e.g. -m 1:65536"
+            f"-m {text}: not message sizes; write MAX, MIN:MAX, MIN: or :MAX in bytes, 1 or more, "
+            "e.g. -m 1:65536"
         )
     if smallest and largest and smallest > largest:
         raise InputError(f"-m {text}: the smallest size is above the largest; swap them")
@@ -312,7 +312,7 @@ def placement(
     map_by     passed on unchanged, e.g. 'core', 'socket'.
     """
     if cpu_list is not None and map_by is not None:
-        raise InputError("--cpu-list and --map-by both say where ranks run; give one of them")
+        raise InputError("--cpu-list and --map-by both place ranks; give only one of them")
     if map_by is not None:
         return ["--map-by", map_by]
     if cpu_list is None:
@@ -320,13 +320,13 @@ def placement(
     words = cpu_list.split(",") if isinstance(cpu_list, str) else [str(cpu) for cpu in cpu_list]
     words = [word.strip() for word in words]
     if not words or not all(word.isascii() and word.isdigit() for word in words):
-        raise InputError(f"--cpu-list {','.join(words)}: write numbers of CPUs, e.g. 0,1")
+        raise InputError(f"--cpu-list {','.join(words)}: write CPU numbers, e.g. 0,1")
     cpus = [int(word) for word in words]
     known = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cpus
     if missing := [cpu for cpu in cpus if cpu not in known]:
         raise InputError(
             f"--cpu-list {','.join(words)}: this process may not run on CPU "
-            f"{missing[0]}; it may on {ranges(known, ', ')}"
+            f"{missing[0]}; only on {ranges(known, ', ')}"
         )
     if len(set(cpus)) < ranks or len(cpus) != ranks:
         raise InputError(
@@ -359,7 +359,7 @@ def mca_arguments(pairs: Settings) -> list[str]:
         if choices and name.endswith("_algorithm") and not _is_among(value, choices):
             raise InputError(
                 f"--mca {name} {value}: no such choice, and Open MPI would say "
-                f"nothing; take one of {_listed(choices)}"
+                f"nothing; use one of {_listed(choices)}"
             )
     forced = [name for name, _ in wanted if _FORCED.match(name)]
     rules = dict(wanted).get(DYNAMIC_RULES, os.environ.get(f"OMPI_MCA_{DYNAMIC_RULES}", ""))
@@ -492,16 +492,15 @@ class _Reader:
     def _once(number: int, line: str, seen: object) -> None:
         if seen:
             raise InputError(
-                f"line {number}: {line!r} begins a second table; give one table at a time"
+                f"line {number}: {line!r} starts a second table; give one table at a time"
             )
 
     def _row(self, number: int, line: str) -> tuple:
         words = line.split()
         if len(words) != len(self.columns):
             raise InputError(
-                f"line {number}: {line!r} is no row of the columns "
-                f"{', '.join(self.columns)} (line {self.columns_at}); was the output "
-                "cut off?"
+                f"line {number}: {line!r} is not a row of the columns {', '.join(self.columns)} "
+                f"(line {self.columns_at}); was the output truncated?"
             )
         row = []
         for column, word in zip(self.columns, words, strict=True):
@@ -637,7 +636,7 @@ def launch(
 
 @dataclass
 class _Said:
-    """How mpirun ended, as an argument of `mpilab.util.processes.trouble`."""
+    """How mpirun ended, in the form that `mpilab.util.processes.trouble` takes."""
 
     code: int | None = None
     stderr: str = ""
@@ -670,8 +669,8 @@ def _lines(
             said.code = process.wait(limit)
         except (TimeoutError, subprocess.TimeoutExpired):
             raise MpilabError(
-                f"{options.benchmark.name}: no line for {limit:g} s; the run was ended. Try fewer "
-                "iterations (-i), smaller messages (-m) or fewer ranks"
+                f"{options.benchmark.name}: no line for {limit:g} s; the run was stopped. Try "
+                "fewer iterations (-i), smaller messages (-m) or fewer ranks"
             ) from None
         finally:
             if process.poll() is None:
@@ -712,8 +711,8 @@ def _account(program: Program, options: Options, said: _Said) -> str:
     account = f"{program.command[0]}: {words}"
     if any(words in said.stderr for words in ("at least two proc", "exactly two proc")):
         return (
-            f"{account}. It was started on {options.rank_count} ranks: it may be made for another "
-            f"MPI than {openmpi.tool('mpirun')}. Leave it off PATH, or run the kit's: --own"
+            f"{account}. It was started on {options.rank_count} ranks: it may be built for an MPI "
+            f"other than {openmpi.tool('mpirun')}. Remove it from PATH, or run the kit's: --own"
         )
     return f"{account}. To run the kit's own {name} instead: --own"
 

@@ -1,7 +1,7 @@
 """Run sweeps: time our kernels and Open MPI's own algorithms over ranks and message sizes.
 
-`sweep(...)` returns a table; `summarise` in sweep_table.py computes its medians with confidence
-intervals. A row of Open MPI's gets an algorithm's name only if its messages confirm it (guard.py).
+`sweep(...)` returns a table; `summarize` in sweep_table.py computes its medians with confidence
+intervals. A row for Open MPI gets an algorithm's name only if its messages confirm it (guard.py).
 """
 
 import os
@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, Collective, Memory, collective_of
 from mpilab.cases.output import Output, compare
@@ -26,15 +27,13 @@ from mpilab.measure.guard import OPENMPI, OURS
 from mpilab.measure.openmpi_traffic import Counted, Shape, matching
 from mpilab.measure.sweep_table import ROW, Key, Store, key_of
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.result import DONE, Result
+from mpilab.runners.result import DONE, TRAP, Result
 from mpilab.util import units
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 # Seconds for one run of a point, and for all its repetitions, before it counts as hanging.
 CHECK_LIMIT_S, TIMED_LIMIT_S = 30.0, 300.0
-# How to choose Open MPI's algorithms: through MPI_T in one mpirun, or by settings of each.
+# How to choose Open MPI's algorithms: through MPI_T in one mpirun, or by settings in one mpirun
+# each.
 MPI_T, MCA = "mpi_t", "mca"
 # OMB 7's defaults for collectives: (iterations, warm-up) up to 8 KiB, and above.
 OMB_SHORT, OMB_LONG, LONG_BYTES = (1000, 100), (100, 10), 8192
@@ -104,8 +103,8 @@ class Plan:
             odd = [size for size in swept if size % element]
             if odd and (not is_range or len(odd) == len(swept)):
                 raise InputError(
-                    f"sizes {', '.join(map(str, odd))}: {collective} adds up numbers "
-                    f"of {element} bytes; write multiples of {element}"
+                    f"sizes {', '.join(map(str, odd))}: {collective} adds numbers of {element} "
+                    f"bytes; write multiples of {element}"
                 )
             swept = tuple(size for size in swept if size % element == 0)
         else:
@@ -118,20 +117,20 @@ class Plan:
         for name, least in (("repetitions", 1), ("warmup", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise InputError(f"{name}={value}: has to be {least} or more")
+                raise InputError(f"{name}={value}: must be {least} or more")
         for ranks in self.ranks:
             self.case(Point(self.algorithms[0], ranks, self.sizes[0]))
         two = [a for a in self.named if a.name == "two_proc"]
         if two and any(ranks != 2 for ranks in self.ranks):
             raise InputError(
-                f"algorithms {two[0]}: for 2 ranks only, Open MPI aborts otherwise; "
-                f"leave it out, or write --ranks 2"
+                f"algorithms {two[0]}: Open MPI aborts unless there are 2 ranks; omit it, or write "
+                "--ranks 2"
             )
         if self.radix == 1:
             raise InputError("radix=1 makes no tree; write 2 or more, or 0 for the default")
 
     def points(self) -> list[Point]:
-        """All points by ranks, then sizes, then algorithms, so that what is compared runs close
+        """All points by ranks, then sizes, then algorithms, so that points to be compared run close
         together."""
         return [
             Point(algorithm, ranks, size)
@@ -189,7 +188,7 @@ class Plan:
         )
 
 
-# What a sweep reports besides its table: what was left out, and what Open MPI chose.
+# What a sweep reports besides its table: which points were left out, and what Open MPI chose.
 
 
 @dataclass
@@ -218,7 +217,7 @@ class Report:
     def warnings(self) -> list[str]:
         """One sentence on what was left out for each algorithm, number of ranks and reason."""
         return [
-            f"{algorithm} with {_ranks(ranks)}{_sizes(sizes)} is left out: {reason}"
+            f"{algorithm} with {_ranks(ranks)}{_sizes(sizes)} is omitted: {reason}"
             for (algorithm, ranks, reason), sizes in self.left_out.items()
         ]
 
@@ -279,8 +278,8 @@ def sweep(
     out         a CSV file, written point by point. If it exists, with the same options, only the
                 missing points run. More ranks, sizes and algorithms may be added.
     choose      how Open MPI's algorithms are selected: "mpi_t", in a running program (since Open
-                MPI 5.0.6), or "mca", by settings, with an mpirun for each. Default: "mpi_t" if
-                available.
+                MPI 5.0.6), or "mca", by settings, with a separate mpirun for each. Default: "mpi_t"
+                if available.
     report      a Report that collects what was left out and what openmpi:default ran like; without
                 one, what was left out causes a warning.
 
@@ -311,7 +310,7 @@ def sweep(
     told.notes += plan.remarks()
     store = None
     if out is not None:
-        first = plan.algorithms[0]  # any: all have the same repetitions
+        first = plan.algorithms[0]  # any one: all have the same repetitions
         store = Store(out, _options(plan), lambda p, m: plan.times(Point(first, p, m))[0])
     table = _fill(plan, store, told, progress, choose)
     if report is None:
@@ -339,8 +338,6 @@ def _fill(
     plan: Plan, store: Store | None, report: Report, progress: bool, choose: str
 ) -> NDArray[Any]:
     """Run the missing points; return the rows of all points of the plan."""
-    from tqdm.auto import tqdm
-
     points = plan.points()
     done = store.done if store else set()
     missing = [point for point in points if point.key not in done]
@@ -397,7 +394,7 @@ class _Job:
         points: Sequence[Point],
         report: Report,
         keep: Callable[[NDArray[Any]], None],
-        bar: "tqdm",
+        bar: tqdm,
         choose: str,
     ) -> None:
         self.plan, self.points, self.report, self.keep, self.bar = plan, points, report, keep, bar
@@ -417,7 +414,7 @@ class _Job:
     def _exists(self, point: Point) -> bool:
         if self.ranks > 1 or not point.algorithm.is_chosen:
             return True
-        self._leave_out(point, "alone, a rank sends nothing, and Open MPI has no choice")
+        self._leave_out(point, "a single rank sends nothing, so Open MPI has nothing to choose")
         return False
 
     def _leave_out(self, point: Point, reason: str) -> None:
@@ -501,7 +498,7 @@ class _Job:
         self.memory = (None, [])
         for index, point in enumerate(points):
             # Skipped points have no entry.
-            trouble = troubles.get(index, "it had failed before, and was not tried again")
+            trouble = troubles.get(index, "it had already failed, and was not tried again")
             if trouble:
                 self._leave_out(point, trouble)
         return [point for index, point in enumerate(points) if troubles.get(index) == ""]
@@ -512,7 +509,7 @@ class _Job:
         if failed := _failed(result):
             return failed
         if result.recording is not None and not result.recording.heard().all():
-            return "it is no barrier: a rank leaves before all have come"
+            return "it is not a barrier: a rank leaves before all have entered"
         if self.memory[0] != point.bytes:  # the same for all algorithms
             after = result.case.expected()
             sent = [result.case.regions(rank)[0] for rank in range(self.ranks)]
@@ -563,10 +560,10 @@ class _Job:
         self._run(cases, groups, take, TIMED_LIMIT_S)
         for index, point in enumerate(points, start=ahead):
             if index not in came:
-                self._leave_out(point, "it had failed before, and was not tried again")
+                self._leave_out(point, "it had already failed, and was not tried again")
 
     def _prepare_guard(self, points: Iterable[Point]) -> None:
-        """Compute, and so cache, what must be sent, before anything is timed."""
+        """Compute and cache what must be sent, before anything is timed."""
         for point in points:
             if point.algorithm.library == OPENMPI:
                 matching(self.plan.collective, None, self.plan.shape(point))
@@ -606,6 +603,8 @@ def _ended(result: Result) -> str:
     """Why there is no result, in words."""
     if result.hang is not None:
         return f"{result.outcome}: {result.hang.describe()}"
+    if result.outcome == TRAP and result.crashed is not None:
+        return f"trap: {result.crashed[1]}, rank {result.crashed[0]}"
     if result.crashed is not None:
         rank, how = result.crashed
         return f"crash: {f'rank {rank}' if rank is not None else 'a rank'} ended with {how}"

@@ -1,12 +1,11 @@
 """Read, write and summarize the table of a sweep: a tidy CSV file with one row per repetition.
 
-Its options are in a file beside it. A point (one algorithm, number of ranks and size) is written in
-one piece when it is finished. A killed sweep leaves at most one incomplete point at the end, which
-`Store` removes and the next run repeats.
+Its options are in a file beside it. A point (one algorithm, number of ranks and size) is written
+all at once when it is finished. A killed sweep leaves at most one incomplete point at the end,
+which `Store` removes and the next run repeats.
 """
 
 import csv
-import io
 import json
 import os
 from collections import Counter
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
-from mpilab.util.files import write_whole
+from mpilab.util.files import csv_text, write_whole
 from mpilab.util.text import aligned
 
 # Library, algorithm, ranks and bytes: what distinguishes the points of a sweep.
@@ -96,7 +95,7 @@ def median_interval(
     return float(np.median(values)), float(low), float(high)
 
 
-def summarise(table: NDArray[Any], measure: str = "span_s") -> NDArray[Any]:
+def summarize(table: NDArray[Any], measure: str = "span_s") -> NDArray[Any]:
     """The median of each point of a sweep's table, with its 95 % confidence interval.
 
     table    structured array of mpilab.measure.sweep_table.ROW.
@@ -145,17 +144,13 @@ def key_of(row: np.void) -> Key:
 
 def text_of(rows: NDArray[Any]) -> str:
     """Rows as lines of CSV."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    for row in rows.tolist():
-        writer.writerow(row)  # numbers with all their digits
-    return lines.getvalue()
+    return csv_text(rows.tolist())  # numbers in full precision
 
 
 def read(path: str | Path) -> NDArray[Any]:
     """A CSV file of a sweep as a structured array of ROW.
 
-    Raises InputError, with the line, if it is not one; an incomplete last line is left out.
+    Raises InputError, with the line, if it is not such a file; an incomplete last line is ignored.
     """
     return _parse(path, _text(path))[0]
 
@@ -164,9 +159,9 @@ def _text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; make one with mpilab sweep -o {path}") from None
+        raise InputError(f"{path}: no such file; create one with mpilab sweep -o {path}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text; name a CSV file of mpilab sweep") from None
+        raise InputError(f"{path}: is not text; name a CSV file of mpilab sweep") from None
 
 
 def _parse(path: str | Path, text: str) -> tuple[NDArray[Any], list[str]]:
@@ -188,8 +183,8 @@ def _row(path: str | Path, number: int, line: str) -> tuple:
         )
     except (ValueError, OverflowError):
         raise InputError(
-            f"{path}:{number}: {line.strip()!r} is no row of a sweep; delete the line, and run the "
-            "sweep again: it does what is missing"
+            f"{path}:{number}: {line.strip()!r} is not a row of a sweep; delete the line, and run "
+            "the sweep again: it measures what is missing"
         ) from None
 
 
@@ -222,19 +217,19 @@ class Store:
             before = json.loads(self.beside.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             raise InputError(
-                f"{self.path}: how it was made is not known, {self.beside.name} is missing or "
+                f"{self.path}: its origin is unknown: {self.beside.name} is missing or "
                 f"damaged; {remedy}"
             ) from None
         for name in {**before, **self.options}:
             was, is_now = before.get(name), self.options.get(name)
             if was != is_now:
                 raise InputError(
-                    f"{self.path}: was made with {name} {_shown(was)}, not {_shown(is_now)}; rows "
-                    f"of both don't belong in one table: {remedy}"
+                    f"{self.path}: was made with {name} {_shown(was)}, not {_shown(is_now)}; one "
+                    f"table must not contain both: {remedy}"
                 )
 
     def _take(self, repetitions: Callable[[int, int], int]) -> None:
-        """Take over the complete points; remove incomplete ones from the file."""
+        """Keep the complete points; remove incomplete ones from the file."""
         text = _text(self.path)
         rows, lines = _parse(self.path, text)
         keys = [key_of(row) for row in rows]

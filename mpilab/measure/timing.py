@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, collective_of
 from mpilab.cases.output import Output, compare
@@ -47,7 +48,7 @@ class Timed:
 
     @property
     def is_openmpis(self) -> bool:
-        """Is the kernel one of Open MPI's own?"""
+        """Is the kernel one of Open MPI's?"""
         return self.kernel.endswith((f"_{HAN}", f"_{NO_HAN}"))
 
     @property
@@ -62,7 +63,7 @@ def best(timed: Iterable[Timed], wanted: Callable[[Timed], bool] = lambda one: T
 
 
 def speed_ups(timed: Sequence[Timed], other: Callable[[Timed], bool]) -> list[float]:
-    """Speed-up of our best kernel over the best of those for which `other(one)`: one value for each
+    """Speedup of our best kernel over the best of those for which `other(one)`: one value for each
     repetition of `timed`, all Timed of one collective, order and size."""
     ours, against = best(timed, lambda one: not one.is_openmpis), best(timed, other)
     return [b / a for a, b in zip(ours.seconds, against.seconds, strict=True)]
@@ -71,15 +72,15 @@ def speed_ups(timed: Sequence[Timed], other: Callable[[Timed], bool]) -> list[fl
 def spans_s(outputs: Sequence[Output]) -> NDArray[np.float64]:
     """Seconds of each repetition, from the first rank's entry to the last rank's exit: array.
 
-    outputs   of the harness, one of each rank (mpilab.runners.result.Result.outputs).
+    outputs   of the harness, one for each rank (mpilab.runners.result.Result.outputs).
     """
     spans = np.stack([output.spans_ns for output in outputs])
     return (spans[:, :, 1].max(axis=0) - spans[:, :, 0].min(axis=0)) / 1e9
 
 
 # Measurement: our kernels by level, flat ones, and Open MPI's with and without its hierarchical
-# collectives (coll/han). All kernels of one collective and order run in one mpirun, those of one
-# size one after the other, so that their ratios are meaningful.
+# collectives (coll/han). All kernels of one collective and order run in one mpirun, and those of
+# one size in succession, so that their ratios are meaningful.
 
 
 def kernels(collective: str) -> list[str]:
@@ -117,8 +118,6 @@ def time_on(
     Each kernel first runs once with the smallest size, and its result is checked. Raises
     MpilabError if the result is wrong, or a kernel does not complete or returns an error.
     """
-    from tqdm.auto import tqdm
-
     names = kernels(collective) if names is None else list(names)
     found = []
     with tqdm(

@@ -1,9 +1,8 @@
 """What a message and what a collective should cost: Hockney, LogP, LogGP, and their fits.
 
-hockney.py   α-β: one message takes α + β n; robust regression
-logp.py      LogP and LogGP: latency, overhead, gaps
+point_to_point.py   one message: α-β, LogP and LogGP (latency, overhead, gaps); robust regression
 textbook.py  any schedule, round by round, also with nodes; the formulas of labs 00, 01 and 04
-costs.py     what each algorithm of each collective costs, and the best segment
+costs.py     cost of each algorithm of each collective, and the best segment
 choice.py    α and β per algorithm, γ(P), what the models choose, and the regret
 declared.py  the costs declared by the kernels' headers, compared with recordings
 file_access.py   requests to a file: on a disk, on a parallel file system
@@ -18,8 +17,7 @@ from mpilab.models.choice import (
     regret_left_out,
 )
 from mpilab.models.costs import best_segment, coefficients, cost
-from mpilab.models.hockney import Hockney, fit_hockney
-from mpilab.models.logp import LogGP, LogP, fit_loggp, fit_logp
+from mpilab.models.point_to_point import Hockney, LogGP, LogP, fit_hockney, fit_loggp, fit_logp
 from mpilab.models.textbook import predict, predict_placed, predict_schedule
 
 __all__ = [

@@ -13,14 +13,14 @@ from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.algorithms.formula import ceil_log2
 from mpilab.errors import InputError
 from mpilab.models.costs import FORMULAS, OPENMPI_FORMULAS, coefficients, cost
-from mpilab.models.hockney import Hockney, Model, huber
+from mpilab.models.point_to_point import Hockney, Model, huber
 
 Table = NDArray[Any]  # rows of a sweep (mpilab.measure.sweep_table), or of REGRET_ROW
 Key = str | tuple[str, str]  # an algorithm of ours, or (library, algorithm)
 Models = Model | Mapping[Any, Model]  # one for all algorithms of ours, or by Key
 Variant = tuple[str, str, int, int, int]  # library, algorithm, segment, fanout, radix
 
-# The points of a sweep table that models are fitted to: medians over repetitions.
+# The points of a sweep table to which models are fitted: medians over repetitions.
 
 # Rows that agree in these fields are repetitions of one measurement.
 VARIANT = ("library", "algorithm", "segment", "fanout", "radix")
@@ -84,17 +84,17 @@ class Gamma:
     """γ as a function of the number of ranks; a call gives γ(P).
 
     A rank that starts P-1 sends of a segment and waits for all of them takes γ(P) times as long as
-    with one receiver: between 1, if the sends do not slow each other down, and P-1, if they go one
-    by one. γ(P) is measured as the ratio of linear, nonblocking broadcasts of one segment on P and
-    on 2 ranks, and is assumed not to depend on the segment.
+    with one receiver: between 1, if the sends do not slow each other down, and P-1, if they are
+    sequential. γ(P) is measured as the ratio of linear, nonblocking broadcasts of one segment on P
+    and on 2 ranks, and is assumed not to depend on the segment.
 
     measured   pairs (P, γ(P)).
-    slope      γ(P) ≈ 1 + slope (P - 2) for other P: the paper finds γ to be nearly linear.
+    slope      γ(P) ≈ 1 + slope (P - 2) for other P: the paper finds that γ is nearly linear.
 
     Source: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI broadcast
     algorithms for multi-core clusters", Journal of Parallel and Distributed Computing 165, 2022.
     Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing
-    10(2), 2007, has the same broadcasts without γ: there, receivers are served one by one.
+    10(2), 2007, covers the same broadcasts without γ: there, receivers are served one by one.
     """
 
     measured: tuple[tuple[int, float], ...]
@@ -108,7 +108,7 @@ class Gamma:
 
 
 def one_by_one(ranks: int) -> float:
-    """γ(P) = P - 1: receivers are served one after the other, as in the single-port model."""
+    """γ(P) = P - 1: receivers are served one after another, as in the single-port model."""
     return float(max(ranks - 1, 0))
 
 
@@ -167,11 +167,11 @@ def fit_per_algorithm(
     gamma        γ for the coefficients: see mpilab.models.costs.
 
     The cost of an algorithm is a(P, m, segment) α + b(P, m, segment) β with known a and b, so α and
-    β follow from one linear regression over all its points, of every P, size and tunable. A point
+    β follow from one linear regression over all its points, for every P, size and tunable. A point
     is the median of its repetitions; errors are relative to it, so that six decades of sizes count
-    equally; and the regression is Huber's (mpilab.models.hockney), so that a few outliers have
-    little influence. Neither α nor β is ever negative. The computation of a reduction is part of
-    its β.
+    equally; and the regression is Huber's (mpilab.models.point_to_point), so that a few outliers
+    have little influence. Neither α nor β is ever negative. The computation of a reduction is part
+    of its β.
 
     Source: Nuriyev, Rico-Gallego, Lastovetsky, "Model-based selection of optimal MPI broadcast
     algorithms for multi-core clusters", JPDC 165, 2022, for the idea: α and β have a different
@@ -185,13 +185,13 @@ def fit_per_algorithm(
     - the paper covers broadcasts, with Open MPI's trees; our formulas cover seven collectives, and
       follow our kernels where they differ.
 
-    A point that takes many times as long as predicted is off by 100 % and no more: if times fall
-    into two groups, the fit follows the faster one. So fit numbers of ranks that share cores
-    separately from those that do not.
+    A point that takes many times as long as predicted has an error of at most 100 %, so if times
+    fall into two groups, the fit follows the faster one. Therefore fit numbers of ranks that share
+    cores separately from those that do not.
 
     Algorithms without a formula are left out (Open MPI's "default", a student's own). Raises
-    InputError for a table without an algorithm that has one, and for an algorithm whose points do
-    not determine α and β, for example because all have one size.
+    InputError for a table without an algorithm that has a formula, and for an algorithm whose
+    points do not determine α and β, for example because all have the same size.
     """
     check_fields(table, (*FIELDS, measure))
     rows, collective = the_collective(table, collective)
@@ -250,8 +250,8 @@ def _fit(
     scaled = design / np.maximum(design.max(axis=0, initial=0), 1e-300)
     if len(design) == 0 or np.linalg.matrix_rank(scaled, tol=1e-6) < 1 + has_bytes:
         raise InputError(
-            f"{library} {algorithm}: {len(design)} points that leave α and β open; "
-            "sweep at least 2 sizes, small and large, on 2 ranks or more."
+            f"{library} {algorithm}: {len(design)} points that do not determine α and β; sweep at "
+            "least 2 sizes, small and large, on 2 ranks or more."
         )
     (alpha, beta), (alpha_error, beta_error) = huber(design, np.ones(len(design)))
     return Hockney(
@@ -266,14 +266,14 @@ def crossover(algorithm: str, ranks: int, alpha: float, beta: float) -> float:
     """Message size in bytes from which `algorithm` beats the binomial tree (α-β model).
 
     With L = ⌈log2 P⌉, the tree takes L (α + mβ). For a power of two P, the others take the
-    following time, and as long as the tree at m:
+    following time, which equals the tree's at m:
 
         scatter_allgather        2 L α + 2 (P-1)/P mβ             m = L / (L - 2 (P-1)/P) · α/β
         scatter_allgather_ring   (L + P - 1) α + 2 (P-1)/P mβ     m = (P-1) / (L - 2 (P-1)/P) · α/β
         pipeline                 (√((P-2) α) + √(mβ))²            with the best segments
 
-    The last gives a quadratic equation in x = √(m β/α): (L-1) x² - 2 √(P-2) x + L - (P-2) = 0. Its
-    larger root counts: below the smaller one, no message is long enough for two segments.
+    The last one gives a quadratic equation in x = √(m β/α): (L-1) x² - 2 √(P-2) x + L - (P-2) = 0.
+    Its larger root counts: below the smaller one, no message is long enough for two segments.
 
     ranks         a power of two, 4 or more
     alpha, beta   seconds per message, and per byte
@@ -281,12 +281,12 @@ def crossover(algorithm: str, ranks: int, alpha: float, beta: float) -> float:
     Source: Thakur, Rabenseifner, Gropp (2005), section 4.3; for the pipeline's segments,
     Pjesivac-Grbovic et al. (2007), section 3.
 
-    Raises InputError for another algorithm, and for invalid numbers.
+    Raises InputError for any other algorithm, and for invalid numbers.
     """
     if ranks < 4 or ranks & (ranks - 1):
         raise InputError(f"ranks={ranks}: give a power of two, 4 or more")
     if not (alpha > 0 and beta > 0):
-        raise InputError(f"alpha={alpha}, beta={beta}: have to be above 0")
+        raise InputError(f"alpha={alpha}, beta={beta}: must be above 0")
     steps, twice = ceil_log2(ranks), 2 * (ranks - 1) / ranks
     if algorithm == "scatter_allgather":
         factor = steps / (steps - twice)
@@ -297,7 +297,7 @@ def crossover(algorithm: str, ranks: int, alpha: float, beta: float) -> float:
         factor = ((sqrt(hops) + sqrt(hops - (steps - 1) * (steps - hops))) / (steps - 1)) ** 2
     else:
         raise InputError(
-            f"algorithm {algorithm!r}: take scatter_allgather, scatter_allgather_ring or pipeline"
+            f"algorithm {algorithm!r}: use scatter_allgather, scatter_allgather_ring or pipeline"
         )
     return factor * alpha / beta
 
@@ -340,7 +340,7 @@ def choose(
     if not isinstance(models, Mapping):
         if collective not in FORMULAS:
             raise InputError(
-                f"collective {collective!r} has no costs; take one of {', '.join(FORMULAS)}."
+                f"collective {collective!r} has no costs; use one of {', '.join(FORMULAS)}."
             )
         candidates: Mapping[Any, Model] = dict.fromkeys(FORMULAS[collective], models)
     else:
@@ -385,8 +385,8 @@ def regret(
     median. regret = chosen_s / best_s - 1: 0 if they agree, 0.5 if the choice takes 50 % longer.
 
     models   a mapping of (library, algorithm) to Hockney; or one Hockney for all of ours. An
-             algorithm without a model cannot be chosen, but can be best. Points where none has a
-             model are left out.
+             algorithm without a model cannot be chosen, but can be best. Points at which no
+             algorithm has a model are left out.
 
     Raises InputError if no point is left.
     """
@@ -453,7 +453,7 @@ def regret_left_out(
     measure: str = "span_s",
     gamma: GammaFunction | None = None,
 ) -> Table:
-    """`regret` at points that the models were not fitted to: cross-validation.
+    """`regret` at points to which the models were not fitted: cross-validation.
 
     leave    what is left out: "bytes" (message sizes) or "ranks".
     folds    number of parts among which the sizes (or numbers of ranks) are dealt out in turn;
@@ -464,7 +464,7 @@ def regret_left_out(
     than two parts, and if the rest cannot be fitted.
     """
     if leave not in ("bytes", "ranks"):
-        raise InputError(f"leave={leave!r}; take 'bytes' or 'ranks'.")
+        raise InputError(f"leave={leave!r}; use 'bytes' or 'ranks'.")
     rows, collective = the_collective(table, collective)
     values = np.unique(rows[leave])
     folds = len(values) if folds is None else folds

@@ -4,10 +4,10 @@ The formulas are in the module of each collective (mpilab.algorithms). m is in b
 allgather, gather and scatter; of the whole message in bcast, reduce and allreduce; unused in a
 barrier.
 
-A rank has one port that sends and one that receives, at the same time. Serving several children at
-the same time costs γ(P) instead of one by one (mpilab.models.choice). Times of rounds add up only
-if a rank really waits: a rank that has its message continues at once. For γ = None, and if that
-makes no difference, the costs are those of `mpilab.models.predict_schedule`.
+A rank has one port that sends and one that receives, at the same time. Several children are served
+at the same time, at a cost of γ(P), instead of one by one (mpilab.models.choice). Times of rounds
+add up only if a rank really waits: a rank that has its message continues at once. For γ = None, and
+where that makes no difference, the costs are those of `mpilab.models.predict_schedule`.
 
 Open MPI's algorithms have the same formulas under Open MPI's names (`library="openmpi"`), but there
 a segment of 0 bytes means no segments.
@@ -27,7 +27,7 @@ from mpilab.algorithms.algorithm import (
     Quantity,
 )
 from mpilab.errors import InputError
-from mpilab.models.hockney import Model
+from mpilab.models.point_to_point import Model
 
 LIBRARIES = ("ours", "openmpi")
 
@@ -55,16 +55,16 @@ def formula_of(collective: str, algorithm: str, library: str = "ours") -> CostFu
     """
     if collective not in FORMULAS:
         raise InputError(
-            f"collective {collective!r} has no costs; take one of {', '.join(FORMULAS)}."
+            f"collective {collective!r} has no costs; use one of {', '.join(FORMULAS)}."
         )
     if library not in LIBRARIES:
-        raise InputError(f"library={library!r}; take one of {', '.join(LIBRARIES)}.")
+        raise InputError(f"library={library!r}; use one of {', '.join(LIBRARIES)}.")
     known = OPENMPI_FORMULAS[collective]
     if library == "ours":
         known = {**known, **FORMULAS[collective]}
     if algorithm not in known:
         raise InputError(
-            f"{collective} {algorithm!r} has no cost formula; take one of {', '.join(known)}."
+            f"{collective} {algorithm!r} has no cost formula; use one of {', '.join(known)}."
         )
     return known[algorithm]
 
@@ -149,13 +149,13 @@ def best_segment(
 ) -> int:
     """The segment size in bytes that minimizes the cost of our algorithm.
 
-    With S segments of the n bytes that are cut, T = const + y α S + x β n / S (see
+    If the n bytes to be cut are divided into S segments, T = const + y α S + x β n / S (see
     mpilab.algorithms.trees), which is minimal for S = √(x n β / (y α)), rounded down or up,
     whichever is better. For the pipeline, x = P - 2 and y = 1: S = √((P-2) m β / α). If segments
     only add cost (x = 0), the answer is one segment: all n bytes.
 
     Source: Pjesivac-Grbovic et al. (2007), section 3, for the pipeline, which Thakur, Rabenseifner,
-    Gropp (2005) do not have; Chan, Heimlich, Purkayastha, van de Geijn, "Collective communication:
+    Gropp (2005) do not cover; Chan, Heimlich, Purkayastha, van de Geijn, "Collective communication:
     theory, practice, and experience", 2007.
 
     Raises InputError for an algorithm that has no segments, and if m, α or β is not positive.

@@ -1,4 +1,4 @@
-"""The costs declared in the headers of our kernels, compared with what recordings show.
+"""The costs declared in the headers of our kernels, compared with recordings.
 
 Most kernels declare rounds, messages and bytes; the kernels of a read declare requests to the file,
 requests of the busiest rank, and bytes read.
@@ -92,7 +92,8 @@ def _left_behind(recording: Recording) -> dict[str, int]:
     """File views other than the default (all of the file, in bytes), and what was not freed.
 
     A recording shows where a view begins and how many bytes its filetype has. A view of single
-    bytes with holes in between looks like the default one, but nobody leaves that by mistake.
+    bytes with holes in between looks like the default one, but no kernel leaves such a view by
+    mistake.
     """
     set_view = next(code for code, name in operations().items() if name == "MPI_File_set_view")
     with_view = 0
@@ -127,7 +128,7 @@ class CostCheck(NamedTuple):
 def kernels_of(collective: str) -> list[str]:
     """Names of our kernels of a collective, in alphabetical order: ["bcast_binary", …].
 
-    COLLECTIVE_auto, which only chooses one of them, is not included.
+    COLLECTIVE_auto, which merely chooses one of them, is not included.
     """
     collective_of(collective)
     folder = ROOT / "src_c" / collective
@@ -137,7 +138,7 @@ def kernels_of(collective: str) -> list[str]:
 def unknown_kernel(name: str, known: Iterable[str], otherwise: str) -> InputError:
     """The InputError for a name not in `known`; `otherwise` is the remedy if none is similar."""
     return InputError(
-        f"kernel {name!r}: the kit has none of that name; it has {', '.join(known)}. "
+        f"kernel {name!r}: the kit has no such kernel; it has {', '.join(known)}. "
         + (nearest_kernel(name) or otherwise)
     )
 
@@ -230,7 +231,7 @@ def quantities(collective: str) -> tuple[str, str, str]:
 def as_text(rows: Sequence[CostCheck]) -> str:
     """The rows as a text table: formula and recording side by side, and whether they agree.
 
-    Reads have a table of their own, after the others.
+    Reads have a separate table, after the others.
     """
     reads = [row for row in rows if row.kernel.startswith("read_")]
     others = [row for row in rows if not row.kernel.startswith("read_")]

@@ -1,9 +1,9 @@
 """Cost models of file requests: on one disk, and on a parallel file system.
 
-On a laptop, a page cache makes reading nearly free, whatever the requests: these models estimate
-what the same requests take if the data must come from storage. Both charge α per request and β per
-byte, as Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO" (Frontiers '99) do to
-compare many small requests with few large ones.
+On a laptop, the page cache makes reading nearly free, whatever the requests. These models estimate
+the time that the same requests take if the data must come from storage. Both charge α per request
+and β per byte, as Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO" (Frontiers '99)
+do to compare many small requests with few large ones.
 
 Requests are arrays of the same length: `ranks` (which make them), `offsets` and `sizes` (bytes of
 the file). A rank has one request in flight at a time, in the order of the arrays.
@@ -22,9 +22,9 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Disk:
-    """One disk with one head: it serves the requests of all ranks one after the other.
+    """One disk with one head, which serves the requests of all ranks one after another.
 
-    alpha       seconds to get to the place of a request: seek and half a rotation.
+    alpha       seconds to reach the position of a request: seek and half a rotation.
     beta        seconds per byte.
     alpha_next  seconds for a request that begins where the previous one ended: the head is there.
 
@@ -73,13 +73,13 @@ class ParallelFileSystem:
     def __post_init__(self) -> None:
         for name in ("servers", "stripe"):
             if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: has to be 1 or more")
+                raise InputError(f"{name}={getattr(self, name)}: must be 1 or more")
 
     def time(self, ranks: ArrayLike, offsets: ArrayLike, sizes: ArrayLike) -> float:
         """Seconds for all requests: the larger of two lower bounds for any schedule.
 
         These are the time that the busiest server is busy, and the longest time that one rank's
-        requests take one after the other.
+        requests take in sequence.
         """
         ranks, offsets, sizes = _checked(ranks, offsets, sizes)
         if not len(ranks):
@@ -115,8 +115,8 @@ STORAGE: dict[str, Disk | ParallelFileSystem] = {
 }
 
 
-def modelled(requests: NDArray[Any], storage: str | Disk | ParallelFileSystem) -> float:
-    """Seconds that requests take on a storage: one of STORAGE by name, or a model of your own.
+def modeled(requests: NDArray[Any], storage: str | Disk | ParallelFileSystem) -> float:
+    """Seconds that requests take on a storage system: one of STORAGE by name, or your own model.
 
     requests   with fields rank, offset and bytes, as those of mpilab.trace.recording.Recording and
                of mpilab.trace.file_access.FileAccess.
@@ -145,7 +145,7 @@ def _checked(ranks: ArrayLike, offsets: ArrayLike, sizes: ArrayLike) -> tuple[Wh
         if (array < 0).any():
             raise InputError(
                 f"request {int(np.argmax(array < 0))}: its {name} is {array.min()}; the time of "
-                "requests at unknown places cannot be told"
+                "requests at unknown offsets cannot be predicted"
             )
     return arrays
 

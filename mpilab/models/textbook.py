@@ -7,13 +7,11 @@ from math import ceil, floor, sqrt
 import numpy as np
 
 from mpilab.algorithms import allgather
-from mpilab.algorithms.algorithm import Quantity
+from mpilab.algorithms.algorithm import Quantity, Schedule, Transfer
 from mpilab.algorithms.formula import ceil_log2
-from mpilab.algorithms.schedule import Schedule, Transfer
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels
-from mpilab.models.hockney import Model, fit_hockney
-from mpilab.models.logp import LogGP
+from mpilab.models.point_to_point import LogGP, Model, fit_hockney
 
 # Seconds for any schedule, round by round: with LogGP within and between nodes, or with Hockney.
 
@@ -30,7 +28,7 @@ def predict_placed(
 
     near, far   the LogGP of a message within a node (its G is G0), and between nodes (G1).
     shared      the processes of a node share its link: what they send to other nodes in a round
-                (and what they receive from there) goes one after the other, at far.G per byte.
+                (and what they receive from there) is serialized, at far.G per byte.
 
     A round begins when the previous one has ended on every rank; times add up. A process can send
     and receive at the same time. Several messages of a round in the same direction follow each
@@ -39,19 +37,20 @@ def predict_placed(
     (or, with `shared`, its slowest node).
 
     Without `shared`, a node has as many ports as processes: a ring then takes as long in RR order
-    as in SEQ, where at least one process gets everything from another node. Source: LogGP with a G
-    for each kind of channel, as in Álvarez, Díaz, Rico (TAPEMS 2017); `shared` is ours. Raises
-    InputError if the schedule is for another number of processes, or has block sizes of its own.
+    as in SEQ order, in which at least one process gets everything from another node. Source: LogGP
+    with a G for each kind of channel, as in Álvarez, Díaz, Rico (TAPEMS 2017); `shared` is ours.
+    Raises InputError if the schedule is for another number of processes, or has its own block
+    sizes.
     """
     if schedule.ranks != len(levels.places):
         raise InputError(
             f"a schedule for {schedule.ranks} ranks on places for {len(levels.places)}: "
-            "give one place a rank"
+            "give one place per rank"
         )
     if schedule.sizes is not None:
         raise InputError(
-            f"the schedule of {schedule.algorithm} has blocks of sizes of their own: give one "
-            "whose blocks all have as many bytes"
+            f"the schedule of {schedule.algorithm} has blocks of different sizes: give one whose "
+            "blocks all have the same size"
         )
     between = levels.between_nodes()
     seconds = 0.0
@@ -70,7 +69,7 @@ def predict_placed(
 
 
 def _one_after_the_other(messages: Sequence[tuple[int, LogGP]]) -> float:
-    """Seconds of [(bytes, LogGP), …] through one port, one after the other."""
+    """Seconds of [(bytes, LogGP), …] sent through one port in sequence."""
     bytes_s = sum(max(count - 1, 0) * model.G for count, model in messages)
     gaps_s = sum(model.g for _, model in messages[1:])
     return bytes_s + gaps_s + max(model.L + 2 * model.o for _, model in messages)
@@ -84,9 +83,9 @@ def predict(
     name         one of mpilab.algorithms.allgather.ALGORITHMS.
     block_bytes  m, the bytes each rank contributes; a number or an array of them.
     model        a Hockney.
-    cores        None: every rank has a core of its own.
+    cores        None: every rank has its own core.
 
-    The same as `predict_schedule` of that algorithm's schedule.
+    The same as `predict_schedule` for that algorithm's schedule.
     """
     return predict_schedule(allgather.schedule(name, ranks), block_bytes, model, cores)
 
@@ -117,7 +116,7 @@ def predict_schedule(
     MPICH", Int. J. High Performance Computing Applications 19(1), 2005, sections 3 and 4.1.
     """
     if cores is not None and cores < 1:
-        raise InputError(f"cores={cores}: give 1 or more, or None for a core for each rank.")
+        raise InputError(f"cores={cores}: give 1 or more, or None for one core per rank.")
     own_sizes = getattr(schedule, "sizes", None)
     if (block_bytes is None) != (own_sizes is not None):
         raise InputError(
@@ -181,14 +180,15 @@ def crossing(way: str, groups: int, nodes: int, ranks: int, byte_count: int) -> 
                                   bytes, in SEQ or RR order; all three numbers are powers of two.
           "levels"                the same level by level, in any order.
           "gather_levels"         a gather of blocks of m bytes: ranks send to the leader of their
-                                  node, these to the leader of their group, these to the root.
+                                  node, node leaders to the leader of their group, group leaders to
+                                  the root.
 
     In RR order, rank v is on node v mod (G N), and its parent is v with its lowest 1 bit cleared.
     The parent is on another node if the value of that bit is below G N, and in another group if it
     is also N or more: so all but Q ranks cross nodes, and (G-1) Q cross groups.
     """
     if way not in WAYS:
-        raise InputError(f"way {way!r}: take one of {', '.join(WAYS)}")
+        raise InputError(f"way {way!r}: use one of {', '.join(WAYS)}")
     every, all_nodes = groups * nodes * ranks, groups * nodes
     if way == "flat_rr":
         return [(every - ranks) * byte_count, (groups - 1) * ranks * byte_count]
@@ -226,7 +226,7 @@ def bcast_seconds_by_level(
     if way == "levels":
         return _sum(steps, byte_count, alpha, betas)
     if way != "chains":
-        raise InputError(f"way {way!r}: take one of {', '.join(BROADCASTS)}")
+        raise InputError(f"way {way!r}: use one of {', '.join(BROADCASTS)}")
     hops = [groups - 1, nodes - 1, steps[2]]
     used = [beta for count, beta in zip(hops, betas, strict=True) if count]
     if not used:
@@ -259,15 +259,16 @@ def order_complaint(hosts: list[str], root: int, goal: str) -> str:
     """What is wrong with `hosts` for a binomial broadcast from `root`; "" if nothing is.
 
     hosts  the host of each rank, on the cluster HOSTS.
-    goal   BEST: as few messages as possible cross groups, and nodes. WORST: all cross groups.
+    goal   BEST: as few messages as possible cross groups, and nodes. WORST: all messages cross
+           groups.
     """
     names, ranks = list(HOSTS), SLOTS * len(HOSTS)
     if not isinstance(hosts, list) or len(hosts) != ranks:
-        raise InputError(f"{hosts!r} is no list of the hosts of {ranks} ranks")
+        raise InputError(f"{hosts!r} is not a list of the hosts of {ranks} ranks")
     for name in names:
         if (found := hosts.count(name)) != SLOTS:
             raise InputError(
-                f"ranks on {name}: {found}, but it has {SLOTS} slots; put each host there twice"
+                f"ranks on {name}: {found}, but it has {SLOTS} slots; name each host twice"
             )
     nodes, groups = order_crossings(hosts, root)
     wanted = (ranks - 1, ranks - 1) if goal == WORST else (len(names) - 1, 1)
@@ -275,7 +276,7 @@ def order_complaint(hosts: list[str], root: int, goal: str) -> str:
         return ""
     return (
         f"from rank {root}, {nodes} of {ranks - 1} messages go between nodes and {groups} between "
-        f"groups; {wanted[0]} and {wanted[1]} is what there can be"
+        f"groups; {wanted[0]} and {wanted[1]} is the minimum"
     )
 
 
@@ -299,7 +300,7 @@ def order_crossings(hosts: Sequence[str], root: int) -> tuple[int, int]:
 def alpha_beta(text: str) -> tuple[float, float]:
     """(α in seconds, β in seconds per byte) of a table as osu_latency prints it.
 
-    text   rows 'BYTES MICROSECONDS'; empty lines and those that begin with '#' do not count.
+    text   rows 'BYTES MICROSECONDS'; empty lines and lines that begin with '#' are ignored.
 
     Two rows give the line through both points, more rows that of `fit_hockney`. Raises InputError
     for fewer than two rows, or one that is not two numbers.
@@ -342,7 +343,7 @@ def bcast_seconds(
     segments    S, 1 or more; only the pipeline uses it.
     alpha, beta seconds per message, and seconds per byte.
 
-    Messages leave a rank one by one, and a pipeline cuts the m bytes into S equal segments. These
+    Messages leave a rank one by one, and the pipeline cuts the m bytes into S equal segments. These
     are the costs of mpilab.models.costs for γ = None, with the number of segments instead of their
     size.
 
@@ -353,9 +354,9 @@ def bcast_seconds(
     Raises InputError for an unknown algorithm, for ranks or segments below 1.
     """
     if ranks < 1 or segments < 1:
-        raise InputError(f"P={ranks}, S={segments}: both have to be 1 or more")
+        raise InputError(f"P={ranks}, S={segments}: both must be 1 or more")
     if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm {algorithm!r}: take one of {', '.join(ALGORITHMS)}")
+        raise InputError(f"algorithm {algorithm!r}: use one of {', '.join(ALGORITHMS)}")
     if ranks == 1:
         return 0.0
     message = alpha + beta * byte_count

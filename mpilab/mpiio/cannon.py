@@ -1,4 +1,5 @@
-"""Run Cannon's algorithm (src_c/programs/cannon) on matrix files, and measure where the time goes.
+"""Run Cannon's algorithm (src_c/programs/cannon) on matrix files, and measure the time of its
+phases.
 
 The published worksheet reports the share of MPI time spent on reading, distributing, collecting and
 writing: 96 % if rank 0 does it all, about 38 % with MPI-IO (data/cannon-worksheet-2016.csv).
@@ -6,7 +7,6 @@ writing: 96 % if rank 0 does it all, about 38 % with MPI-IO (data/cannon-workshe
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class CannonRun:
     phases_ns    int64 [ranks, 3, 2]: begin and end (CLOCK_MONOTONIC) of PHASES on each rank.
                  Reading includes distributing; collecting belongs to writing.
     peak_bytes   int64 [ranks]: peak memory of each rank (VmHWM at its end)
-    base_bytes   int64 [ranks]: the same before its first phase: the program and MPI itself
+    base_bytes   int64 [ranks]: the same before its first phase: that of the program and MPI itself
     recording    mpilab.trace.recording.Recording, or None; for mpilab.plots.timeline
     digest       SHA-256 of the file of C
     """
@@ -62,7 +62,7 @@ class CannonRun:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """{phase: seconds from the first rank's begin to the last one's end}; phases overlap."""
+        """{phase: seconds from the first rank's start to the last one's end}; phases overlap."""
         begin, end = self.phases_ns[:, :, 0].min(axis=0), self.phases_ns[:, :, 1].max(axis=0)
         return dict(zip(PHASES, ((end - begin) / 1e9).tolist(), strict=True))
 
@@ -70,8 +70,8 @@ class CannonRun:
     def mpi_seconds(self) -> NDArray[np.float64]:
         """float64 [ranks, 3]: seconds that each rank spent inside MPI calls in each of PHASES.
 
-        Reading and writing with stdio on rank 0 is not MPI time; the time that others wait for it
-        is.
+        Reading and writing with stdio on rank 0 is not MPI time, but the time that other ranks wait
+        for it is.
         """
         return mpi_seconds(self.recording, self.phases_ns)
 
@@ -95,7 +95,7 @@ class CannonRun:
         for number, (phase, seconds) in enumerate(self.seconds.items()):
             lines.append(f"{phase:<8}{seconds:>10.4f}{spent[number]:>17.4f}")
         if not np.isnan(self.io_share):
-            lines.append(f"reading and writing: {self.io_share:.0%} of all time in MPI")
+            lines.append(f"reading and writing: {self.io_share:.0%} of all MPI time")
         peak = self.peak_bytes / 2**20
         others = f", others at most {peak[1:].max():.0f} MiB" if self.ranks > 1 else ""
         lines.append(f"most memory: rank 0 {peak[0]:.0f} MiB{others}")
@@ -116,18 +116,18 @@ def run(
     stage   how files are read and written: 1, 2 or 3, see STAGES.
     ranks   a square number.
     a, b    matrix files (mpilab.mpiio.files): binary; in stages 1 and 2 also text.
-    c       the file to write C to, in binary; None: only its digest is kept.
+    c       the file for C, in binary; None: only its digest is kept.
     limit   seconds that the run may take, at most LONGEST_S.
 
-    Raises InputError, in the program's words, for input that it rejects, and leaves `c` as it was;
+    Raises InputError, in the program's words, for input that it rejects, and leaves `c` unchanged;
     MpilabError for a run that fails or takes too long.
     """
     if stage not in STAGES:
-        raise InputError(f"stage={stage!r}: there are {', '.join(map(str, STAGES))}")
+        raise InputError(f"stage={stage!r}: write one of {', '.join(map(str, STAGES))}")
     if ranks < 1:
-        raise InputError(f"ranks={ranks}: has to be 1 or more, and a square number")
+        raise InputError(f"ranks={ranks}: must be 1 or more, and a square number")
     if not 0 < limit <= LONGEST_S:
-        raise InputError(f"limit={limit:g}: has to be above 0 seconds, and at most {LONGEST_S:,}")
+        raise InputError(f"limit={limit:g}: must be above 0 seconds, and at most {LONGEST_S:,}")
     with tempfile.TemporaryDirectory(prefix="mpilab-cannon-") as folder:
         scratch = Path(folder)
         target = scratch / "c" if c is None else Path(c)
@@ -135,8 +135,8 @@ def run(
         try:
             said = _said([*program, str(scratch)], ranks, scratch, limit)
         finally:
-            with suppress(OSError):  # there is none, or it was renamed to C
-                os.unlink(os.readlink(scratch / "unfinished"))  # see src_c/programs/cannon/output.c
+            with suppress(OSError):  # there is no such file, or it was renamed to C
+                (scratch / "unfinished").readlink().unlink()  # see src_c/programs/cannon/output.c
         _check(said, limit)
         rows, columns = files.size(target)
         told = [_told(scratch / f"phases.{rank}.json") for rank in range(ranks)]
@@ -178,7 +178,7 @@ def published(path: Path | str | None = None) -> NDArray[Any]:
 
 
 def _said(command: Sequence[str], ranks: int, scratch: Path, limit: float) -> processes.Said:
-    """Run `command` under mpirun: the Said, with code None if it exceeded its time limit."""
+    """Run `command` under mpirun; return the Said, with code None if it exceeded its time limit."""
     where = ThisMachine(ranks)
     segments = where.shared_memory(scratch.name)
     own = {"TMPDIR": str(scratch)}
@@ -199,7 +199,7 @@ def _check(said: processes.Said, limit: float) -> None:
         if line.startswith(_SPEAKS):
             raise InputError(line.removeprefix(_SPEAKS))
     if said.code != 0:
-        hint = f"; it had {limit:g} s: take smaller matrices, or a higher limit"
+        hint = f"; its limit was {limit:g} s: use smaller matrices or a higher limit"
         why = processes.trouble(said).rstrip(".")
         raise MpilabError(f"mpilab-cannon: {why}{hint if said.code is None else ''}")
 

@@ -6,7 +6,7 @@
   number that float() accepts is valid: 1, 1.0, -2.5e3, inf, nan. It is written with as many digits
   as are needed to read the same double back. (NaN has many bit patterns; one is written.)
 
-These are the formats of the published worksheet on MPI-IO (data/README.md). The C side
+These are the formats of the published worksheet on MPI-IO (data/README.md). The C code
 (src_c/common/matrix/matrix_file.c) reports errors in the same words.
 """
 
@@ -33,7 +33,7 @@ Matrix = NDArray[np.float64]
 # The rows of a text file: errors give the line number, and numbers are written exactly.
 
 LINES_BYTES = 1 << 20
-_NO_ROOM = "free some room, or name a file on another disk"
+_NO_ROOM = "free some space, or name a file on another disk"
 SHOWN = 8  # rows and columns of a large matrix that are shown, half at each end
 HEADER = np.dtype("i4")
 ELEMENT = np.dtype("f8")
@@ -83,7 +83,7 @@ def _row(path: Path | str, number: int, line: bytes, columns: int) -> Matrix:
     if len(words) != columns:
         raise InputError(
             f"{path}:{number}: a row of {len(words)} numbers, in a matrix of {columns} columns; "
-            "mend the line, or the first one"
+            "correct the line, or the first one"
         )
     try:
         row = np.array(list(map(float, words)))
@@ -112,8 +112,8 @@ def _expect_end(path: Path | str, file: BinaryIO, rows: int, number: int) -> Non
         if line.strip():
             shown = line.decode(errors="replace").strip()[:40]
             raise InputError(
-                f"{path}:{number}: {shown!r} stands behind the last of {rows} rows; remove it, or "
-                "mend the first line"
+                f"{path}:{number}: {shown!r} follows the last of {rows} rows; remove it, or "
+                "correct the first line"
             )
 
 
@@ -132,12 +132,12 @@ class Writer:
         self.path, self.rows, self.columns, self.text = Path(path), rows, columns, text
         self.written = 0
         self._partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        self._file: BinaryIO  # opened at the begin of the block
+        self._file: BinaryIO  # opened at the beginning of the block
 
     def __enter__(self) -> "Writer":
         if self.path.exists() and not self.path.is_file():
             raise InputError(f"{self.path}: is not a file; give the name of one")
-        with self._refusing("name a folder that is there, and yours"):
+        with self._refusing("name an existing folder that you own"):
             self._file = open(self._partial, "wb")
         if self.text:
             self._file.write(f"{self.rows} {self.columns}\n".encode())
@@ -165,14 +165,14 @@ class Writer:
                 return
             assert self.written == self.rows, f"{self.written} rows of {self.rows}"
             with self._refusing(_NO_ROOM):
-                self._file.close()  # a full disk may be noticed only here
-                os.replace(self._partial, self.path)
+                self._file.close()  # a full disk may be detected only here
+                self._partial.replace(self.path)
         finally:
             self._partial.unlink(missing_ok=True)
 
     @contextmanager
     def _refusing(self, remedy: str) -> Iterator[None]:
-        """Turn errors of the system into an InputError."""
+        """Turn system errors into an InputError."""
         try:
             yield
         except (OSError, ValueError) as error:  # ValueError: a null character in the name
@@ -243,9 +243,9 @@ def check(path: Path | str, *, progress: bool = False) -> Account:
 
 
 def table(path: Path | str) -> str:
-    """The matrix of a file as aligned lines of numbers; of a large one, the corners.
+    """The matrix of a file as aligned lines of numbers; for a large one, only the corners.
 
-    Only these are read from a binary file, but all of a text file.
+    Of a binary file, only these are read; of a text file, everything.
     """
     rows, columns = size(path)
     if is_text(path):
@@ -263,7 +263,7 @@ def table(path: Path | str) -> str:
 
 
 def _ends(count: int) -> list[int]:
-    """Indices to show: all, up to 2 * SHOWN of them, otherwise the first and the last few."""
+    """Indices to show: all if there are at most 2 * SHOWN, otherwise the first and the last few."""
     if count <= 2 * SHOWN:
         return list(range(count))
     return [*range(SHOWN // 2), *range(count - SHOWN // 2, count)]
@@ -291,7 +291,7 @@ def write(path: Path | str, matrix: ArrayLike, *, text: bool = False) -> None:
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or not np.can_cast(matrix.dtype, ELEMENT, "same_kind"):
         raise InputError(
-            f"{path}: what should be written has the shape {matrix.shape} and elements of "
+            f"{path}: the array to write has the shape {matrix.shape} and elements of "
             f"{matrix.dtype}; give a matrix of real numbers"
         )
     with Writer(path, *matrix.shape, text=text) as file:
@@ -309,13 +309,14 @@ def size(path: Path | str) -> tuple[int, int]:
 def is_text(path: Path | str) -> bool:
     """Is it a text file?
 
-    A binary one has nonprintable bytes in its header: the first or the fourth byte of any possible
-    number of rows is one. Raises InputError for a file that cannot be read, and for an empty one.
+    A binary file has nonprintable bytes in its header: the first or the fourth byte of any possible
+    number of rows is nonprintable. Raises InputError for a file that cannot be read, and for an
+    empty one.
     """
     with _opened(path) as file:
         first = file.read(HEADER_BYTES)
     if not first:
-        raise InputError(f"{path}: is empty; make the file again, e.g. by mpilab matrix make")
+        raise InputError(f"{path}: is empty; create the file again, e.g. with mpilab matrix make")
     return PRINTED.issuperset(first)
 
 
@@ -337,7 +338,7 @@ def pieces(path: Path | str) -> Iterator[Matrix]:
         for some in rows_at_a_time(rows, columns):
             piece = np.fromfile(file, ELEMENT, some * columns)
             if len(piece) < some * columns:
-                raise InputError(f"{path}: was cut short while it was read; make it again")
+                raise InputError(f"{path}: was truncated while it was read; create it again")
             yield piece.reshape(some, columns)
 
 
@@ -353,7 +354,7 @@ def check_size(rows: int, columns: int, where: object) -> None:
     """Raise InputError, with `where` in front, for invalid numbers of rows and columns."""
     if not (0 < rows <= MOST and 0 < columns <= MOST):
         raise InputError(
-            f"{where}: {rows} rows and {columns} columns; both have to be from 1 to {MOST}"
+            f"{where}: {rows} rows and {columns} columns; both must be from 1 to {MOST}"
         )
 
 
@@ -365,13 +366,13 @@ def bytes_of(rows: int, columns: int) -> int:
 def _opened(path: Path | str) -> BinaryIO:
     """Open a file to read bytes from; InputError if that is not possible."""
     try:
-        mode = os.stat(path).st_mode
+        mode = Path(path).stat().st_mode
         if stat.S_ISREG(mode):
             return open(path, "rb")
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{path}: cannot be opened: {reason}; look at its name, folder and rights"
+            f"{path}: cannot be opened: {reason}; check its name, folder and permissions"
         ) from None
     kind = "a directory" if stat.S_ISDIR(mode) else "something else"
     raise InputError(f"{path}: is {kind}, not a file; give the name of a matrix file")
@@ -384,7 +385,7 @@ def _binary_size(path: Path | str) -> tuple[int, int]:
     if len(header) < 2:
         raise InputError(
             f"{path}: has {length} bytes, too few for the header of a matrix ({HEADER_BYTES}); "
-            "make the file again: mpilab matrix make"
+            "create the file again: mpilab matrix make"
         )
     rows, columns = map(int, header)
     there = list(map(int, header.byteswap()))
@@ -392,15 +393,15 @@ def _binary_size(path: Path | str) -> tuple[int, int]:
         return rows, columns
     if min(there) > 0 and bytes_of(*there) == length:
         raise InputError(
-            f"{path}: written on a machine of the other byte order ({there[0]} x {there[1]} "
-            "there); write it as text there, and convert that: mpilab matrix to-binary"
+            f"{path}: written on a machine with the other byte order ({there[0]} x {there[1]} "
+            "there); write it as text there, and convert it here: mpilab matrix to-binary"
         )
     check_size(rows, columns, f"{path}: its header is wrong")
     needed = bytes_of(rows, columns)
     what = "truncated" if length < needed else "too long"
     raise InputError(
-        f"{path}: {what}: its header says {rows} x {columns}, that is {needed} bytes, and it has "
-        f"{length}. Make it again, or, if it is text, begin it with a line such as '16 16'"
+        f"{path}: {what}: its header says {rows} x {columns}, that is {needed} bytes, but it has "
+        f"{length}. Create it again, or, if it is text, start it with a line such as '16 16'"
     )
 
 
@@ -416,8 +417,8 @@ def _text_size(path: Path | str) -> tuple[int, int, int]:
     except ValueError:
         shown = line.decode(errors="replace").strip()
         raise InputError(
-            f"{path}:1: {shown!r} are not the numbers of rows and columns; write e.g. '16 16', "
-            "and below it a line for each row"
+            f"{path}:1: {shown!r} does not give the numbers of rows and columns; write e.g. '16 "
+            "16', and below it a line for each row"
         ) from None
     check_size(rows, columns, f"{path}:1")
     return rows, columns, len(line)
@@ -431,8 +432,8 @@ def operands(a: Path | str, b: Path | str) -> tuple[Matrix, Matrix]:
     left, right = size(a), size(b)
     if left[1] != right[0]:
         raise InputError(
-            f"{a} is {left[0]} x {left[1]} and {b} is {right[0]} x {right[1]}: the columns of the "
-            f"first have to be as many as the rows of the second ({left[1]} and {right[0]})"
+            f"{a} is {left[0]} x {left[1]} and {b} is {right[0]} x {right[1]}: the first needs as "
+            f"many columns as the second has rows ({left[1]} and {right[0]})"
         )
     return read(a), read(b)
 
@@ -449,9 +450,9 @@ def error_bound(left: Matrix, right: Matrix) -> Matrix:
 
     Each product is off by at most k u |A||B|, to first order, with k terms in a sum and u = 2^-53
     (Higham 2002, "Accuracy and stability of numerical algorithms", 2nd ed., section 3.5). What our
-    Cannon's algorithm drops (src_c/programs/cannon/sums.c) is far below that, unless an element is
-    far below the largest of its row of A times the largest of its column of B: that is the second
-    term.
+    implementation of Cannon's algorithm drops (src_c/programs/cannon/sums.c) is far below that,
+    unless an element is far below the largest of its row of A times the largest of its column of B.
+    The second term covers that case.
     """
     inner = left.shape[1]
     log2 = max(2, (inner - 1).bit_length())
@@ -521,7 +522,7 @@ def convert(source: Path | str, target: Path | str, *, text: bool, progress: boo
     """Write the matrix of the file `source`, in either format, to `target` as text or binary.
 
     No bit of an element changes, except that a NaN read from text is the usual one. Raises
-    InputError for an incomplete or invalid file, and leaves `target` as it was.
+    InputError for an incomplete or invalid file, and leaves `target` unchanged.
     """
     rows, columns = size(source)
     with (

@@ -1,8 +1,8 @@
 """Compare ways of reading a matrix: their requests to the operating system, and their times.
 
 A *reader* is one of the kit's read kernels; those that leave the work to MPI-IO count twice, once
-with OMPIO and once with ROMIO (mpilab.kernels.openmpi.mpi_io). Which of them an MPI program uses is
-fixed when it starts, so each has an mpirun of its own.
+with OMPIO and once with ROMIO (mpilab.kernels.openmpi.mpi_io). An MPI program cannot switch between
+them after it has started, so each has a separate mpirun.
 """
 
 import tempfile
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case
 from mpilab.cases.data import GUARD_BYTES
@@ -20,7 +21,7 @@ from mpilab.errors import InputError, MpilabError
 from mpilab.hosts.slurm import shared_folder
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS, need
-from mpilab.models.file_access import STORAGE, modelled
+from mpilab.models.file_access import STORAGE, modeled
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, Result
 from mpilab.trace.file_access import FileAccess
@@ -64,12 +65,12 @@ class Account:
     """What one call of a reader requested from the operating system, all ranks together.
 
     requests, bytes   their number, and their bytes; `largest` is the largest request.
-    most_requests     of the busiest rank; `asking` is the number of ranks with any requests.
+    most_requests     of the busiest rank; `asking` is the number of ranks that made any requests.
     read_calls        the system's own count (syscr of /proc/self/io): at least the requests, and a
                       few for pipes and sockets; None if not available.
     memory            bytes by which the memory of the rank that needs most grew; None if not
                       available. Linux is accurate to some hundred KiB.
-    modelled          {name of STORAGE: seconds} that these requests would take there.
+    modeled          {name of STORAGE: seconds} that these requests would take on that storage.
     seconds           of timed calls (`time`), from the first rank's entry to the last one's exit.
     """
 
@@ -81,7 +82,7 @@ class Account:
     asking: int
     read_calls: int | None
     memory: int | None
-    modelled: dict[str, float]
+    modeled: dict[str, float]
     seconds: tuple[float, ...] = ()
 
 
@@ -91,7 +92,7 @@ def chosen(words: str) -> list[Reader]:
     for name in names:
         if name not in ALGORITHMS:
             known = f"{', '.join(ALGORITHMS)}{suggestion(name, ALGORITHMS)}"
-            raise InputError(f"reader {name!r}: unknown; write all, or of {known}")
+            raise InputError(f"reader {name!r}: unknown; write 'all' or some of {known}")
     return [reader for reader in READERS if reader.algorithm in names]
 
 
@@ -140,17 +141,15 @@ def time(
     """Time readers in turn: ({Reader: seconds of each repetition}, share).
 
     `share` is the largest share of the file that was in the page cache before a call, None if the
-    system does not tell; without `cold`, it is 1. A repetition is an mpirun for each MPI-IO, in
-    which each of its readers reads a file of its own, once to warm up and once timed; with `cold`,
+    system does not report it; without `cold`, it is 1. A repetition is an mpirun for each MPI-IO,
+    in which each of its readers reads its own file, once to warm up and once timed; with `cold`,
     the file is evicted from the page cache before both. Time is from the first rank's entry to the
     last one's exit. Nothing is recorded.
 
     Raises InputError for fewer than 1 repetition, MpilabError if a reader does not finish.
     """
-    from tqdm.auto import tqdm
-
     if repetitions < 1:
-        raise InputError(f"repetitions={repetitions}: has to be 1 or more")
+        raise InputError(f"repetitions={repetitions}: must be 1 or more")
     seconds: dict[Reader, list[float]] = {reader: [] for reader in readers}
     shares = []
     for _ in tqdm(range(repetitions), desc=f"{matrix} on {ranks}", disable=not progress):
@@ -222,7 +221,7 @@ def _run(cases: Sequence[Case], mpi_io: str) -> list[Result]:
     aggregators = cases[0].aggregators
     with tempfile.TemporaryDirectory(prefix="mpilab-hints-", dir=shared_folder()) as folder:
         settings = openmpi.mpi_io(mpi_io)
-        if mpi_io == ROMIO and aggregators:  # it ignores those that read_view_all passes
+        if mpi_io == ROMIO and aggregators:  # ROMIO ignores those that read_view_all passes
             settings |= openmpi.romio_hints(f"{folder}/hints", aggregators=aggregators)
         results = run_cases(need(KERNELS), "", cases, settings=settings, limit=LIMIT_S)
     for result in results:
@@ -248,7 +247,7 @@ def parts_of(case: Case) -> list[NDArray[np.uint64]]:
 def check(reader: Reader, result: Result, parts: Sequence[NDArray[np.uint64]]) -> None:
     """Raise MpilabError if a rank does not have its part, of `parts_of` the case.
 
-    `compare` checks every single byte, which is slow for so many: it is called only to tell what is
+    `compare` checks every byte, which is slow for this many: it is called only to find out what is
     wrong.
     """
     for output, part in zip(result.outputs, parts, strict=True):
@@ -271,5 +270,5 @@ def _account(reader: Reader, access: FileAccess) -> Account:
         asking=int((requests > 0).sum()),
         read_calls=None if (read_calls == NONE).any() else int(read_calls.sum()),
         memory=None if memory is None else int(memory.max()),
-        modelled={name: modelled(access.requests, name) for name in STORAGE},
+        modeled={name: modeled(access.requests, name) for name in STORAGE},
     )

@@ -21,7 +21,7 @@ from mpilab.algorithms import (
     schedule_in_segments,
     tunables,
 )
-from mpilab.algorithms.schedule import Schedule
+from mpilab.algorithms.algorithm import Schedule
 from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots.schedule import drawing, pipeline
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MOST_RANKS, MOST_SEGMENTS, MOST_CHILDREN = 16, 8, 8
 VIEWS = {"who sends to whom": drawing, "who sends when": pipeline}
 _NO_KERNEL = (
-    "[The controls of the figure below want a running kernel: run this cell. The figure's own "
-    "slider and play button work without.]"
+    "[The controls of the figure below need a running kernel: run this cell. The figure's own "
+    "slider and play button work without one.]"
 )
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _STYLE = {"description_width": "6.5em"}
@@ -55,7 +55,7 @@ class Explorer:
         algorithm = names[0] if algorithm is None else algorithm
         tunables(collective, algorithm)  # raises InputError for unknown names
         if not 1 <= ranks <= MOST_RANKS:
-            raise InputError(f"ranks={ranks} is not to be drawn; give 1 to {MOST_RANKS}")
+            raise InputError(f"ranks={ranks} cannot be drawn; give 1 to {MOST_RANKS}")
         self._displayed: list[tuple[str, str]] = []
         self._is_settling = False
         self.collective = _choice("collective", COLLECTIVES, collective)

@@ -67,7 +67,7 @@ def checks_found(folder: Path, lab: str) -> dict[str, Found]:
             for name, each in content.items()
         }
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return {}  # missing or edited by hand: nothing is known
+        return {}  # missing or edited manually: nothing is known
 
 
 def _file(folder: str | Path, lab: str) -> Path:
@@ -91,7 +91,7 @@ class Checked:
 
     @property
     def passed(self) -> bool:
-        """Whether every item that can be tried on this machine passed."""
+        """Whether every item that can be checked on this machine passed."""
         outcomes = {item.outcome for item in self.verdict.items if not _is_left_out(item)}
         return outcomes == {PASS}
 
@@ -122,7 +122,7 @@ class Checked:
         )
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
+        from IPython.display import display  # noqa: PLC0415 (slow; a notebook has it)
 
         display({"text/plain": self._list(), "text/html": self._html()}, raw=True)
         if self.telling is not None:
@@ -140,7 +140,8 @@ def _said(item: ItemVerdict) -> str:
 
 
 def _mark(item: ItemVerdict) -> str:
-    return "–" if _is_left_out(item) else "✓" if item.outcome == PASS else "✗"
+    is_open = _is_left_out(item) or item.reason.startswith(agreement.NOT_TRIED_YET)
+    return "–" if is_open else "✓" if item.outcome == PASS else "✗"
 
 
 class Lab:
@@ -151,7 +152,7 @@ class Lab:
         self.rubric = rubric.load(ROOT / "labs" / "checks" / f"{name}.toml")
 
     def __repr__(self) -> str:
-        lines = [f"Lab {self.name}: lab.check(...) tries an answer with its public checks."]
+        lines = [f"Lab {self.name}: lab.check(...) tests an answer with its public checks."]
         for one in self.rubric.exercises:
             more = f", {one.function}" if one.kind == rubric.PYTHON else ""
             lines.append(f'  lab.check("{one.id}"{more})  {one.title}')
@@ -172,7 +173,7 @@ class Lab:
         elif exercise.kind == rubric.PYTHON:
             found = Checked(_check_function(exercise, answer), answer=_source(answer))
         else:
-            raise InputError(f"exercise {exercise_id!r} is a text: a person reads it")
+            raise InputError(f"exercise {exercise_id!r} is a text answer: it is graded manually")
         if found.answer:
             note(self.name, exercise_id, found.answer, found.passed)
         return found
@@ -207,7 +208,10 @@ def _check_kernel(exercise: rubric.Exercise, strict: bool) -> Checked:
     if reasons:
         return Checked(judge.fail_all(exercise, "; ".join(reasons)), answer=source)
     most = active_cluster().n
-    cases, groups = judge.plan(exercise, most_ranks=most)
+    cases, _ = judge.plan(exercise, most_ranks=most)
+    # A run that does not end restarts the cluster, and the later ones would most likely not end
+    # either: all cases are in one group, so that they are skipped.
+    groups = [(exercise.id,)] * len(cases)
     results = session.run_cases(
         function, cases, groups=groups, limit=LIMIT_S, work=WORK_S, standstill=STANDSTILL_S
     )
@@ -266,13 +270,13 @@ def _check_function(
 
 
 # Progress: compares the answer cells of saved notebooks with blank ones (labs/checks/answers.json,
-# written by `mpilab release`) and reads the last results of the public checks. It runs nothing, and
-# predicts no marks: grading uses other cases than the checks.
+# written by `mpilab release`) and reads the last results of the public checks. It runs nothing and
+# predicts no marks: grading uses different cases.
 
 BLANK, WRITTEN, FAILED, CHANGED, PASSED = "blank", "written", "failed", "changed", "passed"
 # {state: (mark, description, whether the answer counts as done)}
 _STATES = {
-    BLANK: ("○", "not begun", False),
+    BLANK: ("○", "not started", False),
     WRITTEN: ("●", "answered", True),
     FAILED: ("✗", "not all public checks pass yet", False),
     CHANGED: ("◐", "changed since the last check: check it again", False),
@@ -306,7 +310,7 @@ class Answer:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do, as far as this can be told without grading."""
+        """Whether nothing is left to do, as far as can be determined without grading."""
         return self._shown()[2]
 
 
@@ -356,8 +360,8 @@ def progress(folder: str | Path | None = None) -> Progress:
         labs = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the list of the labs' answers cannot be read: {error}\n  where:  {path}\n"
-            "  remedy: 'mpilab release' makes it anew"
+            f"the list of the labs' answer cells cannot be read: {error}\n  where:  {path}\n"
+            "  remedy: 'mpilab release' makes it again"
         ) from error
     return Progress(tuple(_of_lab(folder, lab, wanted) for lab, wanted in labs.items()))
 
@@ -365,13 +369,13 @@ def progress(folder: str | Path | None = None) -> Progress:
 def _of_lab(folder: Path, lab: str, wanted: Mapping[str, Mapping[str, Any]]) -> LabProgress:
     path = folder / f"{lab}.ipynb"
     if not path.is_file():
-        return LabProgress(lab, trouble="its notebook is not in this folder")
+        return LabProgress(lab, trouble="the notebook is not in this folder")
     try:
         cells = answer_cells(nbformat.read(path, as_version=4))
     except InputError as error:
         return LabProgress(lab, trouble=str(error))
     except Exception:  # nbformat passes on whatever json and jsonschema raise
-        return LabProgress(lab, trouble="its notebook cannot be read: get a fresh copy of it")
+        return LabProgress(lab, trouble="the notebook cannot be read: get a fresh copy of it")
     found = checks_found(folder, lab)
     return LabProgress(
         lab,
@@ -421,7 +425,7 @@ def _row(lab: LabProgress) -> str:
 
 
 def _remark(answer: Answer) -> str:
-    """The state in words, unless the mark is clear by itself."""
+    """The state in words, unless the symbol is self-explanatory."""
     told = answer.state in (BLANK, PASSED)
     return "" if told else f" <small>({escape(answer.words)})</small>"
 

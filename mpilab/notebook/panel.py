@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 from mpilab.diagnosis import render
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.render import fragment, text
+from mpilab.util.door import LatePackage
 from mpilab.util.text import plain
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    import mpilab.plots.style
+else:  # plotly takes longer to import than all our modules; only a figure needs it
+    mpilab = LatePackage("mpilab")
 
 # Logs of failures, kept next to the notebook so that the panel can link to them.
 
@@ -90,7 +95,7 @@ def show(diagnosis: Diagnosis, figures: "Iterable[go.Figure]" = (), *, title: st
 
     title  what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
     """
-    from IPython.display import display
+    from IPython.display import display  # noqa: PLC0415 (slow; a notebook has it)
 
     kept = None
     if _is_worth_keeping(diagnosis):
@@ -102,10 +107,8 @@ def show(diagnosis: Diagnosis, figures: "Iterable[go.Figure]" = (), *, title: st
     }
     display(bundle, raw=True)
     if figures:
-        from mpilab.plots import style
-
         for figure in figures:
-            style.show(figure)
+            mpilab.plots.style.show(figure)
 
 
 def _is_worth_keeping(diagnosis: Diagnosis) -> bool:

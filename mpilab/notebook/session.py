@@ -1,4 +1,4 @@
-"""Run kernels on the active cluster and show the results: mpilab.run.
+"""Run and time kernels on the active cluster: mpilab.run shows one run, mpilab.sweep a table.
 
 import mpilab
 cluster = mpilab.Cluster(4).start()
@@ -10,7 +10,8 @@ cluster = mpilab.Cluster(hosts="two-groups", order="rr").start()
 mpilab.run("bcast_node_group")
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from mpilab.cases.case import COLLECTIVES, Case, block_places, collective_of
+from mpilab.cases.data import datatype
 from mpilab.cluster.engines import active_cluster
 from mpilab.diagnosis import diagnose, smallest
 from mpilab.diagnosis.model import LEAK, WRONG_RESULT, Diagnosis
@@ -30,18 +33,30 @@ from mpilab.hosts.orders import places_of
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels import simgrid
 from mpilab.kernels.build import KERNELS, Built, need
+from mpilab.measure.sweep_table import ROW
 from mpilab.models.declared import counts, nearest_kernel
 from mpilab.notebook import panel
 from mpilab.runners import engines, mpirun
-from mpilab.runners.result import DONE, Result
+from mpilab.runners.result import DONE, Result, leaves_state
 from mpilab.trace.recording import Recording
 from mpilab.trace.snapshots import contents_of
+from mpilab.util.door import LatePackage
 from mpilab.util.kit import ROOT
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-# One run of a kernel, as shown in a notebook and on the command line.
+    import mpilab.plots.failures
+    import mpilab.plots.file_access
+    import mpilab.plots.matrix
+    import mpilab.plots.network
+    import mpilab.plots.recording
+    import mpilab.plots.style
+    import mpilab.plots.timeline
+else:  # plotly takes longer to import than all our modules; only a figure needs it
+    mpilab = LatePackage("mpilab")
+
+# One run of a kernel, as shown in a notebook or on the command line.
 
 VIEWS = ("timeline", "matrix", "rounds", "network", "access")
 # Most ranks or rounds for which figures show each one, and most ranks for which hosts are listed.
@@ -136,14 +151,14 @@ class KernelRun:
         found = diagnose(self.result)
         barrier = self._is_mpis_own and self.result.case.collective == "barrier"
         if barrier and found is not None and found.kind == WRONG_RESULT:
-            return None  # its messages are not recorded, so nothing proves that it waits for all
+            return None  # its messages are not recorded: no proof that it waits for all ranks
         if found is None or found.kind != WRONG_RESULT or self.smallest is None:
             return found
         case = self.smallest
         words = (
-            "No smaller case goes wrong"
+            "No smaller case fails"
             if case == self.result.case
-            else f"The smallest case that goes wrong as well: {case.describe()}"
+            else f"The smallest failing case: {case.describe()}"
         )
         return replace(found, notes=(*found.notes, f"{words} ({self.tried} tried)."))
 
@@ -175,9 +190,7 @@ class KernelRun:
 
     def show(self, view: str = "timeline") -> None:
         """Display a view of this run in the notebook: one of VIEWS, see `figure`."""
-        from mpilab.plots import style
-
-        style.show(self.figure(view))
+        mpilab.plots.style.show(self.figure(view))
 
     def figure(self, view: str = "timeline") -> "Figure":
         """The plotly figure of a view of the recording.
@@ -186,20 +199,17 @@ class KernelRun:
                if all ranks share a node); 'access', the file requests of a read: those below MPI if
                known, otherwise those to MPI.
         """
-        from mpilab.plots import file_access, matrix, timeline
-        from mpilab.plots import recording as recorded
-
         if view not in VIEWS:
             raise InputError(f"view {view!r}: unknown; write one of {', '.join(VIEWS)}")
         if view == "timeline":
-            return timeline.timeline(self.result.ranks, title=self._title())
+            return mpilab.plots.timeline.timeline(self.result.ranks, title=self._title())
         if view == "access":
-            return file_access.of_result(self.result)
+            return mpilab.plots.file_access.of_result(self.result)
         recording = self._recording()
         if view == "matrix":
             sent, volume = recording.matrix()
-            hosts = matrix.hosts(recording)
-            return matrix.messages(sent, volume, hosts=hosts, title=self._title())
+            hosts = mpilab.plots.matrix.hosts(recording)
+            return mpilab.plots.matrix.messages(sent, volume, hosts=hosts, title=self._title())
         if view == "network":
             return self._network(recording)
         contents_of(self.result.case)  # raises InputError if the collective has no such figure
@@ -208,39 +218,42 @@ class KernelRun:
                 f"{self.function}: the buffers of this run are too large to be drawn round by "
                 "round; run it with a smaller count"
             )
-        states = recorded.buffer_states(recording, self.result.case, self.result.snapshots)
-        return recorded.recorded(recording, states, title=self._title(), case=self.result.case)
+        states = mpilab.plots.recording.buffer_states(
+            recording, self.result.case, self.result.snapshots
+        )
+        return mpilab.plots.recording.recorded(
+            recording, states, title=self._title(), case=self.result.case
+        )
 
     def _network(self, recording: Recording) -> "Figure":
-        from mpilab.plots import network
-
         if self._is_mpis_own:
-            raise InputError(f"{self.function}: the messages of MPI's own are not recorded")
+            raise InputError(f"{self.function}: messages of MPI's own algorithm are not recorded")
         if self.levels.nodes == 1:
             raise InputError(
                 f"{self.function}: all ranks were on one node, so no message went over a network; "
                 "run it on several hosts, or as a Case with places"
             )
         if self.result.case.ranks <= PICTURED and 1 < recording.rounds <= PICTURED:
-            return network.by_round(recording.messages, self.levels, title=self._title())
-        return network.network(recording.matrix(), self.levels, title=self._title())
+            return mpilab.plots.network.by_round(
+                recording.messages, self.levels, title=self._title()
+            )
+        return mpilab.plots.network.network(recording.matrix(), self.levels, title=self._title())
 
     def figures(self) -> "list[Figure]":
         """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
-        from mpilab.plots import failures
-
         case, found = self.result.case, self.diagnosis
         if found is None or case.ranks > PICTURED:
             return []
         if self.result.hang is not None and any(s.waits_for for s in self.result.states):
-            return [failures.wait_for_graph(self.result.states, found.cycle)]
+            return [mpilab.plots.failures.wait_for_graph(self.result.states, found.cycle)]
         if found.kind == WRONG_RESULT and collective_of(case.collective).has_blocks:
-            return [failures.blocks(*picture(case, self.result.outputs))]
+            return [mpilab.plots.failures.blocks(*picture(case, self.result.outputs))]
         return []
 
     @property
     def _is_mpis_own(self) -> bool:
-        """Whether it is MPI's own collective (src_c/runtime/openmpi): no message is recorded."""
+        """Whether it is one of MPI's own collectives (src_c/runtime/openmpi), whose messages are
+        not recorded."""
         return self.function == f"{self.result.case.collective}_openmpi"
 
     def _title(self) -> str:
@@ -253,7 +266,7 @@ class KernelRun:
 
     def _need_done(self) -> None:
         if self.result.outcome != DONE:
-            raise MpilabError(f"{self.function} did not come to its end: {self.trouble}")
+            raise MpilabError(f"{self.function} did not finish: {self.trouble}")
 
     def _lines(self) -> Iterator[str]:
         yield f"{self.function} with {self.result.case.describe()}"
@@ -298,8 +311,8 @@ class KernelRun:
         """'24 to MPI, 1152 bytes in all; of one rank at most 6, of at most 48 bytes each'."""
         found = counts(self._recording(), self.levels)
         return (
-            f"{found['reads']} to MPI, {found['read_bytes']} bytes in all; of one rank at most "
-            f"{found['busiest_reads']}, of at most {found['largest_read']} bytes each"
+            f"{found['reads']} to MPI, {found['read_bytes']} bytes in all; at most "
+            f"{found['busiest_reads']} by one rank, each of at most {found['largest_read']} bytes"
         )
 
     def _crossing(self) -> str:
@@ -340,7 +353,7 @@ class KernelRun:
         panel.show(self.diagnosis, self.figures(), title=summary.splitlines()[0])
 
 
-# {function: Built} of this notebook's %%kernel cells, the one defined last at the end.
+# {function: Built} of this notebook's %%kernel cells, in order of definition.
 kernels: dict[str, Built] = {}
 
 
@@ -353,7 +366,9 @@ def library_of(function: str) -> Path:
     own = algorithm == "openmpi" and collective in COLLECTIVES
     if own or (ROOT / "src_c" / collective / f"{algorithm}.c").is_file():
         return need(KERNELS)
-    remedy = nearest_kernel(function, kernels) or "Run the cell that does, and check the spelling."
+    remedy = nearest_kernel(function, kernels) or (
+        "Run the cell that defines it, and check the spelling."
+    )
     raise InputError(
         f"kernel {function!r}: neither a %%kernel cell of this notebook nor the kit defines it. "
         f"{remedy}"
@@ -485,3 +500,150 @@ def _run(function: str, case: Case) -> KernelRun:
 def _is_wrong(function: str, case: Case) -> bool:
     diagnosis = _run(function, case).diagnosis
     return diagnosis is not None and diagnosis.kind == WRONG_RESULT
+
+
+# Time kernels over message sizes: mpilab.sweep.
+
+# A call takes milliseconds; the limit is for kernels that never end.
+LIMIT_S = 20.0
+
+
+def sweep(
+    functions: Iterable[str],
+    *,
+    sizes: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
+    repetitions: int = 30,
+    warmup: int = 5,
+    strict: bool = False,
+    root: int = 0,
+    segment: int = 0,
+    fanout: int = 0,
+    radix: int = 0,
+    progress: bool = True,
+) -> NDArray[Any]:
+    """Time kernels over message sizes on the active cluster; a table (mpilab.measure.sweep_table).
+
+    functions    kernel names, e.g. ["allgather_ring", "bcast_binomial"].
+    sizes        bytes (m): of a block in an allgather, gather or scatter, of the whole message in
+                 a bcast, reduce or allreduce. Reductions add ints, so their sizes are rounded up to
+                 a multiple of 4 bytes. A barrier needs no sizes; its rows have 0 bytes.
+    ranks        list of numbers of ranks; default: the cluster's.
+    repetitions  timed calls, after `warmup` untimed calls.
+    strict       strict mode, as in `run`.
+    root         of the collectives that have one.
+    segment, fanout, radix   tuning of all algorithms (segment in bytes); 0: their defaults.
+
+    Times of each call, in seconds: span_s, from the first rank's entry to the last rank's exit; and
+    the mean (mean_s, as the OSU benchmarks report), longest and shortest (max_s, min_s) of the
+    ranks' own durations. Each size is first run once, recorded and compared, so that no wrong
+    result is timed. A kernel that fails there is left out for that size; one that hangs, crashes or
+    is not defined is left out from then on. Each such kernel gets one warning.
+    """
+    cluster = active_cluster()
+    known, left_out = _known(functions)
+    rows, broken = [], set()
+    tuned = {"segment": segment, "fanout": fanout, "radix": radix}
+    plan = [
+        (function, case)
+        for function in known
+        for number in (ranks or [cluster.n])
+        for case in _cases(function, number, sizes, root, strict, tuned)
+    ]
+    for function, case in tqdm(plan, desc="sweep", disable=not progress, leave=False):
+        if function in broken:
+            continue
+        timed = Case(**case, record=False, dump=False, warmup=warmup, repetitions=repetitions)
+        cases = [Case(**case), timed]
+        probe, measured = run_cases(function, cases, groups=[(0,), (0,)], limit=LIMIT_S)
+        trouble = KernelRun(function, probe).trouble
+        if not trouble and leaves_state(probe):
+            # The timed calls are not recorded, but left the same state behind.
+            trouble = "it leaves unreceived messages or incomplete requests"
+            cluster.restart()
+        if trouble or measured.outcome != DONE:
+            where = f"{case['ranks']} rank{'s' * (case['ranks'] != 1)}"
+            if collective_of(case["collective"]).has_blocks:
+                where += f" and {probe.case.block_bytes} bytes a block"
+            left_out.setdefault(function, []).append(f"with {where}: {trouble or measured.outcome}")
+            if measured.outcome != DONE:
+                broken.add(function)
+            continue
+        rows += _rows(function, measured)
+    _warn_of(left_out, broken)
+    return np.array(rows, ROW)
+
+
+def _cases(
+    function: str,
+    ranks: int,
+    sizes: Sequence[int] | None,
+    root: int,
+    strict: bool,
+    tuned: Mapping[str, int],
+) -> list[dict[str, Any]]:
+    """The Case arguments for one kernel, a dict for each size."""
+    name = function.partition("_")[0]
+    collective = collective_of(name)
+    element = "int" if collective.reduces else "byte"
+    width = datatype(element)[0].size
+    counts = [0]
+    if collective.has_blocks:
+        if sizes is None:
+            raise InputError(f"sweep of {function}: no sizes; give bytes, e.g. sizes=[64, 4096]")
+        counts = [-(-size // width) for size in sizes]
+    shape = {"collective": name, "ranks": ranks, "datatype": element, "strict": strict, **tuned}
+    if collective.is_rooted:
+        shape["root"] = root
+    return [{**shape, "count": count} for count in dict.fromkeys(counts)]
+
+
+def _rows(function: str, result: Result) -> list[tuple[Any, ...]]:
+    """A row for each timed call of a Result."""
+    case = result.case
+    algorithm = function.partition("_")[2]
+    mpis_own = algorithm == "openmpi" and function not in kernels
+    what = (
+        case.collective,
+        "openmpi" if mpis_own else "ours",
+        "default" if mpis_own else algorithm,
+        0 if mpis_own else -1,
+        case.ranks,
+        case.block_bytes,
+        case.segment,
+        case.fanout,
+        case.radix,
+    )
+    spans = np.stack([output.spans_ns for output in result.outputs])
+    begin, end = spans[:, :, 0], spans[:, :, 1]
+    whole, own = end.max(axis=0) - begin.min(axis=0), end - begin
+    times = np.stack([whole, own.mean(axis=0), own.max(axis=0), own.min(axis=0)], axis=1) / 1e9
+    return [(*what, repetition, *seconds) for repetition, seconds in enumerate(times)]
+
+
+def _known(functions: Iterable[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """(Functions with a library, {function: [why it has none]}); InputError if none has one."""
+    known, missing = [], {}
+    for function in functions:
+        try:
+            library_of(function)
+        except InputError as error:
+            missing[function] = [str(error)]
+        else:
+            known.append(function)
+    if not known:
+        raise InputError(
+            "; ".join(reason for (reason,) in missing.values())
+            or "sweep([]): name at least one kernel"
+        )
+    return known, missing
+
+
+def _warn_of(left_out: Mapping[str, Sequence[str]], broken: Collection[str]) -> None:
+    for function, reasons in left_out.items():
+        more = (
+            "; it was not tried again"
+            if function in broken
+            else (f"; and {len(reasons) - 1} more times" if len(reasons) > 1 else "")
+        )
+        warnings.warn(f"{function} is left out of the sweep {reasons[0]}{more}", stacklevel=3)

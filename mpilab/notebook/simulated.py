@@ -1,6 +1,5 @@
 """Kernels on simulated clusters: `run` returns one KernelRun, `scaling` the times over sizes."""
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -18,14 +17,16 @@ from mpilab.models.declared import kernels_of, unknown_kernel
 from mpilab.notebook import session
 from mpilab.notebook.session import KernelRun, usual
 from mpilab.runners.result import Result
-from mpilab.runners.simgrid.run import seconds_of, simulate
+from mpilab.runners.simgrid import seconds_of, simulate
 from mpilab.trace.recording import SENDS, Recording
+from mpilab.util.files import csv_text
 from mpilab.util.kit import ROOT
 from mpilab.util.text import aligned
 
 __all__ = ["Platform", "calibrated", "kernels", "platform", "run", "scaling", "simulate"]
 
-# Results are compared if the buffers of all ranks are no larger in total; otherwise only timed.
+# Results are compared if the buffers of all ranks are no larger in total; otherwise the kernel is
+# only timed.
 COMPARED_BYTES = 256 << 20
 # Counting rounds loops over all messages in Python.
 MOST_FOR_ROUNDS = 200_000
@@ -169,10 +170,9 @@ def as_text(rows: Sequence[Simulated]) -> str:
 def write(rows: Iterable[Simulated], path: str | Path) -> None:
     """Write the rows as CSV; InputError if the file cannot be written."""
     try:
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(field.name for field in fields(Simulated))
-            writer.writerows(map(astuple, rows))
+        header = [field.name for field in fields(Simulated)]
+        text = csv_text([header, *map(astuple, rows)], line_end="\r\n")
+        Path(path).write_text(text, encoding="utf-8", newline="")
     except OSError as error:
         raise InputError(
             f"{path}: cannot be written: {error.strerror}; name another file"
@@ -228,5 +228,5 @@ def check_kernel(function: str) -> None:
     auto = [f"{collective}_auto"] if (ROOT / "src_c" / collective / "auto.c").exists() else []
     known = [*kernels_of(collective), *auto, f"{collective}_openmpi"]
     if function not in known:
-        otherwise = "Your own has to be in a file or library that you name"
+        otherwise = "Your own kernel must be in a file or library that you name"
         raise unknown_kernel(function, known, otherwise)

@@ -18,7 +18,7 @@ Way = tuple[int, str]  # (stage, kind of files)
 
 # Measured runs: the share of MPI time spent on I/O, and how the phases scale.
 
-# One for each of WAYS, in that order.
+# One for each of WAYS, in the same order.
 COLORS = dict(zip(WAYS, ("#c9498f", "#d4553e", "#b8740c", "#3b7dd8"), strict=True))
 SYMBOLS = dict(zip(WAYS, ("diamond", "triangle-up", "square", "circle"), strict=True))
 _PUBLISHED = style.TEXT
@@ -29,14 +29,14 @@ MOST = 6  # rows of a grid that is still legible
 def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go.Figure:
     """Figure of the shares of MPI time spent reading and writing, as bars.
 
-    shares, published   {name: from 0 to 1}: ours, and those that others have reported.
+    shares, published   {name: from 0 to 1}: ours, and those reported by others.
 
     Raises InputError for a share outside 0 to 1.
     """
     for name, share in {**shares, **published}.items():
         if not 0 <= share <= 1:
             raise InputError(f"share of {name}: {share} is not from 0 to 1")
-    title = "Reading and writing, of all the time in MPI"
+    title = "Share of MPI time spent reading and writing"
     figure = go.Figure(
         [
             go.Bar(
@@ -86,12 +86,12 @@ def scaling(rows: NDArray[Any], n: int) -> go.Figure:
 
 
 def speed_ups(rows: NDArray[Any], n: int) -> go.Figure:
-    """Figure of the speed-up of reading and writing over the base case, for n x n matrices.
+    """Figure of the speedup of reading and writing over the base case, for n x n matrices.
 
     rows   records of mpilab.datasets.cannon.ROW.
 
-    The base case is stage 1 with text files, on as many ranks. Shows ratios of medians, with 95 %
-    confidence intervals as error bars. Raises InputError if no row has this size.
+    The base case is stage 1 with text files, on the same number of ranks. Shows ratios of medians,
+    with 95 % confidence intervals as error bars. Raises InputError if no row has this size.
     """
     rows = _of_size(rows, n)
     found = {
@@ -139,7 +139,7 @@ def _over_ranks(
 
     The caller sets the y axes.
 
-    pointed_at   how the hover text shows a value.
+    pointed_at   how the hover text formats a value.
     """
     phases = list(dict.fromkeys(phase for phase, _ in found))
     figure = make_subplots(
@@ -282,22 +282,22 @@ def _cells(
 
 def _words(side: int, step: int) -> str:
     if step < 0:
-        return "as read: most ranks hold blocks that don't belong together"
+        return "as read: most ranks hold blocks that don't match"
     if step == 0:
         return (
-            "row i of A has moved i places to the left, column j of B j places up; "
-            "everybody multiplies"
+            "row i of A has moved i places to the left, column j of B j places up; all ranks "
+            "multiply"
         )
     return (
-        f"shift {step} of {side - 1}: A one place to the left, B one place up; "
-        "everybody multiplies and adds"
+        f"shift {step} of {side - 1}: A one place to the left, B one place up; all ranks multiply "
+        "and add"
     )
 
 
 def _alt(side: int, steps: Sequence[int]) -> Iterator[str]:
     yield (
-        f"Cannon's algorithm on {side} x {side} ranks, {len(steps)} pictures: which block of A "
-        "and which of B each rank holds."
+        f"Cannon's algorithm on {side} x {side} ranks, {len(steps)} pictures: which blocks of A "
+        "and B each rank holds."
     )
     for step in steps:
         of_a, of_b = held(side, step)

@@ -13,14 +13,14 @@ from mpilab.datasets.against import agreement
 from mpilab.errors import InputError
 from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
 from mpilab.measure.osu import OsuTable
-from mpilab.models.hockney import with_error
+from mpilab.models.point_to_point import with_error
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
 
 Crossover = tuple[str, str, dict[int, float]]  # source, algorithm, {ranks: bytes}
 
-# Crossovers: the size from which an algorithm is faster than another, against the number of ranks.
+# Crossovers: the size from which one algorithm is faster than another, against the number of ranks.
 
 # Markers of the sources: the first is filled, the second open, any others open and larger.
 _SUFFIXES, _SIZES = ("", "-open", "-open"), (9, 13, 17)
@@ -51,7 +51,7 @@ def crossover(
 
     found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.datasets.crossover's crossings; up
              to three sources. Values of 0 or nan are left out.
-    models   {algorithm: {ranks: bytes}} by a model, drawn as a dashed line.
+    models   {algorithm: {ranks: bytes}} according to a model, drawn as a dashed line.
 
     Raises InputError if there is nothing to draw.
     """
@@ -118,7 +118,7 @@ def _axes(
     )
     figure.update_yaxes(
         type="log",
-        title="bytes from which on the tree is slower",
+        title="smallest size at which the tree is slower (bytes)",
         tickvals=ticks,
         ticktext=[style.byte_size(tick) for tick in ticks],
     )
@@ -130,7 +130,7 @@ def _lines(points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]
     ]
     named += [(f"{algorithm}, by the α-β model", each) for algorithm, each in models.items()]
     for name, each in named:
-        told = ", ".join(f"{p} ranks from {style.byte_size(m)} on" for p, m in each.items())
+        told = ", ".join(f"{p} ranks from {style.byte_size(m)}" for p, m in each.items())
         yield f"{name}: {told}."
 
 
@@ -216,8 +216,8 @@ def _points(collective: str, rows: NDArray[Any], number: int) -> go.Scatter:
 def side_by_side(tables: Mapping[str, OsuTable]) -> go.Figure:
     """Figure of latency or bandwidth against message size: a line for each of `tables`.
 
-    tables   {label: OsuTable (mpilab.measure.osu)}, all of latencies or all of bandwidths. Error
-             bars show the smallest and the largest mean of a rank if the table has them (-f).
+    tables   {label: OsuTable (mpilab.measure.osu)}, all with latencies or all with bandwidths.
+             Error bars show the smallest and the largest mean of a rank if the table has them (-f).
 
     Raises InputError for no tables, a mixture, or tables without sizes (osu_barrier).
     """
@@ -392,7 +392,7 @@ def parameters(
 
 def _rows(table: NDArray[Any], quantity: str) -> NDArray[Any]:
     if quantity not in QUANTITIES:
-        raise InputError(f"quantity={quantity!r}; take one of {', '.join(QUANTITIES)}.")
+        raise InputError(f"quantity={quantity!r}; use one of {', '.join(QUANTITIES)}.")
     missing = set(ROW.names or ()) - set(table.dtype.names or ())
     rows = table if missing else table[table["quantity"] == quantity]
     if missing or len(rows) == 0:

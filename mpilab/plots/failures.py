@@ -62,7 +62,7 @@ BLOCK_SYMBOLS = ("✓", "✗", "○", "2", "")
 # Opaque, so that plotly can choose a legible color for the symbol in a cell.
 BLOCK_COLORS = ("#a9d3b6", "#b8372a", "#b9bec6", "#e8a443", "#f1f2f4")
 BLOCKS_TITLE, TITLE_OF_ELEMENTS = "Blocks of the receive buffers", "Elements of the receive buffers"
-# With more cells, check marks in the right ones would hide the other symbols.
+# With more cells, check marks in the correct ones would hide the other symbols.
 TICKED = 256
 SENTENCES_A_RANK = 24
 
@@ -392,7 +392,7 @@ def _lay_out_blocks(
     def ticks(count: int) -> list[int]:
         return list(range(0, count, max(1, -(-count // 16))))
 
-    # A few blocks would fill the page width: keep them about twice as wide as high.
+    # A few blocks would fill the page width: keep them about twice as wide as they are high.
     cell = 30 if ranks <= 16 else 15
     figure.update_layout(
         title=dict(text=title),
@@ -431,7 +431,7 @@ def _blocks_alt(title: str, shown: _Shown) -> str:
     what = "blocks" if shown.columns is None else "places"
     lines = [
         f"{title}: {int(wrong.sum())} of {there} {what} on "
-        f"{int((grid != ABSENT).any(axis=1).sum())} ranks are not right"
+        f"{int((grid != ABSENT).any(axis=1).sum())} ranks are wrong"
         + (f" ({', '.join(counts)})." if counts else ".")
     ]
     for rank in range(grid.shape[0]):
@@ -453,8 +453,8 @@ def _blocks_alt(title: str, shown: _Shown) -> str:
 def space_time_diagram(ranks: Ranks) -> tuple[str, str]:
     """(SVG, text alternative) of a list with a RankRecording or None for each rank.
 
-    If there is too much to draw, the SVG is empty and the text says so. Without calls, both are
-    empty.
+    If there is too much to draw, the SVG is empty and the text says so. If there are no calls, both
+    are empty.
     """
     calls = calls_of(ranks)
     if len(calls) == 0:
@@ -600,7 +600,7 @@ def _diagram_legend(calls: NDArray[Any], links: Sequence[Link], down: float) -> 
         for kind in sorted(set(calls["kind"].tolist()))
     ]
     if any(taker is None for _, taker, _ in links):
-        entries.append(("message that nobody received", line, LOST_MESSAGE_COLOR))
+        entries.append(("message never received", line, LOST_MESSAGE_COLOR))
     for word, mark, color in entries:
         yield mark.format(at, down - 18, color)
         yield f'<text x="{at + 14}" y="{down - 9}">{escape(word)}</text>'
@@ -608,7 +608,7 @@ def _diagram_legend(calls: NDArray[Any], links: Sequence[Link], down: float) -> 
 
 
 def _call_in_words(ranks: Ranks, call: np.void) -> str:
-    """A call in a few words: 'MPI_Send to 2'."""
+    """A short description of a call: 'MPI_Send to 2'."""
     told = call_of(ranks[call["rank"]], int(call["rank"]), int(call["record"]))
     if told.peer < 0 or told.collective or not (told.sends or told.receives):
         return told.name
@@ -626,9 +626,9 @@ def _diagram_alt(ranks: Ranks, calls: NDArray[Any], links: Sequence[Link]) -> st
         ]
         if len(own) > CALLS_IN_TEXT:
             names.append(f"and {len(own) - CALLS_IN_TEXT} more")
-        what = ", ".join(names) if names else "no call" if rank is not None else "never began"
+        what = ", ".join(names) if names else "no call" if rank is not None else "never started"
         said.append(f"Rank {number}: {what}.")
     lost = sum(taker is None for _, taker, _ in links)
     if lost:
-        said.append(f"Nobody received {plural(lost, 'message')}.")
+        said.append(f"{plural(lost, 'message').capitalize()} never received.")
     return " ".join(said)

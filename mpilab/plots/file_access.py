@@ -27,9 +27,10 @@ PANELS = (
     ("requests", "requests of all ranks", "{:,}".format),
     ("bytes", "bytes read by all ranks", style.byte_size),
     ("largest", "largest request", style.byte_size),
-    ("memory", "most memory of a rank", style.byte_size),
+    ("memory", "peak memory of a rank", style.byte_size),
 )
-# As many bars as a timeline draws (mpilab.plots.timeline); of more requests, some are drawn.
+# As many bars as a timeline draws (mpilab.plots.timeline); if there are more requests, only some
+# are drawn.
 MOST_REQUESTS = 4000
 IN_TEXT = 12  # the most requests of a rank that the text alternative lists
 MPI_LEVEL, SYSTEM_LEVEL = "requests to MPI", "requests to the operating system"
@@ -51,7 +52,7 @@ def matrix_access(
     more than MOST_PANELS ranks, and for a matrix without elements.
     """
     if about.ranks > MOST_PANELS:
-        raise InputError(f"{about.ranks} ranks: maps of at most {MOST_PANELS} can be read")
+        raise InputError(f"{about.ranks} ranks: at most {MOST_PANELS} maps can be drawn")
     if not about.bytes:
         raise InputError(f"matrix {about.words()!r}: it has no elements to be read")
     times = [times_read(requests[requests["rank"] == rank], about) for rank in range(about.ranks)]
@@ -83,7 +84,7 @@ def times_read(requests: NDArray[Any], about: Distribution) -> NDArray[np.float6
     """How often each cell of the matrix is requested, averaged over its bytes: float64.
 
     Its shape is [rows, columns] of at most MOST_CELLS each, in equal parts of the matrix. Requests
-    at an unknown offset (below 0) do not count. Memory use grows with the rows of the matrix times
+    at an unknown offset (below 0) are ignored. Memory use grows with the rows of the matrix times
     the columns of cells, not with the elements.
     """
     known = requests[requests["offset"] >= 0]
@@ -106,7 +107,8 @@ def _begins(length: int) -> NDArray[np.int64]:
 
 
 def _asked_before(edges: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bytes before each of `edges` covered by requests that begin so and never end: int64."""
+    """Bytes before each of `edges` covered by requests that begin at these offsets and never end:
+    int64."""
     begins = np.sort(begins)
     there = np.searchsorted(begins, edges)
     return there * edges - np.append(0, np.cumsum(begins))[there]
@@ -146,8 +148,8 @@ def _elements_alt(
         ]
         yield (
             f"{name}: {np.count_nonzero(cells) / cells.size:.0%} of the matrix, between rows "
-            f"{place[0][0]} and {place[0][1]}, columns {place[1][0]} and {place[1][1]}; what is "
-            f"read, {cells[cells > 0].mean():.3g} times on average."
+            f"{place[0][0]} and {place[0][1]}, columns {place[1][0]} and {place[1][1]}; those "
+            f"elements {cells[cells > 0].mean():.3g} times on average."
         )
 
 
@@ -155,13 +157,13 @@ def _elements_alt(
 
 
 def readers(
-    accounts: Sequence[Account], title: str = "What each reader asks the operating system for"
+    accounts: Sequence[Account], title: str = "Requests of each reader to the operating system"
 ) -> go.Figure:
     """Figure of the requests, bytes read, largest request and peak memory of each reader, as bars.
 
     accounts   list of mpilab.mpiio.readers.Account.
 
-    Memory is that of the rank that needs most. The axis of requests is logarithmic if a value
+    Memory is that of the rank that needs the most. The axis of requests is logarithmic if a value
     exceeds 100. Raises InputError for no accounts.
     """
     if not accounts:
@@ -246,10 +248,10 @@ def access_map(
     file_bytes  the size of the file; by default, the end of the last request.
     level       MPI_LEVEL or SYSTEM_LEVEL: where the requests were made, for the title.
 
-    A bar spans the time from the begin to the end of a request, and the file from its first byte to
-    its last, byte 0 on top. A request through a view may be noncontiguous and extend beyond its
-    bar. Of more than MOST_REQUESTS requests, every nth of each rank is drawn, and the figure says
-    so; the text alternative counts all. Raises InputError for a rank outside `ranks`.
+    A bar spans the time from the beginning to the end of a request, and the file from its first
+    byte to its last, with byte 0 on top. A request through a view may be noncontiguous and extend
+    beyond its bar. Of more than MOST_REQUESTS requests, every nth of each rank is drawn, and the
+    figure says so; the text alternative counts all. Raises InputError for a rank outside `ranks`.
     """
     ranks = int(requests["rank"].max(initial=-1)) + 1 if ranks is None else ranks
     if len(requests) and not 0 <= requests["rank"].min() <= requests["rank"].max() < ranks:
@@ -373,13 +375,13 @@ def _notes(requests: NDArray[Any], known: NDArray[Any], step: int, level: str) -
     notes = []
     if level == MPI_LEVEL:
         notes.append(
-            "What a request through a view asks for need not lie together: its bar shows where it "
-            "begins, and how much it is."
+            "The bytes of a request through a view need not be contiguous: its bar shows where it "
+            "begins and its size."
         )
     if step > 1:
         notes.append(f"Of {len(known):,} requests every {_nth(step)} of each rank is drawn.")
     if len(known) < len(requests):
-        notes.append(f"{plural(len(requests) - len(known), 'request')} at an unknown place.")
+        notes.append(f"{plural(len(requests) - len(known), 'request')} at an unknown offset.")
     if not len(requests):
         notes.append("There are no requests.")
     return notes

@@ -22,13 +22,13 @@ Panel = tuple[str, Counts]  # its name and matrix
 
 # The traffic matrix of a cluster, with the ranks of a node, and of a group, side by side.
 
-# From few bytes to many; opaque and of middle lightness, like SCALE below.
+# From few bytes to many; opaque and of medium lightness, like SCALE below.
 _SCALES = {
     "within a node": ("#a8c8f0", "#2757a5"),
     "between nodes": ("#7cc393", "#1d7a45"),
     "between groups": ("#ec9a80", "#b8371f"),
 }
-# With more ranks, cells have no room for numbers with units, or for any numbers.
+# With more ranks, cells have no room for numbers with units, or for numbers at all.
 _MOST_WITH_UNITS, _MOST_NUMBERS, _MOST_DIGITS = 8, 16, 6
 _MOST_NAMED, _MOST_NODES = 32, 16  # ticks
 _HIGHEST = 560  # pixels of the matrix
@@ -42,8 +42,8 @@ def traffic_matrix(
 ) -> go.Figure:
     """Heat map of the bytes from each rank (row) to each other (column), sorted by group and node.
 
-    Traffic within a node, between nodes of a group, and between groups has a color each, darker for
-    more bytes. Thin lines surround nodes, thick ones groups. Arguments as for
+    Traffic within a node, between nodes of a group, and between groups each has its own color,
+    darker for more bytes. Thin lines surround nodes, thick ones groups. Arguments as for
     mpilab.plots.network.network, but a single node or group is allowed.
     """
     counts, volume = matrices(matrix, levels)
@@ -353,7 +353,7 @@ def _alt(title: str, panels: Sequence[Panel]) -> str:
             f"{dest} ({_cell(panels, rank, dest)})"
             for dest in np.flatnonzero(counts[rank]).tolist()
         ]
-        lines.append(f"Rank {rank} sends to " + (", ".join(receivers) or "nobody") + ".")
+        lines.append(f"Rank {rank} sends to " + (", ".join(receivers) or "no rank") + ".")
     return "\n".join(lines)
 
 
@@ -374,7 +374,7 @@ def _hosts_as_text(rows: Sequence[_Row], hosts: Sequence[str]) -> Iterator[str]:
                 f"({_cell(row.panels, place, dest)})"
                 for dest in np.flatnonzero(counts[place]).tolist()
             ]
-            yield f"Host {name} (ranks {on_it}) sends to " + (", ".join(sends) or "nobody") + "."
+            yield f"Host {name} (ranks {on_it}) sends to " + (", ".join(sends) or "no rank") + "."
 
 
 def _cell(panels: Sequence[Panel], source: int, dest: int) -> str:

@@ -20,7 +20,7 @@ from mpilab.models.choice import (
     variants_of,
 )
 from mpilab.models.costs import cost
-from mpilab.models.hockney import Hockney
+from mpilab.models.point_to_point import Hockney
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
 from mpilab.plots.sweep import summary
@@ -46,7 +46,7 @@ def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its reg
     table   records of REGRET_ROW.
 
     A cell names the chosen algorithm. Its color is the regret, the time lost as a fraction of the
-    best time; the hover text has the best algorithm and both times. Points missing from the table
+    best time; the hover text shows the best algorithm and both times. Points missing from the table
     stay empty. Raises InputError for an empty table and for several collectives.
     """
     _check(table)
@@ -96,7 +96,7 @@ def _check(table: NDArray[Any]) -> None:
     missing = set(REGRET_ROW.names or ()) - set(table.dtype.names or ())
     if missing or len(table) == 0:
         raise InputError(
-            "the table of regrets is empty or no such table; give what mpilab.models.regret "
+            "the table of regrets is empty or of another kind; give what mpilab.models.regret "
             "returns."
         )
     collectives = np.unique(table["collective"]).tolist()
@@ -138,7 +138,7 @@ def _regret_alt(table: NDArray[Any], title: str) -> str:
     )
 
 
-# Measured times as bars, with the lower bounds that the links' bandwidth sets.
+# Measured times as bars, with the lower bounds set by the links' bandwidth.
 
 
 def against_limits(
@@ -220,7 +220,7 @@ def measured_and_fitted(
     table    rows of a sweep (mpilab.measure.sweep_table).
     models   {(library, algorithm): Hockney}, as mpilab.models.fit_per_algorithm returns it; an
              algorithm without one gets no curve.
-    gamma    the γ that the models were fitted with.
+    gamma    the γ with which the models were fitted.
 
     Open MPI's algorithms have open markers and dotted lines. A barrier, which has only one size, is
     drawn against the number of ranks. Raises InputError for a table of several collectives if
@@ -387,8 +387,8 @@ def _models_alt(
             continue
         off = _errors(chosen, collective, variant, model, measure, gamma)
         lines.append(
-            f"{_model_name(variant)}: {model}; the model is off by {100 * np.median(off):.3g} % in "
-            f"the middle and {100 * off.max():.3g} % at most."
+            f"{_model_name(variant)}: {model}; the model's median error is "
+            f"{100 * np.median(off):.3g} %, its largest {100 * off.max():.3g} %."
             if len(off)
             else f"{_model_name(variant)}: {model}."
         )

@@ -34,7 +34,7 @@ Text = tuple[float, float, str]  # x, y, text
 
 # Which rank runs on which host: a panel for each rank order.
 
-# Opaque and of middle lightness, so that rank numbers are legible in both themes.
+# Opaque and of medium lightness, so that rank numbers are legible in both themes.
 GROUP_COLORS = ("#9cc1ee", "#e0b05c", "#8fc9a0", "#c9a5dc", "#e0958c")
 INK = "#1d2733"
 COLUMN = 676  # pixels: a notebook's column of 700, less the margins
@@ -78,7 +78,7 @@ def placement(
     for name, places in orders.items():
         if wrong := [place for place in places if place not in range(len(hosts))]:
             raise InputError(
-                f"order {name!r}: {wrong[0]!r} is no host; {hostfile.name} has {len(hosts)}, "
+                f"order {name!r}: {wrong[0]!r} is not a host; {hostfile.name} has {len(hosts)}, "
                 f"numbered from 0 to {len(hosts) - 1}"
             )
     figure = make_subplots(
@@ -164,7 +164,7 @@ def _neighbors(places: Sequence[int], short: bool = False) -> str:
     across, pairs = host_changes(places), len(list(pairwise(places)))
     if short:
         return f"{across} of {pairs} steps change hosts"
-    return f"from rank to rank, {across} of {style.plural(pairs, 'step')} lead to another host"
+    return f"from rank to rank, {across} of {style.plural(pairs, 'step')} cross to another host"
 
 
 def _alt(title: str, hostfile: Hostfile, orders: Mapping[str, Sequence[int]]) -> str:
@@ -237,7 +237,7 @@ class Layout:
 
     @cached_property
     def order(self) -> list[int]:
-        """The nodes from left to right, by group and node name, whichever ranks are on them."""
+        """The nodes from left to right, by group and node name, regardless of their ranks."""
         names, switches = node_names(self.levels), switch_names(self.levels)
 
         def key(node: int) -> tuple[Any, ...]:
@@ -419,7 +419,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def caption(found: Sequence[Load], description: Description | None, short: bool = False) -> str:
     """'busiest: switch a → core, 8 MiB in 4 messages, at least 336 ms at 200 Mbit/s'.
 
-    If `short`, the messages are left out if there is a time.
+    If `short`, messages are omitted when there is a time.
     """
     most = busiest(found, description)
     if not most:
@@ -477,7 +477,7 @@ def _totals(found: Sequence[Load]) -> str:
 
 
 def _sum(found: Sequence[Load], level: str) -> Load:
-    """The total that leaves the nodes or groups, or stays inside, as one Load."""
+    """The total traffic that leaves the nodes or groups, or stays inside, as one Load."""
     some = [load for load in found if load.level == level and (load.up or level == MEMORY)]
     messages = [load.messages for load in some if load.messages is not None]
     return Load(
@@ -491,7 +491,7 @@ def _sum(found: Sequence[Load], level: str) -> Load:
 
 
 def of_round(found: Sequence[Load], description: Description | None) -> str:
-    """The busiest link of a round, and all links that carry something, in words."""
+    """The busiest link of a round, and all links that carry messages, in words."""
     carrying = [load for load in found if load.level != MEMORY and load.carries]
     if not carrying:
         return "nothing leaves a node."
@@ -744,7 +744,7 @@ def _crowds(layout: Layout) -> go.Scatter:
 
 
 def _shortened(layout: Layout, name: str, box: Box) -> str:
-    """The name, its last word, or nothing: the first of them that fits into the box."""
+    """The name, its last word, or nothing: the first that fits into the box."""
     return next(shown for shown in (name, name.split()[-1], "") if layout.fits(shown, box))
 
 
@@ -850,7 +850,7 @@ def before_after(
     description: Description | None = None,
     title: str = TITLE,
 ) -> go.Figure:
-    """Figure of several runs, one network below the other, with a common color scale.
+    """Figure of several runs, one network below another, with a common color scale.
 
     runs   {name: (matrix, levels)}, each as for `network`.
 
@@ -891,7 +891,7 @@ def _layout(levels: Levels) -> Layout:
     if levels.nodes < 2:
         raise InputError(
             f"{len(levels.places)} ranks on one node: there is no network between them; run them "
-            "on several hosts, or let them pretend to be there (Case(places=...))"
+            "on several hosts, or assign them places (Case(places=...))"
         )
     return Layout(levels)
 
@@ -913,7 +913,7 @@ def _alone(
     description: Description | None,
     roles: Roles | None = None,
 ) -> list[Any]:
-    """The traces of `_drawn`, with a scale of their own."""
+    """The traces of `_drawn`, with their own scale."""
     most = most_bytes(found)
     return [*_drawn(layout, found, most, description, roles), scale(most, _ALL)]
 

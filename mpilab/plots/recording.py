@@ -44,9 +44,9 @@ def buffer_states(
     else; slots that a rank doesn't have are UNTOUCHED. Row 0 is before the first messages. Raises
     InputError for a collective whose contents cannot be told apart.
 
-    Row k of a rank is its buffer as late as possible before it gets a message of a later round: at
-    the end of its next send (when the data to send is in order), but not before all its messages of
-    rounds up to k are complete. If one call completes messages of several rounds, they appear
+    Row k of a rank is its buffer as late as possible before it receives a message of a later round:
+    at the end of its next send (when the data to send is in order), but not before all its messages
+    of rounds up to k are complete. If one call completes messages of several rounds, they appear
     together, since nothing in between was recorded. A block that a pending receive wrote before its
     completion is shown in the round of its message. Messages to the kernel's own memory appear when
     they are copied to the receive buffer.
@@ -102,7 +102,7 @@ def _take_back_early_parts(
     """Remove contents that exceed the bytes that a rank has received in the rounds so far.
 
     For several contents of one owner: of those first seen together, the ones in front are assumed
-    to have come first.
+    to have arrived first.
     """
     sizes = np.array(contents.sizes)
     for rank in range(states.shape[1]):
@@ -228,7 +228,7 @@ def _check(states: NDArray[np.int64], ranks: int, rounds: int) -> None:
         )
     if ranks > MOST_RANKS or states.size > MOST_CELLS:
         raise InputError(
-            f"{ranks} ranks, {rounds} rounds: too many to be stepped through; run the kernel on "
+            f"{ranks} ranks, {rounds} rounds: too many to step through; run the kernel on "
             f"fewer ranks (up to {MOST_RANKS}), or look at the timeline"
         )
 
@@ -268,7 +268,7 @@ def _grid(
         ]
         for rows in zip(state.tolist(), kinds.tolist(), strict=True)
     ]
-    # For very many cells, short texts, since they make up most of the page's size.
+    # Short texts if there are very many cells, since they make up most of the page's size.
     said = {UNTOUCHED: "untouched", UNKNOWN: "something else"} if written else words
     block = f"{contents.word} " if written else ""
     colors = list(style.SLOT_COLORS.values())
@@ -316,7 +316,7 @@ def _step_name(number: int, rounds: int, messages: int) -> str:
     if number == 0:
         return "start"
     if number > rounds:
-        return "end, after what each rank did on its own"
+        return "end, after each rank's local work"
     return f"round {number} of {rounds}, {plural(messages, 'message')}"
 
 
@@ -333,15 +333,15 @@ def _alt(
     )
     if len(states) > rounds + 1:
         yield (
-            "Part of the messages went to memory of the kernel's own, or blocks were put in order "
-            "at the end: that shows in the last step."
+            "Some messages went to the kernel's own memory, or blocks were reordered at the end: "
+            "the last step shows that."
         )
     for number, state in enumerate(states):
         held = _held(state, contents.right)
         if number == 0:
             yield f"At the start {held}."
         elif number > rounds:
-            yield f"At the end, after what each rank did on its own, {held}."
+            yield f"At the end, after each rank's local work, {held}."
         else:
             yield f"Round {number}: {_sent(recording.messages, number)}. Then {held}."
 
@@ -364,7 +364,10 @@ def _held(state: NDArray[np.int64], right: NDArray[Any]) -> str:
     exists = right != NO_SLOT
     if ranks > WRITTEN_RANKS:
         filled, whole = int((state[exists] >= 0).sum()), int((state == right).all(axis=1).sum())
-        return f"{filled} of {exists.sum()} slots hold a block, {whole} ranks hold all in place"
+        return (
+            f"{filled} of {exists.sum()} slots hold a block, {whole} ranks hold all of them in "
+            "place"
+        )
     said = []
     for rank in np.flatnonzero(exists.any(axis=1)).tolist():
         row, wanted = state[rank].tolist(), right[rank].tolist()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from mpilab.algorithms import ROOTED, counts, holdings, parts, schedule_in_segments
-from mpilab.algorithms.schedule import Schedule, Transfer
+from mpilab.algorithms.algorithm import Schedule, Transfer
 from mpilab.plots import style
 from mpilab.plots.style import block_runs
 from mpilab.util.units import plural
@@ -25,12 +25,12 @@ Cell = tuple[str, int, int, int | None, str, str]
 # The layout of the ranks: a tree or a circle.
 
 # Deep, narrow trees are drawn sideways, since a page is wider than high. So are broad ones with
-# messages both ways, since the two labels at an edge need a line of their own.
+# messages both ways, since the two labels at an edge need a separate line.
 _DEEP, _BROAD = 6, 8
 _BOW = 0.36  # in levels
-# Two trees and an exchange: clearer as a tree than on a circle.
+# Two trees and an exchange are clearer as a tree than on a circle.
 _NEARLY_TREES = (("bcast", "split_binary"),)
-# All ranks are alike, even if two of them happen to form a tree.
+# All ranks play the same role, even if two of them happen to form a tree.
 _ALIKE = ("allgather", "allreduce")
 MISSING, HELD, NEW = 0, 1, 2
 HELD_COLOR = style.SLOT_COLORS["in its place"]
@@ -194,7 +194,7 @@ def add_grid_words(figure: go.Figure, schedule: Schedule, column: int) -> None:
     """Add the legend and the axis of `grid`, in that column of subplots."""
     held = "held"
     if schedule.owners == ():
-        held = "several ranks' parts" if schedule.blocks else "has heard of so many"
+        held = "several ranks' parts" if schedule.blocks else "number of ranks heard of"
     for name, fill in ((held, HELD_COLOR), ("new in this round", NEW_COLOR)):
         figure.add_trace(style.legend_entry(name, fill), row=1, col=column)
     apart = -(-schedule.blocks // _MOST_TICKS) if schedule.blocks > _MOST_COLUMNS else 1
@@ -252,8 +252,8 @@ def grid(schedule: Schedule, number: int, since: int | None = None) -> go.Heatma
     """Heat map of the blocks (columns) that each rank (rows) has after round `number`.
 
     It marks those that are new since round `since` (by default, the one before). In a reduction, it
-    shows how many ranks' parts are in each block that a rank has; in a barrier, how many ranks it
-    has heard of, itself included.
+    shows how many ranks' parts are in each block that a rank has; in a barrier, how many ranks,
+    itself included, it knows to have entered.
     """
     since = max(0, number - 1) if since is None else since
     if schedule.owners == ():
@@ -285,7 +285,7 @@ def grid(schedule: Schedule, number: int, since: int | None = None) -> go.Heatma
         text=None if is_wide else shown,
         texttemplate=None if is_wide else "%{text}",
         textfont=dict(color=INK),
-        # Megabytes of text would say nothing that the color does not.
+        # Megabytes of text would add nothing to the color.
         customdata=None if is_wide else words,
         hovertemplate="rank %{y}"
         + (", block %{x}" if schedule.blocks else "")
@@ -367,7 +367,7 @@ def _start(schedule: Schedule) -> str:
         "scatter": f"At the start rank {schedule.root} holds {_blocks(schedule)}.",
         "reduce": f"At the start each rank has its own part of {_blocks(schedule)}.",
         "allreduce": f"At the start each rank has its own part of {_blocks(schedule)}.",
-        "barrier": "At the start each rank knows of itself only.",
+        "barrier": "At the start each rank knows only of itself.",
     }.get(schedule.collective, "At the start each rank holds its own block.")
 
 
@@ -615,7 +615,8 @@ def _label_place(
 ) -> tuple[tuple[float, float], str]:
     """((x, y), text position) of a label, clear of its arrow and the nearest labels."""
     if layout.kind == "circle":
-        # On the left of the arrow, so that two arrows between the same ranks have a side each.
+        # On the left of the arrow, so that two arrows between the same ranks each have their own
+        # side.
         x, y = layout.along(source, dest, 0.25 if both_ways else 0.5)
         across, up = layout.x[dest] - layout.x[source], layout.y[dest] - layout.y[source]
         length = hypot(across, up)
@@ -671,7 +672,7 @@ def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) 
         title=dict(text=title),
         height=height,
         margin=dict(t=110, b=140),
-        # On a line of its own below the title.
+        # On a separate line below the title.
         legend=dict(orientation="h", x=0, y=1 - 40 / height, yref="container", yanchor="top"),
         modebar=dict(orientation="v", remove=["select2d", "lasso2d"]),
         sliders=[style.slider(labels)],
@@ -698,7 +699,7 @@ def _alt(schedule: Schedule, layout: Layout) -> str:
     """The text alternative of the drawing: that of the schedule, with a line about the layout."""
     stand = {
         "tree": f"Drawn as a tree of depth {layout.levels - 1} below rank {schedule.root}.",
-        "sideways": f"Drawn as a tree of depth {layout.levels - 1} from rank {schedule.root} on.",
+        "sideways": f"Drawn as a tree of depth {layout.levels - 1} from rank {schedule.root}.",
         "circle": "Drawn as a circle of ranks.",
     }[layout.kind]
     first, *others = text(schedule).splitlines()
@@ -820,7 +821,7 @@ def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
 
 
 def _fill(schedule: Schedule, block: int | None) -> str:
-    """The color of a block: from cold to warm in block order, so that few look alike."""
+    """The color of a block: from cold to warm in block order, so that few blocks look alike."""
     if block is None or schedule.blocks == 1:
         return style.color(schedule.algorithm)
     place = block * (len(style.ORDER_COLORS) - 1) / (schedule.blocks - 1)

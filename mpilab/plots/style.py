@@ -1,8 +1,8 @@
 """The look, the text alternative and the notebook output of every figure, and parts they share.
 
-A figure is transparent and drawn in middle tones, so that it is legible in JupyterLab's light and
-dark themes. Its text alternative is the string `figure.layout.meta["alt"]`: the first line says
-what the figure shows, the other lines contain what can be read off it.
+A figure is transparent and drawn in mid-tones, so that it is legible in JupyterLab's light and dark
+themes. Its text alternative is the string `figure.layout.meta["alt"]`: the first line says what the
+figure shows; the other lines contain its data.
 
 In a notebook, a figure is JSON for the plotly extension that comes with the plotly package and
 needs no network. The file contains no plotly.js, and the figure is drawn even in notebooks that
@@ -51,7 +51,7 @@ _LOOKS = looks() | {
 }
 ALGORITHM_COLORS = {name: look.color for name, look in _LOOKS.items()}
 ALGORITHM_MARKERS = {name: look.marker for name, look in _LOOKS.items()}
-# For algorithms of future labs and a student's own.
+# For algorithms of future labs, and students' own.
 OTHER_COLORS = ("#6b7fa8", "#a07a2c", "#c25f5f", "#5f8f6b", "#8d6fae")
 
 # A quantity with an order, such as the number of ranks: from cold to warm.
@@ -183,7 +183,7 @@ def bundle(figure: go.Figure) -> dict[str, Any]:
     """The figure by MIME type: JSON for the plotly extension, a sentence for anything else."""
     content = json.loads(figure.to_json())
     # JupyterLab adapts to the width itself. With "responsive", plotly would also adapt to the
-    # height of the window, in an output that has no height of its own, and draw nothing.
+    # height of the window, in an output that has no fixed height, and draw nothing.
     config = {"displaylogo": False}
     return {
         "application/vnd.plotly.v1+json": {**content, "config": config},
@@ -193,7 +193,7 @@ def bundle(figure: go.Figure) -> dict[str, Any]:
 
 def show(figure: go.Figure) -> None:
     """Display `figure` in the notebook, with its text alternative below it."""
-    from IPython.display import HTML, display
+    from IPython.display import HTML, display  # noqa: PLC0415 - used in notebooks only
 
     display(bundle(figure), raw=True)
     display(HTML(note(figure)))
@@ -212,7 +212,7 @@ def size_axes(
 ) -> None:
     """Make the x axes logarithmic, with ticks at powers of two in the range of `sizes` (bytes).
 
-    A size of 0 has no position there; use `place` to draw it.
+    A size of 0 has no position on such an axis; use `place` to draw it.
     """
     first, last = (int(np.floor(np.log2(max(size, 1)))) for size in (min(sizes), max(sizes)))
     step = max(1, -(-(last - first + 1) // max(3, 10 // panels)))

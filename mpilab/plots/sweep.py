@@ -15,7 +15,7 @@ from mpilab.cases.data import datatype
 from mpilab.errors import InputError
 from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
-from mpilab.models.hockney import Hockney
+from mpilab.models.point_to_point import Hockney
 from mpilab.plots import style
 from mpilab.plots.style import place, size_axes, time_axes
 
@@ -39,7 +39,7 @@ DASHES = ("solid", "longdash", "longdashdot", "dashdot")
 # The fields that distinguish the lines of a sweep.
 LINE = ("library", "algorithm", "ranks", "segment", "fanout", "radix")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-# With few cores, each point of a model's curve requires a pass through a whole schedule.
+# With few cores, each point of a model's curve requires a traversal of a whole schedule.
 _POINTS, _POINTS_BY_SCHEDULE = 60, 16
 
 
@@ -197,7 +197,7 @@ def table_against_published(
 ) -> go.Figure:
     """Figure of a measured and a published sweep: a panel for each method, a line for each P.
 
-    published_rows  as `mpilab.measure.published.published_allgather()` returns them; drawn dotted.
+    published_rows  as `mpilab.measure.dataset.published_allgather()` returns them; drawn dotted.
     table           rows of a sweep (mpilab.measure.sweep_table.ROW); medians are drawn solid, in
                     the color of their P.
     """
@@ -305,7 +305,7 @@ def _alt_published(
                 f"ratio {median / row['seconds']:.3g}."
             )
     if len(lines) == 1:
-        lines.append("No size and number of ranks is in both tables.")
+        lines.append("The tables have no size and number of ranks in common.")
     return "\n".join(lines)
 
 
@@ -317,7 +317,7 @@ def bcast_against_published(
 ) -> go.Figure:
     """Figure of time against message size: published dotted, measured solid, a color per algorithm.
 
-    published_rows  as `mpilab.measure.published.published_bcast()` returns them.
+    published_rows  as `mpilab.measure.dataset.published_bcast()` returns them.
     table           structured array of a sweep (mpilab.measure.sweep_table); only its rows of bcast
                     are used. Medians with their quartiles are drawn.
     measure         'mean_s' is what OSU's tables show, the mean of the ranks' own times; 'span_s'
@@ -499,7 +499,8 @@ def _figure(
     measure: str,
     cores: int | None,
 ) -> go.Figure:
-    """A panel for each value of `panel_field` ("bytes" or "ranks"); the other one is the x axis."""
+    """A panel for each value of `panel_field` ("bytes" or "ranks"); the other field is the x
+    axis."""
     field = "bytes" if panel_field == "ranks" else "ranks"
     figure = make_subplots(
         cols=len(panels), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles
@@ -654,7 +655,8 @@ def _alt(
 
 
 def _what(table: NDArray[Any]) -> str:
-    """What the sizes are those of: "block" if all collectives work by block, else "message"."""
+    """The object whose sizes are given: "block" if all collectives work by block, else
+    "message"."""
     by_block = all(series.collective in BLOCKWISE for series in series_of(table))
     return "block" if by_block else "message"
 

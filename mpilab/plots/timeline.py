@@ -15,6 +15,7 @@ from mpilab.plots import style
 from mpilab.plots.style import CALL_COLORS, NEVER_RETURNED
 from mpilab.runners.result import signal_name
 from mpilab.trace.callsites import lines_of
+from mpilab.trace.matching import EXCHANGES
 from mpilab.trace.recording import (
     ANY,
     COLLECTIVE,
@@ -30,7 +31,6 @@ from mpilab.trace.recording import (
     messages_of,
     operations,
 )
-from mpilab.trace.traffic import EXCHANGES
 from mpilab.util.units import byte_size, plural
 
 # The calls and messages of a recording as arrays. A list of ranks holds a RankRecording for each
@@ -62,7 +62,7 @@ CALL = np.dtype(
 TAIL = 0.16
 BAR = 0.5  # height, in rows
 STEPS = 300
-# From the bottom of a row to its top, so that waiting is in the same place in every row.
+# From the bottom of a row to its top, so that waiting is at the same height in every row.
 STACK = (
     style.NEVER_RETURNED,
     "wait/test/probe",
@@ -108,7 +108,7 @@ def _calls_of_rank(place: int, rank: RankRecording) -> NDArray[Any]:
     calls["rank"], calls["record"] = place, kept
     calls["begin_ns"], calls["end_ns"] = records["begin_ns"][kept], records["end_ns"][kept]
     kinds = np.array(_kind_of_operation(), np.int8)
-    # Calls that this version does not know use the last entry.
+    # Calls unknown to this version use the last entry.
     kind = kinds[np.minimum(operation[kept], len(kinds) - 1)]
     started = np.isin(operation[kept], _numbers(("MPI_Start", "MPI_Startall")))
     to_send = flags[kept] & SENDS != 0
@@ -177,7 +177,7 @@ class Wording:
         return ", ".join(filter(None, parts))
 
     def short(self, call: np.void) -> str:
-        """'Recv from 1': as much as fits into a bar."""
+        """'Recv from 1': short enough to fit into a bar."""
         record = self.ranks[call["rank"]].records[call["record"]]
         name = operations().get(int(record["operation"]), "?").removeprefix("MPI_")
         flags = int(record["flags"])
@@ -292,7 +292,7 @@ def cut(span: Span, window: Sequence[float] | None) -> Span:
         first = last = 0
     if not first < last:
         raise InputError(
-            f"window={window!r}: no part of the timeline; give two times in seconds since the "
+            f"window={window!r}: not part of the timeline; give two times in seconds since the "
             "first call, such as (0, 1e-3)"
         )
     inside = (span.calls["begin_ns"] < last) & (span.ends_ns > first)
@@ -361,7 +361,7 @@ def _bars(
         y=calls["rank"],
         width=BAR,
         name=name,
-        # The edge keeps calls shorter than a pixel visible, and separates consecutive calls.
+        # The edge keeps calls shorter than a pixel visible and separates consecutive calls.
         marker=dict(color=color, line=dict(color=_darker(color), width=0.8), pattern=pattern),
         text=[f"✗ {wording.short(call)}" for call in calls] if blocked else None,
         textposition="inside",
@@ -395,7 +395,7 @@ def _arrows(span: Span, messages: NDArray[Any]) -> go.Scatter:
     hover = []
     for message in messages:
         text = (
-            f"{message_in_words(message)}<br>sent at {span.moment(message['sent_ns'])}, there "
+            f"{message_in_words(message)}<br>sent at {span.moment(message['sent_ns'])}, arrived "
             f"after {style.duration((message['received_ns'] - message['sent_ns']) / 1e9)}"
         )
         hover += ["", text, ""]
@@ -422,13 +422,13 @@ def _lost(span: Span, messages: NDArray[Any]) -> go.Scatter:
     hover = []
     for message in messages:
         sent = span.moment(message["sent_ns"])
-        text = f"{message_in_words(message)}<br>sent at {sent}, no receive was seen"
+        text = f"{message_in_words(message)}<br>sent at {sent}, no receive recorded"
         hover += ["", text, ""]
     first, last = _from_edge_to_edge(messages)
     moments = span.at(messages["sent_ns"])
     return go.Scatter(
         x=_broken((moments, moments)),
-        # Toward its receiver, but not reaching it.
+        # Toward the receiver, but without reaching it.
         y=_broken((first, last - 0.12 * np.sign(last - first))),
         mode="lines+markers",
         name="message without a receive",
@@ -543,7 +543,7 @@ def _stacked(part: NDArray[np.float64], centers: NDArray[np.float64]) -> go.Heat
     order = [KINDS.index(name) for name in STACK]
     tops = np.cumsum(part[:, order], axis=1)
     middles = (np.arange(levels) + 0.5) / levels
-    # A level shows the class whose share covers its middle: 0 is nothing, 1 is KINDS[0].
+    # A level shows the class whose share covers its center: 0 is nothing, 1 is KINDS[0].
     below = (tops[:, :, None, :] < middles[None, None, :, None]).sum(axis=1)
     filled = np.array([*(kind + 1 for kind in order), 0], np.uint8)[below]
     rows = np.zeros((ranks, levels + 1, part.shape[2]), np.uint8)
@@ -585,7 +585,7 @@ def _pointed_at(
         customdata=np.moveaxis(percent, 1, 2),
         colorscale=[[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]],
         showscale=False,
-        hovertemplate=f"rank %{{y}}, at %{{x:.4~g}} {span.unit}: %{{z}} calls begun<br>"
+        hovertemplate=f"rank %{{y}}, at %{{x:.4~g}} {span.unit}: %{{z}} calls started<br>"
         + "<br>".join(lines)
         + "<extra></extra>",
     )
@@ -610,7 +610,7 @@ def in_words(span: Span, title: str, notes: Iterable[str], crowded: bool) -> Ite
     if len(lost):
         shown = "; ".join(message_in_words(message) for message in lost[:10])
         more = f"; and {len(lost) - 10} more" if len(lost) > 10 else ""
-        yield f"Messages of which no receive was seen: {shown}{more}."
+        yield f"Messages without a recorded receive: {shown}{more}."
     if crowded:
         return
     came = span.messages[span.messages["receive_record"] != NONE]
@@ -618,10 +618,10 @@ def in_words(span: Span, title: str, notes: Iterable[str], crowded: bool) -> Ite
     for message in came[:MESSAGES_IN_TEXT]:
         yield (
             f"Message {message_in_words(message)}: sent at {span.moment(message['sent_ns'])}, "
-            f"there at {span.moment(message['received_ns'])}."
+            f"arrived at {span.moment(message['received_ns'])}."
         )
     if len(came) > MESSAGES_IN_TEXT:
-        yield f"And {len(came) - MESSAGES_IN_TEXT:,} messages more."
+        yield f"And {len(came) - MESSAGES_IN_TEXT:,} more messages."
 
 
 def _rank_in_words(
@@ -633,7 +633,7 @@ def _rank_in_words(
     wording: Wording,
 ) -> str:
     if rank is None:
-        return f"Rank {place} never began."
+        return f"Rank {place} never started."
     calls = span.calls[span.calls["rank"] == place]
     parts = [
         f"{name} {busy_ns[kind] / span.recorded_ns:.0%}"
@@ -641,13 +641,13 @@ def _rank_in_words(
         if busy_ns[kind] and kind != BLOCKED
     ]
     outside = _known_ns(span, place, rank, calls, blocked) - busy_ns.sum()
-    parts.append(f"outside of MPI {max(0.0, outside / span.recorded_ns):.0%}")
+    parts.append(f"outside MPI {max(0.0, outside / span.recorded_ns):.0%}")
     words = f"Rank {place}: {plural(len(calls), 'call')}; {', '.join(parts)}."
     if place in blocked:
         since = span.moment(blocked[place]["begin_ns"])
         words += f" Since {since} in {wording.call(blocked[place])}, which never returned."
     elif not rank.finished:
-        words += " After its last call it did not come to its end."
+        words += " After its last call it did not finish."
     if rank.header["signal"]:
         words += f" Ended by {signal_of(rank)}."
     return words
@@ -671,11 +671,12 @@ def notes_of(span: Span, crowded: bool) -> list[str]:
     if crowded:
         notes.append(
             f"{len(span.calls):,} calls and {len(span.messages):,} messages are too many to draw "
-            "one by one: rows show shares of the time. window=(from, to) in seconds shows a part."
+            "individually: rows show shares of the time. window=(from, to) in seconds shows a "
+            "part."
         )
     dropped = sum(int(rank.header["dropped"]) for rank in span.ranks if rank is not None)
     if dropped:
-        notes.append(f"{dropped:,} calls more did not fit into the recording.")
+        notes.append(f"{dropped:,} more calls did not fit into the recording.")
     if not len(span.calls):
         notes.append("No MPI call was recorded.")
     return notes
@@ -701,8 +702,8 @@ def timeline(
     """Figure of a Recording, or of a list with a RankRecording or None for each rank.
 
     Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLORS);
-    between bars, the program is outside MPI. An arrow is a message, from the begin of the send to
-    the time when its receiver knew that it had arrived.
+    between bars, the program is outside MPI. An arrow is a message, from the beginning of the send
+    to the time when its arrival was known to the receiver.
 
     window   (from, to) in seconds since the first call: only this part.
 
@@ -716,7 +717,7 @@ def timeline(
     notes = notes_of(span, crowded)
     _lay_out(figure, title, notes, len(span.ranks), more_pixels=70 * crowded)
     names = [
-        str(place) if rank else f"{place} (never began)" for place, rank in enumerate(span.ranks)
+        str(place) if rank else f"{place} (never started)" for place, rank in enumerate(span.ranks)
     ]
     _lay_out_rows(figure, span, names, row=2 if crowded else None)
     return style.finish(figure, "\n".join(in_words(span, title, notes, crowded)))
@@ -731,14 +732,13 @@ def timelines(
 
     recordings   {name: Recording, or anything else that `timeline` takes}; 1 to MOST_BESIDE.
 
-    Times are counted from the first call of each. Zooming into one zooms into all. A recording with
-    too many calls or messages is summarized as in `timeline`, but without the number of messages.
-    Raises InputError for none, or too many.
+    Times are counted from the first call of each. Zooming into one zooms all of them. A recording
+    with too many calls or messages is summarized as in `timeline`, but without the number of
+    messages. Raises InputError for no recordings, or too many.
     """
     if not 1 <= len(recordings) <= MOST_BESIDE:
         raise InputError(
-            f"{len(recordings)} recordings: 1 to {MOST_BESIDE} timelines can be read beside each "
-            "other; choose"
+            f"{len(recordings)} recordings: 1 to {MOST_BESIDE} timelines can be compared; choose"
         )
     spans = {name: whole(ranks_of(one)) for name, one in recordings.items()}
     longest = max(span.end_ns - span.begin_ns for span in spans.values())
@@ -766,7 +766,7 @@ def timelines(
     figure.update_xaxes(matches="x")
     for axis in list(figure.select_yaxes())[1:]:
         axis.title = None
-    return style.finish(figure, "\n".join([f"{title}, on the same scale of time.", *words]))
+    return style.finish(figure, "\n".join([f"{title}, on the same time scale.", *words]))
 
 
 def _is_crowded(span: Span) -> bool:

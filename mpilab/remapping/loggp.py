@@ -56,7 +56,7 @@ PUBLISHED = Dataset(
     columns="row:U16 intra_node:U40 inter_node:U40",
     example="RDA*,(Q-1) M m G0,M m G1",
 )
-LIMIT_S = 60.0  # for one case of the table; it takes milliseconds
+LIMIT_S = 60.0  # for one case of the table, which takes milliseconds
 
 
 def orders_of_bcast(slowest: Sequence[int] | None = None) -> dict[str, list[str]]:
@@ -86,7 +86,7 @@ def measure(
     own            {kernel: shared object} of kernels that are not the kit's.
     limit          seconds that a kernel may take for a size, with all its repetitions.
 
-    Kernels that are neither in the kit (students get it without those they are to write) nor in
+    Kernels that are neither in the kit (the students' copy lacks those they have to write) nor in
     `own` are left out. Raises SetupError if hosts cannot be emulated, MpilabError if a kernel
     fails.
     """
@@ -132,7 +132,7 @@ def seconds(rows: NDArray[Any], kernel: str, order_name: str, size: int) -> NDAr
     return rows["seconds"][chosen]
 
 
-# The slide's table of what recursive doubling costs, next to what our kernels send.
+# The slide's table of the costs of recursive doubling, beside what our kernels send.
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Line:
 
     @property
     def is_handed_out(self) -> bool:
-        """Does the kernel's source exist? Students who are to write it do not get it."""
+        """Does the kernel's source exist? Students who have to write it do not get it."""
         _, _, algorithm = self.function.partition("_")
         return (SOURCES / "allgather" / f"{algorithm}.c").is_file()
 
@@ -170,7 +170,7 @@ class Line:
 class Row:
     """A Line on `nodes` nodes of `each` processes with blocks of `bytes` bytes.
 
-    formula, counted   (intra, inter, total) in bytes: by the formulas, and from a recording.
+    formula, counted   (intra, inter, total) in bytes: from the formulas, and from a recording.
     """
 
     line: Line
@@ -212,7 +212,7 @@ def lines() -> tuple[Line, ...]:
     """The Lines of the table: the slide's, and the same for the ring.
 
     The slide gives what one process gets; the totals, and the ring, are ours. They hold if M and Q
-    are powers of two from 2 up; those of the ring for any Q, and any M from 2 up.
+    are powers of two from 2 up; those of the ring hold for any Q, and any M from 2 up.
     """
     rda = published()
     most = "(P - 1) * m"
@@ -258,7 +258,7 @@ def table(
         case = result.case
         recording = result.recording
         if result.outcome != DONE or recording is None or not recording.complete:
-            said = result.hang or result.detail or "its recording is not whole"
+            said = result.hang or result.detail or "its recording is incomplete"
             raise InputError(f"{line.function} with {case.describe()}: {result.outcome}: {said}")
         names = {"P": case.ranks, "M": nodes, "Q": each, "m": case.block_bytes}
         formula = tuple(evaluate(text, **names) for text in (line.intra, line.inter, line.total))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from mpilab.algorithms import allgather
-from mpilab.algorithms.schedule import Schedule, Transfer
+from mpilab.algorithms.algorithm import Schedule, Transfer
 from mpilab.errors import InputError
 from mpilab.hosts import hostfile
 from mpilab.hosts.places import Levels, Place
@@ -26,27 +26,27 @@ LONGEST = 4096  # characters of a hostfile
 
 
 def seq_to_rr(rank: int, nodes: int, each: int) -> int:
-    """The rank that has, in RR order, the place of `rank` in SEQ order: f_SEQ→RR.
+    """The rank that has, in RR order, the place that `rank` has in SEQ order: f_SEQ→RR.
 
     nodes, each   M nodes of Q processes; rank is below M Q, otherwise InputError.
     """
     if nodes < 1 or each < 1 or not 0 <= rank < nodes * each:
         raise InputError(
-            f"rank={rank} on {nodes} nodes of {each} processes: give nodes and processes of 1 or "
-            "more, and a rank from 0 up to their product less 1"
+            f"rank={rank} on {nodes} nodes of {each} processes: give 1 or more nodes and "
+            "processes, and a rank from 0 to their product minus 1"
         )
     return rank * nodes % (nodes * each) + rank // each
 
 
 def rr_to_seq(rank: int, nodes: int, each: int) -> int:
-    """The rank that has, in SEQ order, the place of `rank` in RR order: f_RR→SEQ."""
+    """The rank that has, in SEQ order, the place that `rank` has in RR order: f_RR→SEQ."""
     return seq_to_rr(rank, each, nodes)
 
 
 def placement(order: str, nodes: int, each: int) -> Levels:
     """The Levels of `nodes` nodes of `each` processes in the order "SEQ" or "RR"."""
     if order not in (SEQ, RR):
-        raise InputError(f"order={order!r}: take {SEQ!r} or {RR!r}")
+        raise InputError(f"order={order!r}: use {SEQ!r} or {RR!r}")
     places = [Place(f"n{node}") for node in range(nodes)]
     return Levels(tuple(places * each if order == RR else [p for p in places for _ in range(each)]))
 
@@ -60,8 +60,8 @@ def by_formula(convert: Callable[[int, int, int], int], levels: Levels) -> Order
     ranks, nodes = len(levels.places), levels.nodes
     if ranks % nodes:
         raise InputError(
-            f"{ranks} processes on {nodes} nodes: the formulas need as many on each; take by_node "
-            "or dealt"
+            f"{ranks} processes on {nodes} nodes: the formulas need the same number on each; use "
+            "by_node or dealt"
         )
     behaves_as = [convert(process, nodes, ranks // nodes) for process in range(ranks)]
     return tuple(sorted(range(ranks), key=behaves_as.__getitem__))
@@ -94,7 +94,7 @@ def remapped(algorithm: str, order: Order) -> Schedule:
     each process first gets the block of the rank that it behaves as, in a round before the others.
     """
     if algorithm not in REMAPPED:
-        raise InputError(f"algorithm={algorithm!r}: take one of {', '.join(REMAPPED)}")
+        raise InputError(f"algorithm={algorithm!r}: use one of {', '.join(REMAPPED)}")
     plain = allgather.schedule(algorithm, len(order))
     changes_data = algorithm == "recursive_doubling"
 
@@ -124,7 +124,7 @@ def chosen(algorithm: str, levels: Levels) -> Order:
 
     It is `by_node` for ring and neighbor exchange. For recursive doubling, it is the one of three
     orders (unchanged, `dealt`, `by_node`) in which the fewest blocks cross between nodes and
-    between groups; on a tie, the first. A block that crosses to another group also crosses to
+    between groups (on a tie, the first). A block that crosses to another group also crosses to
     another node, and counts twice.
 
     No ring crosses less often than `by_node`. In neighbor exchange, if nodes have odd numbers of
@@ -165,7 +165,7 @@ def rank_hosts(text: object) -> list[str]:
     of two hosts with four ranks each.
     """
     if not isinstance(text, str):
-        raise InputError(f"a {type(text).__name__} is no hostfile; return a text")
+        raise InputError(f"a {type(text).__name__} is not a hostfile; return a string")
     if len(text) > LONGEST:
         raise InputError(f"{HOSTFILE}: {len(text)} characters; eight short lines are enough")
     names = hostfile.parse(text, HOSTFILE).names(policy="seq")
@@ -186,7 +186,7 @@ def rank_hosts(text: object) -> list[str]:
 def is_no_hostfile(text: object) -> str:
     """Check a hostfile of eight ranks on two hosts; return "".
 
-    Raises InputError, as `rank_hosts`, for anything else.
+    Raises InputError, like `rank_hosts`, for anything else.
     """
     rank_hosts(text)
     return ""
@@ -203,6 +203,6 @@ def stays_on_a_host(text: object) -> str:
     if not inside:
         return ""
     return (
-        f"{RANKS - 1 - len(inside)} of {RANKS - 1} messages go from one host to the other; "
+        f"{RANKS - 1 - len(inside)} of {RANKS - 1} messages cross between the hosts; "
         f"{', '.join(inside)} {'do' if len(inside) > 1 else 'does'} not."
     )

@@ -42,7 +42,7 @@ def run_cases(
     work: float | None = 4.0,
     on_result: Callable[[Result], object] | None = None,
 ) -> list[Result]:
-    """Run `cases` on `cluster`, one after the other; list of Result.
+    """Run `cases` on `cluster`, one after another; list of Result.
 
     After a hang or a crash, the cluster is restarted and the later cases of the same group are
     skipped, as in mpilab.runners.mpirun; it is also restarted after a run that left messages
@@ -68,7 +68,8 @@ def run_cases(
 
 
 class _Call(Run):
-    """One case as a call on the engines of a cluster, which is restarted if it is not as before."""
+    """One case as a call on the engines of a cluster; restarts the cluster if the call has changed
+    it."""
 
     def __init__(
         self, cluster: Cluster, library: str | Path, function: str, cases: Mapping[int, Case]

@@ -1,8 +1,8 @@
 """Detect hangs, and distinguish deadlocks from time-outs, using the recordings.
 
 A run hangs if no recording has grown for a while. It is a *deadlock* if every rank that is still
-in the kernel is inside a blocking call (or polls in vain), and no message or collective that they
-wait for can still come. It is a *time-out* if a rank is outside of MPI: it computes.
+in the kernel is inside a blocking call (or polls without success), and no message or collective
+that they wait for can still arrive. It is a *time-out* if a rank is computing outside MPI.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from mpilab.trace.callsites import lines_of
-from mpilab.trace.collectives import is_complete, missing
+from mpilab.trace.matching import EXCHANGES, Traffic, is_complete, missing
 from mpilab.trace.recording import (
     ANY,
     HEADER,
@@ -31,7 +31,6 @@ from mpilab.trace.recording import (
     peek,
     read_rank,
 )
-from mpilab.trace.traffic import EXCHANGES, Traffic
 from mpilab.util import processes
 
 # Samples of the call sites at which ranks compute.
@@ -130,7 +129,7 @@ class RankState:
     def describe(self) -> str:
         """'rank 0 is blocked in MPI_Recv from rank 1 (tag 7, 40 bytes), line 12'."""
         if self.state == NOT_BEGUN:
-            return f"rank {self.rank} never began"
+            return f"rank {self.rank} never started"
         if self.state == FINISHED:
             return f"rank {self.rank} had returned from the kernel"
         place = f", line {self.line}" if self.line else ""
@@ -183,8 +182,8 @@ class Hang:
             stuck = [s for s in stuck if s.state == COMPUTING] or stuck
         if not stuck:
             return (
-                "every rank had returned from the kernel, but MPI did not get on: "
-                "a message or a request was left over"
+                "every rank had returned from the kernel, but MPI made no progress: a message or "
+                "a request was left over"
             )
         words = "; ".join(state.describe() for state in stuck[:6])
         if len(stuck) > 6:
@@ -275,11 +274,11 @@ def _waits_for(
 
 
 def can_progress(ranks: Sequence[RankRecording | None]) -> bool:
-    """True if anything that these ranks wait for can still come.
+    """True if anything that these ranks wait for can still arrive.
 
-    That is, a receive has a matching send and some rank waits for one of the two, or a collective
-    for which some rank waits has been entered by all its ranks, with the same number of bytes. In
-    doubt it returns True: a deadlock is only reported when it is certain.
+    That is the case if a receive has a matching send and some rank waits for either, or if all
+    ranks have entered a collective that some rank waits for, with the same number of bytes. When in
+    doubt, it returns True: a deadlock is reported only when it is certain.
     """
     traffic = Traffic(ranks)
     return traffic.may_move(lambda call: is_complete(call, traffic.ranks))
@@ -337,11 +336,11 @@ class Watch:
         return None
 
     def clock(self) -> float:
-        """The time, in seconds, in which `standstill` counts."""
+        """The clock that measures `standstill`, in seconds."""
         return time.monotonic()
 
     def examine(self, headers: Sequence[np.void | None]) -> Hang | None:
-        """The hang of ranks, all of which have begun, without progress for `standstill`."""
+        """The hang of ranks that have all begun and made no progress for `standstill`."""
         ranks = self.read()
         states = read_states(ranks)
         stuck = all(s.state in (FINISHED, BLOCKED, POLLING) for s in states)
@@ -355,7 +354,7 @@ class Watch:
         """True if the computing ranks have used `work` seconds of processor time since the last
         progress.
 
-        Ranks that wait in MPI do not count: with a core for each, they use much time, too.
+        Ranks that wait in MPI do not count: with a core each, they use much processor time, too.
         """
         if None in self.processes:
             self.processes = [process_of(path) for path in self.paths]
@@ -366,7 +365,7 @@ class Watch:
                 if pid
             }
         except psutil.NoSuchProcess:
-            return False  # a rank has just ended, as the process that started it will notice
+            return False  # a rank has just ended; the process that started it will notice
         if self.worked[0] != self.moved:
             self.worked = (self.moved, {})
         before = self.worked[1]

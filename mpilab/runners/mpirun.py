@@ -31,7 +31,7 @@ from mpilab.trace.recording import RankRecording
 from mpilab.util.processes import end_family
 
 LOOK_S = 1.0  # between checks for ranks; one costs some 10 ms
-LOOKS = 2  # checks without a rank, until the ranks are given up
+LOOKS = 2  # checks without a rank, before the ranks are presumed dead
 _NOISE = "plm:ssh: Warning: setpgid("  # harmless: a daemon was faster than mpirun
 # Open MPI's message for an error on a communicator with fatal errors (MPI_COMM_SELF, ...).
 _MPI_ABORTED = re.compile(r"reported by process \[\d+,(\d+)\].*?\*\*\* (MPI_ERR_\w+)", re.DOTALL)
@@ -57,13 +57,13 @@ def run_cases(
 ) -> list[Result]:
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
-    A case with its own `function` runs that one instead: so one mpirun can compare several.
+    A case with its own `function` runs that function instead, so one mpirun can compare several.
 
     groups, on_result   see mpilab.runners.run.run_in_turn.
     limit    seconds per case.
     standstill, work   see mpilab.runners.hang.Watch.
     keep     a directory for the raw files of finished cases, named by the case's index in `cases`.
-             The counts of a monitored case are only there (mpilab.measure.openmpi_traffic).
+             The counts of a monitored case are written only there (mpilab.measure.openmpi_traffic).
     sanitize   `library` was built with sanitizers: run it in the program with their runtime.
     settings   environment variables of Open MPI in addition to the defaults; the user's values take
              precedence.
@@ -116,7 +116,7 @@ def _names(
 
 
 class Mpirun(Program):
-    """mpirun of the harness over `cases`, all with the same number of ranks.
+    """An mpirun of the harness that runs `cases`, all with the same number of ranks.
 
     where     this machine, emulated hosts or a Slurm job (mpilab.cluster.location)
     scratch   the folder for its files
@@ -173,7 +173,7 @@ class Mpirun(Program):
 
     @property
     def has_ended(self) -> bool:
-        """True if it has ended, or should have.
+        """True if mpirun has ended, or should have.
 
         On several hosts, mpirun of Open MPI 5.0.11 sometimes waits forever after all ranks have
         ended: after 3 of 120 crashes, and never on one host.
@@ -186,7 +186,7 @@ class Mpirun(Program):
         return "".join(line for line in lines if _NOISE not in line)
 
     def end(self) -> None:
-        """End everything that it started, and remove its files."""
+        """End everything that mpirun started, and remove its files."""
         if self.where.on_hosts:
             kill(self.identity)  # daemons on other hosts may have detached themselves
         if self.process.poll() is None:
@@ -209,7 +209,7 @@ class Mpirun(Program):
 
     def _is_rank(self, process: int) -> bool:
         try:
-            return os.path.samefile(f"/proc/{process}/exe", self.harness)
+            return Path(f"/proc/{process}/exe").samefile(self.harness)
         except OSError:  # it has just ended
             return False
 
@@ -225,7 +225,7 @@ class Mpirun(Program):
         return self.where.places if self.where.is_spread else ()
 
     def result(self, number: int, case: Case, outcome: str, **more: Any) -> Result:
-        """A Result with all files that the case left behind, which are put away or removed."""
+        """A Result with all files that the case left behind; keeps or removes the files."""
         result = super().result(number, case, outcome, **more)
         if result.recording is not None:
             put_away([rank.path for rank in result.recording.ranks], self.keep)

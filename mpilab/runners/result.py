@@ -1,6 +1,5 @@
 """The result of one case: its outcome and the files that it left, the same for every runner."""
 
-import os
 import re
 import shutil
 import signal
@@ -18,7 +17,8 @@ from mpilab.errors import InputError
 from mpilab.hosts.places import Levels, Place
 from mpilab.runners.hang import Hang, RankState
 from mpilab.trace import file_access
-from mpilab.trace.collectives import Collectives
+from mpilab.trace.callsites import separate
+from mpilab.trace.matching import Collectives
 from mpilab.trace.recording import (
     CANCELLED,
     LEAKED,
@@ -31,15 +31,16 @@ from mpilab.trace.recording import (
     operations,
     read_rank,
 )
-from mpilab.trace.sanitizer import separate
 from mpilab.trace.snapshots import Snapshots
 from mpilab.trace.snapshots import read as read_snapshot
+from mpilab.util.text import plain
 
-DONE, DEADLOCK, TIME_OUT, CRASH, ERROR, SKIPPED = (
+DONE, DEADLOCK, TIME_OUT, CRASH, TRAP, ERROR, SKIPPED = (
     "done",
     "deadlock",
     "time-out",
     "crash",
+    "trap",
     "error",
     "skipped",
 )
@@ -50,7 +51,8 @@ _NOISE = re.compile(r"\[[^\]\s]+:\d+\] ")
 
 
 class Explanation(Protocol):
-    """What a Result holds of a mpilab.diagnosis.model.Diagnosis, which is made from Results."""
+    """The part of a mpilab.diagnosis.model.Diagnosis, itself made from Results, that a Result
+    uses."""
 
     @property
     def kind(self) -> str:
@@ -65,13 +67,15 @@ class Explanation(Protocol):
 class Result:
     """The result of one case.
 
-    outcome    DONE, DEADLOCK, TIME_OUT, CRASH, ERROR (it could not be run at all) or SKIPPED.
+    outcome    DONE, DEADLOCK, TIME_OUT, CRASH, TRAP (the jail ended it), ERROR (it could not be run
+               at all) or SKIPPED.
     hang       for a deadlock or time-out: the state of every rank, and what it waits for.
-    crashed    for a crash: (rank, signal or 'exit status N'); rank is None if it is unknown.
+    crashed    for a crash: (rank, signal or 'exit status N'); rank is None if it is unknown. For a
+               trap: (rank, why the kernel was ended).
     detail     further information, in words.
     outputs    one Output per rank if DONE.
     recording  of all ranks, if it was requested and every rank has one.
-    ranks      RankRecording of each rank, None for one that never began.
+    ranks      RankRecording of each rank, None for one that never started.
     library, function   what was run.
     printed    rank -> the end of the kernel's output (rank of the kernel's communicator).
     log        Open MPI's output, unabridged.
@@ -152,8 +156,8 @@ def gather(directory: str | Path, number: int, case: Case, outcome: str, **more:
 def read_ranks(directory: str | Path, number: int, case: Case) -> list[RankRecording | None]:
     """The current RankRecording of each rank; None for a rank that has not begun the case.
 
-    A recording that contradicts itself (a kernel may write anywhere) counts as none. [] for a case
-    that is not recorded.
+    An inconsistent recording (a kernel may write anywhere) counts as none. [] for a case that is
+    not recorded.
     """
     if not case.record:
         return []
@@ -168,11 +172,11 @@ def paths_of(directory: str | Path, number: int, case: Case, kind: str) -> list[
 def put_away(paths: Iterable[str | Path], keep: str | Path | None) -> None:
     """Move files that have been read to the directory `keep`, or remove them if it is None: many
     cases leave many files."""
-    for path in paths:
+    for path in map(Path, paths):
         if keep is None:
-            os.unlink(path)
+            path.unlink()
         else:
-            shutil.move(path, f"{keep}/{os.path.basename(path)}")
+            shutil.move(path, f"{keep}/{path.name}")
 
 
 def read_printed(
@@ -185,7 +189,7 @@ def read_printed(
     printed: dict[int, str] = {}
     noise: dict[int, str] = {}
     for rank, path in enumerate(paths_of(directory, number, case, "txt")):
-        lines = _tail(path).splitlines(keepends=True) if os.path.exists(path) else []
+        lines = _tail(path).splitlines(keepends=True) if Path(path).exists() else []
         for kept, is_noise in ((printed, False), (noise, True)):
             text = "".join(line for line in lines if bool(_NOISE.match(line)) == is_noise)
             if text:
@@ -196,7 +200,7 @@ def read_printed(
 def read_snapshots(directory: str | Path, number: int, case: Case) -> list[Snapshots]:
     """Snapshots of each rank's receive buffer; [] if there are none."""
     paths = paths_of(directory, number, case, "mem")
-    if not all(map(os.path.exists, paths)):
+    if not all(Path(path).exists() for path in paths):
         return []
     try:
         return [read_snapshot(path) for path in paths]
@@ -210,6 +214,17 @@ def _tail(path: str) -> str:
         file.seek(max(0, size - PRINTED_BYTES))
         text = file.read().decode(errors="replace")
     return text if size <= PRINTED_BYTES else "… " + text.partition("\n")[2]
+
+
+def trap(ranks: Sequence[RankRecording | None]) -> tuple[int, str] | None:
+    """(rank, why the jail ended its kernel), e.g. (2, 'the kernel: division by zero').
+
+    None if the jail did not end it. Of several ranks, the lowest is returned.
+    """
+    for rank in ranks:
+        if rank is not None and not rank.finished and rank.header["trap"]:
+            return rank.rank, plain(rank.header["trap"].decode("ascii", errors="replace"))
+    return None
 
 
 def blame(ranks: Sequence[RankRecording | None]) -> tuple[int, str] | None:

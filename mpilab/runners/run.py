@@ -1,8 +1,8 @@
 """A run followed to its end: it completes, deadlocks, takes too long or crashes.
 
 `Run` makes Results from the files that a case leaves; `Program` follows a process that runs several
-cases one after the other; `run_in_turn` starts runs until every case has its Result. Each runner
-adds what differs: how its program is started, watched and ended.
+cases one after another; `run_in_turn` starts runs until every case has its Result. Each runner adds
+what differs: how its program is started, watched and ended.
 """
 
 import os
@@ -25,6 +25,7 @@ from mpilab.runners.result import (
     ERROR,
     SKIPPED,
     TIME_OUT,
+    TRAP,
     Result,
     blame,
     gather,
@@ -32,6 +33,7 @@ from mpilab.runners.result import (
     paths_of,
     put_away,
     read_ranks,
+    trap,
 )
 from mpilab.trace.recording import RankRecording
 
@@ -58,7 +60,7 @@ class Run:
 
     def results(self, **limits: float | None) -> Results:
         """(number, Result) of each case in turn, up to and including the first after which this run
-        cannot go on. `limits` are those of mpilab.runners.hang.Watch."""
+        cannot continue. `limits` are those of mpilab.runners.hang.Watch."""
         raise NotImplementedError
 
     def places(self, case: Case) -> Sequence[Place]:
@@ -111,11 +113,11 @@ class Run:
 
     def not_begun(self, log: str) -> str:
         """The detail of a case that no rank has begun in time."""
-        return "no rank began it in time"
+        return "no rank started it in time"
 
 
 class Program(Run):
-    """A Run in a process that runs its cases one after the other, and writes to `directory`/log.
+    """A Run in a process that runs its cases one after another, and writes to `directory`/log.
 
     keep   a directory for the files of finished cases; None removes them.
     """
@@ -135,7 +137,7 @@ class Program(Run):
         super().__init__(library, function, cases, directory)
         self.keep = keep
 
-    # What a runner may have otherwise.
+    # What a runner may override.
 
     @property
     def has_ended(self) -> bool:
@@ -166,8 +168,12 @@ class Program(Run):
         """True if the process has ended because of a deadlock that it found itself."""
         return False
 
+    def refused(self, log: str) -> str:
+        """Why the runner could not run the case in which its process ended; "" if it could."""
+        return ""
+
     def reports(self, ranks: list[RankRecording | None]) -> dict[int, str]:
-        """{rank: report of a sanitizer} that are in files of their own."""
+        """{rank: report of a sanitizer} in separate files."""
         return {}
 
     def outputs(self, paths: list[str]) -> list[Output]:
@@ -187,7 +193,7 @@ class Program(Run):
             return log.read().decode(errors="replace")
 
     def not_begun(self, log: str) -> str:
-        return f"no rank began it in time; {self.name} said: {tail(log)}"
+        return f"no rank started it in time; {self.name} said: {tail(log)}"
 
     def results(self, **limits: float | None) -> Results:
         """(number, Result) of each case in turn, up to and including the first that fails or
@@ -230,7 +236,7 @@ class Program(Run):
         numbers = list(self.cases)
         following = numbers[numbers.index(number) + 1 :][:1]
         return any(
-            os.path.exists(f"{self.directory}/{after}.{rank}.{kind}")
+            (self.directory / f"{after}.{rank}.{kind}").exists()
             for after in following
             for rank in ranks
             for kind in ("rec", "out")
@@ -255,16 +261,19 @@ class Program(Run):
         if harness is None and self.found_deadlock(log):
             hang = Hang(DEADLOCK, states)
             return self.result(number, case, DEADLOCK, hang=hang, states=states, log=log)
-        # Without a recording, nobody knows how far the case came.
+        if refused := self.refused(log):
+            return self.error(number, case, detail=refused, states=states, log=log)
+        # Without a recording, the progress of the case is unknown.
         if harness or (case.record and never_began(states)):
             # The harness's message begins with the line from its file of cases.
             detail = harness[1].removeprefix(f"{case.line(number)}: ") if harness else tail(log)
             return self.error(number, case, detail=detail, states=states, log=log)
+        trapped = trap(ranks)
         return self.result(
             number,
             case,
-            CRASH,
-            crashed=blame(ranks) or self.culprit(case, log),
+            TRAP if trapped else CRASH,
+            crashed=trapped or blame(ranks) or self.culprit(case, log),
             detail=tail(log),
             states=states,
             log=log,
@@ -286,10 +295,9 @@ def run_in_turn(
 
     batches    the numbers of the cases that one run can take, in the order in which they run
     start      starts a run of {number: Case}
-    groups     for each case the groups that it is in. Once a case has not ended properly, cases of
-               which all groups have failed are skipped: they would most likely cost the same time
-               again.
-    on_result  is called with each Result, but for skipped cases
+    groups     for each case the groups that it is in. Once a case has not ended properly, cases
+               whose groups have all failed are skipped: they would most likely take as long again.
+    on_result  is called with each Result, except those of skipped cases
     revised    takes each Result and returns what replaces it
     limits     those of mpilab.runners.hang.Watch
     """

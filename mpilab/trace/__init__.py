@@ -1,5 +1,5 @@
 """Readers of what the recorder wrote: calls, messages, rounds, buffers, file requests.
 
 Input: the folder of a run. Output: a `recording.Recording`, the source lines of its call sites, the
-contents of its buffers, and the traffic pending when the run made no more progress (`traffic`).
+contents of its buffers, and which calls of the ranks match or are still pending (`matching`).
 """

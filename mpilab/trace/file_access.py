@@ -129,7 +129,7 @@ class RankAccess:
             calls = np.fromfile(file, CALL, int(header["calls"]))
             records = np.fromfile(file, _RECORD, int(header["count"]))
         if (len(calls), len(records)) != (header["calls"], header["count"]):
-            raise NotWhole(f"{path}: its end is missing; run the case again")
+            raise NotWhole(f"{path}: the end is missing; run the case again")
         requests = np.zeros(len(records), REQUEST)
         for name in _RECORD.fields or ():
             requests[name] = records[name]
@@ -160,8 +160,8 @@ class FileAccess:
         if any(rank.header["seen"] == NOT_ASKED for rank in self.ranks):
             return "the case did not ask for requests"
         return (
-            "requests below MPI can be seen where mpirun starts the kernel on Linux only, not in "
-            "the engines of a notebook; 'mpilab reads' shows them"
+            "requests below MPI can be seen only if mpirun starts the kernel on Linux, not in the "
+            "engines of a notebook; 'mpilab reads' shows them"
         )
 
     @property
@@ -229,10 +229,12 @@ class FileAccess:
         if share is None:
             return "unknown how much of the file was in the page cache"
         if share == 0:
-            return "cold: nothing of the file was in the page cache"
+            return "cold: no part of the file was in the page cache"
         words = f"{share:.0%} of the file was in the page cache"
         if self.filesystem == "tmpfs":
-            words += ", where a tmpfs keeps its files; TMPDIR on a disk makes cold reads possible"
+            words += (
+                ", which always holds the files of a tmpfs; set TMPDIR to a disk for cold reads"
+            )
         return words
 
     def _need_seen(self) -> None:

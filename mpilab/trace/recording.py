@@ -6,6 +6,7 @@ src_c/runtime/recorder/record.h.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -30,8 +31,11 @@ from mpilab.util.kit import ROOT
     LEAKED,
     READS_FILE,
     WRITES_FILE,
-) = (1 << bit for bit in range(11))
-MAGIC = b"MPILABR3"
+    UNKNOWN_REQUEST,
+    NULL_REQUESTS,
+) = (1 << bit for bit in range(13))
+WORLD = 1  # MPI_COMM_WORLD as a record's communicator
+MAGIC = b"MPILABR4"
 PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
 ANY, NOBODY, NONE = -1, -2, -1
 UNKNOWN_ADDRESS = 2**64 - 1  # crash_address, see src_c/runtime/recorder/failures.c
@@ -88,6 +92,7 @@ HEADER = np.dtype(
         ("samples", "i8"),
         ("sample_sites", "u8", (16,)),
         ("unknown_call", "S40"),
+        ("trap", "S160"),
     ]
 )
 
@@ -123,7 +128,7 @@ REQUEST = np.dtype(
     ]
 )
 
-# What happens with a message, in the order of events (_in_order).
+# What happens to a message, in the order of events (_in_order).
 _BEGAN, _SENT, _RECEIVED = range(3)
 _RECORD_H = ROOT / "src_c" / "runtime" / "recorder" / "record.h"
 
@@ -149,13 +154,17 @@ class RankRecording:
                 data = file.read()
         header = np.frombuffer(data, HEADER, 1)[0] if len(data) >= HEADER.itemsize else None
         if header is None or header["magic"] != MAGIC:
-            raise InputError(f"{path}: not a recording, or one that was not begun; run it again")
+            raise InputError(
+                f"{path}: not a recording, or one that was never started; run it again"
+            )
         if (header["header_bytes"], header["record_bytes"]) != (HEADER.itemsize, RECORD.itemsize):
             raise InputError(f"{path}: written by another version of the recorder; build again")
         room = (len(data) - HEADER.itemsize) // RECORD.itemsize
         count = int(header["count"])
         if not 0 <= count <= room:
-            raise InputError(f"{path}: says {count} records, has room for {room}; run it again")
+            raise InputError(
+                f"{path}: announces {count} records, but has room for {room}; run it again"
+            )
         self.path = path
         self.header = header
         self.records = np.frombuffer(data, RECORD, count, HEADER.itemsize)
@@ -164,6 +173,12 @@ class RankRecording:
     def rank(self) -> int:
         """Rank in the base communicator."""
         return int(self.header["rank"])
+
+    def since(self, begin_ns: int) -> "RankRecording":
+        """The same recording without what began before `begin_ns`."""
+        later = copy(self)
+        later.records = self.records[self.records["begin_ns"] >= begin_ns]
+        return later
 
     @property
     def finished(self) -> bool:
@@ -262,7 +277,7 @@ class Recording:
         paths = [Path(directory) / f"{number}.{rank}.rec" for rank in range(size)]
         missing = [str(path) for path in paths if not path.exists()]
         if missing:
-            raise InputError(f"{missing[0]}: no such recording; its rank never began the case")
+            raise InputError(f"{missing[0]}: no such recording; its rank never started the case")
         return cls([RankRecording(path) for path in paths])
 
     @property
@@ -338,9 +353,9 @@ def messages_of(ranks: Sequence[RankRecording | None]) -> NDArray[np.void]:
     """All point-to-point messages between different ranks, as MESSAGE records; rounds are 0.
 
     `ranks` lists a RankRecording, or None, for each rank. A send is matched with the receive that
-    got it: same communicator, source, destination and tag, in the order of posting (MPI 4.1,
-    section 3.5: messages do not overtake). A receive with a buffer that was too small has got its
-    message, too. received_ns and receive_record are NONE for a message that was never received.
+    received it: same communicator, source, destination and tag, in the order of posting (MPI 4.1,
+    section 3.5: messages do not overtake). A receive with a buffer that was too small has received
+    its message, too. received_ns and receive_record are NONE for a message that was never received.
     Sorted by source, then by order of sending.
     """
     sends = _columns(ranks, _sends, ("peer", "tag", "begin_ns", "bytes"))
@@ -392,7 +407,7 @@ def _receives(records: NDArray[np.void], rank: int) -> NDArray[np.bool_]:
 
 
 def _took_place(records: NDArray[np.void]) -> NDArray[np.bool_]:
-    """bool [n]: neither refused nor failed. A message truncated by its receive took place."""
+    """bool [n]: neither refused nor failed. A message truncated by its receive counts as sent."""
     return (records["error"] == 0) | (records["error"] == ERR_TRUNCATE)
 
 

@@ -48,7 +48,7 @@ def read(path: str | Path) -> Snapshots:
     one = np.dtype([("record", "<i8"), ("reserved", "<i8"), ("memory", "u1", (max(padded, 0),))])
     whole = 0 <= count <= capacity and _HEADER_BYTES + count * one.itemsize <= len(data)
     if data[:8] != b"MPILABM1" or size < 0 or not whole:
-        raise InputError(f"{path}: not a whole file of snapshots; run the case again")
+        raise InputError(f"{path}: the file of snapshots is incomplete; run the case again")
     taken = np.frombuffer(data, one, count, _HEADER_BYTES)
     return Snapshots(taken["record"].copy(), taken["memory"][:, :size].copy())
 
@@ -144,7 +144,7 @@ def contents_of(case: Case) -> Contents:
         why = (
             "partial results of a reduction cannot be told apart in a buffer"
             if about.reduces
-            else "each pair of ranks has a block of its own"
+            else "each pair of ranks has its own block"
             if about.exchanges
             else "it moves no data"
         )

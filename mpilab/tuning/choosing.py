@@ -17,7 +17,7 @@ from mpilab.errors import InputError
 from mpilab.kernels import openmpi
 from mpilab.measure import sweep_table
 from mpilab.measure.openmpi_traffic import CHAIN_FANOUT, PATTERNS, RADIX
-from mpilab.measure.sweep_table import summarise
+from mpilab.measure.sweep_table import summarize
 from mpilab.models import Hockney, fit_per_algorithm
 from mpilab.models.costs import OPENMPI_FORMULAS, cost
 from mpilab.tuning.rules import (
@@ -46,7 +46,8 @@ Model = Hockney | Callable[[str], Hockney | None]
 # Candidates where a file may choose anything: bytes of a segment, and numbers of chains.
 SEGMENTS = (0, *(1 << power for power in range(9, 21)))
 FANOUTS = (2, 4, 8)
-# A choice slower than the fastest by up to this share is as good: fewer rules, and none from noise.
+# A choice slower than the fastest by up to this share counts as equal: fewer rules, and none due to
+# noise.
 SLACK = 0.05
 EXPECTED = np.dtype(
     [
@@ -69,8 +70,8 @@ EXPECTED = np.dtype(
 def choices(
     collective: str, segments: Iterable[int] = SEGMENTS, fanouts: Iterable[int] = FANOUTS
 ) -> tuple[Choice, ...]:
-    """All (number, fan-out, segment) that a file may choose for a collective and that have a cost:
-    a tuple, without two_proc, which is for two ranks only."""
+    """All (number, fan-out, segment) that a file may choose for a collective and that have a cost,
+    as a tuple. It excludes two_proc, which is for two ranks only."""
     found = []
     for number, name in sorted(openmpi.algorithms().get(collective, {}).items()):
         if name not in OPENMPI_FORMULAS.get(collective, {}) or name == TWO_RANKS:
@@ -123,7 +124,7 @@ def seconds(
     )
 
 
-# Times that rules are chosen from: measured by a sweep, or predicted by models.
+# Times from which rules are chosen: measured by a sweep, or predicted by models.
 
 
 @dataclass
@@ -131,8 +132,8 @@ class Points:
     """Times of a collective at (ranks, bytes): bytes of a block, or of the whole message.
 
     seconds    {(ranks, bytes): {(number, fan-out, segment): seconds}}
-    tied       {(ranks, bytes): choices that may be as fast as the fastest}: the 95 % confidence
-               intervals of their medians overlap
+    tied       {(ranks, bytes): choices that may be as fast as the fastest}, because the 95 %
+               confidence intervals of their medians overlap
     defaults   {(ranks, bytes): seconds} of Open MPI's own choice, where measured
     by_models  the numbers of ranks that were predicted, not measured
     """
@@ -158,14 +159,14 @@ class Points:
 def from_table(table: NDArray[Any], collective: str, measure: str = "span_s") -> Points:
     """Points of Open MPI's algorithms in a sweep's table (mpilab.measure.sweep_table.ROW): medians.
 
-    Leaves out what a file cannot choose, two_proc (which aborts unless there are two ranks) and
+    Leaves out what a file cannot choose: two_proc (which aborts unless there are two ranks) and
     k-nomial trees with a radix other than 4. Raises InputError if nothing is left.
     """
     rows = table[(table["collective"] == collective) & (table["library"] == "openmpi")]
     points = Points(collective)
     # Like seconds: (lower, upper) bound of the median.
     bounds: dict[tuple[int, int], dict[Choice, tuple[float, float]]] = defaultdict(dict)
-    for row in summarise(rows, measure):
+    for row in summarize(rows, measure):
         place, number = (int(row["ranks"]), int(row["bytes"])), int(row["number"])
         name = str(row["algorithm"])
         if number == LEFT:
@@ -282,19 +283,21 @@ def points(
     model = _model(alpha, beta)
     if not paths and (model is None or not model_ranks or not collectives):
         raise InputError(
-            "nothing to choose from: name CSV files of mpilab sweep; or give "
+            "no sweeps and no model given: name CSV files of mpilab sweep; or give "
             "--collectives, --model-ranks, --alpha and --beta"
         )
     if model is not None and not model_ranks:
-        raise InputError("--alpha and --beta for how many ranks? Add --model-ranks, e.g. 64,1024")
+        raise InputError(
+            "--alpha and --beta need numbers of ranks; add --model-ranks, e.g. 64,1024"
+        )
     tables = [sweep_table.read(path) for path in paths]
     table = np.concatenate([np.empty(0, sweep_table.ROW), *tables])
     there = list(dict.fromkeys(table["collective"].tolist()))
     for name in collectives or there:
         if name not in PATTERNS:
-            raise InputError(f"{name!r}: no such collective; take some of {', '.join(PATTERNS)}")
+            raise InputError(f"{name!r}: no such collective; write some of {', '.join(PATTERNS)}")
         if paths and name not in there:
-            raise InputError(f"{name}: is in none of the sweeps, which have {', '.join(there)}")
+            raise InputError(f"{name}: in none of the sweeps, which have {', '.join(there)}")
         measured = from_table(table, name, measure) if paths else None
         predicted = None
         if model_ranks and model is not None:
@@ -352,9 +355,10 @@ def choose(points: Points, slack: float = SLACK) -> list[Rule]:
     """Rules for all Points: list of Rule, as few as possible.
 
     Neighboring sizes share a rule if one choice is, at each of them, at most `slack` slower than
-    the fastest, or indistinguishable from it in the measurements; of several, the one that loses
-    least. A rule begins at the roundest number between the sizes tried. Numbers of ranks below the
-    smallest one tried are left to Open MPI; each one tried covers those up to the next.
+    the fastest, or indistinguishable from it in the measurements. If there are several such
+    choices, the rule takes the one that loses least. A rule begins at the roundest number between
+    the sizes tried. Numbers of ranks below the smallest one tried are left to Open MPI; each number
+    tried covers those up to the next.
     """
     if not 0 <= slack < 10:
         raise InputError(f"slack={slack}: write a share of 0 or more, e.g. 0.05 for 5 %")
@@ -376,8 +380,8 @@ def choose(points: Points, slack: float = SLACK) -> list[Rule]:
 def expected(rules: Rules | Iterable[Rule], points: Points) -> NDArray[Any]:
     """The cost of following the rules, point by point: a table of EXPECTED.
 
-    regret = chosen_s / best_s - 1; default_s is nan if it was not measured, and chosen_s if what
-    the rules choose was not.
+    regret = chosen_s / best_s - 1; default_s is nan if it was not measured, and so is chosen_s if
+    the rules' choice was not.
     """
     whole = rules if isinstance(rules, Rules) else Rules(tuple(rules))
     rows = []
@@ -407,7 +411,7 @@ def expected(rules: Rules | Iterable[Rule], points: Points) -> NDArray[Any]:
 def expected_words(table: NDArray[Any]) -> str:
     """The regret in a table of EXPECTED, in one sentence."""
     if not np.isfinite(table["regret"]).any():
-        return "what the rules cost is not known: nothing that they choose was tried"
+        return "the cost of the rules is unknown: none of their choices was tried"
     worst = table[np.nanargmax(table["regret"])]
     middle, most = medians_of(table["regret"])
     words = (
@@ -463,8 +467,8 @@ def _begun(
 
 def roundest(below: int, most: int) -> int:
     """The number above `below` and not above `most` with the fewest significant bits: a power of
-    two, or else a multiple of the largest possible one; of several, the nearest to the geometric
-    mean of the limits. roundest(1000, 5000) = 2048, roundest(5000, 7000) = 6144."""
+    two, or else a multiple of the largest possible one. On a tie, the nearest to the geometric mean
+    of the limits. roundest(1000, 5000) = 2048, roundest(5000, 7000) = 6144."""
     middle = sqrt(max(1, below) * most)
     powers = [1 << place for place in range(below.bit_length(), most.bit_length())]
     if powers:

@@ -1,4 +1,5 @@
-"""Compare Open MPI's own choice, the rules', and each of its algorithms, timed in one mpirun.
+"""Compare Open MPI's own choice, the rules' choice, and each of its algorithms, timed in one
+mpirun.
 
 At each size, all candidates run in turn for several rounds, so that disturbances of the machine
 affect all of them; a time is the median of all repetitions.
@@ -41,7 +42,7 @@ from mpilab.util.text import aligned
 _DECIDERS = ("OMPI_MCA_coll", "OMPI_MCA_coll_tuned_use_dynamic_rules")
 # In seconds; best is the fastest of all, including the default and the rules. gain = default_s /
 # rules_s, regret = rules_s / best_s - 1; nan if the rules' call did not complete. proved: the calls
-# by the rules completed and sent what the chosen algorithm, if any, must send.
+# under the rules completed and sent what the chosen algorithm, if any, must send.
 COMPARED = np.dtype(
     [
         ("collective", "U24"),
@@ -71,7 +72,7 @@ def settings(path: str | Path) -> dict[str, str]:
     path = Path(path).resolve()
     wished = os.environ.get(openmpi.RULES_FILE)
     if wished and Path(wished).resolve() != path:
-        raise InputError(f"{openmpi.RULES_FILE}={wished} is set, and comes before {path}; unset it")
+        raise InputError(f"{openmpi.RULES_FILE}={wished} is set, and overrides {path}; unset it")
     return openmpi.CHOOSING | {openmpi.RULES_FILE: str(path)}
 
 
@@ -124,7 +125,7 @@ def compare(
     each segment size of the file and without. Raises InputError for a collective without rules.
     """
     if rounds < 1 or (repetitions is not None and repetitions < 1):
-        raise InputError(f"rounds={rounds}, repetitions={repetitions}: have to be 1 or more")
+        raise InputError(f"rounds={rounds}, repetitions={repetitions}: must be 1 or more")
     chosen = list(collectives or rules.collectives)
     for collective in chosen:
         if collective not in rules.collectives:
@@ -227,8 +228,7 @@ def _row(
     medians = {name: float(np.median(np.concatenate(each))) for name, each in spans.items()}
     if not medians:
         raise InputError(
-            f"{point[0]} on {point[1]} ranks: nothing came to its end; look at "
-            "'mpilab rules check' first"
+            f"{point[0]} on {point[1]} ranks: nothing finished; run 'mpilab rules check' first"
         )
     default, ruled = (medians.get(name, np.nan) for name in (BY_ITSELF, BY_RULES))
     best = min(medians, key=medians.__getitem__)
@@ -277,12 +277,12 @@ def as_text(table: NDArray[Any]) -> str:
     for row in table[~table["proved"]]:
         where = f"{row['collective']}, {row['ranks']} ranks, {row['bytes']} bytes"
         text += (
-            f"\n{where}: what ran by the rules is not what they say; 'mpilab rules check' "
-            "tells more"
+            f"\n{where}: the rules did not take effect as written; 'mpilab rules check' explains "
+            "why"
         )
     known = table[np.isfinite(table["gain"])]
     if not len(known):
-        return f"{text}\nno call by the rules came to its end"
+        return f"{text}\nno call with the rules finished"
     return (
         f"{text}\ndefault/rules {np.median(known['gain']):.2f}, rules/best "
         f"{np.median(known['regret'] + 1):.2f} (medians of {len(known)})"

@@ -4,8 +4,8 @@
     bcast          ppn>=2 bytes<2097152          bcast_node
     bcast                                        bcast_node_group
 
-The first line of a collective whose conditions all hold decides. The kernels called
-COLLECTIVE_auto read the file that the environment variable MPILAB_RULES names
+For each collective, the first line whose conditions all hold decides. The kernels called
+COLLECTIVE_auto read the file named by the environment variable MPILAB_RULES
 (src_c/common/decision/rules.h defines the names in conditions).
 """
 
@@ -28,13 +28,14 @@ from mpilab.hosts.places import Levels
 from mpilab.hosts.slurm import SLURM
 from mpilab.measure.dataset import machine
 from mpilab.measure.timing import Timed, time_on
+from mpilab.util.files import read_text
 from mpilab.util.kit import ROOT
 
 FOLDER = ROOT / "data" / "rules"
 NAMES = ("ranks", "ppn", "nodes", "groups", "bytes", "total", "dealt")
 _CONDITION = re.compile(rf"({'|'.join(NAMES)})(>=|<)(\d+)")
 _KERNEL_NAME = 64  # MPILAB_KERNEL_NAME, including the terminating zero
-# What distinguishes situations besides bytes, most important first.
+# The numbers, besides bytes, that distinguish situations, most important first.
 _AXES = ("dealt", "groups", "ppn", "ranks")
 
 
@@ -101,14 +102,7 @@ def read(path: str | Path) -> list[Rule]:
     Raises InputError as 'FILE:LINE: what is wrong; what to write'.
     """
     path = find(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(
-            f"{path}: cannot be read as rules: {reason}; the kit's are in {FOLDER}"
-        ) from None
-    return parse(text, str(path))
+    return parse(read_text(path, f"the kit's are in {FOLDER}", "rules"), str(path))
 
 
 def find(path: str | Path) -> Path:
@@ -138,12 +132,12 @@ def _rule(words: Sequence[str], where: str) -> Rule:
         match = _CONDITION.fullmatch(word)
         if match is None:
             raise InputError(
-                f"{where}: {word!r} is no condition; it is NAME>=NUMBER or NAME<NUMBER with one "
+                f"{where}: {word!r} is not a condition; it is NAME>=NUMBER or NAME<NUMBER with one "
                 f"of {', '.join(NAMES)}; {example}"
             )
         parsed.append(Condition(match[1], match[2] == ">=", int(match[3])))
     if not kernel.startswith(f"{collective}_") or len(kernel) >= _KERNEL_NAME:
-        raise InputError(f"{where}: {kernel!r} is no kernel of {collective}; {example}")
+        raise InputError(f"{where}: {kernel!r} is not a kernel of {collective}; {example}")
     return Rule(collective, tuple(parsed), kernel)
 
 
@@ -158,8 +152,8 @@ def learn(measured: Sequence[Timed]) -> list[Rule]:
 
     measured   list of mpilab.measure.timing.Timed, of any number of collectives.
 
-    The border between two sizes is their geometric mean; the smallest size covers all below it and
-    the largest all above. Each other number covers itself and all up to the next larger one that
+    The boundary between two sizes is their geometric mean; the smallest size covers all below it
+    and the largest all above. Any other number covers itself and all up to the next larger one that
     was measured.
     """
     return [

@@ -11,11 +11,13 @@ from mpilab.algorithms import ours_of
 from mpilab.algorithms.algorithm import GammaFunction
 from mpilab.cases.case import Case
 from mpilab.errors import InputError, SetupError, Ungradable
+from mpilab.hosts.platforms import calibrated
+from mpilab.kernels.simgrid import kernels
 from mpilab.measure.openmpi_traffic import PATTERNS
 from mpilab.models.declared import kernels_of
-from mpilab.models.hockney import Hockney
+from mpilab.models.point_to_point import Hockney
 from mpilab.runners import simgrid
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of
 from mpilab.tuning.choosing import choices, seconds
 from mpilab.tuning.rules import (
     CHAINS,
@@ -37,7 +39,7 @@ from mpilab.util.units import bytes_of
 
 # Points as text, 'bcast 64 8K, barrier 64', or as a list.
 Given = str | Iterable[str | Sequence[str | int]]
-# chosen: in words. Seconds are predicted; chosen_s is nan if nothing with a known cost is chosen.
+# chosen is in words. Seconds are predicted; chosen_s is nan if nothing with a known cost is chosen.
 # ratio = chosen_s / best_s, 1 if best_s is 0.
 PREDICTED = np.dtype(
     [
@@ -56,7 +58,7 @@ MOST_TEXT = 1 << 14  # characters of a file to judge
 # Candidates for the cheapest choice; fewer than for the model, since each is a simulation.
 SEGMENTS = (0, 8192, 16384)
 FANOUTS = (4,)
-# A ring sends P² messages, and a linear broadcast all of its messages from one rank: they take
+# A ring sends P² messages, and a linear broadcast sends all its messages from one rank. They take
 # seconds to simulate and are never the cheapest.
 MOST_RANKS, NEVER_CHEAPEST = 256, ("basic_linear", "scatter_allgather_ring")
 # More would take minutes to simulate, and segments of a byte are useless.
@@ -110,9 +112,9 @@ def row(
 def complaint(text: str, points: Given, alpha: float, beta: float, most: float = 1.1) -> str:
     """What is wrong with a rules file (its text); "" if nothing is. For use in rubrics.
 
-    Open MPI must read it as written, it must make no program fail, and at each of `points` it must
-    choose an algorithm that costs at most `most` times as much as the cheapest one (`predicted`). A
-    decision left to Open MPI is no choice.
+    Open MPI must read it as written, it must not make any program fail, and at each of `points` it
+    must choose an algorithm that costs at most `most` times as much as the cheapest one
+    (`predicted`). A decision left to Open MPI is not a choice.
     """
     rules, wrong = readable(text)
     if rules is None:
@@ -122,11 +124,11 @@ def complaint(text: str, points: Given, alpha: float, beta: float, most: float =
 
 def readable(text: str) -> tuple[Rules | None, str]:
     """(Rules, "") of a text to judge; (None, what is wrong with it) if Open MPI would not read it
-    as written, or a program would fail. InputError for what is not the text of a file."""
+    as written, or a program would fail. InputError if it is not the text of a file."""
     if not isinstance(text, str):
         raise InputError(f"a rules file is text, this is {type(text).__name__}")
     if len(text) > MOST_TEXT:
-        raise InputError(f"{len(text)} characters are too many for a rules file; write less rules")
+        raise InputError(f"{len(text)} characters are too many for a rules file; write fewer rules")
     try:
         rules = parse(text, "your rules file")
     except InputError as error:
@@ -145,14 +147,17 @@ def verdict(rows: NDArray[Any], most: float, how: str, known: str) -> str:
     unknown = rows[np.isnan(rows["chosen_s"])]
     if len(unknown):
         row = unknown[0]
-        return f"{_where(row)} it says '{row['chosen']}': no algorithm is chosen whose cost {known}"
+        return (
+            f"{_where(row)} it says '{row['chosen']}', which chooses no algorithm whose cost "
+            f"{known}"
+        )
     worst = rows[np.argmax(rows["ratio"])]
     if worst["ratio"] <= most * (1 + 1e-9):
         return ""
     return (
         f"{_where(worst)} it chooses {worst['chosen']} (line {worst['line']}), which takes "
-        f"{worst['ratio']:.2f} times as long as the best choice {how}; at most {most:g} times "
-        "is asked for"
+        f"{worst['ratio']:.2f} times as long as the best choice {how}; at most {most:g} times is "
+        "allowed"
     )
 
 
@@ -179,13 +184,13 @@ def _point(words: Sequence[str | int]) -> Point:
         )
     collective, ranks, size = (*words, 0)[:3] if words[0] in WITHOUT_SIZE else (*words, "", "")[:3]
     if not str(ranks).isdigit() or int(ranks) < 2:
-        raise InputError(f"point {shown!r}: {str(ranks)!r} is no number of ranks from 2 on")
+        raise InputError(f"point {shown!r}: {str(ranks)!r} is not a number of ranks, 2 or more")
     return str(collective), int(ranks), bytes_of(size)
 
 
 # Cost in simulated time: of our kernels of the same algorithms, on a simulated cluster with one
-# rank per host where a message costs α + mβ. The α-β model counts messages one after the other; in
-# a simulation, messages that leave a rank at the same time share its link.
+# rank per host where a message costs α + mβ. The α-β model counts messages one after another; in a
+# simulation, messages that leave a rank at the same time share its link.
 
 
 def costs(rules: Rules, points: Given, alpha: float, beta: float) -> NDArray[Any]:
@@ -199,8 +204,8 @@ def costs(rules: Rules, points: Given, alpha: float, beta: float) -> NDArray[Any
     for collective, ranks, size in points_of(points):
         if collective != "bcast" or not 2 <= ranks <= MOST_RANKS:
             raise InputError(
-                f"{collective} on {ranks} ranks: what can be simulated here are "
-                f"broadcasts on 2 to {MOST_RANKS} ranks"
+                f"{collective} on {ranks} ranks: only broadcasts on 2 to {MOST_RANKS} ranks can be "
+                "simulated here"
             )
         tried = tuple(
             choice
@@ -241,11 +246,11 @@ def _seconds(
     named = {choice: _case(ranks, size, choice) for choice in tried}
     cases = {choice: case for choice, case in named.items() if case is not None}
     # All of α is spent at a message's ends, so ranks are as busy as in the model.
-    cluster = simgrid.calibrated(
+    cluster = calibrated(
         f"flat-{ranks}x1", {"node": (alpha, beta), "group": (alpha, beta)}, overhead=alpha / 2
     )
     distinct = list(dict.fromkeys(cases.values()))
-    results = simgrid.simulate(simgrid.kernels(), "", distinct, cluster, limit=600.0)
+    results = simgrid.simulate(kernels(), "", distinct, cluster, limit=600.0)
     for result in results:
         if result.outcome != "done":
             raise Ungradable(f"{result.case.function} on {ranks} ranks: {result.outcome}")
@@ -254,8 +259,8 @@ def _seconds(
 
 
 def _case(ranks: int, size: int, choice: Choice) -> Case | None:
-    """The Case of our kernel that does what a choice makes Open MPI do; None if there is none, or
-    for too many segments."""
+    """The Case of our kernel that matches a choice of Open MPI's; None if there is none, or for too
+    many segments."""
     number, fanout, segment = choice
     name = algorithm_name("bcast", number)
     instead = substitute("bcast", name, shape_of("bcast", ranks, size, segment, fanout))

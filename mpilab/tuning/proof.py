@@ -2,8 +2,8 @@
 
 Each case runs twice in one mpirun, with the file and without (src_c/runtime/harness/openmpi.c).
 What was sent between every two ranks is compared with what the chosen algorithm must send
-(mpilab.measure.openmpi_traffic). If the messages match and Open MPI sends others without the file,
-the rule took effect. If it sends the same without the file, the case proves nothing.
+(mpilab.measure.openmpi_traffic). If the messages match, and Open MPI sends different ones without
+the file, the rule took effect. If it sends the same ones without the file, the case proves nothing.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ from mpilab.tuning.rules import (
 
 MOST_RANKS = 16  # default; more would overload a laptop
 MOST_BYTES = 1 << 22  # of a block, or of the whole message
-# Verdicts; those of AMISS are about a rule that does not do what it says.
+# Verdicts; those in AMISS are on a rule that does not have the stated effect.
 PROVED, SAME, LEFT_ALONE = "took effect", "cannot be told apart", "left to Open MPI"
 SUBSTITUTED, IGNORED, OTHER, FAILED = "substituted", "ignored", "something else ran", "failed"
 SPOILT = "not tried"
@@ -145,8 +145,8 @@ def prove(
     for collective, _, _ in points:
         if collective not in PATTERNS:
             raise InputError(
-                f"{collective}: what Open MPI's algorithms send is not known here; "
-                f"known are {', '.join(PATTERNS)}"
+                f"{collective}: the messages of Open MPI's algorithms are not known here, only "
+                f"those of {', '.join(PATTERNS)}"
             )
     spoilt = {point: words for point in points if (words := _spoilt(rules, point))}
     with tempfile.TemporaryDirectory(prefix="mpilab-rules-") as kept:
@@ -264,7 +264,7 @@ def _judge(
     chosen = None if rule is None or rule.is_left else rule
     tuning = (0, 0) if chosen is None else (chosen.segment, chosen.fanout)
     shape = shape_of(collective, ranks, size, *tuning)
-    ran = f"it ran like {guard.likeness(collective, with_file, shape) or 'none that is known'}"
+    ran = f"it ran like {guard.likeness(collective, with_file, shape) or 'no known algorithm'}"
     if chosen is None and with_file == without:
         return said(LEFT_ALONE, ran)
     if chosen is None or not chosen.algorithm:
@@ -276,7 +276,7 @@ def _judge(
             return said(IGNORED, f"{ran}, as without the file{_deciders(collective)}")
         return said(OTHER, f"{ran}{_deciders(collective)}")
     if instead is not None:
-        return said(SUBSTITUTED, f"{instead.where}, Open MPI runs {instead.name} in its place")
+        return said(SUBSTITUTED, f"{instead.where}, Open MPI runs {instead.name} instead")
     if without is not None and without in wanted:
         return said(SAME, "Open MPI sends the same messages without the file")
     twins = [one for one in matching(collective, with_file, shape) if one != chosen.algorithm]
@@ -287,12 +287,12 @@ def _deciders(collective: str) -> str:
     found = comparison.deciders(collective)
     if found:
         return (
-            f"; look at {', '.join(found)}, which may come before the file (so does coll/han "
-            "on several hosts, without OMPI_MCA_coll=^han)"
+            f"; look at {', '.join(found)}, which may override the file (as does coll/han on "
+            "several hosts, without OMPI_MCA_coll=^han)"
         )
     return (
-        "; look for coll settings in ~/.openmpi/mca-params.conf, and whether the file is "
-        "readable where the ranks are"
+        "; look for coll settings in ~/.openmpi/mca-params.conf, and check that the ranks can "
+        "read the file"
     )
 
 
@@ -325,13 +325,10 @@ def summary(proofs: Sequence[Proof]) -> str:
     words = f"{len(proofs)} case{'s' * (len(proofs) != 1)}: {words}"
     if number[SAME] and number[PROVED]:
         # A file is used as a whole, or not at all.
-        return (
-            f"{words}. Open MPI uses the file: those that cannot be told apart are decided by "
-            "it, too."
-        )
+        return f"{words}. Open MPI uses the file: it also decides those that cannot be told apart."
     if number[SAME] and not number[PROVED]:
         return (
             f"{words}. Nothing here shows that Open MPI uses the file: try other --ranks and "
-            "--sizes, at which it would decide otherwise by itself."
+            "--sizes, at which its own decision would differ."
         )
     return f"{words}." if proofs else "Nothing was tried."

@@ -3,15 +3,15 @@
     2              # collectives
     7              # the number of one: bcast
     1              # numbers of ranks that there are rules for
-    8              # from 8 ranks on
+    8              # from 8 ranks up
     2              # sizes that there are rules for
-    0     6 0 0    # from 0 bytes on algorithm 6, fan-out 0, no segments
-    65536 3 0 8192 # from 64 KiB on algorithm 3, fan-out 0, segments of 8 KiB
+    0     6 0 0    # from 0 bytes up: algorithm 6, fan-out 0, no segments
+    65536 3 0 8192 # from 64 KiB up: algorithm 3, fan-out 0, segments of 8 KiB
     ...
 
-Open MPI silently ignores a file that breaks this order, as a whole, unless coll_base_verbose is 1
-or more. A first line `rule-file-version-2` (since Open MPI 5.0.7) allows a fifth number for each
-size, the most requests of an alltoall or a reduce; it is read here, but not kept.
+Open MPI ignores a whole file that breaks this order; it says so only if coll_base_verbose is 1 or
+more. A first line `rule-file-version-2` (since Open MPI 5.0.7) allows a fifth number for each size,
+the maximum number of requests of an alltoall or a reduce; it is read here, but not kept.
 
 Source: Open MPI's ompi/mca/coll/tuned/coll_tuned_dynamic_file.c; each case was tried with 5.0.11
 (tests/tuning).
@@ -84,7 +84,7 @@ _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _VERSION = re.compile(r"rule-file-version-\s*([0-9]+)")
 _SEPARATORS = ",;:()[]{}\"'\ufeff"
 LARGEST = (1 << 63) - 1  # larger numbers are read as this one
-MALFORMED = "Open MPI ignores a file like this as a whole, without a word, and decides by itself"
+MALFORMED = "Open MPI silently ignores the whole file and uses its own decisions"
 
 # The meaning of numbers and sizes in a rules file, as observed with Open MPI 5.0.11.
 # tests/tuning checks every statement here on a real Open MPI.
@@ -101,7 +101,7 @@ class Substitute:
 def number_of(collective: str) -> int:
     """The number of a collective in a file; InputError for an unknown name."""
     if collective not in COLLECTIVES:
-        raise InputError(f"collective {collective!r}: rules files know {', '.join(COLLECTIVES)}")
+        raise InputError(f"collective {collective!r}: rules files support {', '.join(COLLECTIVES)}")
     return COLLECTIVES.index(collective)
 
 
@@ -132,21 +132,23 @@ def substitute(collective: str, name: str, shape: Shape) -> Substitute | None:
     ranks, count = shape.ranks, shape.count
     core = largest_power_of_two(ranks)
     if (collective, name) == ("allgather", "recursive_doubling") and ranks != core:
-        return Substitute("bruck", "on other than a power of two ranks")
+        return Substitute("bruck", "unless the number of ranks is a power of two")
     if (collective, name) == ("allgather", "neighbor") and ranks % 2:
         return Substitute("ring", "on an odd number of ranks")
     if collective == "bcast" and name.startswith("scatter_allgather") and count < ranks:
-        return Substitute("basic_linear", "with less than an element for each rank")
+        return Substitute("basic_linear", "with fewer elements than ranks")
     if (collective, name) == ("bcast", "split_binary_tree") and _is_not_split(shape):
-        return Substitute("pipeline", "where half of the message is empty or less than a segment")
+        return Substitute("pipeline", "if half of the message is empty or smaller than a segment")
     if (collective, name) == ("reduce", "rabenseifner") and count < core:
-        return Substitute("linear", "with less elements than ranks that halve")
+        return Substitute("linear", "with fewer elements than the largest power of two of ranks")
     if (collective, name) == ("allreduce", "rabenseifner") and count < core:
-        return Substitute("basic_linear", "with less elements than ranks that halve")
+        return Substitute(
+            "basic_linear", "with fewer elements than the largest power of two of ranks"
+        )
     if collective == "allreduce" and name in ("ring", "segmented_ring") and count < ranks:
-        return Substitute("recursive_doubling", "with less than an element for each rank")
+        return Substitute("recursive_doubling", "with fewer elements than ranks")
     if (collective, name) == ("allreduce", "segmented_ring") and count < ranks * shape.piece():
-        return Substitute("ring", "where a rank's share is smaller than a segment")
+        return Substitute("ring", "if a rank's share is smaller than a segment")
     return None
 
 
@@ -214,7 +216,7 @@ class Remark:
 @dataclass(frozen=True)
 class Rules:
     """The rules of a file, in the order in which Open MPI finds them: for each collective by
-    ascending ranks, then ascending bytes. `remarks` is what a reader should know."""
+    ascending ranks, then ascending bytes. `remarks` holds what a reader should know."""
 
     rules: tuple[Rule, ...]
     remarks: tuple[Remark, ...] = ()
@@ -260,7 +262,7 @@ def _below(number: int | None) -> int | None:
     return None if number is None else number - 1
 
 
-# Rules in words: 'from 8 ranks on, from 64 KiB: binomial (6) in segments of 8 KiB'.
+# Rules in words, as in 'bcast, from 8 to 15 ranks, from 64 KiB: binomial (6) in segments of 8 KiB'.
 
 
 def size_words(byte_count: int) -> str:
@@ -277,7 +279,7 @@ def choice_words(rule: Rule) -> str:
     if rule.is_left:
         return "left to Open MPI"
     name = rule.algorithm
-    words = f"{name} ({rule.number})" if name else f"algorithm {rule.number}, which there is not"
+    words = f"{name} ({rule.number})" if name else f"algorithm {rule.number}, which does not exist"
     if name in CHAINS.get(rule.collective, ()):
         words += f" with {max(1, rule.fanout)} chain{'s' * (rule.fanout > 1)}"
     if rule.segment and name in CUT.get(rule.collective, ()):
@@ -303,7 +305,7 @@ def explain(rules: Rules) -> str:
             for rule in each:
                 sizes = _sizes(collective, rules.reach(rule)[1]).removeprefix(", ")
                 lines.append(f"    {sizes or 'any size'}: {choice_words(rule)}")
-    return "\n".join(lines) if lines else "no rules: Open MPI decides everything by itself"
+    return "\n".join(lines) if lines else "no rules: Open MPI makes all decisions itself"
 
 
 def _ranks(least: int, most: int | None) -> str:
@@ -337,8 +339,8 @@ def remarks_on(rules: Rules) -> list[Remark]:
             found.append(
                 Remark(
                     first.line,
-                    f"Open MPI has one {collective} only: it reads these "
-                    "rules and uses none of them",
+                    f"Open MPI has only one {collective}: it reads these rules but does not use "
+                    "them",
                 )
             )
             continue
@@ -348,8 +350,8 @@ def remarks_on(rules: Rules) -> list[Remark]:
                 found.append(
                     Remark(
                         each[1].line,
-                        f"{collective} is looked up with 0 bytes, "
-                        "whatever it sends: only its first rule counts",
+                        f"Open MPI looks up {collective} with 0 bytes, whatever it sends: only "
+                        "its first rule applies",
                     )
                 )
             for rule in each:
@@ -365,9 +367,9 @@ def _below_first(collective: str, by_ranks: Mapping[int, Sequence[Rule]]) -> lis
     return [
         Remark(
             by_ranks[least][0].line,
-            f"the rules of {collective} from {least} ranks on are "
-            f"used on less than {least} ranks, too; to leave those to Open MPI, put '1 1' "
-            "and '0 0 0 0' before them, and count one more",
+            f"the rules of {collective} from {least} ranks also apply to fewer ranks; to leave "
+            "those to Open MPI, put '1 1' and '0 0 0 0' before them, and increase the count by "
+            "one",
         )
     ]
 
@@ -383,8 +385,8 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
         yield (
             FAILS,
             (
-                f"{called}: there is none, and every {rule.collective} that this rule "
-                f"decides fails with MPI_ERR_ARG; take {_listed(known)}"
+                f"{called}: there is none, and every {rule.collective} that this rule decides "
+                f"fails with MPI_ERR_ARG; use {_listed(known)}"
             ),
         )
         return
@@ -393,9 +395,9 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
         yield (
             FAILS,
             (
-                f"{called} ({name}) aborts the program on any number of ranks but 2, and "
-                f"this rule holds {_of_ranks(ranks)}; write rules from 2 ranks on, and "
-                "others from 3 on"
+                f"{called} ({name}) aborts the program on any number of ranks but 2, and this rule "
+                f"applies {_of_ranks(ranks)}; write one set of rules from 2 ranks and another from "
+                "3"
             ),
         )
     if rule.segment > _LARGEST_INT:
@@ -407,7 +409,7 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
             ),
         )
     elif rule.segment and name not in CUT.get(rule.collective, ()):
-        yield NOTE, f"{called} ({name}) does not cut messages: the segment size is not heeded"
+        yield NOTE, f"{called} ({name}) does not segment messages: the segment size is ignored"
     if name == "pipeline" and not rule.segment:
         yield NOTE, f"{called} (pipeline) without a segment size sends the message in one piece"
     if name in CHAINS.get(rule.collective, ()) and rule.fanout < 2:
@@ -422,7 +424,7 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
         radix = "; the radix stays 4, coll_tuned_bcast_algorithm_knomial_radix sets it"
         yield (
             NOTE,
-            (f"{called} ({name}) does not heed the fan-out{radix if name == 'knomial' else ''}"),
+            (f"{called} ({name}) ignores the fan-out{radix if name == 'knomial' else ''}"),
         )
     if (rule.collective, name) == ("allgather", "recursive_doubling"):
         yield from _unless_all(
@@ -431,7 +433,7 @@ def _of(rules: Rules, rule: Rule) -> Iterator[tuple[str, str]]:
             called,
             name,
             "bruck (2)",
-            "other than a power of two ranks",
+            "numbers of ranks that are not powers of two",
         )
     if (rule.collective, name) == ("allgather", "neighbor"):
         yield from _unless_all(
@@ -444,7 +446,7 @@ def _unless_all(
 ) -> Iterator[tuple[str, str]]:
     least, most = ranks
     if most is None or not all(map(holds, range(max(2, least), most + 1))):
-        yield NOTE, f"{called} ({name}): on {where}, Open MPI runs {other} in its place"
+        yield NOTE, f"{called} ({name}): on {where}, Open MPI runs {other} instead"
 
 
 def _of_ranks(ranks: Range) -> str:
@@ -457,7 +459,7 @@ def _listed(known: Mapping[int, str]) -> str:
 
 
 # The numbers in a rules file, as Open MPI finds them (ompi_coll_base_file_getnext_long): with
-# scanf's %li, skipping other characters one by one, and from # the rest of the line. So words are
+# scanf's %li, skipping other characters one by one, and after #, the rest of the line. So words are
 # harmless, line breaks mean nothing, '64K' is 64, '010' is 8, and '1.5' is 1 and 5.
 
 
@@ -475,7 +477,7 @@ class Number:
 
     @property
     def is_as_written(self) -> bool:
-        """Would a person read the same number?"""
+        """Would a reader see the same number?"""
         word = self.word.strip(_SEPARATORS)
         return word.isascii() and word.isdigit() and int(word) == self.value
 
@@ -516,7 +518,7 @@ def _word(content: str, start: int, end: int) -> str:
     return content[start:end]
 
 
-# Writing a file that Open MPI reads, with comments for people.
+# Writing a file that Open MPI reads, with comments for human readers.
 
 
 def as_text(rules: Iterable[Rule], remark: str = "") -> str:
@@ -565,7 +567,7 @@ def ordered(rules: Iterable[Rule]) -> list[Rule]:
         if twice:
             raise InputError(
                 f"{collective} from {ranks} ranks on has two rules for {twice[0]} "
-                "bytes; leave one of them out"
+                "bytes; remove one of them"
             )
     return rising
 
@@ -573,9 +575,7 @@ def ordered(rules: Iterable[Rule]) -> list[Rule]:
 def _check(rule: Rule) -> None:
     for name in ("ranks", "bytes", "number", "fanout", "segment"):
         if getattr(rule, name) < 0:
-            raise InputError(
-                f"{rule.collective}: {name}={getattr(rule, name)}: has to be 0 or more"
-            )
+            raise InputError(f"{rule.collective}: {name}={getattr(rule, name)}: must be 0 or more")
     if not rule.is_left and not algorithm_name(rule.collective, rule.number):
         known = openmpi.algorithms().get(rule.collective, {})
         raise InputError(
@@ -590,8 +590,8 @@ def read(path: str | Path) -> Rules:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read: {error.strerror}. Open MPI would go on without a word, and "
-            "decide by itself; give the file's whole path"
+            f"{path}: cannot be read: {error.strerror}. Open MPI would silently ignore it; give "
+            "the file's full path"
         ) from None
     return parse(text, str(path))
 
@@ -603,7 +603,7 @@ def parse(text: str, name: str = "rules") -> Rules:
     """
     if text.lstrip().startswith("{"):
         raise InputError(
-            f"{name}:1: this is JSON, which Open MPI reads since 6.0 only. {MALFORMED}; write the "
+            f"{name}:1: this is JSON, which Open MPI reads only since 6.0. {MALFORMED}; write the "
             "classic format, e.g. with mpilab rules write"
         )
     version, rest = version_of(text)
@@ -629,7 +629,7 @@ class _Reader:
                 self._remark(
                     number,
                     f"{collective} has rules in line {blocks[collective][0]} "
-                    "already: Open MPI forgets those",
+                    "already: Open MPI discards those",
                 )
             blocks[collective] = (number.line, self._collective(collective))
         self._look_at_rest()
@@ -679,9 +679,8 @@ class _Reader:
             words = " ".join(str(one.value) for one in (size, number, fanout, segment))
             self._remark(
                 size,
-                f"Open MPI reads '{words}' as one rule (bytes, algorithm, fan-out, "
-                "segment), but there are more or less numbers in the line: is a count "
-                "above it wrong?",
+                f"Open MPI reads '{words}' as one rule (bytes, algorithm, fan-out, segment), but "
+                "the line has more or fewer numbers: is a count above it wrong?",
             )
         return Rule(
             collective, ranks, size.value, number.value, fanout.value, segment.value, size.line
@@ -702,7 +701,7 @@ class _Reader:
         if number.value < 0:
             remedy = "write it without '-'"
             if "rule-file-version" in number.word:
-                remedy = "'rule-file-version-2' has to be the very first thing in the file"
+                remedy = "'rule-file-version-2' must be the very first word in the file"
             raise self._malformed(number, f"{what} is {number.value}", remedy)
         if most is not None and number.value > most:
             raise self._malformed(
@@ -723,12 +722,12 @@ class _Reader:
         if rest:
             self._remark(
                 rest[0],
-                f"what follows from {rest[0].word!r} on is not read: {len(rest)} "
-                "numbers more than the counts above tell; is one too small?",
+                f"the text from {rest[0].word!r} is not read: {len(rest)} numbers more than the "
+                "counts above announce; is one too small?",
             )
 
     def _misread(self) -> list[Remark]:
-        """A remark for each word that a person would read as another number."""
+        """A remark for each word that a reader would take for a different number."""
         words: dict[tuple[int, str], list[Number]] = {}
         for number in self.numbers[: self.at]:
             words.setdefault((number.line, number.word), []).append(number)
@@ -759,7 +758,7 @@ class _Reader:
                 self.remarks.append(
                     Remark(
                         line,
-                        f"the {what} do not rise: {key} after {before}. "
+                        f"the {what} do not increase: {key} after {before}. "
                         "Open MPI stops at the first one that is too large; "
                         "sort them",
                         MISREAD,
@@ -776,5 +775,5 @@ class _Reader:
 
 def _as_read(found: Sequence[Number]) -> str:
     if any(number.value == LARGEST for number in found):
-        return f"{LARGEST}, the largest number that there is"
+        return f"{LARGEST}, the largest possible number"
     return " and ".join(str(number.value) for number in found)

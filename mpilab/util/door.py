@@ -1,7 +1,9 @@
-"""Entry point of a command-line program: how it reports errors, interrupts and closed pipes."""
+"""Entry point of a command-line program: how it reports errors, interrupts and closed pipes; and
+modules that are imported late, so that the program starts quickly."""
 
 import contextlib
 import errno
+import importlib
 import os
 import select
 import signal
@@ -10,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from mpilab.errors import MpilabError
@@ -98,7 +100,8 @@ def as_completed(futures: Iterable[Future]) -> Iterator[Future]:
     """Like concurrent.futures.as_completed, but an interrupt ends the wait within LOOK_S.
 
     Python checks for signals before it waits for a lock. A signal that arrives in between, or in
-    another thread, does not wake it up: without a time limit it would wait until all is done.
+    another thread, does not wake it up: without a time limit, it would wait until everything is
+    done.
     """
     pending = set(futures)
     while pending:
@@ -126,7 +129,7 @@ def run(name: str, call: Callable[[], int | None], *, where: str = "") -> int:
         except KeyboardInterrupt as error:
             number = getattr(error, "number", None)
             how = "interrupted" if number in (None, 2) else f"ended by {error}"
-            _tell(f"\n{name}", f"{how}; what is done is kept.")
+            _tell(f"\n{name}", f"{how}; finished work is kept.")
             status = getattr(error, "status", 130)
         except SystemExit:
             if _settle() == errno.EPIPE:
@@ -156,15 +159,16 @@ def _output(number: int, where: str) -> str:
     reason = faults.reason(OSError(number, os.strerror(number)))
     return (
         f"standard output: {reason}\n  where:  {where}\n"
-        "  remedy: free some space, or write to another place, and run the same command again: "
-        "what is done is kept."
+        "  remedy: free some space, or write elsewhere, and run the same command again: "
+        "finished work is kept."
     )
 
 
 def _settle() -> int:
     """Flush standard output; return 0, or the error number.
 
-    Output that cannot be written is dropped: Python would try again, and complain, at exit.
+    Output that cannot be written is dropped: otherwise Python would try again at exit, and report
+    an error.
     """
     try:
         sys.stdout.flush()
@@ -204,3 +208,30 @@ def _open_standard_streams() -> None:
         # A terminal that cannot show '✓' or '│' gets '?' instead of an exception.
         if hasattr(stream, "reconfigure") and getattr(stream, "errors", "") == "strict":
             stream.reconfigure(errors="replace")
+
+
+# Modules that are imported late.
+
+
+class LatePackage:
+    """A package whose modules are imported when they are first used.
+
+    With LatePackage("mpilab"), `mpilab.grading.grade.grade` imports mpilab.grading.grade on the
+    spot. Outside the command line, an `if TYPE_CHECKING:` imports what is used, for mypy and
+    import-linter, and a comment says what would take too long.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        package = importlib.import_module(self._name)
+        if name not in vars(package):
+            try:
+                importlib.import_module(f"{self._name}.{name}")
+            except ModuleNotFoundError as error:
+                if error.name != f"{self._name}.{name}":
+                    raise
+        value = getattr(package, name)
+        is_package = isinstance(value, ModuleType) and hasattr(value, "__path__")
+        return LatePackage(value.__name__) if is_package else value

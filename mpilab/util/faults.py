@@ -5,7 +5,7 @@ unexpected exceptions to `report` and shows the text that it returns:
 
     unexpected KeyError: 'rounds'
       where:  mpilab matrix show, at mpilab/mpiio/files.py:33
-      remedy: this is a fault in mpilab, not in what you typed. Report it with the log file
+      remedy: this is a bug in mpilab, not in your code. Please report it, with
               /home/anna/.local/state/mpilab/logs/20261122-233001-4711-00001.log
 
 Logs go to $XDG_STATE_HOME/mpilab/logs or ~/.local/state/mpilab/logs; if neither is writable, to a
@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 from mpilab.errors import MpilabError
 
 KEPT = 50
-# Environment variable, set if a student reads our messages but cannot read our logs, and somebody
-# else is notified. Messages then contain no paths and no exception text.
+# Environment variable, set if a student reads our messages but cannot read our logs, and another
+# person is notified. Messages then contain no paths and no exception text.
 TOLD = "MPILAB_FAULTS_ARE_TOLD"
 SUFFIX = ".log"
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -62,7 +62,7 @@ _MAGIC = re.compile(r"get_ipython\(\)\.run_(cell|line)_magic\('(\w+)', '([^']*)'
 def report(error: BaseException, where: str) -> str:
     """The user's message for an exception that reached an entry point; logs the traceback.
 
-    `where` says what was being done, e.g. "mpilab grade". An error that mpilab raised on purpose
+    `where` says what was being done, e.g. "mpilab grade". An error that mpilab raised deliberately
     is not logged: its own message is returned.
     """
     if isinstance(error, MpilabError):
@@ -75,10 +75,12 @@ def describe(error: BaseException, where: str, log: Path | None) -> str:
     place = _place(error)
     if os.environ.get(TOLD):
         return (
-            f"mpilab met a fault of its own\n  where:  {where}\n"
-            "  remedy: nothing is wrong on your side; your instructor has been informed."
+            f"internal error in mpilab\n  where:  {where}\n"
+            "  remedy: you did nothing wrong; your instructor has been informed."
         )
-    details = f"the log file\n          {log}" if log else "this message; no log could be written"
+    details = (
+        f"the log file\n          {log}" if log else "this message; the log could not be written"
+    )
     return (
         f"{_what(error)}\n  where:  {where}{f', at {place}' if place else ''}\n"
         f"  remedy: {_remedy(error)} {details}"
@@ -124,7 +126,7 @@ class Logged(NamedTuple):
     path: Path
 
     def __str__(self) -> str:
-        return f"a fault of mpilab was logged ({self.where}): {self.path}"
+        return f"an internal error of mpilab was logged ({self.where}): {self.path}"
 
 
 def recorded() -> list[Logged]:
@@ -137,7 +139,7 @@ def log_folder() -> Path:
     """The preferred folder for logs; it need not exist."""
     wished = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification says to ignore relative paths.
-    base = Path(wished) if os.path.isabs(wished) else Path.home() / ".local" / "state"
+    base = Path(wished) if Path(wished).is_absolute() else Path.home() / ".local" / "state"
     return base / "mpilab" / "logs"
 
 
@@ -216,19 +218,19 @@ def _remedy(error: BaseException) -> str:
             "folder, then 'mpilab doctor'. Details are in"
         )
     if isinstance(error, MemoryError):
-        return "close other programs, or try less at a time. Details are in"
+        return "close other programs, or use smaller sizes. Details are in"
     if isinstance(error, subprocess.TimeoutExpired):
         return "try again when the machine is less busy, and run 'mpilab doctor'. Details are in"
     number = error.errno if isinstance(error, OSError) else None
     if number in _NO_ROOM:
-        return "free some space, and run the same command again: what is done is kept. Details in"
+        return "free some space, and run the same command again: finished work is kept. Details in"
     if number in _REFUSED:
-        return "name a place where you may read and write, or change its permissions. Details in"
+        return "name a place that you can read and write, or change its permissions. Details in"
     if number in _NOT_THERE:
-        return "check the path, and that nobody removed it meanwhile. Details are in"
+        return "check the path, and that it was not removed meanwhile. Details are in"
     if number in _TOO_MANY:
         return "close other programs, or raise your limits (ulimit -a). Details are in"
-    return "this is a fault in mpilab, not in what you wrote. Please report it, with"
+    return "this is a bug in mpilab, not in your code. Please report it, with"
 
 
 def _place(error: BaseException) -> str:
@@ -243,7 +245,7 @@ def _place(error: BaseException) -> str:
 
 # Tracebacks in a notebook: students see lines of their own code, never the kit's.
 #
-# An error that mpilab raised on purpose is shown as its message and the line of the cell that led
+# An error that mpilab raised deliberately is shown as its message and the line of the cell that led
 # to it, an unexpected one as a three-part message. An error in the student's own code keeps its
 # traceback, without the kit's frames in between. In each case the cell has failed, for IPython,
 # papermill and nbclient as well.

@@ -1,10 +1,33 @@
-"""Atomic file writes: a file is there whole or not at all, even if the writer is killed."""
+"""Read a text file or explain why that fails, write files atomically, and read and write CSV.
 
+A written file is either complete or absent, even if the writer is killed.
+"""
+
+import csv
+import ctypes
 import fcntl
+import io
 import os
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from mpilab.errors import InputError
+
+
+def read_text(path: Path, remedy: str, what: str = "") -> str:
+    """The content of a text file (UTF-8); InputError, ending in `remedy`, if it cannot be read.
+
+    what   the expected kind of file, for the message: "a hostfile".
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        wanted = f" as {what}" if what else ""
+        raise InputError(f"{path}: cannot be read{wanted}: {reason}; {remedy}") from None
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
@@ -22,12 +45,42 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
             file.write(data)
             file.flush()
             os.fsync(handle)
-            os.chmod(scratch, 0o644)
-            os.replace(scratch, path)
+            scratch.chmod(0o644)
+            scratch.replace(path)
         except BaseException:
-            os.unlink(scratch)
+            scratch.unlink()
             raise
     return path
+
+
+# Of renameat2(2): its value of a file descriptor that stands for the current folder, and a flag.
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def replace_folder(new: Path, target: Path) -> None:
+    """Put the folder `new` in the place of the folder `target`, if that exists, and delete that.
+
+    Both are on one file system. At any moment, `target` is one of the two as a whole, even if the
+    process is killed (on Linux; elsewhere, for a moment, there may be none). It keeps its rights.
+    """
+    if not target.exists():
+        new.rename(target)
+        return
+    shutil.copymode(target, new)
+    libc = ctypes.CDLL(None, use_errno=True)
+    exchange = getattr(libc, "renameat2", None)
+    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(target), _RENAME_EXCHANGE)
+    if exchange is not None and exchange(*names) == 0:
+        shutil.rmtree(new)
+        return
+    old = new.with_name(f"{new.name}.old")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)
 
 
 @contextmanager
@@ -51,7 +104,115 @@ def _is_still_at(path: Path, handle: int) -> bool:
     Its previous owner may have renamed it; the name may then belong to the next owner's file.
     """
     try:
-        found = os.stat(path, follow_symlinks=False)
+        found = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
     return os.path.samestat(found, os.fstat(handle))
+
+
+# CSV that spreadsheets read and write: no cell is run as a formula, any separator is read. All CSV
+# that the kit writes comes from `csv_text`, which guards the cells. OWASP's page "CSV Injection"
+# lists what it guards against.
+
+# A spreadsheet runs a cell that begins with one of these, or of their wide and small forms.
+_RUNS = frozenset("=+-@＝＋－＠﹦﹢﹣﹫")
+# It begins a new cell at these, whatever separates our own: in a locale with a decimal comma, it
+# splits a file of ours at semicolons and takes most of our quotes for text.
+_SEPARATORS = ",;|\t\r\n"
+# What may be between the beginning of a cell and its formula: separators, quotes, and what a
+# spreadsheet trims or does not show.
+_BEFORE = re.compile(r"[\s,;|'\"\x00-\x1f\ufeff\u200b-\u200f\u2060]+")
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
+# A tab or line break at the very beginning is dangerous without a formula, too.
+_BREAK_FIRST = re.compile(r"'*[\t\r\n]")
+
+
+def safe_cell(text: str) -> str:
+    """A text as a cell of a CSV, with a ' wherever a spreadsheet would begin to run a formula."""
+    for place in reversed(list(_beginnings(text))):
+        text = f"{text[:place]}'{text[place:]}"
+    return f"'{text}" if _BREAK_FIRST.match(text) else text
+
+
+def bare_cell(text: str) -> str:
+    """The original of a text from `safe_cell`."""
+    if text.startswith("'") and _BREAK_FIRST.match(text, 1):
+        text = text[1:]
+    parts, done = [], 0
+    for place in _beginnings(text):
+        if text[place] == "'":
+            parts.append(text[done:place])
+            done = place + 1
+    return "".join([*parts, text[done:]])
+
+
+def _beginnings(text: str) -> Iterator[int]:
+    """The places where a spreadsheet might see the beginning of a cell with a formula.
+
+    They are the same in a text and in what `safe_cell` makes of it, each moved by the ' before it.
+    """
+    if text[:1] in _RUNS and text:
+        yield 0
+    for found in _BEFORE.finditer(text):
+        if found.end() == len(text) or text[found.end()] not in _RUNS:
+            continue
+        before = found[0]
+        last = max(map(before.rfind, _SEPARATORS))
+        if last >= 0:
+            yield found.start() + last + 1
+        elif found.start() == 0:
+            yield 0
+        elif '"' in before:
+            yield found.start() + before.index('"') + 1
+
+
+def csv_text(
+    rows: Iterable[Iterable[object]], *, guarded: bool = True, line_end: str = "\n"
+) -> str:
+    """Rows of cells as the text of a CSV file.
+
+    Texts that are not numbers are guarded by `safe_cell`, unless `guarded` is False: for cells that
+    a platform must find again as it wrote them.
+    """
+    lines = []
+    for row in rows:
+        line = io.StringIO()
+        # With another end, it would not quote a cell with a \r.
+        writer = csv.writer(line, lineterminator="\r\n")
+        writer.writerow([_cell(value) if guarded else value for value in row])
+        lines.append(line.getvalue().removesuffix("\r\n") + line_end)
+    return "".join(lines)
+
+
+def _cell(value: object) -> object:
+    is_text = isinstance(value, str) and not _NUMBER.fullmatch(value)
+    return safe_cell(str(value)) if is_text else value
+
+
+def read_csv(path: str | Path) -> str:
+    """The text of a CSV file that a spreadsheet may have saved, with its line ends as they are.
+
+    Raises InputError if it cannot be read.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} is not UTF-8; save it as 'CSV UTF-8'"
+        ) from error
+
+
+def read_rows(path: str | Path) -> list[list[str]]:
+    """The nonempty rows of a CSV file as lists of strings; comma, semicolon or tab separated.
+
+    Raises InputError if it cannot be read.
+    """
+    text = read_csv(path).replace("\r\n", "\n").replace("\r", "\n")
+    first = text.partition("\n")[0]
+    separator = max(",;\t", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(row)]
+    if not rows:
+        raise InputError(f"{path}: is empty; a CSV with a header is needed")
+    return rows

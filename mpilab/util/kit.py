@@ -1,8 +1,8 @@
 """Locations of the kit's files: sources, compiled C code and the user's cache.
 
-In a clone all are in one folder. In an installation from a wheel, sources and labs are in
+In a clone, all are in one folder. In an installation from a wheel, sources and labs are in
 `mpilab/kit/`. Compiled code goes to `build/` in a clone that the user may write to, otherwise to a
-folder in the user's cache: a kit may belong to another user, and many may use it at once.
+folder in the user's cache: a kit may belong to another user, and several users may share it.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from mpilab.errors import SetupError
 
 PACKAGES = Path(__file__).resolve().parents[2]
 
-# Tells the grader's sandbox, where HOME differs, where the compiled code is.
+# Tells the grader's sandbox, where HOME differs, the location of the compiled code.
 BUILD_VARIABLE = "MPILAB_BUILD"
 
 
@@ -30,6 +30,8 @@ def _root() -> Path:
 
 # The folder of src_c, labs, grading, hostfiles, slurm, data and docs.
 ROOT = _root()
+# The environment with nbgrader that tools/nbgrader_venv.py creates.
+NBGRADER_PYTHON = ROOT / "build" / "nbgrader" / "bin" / "python"
 
 
 def is_clone() -> bool:
@@ -44,10 +46,10 @@ def user_cache() -> Path:
     those are not writable. Raises SetupError if that one belongs to another user.
     """
     wished = os.environ.get("XDG_CACHE_HOME", "")
-    caches = [Path(wished)] if os.path.isabs(wished) else []
-    home = os.path.expanduser("~")
-    if os.path.isabs(home):
-        caches.append(Path(home) / ".cache")
+    caches = [Path(wished)] if Path(wished).is_absolute() else []
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - no error for a user without a home
+    if home.is_absolute():
+        caches.append(home / ".cache")
     for folder in (cache / "mpilab" for cache in caches):
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -65,20 +67,20 @@ def _private(folder: Path) -> Path:
         found = folder.lstat()
     except OSError as error:
         raise SetupError(
-            f"{folder}: cannot be made: {error.strerror}. Neither your home folder nor the folder "
-            "for temporary files can be written to; set XDG_CACHE_HOME to one that can"
+            f"{folder}: cannot be created: {error.strerror}. Neither your home folder nor the "
+            "folder for temporary files is writable; set XDG_CACHE_HOME to one that can"
         ) from None
     if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise SetupError(
-            f"{folder}: belongs to somebody else, or others may write to it, so nothing of yours "
-            "can be kept there; set XDG_CACHE_HOME to a folder of your own"
+            f"{folder}: belongs to another user, or others may write to it, so it is not used; set "
+            "XDG_CACHE_HOME to a folder that you own"
         )
     return folder
 
 
 def _build() -> Path:
     given = os.environ.get(BUILD_VARIABLE, "")
-    if os.path.isabs(given):
+    if Path(given).is_absolute():
         return Path(given)
     own = ROOT / "build"
     if is_clone() and os.access(own if own.is_dir() else ROOT, os.W_OK | os.X_OK):
@@ -94,8 +96,8 @@ def _fingerprint() -> str:
     for folder, folders, files in os.walk(ROOT / "src_c"):
         folders.sort()
         for name in sorted(files):
-            path = os.path.join(folder, name)
-            found = os.stat(path)
+            path = Path(folder, name)
+            found = path.stat()
             digest.update(
                 f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode(errors="surrogateescape")
             )
@@ -120,7 +122,7 @@ def environment() -> dict[str, str]:
 def user_site() -> list[str]:
     """[the folder for 'pip install --user'], or [] if none is in use."""
     folder = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
-    return [folder] if folder in sys.path and os.path.isdir(folder) else []
+    return [folder] if folder in sys.path and Path(folder).is_dir() else []
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import psutil
 from mpilab.util import door
 
 POLITELY_S = 2.0  # time for mpirun, or a cluster's supervisor, to clean up
-DIES_S = 5.0  # a killed process is gone at once, unless the machine is very busy
+DIES_S = 5.0  # a killed process ends at once, unless the machine is very busy
 
 # PID namespaces: a process has one number inside its namespace and another outside.
 #
@@ -24,7 +24,7 @@ DIES_S = 5.0  # a killed process is gone at once, unless the machine is very bus
 def namespace(process: int) -> int | None:
     """The ID of a process's PID namespace; None if it has ended or belongs to another user."""
     try:
-        return os.stat(f"/proc/{process}/ns/pid").st_ino
+        return Path(f"/proc/{process}/ns/pid").stat().st_ino
     except OSError:
         return None
 
@@ -56,7 +56,7 @@ def writer(path: str | Path, number: int) -> int | None:
 
 
 def _all() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
 
 def _innermost(process: int) -> int | None:
@@ -132,6 +132,16 @@ def run(
         return Said(None, stdout, stderr)
 
 
+def environment_of(python: str | Path) -> dict[str, str]:
+    """The environment variables to run `python` with.
+
+    PATH begins with its folder, where a program may look for others of its environment by their
+    bare names, as nbgrader does for alembic.
+    """
+    path = f"{Path(python).absolute().parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path}
+
+
 def end_family(pid: int, *, politely: bool = True) -> None:
     """End a process and all its descendants; `politely` gives them 2 seconds to clean up."""
     try:
@@ -147,7 +157,7 @@ def end_family(pid: int, *, politely: bool = True) -> None:
         try:
             process.kill()
         except psutil.NoSuchProcess:
-            continue  # it has just ended by itself
+            continue  # it has just ended on its own
     psutil.wait_procs(left, timeout=DIES_S)
 
 
@@ -155,8 +165,8 @@ def trouble(said: Said, lines: int = 2) -> str:
     """Why a program failed, in one line, from its output (Said)."""
     if said.code is None:
         load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
-        busy = f" (load {load:.1f} on {cores} cores: try again when less is running)"
-        return f"no end within its time limit{busy if load > cores else ''}"
+        busy = f" (load {load:.1f} on {cores} cores: try again when the machine is less busy)"
+        return f"not finished within its time limit{busy if load > cores else ''}"
     for stream in said.stderr, said.stdout:
         stream = "".join(c if c.isprintable() or c == "\n" else " " for c in stream)
         # Open MPI prints the cause between two lines of dashes; "a rank has ended" says less.

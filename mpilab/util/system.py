@@ -1,4 +1,5 @@
-"""The operating system packages that the kit needs, and the one line that installs them here.
+"""What the kit needs from the operating system: packages, the command line that installs them here,
+and the bubblewrap options that isolate a submission.
 
     install_line("bwrap", "smpicc")     'sudo apt-get install -y bubblewrap libsimgrid-dev'
     namespace_remedy()                  how to allow a normal user to create namespaces here
@@ -24,7 +25,7 @@ MANAGERS = {
     "brew": "brew install",
 }
 
-# What the kit needs outside of Python, in message order, with its name in messages.
+# What the kit needs besides Python, in message order, with its name in messages.
 NEEDS = {
     "compiler": "a C compiler with the C library's headers",
     "sanitizers": "the compiler's libasan and libubsan",
@@ -32,6 +33,7 @@ NEEDS = {
     "venv": "Python's venv",
     "bwrap": "bubblewrap",
     "smpicc": "SimGrid",
+    "jail": "clang for WebAssembly",
     "namespaces": "ip and tc",
 }
 # The programs that show that a need is met; PATH may lack the last two folders.
@@ -40,6 +42,7 @@ PROGRAMS = {
     "make": ("make",),
     "bwrap": ("bwrap",),
     "smpicc": ("smpicc", "smpirun"),
+    "jail": ("clang", "wasm-ld", "wasm2c"),
     "namespaces": ("ip", "tc", "nsenter"),
 }
 ADMINISTRATORS = ("/usr/sbin", "/sbin")
@@ -49,6 +52,7 @@ INSTEAD = {
     "smpicc": "SimGrid is packaged by Debian and Ubuntu (libsimgrid-dev), Homebrew on Linux (brew "
     "install simgrid, without root) and Arch's AUR (simgrid); elsewhere use a Debian container or "
     "build it from simgrid.org",
+    "jail": "the jail was tested with the clang, lld, wasi-libc and wabt of Debian 12 and 13 only",
 }
 
 # Ubuntu 24.04 lets a program create user namespaces only if an AppArmor profile allows it.
@@ -60,7 +64,7 @@ SWITCHES = (
 
 
 def manager() -> str:
-    """The name of the package manager on PATH; '' if there is none that we know."""
+    """The name of the package manager on PATH; '' if there is none that we support."""
     return next((name for name in MANAGERS if shutil.which(name)), "")
 
 
@@ -84,7 +88,7 @@ def as_root(command: str) -> str:
 
 
 def install_line(*needs: str) -> str:
-    """The line to type here to install `needs` (rows of system-packages.txt), followed by advice
+    """The command line that installs `needs` (rows of system-packages.txt) here, followed by advice
     for those without a package."""
     here = manager()
     found = {need: packages(need, here or "apt-get") for need in needs}
@@ -141,3 +145,33 @@ def _setting(settings: object, name: str) -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+# The bubblewrap options that isolate a submission, for the sandbox and for programs that try it.
+
+USER_ID = 1000  # of a submission, inside the sandbox
+OLDEST = "0.8"  # the first bubblewrap with --disable-userns
+WHERE = "Debian 12, Ubuntu 24.04 and conda-forge have it"
+
+NAMESPACES = (
+    *("--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
+    *("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup"),
+    *("--hostname", "sandbox", "--die-with-parent", "--new-session"),
+)
+
+
+def sized_folder(path: str, size: int, mode: str = "1777") -> list:
+    """The options that create an empty folder in memory, for at most `size` bytes."""
+    return ["--perms", mode, "--size", str(size), "--tmpfs", path]
+
+
+def trial(program: str) -> list:
+    """A command that exits with 0 if `program`, a bubblewrap, can isolate as the sandbox does."""
+    shown = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    rest = [*sized_folder("/tmp", 1 << 20), "--remount-ro", "/", "--chdir", "/", "--clearenv"]
+    return [program, *NAMESPACES, *shown, *rest, "--", "/bin/true"]
+
+
+def is_too_old(said: str) -> bool:
+    """True if this output of bubblewrap rejects an option that OLDEST has."""
+    return "nknown option" in said

@@ -16,7 +16,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """What to put behind a list of known words: ". Did you mean 'ring'?", or ""."""
+    """What to append to a list of known words: ". Did you mean 'ring'?", or ""."""
     meant = did_you_mean(word, known)
     return f". {meant}" if meant else ""
 
@@ -30,7 +30,7 @@ def put(text: str, name: str, table: str) -> str:
     before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(end)
     if not (found and closed):
-        raise InputError(f"the marks {begin} and {end} are missing; put them into the page")
+        raise InputError(f"the markers {begin} and {end} are missing; add them to the page")
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
@@ -42,7 +42,7 @@ def filled(text: str, tables: Mapping[str, str]) -> str:
 
 
 def update(path: str | Path, tables: Mapping[str, str]) -> None:
-    """Put `tables`, {name: Markdown}, into the page at `path`, all or none; InputError, with the
+    """Put all of `tables`, {name: Markdown}, or none into the page at `path`; InputError, with the
     path, if that fails."""
     path = Path(path)
     try:
@@ -51,7 +51,7 @@ def update(path: str | Path, tables: Mapping[str, str]) -> None:
         raise InputError(f"{path}: {error}") from None
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read and written: {error.strerror}; give the page, one of docs/"
+            f"{path}: cannot be read and written: {error.strerror}; name a page of docs/"
         ) from None
 
 
@@ -67,7 +67,8 @@ def ranges(numbers: Iterable[int], separator: str = ",") -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> str:
-    """Rows of words as lines with aligned columns; those of the numbers `left` are flush left."""
+    """Rows of words as lines with aligned columns; the columns with the numbers `left` are flush
+    left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

@@ -2,7 +2,7 @@
 
     table = loads(text, "hosts.toml")
     with located(text, "hosts.toml"):
-        title = text_of(table, "title", ())     # 'hosts.toml:3: title = 7 is no text; ...'
+        title = text_of(table, "title", ())     # 'hosts.toml:3: title = 7 is not text; ...'
 
 A path such as ("group", 0, "hosts", 2) identifies a value: the third host of the first [[group]].
 """
@@ -39,7 +39,7 @@ def loads(text: str, name: str) -> dict[str, Any]:
         told = re.match(r"line (\d+)", place)
         line = int(told[1]) if told else text.rstrip("\n").count("\n") + 1
         raise InputError(
-            f"{name}:{line}: not TOML: {said}; texts stand in quotes, lists in [ ]"
+            f"{name}:{line}: not TOML: {said}; put strings in quotes and lists in [ ]"
         ) from None
 
 
@@ -56,7 +56,7 @@ def located(text: str, name: str) -> Iterator[None]:
 def lines_of(text: str) -> dict[TomlPath, int]:
     """The line number, from 1, of every key, table and list item in a TOML text: {path: line}.
 
-    A table that several lines write to gets the first of them; an item of a nested list gets the
+    A table to which several lines write gets the first of them; an item of a nested list gets the
     line where that list ends. The path of the whole file is ().
 
     Parses the text once per line: meant for small files that contain an error.
@@ -92,7 +92,7 @@ def table_of(parent: Mapping[str, Any], key: str, path: TomlPath) -> dict[str, A
     table = parent.get(key, {})
     if not isinstance(table, dict):
         header = ".".join(map(str, (*path, key)))
-        raise Misplaced((*path, key), f"{key} = {table!r} is no table; write [{header}]")
+        raise Misplaced((*path, key), f"{key} = {table!r} is not a table; write [{header}]")
     return table
 
 
@@ -102,7 +102,7 @@ def text_of(table: Mapping[str, Any], key: str, path: TomlPath, default: str | N
         raise Misplaced(path, f'the key {key!r} is missing; write {key} = "..."')
     text = table.get(key, default)
     if not isinstance(text, str):
-        raise Misplaced((*path, key), f"{key} = {text!r} is no text; write it in quotes")
+        raise Misplaced((*path, key), f"{key} = {text!r} is not text; write it in quotes")
     return text
 
 

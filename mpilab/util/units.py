@@ -23,14 +23,14 @@ def bytes_of(text: object) -> int:
     """The number of bytes in '512', '8K' or '1MiB' (K is 1024); InputError for anything else."""
     match = _BYTES.fullmatch(str(text).strip())
     if match is None:
-        raise InputError(f"{str(text)!r} is no size; write bytes, e.g. 512, 8K or 1M")
+        raise InputError(f"{str(text)!r} is not a size; write bytes, e.g. 512, 8K or 1M")
     return int(match[1]) * _UNITS[match[2].upper()]
 
 
 def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
     """(ascending sizes in bytes, True if a range was given) from '1:1M', '1,100,8K' or a list.
 
-    A range holds the first size times all powers of two, up to the last. Sizes are 1 or more.
+    A range contains the first size times all powers of two, up to the last. Sizes are 1 or more.
     """
     words = str(given).split(",") if isinstance(given, (str, int)) else list(given)
     sizes, is_range = set(), False
@@ -38,7 +38,7 @@ def sizes_of(given: str | Iterable[object]) -> tuple[tuple[int, ...], bool]:
         first, colon, last = str(word).partition(":")
         size = bytes_of(first)
         if size < 1:
-            raise InputError(f"size {str(word)!r}: has to be 1 or more bytes")
+            raise InputError(f"size {str(word)!r}: must be 1 or more bytes")
         if not colon:
             sizes.add(size)
             continue
@@ -62,7 +62,7 @@ def ranks_of(given: str | int | Iterable[object]) -> tuple[int, ...]:
     bad = [word for word in numbers if not (word.isascii() and word.isdigit() and int(word) > 0)]
     if bad or not numbers:
         raise InputError(
-            f"ranks {', '.join(bad) or 'missing'}: write numbers from 1 on, e.g. 2,4,8"
+            f"ranks {', '.join(bad) or 'missing'}: write numbers of 1 or more, e.g. 2,4,8"
         )
     return tuple(sorted({int(word) for word in numbers}))
 
@@ -116,7 +116,7 @@ def positive(text: str) -> int:
     """An integer of 1 or more."""
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text}: has to be 1 or more")
+        raise argparse.ArgumentTypeError(f"{text}: must be 1 or more")
     return number
 
 
@@ -135,5 +135,5 @@ def seconds(text: str) -> float:
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: has to be a number of seconds, e.g. 60")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number of seconds, e.g. 60")
     return number

@@ -12,14 +12,13 @@ The parts:
     description ──links──▶ lines for ip and tc
     owner (hosts.py) ──starts──▶ supervisor ──▶ netns root, process 1 ──▶ one process a host
                                                        └─▶ the relay, if links have latency
-    any process of the same user ──enter.py──▶ a command inside of a host
+    any process of the same user ──enter.py──▶ a command inside a host
 
 The supervisor waits until the owner ends (or for `mpilab hosts down`), kills the netns root and
 removes the directory. When the netns root ends, so do all hosts, everything that runs on them, and
 their networks and mounts. See docs/emulated-hosts.md.
 """
 
-from mpilab.hosts.emulated.capabilities import Capabilities, probe
-from mpilab.hosts.emulated.hosts import EmulatedHosts, attach, running, sweep
+from mpilab.hosts.emulated.hosts import Capabilities, EmulatedHosts, attach, probe, running, sweep
 
 __all__ = ["Capabilities", "EmulatedHosts", "attach", "probe", "running", "sweep"]

@@ -1,4 +1,4 @@
-"""Run a command inside of an emulated host, as a program: `python -I -S enter.py`.
+"""Run a command inside an emulated host, as a program: `python -I -S enter.py`.
 
     enter.py PROCESS BEGUN HOST -- COMMAND...
 
@@ -12,7 +12,7 @@ the host cannot be entered, 127 if there is no such command).
 
 The attendant is a child of the cluster's process 1, which reaps it whichever process is killed
 first. A process with a parent outside would be left to the system's process 1, and the cluster
-could not end before that reaps it, which in a container may never happen.
+could not end before it was reaped, which may never happen in a container.
 """
 
 import contextlib
@@ -52,11 +52,11 @@ def main(process: int, begun: int, host: str, command: list[str]) -> int:
         if os.getppid() != parent:
             return 128 + signal.SIGTERM
     except ProcessLookupError:
-        return _say(f"host {host}: its cluster is gone. Bring it up again: mpilab hosts up ...")
+        return _say(f"host {host}: its cluster is down. Bring it up again: mpilab hosts up ...")
     except OSError as error:
         return _say(
             f"host {host} cannot be entered: {error}. Are you the user who brought it up, "
-            "and is the working directory on a drive that the host sees?"
+            "and is the working directory on a drive that is visible to the host?"
         )
     orders, status = _start_attendant(command, heeded, has_terminal)
     while True:

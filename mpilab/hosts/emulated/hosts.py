@@ -1,4 +1,4 @@
-"""A cluster of emulated hosts: bring it up, run commands in it, take it down."""
+"""Clusters of emulated hosts: what this machine supports; bring one up, run commands, end it."""
 
 import contextlib
 import fcntl
@@ -16,19 +16,131 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mpilab.errors import ClusterError, InputError
+from mpilab.errors import ClusterError, InputError, SetupError
 from mpilab.hosts.description import Description, Link, read
 from mpilab.hosts.emulated import links
-from mpilab.hosts.emulated.capabilities import RELAY, Capabilities, probe
 from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.hosts.hostfile import Host
 from mpilab.kernels import openmpi
+from mpilab.kernels.build import need
 from mpilab.util import processes
+from mpilab.util.kit import BUILD
 from mpilab.util.processes import namespace, outside
+
+# Which features of emulated hosts this machine supports, determined by trying them (trial.py).
+
+TRIAL = Path(__file__).with_name("trial.py")
+TRIAL_S = 60  # normally 0.1 s; a few seconds on a busy machine
+RELAY = BUILD / "mpilab-relay"
+# /usr/sbin is often not on PATH.
+SYSTEM = ("/usr/sbin", "/sbin", "/usr/bin", "/bin")
+TOOLS = ("ip", "tc", "nsenter")
+INSTEAD = (
+    "On one host, 'mpilab run KERNEL --places ...' assigns places on several hosts to the ranks, "
+    "and 'mpilab simulate KERNEL --platform ...' simulates their times; in Docker, 'docker run "
+    "--privileged' allows namespaces."
+)
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Which features of emulated hosts this machine supports.
+
+    namespaces   "root" (created by root), "rootless" (in a user namespace), or "none"
+    reason       why there are none
+    tbf          the kernel can limit the rate of links
+    netem        the kernel can delay packets on links
+    relay        the kit's relay can delay them instead
+    tools        {name: path} of the system programs needed
+    missing      those not found
+    """
+
+    namespaces: str
+    reason: str = ""
+    tbf: bool = False
+    netem: bool = False
+    relay: bool = False
+    tools: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    @property
+    def latency_by(self) -> str:
+        """The source of latency: "netem", "relay", or "" if there is none."""
+        return "netem" if self.netem else "relay" if self.relay else ""
+
+    def describe(self) -> str:
+        """The capabilities in one line."""
+        if self.namespaces == "none":
+            return f"no emulated hosts: {self.reason}"
+        rate = "rate by tbf" if self.tbf else "no rate limit (no tbf in this kernel)"
+        late = {
+            "netem": "latency by netem",
+            "relay": "latency by the relay (no netem in this kernel)",
+            "": "no latency (no netem in this kernel, and no relay)",
+        }[self.latency_by]
+        by = {"root": "by root", "rootless": "without root"}[self.namespaces]
+        return f"namespaces created {by}; {rate}; {late}"
+
+    def need(self, description: Description) -> None:
+        """Raise SetupError if this description's hosts and links cannot be created here."""
+        if self.namespaces == "none":
+            raise SetupError(f"emulated hosts are not possible here: {self.reason}. {INSTEAD}")
+        links = (description.host_link, description.group_link)
+        if any(link.rate is not None for link in links) and not self.tbf:
+            raise SetupError(
+                f"{description.name}: its links have a rate, but this kernel cannot limit rates "
+                "(no sch_tbf). Load it with 'sudo modprobe sch_tbf', or omit 'rate'"
+            )
+        if any(link.latency > 0 for link in links) and not self.latency_by:
+            remedy = f"Run 'make build', which builds {RELAY}"
+            if _has_relay():
+                remedy = "The relay may not send raw packets here; run 'sudo modprobe sch_netem'"
+            raise SetupError(
+                f"{description.name}: its links have a latency, but neither this kernel (no "
+                f"sch_netem) nor the relay can add one. {remedy}, or omit 'latency'"
+            )
+
+
+@cache
+def probe() -> Capabilities:
+    """The Capabilities of this machine; probed once per process, in about 50 ms."""
+    if not sys.platform.startswith("linux"):
+        return Capabilities("none", f"namespaces need Linux; this is {sys.platform}")
+    tools = {name: path for name in TOOLS if (path := find(name)) is not None}
+    missing = tuple(name for name in TOOLS if name not in tools)
+    if missing:
+        remedy = "install them, e.g. with 'apt-get install iproute2 util-linux'"
+        reason = f"not found: {', '.join(missing)}; {remedy}"
+        return Capabilities("none", reason, missing=missing)
+    command = [sys.executable, "-I", "-S", str(TRIAL), tools["ip"], tools["tc"]]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=TRIAL_S, check=False)
+        found = json.loads(said.stdout)
+    except subprocess.TimeoutExpired:
+        return Capabilities("none", f"the trial ({TRIAL}) did not end within {TRIAL_S} s")
+    except ValueError:
+        return Capabilities("none", f"the trial failed: {said.stderr.strip()[-300:]}")
+    packets = found.pop("packets", False)
+    return Capabilities(**found, relay=packets and _has_relay(), tools=tools)
+
+
+def _has_relay() -> bool:
+    try:
+        return need(RELAY).exists()
+    except SetupError:  # reported, with its remedy, when latency is requested
+        return False
+
+
+def find(name: str) -> str | None:
+    """The path of a system program, or None."""
+    beside = (Path(folder, name) for folder in SYSTEM)
+    return shutil.which(name) or next((str(path) for path in beside if path.exists()), None)
+
 
 # The state of a running cluster: DIRECTORY/state.json.
 #
@@ -74,7 +186,7 @@ class State:
         told = {"format": FORMAT, **asdict(self), "directory": str(self.directory)}
         partial = self.directory / "state.partial"
         partial.write_text(json.dumps(told), encoding="utf-8")
-        os.replace(partial, self.directory / FILE)
+        partial.replace(self.directory / FILE)
 
 
 def read_state(directory: Path | str) -> State | None:
@@ -136,7 +248,7 @@ def begin(
 
 
 def end(state: State) -> None:
-    """End a cluster, whoever brought it up, and remove everything.
+    """End a cluster, even one that another process brought up, and remove everything.
 
     Raises ClusterError if it does not end.
     """
@@ -150,8 +262,8 @@ def end(state: State) -> None:
         time.sleep(LOOK_S)
     if state.is_up:
         raise ClusterError(
-            f"{state.name}: the hosts did not go within {PATIENCE_S:g} s (process {number}, "
-            f"{state.directory}). A process of theirs hangs in the operating system (a network "
+            f"{state.name}: the hosts did not end within {PATIENCE_S:g} s (process {number}, "
+            f"{state.directory}). One of their processes hangs in the operating system (a network "
             "drive?)"
         )
     shutil.rmtree(state.directory, ignore_errors=True)  # in case the supervisor was killed
@@ -198,7 +310,7 @@ def release(supervisor: subprocess.Popen[bytes]) -> None:
 
 
 def base() -> str:
-    """The folder for the cluster's directory, without blanks, where Open MPI splits the agent's
+    """The folder for the cluster's directory: without blanks, at which Open MPI splits the agent's
     path, and not under /dev/shm, which is private to each host."""
     base = tempfile.gettempdir()
     is_shared = not Path(base).resolve().is_relative_to("/dev/shm")
@@ -230,7 +342,7 @@ def _start_supervisor(directory: Path, name: str, owner: int) -> subprocess.Pope
     new = directory / "lock.new"
     with open(new, "w") as lock, open(directory / "log", "w") as log:
         fcntl.flock(lock, fcntl.LOCK_EX)  # inherited by the supervisor, for its lifetime
-        os.rename(new, directory / "lock")  # so that `sweep` never finds it unlocked
+        new.rename(directory / "lock")  # so that `sweep` never finds it unlocked
         return subprocess.Popen(
             [sys.executable, "-I", "-S", SUPERVISOR, str(directory), name, str(owner)],
             stdin=subprocess.PIPE,
@@ -252,12 +364,12 @@ def _listen(supervisor: subprocess.Popen[bytes], name: str, directory: Path) -> 
             line = supervisor.stdout.readline()
             told = json.loads(line) if line else {"error": "their supervisor ended"}
         else:
-            told = {"error": f"their supervisor said nothing within {BEGIN_S:g} s"}
+            told = {"error": f"their supervisor did not report within {BEGIN_S:g} s"}
         if "error" in told:
             said = " ".join(f"{told['error']} {log.read()}".split())[:1000]
             raise ClusterError(
                 f"{name}: the hosts did not come up: {said}. "
-                "'mpilab doctor' tells what this machine can do"
+                "'mpilab doctor' shows what this machine supports"
             )
     return told
 
@@ -290,8 +402,8 @@ def _processes(
 
 def _ended_at_once(name: str) -> ClusterError:
     return ClusterError(
-        f"{name}: the hosts ended as soon as they were up: something has killed one of their "
-        "processes (too little memory?). Try again"
+        f"{name}: the hosts ended as soon as they were up: one of their processes was killed (too "
+        "little memory?). Try again"
     )
 
 
@@ -325,8 +437,8 @@ class EmulatedHosts:
         for host in self.names:
             if not _NAME.fullmatch(host) or host in ("localhost", "netns-root"):
                 raise InputError(
-                    f"{description.name}: no emulated host can be called {host!r}; take up to 64 "
-                    "letters, digits, _ and -, e.g. 'n1'"
+                    f"{description.name}: an emulated host cannot have the name {host!r}; use up "
+                    "to 64 letters, digits, _ and -, e.g. 'n1'"
                 )
         self._state: State | None = None
         self._supervisor: subprocess.Popen[bytes] | None = None
@@ -383,7 +495,8 @@ class EmulatedHosts:
         return self
 
     def down(self) -> None:
-        """Take the hosts down with all that runs on them, if they are up; nothing is left.
+        """Take down the hosts and everything that runs on them, if they are up; leaves nothing
+        behind.
 
         Raises ClusterError if they do not end.
         """
@@ -444,7 +557,7 @@ class EmulatedHosts:
             # Atomically: other processes of this user may request the same file.
             partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
             partial.write_text(text, encoding="ascii")
-            os.replace(partial, path)
+            partial.replace(path)
         return path
 
     def process(self, host: str) -> int:
@@ -483,8 +596,8 @@ class EmulatedHosts:
         self._supervisor = self._state = None
 
 
-# Find all running clusters of this user, whoever brought them up: those with a supervisor among the
-# processes. There is no list that could be out of date.
+# Find all running clusters of this user, including those of other processes, by their supervisors.
+# There is no list that could be out of date.
 
 
 def attach(name: Path | str) -> EmulatedHosts:
@@ -499,7 +612,7 @@ def attach(name: Path | str) -> EmulatedHosts:
     if found:
         folders = ", ".join(str(one.directory) for one in found)
         raise InputError(f"hosts {name!r}: several are up; name one by its directory: {folders}")
-    names = ", ".join(one.name for one in clusters) or "none at all"
+    names = ", ".join(one.name for one in clusters) or "none"
     raise InputError(
         f"hosts {name!r}: no such cluster of yours is up ({names}); "
         "bring it up: mpilab hosts up DESCRIPTION"
@@ -518,7 +631,7 @@ def running() -> list[EmulatedHosts]:
 def sweep() -> list[Path]:
     """Remove directories of clusters whose supervisor was killed; return their paths.
 
-    A supervisor holds the lock of its directory as long as it lives.
+    A supervisor holds the lock of its directory until it ends.
     """
     removed = []
     folders = {tempfile.gettempdir(), base()}
@@ -544,11 +657,12 @@ def _open_a_file(path: str, flags: int) -> int:
 def _directories() -> Iterator[str]:
     """The directories of the supervisors among this user's processes."""
     user, supervisor = os.geteuid(), os.fsencode(SUPERVISOR)
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
         try:
-            with open(f"/proc/{name}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-            if supervisor not in words or os.stat(f"/proc/{name}").st_uid != user:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if supervisor not in words or process.stat().st_uid != user:
                 continue
         except OSError:  # it has just ended
             continue

@@ -68,7 +68,7 @@ def shaping(plan: dict) -> list[str]:
 
 
 def host_network(host: dict) -> list[str]:
-    """Lines for ip, inside of a host."""
+    """Lines for ip, inside a host."""
     return [
         "link set lo up",
         f"link set eth0 mtu {MTU} up",
@@ -78,7 +78,7 @@ def host_network(host: dict) -> list[str]:
 
 
 def host_shaping(plan: dict) -> list[str]:
-    """Lines for tc, inside of a host."""
+    """Lines for tc, inside a host."""
     return _shape("eth0", plan, plan["host_link"])
 
 

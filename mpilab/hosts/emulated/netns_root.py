@@ -1,7 +1,7 @@
 """Process 1 of a cluster of emulated hosts: create the network and the hosts, then wait.
 
-It is the supervisor's child (supervisor.py), in namespaces of its own. When it ends, the kernel
-kills everything in its PID namespace, the cluster. It ends when a host or the relay has ended.
+It is the supervisor's child (supervisor.py), in separate namespaces. When it ends, the kernel kills
+everything in its PID namespace, that is, the cluster. It ends when a host or the relay has ended.
 Standard library only.
 """
 
@@ -24,7 +24,7 @@ NETWORK_SETTINGS = {
     "ipv6/conf/default/disable_ipv6": "1",
 }
 
-# mpirun in the cluster calls it with a host and a command, in place of ssh.
+# mpirun in the cluster calls it with a host and a command, instead of ssh.
 AGENT = """\
 #!/bin/sh
 # Run a command on an emulated host, for mpirun: {name} HOST COMMAND...
@@ -32,7 +32,7 @@ host=$1
 shift
 case $host in
 {cases}
-*) echo "mpilab: no emulated host is called $host" >&2; exit 255 ;;
+*) echo "mpilab: no emulated host has the name $host" >&2; exit 255 ;;
 esac
 exec {nsenter} -t "$process" -m -n -u -i -- \
 /bin/sh -c 'cd "$1" || exit 255; shift; eval "$*"' sh "$PWD" "$@"
@@ -68,7 +68,7 @@ def tune() -> None:
         except OSError as error:
             # A kernel without IPv6, or with a setting that is not per namespace: the hosts still
             # work, and the log shows the difference.
-            print(f"mpilab: {name} stays as it is: {error}", flush=True)
+            print(f"mpilab: {name} is unchanged: {error}", flush=True)
 
 
 def batch(tool: str, lines: list[str]) -> None:

@@ -4,8 +4,8 @@
 
 It creates the cluster's namespaces and its process 1 (netns_root.py) from DIRECTORY/plan.json,
 prints a line of JSON, and waits for the end of that process, for SIGTERM, and, unless OWNER is 0,
-for the end of the process OWNER or of standard input, whose other end OWNER holds. Then it ends all
-that is left and removes DIRECTORY. If the supervisor is killed, the cluster dies with it.
+for the end of the process OWNER or of standard input, whose other end OWNER holds. Then it ends
+everything that is left and removes DIRECTORY. If the supervisor is killed, the cluster ends too.
 
 If OWNER is 0, the process that started the supervisor writes LET_GO to its standard input once the
 cluster can be found by others (hosts.py); if standard input ends before that, so does the cluster.

@@ -1,4 +1,4 @@
-"""Try what emulated hosts need, as a program for capabilities.py.
+"""Test what emulated hosts need, as a program for hosts.py.
 
     python -I -S trial.py IP TC
 
@@ -63,7 +63,7 @@ def in_a_child(kind: str, ip: str, tc: str) -> dict:
     with os.fdopen(told) as file:
         said = file.read()
     os.waitpid(child, 0)
-    return json.loads(said) if said else {"refused": "the trial ended without a word"}
+    return json.loads(said) if said else {"refused": "the trial ended without a message"}
 
 
 def attempt(ip: str, tc: str) -> dict:
@@ -79,7 +79,7 @@ def attempt(ip: str, tc: str) -> dict:
         "link set left master sw0 up\n",
     )
     if said:
-        return {"refused": f"no network can be made: {said}"}
+        return {"refused": f"no network can be created: {said}"}
     return {
         "tbf": not batch(tc, "qdisc add dev left root tbf rate 200mbit burst 20k latency 100ms\n"),
         "netem": not batch(tc, "qdisc add dev right root netem delay 1ms\n"),

@@ -1,8 +1,9 @@
 """Traffic between nodes and groups, as declared in the kernels' headers and as recorded.
 
-    python -m mpilab.measure.crossings docs/topology.md     update the tables of that page
+    python -m mpilab.measure.inter_node docs/topology.md     update the tables of that page
 
-Ranks are only assigned to the nodes (mpilab.hosts.places): a kernel sends the same messages there.
+Ranks are only assigned to nodes (mpilab.hosts.places); a kernel sends the same messages as on real
+nodes.
 """
 
 import sys
@@ -41,9 +42,10 @@ LIMIT_S = 300.0
 _RECORDED = ("node_messages", "node_bytes", "group_messages", "group_bytes")
 
 
-class Crossing(NamedTuple):
-    """One call of a kernel: (bytes between nodes, between groups) by the header, None where not
-    declared; (messages, bytes between nodes, messages, bytes between groups) as recorded."""
+class Traffic(NamedTuple):
+    """One call of a kernel: (bytes between nodes, between groups) according to the header, None
+    where not declared; (messages, bytes between nodes, messages, bytes between groups) as
+    recorded."""
 
     kernel: str
     declared: tuple[int | None, ...]
@@ -63,13 +65,13 @@ class Crossing(NamedTuple):
         )
 
 
-def crosses(collective: str) -> bool:
+def is_counted(collective: str) -> bool:
     """Does this collective send messages whose bytes can be counted?"""
     about = collective_of(collective)
     return about.has_blocks and not about.reads
 
 
-def crossings(
+def traffic(
     collective: str,
     places: str | Iterable[Place] = PLACES,
     *,
@@ -79,8 +81,8 @@ def crossings(
     radix: int = 0,
     root: int = 0,
     kernels: Iterable[str] | None = None,
-) -> list[Crossing]:
-    """Run kernels of a collective once, with their ranks on `places`; list of Crossing.
+) -> list[Traffic]:
+    """Run kernels of a collective once, with their ranks on `places`; list of Traffic.
 
     places    mpilab.hosts.places.Place of each rank, or text for mpilab.hosts.orders.places_of.
     count, segment, fanout, radix, root   as in mpilab.models.declared.check_costs.
@@ -88,9 +90,9 @@ def crossings(
 
     Raises InputError for a collective that sends no bytes, or if a kernel did not complete.
     """
-    if not crosses(collective):
-        names = ", ".join(filter(crosses, COLLECTIVES))
-        raise InputError(f"{collective}: sends no bytes that could cross; take one of {names}")
+    if not is_counted(collective):
+        names = ", ".join(filter(is_counted, COLLECTIVES))
+        raise InputError(f"{collective}: sends no bytes between nodes; use one of {names}")
     places = places_of(places) if isinstance(places, str) else tuple(places)
     ranks = len(places)
     made = [
@@ -108,7 +110,7 @@ def crossings(
         for kernel in (kernels_of(collective) if kernels is None else kernels)
     ]
     return [
-        Crossing(
+        Traffic(
             case.function,
             cost_of(case.function).across(case),
             tuple(recorded[name] for name in _RECORDED),
@@ -117,7 +119,7 @@ def crossings(
     ]
 
 
-def as_text(rows: Sequence[Crossing]) -> str:
+def as_text(rows: Sequence[Traffic]) -> str:
     """The rows as a text table: formula and recording side by side, and whether they agree."""
     width = max(len(row.kernel) for row in rows)
     lines = [
@@ -164,7 +166,7 @@ def held(
     return found
 
 
-def crossings_table() -> str:
+def traffic_table() -> str:
     """Markdown: the topology-aware kernels, each collective's flat kernel above them."""
     heads = [
         f"{what} between {level}" for level in ("nodes", "groups") for what in ("messages", "bytes")
@@ -175,7 +177,7 @@ def crossings_table() -> str:
     ]
     for flat in FLAT:
         collective = flat.partition("_")[0]
-        rows = crossings(collective)
+        rows = traffic(collective)
         told = [row for row in rows if row.known]
         for row in [row for row in rows if row.kernel == flat and not row.known] + told:
             numbers = " | ".join(f"{number:,}" for number in row.recorded)
@@ -185,8 +187,8 @@ def crossings_table() -> str:
 
 
 def held_table() -> str:
-    """Markdown: the other ranks' data that leaders held, against their budget."""
-    lines = ["| kernel | most that a rank held | of its budget of |", "|---|---:|---:|"]
+    """Markdown: the other ranks' data that leaders held, compared with their budget."""
+    lines = ["| kernel | most bytes on a rank | of its budget of |", "|---|---:|---:|"]
     for kernel, most in held().items():
         lines.append(f"| `{kernel}` | {most / 2**20:.2f} MiB | {BUDGET_BYTES >> 20} MiB |")
     return "\n".join(lines)
@@ -194,9 +196,9 @@ def held_table() -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Update the page."""
-    tables = {"crossings": crossings_table(), "held": held_table()}
+    tables = {"traffic": traffic_table(), "held": held_table()}
     update(arguments[0] if arguments else PAGE, tables)
 
 
 if __name__ == "__main__":
-    sys.exit(door.run("mpilab.measure.crossings", lambda: main(sys.argv[1:])))
+    sys.exit(door.run("mpilab.measure.inter_node", lambda: main(sys.argv[1:])))

@@ -1,9 +1,9 @@
-"""Simulate cases of a kernel with smpirun: the Results of mpilab.runners.mpirun.run_cases, but in
-simulated time.
+"""Simulate cases of a kernel with SimGrid's SMPI: unchanged C sources, up to thousands of ranks.
 
-One smpirun simulates all cases with the same ranks on the same hosts, one after the other.
-Computation is free: the time of a case depends only on its messages, and is the same on every
-machine and in every run.
+`simulate` returns the Results of mpilab.runners.mpirun.run_cases, but in simulated time, on a
+platform (mpilab.hosts.platforms); mpilab.kernels.simgrid builds the programs. One smpirun simulates
+all cases with the same ranks on the same hosts, one after another. Computation is free: the time of
+a case depends only on its messages, and is the same on every machine and in every run.
 """
 
 import os
@@ -64,6 +64,9 @@ WATCHED_RANKS = 256  # with more, recordings are not examined while they are wri
 MEMORY_LOOK_S = 0.01
 LOOK_S = 0.5  # between checks for progress
 _DEADLOCK = re.compile("Deadlock detected")
+# SMPI ends the run at an MPI function that it does not implement.
+_MISSING = re.compile(r"/CRITICAL\] Not yet implemented: P?(MPI_\w+)")
+CANNOT_SIMULATE = "SimGrid cannot simulate"
 # smpirun's echo of its command line, and SimGrid's traces.
 _NOISE = re.compile(r"^(\./program .*|Execution failed with code .*|Backtrace .*|  ->.*|)\n", re.M)
 # Error codes that a kernel may return: SMPI's (smpi.h) -> Open MPI's (mpi.h). The codes in
@@ -165,7 +168,7 @@ def _again(result: Result, recorded: Result) -> Result:
         return replace(recorded, case=result.case)
     if result.outcome != TIME_OUT:
         return result
-    detail = "it took too long, but came to its end when it was simulated again: a busy machine?"
+    detail = "it took too long, but finished when simulated again: a busy machine?"
     return replace(result, outcome=ERROR, detail=detail)
 
 
@@ -181,14 +184,12 @@ def _where(
     if case.openmpi >= 0 or case.monitor:
         raise InputError(
             "openmpi=…, monitor=…: Open MPI's own algorithms and counters cannot be simulated; "
-            "leave them out, or run the case with mpirun"
+            "omit them, or run the case with mpirun"
         )
     if case.ranks > MOST_RANKS:
         raise InputError(f"ranks={case.ranks}: at most {MOST_RANKS} can be simulated")
     if (case.places or case.platform) and platform is not None:
-        raise InputError(
-            "the case has places of its own; leave them out where it runs on a platform"
-        )
+        raise InputError("the case has its own places; omit them on a platform")
     if case.platform:
         return standing(case.platform)
     if case.places:
@@ -203,7 +204,7 @@ def _where(
         if wrong or len(chosen) < case.ranks:
             raise InputError(
                 f"order: hosts of {len(chosen)} ranks for {case.ranks}"
-                + (f", and {wrong[0]!r} is none of {found.name}" if wrong else "")
+                + (f", and {wrong[0]!r} is not a host of {found.name}" if wrong else "")
             )
         return found, chosen[: case.ranks]
     found = holding(found, case.ranks)
@@ -216,12 +217,12 @@ def seconds_of(result: Result) -> float:
 
 
 class SimulationWatch(Watch):
-    """Detects a lack of progress, of which SimGrid itself detects only deadlocks: a rank computes
-    forever, or ranks poll in vain.
+    """Detects a lack of progress: a rank that computes forever, or ranks that poll without success.
+    SimGrid itself detects only deadlocks.
 
     Ranks run one at a time: while one computes, all others are in calls. In a simulation that is
-    merely slow, no rank is outside of a call; so what counts is processor time since the last
-    recorded call, of all descendants of `process` (smpirun).
+    merely slow, no rank is outside a call. So what counts is the processor time that all
+    descendants of `process` (smpirun) have used since the last recorded call.
     """
 
     def __init__(self, run: "Simulation", number: int, case: Case, **limits: Any) -> None:
@@ -310,7 +311,7 @@ class Simulation(Program):
             **platforms.options(platform, version_of(smpirun)),
             **_algorithms(function, cases.values()),
         }
-        # smpirun splits names at blanks: so all names are short, in a directory of our own.
+        # smpirun splits names at blanks, so all names are short and in our own directory.
         command = [
             smpirun,
             "-np",
@@ -399,6 +400,10 @@ class Simulation(Program):
     def found_deadlock(self, log: str) -> bool:
         return _DEADLOCK.search(log) is not None
 
+    def refused(self, log: str) -> str:
+        missing = _MISSING.search(log)
+        return f"{CANNOT_SIMULATE} {missing[1]}" if missing else ""
+
     def culprit(self, case: Case, log: str) -> tuple[int | None, str]:
         """SimGrid itself has ended, for example on a bad buffer."""
         status = self.process.returncode
@@ -416,7 +421,7 @@ class Simulation(Program):
                 if header is not None
                 else 0
             )
-            if HEADER.itemsize <= used < os.path.getsize(path):
+            if HEADER.itemsize <= used < Path(path).stat().st_size:
                 os.truncate(path, used)
         return read_ranks(self.directory, number, case) or [None] * case.ranks
 
@@ -431,7 +436,7 @@ class Simulation(Program):
         self._kill()
         for rank in computing:
             if samples and rank not in samples:  # ranks run one at a time, and this one has not run
-                os.unlink(recorded[rank])
+                Path(recorded[rank]).unlink()
         return Hang(hang.kind, self.states(self.recorded(number, case))), samples
 
 
@@ -446,9 +451,9 @@ def _algorithms(function: str, cases: Iterable[Case]) -> dict[str, str]:
 
 
 def _as_open_mpi(outputs: list[Output]) -> list[Output]:
-    """The outputs, with the error codes that the kernel returned as Open MPI numbers them.
+    """The outputs, with the kernel's error codes converted to those of Open MPI.
 
-    Numbers that the kernel made up, its rank or the number of ranks, remain.
+    Return values that are not error codes, such as a rank or the number of ranks, are kept.
     """
     codes = {output.rank: output.returned for output in outputs if output.returned}
     is_rank = len(codes) > 1 and all(rank == code for rank, code in codes.items())

@@ -1,4 +1,6 @@
-"""The cell magic %%kernel, which compiles a notebook cell in C into a kernel.
+"""What the kit adds to Jupyter: the cell magic %%kernel, and the kernel "mpilab (Python)".
+
+%%kernel compiles a notebook cell in C into one of the kit's kernels:
 
     %%kernel allgather_pairwise
     #include "mpilab.h"
@@ -6,13 +8,19 @@
 
 Compiler messages refer to the lines of the cell. `%%kernel --sanitize NAME` compiles with
 AddressSanitizer and UndefinedBehaviorSanitizer: slower, but reports every out-of-bounds access.
+
+A Jupyter in another environment (JupyterHub's, the system's) has Jupyter kernels of its own, which
+cannot import mpilab. "mpilab (Python)" runs the interpreter of the kit's environment by its path.
 """
 
 import html
+import os
+import sys
 import tempfile
 import weakref
 from pathlib import Path
 
+from ipykernel.kernelspec import install as install_kernel
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
@@ -20,13 +28,15 @@ from IPython.display import display
 from mpilab.diagnosis import compiler
 from mpilab.diagnosis.collectives import diagnose_world
 from mpilab.diagnosis.compiler import missing_function
-from mpilab.errors import BuildError
+from mpilab.errors import BuildError, SetupError
 from mpilab.hosts.slurm import shared_folder
 from mpilab.kernels import build
 from mpilab.kernels.build import parse
 from mpilab.kernels.symbols import defined
 from mpilab.notebook import panel, session
 from mpilab.util import faults
+
+NAME, TITLE = "mpilab", "mpilab (Python)"
 
 
 class Message:
@@ -88,6 +98,34 @@ def _compiled(function: str, sanitize: bool) -> Message:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magic on `%load_ext mpilab.notebook.magic`."""
+    """Register the magic on `%load_ext mpilab.notebook.jupyter`."""
     faults.install(shell)
     shell.register_magics(KernelMagics)
+
+
+# The Jupyter kernel.
+
+
+def install(*, user: bool = False, prefix: str | Path | None = None) -> Path:
+    """Install the kernel "mpilab (Python)" and return its folder, replacing a previous one.
+
+    It is installed for this user, or below `prefix` (PREFIX/share/jupyter), or, with neither, for
+    all users of this machine. Raises SetupError if the folder cannot be written.
+    """
+    # Cells find the commands of this environment (!mpilab doctor), whatever the server's PATH is.
+    path = f"{Path(sys.executable).parent}{os.pathsep}${{PATH}}"
+    try:
+        folder = install_kernel(
+            user=user,
+            prefix=None if prefix is None else str(prefix),
+            kernel_name=NAME,
+            display_name=TITLE,
+            env={"PATH": path},
+        )
+    except OSError as error:
+        raise SetupError(
+            f"the kernel {NAME!r} cannot be installed: {error.strerror}\n  where:  "
+            f"{error.filename or prefix}\n  remedy: 'mpilab kernelspec install --user' needs no "
+            "special rights; to install it for all users, run the command as root"
+        ) from error
+    return Path(folder)
