@@ -34,7 +34,7 @@ def build_kernels(directory, bodies, preamble=PREAMBLE):
 def asked_for(request, *parameters):
     """The values of these parameters in the tests of this module that will run, as tuples.
 
-    -k may have left out some tests, and what they need need not be run.
+    -k may have deselected some tests, and then their cases need not be run.
     """
     mine = [item for item in request.session.items if item.module is request.module]
     known = [item.callspec.params for item in mine if hasattr(item, "callspec")]

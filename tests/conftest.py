@@ -1,4 +1,4 @@
-"""What every test may ask for. Nothing heavy here: it is imported for each run."""
+"""Fixtures for all tests. Nothing heavy here: this file is imported for each run."""
 
 import fcntl
 import os
@@ -10,8 +10,8 @@ import pytest
 import thorough
 from xdist.scheduler import LoadFileScheduling
 
-# Files that take longest, longest first: a worker that began one of them last would keep all others
-# waiting at the end. What runs alone comes before them: nobody waits for its turn then.
+# Files that take longest, longest first: a worker that began one of them last would delay the end
+# for all others. Tests that run alone come before them, when no worker has to wait.
 LONGEST = (
     "fresh/test_container.py",
     "fresh/test_fresh_systems.py",
@@ -41,9 +41,9 @@ def pytest_collection_modifyitems(items):
 
 
 class OneWorkerForAFileOrALab(LoadFileScheduling):
-    """The tests of a file run in one worker, which shares what they share. Those of labs/ are
-    the exception: there it is the tests on one lab, as a lab takes as long as many a file; and so
-    are those of a demo on a fresh system."""
+    """The tests of a file run in one worker, which shares their fixtures. In labs/, however, the
+    tests of each lab run in one worker, since a lab takes as long as many a file; so do those of a
+    demo on a fresh system."""
 
     def _split_scope(self, nodeid):
         file, _, name = nodeid.partition("::")
@@ -55,7 +55,7 @@ class OneWorkerForAFileOrALab(LoadFileScheduling):
         of_all = re.search(r"\[(\d\d)-[\w-]+\]$", name)
         of_one = re.search(r"/test_(\d\d)_\w+\.py$", file)
         lab = of_all or of_one
-        # To prove a rubric and to run a lab have nothing in common.
+        # Proving a rubric and running a lab have nothing in common.
         return f"{file if 'rubrics' in file else 'tests/labs'}[{lab[1]}]" if lab else file
 
 
@@ -79,11 +79,11 @@ def is_alone(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
-    """Where several workers run tests at a time, one that is marked `alone` waits until no other
-    test runs, and none begins until it has ended, with those `alone` that follow it in its file.
+    """If several workers run tests at once, a test marked `alone` waits until no other test runs,
+    and no other begins until it, and any `alone` tests that follow it in its file, have ended.
 
-    Around the whole test, because what a fixture of a module starts (a cluster) is started before
-    any fixture of the test itself, and ended after it.
+    It wraps the whole test, because what a module's fixture starts (a cluster) begins before any
+    fixture of the test itself, and ends after it.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
@@ -99,10 +99,11 @@ def pytest_runtest_protocol(item, nextitem):
 def lock(folder, exclusive):
     """The open file whose closing ends the lock.
 
-    A lock of this kind (lockf) is the process's: it ends with it. One of the other kind (flock)
-    would go on in a process that a test forked, for as long as that lives.
+    A lock of this kind (lockf) belongs to the process and ends with it. One of the other kind
+    (flock) would survive in a process that a test forked, as long as that runs.
     """
-    # Who waits for the second lock keeps the first: so the others cannot pass by for ever.
+    # A worker that waits for the second lock keeps the first, so the others cannot overtake it
+    # forever.
     with open(folder / "turn.lock", "a+") as turn:
         fcntl.lockf(turn, fcntl.LOCK_EX)
         running = open(folder / "running.lock", "a+")  # noqa: SIM115 (closed where the test ends)
@@ -111,7 +112,8 @@ def lock(folder, exclusive):
 
 
 def skip(why, owed=True):
-    """Skip the test; but under CI=true fail it where set-up `owed` what is missing."""
+    """Skip the test; under CI=true, fail it if set-up should have installed what is missing
+    (`owed`)."""
     if owed and os.environ.get("CI", "").lower() in ("1", "true", "yes"):
         pytest.fail(why)
     pytest.skip(f"NOT TESTED: {why}")
@@ -119,8 +121,8 @@ def skip(why, owed=True):
 
 @pytest.fixture(scope="session")
 def no_hosts():
-    """A function: skip the test for a reason why there are no emulated hosts; but fail it under
-    CI=true for root, who may make namespaces wherever CI runs."""
+    """A function that skips the test for a reason why there are no emulated hosts; under CI=true,
+    it fails the test for root, who can create namespaces wherever CI runs."""
 
     def give_up(reason):
         skip(f"no emulated hosts on this machine: {reason}", owed=os.geteuid() == 0)
@@ -130,7 +132,7 @@ def no_hosts():
 
 @pytest.fixture(scope="session")
 def namespaces(no_hosts):
-    """The Capabilities of this machine; without namespaces as `no_hosts`."""
+    """The Capabilities of this machine; without namespaces, like `no_hosts`."""
     from mpilab.hosts.emulated import probe
 
     found = probe()
@@ -143,7 +145,8 @@ def namespaces(no_hosts):
 def require_tool():
     """A function: the path of a program, by name; several names are tried in turn.
 
-    Where there is none the test is skipped, but fails under CI=true: there set-up had to bring it.
+    If there is none, the test is skipped, but fails under CI=true, where set-up should have
+    installed it.
     """
 
     def find(*names):

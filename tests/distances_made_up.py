@@ -13,7 +13,7 @@ TRUTH = {
 
 
 def table_of(truth, repetitions=5, noise=0.05, sizes=SIZES, seed=3):
-    """What measuring would return where these LogGP hold."""
+    """What measuring would return if these LogGP models held."""
     random = np.random.default_rng(seed)
     rows = []
     for name, model in truth.items():

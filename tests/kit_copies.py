@@ -1,4 +1,5 @@
-"""Copies of the kit in other places, and Python environments for them, made in a second or two."""
+"""Copies of the kit in other places, and Python environments for them, created in a second or
+two."""
 
 import os
 import shutil
@@ -8,7 +9,7 @@ from pathlib import Path
 from mpilab.kernels.simgrid import kernels
 from mpilab.util.kit import ROOT
 
-# What Git holds, and what 'make setup' compiles.
+# The files in Git, and what 'make setup' compiles.
 KIT = (
     "mpilab",
     "src_c",
@@ -30,8 +31,8 @@ KIT = (
 
 
 def copy_of_kit(folder, *, compiled=True):
-    """Copy the kit to `folder`, a new one; with `compiled`, what is compiled for simulations is
-    there, too, but for the last step, which is left to the first who simulates."""
+    """Copy the kit to `folder`, a new one; with `compiled`, it includes what is compiled for
+    simulations, except the last step, which is left to the first simulation."""
     leave_out = shutil.ignore_patterns("__pycache__", "mpilab-logs", ".ipynb_checkpoints", ".lock")
     for name in KIT:
         if (ROOT / name).is_dir():
@@ -61,6 +62,22 @@ def python_in(folder):
         ignore=shutil.ignore_patterns("*mpilab*", "__pycache__"),
     )
     return venv / "bin" / Path(sys.executable).name
+
+
+def objects_for(given):
+    """Copy object files of the kit's build beside the sources `given` from which they were made.
+
+    Copies keep the times of the originals, so 'make' finds them up to date. Libraries, which also
+    contain the answers, are linked from what is there.
+    """
+    kernels()  # no process builds the objects of simulations while they are copied
+    for source in (given / "src_c").rglob("*.c"):
+        name = source.relative_to(given / "src_c")
+        for path in (Path("build", name), Path("build", "simulated", name)):
+            for made in (path.with_suffix(".o"), path.with_suffix(".d")):
+                if (ROOT / made).exists():
+                    (given / made).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(ROOT / made, given / made)
 
 
 def _link(source, target, **_):

@@ -1,4 +1,4 @@
-"""A graded class that nobody had to grade: a folder as `mpilab grade` leaves it, with free text."""
+"""A fabricated graded class: a folder as `mpilab grade` leaves it, with free text."""
 
 from mpilab.grading.feedback import render
 from mpilab.grading.gradebook import Gradebook, key
@@ -31,7 +31,7 @@ def verdict(student, text, any_size="pass", second="The table has no errors bars
 
 
 def unreadable(student):
-    """A submission that nobody could read."""
+    """A submission that could not be read."""
     parts = tuple(
         ExerciseVerdict(
             each.exercise,

@@ -1,4 +1,4 @@
-"""A user without rights, for tests that root runs."""
+"""An unprivileged user, for tests that root runs."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ NOBODY = 65534
 
 
 def start_as(user):
-    """The words before a command that make it the one of the user id `user`."""
+    """The words before a command that run it under the user id `user`."""
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]
 
 
 def python_for(user):
-    """A Python that such a user may start: root's own may be in root's home."""
-    # It has to be able to start itself again, too: setpriv's own start may have rights left.
+    """A Python that such a user can start: root's own may be in root's home."""
+    # It must also be able to start itself again: when setpriv starts it, some rights may remain.
     trial = (
         "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True); "
         f"assert sys.version_info[:2] == {sys.version_info[:2]}"
@@ -32,8 +32,8 @@ def python_for(user):
 
 
 def plain_user(folder):
-    """The words before a command that make it a plain user's, who owns `folder` then, and a Python
-    that such a user may start."""
+    """The words before a command that run it as a normal user, who then owns `folder`, and a Python
+    that such a user can start."""
     if os.geteuid() != 0:
         return [], sys.executable
     os.chown(folder, NOBODY, NOBODY)

@@ -1,5 +1,5 @@
-"""The recipe of CONTRIBUTING.md, followed: two files make a new algorithm, and one command tells
-whether it is right."""
+"""Follow the recipe of CONTRIBUTING.md: two files make a new algorithm, and one command tells
+whether it is correct."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def files_of_recipe():
 
 @pytest.fixture(scope="module")
 def kit(tmp_path_factory):
-    """A copy of the kit, with the tests, that `make` takes for one that is set up."""
+    """A copy of the kit, with the tests, that `make` considers set up."""
     folder = copy_of_kit(tmp_path_factory.mktemp("copy") / "kit")
     shutil.copytree(ROOT / "tests", folder / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(ROOT / "CONTRIBUTING.md", folder)
@@ -75,7 +75,7 @@ def sources(folder):
 
 
 def tell(folder):
-    """What the recipe's command does in a kit: (return code, output)."""
+    """The result of the recipe's command in a kit: (return code, output)."""
     (command,) = re.findall(r"```sh\n(.*)\n```", recipe())
     done = subprocess.run(
         command.replace("NAME=NAME", f"NAME={NAME}").split(),

@@ -1,5 +1,5 @@
-"""The recipe of CONTRIBUTING.md, followed: two files and a list of bugs make a new exercise, and
-one command tells whether it is right."""
+"""Follow the recipe of CONTRIBUTING.md: two files and a list of bugs make a new exercise, and one
+command tells whether it is correct."""
 
 import re
 import subprocess
@@ -92,7 +92,7 @@ def mpilab(kit, *words):
 
 
 def tell(kit):
-    """What the recipe's command does in a kit: (return code, output)."""
+    """The result of the recipe's command in a kit: (return code, output)."""
     (command,) = re.findall(r"```sh\nmpilab (.*)\n```", recipe())
     return mpilab(kit, *command.replace("LAB", LAB).replace("NAME", NAME).split(), "--no-progress")
 
@@ -113,7 +113,7 @@ def test_a_new_exercise_is_the_files_of_the_recipe_and_its_command_tells_what_is
     assert sum(exercise.points for exercise in load(rubric).exercises) == 100
     add(bugs, BUG)
     code, said = tell(kit)
-    assert code != 0 and f"{BUG_NAME}: any is pass, and should be fail" in said, said
+    assert code != 0 and f"{BUG_NAME}: any is pass, but should be fail" in said, said
 
     text = rubric.read_text(encoding="utf-8")
     rubric.write_text(text.replace("[[3], [5]]", "[[3], [5], [8]]"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the tests themselves rely on."""
+"""The fixtures and hooks on which the tests rely."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.conftest import OneWorkerForAFileOrALab
 
 HERE = Path(__file__).parent
-# Takes the lock, forks a child that lives on, and says the child's number.
+# Takes the lock, forks a child that outlives it, and prints the child's number.
 HOLDER = """
 import os, pathlib, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -72,7 +72,10 @@ def test_the_tests_of_a_file_share_a_worker_but_those_of_labs_and_systems_have_t
     every = "tests/labs/test_every_lab.py::test_runs"
     rubrics = "tests/labs/test_rubrics.py::test_it"
     of_one = "tests/labs/test_03_rank_mapping.py::test_a_figure[wide]"
-    assert shared("tests/test_cli.py::test_a", "tests/test_cli.py::TestB::test_c[03-x]")
+    assert shared(
+        "tests/cli/test_command_line.py::test_a",
+        "tests/cli/test_command_line.py::TestB::test_c[03-x]",
+    )
     assert shared(f"{every}[03-rank-mapping]", of_one)
     assert not shared(f"{every}[03-rank-mapping]", f"{every}[04-topology]")
     assert not shared(f"{every}[03-rank-mapping]", f"{rubrics}[03-rank-mapping]")

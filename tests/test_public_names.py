@@ -1,4 +1,4 @@
-"""What a user of the package sees of it: `mpilab.` and Tab, names that are misspelt."""
+"""What a user of the package sees of it: `mpilab.` and Tab, misspelled names."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_kernel_cell_of_the_notebook_is_among_the_nearest(monkeypatch):
 
 
 def test_where_nothing_is_near_the_remedy_is_to_run_the_cell():
-    with pytest.raises(InputError, match="Run the cell that does"):
+    with pytest.raises(InputError, match="Run the cell that defines it"):
         session.library_of("xyz")
     assert did_you_mean("xyz", ["ring"]) == ""
 

@@ -1,6 +1,6 @@
-"""Every module, file and folder of the kit that a comment, a page or a program names is there.
+"""Every module, file and folder of the kit that a comment, a page or a program names exists.
 
-What moved leaves references behind that no compiler looks at.
+Moved files leave references behind that no compiler checks.
 """
 
 import ast
@@ -16,14 +16,15 @@ import mpilab
 ROOT = Path(__file__).resolve().parents[1]
 READ = {".py", ".c", ".h", ".mk", ".md", ".toml", ".j2", ".js", ".html", ".sh", ".sbatch", ".txt"}
 TOP = "deploy|docs|grading|hostfiles|labs|mpilab|slurm|src_c|tests|tools"
-# A path in a sentence, not part of a longer one; what stands for a name is in capitals (LAB).
+# A path in a sentence, not part of a longer one; placeholders are in capitals (LAB).
 PATH = re.compile(rf"(?<![\w/.-])(?:{TOP})/(?![\w./-]*[A-Z]{{3}})[\w./-]*\w")
 MODULE = re.compile(r"(?<![\w./-])mpilab(?:\.[A-Za-z_]\w*)+(?!\w*/)")
-# Made by the kit's verbs, or made up: a lab that an instructor writes, a student's own file.
+# Created by the kit's commands, or fictitious: a lab that an instructor writes, a student's own
+# file.
 ABSENT = re.compile(
     r"labs/help|mpilab/kit|mpilab\.(h|runn|__file__)|.*/90-example\b.*|labs/bcast_own\.c"
 )
-# tests/ names files and modules of kits that tests make up.
+# tests/ names files and modules of fictitious kits.
 LOOKED_AT = (
     "mpilab/",
     "src_c/",
@@ -37,7 +38,7 @@ LOOKED_AT = (
 
 
 def texts():
-    """Paths, from ROOT, of the kit's texts that git knows."""
+    """Paths, from ROOT, of the kit's texts that git tracks."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     names = listed.stdout.split("\0")
     if listed.returncode != 0:
@@ -72,7 +73,7 @@ def names_in(module):
 
 
 def is_module_or_name(dotted):
-    """Is there a module of that name, or one with a name in it that the rest begins with?"""
+    """Is there a module of that name, or one that defines the first of the remaining names?"""
     parts = dotted.split(".")
     if parts[1] in mpilab._MODULES:
         parts = [*mpilab._MODULES[parts[1]].split("."), *parts[2:]]

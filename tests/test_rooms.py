@@ -1,13 +1,17 @@
 """The rooms of the package: imports point one way, and docs/architecture.md shows them."""
 
+import ast
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 import rooms
 
+# Lines of a module that would be easier to read inside the one that imports it.
+SMALL = 80
 LINTER = Path(sys.executable).with_name("lint-imports")
 
 
@@ -40,6 +44,30 @@ def test_an_import_of_a_room_above_is_told_even_inside_a_function(scratch):
     assert "mpilab.trace.recording -> mpilab.plots.matrix" in " ".join(done.stdout.split())
 
 
+def own_imports_in_functions(path):
+    """The lines on which a function of this file imports a module of ours."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = set()
+    for function in (node for node in ast.walk(tree) if isinstance(node, functions)):
+        for node in ast.walk(function):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            if any(name.split(".")[0] == "mpilab" for name in names):
+                found.add(node.lineno)
+    return found
+
+
+def test_no_function_imports_a_module_of_ours(tmp_path):
+    """Modules that start faster without an import use mpilab.util.door.LatePackage."""
+    hidden = tmp_path / "hidden.py"
+    hidden.write_text("import mpilab\ndef one():\n    if True:\n        from mpilab import plots\n")
+    assert own_imports_in_functions(hidden) == {4}
+    files = sorted((rooms.ROOT / "mpilab").rglob("*.py"))
+    assert len(files) > 100
+    assert {str(path): lines for path in files if (lines := own_imports_in_functions(path))} == {}
+
+
 def test_two_modules_that_import_each_other_are_told(scratch):
     with open(scratch / "mpilab" / "util" / "units.py", "a") as file:
         file.write("\n\nfrom mpilab.util.kit import ROOT\n")
@@ -59,3 +87,22 @@ def test_a_room_without_a_place_in_the_order_is_told(scratch):
 def test_the_page_shows_the_rooms_as_they_are():
     page = rooms.PAGE.read_text(encoding="utf-8")
     assert rooms.filled(page) == page, "run 'make refresh'"
+
+
+def is_a_program(text):
+    """Does this module do something when it is run as a file?"""
+    tests = [ast.unparse(node.test) for node in ast.parse(text).body if isinstance(node, ast.If)]
+    return "__name__ == '__main__'" in tests
+
+
+def test_a_small_module_has_several_importers_or_is_a_program():
+    graph = grimp.build_graph("mpilab", cache_dir=None)
+    wrong = []
+    for path in (rooms.ROOT / "mpilab").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.name in ("__init__.py", "__main__.py") or len(text.splitlines()) >= SMALL:
+            continue
+        module = ".".join(path.relative_to(rooms.ROOT).with_suffix("").parts)
+        if len(graph.find_modules_that_directly_import(module)) < 2 and not is_a_program(text):
+            wrong.append(module)
+    assert wrong == [], "merge it with the module that imports it"

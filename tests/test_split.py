@@ -1,5 +1,5 @@
-"""The tests are run in parts: `make test` in minutes, `make test-all` with the rest. No test is in
-both, and none in neither. `.ci/run` runs both, and those of tests/fresh by `make test-fresh`."""
+"""The tests run in parts: `make test` in minutes, `make test-all` with the rest. Every test is in
+exactly one of them. `.ci/run` runs both, and those of tests/fresh by `make test-fresh`."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import thorough
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("test", "test-all")
 CI_PARTS = ("test", "test-fresh", "test-all")
-# What the kit can do, and a test of each that takes part in `make test`.
+# The kit's features, and a test of each that is part of `make test`.
 CAPABILITIES = {
     "a class is graded": "grading/test_grade.py::TestTheSampleClass::test_grading_anew",
     "answers and seeded bugs are judged": "grading/test_proving.py",
@@ -37,7 +37,7 @@ CAPABILITIES = {
 
 
 def environment():
-    """Without what an outer make or pytest has set for its own."""
+    """Without the variables that an outer make or pytest has set."""
     theirs = ("MAKE", "PYTEST", "MFLAGS")
     return {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
 
@@ -58,7 +58,7 @@ def command(verb):
 
 @pytest.fixture(scope="module")
 def collected():
-    """{part: (its tests, how many there are in all)}, as pytest says."""
+    """{part: (its tests, how many there are in all)}, according to pytest."""
     collect = ["--collect-only", "-q", "-n0", "-p", "no:cacheprovider"]
     running = {
         part: subprocess.Popen(
@@ -103,7 +103,7 @@ FAILED = "===== 1 failed, 2 passed in 2.50s (0:01:02) ====="
 
 @pytest.fixture
 def ci(tmp_path):
-    """A function: what `.ci/run` does where `make test` and the other parts do what is given."""
+    """A function: what `.ci/run` does if `make test` and the other parts behave as given."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
 

@@ -1,4 +1,4 @@
-"""The numbers on the page about trust are those of what is tried."""
+"""The numbers on the page about trust are those of what is tested."""
 
 import re
 

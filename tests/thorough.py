@@ -1,6 +1,6 @@
 """Which tests are thorough: `make test` leaves them out, and `make test-all` runs only them.
 
-thorough.txt lists them, and says in its head how.
+thorough.txt lists them, in the format described at its top.
 """
 
 import re
@@ -17,7 +17,7 @@ def _patterns():
     patterns = {}
     for line in lines():
         file, _, test = line.removeprefix("!").partition("::")
-        # A class stands for its tests, and a test for all of its parameters.
+        # A class represents its tests, and a test all of its parameters.
         name = ".*".join(map(re.escape, test.split("*"))) + r"($|::|\[)" if test else ""
         patterns.setdefault(f"tests/{file}", []).append((line, re.compile(name)))
     return patterns

@@ -1,4 +1,4 @@
-"""Every schedule is, message by message, round by round, what a recording of its kernel shows."""
+"""Every schedule equals the recording of its kernel, message by message and round by round."""
 
 from collections import Counter
 from dataclasses import replace
@@ -16,7 +16,7 @@ from mpilab.runners.result import DONE
 RANKS = range(1, 10)
 NAMES = [(collective, name) for collective in COLLECTIVES for name in algorithms(collective)]
 INT_BYTES = 4
-# 13 elements are fewer than some numbers of blocks want, 601 leave a rest for all of them.
+# 13 elements are fewer than some numbers of blocks; 601 leave a remainder for all of them.
 COUNTS = (0, 13, 601)
 
 
@@ -30,7 +30,7 @@ def cases(collective, name, ranks):
     made = [replace(shape, count=count, root=root) for count, root in product(COUNTS, roots)]
     last = replace(shape, count=31, root=roots[-1])
     if "segment" in tuned:
-        # 3 bytes are less than an element, 90 no whole number of them.
+        # 3 bytes are less than an element; 90 are not a whole number of elements.
         made += [replace(last, segment=3), replace(last, count=601, segment=90)]
         made += [replace(last, root=0, segment=8), replace(last, root=0, count=601, segment=1024)]
     if "fanout" in tuned:
@@ -62,7 +62,7 @@ def planned(case, name):
 
 @pytest.fixture(scope="module")
 def results(request):
-    """A function: the Results of all cases on so many ranks, of one mpirun."""
+    """A function that returns the Results of all cases on a number of ranks, from one mpirun."""
     done = {}
     asked = {*asked_for(request, "collective", "name")}
     names = [each for each in NAMES if each in asked]

@@ -1,4 +1,4 @@
-"""Every allgather schedule is right, wastes nothing, and costs what its formula says."""
+"""Every allgather schedule is correct, wastes nothing, and costs what its formula says."""
 
 from math import ceil, log2
 
@@ -12,7 +12,7 @@ from mpilab.errors import InputError
 RANKS = range(1, 18)
 EVERY = [(name, ranks) for name in ALGORITHMS for ranks in RANKS]
 every_schedule = pytest.mark.parametrize("name, ranks", EVERY)
-# Those with formulas below; all are compared with the formulas of their headers in test_catalog.py.
+# Those with formulas below; test_algorithms.py compares all with the formulas of their headers.
 CLOSED = (
     "nonblocking_gather_bcast",
     "nonblocking_all",
@@ -60,7 +60,7 @@ def closed_total_blocks(name, ranks):
     everybody_gets_the_others = ranks * (ranks - 1)
     return {
         "nonblocking_gather_bcast": (ranks - 1) * (1 + ranks),
-        # Who is folded gets its own block back.
+        # A folded rank gets its own block back.
         "recursive_doubling": everybody_gets_the_others + ranks - core(ranks),
     }.get(name, everybody_gets_the_others)
 
@@ -71,8 +71,8 @@ def closed_most_blocks_sent(name, ranks):
         return (ranks - 1) * ranks
     rest = ranks - core(ranks)
     if name == "recursive_doubling" and rest:
-        # Rank 0 sends, by doubling, all but the other half that the last round brings it; ranks
-        # 0 … rest-1 hold two blocks each at the start.
+        # By doubling, rank 0 sends everything except the half that it receives in the last round;
+        # ranks 0 … rest-1 hold two blocks each at the start.
         held = [
             len([r for r in range(ranks) if r % core(ranks) < distance])
             for distance in (2**i for i in range(int(log2(core(ranks)))))

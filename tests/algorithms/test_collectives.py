@@ -91,7 +91,7 @@ def test_after_an_allreduce_or_a_barrier_every_rank_has_heard_of_every_other_one
 
 @pytest.mark.parametrize("collective, name", [n for n in REDUCED if n[0] != "barrier"])
 def test_no_part_is_taken_in_twice(collective, name):
-    """Followed through the steps: partial results are disjoint, or the message is the result."""
+    """At every step, partial results are disjoint, or the message is the result."""
     for ranks in RANKS:
         call = Call(ranks, root=ranks - 1 if collective in ROOTED else 0, count=13, segment=3)
         plan = algorithm_of(collective, name).plan(call)

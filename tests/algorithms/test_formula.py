@@ -167,7 +167,7 @@ def test_anything_else_is_refused_with_the_formula(text):
     [
         ("9 ** 9 ** 9", "too large"),
         ("P ** 100000", "too large"),
-        ("2 ** -1", "no integer"),
+        ("2 ** -1", "not an integer"),
         ("P // 0", "zero"),
         ("P % 0", "zero"),
         ("ceil_log2(0)", "logarithm of 0"),
@@ -194,7 +194,7 @@ def test_a_formula_of_great_depth_is_refused():
 
 
 def test_a_number_instead_of_a_formula_is_refused_with_the_remedy():
-    with pytest.raises(InputError, match="formula 3: not a text; write it in quotes"):
+    with pytest.raises(InputError, match="formula 3: not a string; write it in quotes"):
         evaluate(3, P=1)
 
 

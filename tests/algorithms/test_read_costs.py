@@ -1,5 +1,5 @@
-"""What formulas of read kernels are made of, and what their headers say, on matrices small enough
-to count on paper; recordings are compared in tests/src_c/test_read_kernels.py.
+"""The names in formulas of read kernels, and the costs in their headers, on matrices small enough
+to count on paper. tests/src_c/test_read_kernels.py compares recordings.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Trees have every rank once, under the parent that their definition says."""
+"""Trees contain every rank once, under the parent given by their definition."""
 
 import pytest
 

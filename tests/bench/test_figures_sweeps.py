@@ -1,4 +1,4 @@
-"""The figures that hold our kernels against Open MPI's: what is compared with what."""
+"""The figures that compare our kernels with Open MPI's: what is compared with what."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A JupyterLab of the test's own, and how a test gets about in it."""
+"""A separate JupyterLab for the test, and functions to navigate it."""
 
 import contextlib
 import json
@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -29,7 +30,7 @@ CHROMIUM = [
     "--disable-sync",
 ]
 SETTINGS = {
-    # Every cell stays in the page, so that what is not in view can be looked at too.
+    # Every cell stays in the page, so that cells out of view can be examined, too.
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
@@ -39,7 +40,7 @@ LIGHT, DARK = "JupyterLab Light", "JupyterLab Dark"
 
 @contextlib.contextmanager
 def jupyterlab(home, notebook, theme=LIGHT):
-    """A JupyterLab on the folder of `notebook`, with settings of its own in `home`; its address."""
+    """A JupyterLab on the folder of `notebook`, with separate settings in `home`; its address."""
     for name, content in {**SETTINGS, THEMES: {"theme": theme}}.items():
         path = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ def jupyter(command, home, environment=os.environ):
 def served(command, address, folder, environment, ends_s=120):
     """Run the server that `command` starts in `folder`, from when it answers at `address`.
 
-    `ends_s` seconds after it was asked to end it is killed.
+    It is killed `ends_s` seconds after being asked to end.
     """
     with open(folder / "server.log", "wb") as log:
         server = subprocess.Popen(
@@ -84,7 +85,8 @@ def served(command, address, folder, environment, ends_s=120):
         _wait_until_it_answers(address, server, log.name)
         yield
     finally:
-        # The whole group: what starts a server in namespaces of its own lets no signal pass.
+        # The whole group: the program that starts a server in separate namespaces passes on no
+        # signals.
         os.killpg(server.pid, signal.SIGTERM)
         try:
             server.wait(ends_s)
@@ -94,7 +96,7 @@ def served(command, address, folder, environment, ends_s=120):
 
 
 def free_ports(count):
-    """Ports of this machine that nobody listens on now."""
+    """Ports of this machine on which no process listens."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -109,7 +111,7 @@ def _wait_until_it_answers(address, server, log):
             with urllib.request.urlopen(address, timeout=5):
                 return
         except (urllib.error.URLError, OSError):
-            time.sleep(0.2)  # a server that is not up has no event to wait for
+            time.sleep(0.2)  # there is no event for a server that is not up yet
     pytest.fail(f"the server did not come up:\n{Path(log).read_text()[-2000:]}")
 
 
@@ -117,84 +119,41 @@ def opened(page, address, code_cells):
     """The notebook's panel, open, all its cells in the page and its kernel idle."""
     from playwright.sync_api import expect
 
-    # On a busy machine JupyterLab asks before it knows which kernels there are; the notebook's is
-    # the one that it proposes.
-    question = page.locator("dialog.jp-Dialog", has_text="Select Kernel")
-    page.add_locator_handler(
-        question, lambda dialog: dialog.locator("button.jp-mod-accept").click()
-    )
     page.goto(address)
     notebook = page.locator(".jp-NotebookPanel")
     expect(notebook.locator(".jp-CodeCell")).to_have_count(code_cells, timeout=180_000)
-    kernel = notebook.locator(".jp-Notebook-ExecutionIndicator")
-    expect(kernel).to_have_attribute("data-status", "idle", timeout=180_000)
+    wait_for_kernel(page, PurePosixPath(urllib.parse.urlsplit(address).path).name)
     return notebook
+
+
+def wait_for_kernel(page, notebook_name):
+    """Wait until the notebook in view is connected to its kernel, and the kernel is idle.
+
+    Only the status bar tells: the indicator in the notebook's toolbar is "idle" before there is a
+    kernel, too. JupyterLab either ignores a command that runs cells before, or asks for a kernel
+    while it starts one itself. It then keeps one of the two; if that is the one it asked for,
+    controls show "Loading widget..." forever (github.com/jupyter-widgets/ipywidgets/issues/3970).
+    """
+    from playwright.sync_api import expect
+
+    kernel = page.get_by_title(f"Change kernel for {notebook_name}", exact=True)
+    expect(kernel).to_have_text(re.compile(r" \| Idle$"), timeout=180_000)
 
 
 def run_all(page, address, code_cells):
     """Open the notebook, choose Run > Run All Cells, and wait for the last code cell's number."""
     notebook = opened(page, address, code_cells)
-    start(notebook, lambda: _choose_run_all(page))
-    wait_for_last(notebook)
-    return notebook
-
-
-def run_all_until(page, address, code_cells, shown):
-    """Open the notebook and run all its cells, again if need be, until `shown` is in the page.
-
-    The controls of a cell that ran before JupyterLab had loaded the part that draws them say
-    "Loading widget..." for ever. It reports each as "Exception opening new comm" on its console,
-    but to nobody else, and there is no event that tells when the part is loaded.
-    """
-    from playwright.sync_api import expect
-
-    notebook = run_all(page, address, code_cells)
-    for left in (2, 1, 0):
-        try:
-            expect(shown).to_have_count(1, timeout=60_000 if not left else 10_000)
-            return notebook
-        except AssertionError:
-            if not left or not notebook.get_by_text("Loading widget...").count():
-                raise
-        _choose_run_all(page)
-    return notebook
-
-
-def _choose_run_all(page):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-
-
-def start(cells, command):
-    """Give a command that runs `cells` (a notebook's, or one), until the first one has begun.
-
-    JupyterLab drops it without a word while its session with the kernel is not ready, although the
-    kernel is shown as idle by then; there is no event that tells when it is.
-    """
-    from playwright.sync_api import TimeoutError, expect
-
-    # Cells of text have prompts as well, which stay empty.
-    code = "descendant-or-self::*[contains(concat(' ', @class, ' '), ' jp-CodeCell ')]"
-    first = cells.locator(f"xpath={code}").first.locator(".jp-InputPrompt")
-    for left in (3, 2, 1, 0):
-        try:
-            command()
-        except TimeoutError as error:
-            asked = cells.page.locator("dialog.jp-Dialog").all_inner_texts()
-            pytest.fail(f"{error.message}\nJupyterLab asks: {asked}")
-        try:
-            expect(first).to_have_text(re.compile(r"\[[\d*]+\]"), timeout=15_000)
-            return
-        except AssertionError:
-            if not left:
-                raise
+    wait_for_last(notebook)
+    return notebook
 
 
 def wait_for_last(notebook):
     """Wait until the last code cell has its number; fails with what the cells' errors say."""
     from playwright.sync_api import expect
 
-    # Asked for anew each time: JupyterLab replaces the element when the number changes.
+    # Queried again each time: JupyterLab replaces the element when the number changes.
     last = notebook.locator(".jp-CodeCell").last.locator(".jp-InputPrompt")
     try:
         expect(last).to_have_text(re.compile(r"\[\d+\]"), timeout=180_000)
@@ -221,14 +180,10 @@ def run_all_by_keyboard(page, notebook):
 
     cells = notebook.locator(".jp-Notebook .jp-Cell")
     selected = notebook.locator(".jp-Notebook .jp-Cell.jp-mod-selected")
-
-    def command():
-        activate(page, notebook, 0)
-        page.keyboard.press("Control+A")
-        expect(selected).to_have_count(cells.count())
-        page.keyboard.press("Control+Enter")
-
-    start(notebook, command)
+    activate(page, notebook, 0)
+    page.keyboard.press("Control+A")
+    expect(selected).to_have_count(cells.count())
+    page.keyboard.press("Control+Enter")
     wait_for_last(notebook)
 
 

@@ -8,7 +8,7 @@ VIEWPORT = {"width": 1280, "height": 900}
 
 @pytest.fixture
 def browser(require_tool):
-    """A running browser; contexts of its own are as many people at as many machines."""
+    """A running browser; each of its contexts is like a separate user at a separate machine."""
     sync_api = pytest.importorskip("playwright.sync_api")
     chromium = require_tool("chromium", "chromium-browser", "google-chrome")
     with sync_api.sync_playwright() as playwright:

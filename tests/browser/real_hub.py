@@ -1,4 +1,4 @@
-"""A JupyterHub of the test's own, as docs/jupyterhub.md sets it up, and users made for it."""
+"""A separate JupyterHub for the test, set up as in docs/jupyterhub.md, and its users."""
 
 import contextlib
 import json
@@ -20,9 +20,10 @@ CONFIG = ROOT / "deploy" / "jupyterhub" / "jupyterhub_config.py"
 
 @contextlib.contextmanager
 def users(*names):
-    """Users of this machine, made for the test and removed after it; the folder with their homes.
+    """Users of this machine, created for the test and removed after it; the folder with their
+    homes.
 
-    pytest's own folders are for root only, and a home has to be reached by its owner.
+    Only root can access pytest's own folders, and a home must be accessible to its owner.
     """
     folder = Path(tempfile.mkdtemp(prefix="mpilab-hub-"))
     folder.chmod(0o755)
@@ -71,10 +72,11 @@ def hub(python, folder):
 
 
 def reachable(paths, folder):
-    """The words before a command that start it in namespaces of its own, where every user reaches
-    `paths`: whoever clones as root into root's home, or has a Python there, may share neither.
+    """The words before a command that start it in separate namespaces, in which every user can
+    access `paths`: a clone or a Python in root's home would otherwise be inaccessible to other
+    users.
 
-    There each folder on the way that is closed to others holds nothing but the way to `paths`.
+    There, each folder on the way that is closed to others contains only the way to `paths`.
     """
     lines, closed = [], {}
     for path in paths:
@@ -95,7 +97,7 @@ def reachable(paths, folder):
 
 
 def writable(user, paths, folder):
-    """The first file or folder below `paths` that `user` may write to; "" where there is none."""
+    """The first file or folder below `paths` to which `user` may write; "" if there is none."""
     found = pwd.getpwnam(user)
     drop = ["setpriv", f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--"]
     search = ["find", *map(str, paths), "!", "-type", "l", "-writable", "-print", "-quit"]

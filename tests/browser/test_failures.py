@@ -1,4 +1,4 @@
-"""Failures in JupyterLab: what a student sees, does next, and can read, with the keyboard alone."""
+"""Failures in JupyterLab: what a student sees, does next, and can read, using only the keyboard."""
 
 import json
 import re
@@ -50,13 +50,13 @@ CRASH = (
     f"{HEAD}    int *none = NULL;\n    if (rank == 1)\n        *none = size;\n    return err;\n}}"
 )
 MISSPELT = f"{HEAD}    err = MPI_Barrier(com);\n    return err;\n}}"
-# What lab 02 measures is of no interest here.
+# The measurements of lab 02 are irrelevant here.
 REDUCED = "RANKS = 4\nSIZES = [32, 4096]\nPROCESSES = [2, 4]\nREPETITIONS = 3\nSEED = 1"
 
-# Contrast (WCAG 2) of every piece of text in the panels with what lies behind it, worst first.
+# Contrast (WCAG 2) of every piece of text in the panels with its background, worst first.
 CONTRASTS = """panels => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-  const paint = colour => { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); };
+  const paint = color => { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); };
   const light = () => {
     const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map(v => v / 255)
       .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -109,7 +109,7 @@ def lab(tmp_path):
 
 
 class Keyboard:
-    """The lab in a page, worked with by keyboard only."""
+    """The lab in a page, operated only by keyboard."""
 
     def __init__(self, page, notebook, sources):
         self.page, self.notebook, self.sources = page, notebook, sources
@@ -119,7 +119,8 @@ class Keyboard:
         return next(n for n, source in enumerate(self.sources) if source.startswith(beginning))
 
     def run(self, beginning, code=None):
-        """Go to a cell, write `code` in the place of its own, run it; the cell when it is done."""
+        """Go to a cell, replace its code with `code`, and run it; return the cell when it is
+        done."""
         from playwright.sync_api import expect
 
         index = self.index(beginning)

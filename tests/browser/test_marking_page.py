@@ -1,4 +1,4 @@
-"""Free text is read side by side and marked by keyboard, in a real browser, and only there."""
+"""Free text is shown side by side and marked by keyboard, in a real browser, and only there."""
 
 import http.client
 import json
@@ -84,7 +84,7 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
     assert re.search(r"^anna,02-allgather,10,6.5,,16.5,", (out / "grades.csv").read_text(), re.M)
     page.goto((out / "feedback" / "ben.html").as_uri())
     row = page.get_by_role("row", name="Explanation").first
-    expect(row).to_contain_text("✎ read by a person")
+    expect(row).to_contain_text("✎ graded manually")
     expect(row).to_contain_text("See <slide> 12.")
     page.screenshot(path=SCREENSHOTS / "feedback-marked.png", full_page=True)
     assert trouble == []
@@ -100,7 +100,7 @@ def test_a_text_that_is_handed_in_meanwhile_gets_no_points_of_the_one_that_was_r
     page.keyboard.type("8")
     page.keyboard.press("Enter")
     state = page.get_by_role("article", name="anna").locator(".state")
-    expect(state).to_have_text(re.compile("Not saved: .*text has changed.*load it again"))
+    expect(state).to_have_text(re.compile("Not saved: .*text has changed.*reload it"))
     assert why(out)["anna"] == (None, "")
 
 

@@ -1,11 +1,10 @@
-"""What a student sees after `make lab`: START.ipynb in JupyterLab, and where its links lead."""
+"""What a student sees after `make lab`: START.ipynb in JupyterLab, and the targets of its links."""
 
 import shutil
 import sys
 
 import pytest
-from browsing import ROOT, SCREENSHOTS, jupyter
-from browsing import start as run_until_it_begins
+from browsing import ROOT, SCREENSHOTS, jupyter, wait_for_kernel
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 LABS = sorted(path.stem for path in (ROOT / "labs" / "source").glob("*.py"))
@@ -35,18 +34,13 @@ def test_make_lab_opens_a_page_whose_links_lead_to_each_lab_and_to_help(page, ki
         listed = page.locator(".jp-DirListing-itemName").all_inner_texts()
         assert sorted(listed) == sorted(["help", "START.ipynb", *(f"{lab}.ipynb" for lab in LABS)])
 
-        kernel = start.locator(".jp-Notebook-ExecutionIndicator")
-        expect(kernel).to_have_attribute("data-status", "idle", timeout=180_000)
+        wait_for_kernel(page, "START.ipynb")
         cell = start.locator(".jp-CodeCell").first
-
-        def run():
-            cell.locator(".cm-content").click()
-            page.keyboard.press("Shift+Enter")
-
-        run_until_it_begins(start, run)
+        cell.locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
         progress = cell.get_by_role("table")
         expect(progress.get_by_role("row")).to_have_count(1 + len(LABS), timeout=180_000)
-        # By now JupyterLab would have asked whether it may fetch news.
+        # By now, JupyterLab would have asked whether it may fetch news.
         assert page.locator(".Toastify__toast").count() == 0
         assert page.get_by_role("dialog").count() == 0
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)

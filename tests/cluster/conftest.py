@@ -1,4 +1,4 @@
-"""A cluster of eight ranks on emulated hosts, for the tests that want one."""
+"""A cluster of eight ranks on emulated hosts, for the tests that need one."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def shared_cluster_on_hosts(hosts):
 def cluster_on_hosts(shared_cluster_on_hosts):
     """A running cluster of eight on `hosts`, in the order "seq", and the active one.
 
-    A test that breaks it leaves it to us to restart it.
+    If a test breaks it, this fixture restarts it.
     """
     cluster = shared_cluster_on_hosts
     if not cluster.running or cluster._unfinished:

@@ -1,4 +1,4 @@
-"""The interactive ranks on emulated hosts: where they are, and what crosses."""
+"""The interactive ranks on emulated hosts: where they are, and what crosses between hosts."""
 
 import os
 import re
@@ -168,7 +168,7 @@ class TestRuns:
 
     def test_a_rank_that_computes_for_ever_is_met_in_its_line(self, cluster):
         case = Case("allgather", 8, 1)
-        # Without a limit of time: it is ended for the processor time that its ranks have used.
+        # Without a time limit: it is ended because of the processor time that its ranks have used.
         (result,) = session.run_cases("allgather_endless", [case], limit=240.0, work=1.0)
         assert result.outcome == TIME_OUT
         assert "rank 6 was computing" in result.hang.describe()
@@ -187,7 +187,7 @@ class TestWhatIsRefused:
             Cluster(9, hosts="two-groups")
 
     def test_an_order_for_another_number_of_ranks(self):
-        with pytest.raises(InputError, match="2 ranks, and there are to be 3"):
+        with pytest.raises(InputError, match="2 ranks instead of 3"):
             Cluster(3, hosts="two-groups", order=["n1", "n2"])
 
     def test_an_order_without_hosts(self):

@@ -1,4 +1,4 @@
-"""The interactive ranks on emulated hosts: how they end, come back, and leave nothing behind."""
+"""The interactive ranks on emulated hosts: how they end, restart, and leave nothing behind."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.privileged
 
 
 def files_in_memory():
-    """What lies in the /dev/shm of the rank's host: [path]."""
+    """The contents of /dev/shm on the rank's host: [path]."""
     return [str(path) for path in Path("/dev/shm").rglob("*")]
 
 
@@ -39,7 +39,7 @@ def runs_on_hosts(hosts):
         try:
             if os.readlink(f"/proc/{process}/ns/pid") == inside and alive(process):
                 found.append(int(process))
-        except OSError:  # it ended meanwhile
+        except OSError:  # it has just ended
             continue
     return found
 
@@ -72,7 +72,7 @@ class TestFailures:
     def test_a_killed_forkserver_is_reported_and_a_restart_heals(self, cluster):
         processes = cluster._processes
         os.kill(processes.location.process_here(processes.forkserver_process), signal.SIGKILL)
-        with pytest.raises(ClusterError, match="broke down"):
+        with pytest.raises(ClusterError, match="ranks failed"):
             cluster.apply(receive_forever, timeout=300)
         cluster.restart()
         assert cluster.apply(sum_of_ranks) == [28] * 8
@@ -80,7 +80,7 @@ class TestFailures:
     def test_hosts_that_are_taken_down_end_the_ranks_and_a_restart_brings_both_back(self, hosts):
         with Cluster(2, hosts="two-groups", progress=False) as cluster:
             cluster.hosts.down()
-            with pytest.raises(ClusterError, match="broke down"):
+            with pytest.raises(ClusterError, match="ranks failed"):
                 cluster.apply(receive_forever, timeout=300)
             cluster.restart()
             assert cluster.apply(sum_of_ranks) == [1, 1]
@@ -89,7 +89,7 @@ class TestFailures:
 
     def test_a_restart_at_once_after_hosts_were_taken_down_brings_both_back(self, hosts):
         with Cluster(2, hosts="two-groups", progress=False) as cluster:
-            for _ in range(3):  # whatever of their end has come to our ears by then
+            for _ in range(3):  # whatever is known of their end by then
                 cluster.hosts.down()
                 cluster.restart()
             assert cluster.apply(sum_of_ranks) == [1, 1]

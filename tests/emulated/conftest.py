@@ -1,4 +1,4 @@
-"""Emulated hosts for tests, where this machine can make them."""
+"""Emulated hosts for tests, if this machine can create them."""
 
 import pytest
 from small_clusters import described

@@ -1,9 +1,10 @@
-"""Up, run, crash, down, again and again, and what is left then: a program for its test.
+"""Bring hosts up, run, crash, take them down, repeatedly, and report what is left: a program for
+its test.
 
     python cycles.py NUMBER LIBRARY
 
-It takes a mount namespace with a /dev/shm of its own, so that nothing else on the machine can be
-taken for something that was left; it becomes the parent of all orphans of its own. Prints JSON.
+It uses a separate mount namespace and /dev/shm, so that nothing else on the machine can be mistaken
+for a leftover, and becomes the parent of all its orphans. Prints JSON.
 """
 
 import ctypes
@@ -35,7 +36,7 @@ def isolate():
 
 
 def cycle(number, library):
-    """One cluster, one run on it that ends well or in a failure, and its end; what came of it."""
+    """One cluster, one run on it that succeeds or fails, and its end; returns the outcome."""
     description = described({"a": 1, "b": 1}, rate=1e9, uplink=2e8)
     hosts = EmulatedHosts(description).up()
     traces = Traces(hosts)
@@ -45,7 +46,7 @@ def cycle(number, library):
     )
     end = time.clock_gettime(time.CLOCK_BOOTTIME)
     if number % 3 == 2:
-        # Not taken down, but killed from within.
+        # Killed from within, not taken down.
         os.kill(traces.root, 9)
         await_end(traces.supervisor)
     hosts.down()
@@ -54,7 +55,7 @@ def cycle(number, library):
 
 
 def seen():
-    """What this process and its machine hold that a cycle could leave."""
+    """What a cycle could leave behind in this process and on its machine."""
     with open("/proc/self/mountinfo") as file:
         mounts = file.read().splitlines()
     return {
@@ -68,7 +69,7 @@ def seen():
 
 def main(number, library):
     isolate()
-    cycle(0, library)  # what is opened once and for all is open now
+    cycle(0, library)  # opens what stays open from now on
     before, outcomes, left = seen(), {}, []
     for i in range(number):
         outcome, traces = cycle(i, library)

@@ -25,7 +25,7 @@ def described(
 
 
 def said(hosts, argv, host=None, **more):
-    """What a command on a host writes to standard output; it has to end well."""
+    """The standard output of a command on a host, which must succeed."""
     done = subprocess.run(
         hosts.command(argv, host), capture_output=True, text=True, timeout=300, **more
     )
@@ -34,7 +34,7 @@ def said(hosts, argv, host=None, **more):
 
 
 def await_end(process, seconds=20):
-    """Wait until the process of this number has ended; False where it does not in that time."""
+    """Wait until the process with this number has ended; False if it does not end in that time."""
     try:
         file = os.pidfd_open(process)
     except ProcessLookupError:
@@ -46,7 +46,7 @@ def await_end(process, seconds=20):
 
 
 class Traces:
-    """Where a cluster that is up can be seen on this machine: look again when it is down."""
+    """Where a running cluster is visible on this machine, to check again when it is down."""
 
     def __init__(self, hosts):
         self.directory = hosts.directory
@@ -55,12 +55,12 @@ class Traces:
         inside = list(map(self._namespaces_of, map(hosts.process, hosts.names)))
         assert all(self.processes in of_host for of_host in inside)
         assert not any(of_host & self._namespaces_of(os.getpid()) for of_host in inside)
-        # Who has a command run on a host (enter.py) is in these together, and outside of the last.
+        # A process that runs a command on a host (enter.py) is in all of these but the last.
         self.entered = [of_host - {self.processes} for of_host in inside]
 
     @staticmethod
     def _namespaces_of(process):
-        """What /proc calls its namespaces; nothing where it has ended, or is another user's."""
+        """The names of its namespaces in /proc; none if it has ended or belongs to another user."""
         try:
             kinds = ("net", "mnt", "uts", "ipc", "pid")
             return {os.readlink(f"/proc/{process}/ns/{kind}") for kind in kinds}
@@ -68,7 +68,7 @@ class Traces:
             return set()
 
     def left(self, since=math.inf):
-        """What can still be seen: list of str.
+        """What is still visible: list of str.
 
         since   seconds since boot: a process that was begun later is not of this cluster. Numbers
                 of namespaces are given again, on a busy machine at once: so one or two of them
@@ -78,9 +78,9 @@ class Traces:
         for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
             begun = begun_at(process)
             if begun is None or begun / os.sysconf("SC_CLK_TCK") > since:
-                continue  # it has ended; its new parent, the system's process 1, takes its time
+                continue  # it has ended; the system's process 1 has yet to reap it
             its = self._namespaces_of(process)
-            # Who is outside learns of the end, and may need a moment for its own.
+            # Processes outside learn of the end, and may need a moment to end themselves.
             if self.processes in its or (
                 any(of_host <= its for of_host in self.entered) and not await_end(process)
             ):

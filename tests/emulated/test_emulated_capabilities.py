@@ -1,4 +1,4 @@
-"""What a machine can do for emulated hosts, and what is said where it cannot: tested everywhere."""
+"""What a machine supports of emulated hosts, and the message if it does not: tested everywhere."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from small_clusters import await_end, described
 
 from mpilab.cluster.location import OnHosts
 from mpilab.errors import SetupError
-from mpilab.hosts.emulated import EmulatedHosts, capabilities, probe
-from mpilab.hosts.emulated.capabilities import TRIAL, Capabilities
+from mpilab.hosts.emulated import EmulatedHosts, hosts, probe
+from mpilab.hosts.emulated.hosts import TRIAL, Capabilities
 
 sys.path.insert(0, str(TRIAL.parent))
 import trial  # noqa: E402
@@ -77,25 +77,25 @@ def test_the_remedy_is_what_this_kernel_has_switched_off(tmp_path, name, value, 
 
 
 def test_missing_programs_are_named_with_the_packages_that_have_them(fresh, monkeypatch):
-    monkeypatch.setattr(capabilities, "find", lambda name: None if name == "tc" else f"/{name}")
+    monkeypatch.setattr(hosts, "find", lambda name: None if name == "tc" else f"/{name}")
     found = probe()
     assert found.namespaces == "none"
     assert found.reason == (
-        "not found: tc; install them, e.g. by 'apt-get install iproute2 util-linux'"
+        "not found: tc; install them, e.g. with 'apt-get install iproute2 util-linux'"
     )
 
 
 def test_elsewhere_than_on_linux_there_are_none(fresh, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert probe().reason == "namespaces are for Linux, and this is darwin"
+    assert probe().reason == "namespaces need Linux; this is darwin"
 
 
 def test_a_trial_that_breaks_is_no_capability(fresh, monkeypatch, tmp_path):
     broken = tmp_path / "trial.py"
     broken.write_text("raise SystemExit('it broke')")
-    monkeypatch.setattr(capabilities, "TRIAL", broken)
-    monkeypatch.setattr(capabilities, "find", lambda name: f"/{name}")
-    assert probe().reason == "the trial broke: it broke"
+    monkeypatch.setattr(hosts, "TRIAL", broken)
+    monkeypatch.setattr(hosts, "find", lambda name: f"/{name}")
+    assert probe().reason == "the trial failed: it broke"
 
 
 def test_without_namespaces_hosts_say_what_to_use_instead(monkeypatch):
@@ -119,8 +119,8 @@ def test_without_namespaces_hosts_say_what_to_use_instead(monkeypatch):
 def test_links_that_cannot_be_made_are_refused_with_what_to_do(
     links, has, words, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(capabilities, "RELAY", tmp_path / "relay")
-    with pytest.raises(SetupError, match=f"trial: its links have a .*{words}.*or leave"):
+    monkeypatch.setattr(hosts, "RELAY", tmp_path / "relay")
+    with pytest.raises(SetupError, match=f"trial: its links have a .*{words}.*or omit"):
         Capabilities("root", **has).need(described({"a": 2}, **links))
 
 
@@ -128,7 +128,7 @@ def test_links_that_cannot_be_made_are_refused_with_what_to_do(
     "has, sentence",
     [
         (Capabilities("none", "why"), "'docker run --privileged' allows namespaces"),
-        (Capabilities("root"), "or leave 'rate' out"),
+        (Capabilities("root"), "or omit 'rate'"),
     ],
 )
 def test_a_notebook_is_told_in_a_sentence_of_its_own_what_to_use(has, sentence, monkeypatch):
@@ -140,8 +140,8 @@ def test_a_notebook_is_told_in_a_sentence_of_its_own_what_to_use(has, sentence, 
 
 
 def test_who_has_built_the_relay_is_not_told_to_build_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(capabilities, "RELAY", tmp_path / "relay")
-    capabilities.RELAY.touch()
+    monkeypatch.setattr(hosts, "RELAY", tmp_path / "relay")
+    hosts.RELAY.touch()
     with pytest.raises(SetupError, match="The relay may not send raw packets here") as raised:
         Capabilities("root").need(described({"a": 2}, latency=1e-3))
     assert "make build" not in str(raised.value)
@@ -195,12 +195,13 @@ def test_netem_is_taken_before_the_relay():
         (Capabilities("none", "why"), "no emulated hosts: why"),
         (
             Capabilities("root", tbf=True, relay=True),
-            "namespaces made by root; speed by tbf; latency by the relay (no netem in this kernel)",
+            "namespaces created by root; rate by tbf; latency by the relay (no netem in this "
+            "kernel)",
         ),
         (
             Capabilities("rootless", netem=True),
-            "namespaces made without root; no limit of speed "
-            "(no tbf in this kernel); latency by netem",
+            "namespaces created without root; no rate limit (no tbf in this kernel); latency by "
+            "netem",
         ),
     ],
 )
@@ -210,6 +211,6 @@ def test_it_is_described_in_a_line(found, words):
 
 def test_programs_that_are_not_on_the_path_of_users_are_found(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert capabilities.find("sh") in ("/usr/bin/sh", "/bin/sh")
-    assert capabilities.find("no-such-program") is None
-    assert Path(capabilities.find("sh")).exists()
+    assert hosts.find("sh") in ("/usr/bin/sh", "/bin/sh")
+    assert hosts.find("no-such-program") is None
+    assert Path(hosts.find("sh")).exists()

@@ -12,8 +12,8 @@ from small_clusters import Traces
 
 from mpilab.cli import main
 from mpilab.cli.cluster import overview
-from mpilab.hosts.emulated import attach, capabilities
-from mpilab.hosts.emulated.capabilities import Capabilities
+from mpilab.hosts.emulated import attach, hosts
+from mpilab.hosts.emulated.hosts import Capabilities
 
 DESCRIPTION = """
 title = "One host here, two there"
@@ -54,7 +54,7 @@ def up(namespaces, file, capsys):
 
 
 def mpilab(*words):
-    """`mpilab WORDS` in a process of its own: hosts run becomes the command."""
+    """`mpilab WORDS` in a separate process: `hosts run` becomes the command."""
     command = [sys.executable, "-m", "mpilab", *words]
     return subprocess.run(
         command,
@@ -81,7 +81,7 @@ class TestUp:
         name, _ = up
         assert main(["hosts", "up", str(file)]) == 1
         said = capsys.readouterr().err
-        assert "a cluster of that name is up" in said and f"--name {name}-2" in said
+        assert "a cluster of this name is up" in said and f"--name {name}-2" in said
         assert main(["hosts", "up", str(file), "--name", f"{name}-2"]) == 0
         assert main(["hosts", "down", f"{name}-2"]) == 0
         assert attach(name).running
@@ -118,16 +118,16 @@ class TestRun:
         assert done.stderr == f"mpilab: host 'x': not in {name}; it has h1, t1, t2\n"
         done = mpilab("hosts", "run", "--name", name)
         assert done.returncode == 1
-        assert "hosts run: what? Write the command behind '--'" in done.stderr
+        assert "hosts run: no command; write it after '--'" in done.stderr
 
 
 @pytest.mark.privileged
 class TestRunToItsEnd:
-    """What does not end by itself is ended, and said why."""
+    """A command that does not end by itself is ended, with the reason."""
 
     @pytest.fixture
     def stand_in(self, tmp_path):
-        """A program called mpirun that waits for nothing, as the real one does now and then."""
+        """A program called mpirun that waits for nothing, as the real one sometimes does."""
         program = tmp_path / "mpirun"
         shutil.copy(shutil.which("sleep"), program)
         return str(program)
@@ -135,15 +135,13 @@ class TestRunToItsEnd:
     def test_an_mpirun_that_waits_for_nothing_is_ended(self, up, stand_in):
         done = mpilab("hosts", "run", "--name", up[0], "--", stand_in, "1000")
         assert done.returncode == 124
-        assert done.stderr.startswith(
-            "mpilab: mpirun was ended: its program had ended, and it went on waiting for nothing "
-        )
+        assert done.stderr.startswith("mpilab: mpirun was stopped: it was still waiting ")
         assert "Run it again" in done.stderr and "Traceback" not in done.stderr
 
     def test_an_mpirun_whose_program_sleeps_is_waited_for(self, up, stand_in):
         sooner = (
-            "import sys\nfrom mpilab import cli\nfrom mpilab.cluster import followed\n"
-            "followed.QUIET_S, followed.LOOK_S, followed.TELL_S = 0.5, 0.2, 0.4\n"
+            "import sys\nfrom mpilab import cli\nfrom mpilab.cluster import processes\n"
+            "processes.QUIET_S, processes.LOOK_S, processes.TELL_S = 0.5, 0.2, 0.4\n"
             "sys.exit(cli.main(sys.argv[1:]))"
         )
         script = f"PMIX_RANK=0 sleep 3 & {stand_in} 3; wait; echo over"
@@ -154,21 +152,21 @@ class TestRunToItsEnd:
             timeout=300,
         )
         assert (done.returncode, done.stdout) == (0, "over\n")
-        assert "s; 1 process of its program left" in done.stderr
+        assert "s; 1 process of its program still running" in done.stderr
 
     @pytest.mark.slow
     def test_a_program_that_ends_at_once_never_hangs(self, up):
-        for _ in range(4):  # of which one or so would wait for ever
+        for _ in range(4):  # of which about one would wait forever
             done = mpilab("hosts", "run", "--name", up[0], "--", "mpirun", "-n", "5", "hostname")
             assert done.returncode in (0, 124), done.stderr
-            assert (done.returncode == 124) == ("waiting for nothing" in done.stderr)
+            assert (done.returncode == 124) == ("after its program had ended" in done.stderr)
             assert sorted(done.stdout.split()) == ["h1", "t1", "t1", "t2", "t2"]
 
     def test_a_time_limit_ends_the_command_with_all_that_it_started(self, up, tmp_path):
         script = f"(setsid sleep 1000 & echo $! > {tmp_path}/number); trap '' TERM; sleep 1000"
         done = mpilab("hosts", "run", "--name", up[0], "--timeout", "1", "--", "sh", "-c", script)
         assert done.returncode == 124
-        assert "the command was ended: it had not ended after 1 s, the limit" in done.stderr
+        assert "the command was stopped: it had not finished after 1 s, the limit" in done.stderr
         inside = int((tmp_path / "number").read_text())
         assert attach(up[0]).host_pid(inside) is None
 
@@ -176,7 +174,7 @@ class TestRunToItsEnd:
     def test_a_time_limit_that_is_none_is_refused(self, text, capsys):
         with pytest.raises(SystemExit):
             main(["hosts", "run", "--timeout", text, "--", "true"])
-        assert f"'{text}': has to be a number of seconds" in capsys.readouterr().err
+        assert f"'{text}': must be a number of seconds" in capsys.readouterr().err
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_reaches_the_command_once_also_where_sigint_was_ignored(self, up, number):
@@ -248,14 +246,14 @@ class TestWithoutNamespaces:
     def test_up_says_why_and_what_to_use_instead(self, nothing, file, capsys):
         assert main(["hosts", "up", str(file)]) == 1
         assert capsys.readouterr().err == (
-            "mpilab: emulated hosts cannot be made here: unshare: Operation not permitted. "
-            f"{capabilities.INSTEAD}\n"
+            "mpilab: emulated hosts are not possible here: unshare: Operation not permitted. "
+            f"{hosts.INSTEAD}\n"
         )
 
     def test_without_hosts_the_other_verbs_say_how_to_get_some(self, nothing, capsys):
         assert main(["hosts", "run", "--", "true"]) == 1
         assert main(["hosts", "down"]) == 1
-        remedy = "no emulated hosts are up; bring some up, e.g. mpilab hosts up two-groups"
+        remedy = "no emulated hosts are up; start some, e.g. mpilab hosts up two-groups"
         assert capsys.readouterr().err == f"mpilab: {remedy}\n" * 2
         assert main(["hosts", "list"]) == 0
         assert "mpilab hosts up two-groups" in capsys.readouterr().out
@@ -271,15 +269,15 @@ class TestWithoutNamespaces:
     def test_up_does_not_offer_to_take_down_what_a_notebook_uses(self, a_notebooks, file, capsys):
         assert main(["hosts", "up", str(file)]) == 1
         assert capsys.readouterr().err == (
-            f"mpilab: hosts '{a_notebooks}': a cluster of that name is up, of process 7. Give this "
+            f"mpilab: hosts '{a_notebooks}': a cluster of this name is up, of process 7. Give this "
             f"one another name: --name {a_notebooks}-2\n"
         )
 
     def test_down_says_that_what_is_up_belongs_to_a_notebook(self, a_notebooks, capsys):
         assert main(["hosts", "down"]) == 1
         assert capsys.readouterr().err == (
-            "mpilab: no emulated hosts are up that 'mpilab hosts up' brought up; others go with "
-            f"what they belong to: {a_notebooks} with process 7\n"
+            "mpilab: no emulated hosts are up that 'mpilab hosts up' brought up; others end with "
+            f"the process that they belong to: {a_notebooks} with process 7\n"
         )
 
     def test_a_wrong_description_is_told_by_its_line(self, file, capsys):

@@ -1,4 +1,5 @@
-"""Clusters come and go, with runs that end well and runs that do not: nothing adds up.
+"""Clusters are started and ended, with runs that succeed and runs that fail: no leftovers
+accumulate.
 
 MPILAB_CYCLES=200 makes 200 of them, instead of 20.
 """
@@ -16,7 +17,7 @@ from mpilab.kernels.build import build
 from mpilab.util.kit import ROOT
 
 CYCLES = int(os.environ.get("MPILAB_CYCLES", "20"))
-SECONDS = 30  # that a cycle may take on a machine that does much else; it takes about one
+SECONDS = 30  # that a cycle may take on a busy machine; normally about one
 
 
 @pytest.mark.slow
@@ -39,7 +40,7 @@ def test_cycles_of_up_run_crash_and_down_leave_nothing(namespaces, tmp_path):
     print(found)
     assert found["left"] == []
     assert sum(found["outcomes"].values()) == CYCLES
-    # Each kind of run ended as it has to, every time.
+    # Each kind of run ended as expected, every time.
     assert set(found["outcomes"]) <= {
         "place: done",
         "crashes: crash",

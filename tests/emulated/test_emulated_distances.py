@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.datasets import distances
 from mpilab.datasets.distances import LEVELS, SIZES
-from mpilab.runners.simgrid import calibrated
+from mpilab.hosts.platforms import calibrated
 
 pytestmark = pytest.mark.privileged
 
@@ -17,7 +17,7 @@ def test_two_ranks_are_measured_at_every_level_and_make_a_platform(namespaces, t
     levels, counted = np.unique(found["distance"], return_counts=True)
     assert sorted(levels) == sorted(LEVELS)
     assert set(counted) == {4 * len(SIZES)}
-    # What the description shapes links to is the most that there can be, whatever the load.
+    # The rates in the description are upper limits, whatever the load.
     for level, rate in ("group", 1e9), ("world", 200e6):
         longest = found[(found["distance"] == level) & (found["bytes"] == max(SIZES))]
         one_way = longest["seconds"][longest["quantity"] == "one_way"]

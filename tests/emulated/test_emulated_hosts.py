@@ -1,4 +1,4 @@
-"""What an emulated host is to the programs that run on it, and to those outside."""
+"""What programs on an emulated host, and programs outside, see of it."""
 
 import os
 import pty
@@ -30,8 +30,8 @@ else:
     other.sendall(b"ping")
     print(other.recv(100).decode())
 """
-# Sends BYTES from one host to another; the receiver says how many seconds from the first to the
-# last byte took.
+# Sends BYTES from one host to another; the receiver reports the seconds from the first to the last
+# byte.
 STREAM = """
 import socket, sys, time
 size = int(sys.argv[1])
@@ -74,7 +74,7 @@ else:
 
 
 def between(hosts, script, one, other, *words):
-    """Run a script as server on `other` and as client on `one`: (what the two said)."""
+    """Run a script as server on `other` and as client on `one`: (the outputs of both)."""
     python = [sys.executable, "-c", script, *words]
     server = subprocess.Popen(hosts.command(python, other), stdout=subprocess.PIPE, text=True)
     with server:
@@ -125,12 +125,12 @@ class TestHosts:
 
 
 class TestLinks:
-    """Lower bounds only: a machine can be as busy as it likes."""
+    """Only lower bounds: the machine may be arbitrarily busy."""
 
     def test_two_megabytes_over_200_megabit_take_their_time(self, eight):
         _, seconds = between(eight, STREAM, "n1", "n3", "2000000")
-        # 80 ms, but for the bucket, the queues and what came before a busy receiver looked at its
-        # clock; within a group it is 16.
+        # 80 ms, except for the bucket, the queues and what arrived before a busy receiver read its
+        # clock; within a group, 16 ms.
         assert float(seconds) > 0.04
 
     def test_within_a_group_the_same_is_faster(self, eight):
@@ -185,7 +185,7 @@ class TestCommand:
             f"signal.signal({int(number)}, lambda *_: print('heard', flush=True))\n"
             "print(os.getpid(), flush=True)\ninput()"
         )
-        # A script starts its background jobs like that.
+        # A script starts its background jobs in this way.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN if ignores else signal.SIG_DFL)
         try:
             process = subprocess.Popen(
@@ -198,7 +198,7 @@ class TestCommand:
         finally:
             signal.signal(signal.SIGINT, before)
         command = pair.host_pid(int(process.stdout.readline()))
-        # It is in a group of its own: what the kernel sends to ours does not reach it.
+        # It is in a separate group, which signals from the kernel to ours do not reach.
         assert os.getpgid(command) == command != os.getpgid(process.pid)
         os.killpg(process.pid, number)
         assert process.stdout.readline() == "heard\n"
@@ -280,7 +280,7 @@ class TestCommand:
             command = hosts.command(["true"])
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 255
-        assert "host n1: its cluster is gone" in done.stderr
+        assert "host n1: its cluster is down" in done.stderr
 
 
 class TestNumbers:
@@ -300,7 +300,7 @@ class TestNumbers:
 
     def test_a_number_that_nobody_has_there_is_nobody_here(self, pair):
         assert pair.host_pid(2**22 - 3) is None
-        # Ours is a number that nobody has there, or another process.
+        # Our number belongs to no process there, or to another one.
         assert pair.host_pid(os.getpid()) != os.getpid()
 
 
@@ -335,5 +335,5 @@ class TestClusters:
     def test_a_name_that_no_host_can_have_is_refused(self, name):
         description = described({"a": 1})
         host = description.hosts[0].__class__(name, 1)
-        with pytest.raises(InputError, match="no emulated host can be called"):
+        with pytest.raises(InputError, match="an emulated host cannot have the name"):
             EmulatedHosts(description.__class__("trial", "", (host,)))

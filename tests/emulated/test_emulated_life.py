@@ -1,4 +1,4 @@
-"""However a cluster of emulated hosts ends, nothing of it is left."""
+"""However a cluster of emulated hosts ends, it leaves nothing behind."""
 
 import json
 import os
@@ -16,12 +16,11 @@ from mpilab.errors import ClusterError
 from mpilab.hosts import emulated
 from mpilab.hosts.emulated import EmulatedHosts, attach, running, sweep
 from mpilab.hosts.emulated import hosts as life
-from mpilab.hosts.emulated.capabilities import Capabilities
-from mpilab.hosts.emulated.hosts import FILE, State, read_state
+from mpilab.hosts.emulated.hosts import FILE, Capabilities, State, read_state
 from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.runners.hang import process_of
 
-# Brings hosts up, starts something on them that would run for ever, tells where, and waits.
+# Brings hosts up, starts a process on them that would run forever, reports where, and waits.
 OWNER = """
 import json, subprocess, sys
 from small_clusters import described
@@ -39,7 +38,7 @@ with EmulatedHosts(described({"a": 1, "b": 1})) as hosts:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where clusters of this test have their directories: nothing else is in there."""
+    """The folder for the directories of this test's clusters, which contains nothing else."""
     folder = tmp_path / "clusters"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -161,7 +160,7 @@ class TestEnd:
 
 @pytest.mark.privileged
 def test_a_killed_program_leaves_no_rank_and_no_file_on_hosts_that_go_on(namespaces, tmp_path):
-    """Its supervisor sees to that."""
+    """Its supervisor ensures that."""
     fifo = tmp_path / "there"
     os.mkfifo(fifo)
     library = build_kernels(
@@ -240,7 +239,7 @@ class TestBegin:
 
 
 class TestState:
-    """What is written down about a cluster that is up; needs no namespaces."""
+    """The stored state of a running cluster; needs no namespaces."""
 
     def written(self, folder, **more):
         process = os.getpid(), begun_at(os.getpid())

@@ -22,7 +22,7 @@ def plan(sizes=(2, 2), *, rate=1e9, uplink=2e8, latency=0.0, uplink_latency=0.0,
 
 
 def masters(lines):
-    """{interface: bridge} of the lines that plug them in."""
+    """{interface: bridge} of the lines that connect them."""
     return dict(
         re.match(r"link set (\S+) master (\S+) up", line).groups()
         for line in lines

@@ -22,7 +22,7 @@ import os, runpy, sys
 del os.pidfd_open
 runpy.run_path({life.SUPERVISOR!r}, run_name="__main__")
 """
-# Tells of a netns root that has ended by then.
+# Reports a netns root that has ended by then.
 TELLS_OF_THE_DEAD = """
 import json, os, sys
 child = os.fork()
@@ -32,7 +32,7 @@ os.waitpid(child, 0)
 print(json.dumps({"root": child, "hosts": [1, 1]}), flush=True)
 sys.stdin.read()
 """
-# Brings up hosts that are to stay, and is killed before it has written down where they are.
+# Brings up hosts that are to stay, and is killed before it has recorded where they are.
 KILLED = """
 import json, os, signal
 from small_clusters import described
@@ -56,7 +56,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where clusters of this test have their directories: nothing else is in there."""
+    """The folder for the directories of this test's clusters, which contains nothing else."""
     folder = tmp_path / "clusters"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
@@ -66,7 +66,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def supervisor(tmp_path, monkeypatch):
-    """Gives clusters of this test another supervisor: the text of a program."""
+    """Gives this test's clusters a different supervisor: the text of a program."""
 
     def replace(text):
         path = tmp_path / "supervisor.py"
@@ -82,7 +82,7 @@ def no_pidfd(monkeypatch):
 
 
 def kept():
-    """What life.begin needs of an owner's capabilities where no namespace is made."""
+    """The owner's capabilities that starting a cluster needs if no namespace is created."""
     return SimpleNamespace(latency_by="", namespaces="root", tools={})
 
 
@@ -144,7 +144,7 @@ def test_who_is_killed_while_it_brings_up_hosts_that_are_to_stay_leaves_none(nam
 
 
 class TestBegin:
-    """With supervisors that make no namespaces."""
+    """With supervisors that create no namespaces."""
 
     def test_a_netns_root_that_has_ended_by_then_is_told_and_nothing_is_left(
         self, folder, supervisor
@@ -160,7 +160,7 @@ class TestBegin:
         supervisor("import signal\nsignal.pause()\n")
         monkeypatch.setattr(life, "BEGIN_S", 0.2)
         with pytest.raises(
-            ClusterError, match="trial: .*their supervisor said nothing within 0.2 s"
+            ClusterError, match="trial: .*their supervisor did not report within 0.2 s"
         ):
             life.begin("trial", described({"a": 2}), kept(), os.getpid())
         assert list(folder.iterdir()) == []
@@ -204,7 +204,7 @@ class TestSweep:
         assert sorted(sweep()) == dead
         assert not any(one.exists() for one in dead)
 
-    def test_what_a_malicious_neighbour_puts_there_neither_stops_it_nor_is_removed(self, folder):
+    def test_what_a_malicious_neighbor_puts_there_neither_stops_it_nor_is_removed(self, folder):
         fifo = folder / "mpilab-hosts-fifo"
         fifo.mkdir()
         os.mkfifo(fifo / "lock")

@@ -1,4 +1,4 @@
-"""Ranks on emulated hosts: real Open MPI, our kernels, and what comes of runs that fail."""
+"""Ranks on emulated hosts: real Open MPI, our kernels, and the outcomes of runs that fail."""
 
 import os
 import random
@@ -25,18 +25,18 @@ from mpilab.trace.callsites import lines_of
 
 pytestmark = pytest.mark.privileged
 
-# Beyond what a busy machine makes of half a second.
+# More than half a second can become on a busy machine.
 LIMIT = 60.0
 BODIES = {
     "place": """
     char name[MPI_MAX_PROCESSOR_NAME];
-    int length, neighbours;
+    int length, neighbors;
     MPI_Comm node;
     MPI_Get_processor_name(name, &length);
     MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &neighbours);
+    MPI_Comm_size(node, &neighbors);
     MPI_Comm_free(&node);
-    printf("%s %s %s %d\\n", name, mpilab_place()->node, mpilab_place()->group, neighbours);
+    printf("%s %s %s %d\\n", name, mpilab_place()->node, mpilab_place()->group, neighbors);
     return MPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
     "crossed": """
     MPI_Recv(recvbuf, 1, MPI_INT, size - 1 - rank, 7, comm, MPI_STATUS_IGNORE); /* waits */""",
@@ -72,9 +72,9 @@ def places_told(result):
     """(node, group, ranks on the node) of each rank, as the ranks themselves found out."""
     found = []
     for rank in range(result.case.ranks):
-        name, node, group, neighbours = result.printed[rank].split()
+        name, node, group, neighbors = result.printed[rank].split()
         assert name == node
-        found.append((node, group, int(neighbours)))
+        found.append((node, group, int(neighbors)))
     return found
 
 
@@ -84,8 +84,8 @@ def expected(hosts, names):
 
 
 def orders(hosts, ranks=16):
-    """Orders of ranks by name: host after host, in turn, hosts shuffled, ranks at random, and one
-    that comes back to a host again and again with different numbers of ranks."""
+    """Rank orders by name: host by host, in turn, hosts shuffled, ranks at random, and one that
+    returns to a host repeatedly with different numbers of ranks."""
     names = list(hosts.names)
     turn = random.Random(3)
     shuffled = turn.sample(names, len(names))
@@ -142,7 +142,7 @@ def test_a_broadcast_by_levels_crosses_each_link_once_and_is_right(eight, order)
 
 
 def test_two_ranks_on_a_host_share_memory_and_two_hosts_do_not(eight):
-    """What goes over the network can be counted there: two megabytes, once for each link."""
+    """Network traffic can be counted there: two megabytes, once for each link."""
 
     def sent(name):
         text = said(eight, ["cat", "/proc/net/dev"], name)
@@ -156,7 +156,7 @@ def test_two_ranks_on_a_host_share_memory_and_two_hosts_do_not(eight):
     megabytes = [round((b - a) / 2e6, 1) for a, b in zip(before, after, strict=True)]
     # The seven other hosts got it once; acknowledgements and headers are a few percent.
     assert 7.0 <= sum(megabytes) < 8.5
-    # Two groups at once is the most that the first host serves, besides its neighbour.
+    # Two groups at once is the most that the first host serves, besides its neighbor.
     assert megabytes[0] >= 2.0
 
 
@@ -225,7 +225,7 @@ class TestFailures:
 
 
 class TestAnMpirunThatDoesNotEnd:
-    """As Open MPI's own does now and then on several hosts, when all ranks have ended."""
+    """As Open MPI's mpirun sometimes does on several hosts, when all ranks have ended."""
 
     @pytest.fixture(autouse=True)
     def endless(self, monkeypatch, tmp_path):

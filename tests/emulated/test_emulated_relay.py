@@ -1,10 +1,10 @@
-"""The relay's command line; what it does with frames is seen on hosts (test_emulated_hosts)."""
+"""The relay's command line; test_emulated_hosts tests how it handles frames."""
 
 import subprocess
 
 import pytest
 
-from mpilab.hosts.emulated.capabilities import RELAY
+from mpilab.hosts.emulated.hosts import RELAY
 
 
 def relay(*words):
@@ -16,7 +16,7 @@ def test_what_is_no_link_is_refused_with_an_example(word):
     said = relay(word)
     assert said.returncode == 2
     assert said.stderr == (
-        f"mpilab-relay: '{word}' is no ONE,OTHER,MICROSECONDS, e.g. up0,dn0,250\n"
+        f"mpilab-relay: '{word}' is not of the form ONE,OTHER,MICROSECONDS, e.g. up0,dn0,250\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Emulated hosts without root: a plain user brings them up and runs ranks on them.
+"""Emulated hosts without root: a normal user brings them up and runs ranks on them.
 
 Run by root, as in CI, this becomes such a user first.
 """
@@ -59,9 +59,9 @@ print(json.dumps(found))
 
 
 def test_a_plain_user_s_hosts_run_ranks_and_leave_nothing(namespaces, no_hosts):
-    # pytest's own folders are for root only.
+    # Only root can access pytest's own folders.
     folder = Path(tempfile.mkdtemp(prefix="mpilab-test-"))
-    # Of a kit that belongs to root, such a user keeps the compiled C in the cache at home.
+    # If the kit belongs to root, such a user's compiled C code is in the user's cache.
     home = Path(tempfile.mkdtemp(prefix="mpilab-home-"))
     try:
         plain_user(home)

@@ -1,4 +1,5 @@
-"""What the tests on fresh systems share: a machine that can make them, and the clone to try."""
+"""Fixtures of the tests on fresh systems: a machine that can create them, and the clone under
+test."""
 
 from pathlib import Path
 
@@ -12,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def able():
-    """Skip where no fresh system can be made; fail there under CI=true, where set-up owes it."""
+    """Skip if no fresh system can be created; fail under CI=true, where set-up must ensure it."""
     why = system.why_not()
     if why:
         skip(f"no fresh system on this machine: {why}")

@@ -1,7 +1,7 @@
 """Images built from the Dockerfile without a container engine: by buildah, as root.
 
 Images, layers and pip's downloads are kept beside the fresh systems, so that a second build only
-does what has changed. The image that the Dockerfile starts from is the base of a fresh system.
+does what has changed. The Dockerfile's base image is the base of a fresh system.
 """
 
 import contextlib
@@ -15,22 +15,22 @@ from pathlib import Path
 from fresh_system import CERTIFICATES, Trouble, apt_settings, base, cache_folder, locked
 from packages import quietly
 
-# What Debian's slim images leave out.
+# What Debian's slim images omit.
 NOT_IN_SLIM = ("usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man")
 SETTINGS = "/etc/apt/apt.conf.d/99fresh", "/etc/pip.conf"
 CERTIFICATES_INSIDE = "/run/host-certificates.crt"
 
 
 def why_not():
-    """Why this machine cannot build an image, in words; empty where it can."""
+    """Why this machine cannot build an image, in words; empty if it can."""
     if shutil.which("buildah") is None:
         return "buildah: not found on PATH; 'make test-fresh' by root installs it"
     return ""
 
 
 def buildah(*arguments, check=True, timeout=1800, **options):
-    """Run buildah with storage of its own. Returns its CompletedProcess, both streams in stdout.
-    Raises Trouble where it fails, unless `check` is false."""
+    """Run buildah with separate storage. Returns its CompletedProcess, both streams in stdout.
+    Raises Trouble if it fails, unless `check` is false."""
     folder = cache_folder() / "containers"
     for name in ("storage", "run", "tmp"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,8 @@ def buildah(*arguments, check=True, timeout=1800, **options):
 
 
 def base_image(suite, name):
-    """Make the image `name` out of the base of `suite`, unless it was made of just that one."""
+    """Create the image `name` from the base of `suite`, unless it was created from that base
+    already."""
     system = base(suite)
     label = f"made-of={system.parent.name}"
     known = buildah("images", "--quiet", "--filter", f"label={label}", name, check=False)
@@ -118,7 +119,7 @@ def container(tag):
 
 
 def config(tag):
-    """What the image `tag` says of itself: user, environment, entry point, command."""
+    """The configuration of the image `tag`: user, environment, entry point, command."""
     told = json.loads(buildah("inspect", "--type", "image", f"localhost/{tag}").stdout)
     return told["OCIv1"]["config"]
 

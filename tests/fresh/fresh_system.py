@@ -5,14 +5,14 @@
     python3 tests/fresh/fresh_system.py trixie student --source . \\
         'git clone -q /source.bundle "my lab" && cd "my lab" && make demo'
 
-mmdebstrap makes the root file system of SUITE from nothing (essential packages and apt); what an
+mmdebstrap creates the root file system of SUITE from scratch (essential packages and apt); what an
 administrator installs first is a layer on top of it. Both are kept for a week. A command then runs
 on an overlay over these layers, in namespaces of its own except the network's (enter.sh). Nothing
-is ever mounted outside of them, so no mount and no process outlives the command.
+is mounted outside them, so no mount and no process outlives the command.
 
 This needs root, mmdebstrap and util-linux, and a folder for the layers that is not itself on an
-overlay (in a container: a volume). The machine's settings of apt and pip (mirror, certificates,
-proxies) are there while a command runs, and are not in the layers.
+overlay (in a container: a volume). The machine's settings for apt and pip (mirror, certificates,
+proxies) are present while a command runs, but are not in the layers.
 """
 
 import argparse
@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SUITES = ("bookworm", "trixie")
-# What the README takes for granted: a way to get a clone, its verbs, and the language of set-up.
+# What the README assumes: a way to get a clone, its verbs, and the language of set-up.
 FEWEST = ("git", "make", "python3")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 OWN_CERTIFICATES = Path("/usr/local/share/ca-certificates")
-# What stands in for a person who configures apt: all that this machine needs to reach its mirror.
+# In place of a person who configures apt: everything that this machine needs to reach its mirror.
 APT_SETTINGS = re.compile(r"^Acquire::(http|https|Check|Max-ValidTime|Retries)")
 PASSED_ON = re.compile(r"^(PIP_(CERT|INDEX_URL|EXTRA_INDEX_URL|DEFAULT_TIMEOUT)|.*_PROXY)$", re.I)
 ENTER = Path(__file__).with_name("enter.sh")
@@ -55,7 +55,7 @@ Components: main
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 """
 MADE_ANEW_AFTER = 7  # days
-REMOVED_AFTER = 9  # days: whoever began on an old layer has long finished
+REMOVED_AFTER = 9  # days: any run that began on an old layer has long finished
 
 
 def cache_folder():
@@ -65,7 +65,7 @@ def cache_folder():
 
 
 def why_not():
-    """Why this machine cannot make a fresh system, in words; empty where it can."""
+    """Why this machine cannot create a fresh system, in words; empty if it can."""
     if platform.system() != "Linux":
         return f"root file systems are made on Linux, and this is {platform.system()}"
     if os.geteuid() != 0:
@@ -77,7 +77,7 @@ def why_not():
 
 
 def readme_packages(clone):
-    """The packages that the README of `clone` asks an administrator of a Debian for."""
+    """The packages that the README of `clone` asks an administrator of a Debian to install."""
     readme = Path(clone, "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| Debian.*`apt-get install ([a-z0-9. +-]+)`", readme, re.M)
     if len(lines) != 1:
@@ -86,14 +86,14 @@ def readme_packages(clone):
 
 
 def apt_settings():
-    """The lines of apt's configuration that tell the way to the mirror."""
+    """The lines of apt's configuration that say how to reach the mirror."""
     run = subprocess.run(["apt-config", "dump"], capture_output=True, text=True)
     lines = [line for line in run.stdout.splitlines() if APT_SETTINGS.match(line)]
     return "\n".join(lines) + "\n"
 
 
 def apt_sources(suite):
-    """The machine's Debian sources, but for `suite`; Debian's own where it has none."""
+    """The machine's Debian sources, changed to `suite`; Debian's own if it has none."""
     release = dict(
         line.split("=", 1)
         for line in Path("/etc/os-release").read_text().splitlines()
@@ -107,7 +107,7 @@ def apt_sources(suite):
 
 
 def equip(layer, suite):
-    """Lay the machine's own settings into the folder `layer`: names, certificates, apt, pip."""
+    """Copy the machine's settings into the folder `layer`: names, certificates, apt, pip."""
     for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/ssl/certs"):
         (layer / folder).mkdir(parents=True, exist_ok=True)
     (layer / "etc/apt/apt.conf.d/99fresh").write_text(apt_settings())
@@ -118,7 +118,7 @@ def equip(layer, suite):
         shutil.copy("/etc/pip.conf", layer / "etc/pip.conf")
     if CERTIFICATES.exists():
         shutil.copy(CERTIFICATES, layer / CERTIFICATES.relative_to("/"))
-    # The package ca-certificates, where a command installs it, makes the bundle anew from these.
+    # The package ca-certificates, if a command installs it, rebuilds the bundle from these.
     if OWN_CERTIFICATES.exists():
         shutil.copytree(
             OWN_CERTIFICATES, layer / OWN_CERTIFICATES.relative_to("/"), dirs_exist_ok=True
@@ -126,7 +126,8 @@ def equip(layer, suite):
 
 
 def forget(layer, suite):
-    """Take out of `layer` what `equip` laid there, and apt's lists; leave Debian's own sources."""
+    """Remove from `layer` what `equip` copied there, and apt's lists; leave Debian's own
+    sources."""
     for name in ("apt.conf.d/99fresh", "apt.conf.d/99mmdebstrap", "sources.list"):
         (layer / "etc/apt" / name).unlink(missing_ok=True)
     for name in ("pip.conf", "resolv.conf", "hosts"):
@@ -138,11 +139,11 @@ def forget(layer, suite):
 
 
 class Trouble(Exception):
-    """A fresh system could not be made; the message holds what the tool printed last."""
+    """A fresh system could not be created; the message contains the last output of the tool."""
 
 
 def must(command, **options):
-    """Run `command`; raise Trouble with the end of its output where it fails."""
+    """Run `command`; raise Trouble with the end of its output if it fails."""
     run = subprocess.run(
         command,
         stdout=subprocess.PIPE,
@@ -158,14 +159,14 @@ def must(command, **options):
 
 @contextlib.contextmanager
 def locked(file):
-    """Hold the lock `file`; wait for whoever holds it."""
+    """Hold the lock `file`, after waiting for its current holder."""
     with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def base(suite):
-    """The folder with the root file system of `suite`, made where there is none of this week."""
+    """The folder with the root file system of `suite`, created if there is none from this week."""
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     with locked(cache / f"{suite}.lock"):
@@ -196,7 +197,7 @@ def base(suite):
 
 
 def layers(suite, packages):
-    """The layers of `suite` with `packages` installed, topmost first; made where they are not."""
+    """The layers of `suite` with `packages` installed, topmost first; created if missing."""
     below = base(suite)
     names = " ".join(sorted(packages))
     if not names:
@@ -256,14 +257,14 @@ class System:
     def run(self, command, user="student", timeout=900, downloads=True, **variables):
         """Run `command` (for sh) as `user`, in its home folder, with a bare environment and
         `variables`. Returns its CompletedProcess; stdout holds both streams. Raises
-        subprocess.TimeoutExpired after `timeout` seconds; nothing of it goes on running then.
+        subprocess.TimeoutExpired after `timeout` seconds; nothing of it is running then.
 
         downloads   packages of pip come from those kept on this machine, if they are there
         """
         home = "/root" if user == "root" else f"/home/{user}"
         mounts = []
         if downloads:
-            # Not apt's: where two systems share them, one finds them locked, and gives up.
+            # Not apt's: if two systems share them, one finds them locked and gives up.
             kept = cache_folder() / "pip" / user
             kept.mkdir(parents=True, exist_ok=True)
             mounts.append((kept, "/var/cache/fresh-pip"))
@@ -276,7 +277,7 @@ class System:
             **{name: value for name, value in os.environ.items() if PASSED_ON.match(name)},
             **variables,
         }
-        # setpriv: should this process be killed, so is all that it has started.
+        # setpriv: if this process is killed, so is everything that it has started.
         inside = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--uts", "--ipc", "--pid"]
         inside += ["--fork", "--kill-child", "--", "sh", ENTER]
         inside += ["\n".join(f"{here} {there}" for here, there in mounts)]
@@ -301,7 +302,7 @@ class System:
 
 
 def fresh(suite, packages=FEWEST, source=None):
-    """A System of `suite` on which nothing was installed but `packages`."""
+    """A System of `suite` on which only `packages` were installed."""
     return System(suite, layers(suite, packages), source)
 
 

@@ -1,4 +1,5 @@
-"""The image of the Dockerfile: built by buildah, entered as engines, Binder and hubs do."""
+"""The image of the Dockerfile: built by buildah, and entered as container engines, Binder and hubs
+do."""
 
 import json
 import re
@@ -35,14 +36,14 @@ def image(able):
 
 @pytest.fixture(scope="module")
 def plain(image):
-    """A container as engines make them by default: its users cannot make user namespaces."""
+    """A container as engines create it by default: its users cannot create user namespaces."""
     with container.container(image) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def privileged_container(image):
-    """A container in which user namespaces can be made, as with `docker run --privileged`."""
+    """A container in which user namespaces can be created, as with `docker run --privileged`."""
     path = dict(line.split("=", 1) for line in container.config(image)["Env"])["PATH"]
     with container.container(image) as made, System("bookworm", [made.mounted]) as system:
 
@@ -89,7 +90,8 @@ class TestTheImage:
         )
         assert done.returncode == 0, done.stdout
         expected = (CLASS / "expected.csv").read_text(encoding="utf-8").splitlines()
-        rows = [row for row in expected if row.split(",")[0] in GRADED]
+        # The last column says that they were not isolated: clang would add 250 MB.
+        rows = [f"{row},yes" for row in expected if row.split(",")[0] in GRADED]
         assert [line for line in done.stdout.splitlines() if line.split(",")[0] in GRADED] == rows
 
 

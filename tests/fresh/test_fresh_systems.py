@@ -1,8 +1,8 @@
-"""The README's commands on a Debian that has just been installed, and nowhere else.
+"""The README's commands on a freshly installed Debian, and nowhere else.
 
-Each system, and each user, gets a clone in a path with a blank. What an administrator has installed
-before is for root what it takes to get a clone and run its verbs, and for a plain user the README's
-line.
+Each system, and each user, gets a clone in a path with a blank. An administrator has already
+installed what is needed to get a clone and run its verbs (if the user is root), or the README's
+line (for a normal user).
 """
 
 import re
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CLASS = ROOT / "grading" / "sample-class"
 # A kernel in a notebook's cluster; runs by mpirun; the sandbox; simulations, whose times are known.
 CORE = (
-    "tests/test_interactive.py",
-    "tests/test_launch.py",
+    "tests/runners/test_engine_runs.py",
+    "tests/runners/test_mpirun.py",
     "tests/grading/test_sandbox.py::test_an_mpi_program_is_compiled_and_runs_inside",
     "tests/grading/test_sandbox.py::test_python_with_numpy_and_mpi4py_runs_inside",
     "tests/grading/test_sandbox.py::test_the_hosts_files_are_out_of_sight",
@@ -47,7 +47,7 @@ class Demo:
         return self.system.run(f"cd '{self.clone}' && {command}", self.user, **options)
 
     def read(self, path):
-        """The bytes of a file of the clone."""
+        """The bytes of a file in the clone."""
         home = "root" if self.user == "root" else f"home/{self.user}"
         return (self.system.upper / home / self.clone / path).read_bytes()
 
@@ -74,9 +74,10 @@ class TestMakeDemo:
         graded = demo.read("out/sample-class/grades.csv").decode().splitlines()
         assert graded == (CLASS / "expected.csv").read_text(encoding="utf-8").splitlines()
 
-    def test_sandboxes_the_submissions_and_simulates(self, demo):
+    def test_sandboxes_the_submissions_simulates_and_isolates(self, demo):
         assert "WITHOUT A SANDBOX" not in demo.output
         assert "not confirmed by simulation" not in demo.output
+        assert "not isolated" not in demo.output.lower()
 
     def test_leaves_a_kit_in_which_lab_00_runs_blank_in_papermill(self, demo):
         done = demo.run(

@@ -11,7 +11,7 @@ from mpilab.hosts import platforms
 
 pytestmark = [pytest.mark.privileged, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
-# An allgather by ring, ranks one after the other in time by what the messages cost.
+# A ring allgather, whose ranks are delayed one after another by the cost of the messages.
 PROGRAM = """
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""A fresh system holds what was asked for, and leaves nothing behind."""
+"""A fresh system contains what was requested, and leaves nothing behind."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ def running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             lines.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
     return [line for line in lines if word in line]
 

@@ -1,4 +1,4 @@
-"""Labs that have been run, each once for all tests, whichever worker asks first."""
+"""Labs that have been run, each once for all tests, by the worker that asks first."""
 
 import fcntl
 import os
@@ -10,8 +10,8 @@ from lab_notebook import REDUCED, execute, execute_handed_out
 
 @pytest.fixture(scope="session")
 def run_once(tmp_path_factory):
-    """A function: the notebook that `run`, called with a folder, returns. It is run by the first
-    worker that asks for `name`; the others wait for it, and read what came of it."""
+    """A function that returns the notebook that `run`, called with a folder, returns. The first
+    worker that asks for `name` runs it; the others wait and read the result."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # of all workers
@@ -44,7 +44,7 @@ def solved_run(run_once):
 
 @pytest.fixture(scope="session")
 def blank_run(run_once):
-    """A function: the student version after "run all", in the kit that is handed out."""
+    """A function: the student version after "run all", in the kit as handed out."""
 
     def run(lab, folder):
         with pytest.MonkeyPatch.context() as patch:

@@ -1,8 +1,7 @@
-"""A lab as its tests see it: the student notebook, the solved one, and what running them shows."""
+"""A lab for its tests: the student notebook, the solved one, and the output of both."""
 
 import os
 import re
-import shutil
 import subprocess
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +9,16 @@ from pathlib import Path
 import jupytext
 import nbformat
 import papermill
+from kit_copies import objects_for
 
 from mpilab.course.handout import handout
 from mpilab.grading.answers import transplant
 from mpilab.grading.release import release
 from mpilab.judging import rubric
 from mpilab.kernels import openmpi
-from mpilab.kernels.simgrid import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the solved lab is run with, so that it takes less time.
+# Parameters for the solved lab, so that it takes less time.
 REDUCED = {
     "00-first-contact": {"SIZES": [1, 64, 4096, 65536], "REPETITIONS": 5},
     "01-collective-algorithms": {"SIZES": [64, 4096, 16384], "REPETITIONS": 3},
@@ -50,7 +49,7 @@ class LabNotebook:
 
     @cached_property
     def blank(self):
-        """The student version, made anew from the source."""
+        """The student version, newly made from the source."""
         return release(self.source)
 
     @cached_property
@@ -69,11 +68,11 @@ class LabNotebook:
         assert not problems
         return notebook
 
-    def handed_out(self, folder):
-        """The folder labs/ of what students get, put below `folder`; its C side is built."""
-        references = rubric.load(self.rubric).references
-        given = handout(self.notebook.stem, folder / "handed out", references)
-        _take_objects(given)
+    def handed_out(self, folder, labs=()):
+        """The folder labs/ of what students get, put below `folder`, with its C code built: a
+        handout of this lab, or of `labs`."""
+        given = handout(folder / "handed out", labs or [self.name]).path
+        objects_for(given)
         mpicc = os.path.relpath(openmpi.tool("mpicc"), given / "src_c")
         made = subprocess.run(
             ["make", "-s", "-j2", "-C", given / "src_c", f"MPICC={mpicc}"],
@@ -88,32 +87,16 @@ class LabNotebook:
         return [cell for cell in self.blank.cells if cell.cell_type == "code"]
 
 
-def _take_objects(given):
-    """Lay object files of the kit's build beside the sources `given` that they were made of.
-
-    Copies are as old as what they are copies of, so 'make' finds them up to date. Libraries, which
-    hold the answers as well, are linked from what is there.
-    """
-    kernels()  # nobody is at work on the objects of simulations while they are copied
-    for source in (given / "src_c").rglob("*.c"):
-        name = source.relative_to(given / "src_c")
-        for path in (Path("build", name), Path("build", "simulated", name)):
-            for made in (path.with_suffix(".o"), path.with_suffix(".d")):
-                if (ROOT / made).exists():
-                    (given / made).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(ROOT / made, given / made)
-
-
 def execute(notebook, folder, **parameters):
     """The notebook after papermill has run it from top to bottom; an error in a cell raises."""
     return _execute(notebook, folder, ROOT / "labs", parameters)
 
 
-def execute_handed_out(lab, folder, monkeypatch):
-    """The student version, run in a copy of the kit as students get it: without the kernels that
-    they have to write. With the parameters that students have."""
-    labs = lab.handed_out(folder)
-    monkeypatch.setenv("PYTHONPATH", str(labs.parent))  # before the kit that is being tested
+def execute_handed_out(lab, folder, monkeypatch, labs=()):
+    """The student version, run with the students' parameters in a handout of this lab, or of
+    `labs`: without the kernels that they have to write."""
+    labs = lab.handed_out(folder, labs)
+    monkeypatch.setenv("PYTHONPATH", str(labs.parent))  # before the kit under test
     notebook = nbformat.read(labs / lab.notebook.name, as_version=4)
     return _execute(notebook, folder, labs, {})
 
@@ -121,7 +104,7 @@ def execute_handed_out(lab, folder, monkeypatch):
 def _execute(notebook, folder, labs, parameters):
     before, after = folder / "before.ipynb", folder / "after.ipynb"
     nbformat.write(notebook, before)
-    # Written once, at the end: to write all figures after each cell takes a quarter of the time.
+    # Written once, at the end: writing all figures after each cell takes a quarter of the time.
     papermill.execute_notebook(
         before, after, parameters, cwd=labs, progress_bar=False, request_save_on_cell_execute=False
     )
@@ -143,7 +126,7 @@ def checks(notebook):
 
 
 def on_stderr(notebook):
-    """What cells wrote to stderr, warnings among it: a list of texts."""
+    """What cells wrote to stderr, including warnings: a list of texts."""
     return [
         output.text
         for cell in notebook.cells

@@ -27,7 +27,7 @@ def test_the_guard_is_seen_to_refuse_what_did_not_run(blank_run):
     (cell,) = [c for c in blank_run(LAB).cells if "use_dynamic_rules=" in c.source]
     (output,) = cell.outputs
     assert output.text.startswith("0 rows in the table\n")
-    assert "Open MPI did not heed the choice" in output.text
+    assert "Open MPI ignored the choice" in output.text
 
 
 @pytest.mark.slow

@@ -59,10 +59,10 @@ def test_two_orders_of_256_are_the_slowest_and_they_mirror_each_other():
             "n1 slots=4\nn2 slots=4",
             "slowest.txt: 2 lines name a host; write one line for each of 8",
         ),
-        ("n1 slots=1\nn1 slots=1", "slowest.txt:2: n1 is there already"),
+        ("n1 slots=1\nn1 slots=1", "slowest.txt:2: n1 is already listed"),
         ("n1\n" * 5 + "n2\n" * 3, "it names n1 5 times, n2 3 times"),
-        ("# nothing", "slowest.txt: there is no host in it"),
-        (None, "a NoneType is no hostfile; return a text"),
+        ("# nothing", "slowest.txt: it names no host"),
+        (None, "a NoneType is not a hostfile; return a string"),
         ("n1\n" * 2000, "6000 characters"),
     ],
 )
@@ -75,7 +75,7 @@ def test_messages_that_stay_on_a_host_are_named():
     told = judged("n1\nn2\n" * 4)
     assert told["form"] == ""
     assert told["crosses"] == (
-        "4 of 7 messages go from one host to the other; 0 → 2, 0 → 4, 4 → 6 do not."
+        "4 of 7 messages cross between the hosts; 0 → 2, 0 → 4, 4 → 6 do not."
     )
 
 

@@ -30,7 +30,7 @@ def reasons(verdict):
 
 @pytest.mark.slow
 def test_any_order_that_crosses_as_asked_is_right(referee):
-    """One that is not the solution's: the groups, and the hosts of each, the other way round."""
+    """A different one from the solution's: the groups, and the hosts of each, in reverse order."""
     source = solutions(LAB.source)["hosts"] + (
         "\n\n_first = hosts\n\n\ndef hosts(root, goal):\n"
         '    return [f"n{5 - int(name[1])}" for name in _first(root, goal)]\n'

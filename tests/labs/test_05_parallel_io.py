@@ -39,7 +39,7 @@ def test_requests_by_pattern_are_those_that_are_counted_element_by_element():
 
 @pytest.mark.slow
 def test_patterns_are_what_the_kernels_ask_for():
-    """Of block-cyclic matrices, too: the same bytes of the file by the same ranks."""
+    """Also for block-cyclic matrices: the same bytes of the file by the same ranks."""
     kernels = dict(zip(METHODS, ("scatter", "strided", "sieving", "two_phase"), strict=True))
     cases = [
         Case(

@@ -15,7 +15,7 @@ LAB = LabNotebook("06-tune-and-scale")
 
 
 def told(notebook, words):
-    """What the one code cell with these words in it showed."""
+    """The output of the one code cell that contains these words."""
     (cell,) = [c for c in notebook.cells if c.cell_type == "code" and words in c.source]
     return shown(cell)
 
@@ -38,7 +38,7 @@ def test_at_the_pipelines_crossover_its_best_segments_cost_as_much_as_the_tree(r
         for pieces in range(1, 1 << 13)
     )
     assert best == pytest.approx(cost("bcast", "binomial", ranks, size, link), rel=0.01)
-    # Below it the tree is cheaper, and above it is not.
+    # Below it, the tree is cheaper; above it, the tree is not.
     assert crossover("pipeline", ranks, 2 * link.alpha, link.beta) == pytest.approx(2 * size)
 
 
@@ -48,7 +48,7 @@ def test_the_crossovers_that_are_handed_out_fall_for_the_scatter_and_grow_for_th
         list(crossings(rows, "flat", name).values()) for name in ("scatter_allgather", "pipeline")
     )
     assert scatter == sorted(scatter, reverse=True) and len(scatter) >= 5
-    # On 4 ranks a chain is hardly longer than a tree; on 4,096 no message was long enough.
+    # On 4 ranks, a chain is hardly longer than a tree; on 4,096, no message was long enough.
     pipeline = [size for size in pipeline[1:] if not isnan(size)]
     assert pipeline == sorted(pipeline) and len(pipeline) >= 4
     for name in OTHERS:
@@ -69,8 +69,8 @@ def test_what_is_handed_out_is_what_is_simulated():
 @pytest.mark.slow
 def test_the_solved_lab_shows_what_it_promises(solved_run):
     done = solved_run(LAB)
-    # Which rules the measurements lead to, and whether Open MPI would send the same without them,
-    # differs from run to run.
+    # The rules that result from the measurements, and whether Open MPI would send the same without
+    # them, differ from run to run.
     proofs = told(done, "proofs = ")
     assert re.search(r"\d+ cases?: .*\d+ took effect|\d+ cannot be told apart", proofs), proofs
     assert "'64K' is read as 64" in told(done, "broken = ")

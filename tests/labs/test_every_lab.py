@@ -1,10 +1,10 @@
-"""What holds for every lab: the student notebook is made of its source, hides the solutions, asks
-before it shows, runs blank as it is handed out, and its solutions pass every public check."""
+"""What holds for every lab: the student notebook is made from its source, hides the solutions, asks
+before it shows, runs blank as handed out, and its solutions pass every public check."""
 
 import re
 
 import pytest
-from lab_notebook import REDUCED, ROOT, LabNotebook, checks, on_stderr
+from lab_notebook import REDUCED, ROOT, LabNotebook, checks, execute_handed_out, on_stderr
 
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.grade import execute as execute_in_sandbox
@@ -15,7 +15,7 @@ from mpilab.judging import rubric
 LABS = [LabNotebook(path.stem) for path in sorted((ROOT / "labs" / "source").glob("*.py"))]
 SWEEPING = [lab for lab in LABS if "mpilab.sweep(" in lab.source.read_text(encoding="utf-8")]
 MOST_LINES = 25
-# Of the sandbox: the tests of two labs may run at the same time.
+# Slots of the sandbox: the tests of two labs may run at the same time.
 FIRST_SLOT = 50
 DRAWS = re.compile(r"\bshow\(")
 
@@ -127,6 +127,15 @@ def test_run_all_of_the_solved_lab_passes_every_public_check_and_leaves_nothing_
     for text in checks(done).values():
         assert "all public checks pass" in text and "✗" not in text, text
     assert on_stderr(done) == []
+
+
+@pytest.mark.slow
+@each_lab
+def test_run_all_of_the_blank_lab_ends_without_error_in_the_handout_of_all_labs(
+    lab, tmp_path, monkeypatch
+):
+    done = execute_handed_out(lab, tmp_path, monkeypatch, [each.name for each in LABS])
+    assert all("not yet" in text and "✓" not in text for text in checks(done).values())
 
 
 @pytest.mark.slow

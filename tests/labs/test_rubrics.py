@@ -1,19 +1,35 @@
-"""What is right gets every point, what is blank none, and each seeded bug of each lab loses what it
-must and no more (docs/rubrics.md). All of it goes through the sandbox, real and simulated."""
+"""A correct answer gets every point, a blank one none, and each seeded bug of each lab loses
+exactly what it must (docs/rubrics.md). All answers go through the sandbox, real and simulated."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 from lab_notebook import ROOT
 
-from mpilab.grading.proving import BUG, KINDS, bugs_of, compare, prove
+from mpilab.grading.grade import Assignment
+from mpilab.grading.proving import (
+    BUG,
+    KINDS,
+    VARIANT,
+    bugs_of,
+    compare,
+    mutate,
+    prove,
+    references_of,
+    variants_of,
+)
+from mpilab.grading.referee import Referee
+from mpilab.grading.sandbox import open_sandbox
 from mpilab.judging import rubric
+from mpilab.judging.mutation import KILLED, mutants_of, survivors
+from mpilab.judging.rubric import KERNEL
+from mpilab.kernels.build import function_of
 
 LABS = sorted(path.parent.name for path in (ROOT / "grading").glob("*/bugs.toml"))
 FEWEST_BUGS = 12
-# 'mpilab rubric test LAB' judges every answer twice, and wants the same words both times. Here that
-# is asked of one lab, and of one exercise of each other.
+# 'mpilab rubric test LAB' judges every answer twice, and requires the same text both times. Here,
+# that is required of one lab, and of one exercise of each other lab.
 WORD_FOR_WORD = {
     "00-first-contact": ("placement", "bcast_linear", "barrier_double_ring", "fit", "by_distance"),
     "01-collective-algorithms": ("pipeline",),
@@ -23,7 +39,7 @@ WORD_FOR_WORD = {
     "05-parallel-io": ("sieving",),
     "06-tune-and-scale": ("rules_file",),
 }
-# Of the sandbox, JOBS for each lab: no two tests that may run at the same time share one.
+# Slots of the sandbox, JOBS for each lab: no two tests that may run at the same time share one.
 FIRST_SLOT, JOBS = 20, 2
 
 
@@ -76,3 +92,73 @@ def test_each_answer_gets_the_points_that_it_should_and_the_same_words_again(lab
     for each in again:
         before = verdicts[each.answer.exercise, each.answer.name]
         assert compare(each.answer, before + each.verdicts).deviations == ()
+
+
+# The number of honest variants of each C answer that are judged, and that must exist.
+VARIANTS, FEWEST_VARIANTS = 3, 15
+
+
+@pytest.mark.parametrize("lab", LABS)
+def test_every_c_answer_has_many_honest_variants(lab):
+    asked = rubric.load(ROOT / "grading" / lab / "rubric.toml")
+    found = Counter(function_of(each.source) for each in variants_of(lab, asked))
+    functions = {name for each in asked.exercises if each.kind == KERNEL for name in each.functions}
+    assert functions == set(found)
+    assert min(found.values()) >= FEWEST_VARIANTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS)
+def test_honest_variants_of_the_references_get_every_point(lab):
+    slot = FIRST_SLOT + JOBS * LABS.index(lab)
+    options = {"jobs": JOBS, "runs": 1, "first_slot": slot, "progress": False}
+    proof = prove(lab, variants=True, sample=VARIANTS, **options)
+    assert proof.count(VARIANT) % VARIANTS == 0 and proof.proved
+    assert proof.deviations == []
+
+
+# The number of mutants of each reference that are judged; docs/rubrics.md defines mutants.
+MUTANTS = 3
+
+
+def most_survivors(references):
+    """How many mutants of a lab may survive: one of every second reference, and at least one. No
+    rubric yet detects that memory is not freed, or that the size of MPI_COMM_WORLD is used for that
+    of a smaller communicator."""
+    return max(1, references // 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS)
+def test_the_rubric_notices_small_mistakes_in_its_references(lab):
+    slot = FIRST_SLOT + JOBS * LABS.index(lab)
+    scores = mutate(lab, sample=MUTANTS, jobs=JOBS, first_slot=slot, progress=False)
+    assert scores and [len(score.judged) for score in scores] == [MUTANTS] * len(scores)
+    not_killed = [each for score in scores for each in score.judged if each.outcome != KILLED]
+    assert len(not_killed) <= most_survivors(len(scores)), survivors(scores)
+
+
+@pytest.mark.parametrize(
+    ("lab", "exercise", "change", "items"),
+    [
+        # Only if the root is another rank.
+        ("00-first-contact", "bcast_linear", "(rank != root) → (rank != 0)", ["any-root"]),
+        # The result is correct; the other requirements are not met.
+        ("02-allgather", "pairwise", "MPI_Type_free(&outgoing); → (deleted)", ["clean"]),
+        # Every case hangs: no rank receives what is sent.
+        ("02-allgather", "pairwise", "TAG → TAG + 1", None),
+    ],
+)
+def test_a_mistake_loses_the_item_that_asks_for_it(lab, exercise, change, items):
+    assignment = Assignment.load(lab)
+    asked = assignment.rubric.exercise(exercise)
+    (source,) = [
+        source for _, where, source in references_of(lab, assignment.rubric) if where == exercise
+    ]
+    mutant = next(each for each in mutants_of(exercise, source) if each.change == change)
+    sandbox = open_sandbox(slot=FIRST_SLOT + JOBS * LABS.index(lab))
+    verdict = Referee(sandbox).judge_simulated(asked, mutant.source)
+    lost = [item.item for item in verdict.items if item.outcome == "fail"]
+    assert lost == (items or [item.id for item in asked.items])
+    right = Referee(sandbox).judge_simulated(asked, source)
+    assert {item.outcome for item in right.items} == {"pass"}

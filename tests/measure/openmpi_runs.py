@@ -10,7 +10,8 @@ from mpilab.runners.result import DONE
 
 
 def monitored(asked, settings=None):
-    """Counted of each (collective, number, Shape); all that have as many ranks in one mpirun."""
+    """Counted of each (collective, number, Shape); all with the same number of ranks run in one
+    mpirun."""
     cases = [
         Case(
             collective,
@@ -29,7 +30,7 @@ def monitored(asked, settings=None):
         )
         for collective, number, shape in asked
     ]
-    # Other work on the machine must not make ranks that spin wait for one another.
+    # Spinning ranks must not wait for one another because of other work on the machine.
     patient = openmpi.yielding(2, cores=1)
     with tempfile.TemporaryDirectory() as kept:
         results = run_cases(

@@ -7,15 +7,15 @@ import pytest
 
 from mpilab.datasets import against, by_level, cannon, crossover, distances, reads, scale
 from mpilab.errors import InputError
-from mpilab.measure import published
+from mpilab.measure import dataset
 from mpilab.mpiio.cannon import PUBLISHED as WORKSHEET
 from mpilab.remapping import loggp
 
 MODULES = (against, by_level, cannon, crossover, distances, reads, scale)
 DATASETS = [module.TABLE for module in MODULES] + [
-    published.ALLGATHER,
-    published.BCAST,
-    published.LATENCY,
+    dataset.ALLGATHER,
+    dataset.BCAST,
+    dataset.LATENCY,
     WORKSHEET,
     loggp.MEASURED,
     loggp.PUBLISHED,

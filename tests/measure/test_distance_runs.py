@@ -1,4 +1,4 @@
-"""Measuring pairs of ranks: where they run, what comes back, and what is refused."""
+"""Measuring pairs of ranks: where they run, what is returned, and what is rejected."""
 
 import os
 from collections import Counter
@@ -40,7 +40,7 @@ def test_every_size_is_measured_in_every_way_as_often_as_asked():
 
 @TWO_CPUS
 def test_a_run_that_takes_too_long_is_ended_and_says_what_to_take_less_of():
-    with pytest.raises(MpilabError, match="no end after 0.05 s; take fewer sizes"):
+    with pytest.raises(MpilabError, match="not finished after 0.05 s; use fewer sizes"):
         measure(limit=0.05)
 
 
@@ -72,7 +72,7 @@ def test_ranks_that_ran_elsewhere_are_not_measured_under_that_name():
         _check_places("at 0 vm 2\nat 1 vm 6\n", "shared L3", (2, 5))
     with pytest.raises(SetupError, match=r"\[0, 1\]"):
         _check_places("at 0 vm 0 1\nat 1 vm 0 1\n", "shared L3", (0, 1))
-    with pytest.raises(MpilabError, match="said nothing of its place"):
+    with pytest.raises(MpilabError, match="did not report its place"):
         _check_places("", "shared L3", (0, 1))
 
 
@@ -91,7 +91,7 @@ def test_two_ranks_on_one_host_are_not_another_host():
         ({"sizes": (1 << 31,)}, "2147483648"),
         ({"repetitions": 0}, "repetitions=0"),
         ({"distances": ["next door"]}, "'next door'"),
-        ({"distances": ["other host"]}, "wants a hostfile"),
+        ({"distances": ["other host"]}, "needs a hostfile"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(arguments, word):

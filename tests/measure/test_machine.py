@@ -1,4 +1,4 @@
-"""Distances between CPUs, read from files as Linux has them."""
+"""Distances between CPUs, read from files like those of Linux."""
 
 import os
 

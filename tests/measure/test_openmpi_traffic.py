@@ -1,4 +1,4 @@
-"""What Open MPI's algorithms are said to send is what they do send, message for message."""
+"""Open MPI's algorithms send what is stated here, message for message."""
 
 import pytest
 from openmpi_runs import monitored
@@ -20,12 +20,12 @@ from mpilab.measure.openmpi_traffic import (
 
 ROOTED = ("bcast", "gather", "scatter", "reduce")
 SUMS = ("reduce", "allreduce")
-# Elements, few and many, and the segments in bytes that matter for them.
+# Numbers of elements, small and large, and relevant segments in bytes.
 SEGMENTS = {1: (0,), 5: (0, 10), 1009: (0, 10, 600)}
 
 
 def shapes(collective, name, ranks):
-    """Everything that may change what an algorithm sends, on so many ranks."""
+    """Everything that may change what an algorithm sends, on this number of ranks."""
     if collective == "barrier":
         return [Shape(ranks)]
     size = 4 if collective in SUMS else 1
@@ -41,7 +41,7 @@ def shapes(collective, name, ranks):
 
 
 def everything(ranks):
-    """(collective, number, Shape) of all of Open MPI's algorithms on so many ranks."""
+    """(collective, number, Shape) of all of Open MPI's algorithms on this number of ranks."""
     return [
         (collective, number, shape)
         for collective in PATTERNS
@@ -66,7 +66,7 @@ def run_everything(ranks):
         if patterns:
             assert any(sent == pattern for pattern in patterns), where
         else:
-            # Open MPI ran another one: it is found out, and known.
+            # Open MPI ran another algorithm, which is detected and known.
             like = matching(collective, sent, shape)
             assert like and name not in like, where
             substituted.add((collective, name))
@@ -167,8 +167,8 @@ def test_counts_are_equal_only_if_messages_and_bytes_are():
 
 
 def test_a_count_that_is_not_whole_is_refused(tmp_path):
-    with pytest.raises(InputError, match="3.0.mon: not a whole count"):
+    with pytest.raises(InputError, match="3.0.mon: the count of messages"):
         read(tmp_path, 3, 2)
     (tmp_path / "3.0.mon").write_bytes(b"MPILABM1" + bytes(20))
-    with pytest.raises(InputError, match="3.0.mon: not a whole count"):
+    with pytest.raises(InputError, match="3.0.mon: the count of messages"):
         read(tmp_path, 3, 2)

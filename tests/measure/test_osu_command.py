@@ -94,7 +94,7 @@ def test_options_go_to_the_run(monkeypatch):
     "words, message",
     [
         ("bench osu_bcast --ranks 1", "mpilab: --ranks 1: osu_bcast needs 2 ranks or more"),
-        ("bench osu_bcast -m 0", "mpilab: -m 0: no message sizes"),
+        ("bench osu_bcast -m 0", "mpilab: -m 0: not message sizes"),
         ("bench osu_barrier -c", "mpilab: osu_barrier does not have -c"),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_cannot_be_is_said_in_one_line(capsys, words, message):
 @pytest.mark.parametrize(
     "words, message",
     [
-        ("bench osu_nix", "there is no benchmark 'osu_nix'; take one of osu_latency, osu_bw"),
+        ("bench osu_nix", "there is no benchmark 'osu_nix'; use one of osu_latency, osu_bw"),
         ("bench osu_bcast -i many", "argument -i/--iterations: invalid int value: 'many'"),
         ("bench osu_bcast --mca btl", "argument --mca: expected 2 arguments"),
     ],

@@ -1,4 +1,4 @@
-"""Options are checked before anything is started, and put into OMB's words."""
+"""Options are checked before anything is started, and translated into OMB's."""
 
 import os
 
@@ -58,8 +58,8 @@ def test_what_is_no_message_size_is_refused(sizes):
         ("osu_bcast", {"ranks": 1}, "--ranks 1: osu_bcast needs 2 ranks or more"),
         ("osu_bcast", {"ranks": 0}, "--ranks 0"),
         ("osu_latency", {"ranks": 3}, "osu_latency runs between two ranks, not 3"),
-        ("osu_bcast", {"iterations": 0}, r"-i \(iterations\) 0: has to be from 1"),
-        ("osu_bcast", {"warmup": -1}, r"-x \(warm-up\) -1: has to be from 0"),
+        ("osu_bcast", {"iterations": 0}, r"-i \(iterations\) 0: must be from 1"),
+        ("osu_bcast", {"warmup": -1}, r"-x \(warm-up\) -1: must be from 0"),
         ("osu_latency", {"full": True}, "osu_latency does not have -f"),
         ("osu_barrier", {"validate": True}, "osu_barrier does not have -c: a barrier moves no"),
         ("osu_barrier", {"sizes": "1:8"}, "osu_barrier does not have -m"),
@@ -83,9 +83,9 @@ def test_a_list_of_cpus_becomes_open_mpi_5s_words(monkeypatch):
 @pytest.mark.parametrize(
     "cpus, message",
     [
-        ("0,x", "write numbers of CPUs"),
-        ("", "write numbers of CPUs"),
-        ("0,9", "may not run on CPU 9; it may on 0-2, 4"),
+        ("0,x", "write CPU numbers"),
+        ("", "write CPU numbers"),
+        ("0,9", "may not run on CPU 9; only on 0-2, 4"),
         ("0", "2 ranks need 2 different CPUs"),
         ("1,1", "2 ranks need 2 different CPUs"),
         ("0,1,2", "2 ranks need 2 different CPUs"),
@@ -98,7 +98,7 @@ def test_a_list_of_cpus_that_cannot_be_is_refused(monkeypatch, cpus, message):
 
 
 def test_cpus_and_a_mapping_exclude_each_other():
-    with pytest.raises(InputError, match="give one of them"):
+    with pytest.raises(InputError, match="give only one of them"):
         placement(2, "0,1", "core")
 
 

@@ -1,4 +1,4 @@
-"""Our own program measures and prints as OMB does, and finds wrong results; OMB's is preferred."""
+"""Our own program measures and prints like OMB, and finds wrong results; OMB's is preferred."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ SOURCES = ROOT / "src_c" / "programs" / "osu"
 
 @pytest.fixture(scope="module")
 def corrupted(tmp_path_factory):
-    """Our program, linked with MPI calls that spoil what they bring."""
+    """Our program, linked with MPI calls that corrupt the data they deliver."""
     target = tmp_path_factory.mktemp("corrupted") / "mpilab-osu"
     subprocess.run(
         [
@@ -77,7 +77,7 @@ def test_two_ranks_are_measured_in_both_directions(name):
     assert table.all_valid is True
     if name == "osu_latency":
         assert (table.rows["avg_us"] > 0).all()
-    else:  # two decimals: on a busy machine a few bytes may come to 0.00 MB/s
+    else:  # two decimals: on a busy machine, a few bytes may give 0.00 MB/s
         assert (table.rows["mb_per_s"] >= 0).all()
 
 
@@ -157,13 +157,13 @@ def test_ranks_run_on_the_cpus_that_are_listed():
 
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:
-        pytest.skip("one CPU only")
+        pytest.skip("on only one CPU")
     table = osu.run("osu_latency", sizes="1", cpu_list=cpus, own=True, **FEW)
     assert len(table.rows) == 1
 
 
 def test_parameters_reach_mpirun():
-    # Without a transport that reaches the other rank no message can be sent.
+    # Without a transport that reaches the other rank, no message can be sent.
     with pytest.raises(MpilabError, match="osu_latency: "):
         osu.run("osu_latency", sizes="1", mca={"pml": "ob1", "btl": "self"}, own=True, **FEW)
 
@@ -198,22 +198,22 @@ def test_an_omb_that_fails_is_quoted_with_the_way_out(on_path):
     assert "Invalid Option" in str(caught.value)
 
 
-def test_an_omb_of_another_mpi_is_recognised(on_path):
+def test_an_omb_of_another_mpi_is_recognized(on_path):
     on_path("osu_bcast", 'echo "This test requires at least two processes" >&2; exit 1')
-    with pytest.raises(MpilabError, match="may be made for another MPI"):
+    with pytest.raises(MpilabError, match="may be built for an MPI other"):
         osu.run("osu_bcast", ranks=2)
 
 
 def test_a_run_without_a_line_is_ended_with_all_that_it_started(on_path, tmp_path):
     on_path("osu_bcast", f"echo $$ > {tmp_path}/$OMPI_COMM_WORLD_RANK.pid; exec tail -f /dev/null")
-    with pytest.raises(MpilabError, match="no line for 20 s; the run was ended"):
+    with pytest.raises(MpilabError, match="no line for 20 s; the run was stopped"):
         osu.run("osu_bcast", ranks=2, limit=20)
     pids = [int((tmp_path / f"{rank}.pid").read_text()) for rank in (0, 1)]
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
 def test_an_unknown_benchmark_is_refused_with_those_there_are():
-    with pytest.raises(InputError, match="'osu_nix': there is none; take one of osu_latency"):
+    with pytest.raises(InputError, match="'osu_nix': no such benchmark; use one of osu_latency"):
         osu.run("osu_nix")
 
 
@@ -226,7 +226,7 @@ def test_before_the_build_it_is_said_what_to_do(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "words, trouble",
     [
-        (["osu_bcast", "-i", "0"], "osu_bcast: -i: the number of iterations has to be 1"),
+        (["osu_bcast", "-i", "0"], "osu_bcast: -i: the number of iterations must be 1"),
         (["osu_bcast", "-m", "8:4"], "osu_bcast: -m: write MAX, MIN:MAX"),
         (["osu_bcast", "-z"], "osu_bcast: an option that this benchmark does not have"),
         (["osu_bcast", "-i"], "osu_bcast: an option lacks its value"),

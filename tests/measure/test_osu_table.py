@@ -1,7 +1,7 @@
-"""Tables of OMB 5 to 7 are read; what isn't one is refused by its line.
+"""Tables of OMB 5 to 7 are read; anything else is rejected with its line.
 
-The texts are shortened from outputs that people published: mailing lists, issues and READMEs of
-public repositories. They are true to OMB's widths, comment lines and order.
+The texts are shortened from published outputs: mailing lists, issues and READMEs of public
+repositories. They keep OMB's widths, comment lines and order.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ NON_BLOCKING_5_6 = """# OSU MPI Non-blocking All-to-Allv Personalized Exchange L
 # Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
 1                      10.54              5.85              4.89              4.31
 """
-# Pasted into a README: the comment signs are gone.
+# Pasted into a README: the comment signs are missing.
 BCAST_5_9 = """OSU MPI Broadcast Latency Test v5.9
   Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations
 1                       7.61              6.38              8.84        1000
@@ -42,7 +42,7 @@ BCAST_7_0 = """# OSU MPI Broadcast Latency Test v7.0
 1                      86.56             21.32            126.27        1000
 2                      87.98             21.39            128.87        1000
 """
-# In 7.1 to 7.3 the datatype of two ranks' tables stands below the columns.
+# In 7.1 to 7.3, the datatype of two ranks' tables is below the column names.
 LATENCY_7_2 = """[node1:22411] Rank 0 bound to package[0][core:0]
 2024-06-07 12:00:00 a line of the batch system
 
@@ -193,7 +193,7 @@ def test_words_between_and_after_the_rows_are_passed_over():
         ("Size of the stack: 8192\n1 2\n", "no line names the columns"),
         (
             BCAST_7_0 + "4                      86.72\n",
-            r"line 5: '4 +86\.72' is no row of the columns Size, .*Iterations \(line 2\)",
+            r"line 5: '4 +86\.72' is not a row of the columns Size, .*Iterations \(line 2\)",
         ),
         (
             ALLTOALLV_5_6.replace("118.59", "fast"),
@@ -205,8 +205,8 @@ def test_words_between_and_after_the_rows_are_passed_over():
         ),
         (BCAST_7_0.replace("1000\n2", "1e3\n2"), "line 3: '1e3' .* is not a whole number"),
         ("\n".join(BCAST_7_0.splitlines()[:2]), "line 2: no row follows the columns"),
-        (BCAST_7_0 + BCAST_7_0, "line 5: '# OSU MPI Broadcast .*' begins a second table"),
-        (BANDWIDTH_7_4 + "# Datatype: MPI_INT.\n", "line 6: .* begins a second table"),
+        (BCAST_7_0 + BCAST_7_0, "line 5: '# OSU MPI Broadcast .*' starts a second table"),
+        (BANDWIDTH_7_4 + "# Datatype: MPI_INT.\n", "line 6: .* starts a second table"),
     ],
 )
 def test_what_is_no_table_is_refused_by_its_line(text, message):

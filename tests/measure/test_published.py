@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.measure.published import (
+from mpilab.measure.dataset import (
     ALLGATHER,
     implied_bandwidth,
     missing_factor,

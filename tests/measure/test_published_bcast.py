@@ -1,10 +1,10 @@
-"""The published OSU tables are complete and as printed, and say what the README says of them."""
+"""The published OSU tables are complete and as printed, and agree with the README."""
 
 import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.measure.published import BCAST, published_bcast, published_latency
+from mpilab.measure.dataset import BCAST, published_bcast, published_latency
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_a_sweep_prints_medians_and_keeps_the_rows(tmp_path, capsys):
     lines = printed.splitlines()
     assert len(lines) == 1 + 10
     assert lines[1].split()[0] == "ours:linear" and lines[1].split()[-1] == "8"
-    # Nothing is left to be done, and the file gives the same table.
+    # Nothing remains to be done, and the file gives the same table.
     assert run(capsys, *asked)[1] == printed
     assert run(capsys, "--summary", out)[1] == printed
     assert run(capsys, "--summary", out, "--measure", "mean_s")[1] != printed
@@ -102,15 +102,15 @@ def test_a_pipeline_that_does_not_pipeline_is_remarked_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "of what\\? Name a collective"),
+        ([], "no collective given; name one"),
         (["gossip", "-o", "x.csv"], "'gossip' is unknown"),
-        (["bcast", "--ranks", "0", "-o", "x.csv"], "ranks 0: write numbers from 1 on"),
-        (["bcast", "--sizes", "big", "-o", "x.csv"], "'big' is no size"),
-        (["bcast", "--segment", "8Q", "-o", "x.csv"], "'8Q' is no size"),
+        (["bcast", "--ranks", "0", "-o", "x.csv"], "ranks 0: write numbers of 1 or more"),
+        (["bcast", "--sizes", "big", "-o", "x.csv"], "'big' is not a size"),
+        (["bcast", "--segment", "8Q", "-o", "x.csv"], "'8Q' is not a size"),
         (["bcast", "--algorithms", "openmpi:99", "-o", "x.csv"], "binomial \\(6\\)"),
         (
             ["barrier", "--ranks", "4", "--algorithms", "openmpi:two_proc", "-o", "x.csv"],
-            "two_proc: for 2 ranks only",
+            "two_proc: Open MPI aborts unless there are 2 ranks",
         ),
         (["--summary", "missing.csv"], "missing.csv: no such file"),
     ],

@@ -1,4 +1,4 @@
-"""No row of Open MPI's gets a name that its messages do not bear out."""
+"""No row for Open MPI gets a name that its messages do not confirm."""
 
 import re
 
@@ -44,7 +44,7 @@ def test_the_right_messages_with_the_wrong_bytes_are_refused():
         4, [(s, d, 99) for s, d in zip(*np.nonzero(right.messages), strict=True)], 1
     )
     said = guard.refuse("bcast", asked, wrong, shape)
-    assert said.startswith("asked for binomial (6), ran like none that is known (3 messages, 297")
+    assert said.startswith("asked for binomial (6), ran like no known algorithm (3 messages, 297")
 
 
 def test_what_open_mpi_does_by_itself_is_found_though_it_does_not_cut():
@@ -87,8 +87,8 @@ def test_one_false_or_missing_witness_is_enough_to_distrust():
     found = guard.witnesses("bcast", 4)
     sent = [pattern("bcast", a.name, found.shape) for a in found.algorithms]
     assert found.refuse(sent) == ""
-    assert "did not heed" in found.refuse([sent[0], sent[0]])
-    assert "did not heed" in found.refuse([sent[1], sent[1]])
+    assert "ignored the choice" in found.refuse([sent[0], sent[0]])
+    assert "ignored the choice" in found.refuse([sent[1], sent[1]])
     assert "could not be run" in found.refuse([sent[0], None])
 
 
@@ -98,16 +98,16 @@ def test_an_algorithm_that_open_mpi_replaces_gets_no_rows_and_the_others_do():
     )
     assert set(table["algorithm"]) == {"bruck"}
     assert said == [
-        "openmpi:recursive_doubling with 3 ranks and 64 bytes is left out: asked for "
+        "openmpi:recursive_doubling with 3 ranks and 64 bytes is omitted: asked for "
         "recursive_doubling (3), ran like bruck (2) or sparbit (7)",
-        "openmpi:neighbor with 3 ranks and 64 bytes is left out: asked for neighbor (5), ran "
+        "openmpi:neighbor with 3 ranks and 64 bytes is omitted: asked for neighbor (5), ran "
         "like ring (4)",
     ]
 
 
 WRONG = {
     "dynamic rules are off": {"OMPI_MCA_coll_tuned_use_dynamic_rules": "false"},
-    # As HAN across hosts: another component is in charge, and pays no heed.
+    # Like HAN across hosts: another component is in charge and ignores the setting.
     "another component is in charge": {"OMPI_MCA_coll_basic_priority": "90"},
 }
 
@@ -129,7 +129,7 @@ def test_no_row_gets_a_name_where_open_mpi_does_not_heed_it(monkeypatch, wrong, 
         ("openmpi", "default"),
     }
     assert len(said) == words.count(",") + 1
-    assert all("did not heed the choice: coll_tuned_use_dynamic_rules" in line for line in said)
+    assert all("ignored the choice: coll_tuned_use_dynamic_rules" in line for line in said)
 
 
 def test_nor_where_the_name_of_a_setting_is_mistyped(monkeypatch):
@@ -140,7 +140,7 @@ def test_nor_where_the_name_of_a_setting_is_mistyped(monkeypatch):
     monkeypatch.setattr(openmpi, "CHOOSING", mistyped)
     table, said = refused("barrier", "openmpi:double_ring,openmpi:tree", ranks=[4])
     assert len(table) == 0
-    assert len(said) == 2 and all("did not heed the choice" in line for line in said)
+    assert len(said) == 2 and all("ignored the choice" in line for line in said)
 
 
 def test_without_the_component_or_the_counting_there_is_a_reason_and_no_row(monkeypatch):

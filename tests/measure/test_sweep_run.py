@@ -1,4 +1,4 @@
-"""Whole sweeps: what comes out, what is left out, and going on after a kill."""
+"""Whole sweeps: their results, what is left out, and continuing after a kill."""
 
 import subprocess
 import sys
@@ -102,7 +102,7 @@ def test_the_guard_also_refuses_what_the_settings_of_an_mpirun_did_not_bring_abo
         **QUICK,
     )
     assert len(table) == 0
-    assert "did not heed the choice" in " ".join(report.warnings())
+    assert "ignored the choice" in " ".join(report.warnings())
 
 
 def test_ours_and_open_mpis_run_in_one_job_in_turn(monkeypatch):
@@ -136,7 +136,7 @@ def test_a_wrong_result_is_never_timed(monkeypatch):
     monkeypatch.setitem(COLLECTIVES, "bcast", replace(bcast, after=spoilt))
     with pytest.warns(
         UserWarning,
-        match="ours:linear with 2 ranks and 16 bytes is left out: its "
+        match="ours:linear with 2 ranks and 16 bytes is omitted: its "
         "result is wrong: rank 1: block 0 is wrong",
     ):
         table = sweep.sweep("bcast", ranks=[2], sizes="8,16", algorithms="ours:linear", **QUICK)
@@ -174,10 +174,10 @@ def test_what_crashes_or_returns_an_error_is_left_out_with_the_reason(tmp_path, 
         ("ring", 4),
     ]
     assert report.warnings() == [
-        "ours:ring with 2 ranks and 2 bytes is left out: it returned the MPI error 16",
-        "ours:bruck with 2 ranks and 2 bytes is left out: crash: rank 1 ended with SIGSEGV",
-        "ours:bruck with 2 ranks and 4 bytes is left out: it had failed before, and was not tried "
-        "again",
+        "ours:ring with 2 ranks and 2 bytes is omitted: it returned the MPI error 16",
+        "ours:bruck with 2 ranks and 2 bytes is omitted: crash: rank 1 ended with SIGSEGV",
+        "ours:bruck with 2 ranks and 4 bytes is omitted: it had already failed, and was not "
+        "tried again",
     ]
 
 

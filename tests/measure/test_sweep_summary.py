@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.measure import sweep_table
-from mpilab.measure.sweep_table import ROW, interval_ranks, median_interval, summarise
+from mpilab.measure.sweep_table import ROW, interval_ranks, median_interval, summarize
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def table():
 
 
 def test_a_summary_has_one_row_for_each_point():
-    found = summarise(table())
+    found = summarize(table())
     assert found["library"].tolist() == ["ours", "openmpi"]
     assert found["repetitions"].tolist() == [20, 20]
     assert found["median_s"] == pytest.approx([10.5e-6, 21e-6])
     assert found["low_s"] == pytest.approx([6e-6, 12e-6])
     assert found["high_s"] == pytest.approx([15e-6, 30e-6])
-    assert summarise(table(), "mean_s")["median_s"] == pytest.approx([5e-7, 5e-7])
+    assert summarize(table(), "mean_s")["median_s"] == pytest.approx([5e-7, 5e-7])
     with pytest.raises(InputError, match="measure 'speed'"):
-        summarise(table(), "speed")
+        summarize(table(), "speed")
 
 
 def test_a_printed_summary_tells_library_number_and_interval():
-    said = sweep_table.text(summarise(table()))
+    said = sweep_table.text(summarize(table()))
     assert "openmpi:ring (4)" in said and "ours:ring " in said
     assert said.splitlines()[1].split()[1:] == ["4", "8", "10.50", "6.00", "15.00", "20"]
-    few = sweep_table.text(summarise(table()[:3]))
+    few = sweep_table.text(summarize(table()[:3]))
     assert few.splitlines()[1].split()[-3:] == ["–", "–", "3"]
-    assert "nothing was measured" in sweep_table.text(summarise(table()[:0]))
+    assert "nothing was measured" in sweep_table.text(summarize(table()[:0]))

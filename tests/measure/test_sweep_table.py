@@ -1,4 +1,4 @@
-"""The CSV file of a sweep: whole after a kill, refused where it is another one's."""
+"""The CSV file of a sweep: intact after a kill, rejected if it belongs to another sweep."""
 
 import csv
 import json
@@ -116,7 +116,7 @@ def test_what_is_no_table_of_a_sweep_is_refused_with_the_line(path, tmp_path):
         "bcast,ours,ring,-1,99999999999,8,0,0,0,0,1,1,1,1",
     ):
         path.write_text(HEADER + text_of(rows()) + wrong + "\n")
-        with pytest.raises(InputError, match="sweep.csv:5: .*is no row of a sweep"):
+        with pytest.raises(InputError, match="sweep.csv:5: .*is not a row of a sweep"):
             read(path)
 
 

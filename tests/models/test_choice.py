@@ -1,4 +1,4 @@
-"""The models' choice, and what it loses against the best algorithm measured."""
+"""The models' choice, and its loss relative to the best algorithm measured."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,8 @@ def test_the_models_that_made_the_times_have_no_regret():
 def test_a_wrong_model_loses_what_the_chosen_one_takes_longer():
     truth = {("ours", "linear"): MODEL, ("ours", "binomial"): MODEL}
     table = sweep("bcast", truth, ranks=(8,), noise=0)
-    # On 8 ranks linear takes 7, binomial 3 messages; the wrong model has linear 10 times as fast.
+    # On 8 ranks, linear takes 7 messages and binomial 3; in the wrong model, linear is 10 times as
+    # fast.
     wrong = {("ours", "linear"): Hockney(1e-7, 1e-10), ("ours", "binomial"): MODEL}
     (first, *_) = regret(table, wrong)
     assert (first["chosen"], first["best"]) == ("linear", "binomial")

@@ -1,10 +1,10 @@
-"""Costs in closed form: those of schedules where both assume the same, and right at the ends."""
+"""Costs in closed form: equal to those of schedules under the same assumptions, and correct at the
+limits."""
 
 import numpy as np
 import pytest
 
-from mpilab.algorithms import schedule_of
-from mpilab.algorithms.catalog import algorithms, tunables
+from mpilab.algorithms import algorithms, schedule_of, tunables
 from mpilab.errors import InputError
 from mpilab.models import Hockney, best_segment, coefficients, cost, predict_schedule
 from mpilab.models.choice import one_by_one
@@ -14,9 +14,9 @@ MODEL = Hockney(alpha=1e-6, beta=3e-9)
 ALL = [(collective, name) for collective in FORMULAS for name in FORMULAS[collective]]
 BLOCKWISE = ("allgather", "gather", "scatter")
 
-# Rounds of a schedule begin when the one before has ended on all ranks; in these two, children that
-# are served first go on at once. And where a tree is not complete, messages from leaves that are
-# less deep come in rounds of their own. Both have tests of their own below.
+# Rounds of a schedule begin when the previous one has ended on all ranks; in these two, children
+# that are served first continue at once. If a tree is not complete, messages from shallower leaves
+# arrive in separate rounds. Both have separate tests below.
 OTHERWISE = (("bcast", "binomial"), ("bcast", "knomial"), ("reduce", "binary"))
 WITH_ROUNDS = [one for one in ALL if one not in OTHERWISE]
 
@@ -115,7 +115,7 @@ def test_gamma_replaces_the_number_of_children_that_are_served_at_once():
     assert coefficients("scatter", "linear_nb", 9, 10, **at_once) == (4, 40)
     assert coefficients("scatter", "linear", 9, 10, **at_once) == (8, 80)
     assert coefficients("bcast", "binary", 7, 10, **at_once) == pytest.approx((2.6, 26))
-    # Four chains of two: the root serves four, then one message more each.
+    # Four chains of two: the root serves four, then each gets one more message.
     assert coefficients("bcast", "chain", 9, 10, **at_once) == pytest.approx((2.9, 29))
 
 

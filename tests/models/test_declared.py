@@ -25,7 +25,7 @@ def test_the_command_takes_segments_and_a_root_from_the_end(capsys):
     pipeline = next(line.split() for line in out.splitlines() if "bcast_pipeline" in line)
     assert pipeline == ["bcast_pipeline", "3", "5", "5", "8", "8", "512", "512", "="]
     number = len(kernels_of("bcast"))
-    assert f"{number} of {number} as the header says" in out
+    assert f"{number} of {number} match their header" in out
 
 
 def test_a_kernel_whose_cost_is_not_the_declared_one_is_marked_and_fails(monkeypatch, capsys):
@@ -34,7 +34,7 @@ def test_a_kernel_whose_cost_is_not_the_declared_one_is_marked_and_fails(monkeyp
     )
     assert cli.main(["costs", "bcast"]) == 1
     out = capsys.readouterr().out
-    assert "DIFFERENT" in out and "0 of 1 as the header says" in out
+    assert "DIFFERENT" in out and "0 of 1 match their header" in out
 
 
 def test_an_unknown_collective_is_named():

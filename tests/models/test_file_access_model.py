@@ -1,10 +1,10 @@
-"""Modelled time of requests: one head, or servers with stripes."""
+"""Modeled time of requests: one head, or servers with stripes."""
 
 import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.models.file_access import STORAGE, Disk, ParallelFileSystem, modelled
+from mpilab.models.file_access import STORAGE, Disk, ParallelFileSystem, modeled
 
 DISK = Disk(alpha=1e-2, beta=1e-8, alpha_next=1e-4)
 STRIPED = ParallelFileSystem(alpha=1e-3, beta=1e-8, servers=3, stripe=100, alpha_server=1e-4)
@@ -18,9 +18,9 @@ def strided(ranks, rows, run, width):
 
 def test_a_disk_seeks_for_each_request_that_does_not_follow_on_the_one_before():
     assert DISK.time([0], [8], [1000]) == pytest.approx(1e-2 + 1e-5)
-    # One rank reads two halves of a file, one after the other.
+    # One rank reads two halves of a file, one after another.
     assert DISK.time([0, 0], [0, 500], [500, 500]) == pytest.approx(1e-2 + 1e-4 + 1e-5)
-    # Two ranks read two halves in two requests each: they take the head from each other.
+    # Two ranks read two halves in two requests each: the head moves back and forth.
     four = ([0, 0, 1, 1], [0, 250, 500, 750], [250] * 4)
     assert DISK.time(*four) == pytest.approx(4e-2 + 1e-5)
     # Rows of which each rank reads its share in turn: the head hardly moves.
@@ -40,10 +40,10 @@ def test_stripes_deal_out_bytes_to_servers():
 def test_a_parallel_file_system_is_as_slow_as_its_busiest_server_or_its_slowest_rank():
     # Three servers work on one request at a time.
     assert STRIPED.time([0], [0], [300]) == pytest.approx(1e-3 + 1e-4 + 100e-8)
-    # α of one rank add up, those of two ranks do not.
+    # The αs of one rank add up; those of two ranks do not.
     assert STRIPED.time([0, 0], [0, 100], [100, 100]) == pytest.approx(2 * (1e-3 + 1e-4 + 1e-6))
     assert STRIPED.time([0, 1], [0, 100], [100, 100]) == pytest.approx(1e-3 + 1e-4 + 1e-6)
-    # 40 ranks at the first server, which takes them one after the other.
+    # 40 ranks at the first server, which serves them one after another.
     assert STRIPED.time(range(40), [0] * 40, [100] * 40) == pytest.approx(40 * (1e-4 + 1e-6))
     assert STRIPED.time([], [], []) == 0
 
@@ -61,7 +61,7 @@ def test_few_large_requests_beat_many_small_ones_on_every_storage(name):
         requests = np.zeros(len(ranks), [("rank", "i4"), ("offset", "i8"), ("bytes", "i8")])
         requests["rank"], requests["offset"], requests["bytes"] = ranks, offsets, sizes
         assert requests["bytes"].sum() == size
-        times.append(modelled(requests, name))
+        times.append(modeled(requests, name))
     assert times[1] < times[0] / 2
 
 
@@ -80,6 +80,6 @@ def test_requests_that_make_no_sense_are_refused(arguments, words):
 
 def test_a_storage_that_nobody_knows_is_refused():
     with pytest.raises(InputError, match="storage 'tape': unknown; write one of hard disk, solid-"):
-        modelled(np.zeros(0, [("rank", "i4")]), "tape")
-    with pytest.raises(InputError, match="servers=0: has to be 1 or more"):
+        modeled(np.zeros(0, [("rank", "i4")]), "tape")
+    with pytest.raises(InputError, match="servers=0: must be 1 or more"):
         ParallelFileSystem(1, 1, servers=0, stripe=1)

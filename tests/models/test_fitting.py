@@ -1,4 +1,4 @@
-"""Fits per algorithm: the α and β that made a sweep come out of it again."""
+"""Fits per algorithm: they recover the α and β that generated a sweep."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_algorithms_without_a_formula_are_left_out():
 
 def test_one_size_leaves_alpha_and_beta_open():
     table = sweep("bcast", models("bcast", ["linear"]), sizes=[1024])
-    with pytest.raises(InputError, match="ours linear: 3 points that leave α and β open"):
+    with pytest.raises(InputError, match="ours linear: 3 points that do not determine α and β"):
         fit_per_algorithm(table)
 
 

@@ -1,4 +1,4 @@
-"""The α-β model of one message: the fit finds what is there."""
+"""The α-β model of one message: the fit recovers the parameters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""LogP and LogGP: times of messages, and parameters found again in exact and noisy measurements."""
+"""LogP and LogGP: times of messages, and parameters recovered from exact and noisy measurements."""
 
 import numpy as np
 import pytest

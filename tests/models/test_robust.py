@@ -1,9 +1,9 @@
-"""Huber's regression: as least squares where all is well, and unmoved by a few wild points."""
+"""Huber's regression: like least squares for good data, and robust against a few outliers."""
 
 import numpy as np
 import pytest
 
-from mpilab.models.hockney import huber
+from mpilab.models.point_to_point import huber
 
 X = np.column_stack([np.ones(40), np.arange(40.0)])
 TRUTH = np.array([3.0, 0.5])

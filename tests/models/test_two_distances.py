@@ -59,5 +59,5 @@ def test_wrong_numbers_of_places_and_blocks_of_their_own_sizes_are_refused():
     with pytest.raises(InputError, match="a schedule for 4 ranks on places for 6"):
         predict_placed(of(), placement(SEQ, 2, 3), 1, NEAR, FAR)
     cut = schedule_of("bcast", "chain", 4, count=10, element_bytes=4, segment=8)
-    with pytest.raises(InputError, match="chain has blocks of sizes of their own"):
+    with pytest.raises(InputError, match="chain has blocks of different sizes"):
         predict_placed(cut, placement(SEQ, 2, 2), 1, NEAR, FAR)

@@ -18,7 +18,7 @@ def test_a_kernel_below_a_prefix_runs_the_kits_python_and_finds_its_commands(
     folder = tmp_path / "share" / "jupyter" / "kernels" / "mpilab"
     assert capsys.readouterr().out == f"kernel: {folder}\n"
     assert json.loads((folder / "kernel.json").read_text())["display_name"] == "mpilab (Python)"
-    # As a hub's: without the kit's folder of commands.
+    # Like a hub's: without the kit's folder of commands.
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "share" / "jupyter"))
     manager, client = start_new_kernel(kernel_name="mpilab")

@@ -1,4 +1,4 @@
-"""How far a student is, by the saved notebooks and by what the public checks found last."""
+"""A student's progress, from the saved notebooks and the last results of the public checks."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ SOURCE = ROOT / "labs" / "source" / f"{LAB}.py"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A student's folder with lab 00 alone; this process is the kernel of its notebook."""
+    """A student's folder with only lab 00; this process is the kernel of its notebook."""
     shutil.copy(ROOT / "labs" / f"{LAB}.ipynb", tmp_path)
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / f"{LAB}.ipynb"))
     return tmp_path
@@ -47,8 +47,8 @@ def states(found):
 
 @pytest.fixture
 def define():
-    """A function that runs a cell which defines a Python function, as a notebook does: its text
-    stays known."""
+    """A function that runs a cell that defines a Python function, as a notebook does: its source
+    remains available."""
     shell = InteractiveShell.instance()
 
     def run(name, source):
@@ -62,10 +62,10 @@ def define():
 def test_a_fresh_folder_has_begun_nothing_and_other_labs_are_not_there(folder):
     found = first_lab()
     assert (found.done, len(found.answers)) == (0, 5)
-    assert set(states(found).values()) == {"not begun"}
+    assert set(states(found).values()) == {"not started"}
     others = mpilab.progress().labs[1:]
     assert len(others) == 6
-    assert {each.trouble for each in others} == {"its notebook is not in this folder"}
+    assert {each.trouble for each in others} == {"the notebook is not in this folder"}
     assert not (folder / ".mpilab-checks").exists()
 
 

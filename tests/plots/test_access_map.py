@@ -1,4 +1,4 @@
-"""Access maps: requests over file offset and time, over the matrix, and readers side by side."""
+"""Access maps: requests over file offset and time, or over the matrix; and readers side by side."""
 
 import tracemalloc
 from itertools import pairwise
@@ -64,14 +64,14 @@ def test_what_cannot_be_drawn_as_it_is_is_said():
     assert "Of 10,000 requests every third of each rank is drawn." in figure.layout.title.text
     assert "10,000 requests of 2 ranks, 78.12 KiB in all" in style.alt(figure)
     unknown = requests_of((0, -1, 8, 1, 2))
-    assert "1 request at an unknown place" in style.alt(file_access.access_map(unknown))
+    assert "1 request at an unknown offset" in style.alt(file_access.access_map(unknown))
     partly = style.alt(file_access.access_map(requests_of((0, -1, 16, 1, 2), (0, 40, 8, 3, 4))))
     assert "Rank 0: 2 requests, 24 B, the smallest 8 B, the largest 16 B, from byte 40 to 48." in (
         partly
     )
     assert "  At bytes 40 (+8)." in partly and "-1" not in partly
     above = file_access.access_map(TWO, level=file_access.MPI_LEVEL)
-    assert "through a view asks for need not lie together" in style.alt(above)
+    assert "through a view need not be contiguous" in style.alt(above)
     assert "There are no requests." in style.alt(file_access.access_map(TWO[:0], ranks=2))
     with pytest.raises(InputError, match="requests of rank 2: there are 2 ranks"):
         file_access.access_map(TWO, ranks=2)
@@ -124,7 +124,7 @@ def test_a_map_is_the_mean_of_its_bytes_and_needs_no_room_for_each_element():
 
 
 def test_matrices_that_cannot_be_mapped_are_refused():
-    with pytest.raises(InputError, match="17 ranks: maps of at most 16"):
+    with pytest.raises(InputError, match="17 ranks: at most 16 maps"):
         file_access.matrix_access(TWO, distribution("8x8 on 17x1", 17))
     with pytest.raises(InputError, match="no elements"):
         file_access.matrix_access(TWO, distribution("0x8", 4))
@@ -139,7 +139,7 @@ def account(reader, **more):
         "asking": 4,
         "read_calls": 9,
         "memory": 1 << 20,
-        "modelled": {},
+        "modeled": {},
     } | more
     return Account(reader, **values)
 
@@ -156,7 +156,7 @@ def test_readers_stand_side_by_side_with_a_panel_for_each_quantity():
 
 def test_memory_that_nobody_knows_has_no_bar():
     half = [account(Reader("strided"), memory=None), account(Reader("sieving"))]
-    assert "most memory of a rank: strided unknown" in style.alt(file_access.readers(half))
+    assert "peak memory of a rank: strided unknown" in style.alt(file_access.readers(half))
     assert len(file_access.readers([account(Reader("strided"), memory=None)]).data) == 3
     with pytest.raises(InputError, match="no accounts to draw"):
         file_access.readers([])

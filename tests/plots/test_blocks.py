@@ -40,7 +40,7 @@ def test_hover_says_what_was_expected_with_markup_escaped(figure):
 
 def test_the_text_alternative_lists_only_what_is_not_right(figure):
     assert style.alt(figure).splitlines() == [
-        "Blocks of the receive buffers: 3 of 9 blocks on 3 ranks are not right "
+        "Blocks of the receive buffers: 3 of 9 blocks on 3 ranks are wrong "
         "(1 wrong, 1 never written, 1 another rank's block).",
         "Rank 0: block 1: wrong (expected 5, got <7>).",
         "Rank 1: block 2: never written.",
@@ -98,7 +98,7 @@ def test_elements_are_named_and_ranks_without_a_buffer_stay_empty():
     assert list(figure.layout.xaxis.ticktext) == ["0", "1 to 3"]
     assert [list(row) for row in heat(figure).text] == [["✓", "✗"], ["", ""]]
     assert style.alt(figure).splitlines() == [
-        "Elements of the receive buffers: 1 of 2 places on 1 ranks are not right (1 wrong).",
+        "Elements of the receive buffers: 1 of 2 places on 1 ranks are wrong (1 wrong).",
         "Rank 0: elements 1 to 3: wrong (rank 1 alone).",
     ]
     assert "no receive buffer" in {trace.name for trace in figure.data[1:]}

@@ -1,4 +1,4 @@
-"""Measured bars beside limits: what is drawn, and what is told."""
+"""Measured bars beside limits: what is drawn, and what the text says."""
 
 import pytest
 

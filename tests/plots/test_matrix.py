@@ -54,7 +54,7 @@ def test_the_text_alternative_lists_what_each_rank_sends(added):
 
 
 def test_an_empty_matrix_is_drawn_too():
-    assert "Rank 0 sends to nobody." in style.alt(matrix.messages(np.zeros((2, 2), dtype=int)))
+    assert "Rank 0 sends to no rank." in style.alt(matrix.messages(np.zeros((2, 2), dtype=int)))
 
 
 @pytest.mark.parametrize("other", [np.zeros((2, 3)), np.zeros((3, 3)), np.zeros(2)])

@@ -78,7 +78,7 @@ def test_the_text_alternative_has_the_parameters_and_how_far_off_they_are():
         if line.startswith("pipeline")
     )
     assert "α = " in line and "β = " in line
-    assert line.endswith("% at most.")
+    assert line.endswith(" %.")
 
 
 def test_a_table_of_two_collectives_wants_to_know_which():

@@ -1,4 +1,4 @@
-"""The drawn network: sums, the busiest link, legibility; the matrix sorted by node and group."""
+"""The network figure: sums, the busiest link, legibility; the matrix sorted by node and group."""
 
 import json
 import re
@@ -27,7 +27,7 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 def placed(groups, nodes, ranks, by_node=False):
-    """So many ranks on each of so many nodes in each of so many groups."""
+    """Levels with these numbers of ranks per node, nodes per group, and groups."""
     hosts = [
         Place(f"n{group * nodes + node + 1}", f"g{group}")
         for group in range(groups)
@@ -48,7 +48,7 @@ def run(function, places, count=256):
 
 @pytest.fixture(scope="module")
 def bcast():
-    """A bcast_binomial of 1 KiB to 16 ranks on 8 nodes in 4 groups, ranks dealt by node."""
+    """A bcast_binomial of 1 KiB to 16 ranks on 8 nodes in 4 groups, with ranks dealt by node."""
     return run("bcast_binomial", BY_NODE.places)
 
 
@@ -58,7 +58,7 @@ def by_slot():
 
 
 def full(levels, size):
-    """Everybody sends `size` bytes to everybody."""
+    """Every rank sends `size` bytes to every other rank."""
     return np.full((len(levels.places),) * 2, size, np.int64)
 
 
@@ -68,7 +68,7 @@ def in_bytes(text):
 
 
 def told_by(figure):
-    """{link: (bytes, messages)} as the pointer tells it of the lanes."""
+    """{link: (bytes, messages)} from the hover text of the lanes."""
     found = {}
     for told in figure.data[LANES].hovertext:
         name, carried = told.split("<br>")[:2]
@@ -176,7 +176,7 @@ def test_empty_messages_are_drawn_by_their_number():
 
 
 def boxes_of_texts(figure, width):
-    """(text, left, right, bottom, top) in pixels of all that is written, and of the ranks."""
+    """(text, left, right, bottom, top) in pixels of all texts and of the ranks."""
     pixels = COLUMN / width
     for trace in figure.data:
         if trace.type != "scatter" or "text" not in trace.mode or not trace.text:
@@ -196,7 +196,7 @@ def boxes_of_texts(figure, width):
 )
 def test_no_two_texts_overlap_and_none_leaves_the_figure(shape):
     levels = Levels(placed(*shape))
-    # Sums that have as many digits as can be.
+    # Sums with the maximum number of digits.
     figure = network(full(levels, 1024 * 1023 + 512), levels)
     written = [one for one in boxes_of_texts(figure, Layout(levels).width) if one[0]]
     aside = -figure.layout.xaxis.range[0] * COLUMN / Layout(levels).width
@@ -233,7 +233,7 @@ def test_a_figure_is_small_and_needs_nothing_from_elsewhere(shape):
         text = figure.to_json()
         assert json.loads(text)["layout"]["meta"]["alt"] == style.alt(figure)
         assert "http" not in text
-        # All pairs talk, and each is told: about 100 bytes a pair.
+        # All pairs communicate, and each is listed: about 100 bytes a pair.
         assert len(text) < 60_000 + 110 * len(levels.places) ** 2
 
 
@@ -302,7 +302,7 @@ def test_no_runs_are_refused():
         before_after({})
 
 
-# --- Who talks to whom
+# --- Which ranks communicate
 
 
 def test_ranks_are_sorted_by_group_and_node_with_borders_around_both(bcast):
@@ -373,5 +373,5 @@ def test_a_run_on_one_node_has_no_network():
 
 def test_messages_of_mpis_own_are_not_there_to_be_drawn():
     own = run("bcast_openmpi", BY_SLOT.places)
-    with pytest.raises(InputError, match="MPI's own are not recorded"):
+    with pytest.raises(InputError, match="MPI's own algorithm are not recorded"):
         own.figure("network")

@@ -1,4 +1,4 @@
-"""The figure of who sends when has a cell for each rank's sends and receives in each round."""
+"""The pipeline figure has a cell for each rank's sends and receives in each round."""
 
 import pytest
 

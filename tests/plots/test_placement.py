@@ -58,7 +58,7 @@ def test_the_text_alternative_lists_the_ranks_of_each_host():
     assert text.splitlines() == [
         "Dealt: 3 ranks on 2 hosts of two.txt, in 1 order.",
         "by node: n1 (group left) has 0, 2; n2 (group right) has 1; "
-        "from rank to rank, 2 of 2 steps lead to another host.",
+        "from rank to rank, 2 of 2 steps cross to another host.",
     ]
 
 
@@ -69,7 +69,7 @@ def test_more_ranks_than_slots_and_hosts_without_a_number_of_slots_are_drawn_too
 
 
 @pytest.mark.parametrize(
-    "orders, message", [({}, "nothing to draw"), ({"x": [0, 2]}, "2 is no ho")]
+    "orders, message", [({}, "nothing to draw"), ({"x": [0, 2]}, "2 is not a ho")]
 )
 def test_nothing_and_hosts_that_are_not_there_are_refused(orders, message):
     with pytest.raises(InputError, match=message):

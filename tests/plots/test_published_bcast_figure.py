@@ -1,10 +1,10 @@
-"""A published broadcast beside one that was measured here."""
+"""A published broadcast beside one measured here."""
 
 import numpy as np
 import pytest
 
 from mpilab.errors import InputError
-from mpilab.measure.published import published_bcast
+from mpilab.measure.dataset import published_bcast
 from mpilab.plots import style
 from mpilab.plots.sweep import bcast_against_published
 

@@ -1,4 +1,5 @@
-"""A recording stepped through: the states of the buffers are those of the rounds, and are drawn."""
+"""A recording shown step by step: the states of the buffers are those of the rounds, and are
+drawn."""
 
 import shutil
 
@@ -41,7 +42,7 @@ def snapshots(case, rank, taken):
 
 def rotation():
     """Three ranks: each gets the block of its left neighbor, then that of the next one, in one
-    send-receive each, into slots from the first one on; then it puts them in order."""
+    send-receive each, into slots from the first one on; then it reorders them."""
     case = Case("allgather", 3, 2)
     ranks, shots = [], []
     for rank in range(3):
@@ -84,7 +85,8 @@ def two(first, second, taken, **more):
 
 
 def test_what_a_rank_puts_in_order_before_its_next_send_belongs_to_the_round_before():
-    """The message is in the buffer at its receive (record 0), its own block before its send (1)."""
+    """The message is in the buffer at its receive (record 0), the rank's own block before its send
+    (1)."""
     states = two(
         [send(1, 0, 50), receive(1, 60, 400)],
         [receive(0, 0, 100), send(0, 200, 300)],
@@ -276,9 +278,7 @@ def test_blocks_in_another_place_and_something_else_are_told_apart():
         KINDS.index(name) for name in ("in another place", "in another place", "new in this round")
     ]
     assert [step.label for step in figure.layout.sliders[0].steps] == ["start", "1", "2", "end"]
-    assert (
-        figure.frames[3].layout.title.text == "Rotation: end, after what each rank did on its own"
-    )
+    assert figure.frames[3].layout.title.text == "Rotation: end, after each rank's local work"
     shown = {trace.name for trace in figure.data if trace.showlegend is not False}
     assert set(KINDS) <= shown
     assert "rank 0 holds 2 in slot 1, 1 in slot 2, something else in slot 0" in style.alt(figure)
@@ -314,7 +314,9 @@ def test_64_ranks_are_drawn_without_text_and_stay_loadable():
     assert len(figure.frames) == 64
     assert figure.data[2].texttemplate is None
     assert len(figure.to_json()) < 3_000_000
-    assert "Then 128 of 4096 slots hold a block, 0 ranks hold all in place." in style.alt(figure)
+    assert ("Then 128 of 4096 slots hold a block, 0 ranks hold all of them in place.") in style.alt(
+        figure
+    )
 
 
 def test_more_ranks_than_that_are_refused():

@@ -1,4 +1,5 @@
-"""The figure that steps through a schedule shows each round's messages and who holds what."""
+"""The figure that steps through a schedule shows each round's messages and the blocks of each
+rank."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""The speed-up of reading and writing over the base case, from rows that are made up."""
+"""The speedup of reading and writing over the base case, from fabricated rows."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_it_is_the_ratio_of_the_medians_on_as_many_ranks():
     rows = rows_of({(BASE, 1): [5, 6, 99], (THIRD, 1): [2, 2, 2], (BASE, 4): [1], (THIRD, 4): [4]})
     found = speed_up(rows, THIRD)
     assert {ranks: ratio for ranks, (_, ratio, _) in found.items()} == {1: 3.0, 4: 0.25}
-    assert found[4] == (0.25, 0.25, 0.25)  # of one repetition there is nothing to draw
+    assert found[4] == (0.25, 0.25, 0.25)  # with one repetition, there is nothing to resample
 
 
 def test_the_interval_holds_the_true_ratio_as_often_as_it_says():

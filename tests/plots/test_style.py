@@ -37,7 +37,7 @@ def test_every_color_keeps_a_contrast_of_three_on_light_and_dark(color):
 
 
 def theirs_of(collective):
-    """Open MPI's names of the algorithms that are ours as well; its allreduce has one more."""
+    """Open MPI's names of the algorithms that we also have; its allreduce has one more."""
     names = [one.openmpi for one in ALGORITHMS[collective].values() if one.openmpi]
     return [*names, "basic_linear"] if collective == "allreduce" else names
 

@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.algorithms import schedule_of
 from mpilab.errors import InputError
-from mpilab.measure.published import published_allgather
+from mpilab.measure.dataset import published_allgather
 from mpilab.measure.sweep_table import ROW
 from mpilab.models import Hockney, cost, predict, predict_schedule
 from mpilab.plots import style, sweep
@@ -250,7 +250,9 @@ def test_the_text_alternative_gives_the_ratio_where_both_tables_have_the_cell():
 
 def test_tables_without_a_common_cell_say_so():
     rows = table(("ring",), (3,))
-    assert "No size" in style.alt(sweep.table_against_published(published_allgather(), rows))
+    assert ("no size and number of ranks in common") in style.alt(
+        sweep.table_against_published(published_allgather(), rows)
+    )
 
 
 def test_an_empty_sweep_is_refused():

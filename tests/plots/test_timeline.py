@@ -1,4 +1,5 @@
-"""The timeline shows every call, every message and what never ended; or, of very many, shares."""
+"""The timeline shows every call, every message and what never ended; for very many calls, it shows
+shares."""
 
 import shutil
 
@@ -48,7 +49,7 @@ def one_message():
 
 
 def deadlock():
-    """Both ranks send, then wait for a message that never comes; rank 2 never began."""
+    """Both ranks send, then wait for a message that never arrives; rank 2 never started."""
     return [
         rank_of(0, 3, [send(1, 0, 1000), receive(1, 2000, tag=9)], closed_ns=0),
         rank_of(1, 3, [receive(0, 100, 1500), receive(0, 2500, tag=8)], closed_ns=0),
@@ -88,7 +89,7 @@ def test_an_arrow_goes_from_the_send_to_when_the_receive_was_known_complete():
     assert list(arrow.x)[:2] == [0.0, 3.0]
     assert [round(place) for place in list(arrow.y)[:2]] == [0, 1]
     assert arrow.hovertext[1] == (
-        "rank 0 → rank 1, tag 5, 8 B<br>sent at 0.000 µs, there after 3 µs"
+        "rank 0 → rank 1, tag 5, 8 B<br>sent at 0.000 µs, arrived after 3 µs"
     )
 
 
@@ -159,8 +160,8 @@ def test_a_call_that_never_returned_reaches_the_right_edge_and_says_so():
 
 def test_a_rank_that_left_no_recording_keeps_its_row():
     figure = timeline(deadlock())
-    assert figure.layout.yaxis.ticktext == ("0", "1", "2 (never began)")
-    assert "Rank 2 never began." in style.alt(figure)
+    assert figure.layout.yaxis.ticktext == ("0", "1", "2 (never started)")
+    assert "Rank 2 never started." in style.alt(figure)
 
 
 def test_the_text_alternative_tells_who_is_stuck_where():
@@ -177,19 +178,19 @@ def test_a_message_without_a_receive_is_dashed_and_named():
     lost = named(figure, "message without a receive")
     assert lost.line.dash == "dash" and lost.marker.symbol == "x"
     assert named(figure, "message") is None
-    assert "no receive was seen: rank 0 → rank 1, tag 3, 8 B." in style.alt(figure)
+    assert "Messages without a recorded receive: rank 0 → rank 1, tag 3, 8 B." in style.alt(figure)
 
 
 def test_a_rank_that_was_ended_by_a_signal_is_marked():
     ranks = [rank_of(0, 1, [barrier(0, 50)], closed_ns=0, signal=11)]
     figure = timeline(ranks)
     assert [note.text for note in figure.layout.annotations] == ["✗ SIGSEGV"]
-    assert "did not come to its end. Ended by SIGSEGV." in style.alt(figure)
+    assert "did not finish. Ended by SIGSEGV." in style.alt(figure)
 
 
 def test_calls_that_did_not_fit_are_told():
     ranks = [rank_of(0, 1, [barrier(0, 50)], dropped=1234)]
-    assert "1,234 calls more did not fit into the recording." in style.alt(timeline(ranks))
+    assert "1,234 more calls did not fit into the recording." in style.alt(timeline(ranks))
 
 
 @pytest.mark.parametrize("ranks", [[], [None], [rank_of(0, 1, [])]])
@@ -263,7 +264,7 @@ def test_a_window_shows_what_overlaps_it():
     assert list(named(figure, "collective").base) == [2.0, 3.0, 4.0]
     assert figure.layout.xaxis.range[0] == pytest.approx(2.3, abs=0.05)
     # 0.1 + 0.4 + 0.2 of 1.9 µs.
-    assert "collective 37%, outside of MPI 63%" in style.alt(figure)
+    assert "collective 37%, outside MPI 63%" in style.alt(figure)
 
 
 @pytest.mark.parametrize("window", [(2, 1), (1, 1), ("a", 2), (1, 2, 3), 5])
@@ -299,9 +300,9 @@ def test_64_ranks_with_20000_records_each_stay_a_small_figure():
     assert sum(np.size(trace.z) for trace in figure.data if trace.type == "heatmap") < 200_000
     assert not [trace for trace in figure.data if trace.name == "message"]
     text = style.alt(figure)
-    assert "1,279,872 calls and 426,624 messages are too many to draw one by one" in text
+    assert "1,279,872 calls and 426,624 messages are too many to draw individually" in text
     assert len(text.splitlines()) == 66
-    # Everything but the drawing, too: the messages above the rows add up to all of them.
+    # Check more than the drawing: the messages above the rows add up to all of them.
     assert named(figure, "messages sent").y.sum() == 426_624
 
 
@@ -361,7 +362,7 @@ def test_timelines_beside_each_other_have_one_scale_and_one_legend():
     assert [(trace.xaxis, list(trace.x)) for trace in sent] == [("x", [8.0]), ("x2", [1.0])]
     assert [trace.showlegend for trace in sent] == [True, False]
     lines = style.alt(figure).splitlines()
-    assert lines[0] == "Two, on the same scale of time."
+    assert lines[0] == "Two, on the same time scale."
     told = [line for line in lines if "2 ranks" in line]
     assert told == [
         "slow: 2 ranks, 9.3 µs, 2 calls, 1 message.",
@@ -374,7 +375,7 @@ def test_of_timelines_beside_each_other_one_may_have_more_ranks_and_one_too_many
     assert figure.layout.yaxis.range == (2.5, -0.5) == figure.layout.yaxis2.range
     assert {trace.type for trace in figure.data if trace.xaxis == "x2"} == {"heatmap", "scatter"}
     assert "<sub>crowded: " in figure.layout.title.text
-    assert "Rank 2 never began." in style.alt(figure)
+    assert "Rank 2 never started." in style.alt(figure)
 
 
 def test_a_signal_is_marked_in_the_timeline_of_its_rank():

@@ -1,4 +1,4 @@
-"""The drawing of who sends to whom shows each round's messages, as a tree where there is one."""
+"""The drawing of senders and receivers shows each round's messages, as a tree if there is one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Recordings made up for views of them: in memory, with any number of ranks and calls."""
+"""Fabricated recordings for figures: in memory, with any number of ranks and calls."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""What the tests of simulated runs share: SimGrid has to be there, and programs are built once."""
+"""Fixtures of the tests of simulated runs: SimGrid must be installed, and programs are built
+once."""
 
 from pathlib import Path
 

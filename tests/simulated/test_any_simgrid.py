@@ -1,5 +1,5 @@
-"""What simulations have to be under every version of SimGrid: the same messages and times, to the
-nanosecond, and what Open MPI would have said of each call.
+"""What simulations must give under every version of SimGrid: the same messages and times, to the
+nanosecond, and what Open MPI would have returned from each call.
 
 Run it on two systems with two versions, and it proves them equal.
 """
@@ -13,9 +13,9 @@ from mpilab.cases.output import compare
 from mpilab.hosts.platforms import PlatformOrder
 from mpilab.kernels import simgrid
 from mpilab.kernels.build import build as build_for_open_mpi
+from mpilab.kernels.simgrid import kernels
 from mpilab.runners.mpirun import run_cases
-from mpilab.runners.simgrid import kernels, simulate
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of, simulate
 
 EXCHANGES = Path(__file__).with_name("exchanges.c")
 # Simulated ns of 8 ranks, messages and rounds of each kernel, by platform.

@@ -1,4 +1,4 @@
-"""What simulations cost, measured; and the page that shows it."""
+"""The measured cost of simulations, and the page that shows it."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from mpilab.datasets import scale
 from mpilab.datasets.scale import KERNELS, RANKS, ROW, as_text, growth, main, read
 from mpilab.errors import InputError
 from mpilab.notebook.simulated import scaling
-from mpilab.runners.simgrid.run import Memory
+from mpilab.runners.simgrid import Memory
 from mpilab.util.kit import ROOT
 from mpilab.util.text import filled, put
 
@@ -59,7 +59,7 @@ def test_rows_come_into_the_file_one_by_one_and_others_stay(tmp_path, capsys):
 def test_a_simulation_that_takes_too_much_memory_or_time_is_ended_and_its_row_says_so():
     (hungry,) = scale.measure([256], ["allreduce_ring"], memory=1 << 20)
     assert hungry["why"].startswith("ended at ")
-    assert hungry["why"].endswith("of memory, 1 MiB were there for it")
+    assert hungry["why"].endswith("of memory; 1 MiB were available")
     (slow,) = scale.measure([256], ["allreduce_ring"], limit=0.01)
     assert slow["why"] == "ended after 0.01 s"
     assert (slow["simulated_ns"], slow["peak_bytes"]) == (-1, -1)
@@ -86,13 +86,13 @@ def test_memory_is_that_of_a_process_and_all_below_it():
 @pytest.mark.parametrize(
     ("before", "ranks", "why"),
     [
-        ([made_up(16, 1.0), made_up(64, 20.0)], 256, "about 400 s are to be expected, 60 s were"),
+        ([made_up(16, 1.0), made_up(64, 20.0)], 256, "about 400 s expected, 60 s"),
         (
             [made_up(16, 1e-3, 100), made_up(64, 2e-3, 400)],
             256,
-            r"about 1.562 GiB are to be expected, 1 GiB were allowed",
+            r"about 1.562 GiB expected, 1 GiB allowed",
         ),
-        ([made_up(16), made_up(64, why="ended after 60 s")], 256, "too much on 64 ranks already"),
+        ([made_up(16), made_up(64, why="ended after 60 s")], 256, "already too much on 64 ranks"),
     ],
 )
 def test_what_would_take_too_much_by_its_growth_is_not_begun(before, ranks, why):
@@ -116,7 +116,7 @@ def test_growth_is_the_power_of_the_ranks_and_unknown_beside_a_gap():
 @pytest.mark.parametrize(
     ("ranks", "names", "told"),
     [
-        ([16], ["bcast_magic"], "kernel 'bcast_magic': take some of barrier_dissemination"),
+        ([16], ["bcast_magic"], "kernel 'bcast_magic': use some of barrier_dissemination"),
         ([12], ["bcast_binomial"], "ranks=12: hosts have 8 ranks"),
         ([8192], ["bcast_binomial"], "ranks=8192: .* at most 4096"),
     ],
@@ -140,5 +140,5 @@ def test_the_page_shows_the_files_of_data():
 
 
 def test_a_page_without_marks_is_told():
-    with pytest.raises(InputError, match="the marks <!-- scale: begin --> and .* put them into"):
+    with pytest.raises(InputError, match="the markers <!-- scale: begin --> and .* add them to"):
         put("no marks", "scale", "a table")

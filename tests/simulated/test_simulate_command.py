@@ -1,4 +1,4 @@
-"""`mpilab simulate`: the table, a file of one's own, errors."""
+"""`mpilab simulate`: the table, a user's own file, errors."""
 
 import csv
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_1024_ranks_on_a_fat_tree_of_16_hosts(capsys):
 
 def test_ranks_that_the_hosts_cannot_share_equally_are_refused_with_what_fits(capsys):
     assert main(["simulate", "bcast_binomial", "--platform", "fat-tree-4x2", "--ranks", "10"]) == 1
-    assert "take 1 to 8, or a multiple of 4, e.g. 12" in capsys.readouterr().err
+    assert "use 1 to 8, or a multiple of 4, e.g. 12" in capsys.readouterr().err
 
 
 def test_a_kernel_of_ones_own_that_hangs_is_explained(capsys):
@@ -113,12 +113,12 @@ def test_a_kernel_of_ones_own_that_hangs_is_explained(capsys):
 
 def test_a_kernel_that_the_kit_does_not_have_is_told(capsys):
     assert main(["simulate", "bcast_by_magic"]) == 1
-    assert "the kit has none of that name; it has bcast_" in capsys.readouterr().err
+    assert "the kit has no such kernel; it has bcast_" in capsys.readouterr().err
 
 
 def test_without_simgrid_the_command_says_what_brings_it(capsys, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(["simulate", "bcast_binomial", "--platform", "flat-1x4"]) == 1
     told = capsys.readouterr().err
-    assert "smpirun: not on PATH, so nothing can be simulated. SimGrid brings it: " in told
-    assert "libsimgrid-dev" in told or "simgrid" in told.rpartition("brings it")[2]
+    assert "smpirun: not on PATH, so nothing can be simulated. It is part of SimGrid: " in told
+    assert "libsimgrid-dev" in told or "simgrid" in told.rpartition("part of SimGrid")[2]

@@ -1,4 +1,4 @@
-"""Simulated beside measured times: how they are made, compared, drawn and told."""
+"""Simulated beside measured times: how they are produced, compared, drawn and described."""
 
 import re
 
@@ -51,7 +51,7 @@ class TestDistances:
     def test_costs_are_one_way_times_of_short_and_of_long_messages(self):
         found, overhead = measured_distances.costs(distances())
         assert found["group"] == pytest.approx((100e-6 + 8e-9, 8e-9))
-        # A long message can come sooner than short ones did, where ranks take naps.
+        # A long message can arrive sooner than short ones did if ranks sleep.
         odd = measured_distances.costs(distances(node=(10e-6, -1e-12)))[0]["node"]
         assert odd[1] == pytest.approx((10e-6 - (1 << 20) * 1e-12) / 2 / (1 << 20))
         assert overhead == pytest.approx(3e-6)
@@ -133,14 +133,14 @@ class TestCommand:
         assert not re.search(r'<script[^>]+src="http', page)
 
     def test_two_clusters_are_not_compared(self):
-        with pytest.raises(InputError, match="of four-groups, two-hosts: they have to be of one"):
+        with pytest.raises(InputError, match="of four-groups, two-hosts: they must be of the same"):
             against(by_level.read(), distances("two-hosts"))
 
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            ([], "simulate: what? Name a kernel"),
-            (["bcast_chain", "--against", "some.csv"], "one or the other"),
+            ([], "simulate: no kernel given; name one"),
+            (["bcast_chain", "--against", "some.csv"], "only one of them"),
         ],
     )
     def test_a_kernel_or_a_file_has_to_be_named(self, words, told, capsys):

@@ -7,10 +7,9 @@ from mpilab.errors import InputError
 from mpilab.hosts import description
 from mpilab.hosts.description import Link
 from mpilab.hosts.places import Place
-from mpilab.hosts.platforms import HEADER_BYTES, of_places
+from mpilab.hosts.platforms import HEADER_BYTES, calibrated, of_places, platform
 from mpilab.kernels.simgrid import kernels
-from mpilab.runners.simgrid import calibrated, platform, simulate
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of, simulate
 
 
 def one_message(where, names, byte_count):
@@ -40,10 +39,10 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "told"),
         [
-            ("torus-4x", "torus- is followed by its lengths.*write e.g. torus-4x4x4x8"),
+            ("torus-4x", "torus- is followed by its dimensions.*write e.g. torus-4x4x4x8"),
             ("fat-tree-4x4x4x4", "fat-tree- is followed by HOSTSxRANKS"),
             ("flat-0x8", "write e.g. flat-16x8"),
-            ("flat-1000x1000", "1000000 ranks; 65536 is the most"),
+            ("flat-1000x1000", "1000000 ranks; the maximum is 65536"),
             ("ring-16", "no such shape.*flat-16x8.*the kit has"),
         ],
     )
@@ -85,9 +84,9 @@ class TestCosts:
     @pytest.mark.parametrize(
         ("measured", "told"),
         [
-            ({"rack": (1e-6, 1e-9)}, "level 'rack': take one of node, group, world"),
+            ({"rack": (1e-6, 1e-9)}, "level 'rack': use one of node, group, world"),
             ({"world": (1e-6, 1e-9)}, "'world' needs 'group'"),
-            ({"node": (-1e-6, 1e-9)}, "α has to be 0 or more"),
+            ({"node": (-1e-6, 1e-9)}, "α must be 0 or more"),
         ],
     )
     def test_measured_numbers_that_make_no_sense_are_told(self, measured, told):
@@ -108,5 +107,5 @@ class TestCosts:
         data = (10_000 + HEADER_BYTES) * beta
         assert chain == pytest.approx(3 * (alpha + data), abs=2e-9)
         assert linear == pytest.approx(alpha + 3 * data, abs=2e-9)
-        # The root's two messages share its link; when both have come, one is passed on.
+        # The root's two messages share its link; when both have arrived, one is forwarded.
         assert binomial == pytest.approx(2 * alpha + 3 * data, abs=2e-9)

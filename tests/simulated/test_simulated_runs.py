@@ -9,15 +9,16 @@ import pytest
 
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
+from mpilab.diagnosis import diagnose
 from mpilab.errors import InputError, SetupError
 from mpilab.hosts import orders
+from mpilab.kernels import build, simgrid
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import kernels
 from mpilab.notebook.simulated import run
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, ERROR, TIME_OUT, Result
-from mpilab.runners.simgrid import simulate
-from mpilab.runners.simgrid.run import seconds_of
+from mpilab.runners.simgrid import seconds_of, simulate
 
 COMPARED = {
     "bcast": ("binomial", "pipeline", "scatter_allgather", "node_group", "rank_order", "multilane"),
@@ -32,14 +33,15 @@ COMPARED = {
 
 
 def traffic(result):
-    """Who sent how many messages of how many bytes to whom, and in how many rounds."""
+    """How many messages of how many bytes each rank sent to each other rank, and in how many
+    rounds."""
     messages = result.recording.messages
     pairs = zip(*(messages[name].tolist() for name in ("source", "dest", "bytes")), strict=True)
     return Counter(pairs), result.recording.rounds
 
 
 def spans(results):
-    """All simulated times of the cases, to the nanosecond, from each case's start on."""
+    """All simulated times of the cases, to the nanosecond, relative to each case's start."""
     return [np.array([output.spans_ns for output in result.outputs]).tolist() for result in results]
 
 
@@ -118,6 +120,127 @@ def test_what_else_is_in_a_run_does_not_change_the_time_of_a_case():
     assert seconds_of(alone) == times[0]["bcast_binomial"]
 
 
+HELPERS = """#include "mpilab.h"
+#include <stdio.h>
+int load(int rank);
+int load(int rank) { return rank; }
+int send_count(int count);
+int send_count(int count) { return count; }
+int record_progress(void);
+int record_progress(void) { return 0; }
+size_t fwrite(const void *data, size_t size, size_t count, FILE *file);
+size_t fwrite(const void *data, size_t size, size_t count, FILE *file)
+{
+    return data == NULL || file == NULL ? size : count - 1;
+}
+int main(void) { return record_progress(); }
+int bcast_helped(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_helped(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (load(rank) != root)
+        return MPI_Recv(buffer, send_count(count), datatype, root, TAG, comm, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; i++)
+        if (i != root)
+            MPI_Send(buffer, count, datatype, i, TAG, comm);
+    return fwrite("x", 1, 1, stdout) == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["simulated", "real"])
+def test_a_helper_of_a_kernel_may_be_called_like_one_of_ours(tmp_path, way):
+    case = Case("bcast", 4, 5, root=1)
+    if way == "simulated":
+        built = simgrid.build(HELPERS, tmp_path)
+        (result,) = simulate(built.library, "bcast_helped", [case])
+    else:
+        built = build.build(HELPERS, tmp_path)
+        (result,) = run_cases(built.library, "bcast_helped", [case])
+    assert result.outcome == "done" and diagnose(result) is None
+    assert len(result.recording.messages) == 3
+
+
+MATCHED = """#include "mpilab.h"
+#include <stdlib.h>
+int bcast_matched(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_matched(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, got = 0, found = 0, err = MPI_SUCCESS;
+    MPI_Message message;
+    MPI_Status status;
+    MPI_Request request;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size && rank == root; i++)
+        if (i != root)
+            MPI_Send(buffer, count, datatype, i, TAG, comm);
+    if (rank == root) {
+        err = MPI_Mprobe(MPI_PROC_NULL, TAG, comm, &message, &status);
+        return err == MPI_SUCCESS ? MPI_Mrecv(NULL, 0, datatype, &message, &status) : err;
+    }
+    if (rank % 2 == 0) {
+        err = MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &message, &status);
+        MPI_Get_count(&status, datatype, &got);
+        if (err == MPI_SUCCESS && got == count)
+            err = MPI_Mrecv(buffer, got, datatype, &message, &status);
+    } else {
+        while (!found && err == MPI_SUCCESS)
+            err = MPI_Improbe(root, TAG, comm, &found, &message, MPI_STATUS_IGNORE);
+        MPI_Imrecv(buffer, count, datatype, &message, &request);
+        err = MPI_Waitall(1, &request, &status);
+    }
+    const int is_right = status.MPI_SOURCE == root && status.MPI_TAG == TAG;
+    return is_right && message == MPI_MESSAGE_NULL ? err : MPI_ERR_OTHER;
+}
+"""
+
+
+@pytest.mark.parametrize("datatype", ["int", "vector", "struct"])
+def test_matched_probes_are_simulated_though_smpi_has_none(tmp_path, datatype):
+    cases = [Case("bcast", 4, count, datatype=datatype, root=1) for count in (0, 5)]
+    real = run_cases(build.build(MATCHED, tmp_path).library, "bcast_matched", cases)
+    built = simgrid.build(MATCHED, tmp_path)
+    simulated = simulate(built.library, "bcast_matched", cases, standstill=0.5)
+    for result in (*real, *simulated):
+        assert result.outcome == DONE and diagnose(result) is None
+    assert [traffic(result) for result in simulated] == [traffic(result) for result in real]
+
+
+NOBODY = """#include "mpilab.h"
+int bcast_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_nobody(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, err;
+    MPI_Request requests[2];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    (void)root;
+    const int before = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    const int after = rank < size - 1 ? rank + 1 : MPI_PROC_NULL;
+    MPI_Recv_init(buffer, count, datatype, before, TAG, comm, &requests[0]);
+    MPI_Send_init(buffer, count, datatype, after, TAG, comm, &requests[1]);
+    for (int i = 0; i < 2; i++) {
+        MPI_Start(&requests[i]);
+        err = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    return err;
+}
+"""
+
+
+def test_a_persistent_request_may_have_nobody_at_the_other_end(tmp_path):
+    built = simgrid.build(NOBODY, tmp_path)
+    for result in simulate(
+        built.library, "bcast_nobody", [Case("bcast", 1, 5), Case("bcast", 3, 5)]
+    ):
+        assert result.outcome == DONE and diagnose(result) is None
+
+
 def test_ranks_know_their_host_group_and_who_shares_it(broken):
     library, _ = broken
     (result,) = simulate(library, "bcast_where", [Case("bcast", 6, 1)], "groups-2x2x2", order="rr")
@@ -152,7 +275,7 @@ def test_a_run_shows_as_a_real_one_does():
 
 
 def test_more_ranks_than_slots_are_on_the_hosts_in_equal_shares():
-    """Slots say how many ranks there are by default; what a message costs does not depend on it."""
+    """Slots determine the default number of ranks; the cost of a message does not depend on it."""
     few, enough = (
         simulate(kernels(), "allgather_ring", [Case("allgather", 12, 100)], f"groups-2x2x{slots}")
         for slots in (1, 3)
@@ -177,13 +300,13 @@ def test_an_order_and_a_seed_behind_a_platform_s_name_hold_for_more_ranks_than_s
         (
             Case("bcast", 9, 1),
             "flat-2x4",
-            "8 slots on 2 hosts of flat-2x4; take 1 to 8, or a multiple of 2, e.g. 10",
+            "8 slots on 2 hosts of flat-2x4; use 1 to 8, or a multiple of 2, e.g. 10",
         ),
-        (Case("bcast", 1000, 1), "fat-tree-16x8", "take 1 to 128, or a multiple of 16, e.g. 992"),
+        (Case("bcast", 1000, 1), "fat-tree-16x8", "use 1 to 128, or a multiple of 16, e.g. 992"),
         (
             Case("bcast", 2, 1, places=orders.places_of("1x1x2 seq")),
             "flat-2x4",
-            "places of its own",
+            "its own places",
         ),
     ],
 )
@@ -193,7 +316,7 @@ def test_what_cannot_be_simulated_is_told(case, platform, told):
 
 
 class TooSlowUnlessRecorded:
-    """Stands for mpilab.runners.simgrid.run.Simulation."""
+    """Stands for mpilab.runners.simgrid.Simulation."""
 
     def __init__(self, library, function, cases, *_):
         self.cases = cases
@@ -208,7 +331,7 @@ def test_a_timed_case_that_is_too_slow_once_only_says_nothing_of_the_kernel(monk
     case = Case("bcast", 2, 4, record=False)
     (result,) = simulate(kernels(), "bcast_binomial", [case])
     assert (result.outcome, result.case) == (ERROR, case)
-    assert "came to its end when it was simulated again" in result.detail
+    assert "finished when simulated again" in result.detail
 
 
 def test_missing_simgrid_is_told_with_what_brings_it(monkeypatch):

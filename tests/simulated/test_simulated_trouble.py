@@ -1,8 +1,9 @@
-"""Kernels that go wrong in a simulation: the same verdicts and lines as in real runs."""
+"""Kernels that fail in a simulation: the same verdicts and lines as in real runs."""
 
 import pytest
 
 from mpilab.cases.case import Case
+from mpilab.kernels import simgrid
 from mpilab.notebook.session import KernelRun
 from mpilab.runners.simgrid import simulate
 
@@ -84,3 +85,22 @@ def test_cases_after_one_that_fails_are_simulated_all_the_same(broken):
     ]
     found = simulate(library, "", cases, groups=[("a",), ("b",), ("a",), ("b",)])
     assert [one.outcome for one in found] == ["deadlock", "done", "skipped", "done"]
+
+
+MISSING = """#include "mpilab.h"
+int bcast_missing(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+int bcast_missing(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    MPI_Datatype type;
+    (void)buffer, (void)count, (void)root, (void)comm;
+    return MPI_Type_create_darray(1, 0, 1, (int[]){4}, (int[]){MPI_DISTRIBUTE_CYCLIC}, (int[]){1},
+                                  (int[]){1}, MPI_ORDER_C, datatype, &type);
+}
+"""
+
+
+def test_a_call_that_simgrid_does_not_have_is_named_and_is_no_crash_of_the_kernel(tmp_path):
+    built = simgrid.build(MISSING, tmp_path)
+    (result,) = simulate(built.library, "bcast_missing", [Case("bcast", 2, 5)])
+    assert result.outcome == "error"
+    assert result.detail == "SimGrid cannot simulate MPI_Type_create_darray"

@@ -1,4 +1,4 @@
-"""A Slurm of two nodes, n1 and n2, for the tests of this folder, where there can be one."""
+"""A Slurm of two nodes, n1 and n2, for the tests of this folder, if the machine supports it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from real_slurm import NODES, PMIX, TOOLS, RealSlurm
 
 ROOT = Path(__file__).resolve().parents[2]
-# Four ranks that belong to two nodes share what cores there are, so they must not spin.
+# Four ranks that belong to two nodes share the available cores, so they must not spin.
 YIELDING = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "OMPI_MCA_threads_pthreads_yield_strategy": "nanosleep",
@@ -24,7 +24,7 @@ BEGUN = time.time()
 
 
 def _hindrance():
-    """Why there can be no Slurm on this machine; "" where there can."""
+    """Why this machine cannot run a Slurm; "" if it can."""
     if os.geteuid() != 0:
         return "only root may start slurmd in namespaces of its own"
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
@@ -42,8 +42,7 @@ def _hindrance():
 
 @pytest.fixture(scope="session")
 def slurm():
-    """A RealSlurm that is up. Where there can be none, tests are skipped; in CI, for root, they
-    fail."""
+    """A running RealSlurm. If there can be none, tests are skipped; in CI, for root, they fail."""
     why = _hindrance()
     if why and os.geteuid() == 0 and os.environ.get("CI", "").lower() in ("1", "true", "yes"):
         pytest.fail(why)
@@ -64,7 +63,8 @@ def slurm():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print the time of the Slurm tests, from nothing to nothing, whoever ran them."""
+    """Print the time of the Slurm tests, including start and end of Slurm, whichever worker ran
+    them."""
     if TIMES.exists() and TIMES.stat().st_mtime > BEGUN:
         told = json.loads(TIMES.read_text())
         terminalreporter.write_line(

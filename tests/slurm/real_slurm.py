@@ -1,11 +1,11 @@
 """A real Slurm for tests: munged, slurmctld and a slurmd for each node, all on this machine.
 
-A node is a slurmd with PID, mount and UTS namespaces of its own (`unshare -umpf`), so that it has
-a name, a /dev/shm and processes of its own; files and network are shared, as on a cluster with a
-common file system. Each node is on a switch of its own: the switches are the groups of its ranks.
+A node is a slurmd with separate PID, mount and UTS namespaces (`unshare -umpf`), so that it has its
+own name, /dev/shm and processes; files and network are shared, as on a cluster with a common file
+system. Each node is on a separate switch: the switches are the groups of its ranks.
 
-Debian's slurm-wlm 22.05 knows several slurmd on one host. Nothing outlives the process that has
-started it, even where that is killed: every daemon is told to end with its parent.
+Debian's slurm-wlm 22.05 supports several slurmd on one host. Nothing outlives the process that
+started it, even if that is killed: every daemon ends with its parent.
 """
 
 import os
@@ -62,8 +62,8 @@ SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=100000
 PartitionName=debug Nodes={names} Default=YES MaxTime=1-0 OverSubscribe=NO
 """
 
-# In the namespaces of a node. libpmix is found under an unversioned name only, which Debian has in
-# the development package alone. The shell stays, as process 1, which has to wait for orphans.
+# In the namespaces of a node. libpmix is found only under an unversioned name, which only Debian's
+# development package has. The shell stays, as process 1, which must wait for orphans.
 BE_NODE = """\
 set -e
 hostname "$1"
@@ -75,15 +75,14 @@ wait
 
 
 class SlurmError(Exception):
-    """Slurm did not come up, or a job did not end as it should; the message has the logs."""
+    """Slurm did not start, or a job did not end as it should; the message contains the logs."""
 
 
 class RealSlurm:
-    """A Slurm of two nodes with `cores` cores each (which they only pretend to have).
+    """A Slurm of two nodes with `cores` pretended cores each.
 
-    folder      of all its files, gone with it
-    environment for its commands: SLURM_CONF leads them here
-    up_seconds  that it took until all nodes were idle
+    folder      of all its files, removed with it
+    environment for its commands: SLURM_CONF directs them here up_seconds  until all nodes were idle
     """
 
     def __init__(self, cores=4):
@@ -95,7 +94,7 @@ class RealSlurm:
     def __enter__(self):
         started = time.monotonic()
         self.folder = Path(tempfile.mkdtemp(prefix="mpilab-slurm-"))
-        self.folder.chmod(0o711)  # munged wants its clients to reach the socket
+        self.folder.chmod(0o711)  # munged requires that its clients can access the socket
         outside = {
             name: value
             for name, value in os.environ.items()
@@ -115,7 +114,7 @@ class RealSlurm:
 
     def __exit__(self, *_):
         for process in reversed(self.processes):
-            # A node's first process takes all others with it, and unshare sees it end.
+            # When a node's first process ends, so do all others, and unshare notices.
             if process.poll() is None:
                 for child in psutil.Process(process.pid).children():
                     child.kill()
@@ -198,7 +197,7 @@ class RealSlurm:
             )
 
     def _await(self, what, is_there):
-        """Wait for what announces itself to nobody; SlurmError with the logs where it fails."""
+        """Wait for an event that is not announced; SlurmError, with the logs, if that fails."""
         deadline = time.monotonic() + UP_S
         while not is_there():
             ended = [process.args for process in self.processes if process.poll() is not None]
@@ -219,7 +218,7 @@ class RealSlurm:
         )
 
     def command(self, *argv, check=True, **more):
-        """What a command (sinfo, scontrol, …) writes to standard output."""
+        """The standard output of a command (sinfo, scontrol, …)."""
         done = subprocess.run(
             [*map(str, argv)],
             env=self.environment | more.pop("env", {}),
@@ -258,7 +257,7 @@ class RealSlurm:
             time.sleep(LOOK_S)
 
     def left(self):
-        """What of this Slurm can still be seen on the machine: list of str."""
+        """What is still visible of this Slurm on the machine: list of str."""
         return traces(self.folder)
 
 
@@ -278,7 +277,7 @@ def traces(folder):
 
 
 def _free_ports(number):
-    """Port numbers that nobody has. Somebody may be quicker: then a daemon ends, and says so."""
+    """Unused port numbers. If another process takes one first, a daemon ends and says so."""
     sockets = [socket.socket() for _ in range(number)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))

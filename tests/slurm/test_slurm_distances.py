@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpilab.datasets import distances
-from mpilab.runners.simgrid import calibrated
+from mpilab.hosts.platforms import calibrated
 from mpilab.tuning import decisions
 
 pytestmark = [pytest.mark.slow, pytest.mark.privileged]

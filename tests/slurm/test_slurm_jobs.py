@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "slurm"
 LAB = "02-allgather"
 CLASS = ROOT / "grading" / "sample-class"
-# Half a minute where nobody else is at work.
+# Half a minute on an idle machine.
 GRADING_S = 900.0
 
 
 def await_that(condition, what, seconds=60.0):
-    """Wait for what another program does without telling us."""
+    """Wait for an unannounced action of another program."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
@@ -33,7 +33,7 @@ def await_that(condition, what, seconds=60.0):
 
 
 def ends_well(slurm, job, folder):
-    """Wait for a job; what it printed. It has to end with 0."""
+    """Wait for a job, which must end with 0; return what it printed."""
     states = slurm.wait(job)
     said = "\n".join(path.read_text() for path in sorted(folder.glob(f"*{job}.out")))
     assert set(states.values()) == {"COMPLETED"}, f"{states}\n{said}"
@@ -42,7 +42,7 @@ def ends_well(slurm, job, folder):
 
 @pytest.mark.parametrize("launcher", ["mpirun", "srun"])
 def test_a_kernel_runs_on_both_nodes_and_knows_their_switches(slurm, tmp_path, launcher):
-    """The hosts that it names are those that the ranks have written into their recordings."""
+    """The hosts that it names are those in the ranks' recordings."""
     job = slurm.submit(
         SCRIPTS / "kernel.sbatch",
         "bcast_node_group",
@@ -58,7 +58,7 @@ def test_a_kernel_runs_on_both_nodes_and_knows_their_switches(slurm, tmp_path, l
     assert [path.name for path in tmp_path.iterdir()] == [f"mpilab-kernel-{job}.out"]
 
 
-# What a kernel is told in C: "rank node group", by Slurm alone.
+# What a kernel learns in C, from Slurm alone: "rank node group".
 PLACES = """
 import ctypes, sys
 from mpi4py import MPI
@@ -111,8 +111,8 @@ def test_a_sweep_that_runs_out_of_time_is_requeued_and_goes_on_where_it_was(slur
     await_that(lambda: "the rest goes into the queue" in log.read_text(), "the script's word")
     await_that(lambda: slurm.states(job) == {job: "PENDING"}, "the job in the queue again")
     first = table.read_bytes()
-    # A requeued job waits for minutes, lest a broken node takes it again. A node refuses it in the
-    # second in which its first run was ended: credentials are compared in whole seconds.
+    # A requeued job waits for minutes, so that a broken node does not take it again. A node rejects
+    # it in the second in which its first run was ended: credentials are compared in whole seconds.
     slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now+2")
     said = ends_well(slurm, job, tmp_path)
     assert said.count(f"job {job}: 2 nodes (n[1-2])") == 2

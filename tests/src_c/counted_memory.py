@@ -1,4 +1,4 @@
-"""All memory that a kernel takes, counted: its files are compiled with a malloc of ours."""
+"""Count all memory that a kernel takes: its files are compiled with our own malloc."""
 
 from mpilab.kernels.build import compile_object, link
 from mpilab.util.kit import ROOT
@@ -55,10 +55,10 @@ void counted_free(void *memory)
 def build_counted(folder, kernel, *, watched, shared=()):
     """The shared object of the C text `kernel`, in `folder`.
 
-    kernel   is compiled behind the counting, and knows `held`, the bytes that are taken now,
-             `most`, the most that ever were, and `limit`, the most that it gets.
+    kernel   is compiled after the counting code, and can use `held`, the bytes in use now, `most`,
+             the maximum so far, and `limit`, the maximum that it gets.
     watched  files below src_c whose malloc, calloc and free are counted; those in `shared` are
-             linked as they are.
+             linked unchanged.
     """
     src = ROOT / "src_c"
     texts = [f'#include "{src / path}"\n' for path in shared]

@@ -1,6 +1,6 @@
-"""Run by mpirun on 8 ranks: the remapped kernels on communicators that hold some of them, and with
-one map and root after the other on the same communicator. Ends with an error where a result is
-wrong; leaves recordings.
+"""Run by mpirun on 8 ranks: the remapped kernels on communicators with some of them, and with one
+map and root after another on the same communicator. Ends with an error if a result is wrong; leaves
+recordings.
 
     python -m mpi4py remap_on_parts.py LIBRARY DIRECTORY
 """
@@ -18,7 +18,8 @@ PLACES = [
     ("n3", "b"),
     ("n4", "b"),
 ]
-# As new communicators have them. Of the first one's members three are on n1, one each elsewhere.
+# As new communicators have them. Three of the first one's members are on n1, the others on one node
+# each.
 PARTS = [(0, 2, 3, 5, 7), (7, 6, 5, 4, 3, 2, 1, 0), (4, 1, 6, 3), (1, 0, 2), (6,)]
 ELEMENTS, BLOCK_BYTES = 5, 20
 ALLGATHERS = ("recursive_doubling", "ring", "neighbor_exchange")

@@ -1,4 +1,4 @@
-"""The kit's allgather kernels against numpy, against their headers and against their schedules."""
+"""The kit's allgather kernels, compared with numpy, their headers and their schedules."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from mpilab.runners.result import DONE
 RANKS = (1, 2, 3, 4, 5, 7, 8, 11, 13, 16)
 COUNTS = (0, 1, 7)
 LARGE = 4096
-# From here on each count and each datatype still occurs, but not all combinations of them.
+# From here up, each count and each datatype still occurs, but not all combinations.
 MANY_RANKS = 11
 
 
 def cases(ranks):
-    """What a kernel is tried with on so many ranks."""
+    """The cases for a kernel on this number of ranks."""
 
     def case(*options, **more):
         return Case("allgather", ranks, *options, **more)
@@ -109,7 +109,7 @@ def test_every_message_is_one_of_the_schedule_in_its_round(run):
         ]
         assert result.recording.rounds == len(rounds)
         if early:
-            # A rank that nobody folds onto starts its first swap at once.
+            # A rank onto which no rank folds starts its first swap at once.
             assert Counter(m[:3] for m in recorded) == Counter(m[:3] for m in planned)
             for message, plan in zip(sorted(recorded), sorted(planned), strict=True):
                 assert message[:3] == plan[:3] and 1 <= message[3] <= plan[3]

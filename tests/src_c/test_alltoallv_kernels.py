@@ -1,7 +1,7 @@
-"""The kernels of alltoallv: the right bytes and nothing else for even, ragged and sparse counts,
-the counts that their headers promise, and memory for data of others that stays within its budget.
+"""The alltoallv kernels: the correct bytes and nothing else for even, ragged and sparse counts, the
+counts declared in their headers, and memory for other ranks' data within the budget.
 
-What they have in common with all kernels that know topologies, test_topology_kernels.py tries.
+test_topology_kernels.py tests what they have in common with all topology-aware kernels.
 """
 
 from dataclasses import replace
@@ -30,8 +30,8 @@ def least_budget(places):
 
 
 def cases(name, places):
-    """Every pattern in place and not, every datatype, blocks of nothing, blocks in many pieces,
-    some of which end within an element."""
+    """Every pattern in place and not, every datatype, empty blocks, blocks in many pieces, some of
+    which end within an element."""
     shape = {
         "collective": "alltoallv",
         "ranks": len(places),
@@ -150,7 +150,7 @@ def test_a_smaller_budget_takes_more_pieces_and_no_more_bytes_between_nodes(algo
 def test_a_budget_that_has_no_room_for_a_byte_of_each_pair_is_refused_on_all_ranks(algorithm):
     places = placed("a1 a1 a2 a2 b1 b1")
     small = Case("alltoallv", 6, 3, places=places, budget=15)
-    # Such a block is not sent before its receiver is there.
+    # Such a block is not sent before its receiver has entered.
     tried = [small, replace(small, in_place=True), replace(small, in_place=True, count=1 << 16)]
     results = run_cases(KERNELS, f"alltoallv_{algorithm}", tried)
     assert len(results) == len(tried)
@@ -162,7 +162,7 @@ def test_a_budget_that_has_no_room_for_a_byte_of_each_pair_is_refused_on_all_ran
         assert len(result.recording.messages) == 0
 
 
-# --- all memory, not only what the kernel says of itself
+# --- all memory, not only what the kernel reports
 
 KERNEL = """
 MPILAB_ALLTOALLV(counted)
@@ -180,8 +180,8 @@ MPILAB_ALLTOALLV(counted)
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
-    """A function: the shared object of a kernel `alltoallv_counted`, which runs another one with
-    all of its memory counted, and fails if that is more than its budget and 64 KiB for tables."""
+    """A function: the shared object of a kernel `alltoallv_counted`, which runs another kernel,
+    counts all its memory, and fails if that exceeds its budget plus 64 KiB for tables."""
     built = {}
 
     def of(algorithm):
@@ -203,7 +203,7 @@ def counted(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ROUTED)
 def test_all_memory_that_a_kernel_takes_is_within_its_budget_and_given_back(algorithm, counted):
-    """4 groups x 2 hosts x 2 ranks, 64 KiB a pair: all others' data of a leader are 7 MiB."""
+    """4 groups x 2 hosts x 2 ranks, 64 KiB a pair: a leader's share of others' data is 7 MiB."""
     places = REGULAR["4 of 2 of 2"]
     base = Case("alltoallv", 16, 1 << 14, places=places, budget=1 << 18)
     tried = [
@@ -219,7 +219,7 @@ def test_all_memory_that_a_kernel_takes_is_within_its_budget_and_given_back(algo
 
 @pytest.mark.slow
 def test_the_memory_of_a_kernel_without_a_bound_is_found_to_be_too_much(counted):
-    """In place, `linear` copies all that it sends: 1 MiB a rank."""
+    """In place, `linear` copies everything that it sends: 1 MiB a rank."""
     case = Case("alltoallv", 16, 1 << 14, in_place=True, budget=1 << 18)
     (result,) = run_cases(counted("linear"), "alltoallv_counted", [case], limit=120.0)
     assert 0 not in [output.returned for output in result.outputs]
@@ -231,7 +231,8 @@ def test_the_memory_of_a_kernel_without_a_bound_is_found_to_be_too_much(counted)
 def test_a_leader_holds_no_more_than_its_budget_at_2_mb_a_pair(algorithm, counted):
     """4 groups x 2 hosts x 2 ranks: 64 MB of data a rank, 112 MB of a leader's are others'.
 
-    The buffers of all ranks take 1 GB; they are not written out, the smaller case above compares.
+    The buffers of all ranks take 1 GB; they are not written out, since the smaller case above
+    compares them.
     """
     case = Case(
         "alltoallv", 16, 2_000_000 // 4, places=REGULAR["4 of 2 of 2"], budget=8 << 20, dump=False

@@ -1,7 +1,7 @@
-"""Cannon's algorithm in its three stages: results, files, refusals.
+"""Cannon's algorithm in its three stages: results, files, rejected input.
 
 How the file of C appears: test_cannon_output.py.
-What a run tells of itself: tests/matrices/test_cannon_runs.py.
+What a run reports: tests/mpiio/test_cannon_runs.py.
 """
 
 import math
@@ -23,9 +23,10 @@ WHOLE = A.read_bytes()
 
 
 def awkward():
-    """13 x 37 and 37 x 10: nothing divides by 2, 3 or 4, and usual sums would depend on the order.
+    """13 x 37 and 37 x 10: not all sizes are divisible by 2, 3 or 4, and ordinary sums would depend
+    on the order.
 
-    Sizes span 30 decimal orders; the terms of row 0 and column 0 cancel each other but for 1.
+    Sizes span 30 decimal orders; the terms of row 0 and column 0 cancel each other except for 1.
     """
     random = np.random.default_rng(6)
     a = random.normal(size=(13, 37)) * 10.0 ** random.integers(-15, 15, (13, 37))
@@ -78,7 +79,7 @@ def test_all_stages_on_all_grids_write_the_same_file(pairs, tmp_path, name):
         assert contents == {C.read_bytes()}
     else:
         assert got[0, 0] == 1.0
-        # Nearer to the exact sums than sums in any usual order have to be.
+        # Closer to the exact sums than sums in an ordinary order need be.
         exact = [[math.fsum(row * column) for column in right.T] for row in left]
         np.testing.assert_allclose(got, exact, rtol=1e-15, atol=0)
 
@@ -86,7 +87,7 @@ def test_all_stages_on_all_grids_write_the_same_file(pairs, tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [2048, 4096])
 def test_all_stages_on_all_grids_write_the_same_large_file(tmp_path, n):
-    """C is n x n; there are few terms in a sum, which would take long otherwise."""
+    """C is n x n; sums have few terms, because more would take long."""
     a, b, c = (tmp_path / name for name in "abc")
     make(a, n, 16, seed=1)
     make(b, 16, n, seed=2)
@@ -160,9 +161,12 @@ WRONG = {
     "empty": (b"", r"has 0 bytes, too few for the header of a matrix \(8\)"),
     "truncated": (WHOLE[:-8], "truncated: its header says 16 x 16, that is 2056 bytes, and it has"),
     "too long": (WHOLE + b"\0", "too long: its header says 16 x 16, .* has 2057"),
-    "negative": (headed(-16, 16), "says -16 rows and 16 columns; both have to be 1 or"),
+    "negative": (headed(-16, 16), "says -16 rows and 16 columns; both must be 1 or"),
     "absurd": (headed(2**31 - 1, 2**31 - 1), "x 2147483647, more than any file holds"),
-    "other byte order": (headed(16, 16, ">i4"), r"machine of the other byte order \(16 x 16 there"),
+    "other byte order": (
+        headed(16, 16, ">i4"),
+        r"machine with the other byte order \(16 x 16 there",
+    ),
     "text": (A.with_suffix(".txt").read_bytes(), "is a text file; it takes a binary one here: mpi"),
     "text without sizes": (b"16 rows\n", ":1: not the numbers of rows and columns of a matrix"),
     "short row": (b"16 16\n" + LINE + b"3 4\n", ":3: a row of 2 numbers, in a matrix of 16 co"),
@@ -180,7 +184,7 @@ WRONG = {
 }
 
 
-# Of text files, stages 1 and 2 look at each line; to stage 3 they are no matrices at all.
+# Stages 1 and 2 check each line of text files; stage 3 does not accept them as matrices.
 STAGES_OF = {
     "text": [3],
     **dict.fromkeys(
@@ -234,7 +238,7 @@ def test_files_that_are_not_there_and_places_that_cannot_be_written_are_refused(
 
 
 def per_rank(stage, files_of_ranks, out):
-    """mpirun with files of their own for each rank: what the program Said."""
+    """mpirun with separate files for each rank: what the program Said."""
     words = []
     for a, b in files_of_ranks:
         words += [":", "-n", "1", str(build.CANNON_PROGRAM), str(stage), str(a), str(b), str(out)]
@@ -271,7 +275,7 @@ def test_what_one_rank_alone_sees_ends_all_of_them(tmp_path, lonely, words):
     assert said.returncode == 2
     told = [line for line in said.stderr.splitlines() if line.startswith("mpilab-cannon: ")]
     assert len(told) == 1
-    if lonely == 3:  # its name on rank 0, who says it, is another
+    if lonely == 3:  # rank 0, which reports it, has another name for it
         words = words.replace("{}/stale", str(B))
     assert words.format(tmp_path) in told[0]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["stale"]

@@ -1,4 +1,5 @@
-"""The file that Cannon's algorithm writes appears whole or not at all, and nothing else changes."""
+"""The file that Cannon's algorithm writes appears complete or not at all, and nothing else
+changes."""
 
 import os
 import subprocess
@@ -107,7 +108,8 @@ def test_an_error_of_mpi_on_one_rank_ends_all_and_leaves_nothing(tmp_path, is_re
 @pytest.mark.privileged
 @pytest.mark.parametrize("stage", [1, 3])
 def test_a_disk_without_room_is_found_before_anything_is_computed(tmp_path, stage, namespaces):
-    """Open MPI 5.0.11 counts what did not fit as written: C would look whole, and not be."""
+    """Open MPI 5.0.11 counts what did not fit as written: C would look complete without being
+    so."""
     script = 'mount -t tmpfs -o size=64k none "$0" && "$@"; echo "status $?"; ls -A "$0"'
     files.write(tmp_path / "tall", elements(0, 200, 1).reshape(200, 1))
     files.write(tmp_path / "wide", elements(0, 200, 2).reshape(1, 200))
@@ -128,6 +130,8 @@ def test_a_disk_without_room_is_found_before_anything_is_computed(tmp_path, stag
 def test_a_run_that_takes_too_long_is_ended(tmp_path):
     for name in "ab":
         files.write(tmp_path / name, np.ones((1500, 1500)))
-    with pytest.raises(MpilabError, match="no end within its time limit.* it had 0.3 s: take"):
+    with pytest.raises(
+        MpilabError, match=("not finished within its time limit.* its limit was 0.3 s: use")
+    ):
         cannon.run(1, 1, tmp_path / "a", tmp_path / "b", tmp_path / "c", limit=0.3)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a", "b"]

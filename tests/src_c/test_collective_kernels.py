@@ -1,5 +1,5 @@
-"""The kernels of bcast, gather, scatter, reduce, allreduce and barrier with mpirun: the right bytes
-and nothing else, any root, datatype and segment, and the counts that their headers promise.
+"""The kernels of bcast, gather, scatter, reduce, allreduce and barrier with mpirun: the correct
+bytes and nothing else, any root, datatype and segment, and the counts declared in their headers.
 
 All kernels of one number of ranks run in one mpirun.
 """
@@ -35,21 +35,21 @@ def _others(has):
     return found
 
 
-# They are tried on many topologies: in test_topology_kernels.py, test_remapped_kernels.py and
+# They are tested on many topologies in test_topology_kernels.py, test_remapped_kernels.py and
 # test_decisions.py.
 TOPOLOGY_AWARE = _others(lambda name, header: "Between nodes:" in header)
 ELSEWHERE = _others(
     lambda name, header: "Between nodes:" in header or name.endswith(("_remapped", "auto"))
 )
 NAMES = [f"{collective}_{name}" for collective, names in ALGORITHMS.items() for name in names]
-# The others rearrange what is combined; an operation that does not commute goes another way.
+# The others rearrange what is combined; an operation that does not commute takes another path.
 IN_ORDER = ("reduce_linear", "reduce_in_order_binary", "allreduce_recursive_doubling")
 DATATYPES = ("byte", "contiguous", "vector", "struct", "shifted", "mixed")
 
 
 def cases(function, ranks):
-    """What a kernel is tried with: each root that matters, sizes with and without a rest, segments
-    that divide a message and some that don't, every datatype, in place, both operations."""
+    """The cases for a kernel: each relevant root, sizes with and without a remainder, segments that
+    divide a message and some that don't, every datatype, in place, both operations."""
     collective, _, _ = function.partition("_")
     about = COLLECTIVES[collective]
     shape = {"collective": collective, "ranks": ranks, "function": function}

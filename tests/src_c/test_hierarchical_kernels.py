@@ -1,8 +1,8 @@
 """Gather by levels, and hierarchical allgather and allreduce: what test_topology_kernels.py does
-not ask of every kernel.
+not require of every kernel.
 
-Regular topologies of many shapes, with ranks in any order, hold the headers' formulas; single links
-show that no more than needed goes over them.
+The headers' formulas hold on regular topologies of many shapes, with ranks in any order; single
+links carry no more than needed.
 """
 
 import random
@@ -44,7 +44,7 @@ SHAPES = [
     (6, 1, 1),
     (7, 2, 1),
 ]
-# The ranks of one node, and the nodes of one group, are not neighbours, and no two are as many.
+# The ranks of one node, and the nodes of one group, are not neighbors, and no two have equal sizes.
 UNEVEN = tuple(Place(f"n{name}", name[0]) for name in "a1 b1 a2 a1 c1 b1 a1 b2 b1 a2 a1 b3".split())
 BLOCK = 7 * 4  # bytes of seven ints
 
@@ -63,7 +63,7 @@ def make_case(function, places, **more):
 
 
 def run(cases):
-    """{(function, places): Result}; every one came to the right end."""
+    """{(function, places): Result}; all ended correctly."""
     results = run_cases(KERNELS, "", cases, limit=60.0)
     for result in results:
         case = result.case.describe()
@@ -172,7 +172,7 @@ def test_lanes_share_what_goes_between_nodes():
     (result,) = run([make_case("allreduce_multilane", places)]).values()
     _, volume = result.recording.matrix()
     sent = (volume * result.case.levels.between_nodes()).sum(axis=1)
-    # Seven elements are no multiple of three lanes of two pieces each: a few more or less.
+    # Seven elements are not a multiple of three lanes of two pieces each: a few more or less.
     assert sent.min() > 0 and sent.sum() == 2 * 3 * BLOCK and sent.max() <= 3 * 2 * 4
 
 

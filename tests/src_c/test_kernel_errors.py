@@ -1,5 +1,5 @@
-"""What kernels do after an error: nothing is sent where it can be known before, and nothing that is
-under way is left to memory that is freed.
+"""What kernels do after an error: nothing is sent if the error can be known before, and no pending
+operation uses freed memory.
 """
 
 import pytest
@@ -87,8 +87,8 @@ def test_what_is_under_way_after_an_error_is_cancelled_or_told_to_be_unfinished(
     assert [len(rank.leaked) for rank in result.recording.ranks] == [0, 0]
 
 
-# In each of these one step of a kernel fails on some ranks, while receives into memory of the
-# kernel's own are pending. Ranks that would wait for the failed ones do not take part.
+# In each of these, one step of a kernel fails on some ranks while receives into the kernel's own
+# memory are pending. Ranks that would wait for the failed ones do not take part.
 FAILING = {
     "gather/binomial.c": """
 static int copy_fails(const void *from, int fromcount, MPI_Datatype fromtype, void *to,

@@ -1,5 +1,5 @@
-"""What the topology-aware kernels of bcast and reduce do beyond what test_topology_kernels.py tries
-for all of their kind: who carries how much, how early, and with many segments at once.
+"""What the topology-aware kernels of bcast and reduce do beyond what test_topology_kernels.py tests
+for all such kernels: which rank carries how much, how early, and with many segments at once.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ UNEVEN = placed("b1 a1 a2 a1 c1 a1 b1 a2 a3 b2 a3")
 
 
 def run(cases):
-    """The Results of cases, all of which came to their end with the right bytes."""
+    """The Results of cases, all of which completed with the correct bytes."""
     results = run_cases(KERNELS, "", cases, limit=60.0)
     assert len(results) == len(cases)
     for result in results:
@@ -52,7 +52,7 @@ def between(result, level):
     return [[0 if a == b else sums[a][b] for b in range(many)] for a in range(many)]
 
 
-# More segments than a rank has slots for, with a rest, and elements with holes.
+# More segments than a rank has slots for, with a remainder, and elements with holes.
 @pytest.mark.parametrize(
     "function", ["bcast_pipelined", "bcast_multilane", "bcast_circulant", "reduce_pipelined"]
 )
@@ -90,7 +90,7 @@ def test_a_pipeline_brings_a_message_over_each_link_once_in_each_direction(place
         carried = between(result, "group")
         into = [sum(column) for column in zip(*carried, strict=True)]
         out = [sum(row) for row in carried]
-        # A chain: none gets or gives the message twice, and one is at either end.
+        # A chain: no rank receives or sends the message twice, and there is one at either end.
         assert sorted(into) == sorted(out) == [0] + [2000] * (len(carried) - 1)
         assert max(map(max, between(result, "node"))) == 2000
 
@@ -129,7 +129,7 @@ def test_all_ranks_of_a_node_carry_the_same_share_on_as_many_lanes():
 
 
 def test_lanes_are_as_many_as_ranks_on_the_smallest_node():
-    """Nodes of three and two ranks: the third one gets all from its neighbours."""
+    """Nodes of three and two ranks: the third rank gets everything from its neighbors."""
     places = placed("a1 a2 a1 a2 a1")
     (result,) = run([case_of("bcast_multilane", places, count=100, root=1)])
     _, volume = result.recording.matrix()
@@ -198,7 +198,8 @@ def test_circulant_schedules_fulfil_the_conditions_of_a_round_optimal_broadcast(
             if rank == 0:
                 assert sends == list(range(rounds))
                 continue
-            # In a phase all blocks of the one before, but for one that came early: the own base.
+            # In a phase, all blocks of the previous one, except one that arrived early: the rank's
+            # own base.
             (base,) = [block for block in receives if block >= 0]
             assert set(receives) == {base, *range(-rounds, 0)} - {base - rounds}
             for k in range(rounds):

@@ -54,7 +54,7 @@ def test_without_a_compiler_it_is_said_what_to_do(monkeypatch, tmp_path):
 
     monkeypatch.setattr(build, "BUILD", tmp_path)
     monkeypatch.setattr(openmpi, "tool", lambda name: str(tmp_path / name))
-    with pytest.raises(SetupError, match=r"ping-pong: cannot be made; run 'make build'"):
+    with pytest.raises(SetupError, match=r"ping-pong: cannot be built; run 'make build'"):
         build.ping_pong()
     with pytest.raises(SetupError, match=r"sudo apt-get install gcc"):
         build.sanitized_harness()

@@ -1,6 +1,5 @@
-"""The kernels of a read with mpirun: the right parts and nothing else, whatever the distribution;
-and the requests that their headers promise. What they say where something is missing:
-test_read_troubles.py.
+"""The read kernels with mpirun: the correct parts and nothing else, whatever the distribution, and
+the requests declared in their headers. test_read_troubles.py tests their errors.
 
 All kernels of one number of ranks run in one mpirun.
 """
@@ -23,7 +22,7 @@ from mpilab.util.kit import ROOT
 
 READERS = ("scatter", "strided", "view", "sieving", "two_phase", "two_phase_alltoallv", "view_all")
 RANKS = (1, 2, 3, 4, 5, 6, 7, 9, 12, 16)
-# Of each of these readers, the most bytes that one request is for is said by the buffer.
+# For each of these readers, the buffer determines the maximum bytes of a request.
 BUFFERED = ("scatter", "sieving", "two_phase", "two_phase_alltoallv")
 USUAL = {
     "scatter": 4 << 20,
@@ -32,7 +31,7 @@ USUAL = {
     "two_phase_alltoallv": 512 << 10,
 }
 READ_ONCE = ("scatter", "two_phase", "two_phase_alltoallv")
-# What mpilab.algorithms.requests calls it; views leave it to MPI what a request is.
+# The name in mpilab.algorithms.requests; with views, MPI determines the requests.
 METHODS = {
     "scatter": "rank 0",
     "strided": "strided",
@@ -43,8 +42,8 @@ METHODS = {
 
 
 def cases(ranks):
-    """Each reader on several distributions, each with another buffer and other aggregators; with 6
-    ranks on all of them, otherwise on every other one."""
+    """Each reader on several distributions, each with a different buffer and aggregators; with 6
+    ranks on all of them, otherwise on every second one."""
     rows, columns = squarest(ranks)
     matrices = [
         f"13x11 on {rows}x{columns}",
@@ -100,7 +99,7 @@ def check_parts(result):
 
 
 def _check_requests(result):
-    """Requests are those of the header, and none is for more than the buffer."""
+    """Requests are those of the header, and none exceeds the buffer."""
     case, reader = result.case, result.case.function.removeprefix("read_")
     counted = counts(result.recording, case.levels)
     found = (counted["reads"], counted["busiest_reads"], counted["read_bytes"])
@@ -124,7 +123,7 @@ def test_requests_and_bytes_are_those_of_the_header(ranks, results):
 
 
 def _check_tiling(result):
-    """Requests lie end to end, from the first element to the last one."""
+    """Requests are contiguous, from the first element to the last."""
     requests = result.recording.requests
     requests = np.sort(requests[requests["bytes"] > 0], order="offset")
     ends = requests["offset"] + requests["bytes"]
@@ -155,7 +154,7 @@ def test_aggregators_are_spread_evenly_and_nobody_else_reads(results):
 
 
 def test_ranks_that_have_nothing_for_each_other_do_not_talk():
-    """In blocks of whole rows, each aggregator's domain is its own part: nobody sends anything."""
+    """In blocks of whole rows, each aggregator's domain is its own part: no rank sends anything."""
     case = Case("read", 4, 1, datatype="double", matrix="16x8 on 4x1", function="read_two_phase")
     (result,) = run_cases(KERNELS, "", [case])
     check_parts(result)

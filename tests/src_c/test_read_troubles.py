@@ -1,5 +1,5 @@
-"""The kernels of a read, watched: the memory that they take, the view that they leave, and what
-they return where a file ends too early, a rank has no memory or a part is too large.
+"""The read kernels, monitored: the memory that they take, the view that they leave, and what they
+return if a file ends too early, a rank has no memory or a part is too large.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from mpilab.runners.result import DONE
 from tests.src_c.counted_memory import build_counted
 from tests.src_c.test_read_kernels import BUFFERED, READERS, check_parts
 
-# What the kernels below return in place of errors of class MPI_ERR_IO, _NO_MEM and _COUNT.
+# What the kernels below return instead of errors of class MPI_ERR_IO, _NO_MEM and _COUNT.
 SHORT, POOR, VAST = 77, 78, 79
 MORE_ROWS = 5
 BUFFERS = {
@@ -166,7 +166,7 @@ def test_a_buffer_takes_no_more_memory_than_there_is_to_read(watched):
 
 
 def _cut_off(words, ranks):
-    """Which ranks want more than the file has, if the matrix had MORE_ROWS more rows."""
+    """The ranks that would request more than the file has if the matrix had MORE_ROWS more rows."""
     about = distribution(words, ranks)
     taller = distribution(words.replace(f"{about.rows}x", f"{about.rows + MORE_ROWS}x", 1), ranks)
     ends = (taller.indices_of(rank).max(initial=-1) for rank in range(ranks))
@@ -199,7 +199,7 @@ def test_a_file_that_ends_too_early_is_an_error_and_nobody_waits_for_what_is_not
         assert set(returned) <= {0, SHORT}, (name, case)
         told = [code == SHORT for code in returned]
         assert all(t for t, out in zip(told, missing, strict=True) if out), (name, case, returned)
-        if name in ("strided", "view", "sieving"):  # they read for themselves only
+        if name in ("strided", "view", "sieving"):  # each rank reads only for itself
             assert told == missing, (name, case)
         assert [len(rank.leaked) for rank in result.recording.ranks] == [0] * 6, (name, case)
 

@@ -1,5 +1,5 @@
-"""The kernels whose processes behave as other ranks: the right bytes on any topology and with any
-map, and the messages of the plain algorithm where it would be at its best.
+"""The kernels whose processes behave as other ranks: the correct bytes on any topology and with any
+map, and the messages of the plain algorithm in its best placement.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ ERR_ARG = 13  # MPI_ERR_ARG of Open MPI
 
 
 def in_order(function, order, nodes, each, **more):
-    """A case on so many nodes, placed in SEQ or RR order."""
+    """A case on this number of nodes, placed in SEQ or RR order."""
     return Case(
         function.partition("_")[0],
         nodes * each,
@@ -48,8 +48,8 @@ def in_order(function, order, nodes, each, **more):
 
 
 def with_a_formula(function, places):
-    """Each formula with a root that is not the first, in place where that is allowed, and datatypes
-    with holes."""
+    """Each formula with a root that is not the first, in place if allowed, and datatypes with
+    holes."""
     collective = function.partition("_")[0]
     about = {"function": function, "places": places, "segment": 16}
     return [
@@ -100,7 +100,7 @@ def run(*wanted):
 
 
 def sent(result, behaves_as=None):
-    """Counter of (source, dest, bytes), the ranks as they behave where that is given."""
+    """Counter of (source, dest, bytes), with the ranks as which processes behave, if given."""
     role = behaves_as or range(result.case.ranks)
     return Counter(
         (role[int(message["source"])], role[int(message["dest"])], int(message["bytes"]))
@@ -113,7 +113,7 @@ def planned(schedule, block_bytes):
 
 
 def order_of(case):
-    """Who behaves as whom in an allgather."""
+    """Which process behaves as which rank in an allgather."""
     if case.remap:
         return remapping.by_formula(FORMULAS[case.remap], case.levels)
     algorithm = case.function.removeprefix("allgather_").removesuffix("_remapped")
@@ -173,7 +173,7 @@ def test_counts_are_those_of_the_header_and_of_phase_1(function, name, results):
         if function == "allgather_recursive_doubling_remapped":
             moved = sum(process != v for v, process in enumerate(order_of(case)))
         rounds, messages, volume = cost.at(case)
-        if "bcast" in function and case.remap:  # its tree is another one, but of the same size
+        if "bcast" in function and case.remap:  # its tree is different, but of the same size
             assert len(result.recording.messages) == messages
             continue
         counted = result.recording.messages
@@ -266,7 +266,7 @@ def test_a_bcast_by_formula_counts_on_from_the_rank_that_the_root_behaves_as(rem
 
 @pytest.fixture(scope="module")
 def on_parts(tmp_path_factory):
-    """The directory that the program remap_on_parts.py has left its recordings in."""
+    """The directory in which the program remap_on_parts.py has left its recordings."""
     directory = tmp_path_factory.mktemp("parts")
     command = [
         openmpi.tool("mpirun"),

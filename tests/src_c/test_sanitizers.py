@@ -1,6 +1,6 @@
 """The kernels, the recorder and the harness, all three built with sanitizers.
 
-Kernels alone, as a student builds them: tests/test_sanitized.py.
+Kernels alone, as a student builds them: tests/kernels/test_sanitized_kernels.py.
 """
 
 import subprocess
@@ -51,7 +51,7 @@ def sanitized():
 def run(sanitized, monkeypatch):
     """A function: Results under the sanitizers, and what the ranks said."""
     monkeypatch.setattr(build, "HARNESS_PROGRAM", sanitized / "mpilab-harness")
-    # Open MPI itself leaks; what it leaks at its end is not ours.
+    # Open MPI itself leaks; its leaks at exit are not ours.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1")
     monkeypatch.setenv("UBSAN_OPTIONS", "print_stacktrace=1")
     said = []

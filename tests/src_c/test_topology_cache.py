@@ -1,4 +1,4 @@
-"""What is kept of a communicator's topology goes with it (src_c/common/topology/cache.c)."""
+"""What is cached of a communicator's topology is freed with it (src_c/common/topology/cache.c)."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from mpilab.runners.result import DONE
 from mpilab.util.kit import ROOT
 from tests.src_c.counted_memory import build_counted
 
-# The bcasts make trees for two roots; the leaders of groups get a communicator. All of it is kept,
-# and has to go. Bytes are counted here, communicators by the recorder.
+# The bcasts build trees for two roots; the leaders of groups get a communicator. All of it is
+# cached, and must be freed. Bytes are counted here, communicators by the recorder.
 KERNEL = """
 int mpilab_group_leaders(MPI_Comm comm, MPI_Comm *leaders);
 

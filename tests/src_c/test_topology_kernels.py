@@ -1,6 +1,5 @@
-"""The kernels that know nodes and groups, on many topologies that the ranks pretend to be on: the
-right bytes and nothing else, and the counts that their headers promise, what crosses between nodes
-and groups among them.
+"""The topology-aware kernels, on many pretended topologies: the correct bytes and nothing else, and
+the counts declared in their headers, including the traffic between nodes and groups.
 """
 
 import pytest
@@ -27,7 +26,7 @@ def placed(hosts):
     return tuple(Place(name, name[0]) for name in hosts.split())
 
 
-# As many ranks on each node, and as many nodes in each group: what formulas are for.
+# Equal numbers of ranks on each node and of nodes in each group, for which the formulas hold.
 REGULAR = {
     "1 of 1 of 1": placed("a1"),
     "1 of 1 of 4": placed("a1 a1 a1 a1"),
@@ -46,7 +45,7 @@ PLACES = REGULAR | UNEVEN
 
 
 def cases(function, places):
-    """Each root, sizes with and without a rest, segments, every datatype, both operations."""
+    """Each root, sizes with and without a remainder, segments, every datatype, both operations."""
     collective, _, _ = function.partition("_")
     about = COLLECTIVES[collective]
     ranks = len(places)

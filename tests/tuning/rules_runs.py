@@ -10,10 +10,10 @@ from mpilab.tuning import comparison
 
 
 def sent(path, points, **how):
-    """Counted of each (collective, ranks, bytes) with the rules file `path`; None where the call
-    failed, or the program did."""
+    """Counted of each (collective, ranks, bytes) with the rules file `path`; None if the call or
+    the program failed."""
     cases = [comparison.case_of_rule(*point, monitor=True, **how) for point in points]
-    # Other work on the machine must not make ranks that spin wait for one another.
+    # Spinning ranks must not wait for one another because of other work on the machine.
     patient = openmpi.yielding(2, cores=1)
     with tempfile.TemporaryDirectory() as kept:
         results = run_cases(

@@ -1,4 +1,4 @@
-"""Rules by which kernels are chosen: read, learned, and followed by the COLLECTIVE_auto kernels."""
+"""Rules that choose kernels: read, learned, and followed by the COLLECTIVE_auto kernels."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def rules_file(tmp_path_factory):
 
 
 def traffic(result):
-    """Who sends what to whom, with the number of rounds."""
+    """The messages between ranks, with the number of rounds."""
     return [matrix.tolist() for matrix in result.recording.matrix()], result.recording.rounds
 
 
@@ -138,11 +138,11 @@ def test_rules_are_read_and_written_back():
     ("line", "words"),
     [
         ("bcast", "rules:2: a collective without a kernel"),
-        ("bcast ppn=2 bcast_node", "'ppn=2' is no condition"),
-        ("bcast cores>=2 bcast_node", "'cores>=2' is no condition"),
-        ("bcast ppn>=two bcast_node", "'ppn>=two' is no condition"),
-        ("bcast reduce_node", "'reduce_node' is no kernel of bcast"),
-        (f"bcast bcast_{'x' * 64}", "is no kernel of bcast"),
+        ("bcast ppn=2 bcast_node", "'ppn=2' is not a condition"),
+        ("bcast cores>=2 bcast_node", "'cores>=2' is not a condition"),
+        ("bcast ppn>=two bcast_node", "'ppn>=two' is not a condition"),
+        ("bcast reduce_node", "'reduce_node' is not a kernel of bcast"),
+        (f"bcast bcast_{'x' * 64}", "is not a kernel of bcast"),
     ],
 )
 def test_a_wrong_line_is_named(line, words):
@@ -230,7 +230,7 @@ def test_between_two_sizes_the_border_is_their_geometric_mean():
         "bcast_group",
         "bcast_group",
     ]
-    # Nothing else was measured, so it stands for every cluster.
+    # Nothing else was measured, so it applies to every cluster.
     assert choose(rules, "bcast", Levels(THIN), 1) == "bcast_node"
 
 

@@ -1,4 +1,4 @@
-"""Rules are chosen by what was measured, and by models where nobody measured."""
+"""Rules are chosen from measurements, and from models where there are none."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def said(rules):
     return [(rule.ranks, rule.bytes, rule.number) for rule in rules]
 
 
-def test_the_fastest_is_chosen_and_neighbours_share_a_rule():
+def test_the_fastest_is_chosen_and_neighbors_share_a_rule():
     points = points_of(
         "bcast",
         {
@@ -55,7 +55,7 @@ def test_a_choice_that_is_nearly_as_fast_saves_a_rule():
 
 
 def test_what_measurements_cannot_tell_apart_saves_a_rule():
-    """Medians 10 % apart, of times that spread by half."""
+    """Medians 10 % apart, of times with a spread of half."""
     random = np.random.default_rng(3)
     table = made_up(algorithms=("binomial", "chain"), ranks=(4,), sizes=[64, 1024], repetitions=20)
     for name, size, middle in (

@@ -1,4 +1,4 @@
-"""`mpilab rules` writes and shows; what it runs is in test_rules_proof.py."""
+"""`mpilab rules` writes and shows; test_rules_proof.py tests what it runs."""
 
 import pytest
 from rules_made_up import made_up
@@ -44,14 +44,14 @@ def test_rules_are_written_from_a_model_alone(capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "nothing to choose from"),
+        ([], "no sweeps and no model given"),
         (["none.csv"], "none.csv: no such file"),
-        (["BCAST", "--collectives", "gather"], "gather: is in none of the sweeps"),
+        (["BCAST", "--collectives", "gather"], "gather: in none of the sweeps"),
         (["BCAST", "--collectives", "ibcast"], "'ibcast': no such collective"),
         (["BCAST", "--alpha", "1us"], "--alpha and --beta go together"),
-        (["BCAST", "--alpha", "1us", "--beta", "1ns"], "for how many ranks"),
+        (["BCAST", "--alpha", "1us", "--beta", "1ns"], "need numbers of ranks"),
         (["BCAST", "--slack", "-1"], "slack=-1.0"),
-        (["BCAST", "-o", "/nowhere/my.rules"], "no file can be made there"),
+        (["BCAST", "-o", "/nowhere/my.rules"], "no file can be created there"),
     ],
 )
 def test_what_cannot_be_written_is_told(options, words, swept, capsys):
@@ -67,7 +67,7 @@ def test_show_explains_a_file_and_ends_with_1_where_it_is_misread(tmp_path, caps
     out, err = capsys.readouterr()
     assert "bcast\n  any number of ranks\n    any size: binomial (6)" in out
     assert f"export OMPI_MCA_coll_tuned_dynamic_rules_filename={path}" in out
-    assert f"{path}:4: the rules of bcast from 8 ranks on are used on less than 8" in err
+    assert f"{path}:4: the rules of bcast from 8 ranks also apply to fewer" in err
     path.write_text("1\n7 1\n8 1\n0 99 0 0\n")
     assert main(["rules", "show", str(path)]) == 1
     path.write_text("1\n7 1\n8 1\n")

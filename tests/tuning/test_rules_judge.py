@@ -1,4 +1,4 @@
-"""A student's rules file is judged by what its choices cost by the model."""
+"""A student's rules file is judged by the cost of its choices in the model."""
 
 import pytest
 
@@ -52,7 +52,10 @@ def test_how_much_more_may_be_lost_is_up_to_the_rubric():
         ("1\n7 1\n2 2\n0 6 0 0\n", "your rules file:4: the file ends"),
         ("1\n7 1\n2 2\n0 6 0 0\n32K 8 0 0\n", "your rules file:5: '32K' is read as 32"),
         ("1\n7 1\n2 2\n0 6 0 0\n32768 11 0 0\n", "your rules file:5: bcast algorithm 11"),
-        ("1\n7 1\n2 2\n0 6 0 0\n32768 0 0 0\n", "it says 'left to Open MPI': no algorithm"),
+        (
+            "1\n7 1\n2 2\n0 6 0 0\n32768 0 0 0\n",
+            "it says 'left to Open MPI', which chooses no algorithm",
+        ),
         ("0\n", "for bcast on 64 ranks, 1024 bytes it says 'no rule'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A rules file is read here as the real Open MPI reads it: its messages bear it out."""
+"""A rules file is read here as the real Open MPI reads it, which its messages confirm."""
 
 import pytest
 from rules_runs import sent
@@ -58,7 +58,7 @@ def test_open_mpi_reads_a_file_as_we_say(text, by_itself, tmp_path):
     try:
         rules = parse(text)
     except InputError as error:
-        assert "ignores a file like this" in str(error)
+        assert "silently ignores the whole file" in str(error)
         rules = parse("0\n")
     for point, default, came in zip(BCASTS, by_itself, sent(path, BCASTS), strict=True):
         rule = rules.deciding(*point)
@@ -72,7 +72,8 @@ def test_open_mpi_reads_a_file_as_we_say(text, by_itself, tmp_path):
 
 
 def test_fan_out_segment_and_size_mean_what_we_say(tmp_path):
-    # For each collective one choice below 1000 bytes, as they are looked up, and one from there on.
+    # For each collective, one choice below 1000 bytes, as they are looked up, and one from there
+    # up.
     choices = {
         "allgather": ((2, 0, 0), (4, 0, 0)),
         "allreduce": ((3, 0, 0), (6, 0, 0)),
@@ -136,7 +137,7 @@ def test_substitutes_are_known_where_an_algorithm_cannot_run():
 
 
 def test_a_substitute_is_what_open_mpi_runs(tmp_path):
-    # Sizes are those that rules begin at; blocks of an allgather are on 5 ranks.
+    # Sizes are those at which rules begin; blocks of an allgather are on 5 ranks.
     asked = {
         "allgather": {0: 3, 40: 5},
         "allreduce": {0: 6, 8: 4, 12: 5, 400: 5},

@@ -1,4 +1,4 @@
-"""What became of each rule is told by the messages of real Open MPI."""
+"""The messages of the real Open MPI show the effect of each rule."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ TEXT = """\
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Other work on the machine must not make ranks that spin wait for one another."""
+    """Spinning ranks must not wait for one another because of other work on the machine."""
     for name, value in openmpi.yielding(2, cores=1).items():
         monkeypatch.setenv(name, value)
 
@@ -69,7 +69,7 @@ def test_each_rule_is_told_by_what_became_of_it(tmp_path, patient):
         ("reduce", 4000, proof.FAILED),
         ("gather", 8, proof.LEFT_ALONE),
     ]
-    assert "on other than a power of two ranks, Open MPI runs bruck" in proofs[0].reason
+    assert "unless the number of ranks is a power of two, Open MPI runs bruck" in proofs[0].reason
     assert "chain" in proofs[5].reason  # 4 chains of one rank each do not, one chain does
     assert proofs[7].reason == "MPI_ERR_ARG, as there is no reduce algorithm 9"
 
@@ -90,7 +90,7 @@ def test_a_setting_that_comes_before_the_file_is_named(tmp_path, patient, monkey
     monkeypatch.setenv("OMPI_MCA_coll_tuned_bcast_algorithm", "3")
     forced, scatter = proof.prove(rules, path, points)
     assert forced.verdict == proof.OTHER and "or pipeline (3)" in forced.reason
-    assert "OMPI_MCA_coll_tuned_bcast_algorithm=3, which may come before" in forced.reason
+    assert "OMPI_MCA_coll_tuned_bcast_algorithm=3, which may override" in forced.reason
     assert not scatter.is_amiss
 
     monkeypatch.delenv("OMPI_MCA_coll_tuned_bcast_algorithm")
@@ -100,7 +100,7 @@ def test_a_setting_that_comes_before_the_file_is_named(tmp_path, patient, monkey
     assert "OMPI_MCA_coll_tuned_use_dynamic_rules=0" in ignored.reason
 
     monkeypatch.setenv(openmpi.RULES_FILE, str(tmp_path / "other.rules"))
-    with pytest.raises(InputError, match="other.rules is set, and comes before"):
+    with pytest.raises(InputError, match="other.rules is set, and overrides"):
         proof.prove(rules, path, points)
 
 
@@ -116,7 +116,7 @@ def test_on_several_hosts_another_component_comes_before_the_file(
             monkeypatch.setenv("OMPI_MCA_coll", setting)
             proofs = proof.prove(read(path), path, [("bcast", 8, 8000)], hosts=hosts)
             assert verdicts(proofs) == [("bcast", 8000, verdict)]
-            assert ("so does coll/han" in proofs[0].reason) == (setting == with_han)
+            assert ("as does coll/han" in proofs[0].reason) == (setting == with_han)
 
 
 def test_what_is_the_same_without_the_file_proves_nothing(tmp_path, patient):
@@ -158,7 +158,7 @@ def test_the_default_the_rules_and_the_best_are_compared_in_one_run(tmp_path, pa
     assert np.allclose(table["regret"], table["rules_s"] / table["best_s"] - 1)
     said = comparison.as_text(table).splitlines()
     assert len(said) == 1 + 3 + 1 + 1
-    assert said[4].startswith("bcast, 3 ranks, 2 bytes: what ran by the rules is not what they say")
+    assert said[4].startswith("bcast, 3 ranks, 2 bytes: the rules did not take effect as written")
     assert said[5].startswith("default/rules ") and said[5].endswith("(medians of 3)")
 
 
@@ -182,4 +182,4 @@ def test_the_command_proves_a_file_and_ends_with_1_where_a_rule_is_amiss(tmp_pat
     assert f"{path}:5: '64K' is read as 64" in err
     path.write_text("1\n0 1\n2 1\n0 3 0 0\n")
     assert main(["rules", "check", str(path), "--ranks", "3", "--sizes", "8"]) == 1
-    assert "substituted: on other than a power of two ranks" in capsys.readouterr().out
+    assert "substituted: unless the number of ranks is a power of two" in capsys.readouterr().out

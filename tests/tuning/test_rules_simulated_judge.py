@@ -26,7 +26,7 @@ def test_a_dear_choice_is_told_with_its_line():
     )
     said = judge.simulated_complaint("1\n7 1\n2 1\n0 1 0 0\n", POINTS, ALPHA, BETA)
     assert "it chooses basic_linear (1) (line 4)" in said and "in simulated time" in said
-    # A segment for each byte would be simulated for minutes: it is not.
+    # A segment for each byte would take minutes to simulate, so it is not simulated.
     said = judge.simulated_complaint("1\n7 1\n2 1\n0 3 0 1\n", POINTS, ALPHA, BETA)
     assert "whose cost can be simulated" in said
 

@@ -63,7 +63,7 @@ def test_a_call_is_decided_by_its_ranks_and_all_of_its_bytes():
 
 
 def test_numbers_of_ranks_and_sizes_out_of_order_are_searched_as_open_mpi_does():
-    """Open MPI goes on while the next entry is not too large; the first one always holds."""
+    """Open MPI continues while the next entry is not too large; the first one always applies."""
     for keys in product((2, 4, 8), repeat=3):
         text = f"1\n7 3\n{keys[0]} 1\n0 1 0 0\n{keys[1]} 1\n0 2 0 0\n{keys[2]} 1\n0 3 0 0\n"
         rules = parse(text)
@@ -87,7 +87,7 @@ def test_numbers_of_ranks_and_sizes_out_of_order_are_searched_as_open_mpi_does()
         ("1\n7 1\n2 1\n0 8 0 -1\n", 4, "is -1"),
         ("1\n22 1\n", 2, "the number of a collective is 22"),
         ("99\n", 1, "the number of collectives is 99"),
-        ("# x\nrule-file-version-2\n1\n", 2, "has to be the very first thing in the file"),
+        ("# x\nrule-file-version-2\n1\n", 2, "must be the very first word in the file"),
         ('{"collectives": {}}', 1, "this is JSON"),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_malformed_file_is_told_with_its_line_and_what_open_mpi_does(text, lin
     with pytest.raises(InputError) as caught:
         parse(text, "my.rules")
     assert str(caught.value).startswith(f"my.rules:{line}: ") and words in str(caught.value)
-    assert "Open MPI ignores a file like this as a whole, without a word" in str(caught.value)
+    assert "Open MPI silently ignores the whole file" in str(caught.value)
 
 
 BCAST = "1\n7 1\n2 2\n0 6 0 0\n"
@@ -106,21 +106,21 @@ BCAST = "1\n7 1\n2 2\n0 6 0 0\n"
     [
         (BCAST + "64K 5 0 0\n", 5, MISREAD, "'64K' is read as 64"),
         (BCAST + "0100 5 0 0\n", 5, MISREAD, "'0100' is read as 64"),
-        (BCAST + "64 5 0 0\n99 1 0 0\n", 6, MISREAD, "what follows from '99' on is not read"),
+        (BCAST + "64 5 0 0\n99 1 0 0\n", 6, MISREAD, "the text from '99' is not read"),
         ("1\n7 1\n2 2\n0 6 0 0 9\n64 5 0 0 9\n", 4, MISREAD, "'0 6 0 0' as one rule"),
-        ("2\n7 1\n2 1\n0 6 0 0\n7 1\n2 1\n0 5 0 0\n", 5, MISREAD, "already: Open MPI forgets"),
+        ("2\n7 1\n2 1\n0 6 0 0\n7 1\n2 1\n0 5 0 0\n", 5, MISREAD, "already: Open MPI discards"),
         (BCAST + "64 6 0 4294967396\n", 5, MISREAD, "larger than an int holds: Open MPI uses 100"),
-        (BCAST + "64 10 0 0\n", 5, FAILS, "fails with MPI_ERR_ARG; take 1 basic_linear"),
+        (BCAST + "64 10 0 0\n", 5, FAILS, "fails with MPI_ERR_ARG; use 1 basic_linear"),
         ("1\n6 1\n2 1\n0 5 0 0\n", 4, FAILS, "aborts the program on any number of ranks but 2"),
         (BCAST + "64 3 0 0\n", 5, NOTE, "sends the message in one piece"),
         (BCAST + "64 2 0 64\n", 5, NOTE, "is one chain: the pipeline"),
-        (BCAST + "64 7 8 64\n", 5, NOTE, "does not heed the fan-out; the radix stays 4"),
-        (BCAST + "64 1 0 64\n", 5, NOTE, "does not cut messages"),
-        ("1\n7 1\n8 1\n0 6 0 0\n", 4, NOTE, "are used on less than 8 ranks, too"),
-        ("1\n0 1\n2 1\n0 3 0 0\n", 4, NOTE, "Open MPI runs bruck (2) in its place"),
-        ("1\n0 1\n2 1\n0 5 0 0\n", 4, NOTE, "Open MPI runs ring (4) in its place"),
-        ("1\n6 1\n2 2\n0 4 0 0\n64 1 0 0\n", 5, NOTE, "only its first rule counts"),
-        ("1\n10 1\n2 1\n0 1 0 0\n", 4, NOTE, "uses none of them"),
+        (BCAST + "64 7 8 64\n", 5, NOTE, "ignores the fan-out; the radix stays 4"),
+        (BCAST + "64 1 0 64\n", 5, NOTE, "does not segment messages"),
+        ("1\n7 1\n8 1\n0 6 0 0\n", 4, NOTE, "also apply to fewer ranks"),
+        ("1\n0 1\n2 1\n0 3 0 0\n", 4, NOTE, "Open MPI runs bruck (2) instead"),
+        ("1\n0 1\n2 1\n0 5 0 0\n", 4, NOTE, "Open MPI runs ring (4) instead"),
+        ("1\n6 1\n2 2\n0 4 0 0\n64 1 0 0\n", 5, NOTE, "only its first rule applies"),
+        ("1\n10 1\n2 1\n0 1 0 0\n", 4, NOTE, "does not use them"),
     ],
 )
 def test_what_open_mpi_makes_of_a_line_is_remarked(text, line, kind, words):
@@ -134,7 +134,7 @@ def test_two_proc_on_two_ranks_is_no_mistake():
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(InputError, match="cannot be read: No such file.*without a word"):
+    with pytest.raises(InputError, match="cannot be read: No such file.*silently"):
         read(tmp_path / "none.rules")
 
 
@@ -144,7 +144,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         ([Rule("bcast", 2, 64, 6)], "no rule for 0 bytes"),
         ([Rule("bcast", 2, 0, 6), Rule("bcast", 2, 0, 5)], "two rules for 0 bytes"),
         ([Rule("bcast", 2, 0, 10)], "bcast algorithm 10: Open MPI has 0, 1"),
-        ([Rule("bcast", 2, 0, 6, 0, -1)], "segment=-1: has to be 0 or more"),
+        ([Rule("bcast", 2, 0, 6, 0, -1)], "segment=-1: must be 0 or more"),
         ([Rule("broadcast", 2, 0, 6)], "collective 'broadcast'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a user of a command sees of faults, interrupts and closed pipes: the real programs."""
+"""What a user of a command sees of faults, interrupts and closed pipes, in the real programs."""
 
 import os
 import re
@@ -18,7 +18,7 @@ MATRIX = str(DATA / "matrices" / "a-16x16.bin")
 
 @pytest.fixture
 def logs(tmp_path):
-    """Where the commands of this test log what they did not expect."""
+    """The folder in which this test's commands log unexpected errors."""
     return tmp_path / "state" / "mpilab" / "logs"
 
 
@@ -130,7 +130,7 @@ def test_programs_beside_the_command_have_a_door_too(mpilab, tmp_path, logs):
 
 
 class TestOutputThatIsClosed:
-    """Any command's output may be closed by whoever reads it."""
+    """Any command's output may be closed by its reader."""
 
     @pytest.mark.parametrize(
         "words",
@@ -170,9 +170,9 @@ class TestOutputThatIsClosed:
             )
         assert done.returncode == 1
         assert done.stderr == (
-            "mpilab: standard output: no space left on device\n  where:  mpilab matrix show\n"
-            "  remedy: free some space, or write to another place, and run the same command "
-            "again: what is done is kept.\n"
+            "mpilab: standard output: no space left on device\n  where:  mpilab matrix show\n  "
+            "remedy: free some space, or write elsewhere, and run the same command again: "
+            "finished work is kept.\n"
         )
 
     def test_an_output_without_room_in_the_middle_is_told_as_well(self, tmp_path, logs):
@@ -201,12 +201,11 @@ class TestOutputThatIsClosed:
 
 
 class TestInterrupts:
-    """Ctrl-C and SIGTERM, also where the parent ignores SIGINT, as of what runs in the background
-    of a script."""
+    """Ctrl-C and SIGTERM, even if the parent ignores SIGINT, as for background jobs of a script."""
 
     @pytest.fixture
     def ignored(self):
-        """What is started now ignores SIGINT from its beginning; and not SIGHUP, although these
+        """A process started now ignores SIGINT from its beginning, but not SIGHUP, although these
         tests may run under nohup."""
         old = signal.signal(signal.SIGINT, signal.SIG_IGN)
         hung_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -217,9 +216,9 @@ class TestInterrupts:
     @pytest.mark.parametrize(
         ("number", "words"),
         [
-            (signal.SIGINT, "interrupted; what is done is kept."),
-            (signal.SIGTERM, "ended by SIGTERM; what is done is kept."),
-            (signal.SIGHUP, "ended by SIGHUP; what is done is kept."),
+            (signal.SIGINT, "interrupted; finished work is kept."),
+            (signal.SIGTERM, "ended by SIGTERM; finished work is kept."),
+            (signal.SIGHUP, "ended by SIGHUP; finished work is kept."),
         ],
     )
     def test_a_command_ends_in_good_order_with_all_that_it_has_started(
@@ -265,7 +264,7 @@ class TestInterrupts:
 
 
 def _first_line(fifo, process):
-    """The first line that comes through `fifo`; fails where the process ends before."""
+    """The first line that arrives through `fifo`; fails if the process ends before that."""
     ended = threading.Thread(target=_unblock, args=(fifo, process), daemon=True)
     ended.start()
     line = fifo.read_text()

@@ -12,7 +12,8 @@ from mpilab.util import door
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_that_another_thread_gets_ends_the_wait_of_the_main_thread(number):
-    """As one that comes just before the main thread begins to wait: nothing wakes that."""
+    """Like a signal that arrives just before the main thread begins to wait, which nothing
+    wakes."""
     never = Future()
 
     def interrupt():

@@ -21,7 +21,7 @@ def logs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def bare_shell():
-    """Nobody has said %load_ext mpilab."""
+    """%load_ext mpilab has not been run."""
     yield InteractiveShell.instance()
     InteractiveShell.clear_instance()
 
@@ -33,7 +33,7 @@ def shell(bare_shell):
 
 
 def shown(shell, cell):
-    """What a cell that fails shows."""
+    """The output of a failing cell."""
     with capture_output() as captured:
         result = shell.run_cell(cell, store_history=True)
     assert not result.success or captured.stderr or "mpilab:" in captured.stdout
@@ -43,25 +43,25 @@ def shown(shell, cell):
 def in_three_parts(text, logs):
     assert "Traceback" not in text and "File " not in text, text
     assert f"mpilab: unexpected RuntimeError: {SECRET}\n  where:  " in text
-    assert "\n  remedy: this is a fault in mpilab" in text
-    log, *_ = sorted(logs.iterdir())  # each form of a result that is shown may fail
+    assert "\n  remedy: this is a bug in mpilab" in text
+    log, *_ = sorted(logs.iterdir())  # each displayed form of a result may fail
     assert str(log) in text
     assert "Traceback (most recent call last)" in log.read_text() and SECRET in log.read_text()
 
 
 DOORS = {
-    "mpilab.notebook.magic.build.build": "%%kernel allgather_x\nint x;",
+    "mpilab.notebook.jupyter.build.build": "%%kernel allgather_x\nint x;",
     "mpilab.notebook.session.library_of": "import mpilab\nmpilab.run('allgather_ring', ranks=1)",
     "mpilab.judging.rubric.load": "import mpilab\nmpilab.Lab('02-allgather')",
     "mpilab.cluster.engines.Cluster.start": "import mpilab\nmpilab.Cluster(2).start()",
-    "mpilab.notebook.timing.sweep": "import mpilab\nmpilab.sweep('allgather_ring')",
+    "mpilab.notebook.session.sweep": "import mpilab\nmpilab.sweep('allgather_ring')",
     # When it is shown:
     "mpilab.notebook.lab.Checked._list": "from mpilab.notebook.lab import Checked\nChecked(None)",
 }
 
 
 def failing():
-    """A function that fails in a file of the kit's, as any fault of the kit does."""
+    """A function that fails in one of the kit's files, as any fault of the kit does."""
     namespace = {"SECRET": SECRET}
     code = "def fails(*_, **__):\n    raise RuntimeError(SECRET)"
     exec(compile(code, str(PACKAGE / "session.py"), "exec"), namespace)

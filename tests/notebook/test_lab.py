@@ -1,0 +1,305 @@
+"""What a notebook calls, for every collective: run, check with a choice of kernels, sweep."""
+
+import numpy as np
+import pytest
+from c_kernels import build
+
+from mpilab.cluster.engines import Cluster
+from mpilab.diagnosis.model import DEADLOCK, LEAK, WRONG_RESULT
+from mpilab.errors import InputError
+from mpilab.notebook import lab, session
+
+CHECKS = """
+lab = "99-test"
+[[exercise]]
+id = "tree"
+title = "A tree of your choice"
+kind = "kernel"
+collective = "bcast"
+allowed = ["point-to-point"]
+[[exercise.variant]]
+function = "bcast_flat"
+[[exercise.variant.item]]
+id = "flat"
+title = "One round"
+points = 2
+ranks = [2, 4]
+counts = [3]
+roots = [0, -1]
+rounds = "1"
+[[exercise.variant]]
+function = "bcast_line"
+[[exercise.variant.item]]
+id = "line"
+title = "Nobody sends more than the message"
+points = 1
+ranks = [4]
+counts = [64]
+segments = [0, 64]
+most_busiest_bytes = "m"
+messages = "(P - 1) * S"
+[[exercise.variant.item]]
+id = "strict"
+title = "Without buffering"
+points = 1
+ranks = [4]
+counts = [64]
+strict = true
+"""
+FLAT = """#include "mpilab.h"
+MPILAB_BCAST(flat);
+MPILAB_BCAST(flat)
+{
+    MPI_Request sent[64];
+    int rank, size, started = 0;
+    MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size);
+    if (rank != root)
+        return MPI_Recv(buffer, count, datatype, root, TAG, comm, MPI_STATUS_IGNORE);
+    for (int dest = 0; dest < size; dest++)
+        if (dest != root)
+            MPI_Isend(buffer, count, datatype, dest, TAG, comm, &sent[started++]);
+    return MPI_Waitall(started, sent, MPI_STATUSES_IGNORE);
+}
+"""
+LINE = """#include "mpilab.h"
+MPILAB_BCAST(line);
+MPILAB_BCAST(line)
+{
+    MPI_Aint low, extent;
+    int rank, size, type_bytes, err = MPI_SUCCESS;
+    MPI_Comm_rank(comm, &rank), MPI_Comm_size(comm, &size);
+    MPI_Type_get_extent(datatype, &low, &extent), MPI_Type_size(datatype, &type_bytes);
+    const long bytes = mpilab_tuning.segment_bytes;
+    const int each = bytes > 0 ? (int)(bytes / type_bytes) : count;
+    for (int first = 0; first < count && err == MPI_SUCCESS; first += each) {
+        void *part = (char *)buffer + first * extent;
+        const int length = count - first < each ? count - first : each;
+        if (rank != root)
+            err = MPI_Recv(part, length, datatype, (rank + size - 1) % size, TAG, comm,
+                           MPI_STATUS_IGNORE);
+        if (err == MPI_SUCCESS && (rank + 1) % size != root)
+            err = MPI_Send(part, length, datatype, (rank + 1) % size, TAG, comm);
+    }
+    return err;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(4, progress=False) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lab")
+    return {
+        "bcast_flat": build(FLAT, folder, stem="flat"),
+        "bcast_line": build(LINE, folder, stem="line"),
+    }
+
+
+@pytest.fixture
+def checks(tmp_path, monkeypatch):
+    """The Lab of CHECKS, in a notebook that has defined no kernel."""
+    (tmp_path / "labs" / "checks").mkdir(parents=True)
+    (tmp_path / "labs" / "checks" / "99-test.toml").write_text(CHECKS, encoding="utf-8")
+    monkeypatch.setattr(lab, "ROOT", tmp_path)
+    session.kernels.clear()
+    yield lab.Lab("99-test")
+    session.kernels.clear()
+
+
+def test_a_choice_is_judged_by_the_kernel_that_was_defined_last(cluster, kernels, checks):
+    session.kernels["bcast_line"] = kernels["bcast_line"]
+    checked = checks.check("tree")
+    assert checked.passed, repr(checked)
+    assert checked.verdict.title == "A tree of your choice: bcast_line"
+    assert [item.item for item in checked.verdict.items] == ["line", "strict"]
+    session.kernels["bcast_flat"] = kernels["bcast_flat"]
+    checked = checks.check("tree")
+    assert checked.passed, repr(checked)
+    assert [item.item for item in checked.verdict.items] == ["flat"]
+    assert checked.verdict.points == 2
+
+
+def test_without_any_of_them_the_check_names_them_all(checks):
+    checked = checks.check("tree")
+    assert not checked.passed
+    assert "no %%kernel cell has defined one of bcast_flat, bcast_line yet" in repr(checked)
+
+
+def test_a_variant_that_is_another_algorithm_is_told_what_was_counted(
+    cluster, kernels, checks, tmp_path
+):
+    session.kernels["bcast_line"] = build(FLAT.replace("flat", "line"), tmp_path)
+    checked = checks.check("tree")
+    first, second = checked.verdict.items
+    assert "768 bytes from one rank where the algorithm has at most 256" in first.reason
+    assert first.evidence["reproduce"] == 'mpilab.run("bcast_line", ranks=4, count=64)'
+    assert second.outcome == "pass"
+
+
+def test_a_kernel_reads_what_it_is_tuned_by(cluster, kernels, checks):
+    session.kernels["bcast_line"] = kernels["bcast_line"]
+    assert len(session.run("bcast_line", count=64).messages) == 3
+    run = session.run("bcast_line", count=64, segment=64, root=3)
+    assert run.right and len(run.messages) == 12
+    assert "count 64, datatype int, root 3, segments of 64 bytes" in repr(run)
+
+
+def test_blocks_of_ranks_without_a_receive_buffer_are_masked(cluster):
+    blocks = session.run("gather_binomial", root=1, count=2).blocks
+    assert blocks.shape == (4, 4, 2)
+    assert blocks.mask[[0, 2, 3]].all() and not blocks.mask[1].any()
+    reduced = session.run("reduce_linear", root=2, ranks=3, op="compose").blocks
+    assert reduced.mask[:, 0, 0].tolist() == [True, True, False]
+
+
+def test_blocks_of_an_alltoallv_may_have_any_length(cluster):
+    run = session.run("alltoallv_pairwise", count=2, pattern="ragged")
+    blocks = run.blocks  # i sends j (i + 2j + 1) mod 5 elements
+    assert run.right and blocks.shape == (4, 4, 4)
+    assert blocks.mask.sum(axis=2)[1].tolist() == [1, 0, 4, 3]
+    assert session.run("alltoallv_linear", count=2).blocks.shape == (4, 4, 2)
+    with pytest.raises(InputError, match="each pair of ranks has its own block"):
+        run.figure("rounds")
+
+
+def test_a_bcast_has_one_block_on_every_rank_and_a_barrier_none(cluster):
+    blocks = session.run("bcast_chain", root=2).blocks
+    assert blocks.shape == (4, 1, 4)
+    assert (blocks == blocks[2]).all() and not np.ma.isMaskedArray(blocks)
+    assert session.run("scatter_linear", count=3).blocks.shape == (4, 1, 3)
+    run = session.run("barrier_tree")
+    assert run.right and run.result.case.count == 0
+    with pytest.raises(InputError, match="a barrier moves no data"):
+        _ = run.blocks
+
+
+def test_a_root_that_the_kernel_ignores_shrinks_to_the_smallest_case(cluster, tmp_path):
+    ignores = FLAT.replace("MPI_Request sent", "root = 0;\n    MPI_Request sent")
+    session.kernels["bcast_flat"] = build(ignores, tmp_path)
+    run = session.run("bcast_flat", root=3, count=8)
+    assert not run.right
+    assert (run.smallest.ranks, run.smallest.root, run.smallest.count) == (2, 1, 1)
+    session.kernels.clear()
+
+
+def test_mpis_own_collectives_are_run_without_their_messages(cluster):
+    for name in ("barrier_openmpi", "bcast_openmpi"):
+        run = session.run(name)
+        assert run.right
+        assert "messages: MPI's own, not recorded" in repr(run)
+
+
+def test_a_sweep_times_every_collective_and_rounds_the_sizes_of_reductions_up(cluster):
+    names = [
+        "bcast_chain",
+        "gather_linear",
+        "scatter_linear",
+        "reduce_chain",
+        "allreduce_ring",
+        "allgather_ring",
+        "barrier_tree",
+        "bcast_openmpi",
+    ]
+    table = session.sweep(
+        names,
+        sizes=[1, 64],
+        ranks=[2, 3],
+        repetitions=2,
+        warmup=1,
+        root=1,
+        segment=32,
+        fanout=2,
+        progress=False,
+    )
+    sizes = {
+        name: sorted(set(table["bytes"][table["collective"] == name].tolist()))
+        for name in set(table["collective"].tolist())
+    }
+    assert sizes.pop("barrier") == [0]
+    assert sizes.pop("reduce") == sizes.pop("allreduce") == [4, 64]
+    assert all(bytes == [1, 64] for bytes in sizes.values())
+    assert len(table) == 2 * 2 * (7 * 2 + 1)
+    assert (table["segment"] == 32).all() and (table["fanout"] == 2).all()
+    own = table[table["library"] == "openmpi"]
+    assert set(own["algorithm"].tolist()) == {"default"} and (own["number"] == 0).all()
+    assert (table["number"][table["library"] == "ours"] == -1).all()
+    assert (table["span_s"] >= table["max_s"]).all()
+    assert (table["max_s"] >= table["mean_s"]).all() and (table["mean_s"] >= table["min_s"]).all()
+
+
+def test_a_sweep_without_sizes_is_for_barriers(cluster):
+    assert len(session.sweep(["barrier_linear"], repetitions=3, progress=False)) == 3
+    with pytest.raises(InputError, match="sweep of bcast_chain: no sizes; give bytes"):
+        session.sweep(["bcast_chain"], progress=False)
+
+
+def test_a_barrier_that_is_none_has_no_picture_and_is_left_out_of_a_sweep(cluster, tmp_path):
+    source = (
+        '#include "mpilab.h"\nMPILAB_BARRIER(none);\n'
+        "MPILAB_BARRIER(none) { (void)comm; return MPI_SUCCESS; }\n"
+    )
+    session.kernels["barrier_none"] = build(source, tmp_path)
+    run = session.run("barrier_none")
+    assert run.diagnosis.kind == WRONG_RESULT and run.figures() == []
+    assert run.smallest.ranks == 2
+    with pytest.warns(UserWarning, match="barrier_none is left out .* with 4 ranks: no barrier"):
+        table = session.sweep(["barrier_none"], repetitions=2, progress=False)
+    assert len(table) == 0
+    session.kernels.clear()
+
+
+STUB = """#include "mpilab.h"
+MPILAB_BCAST(flat);
+MPILAB_BCAST(flat)
+{
+    (void)buffer, (void)count, (void)datatype, (void)root, (void)comm;
+    return MPI_ERR_OTHER;
+}
+"""
+
+
+def test_a_cell_that_nobody_has_written_in_gets_no_panel(cluster, checks, tmp_path):
+    session.kernels["bcast_flat"] = build(STUB, tmp_path)
+    checked = checks.check("tree")
+    assert not checked.passed
+    assert checked.telling is None
+    assert "returned error code" in repr(checked)
+
+
+def test_a_right_answer_that_leaves_a_message_behind_is_told_so(cluster, checks, tmp_path):
+    nobody = "MPI_Send(NULL, 0, MPI_BYTE, rank, TAG, comm);"  # no message between two ranks
+    leaves = FLAT.replace("    if (rank != root)", f"    {nobody}\n    if (rank != root)")
+    session.kernels["bcast_flat"] = build(leaves, tmp_path)
+    checked = checks.check("tree")
+    assert checked.passed, repr(checked)
+    assert checked.telling.diagnosis.kind == LEAK
+    assert "never received" in repr(checked)
+
+
+def test_after_a_deadlock_the_later_items_of_a_check_are_not_tried(
+    cluster, checks, tmp_path, monkeypatch
+):
+    ran = []
+
+    def run_cases(*arguments, **options):
+        return engines_run_cases(*arguments, on_result=ran.append, **options)
+
+    engines_run_cases = session.run_cases
+    monkeypatch.setattr(session, "run_cases", run_cases)
+    stuck = LINE.replace("if (rank != root)", "if (rank != root || size == 4)", 1)
+    session.kernels["bcast_line"] = build(stuck, tmp_path)
+    checked = checks.check("tree")
+    assert [result.outcome for result in ran] == [DEADLOCK]  # the cluster restarted only once
+    first, second = checked.verdict.items
+    assert "deadlock" in first.reason and not checked.passed
+    assert second.reason == (
+        f"Not tried: an earlier case ({ran[0].case.describe()}) ended in a deadlock. Fix that "
+        "first."
+    )
+    assert "– Without buffering" in repr(checked)
+    assert checked.telling.diagnosis.kind == DEADLOCK
