@@ -1,13 +1,13 @@
 # mpilab in a container: on a laptop, as a dev container, on Binder, as the image of a JupyterHub.
 #
 #   docker build -t mpilab .                       the kit, with JupyterLab
-#   docker build -t mpilab-hub --target hub .      the same, to be started by a JupyterHub
-#   docker run --rm -p 8888:8888 mpilab            then open the address that it prints
+#   docker build -t mpilab-hub --target hub .      the same, for a JupyterHub to start
+#   docker run --rm -p 8888:8888 mpilab            then open the printed address
 #
-# docs/deploy.md says more. podman and buildah take the same file.
+# docs/deploy.md says more. podman and buildah use the same file.
 ARG DEBIAN=12-slim
 FROM debian:${DEBIAN} AS system
-# iproute2 is for emulated hosts. Taken out again: boost (160 MB), which only SimGrid's headers for
+# iproute2 is for emulated hosts. Removed again: boost (160 MB), which only SimGrid's headers for
 # C++ need, and link-time optimization of the compiler.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
@@ -33,7 +33,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     && rm -rf .venv.lock
 
 FROM system AS kit
-# The kit belongs to root: whoever uses it cannot change it. The labs are copied into the home.
+# The kit belongs to root, so its users cannot change it. The labs are copied into the home directory.
 COPY --from=build /opt/mpilab /opt/mpilab
 # The names of these two are Binder's.
 ARG NB_USER=student
@@ -48,7 +48,7 @@ CMD ["jupyter", "lab", "--ip=0.0.0.0", "--no-browser", "--LabApp.default_url=/la
 EXPOSE 8888
 
 FROM kit AS hub
-# The same version as the hub's own: --build-arg JUPYTERHUB=...
+# Use the hub's own version: --build-arg JUPYTERHUB=...
 ARG JUPYTERHUB=5.*
 USER root
 RUN --mount=type=cache,target=/root/.cache/pip \

@@ -1,16 +1,19 @@
-# The kit's verbs: `make` lists them. Whatever a verb needs is made first, and only once.
+# The kit's targets: `make` lists them. Whatever a target needs is made first, and only once.
 # Written for GNU make 3.81 and later.
 
 PYTHON ?= python3
 
-# An activated conda environment that has Open MPI is used as it is, unless there is a .venv.
+# An active conda environment with Open MPI is used unchanged, unless there is a .venv.
 CONDA := $(shell test ! -e .venv/bin/python && test -x "$$CONDA_PREFIX/bin/python" && \
 	test -x "$$CONDA_PREFIX/bin/mpicc" && echo conda)
 
+# Not in a handout:
 # Tests wait more than they compute: for mpirun, for a hang to be certain, for a page to load.
 WORKERS ?= 4
 SPREAD := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder --durations=20
 NOT_FRESH := --ignore=tests/fresh
+# End
+
 # tools/provision.py looks at the same files.
 SETUP_INPUTS := pyproject.toml constraints.txt $(wildcard tools/*.py)
 
@@ -43,26 +46,31 @@ ANEW := anew
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-fresh test-algorithm lab bench build release refresh lint format clean constraints anew
+.PHONY: help setup lab doctor build clean anew
+# Not in a handout:
+.PHONY: demo test test-all test-fresh test-algorithm fuzz-jail bench release refresh lint format constraints
+# End
+
 .SUFFIXES:
 
 help:
-	@echo "make VERB, where VERB is"
+	@echo "make TARGET, where TARGET is"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 		while IFS='|' read -r verb words; do printf '  %-14s %s\n' "$$verb" "$$words"; done
-	@echo "PYTHON=python3.13 picks the Python; .venv is made from it once."
+	@echo "PYTHON=python3.13 selects the Python from which .venv is made."
 
-setup: build ## make .venv, get bubblewrap and SimGrid from the system, compile the C code
+setup: build ## make .venv, install bubblewrap and SimGrid with the system's package manager, compile the C code
 	@$(if $(filter setup,$(MAKECMDGOALS)),echo "setup: ready",:)
 
+# Not in a handout:
 demo: setup ## grade the sample class of lab 02: mark table, CSV, gradebook, feedback in out/
 	@flag=$$($(BIN)/python tools/setup.py --sandbox-flag) && set -x && \
 		$(BIN)/mpilab grade grading/sample-class --lab 02-allgather --out out/sample-class $$flag
 
-test: setup $(TEST_STAMP) ## test every part of the kit in 10 minutes (PYTEST="-k word": picks some)
+test: setup $(TEST_STAMP) ## test every part of the kit in 10 minutes (PYTEST="-k word" selects tests)
 	$(BIN)/python -m pytest $(if $(PYTEST),$(PYTEST),$(SPREAD) $(NOT_FRESH) -m "not thorough")
 
-test-all: setup $(TEST_STAMP) ## run the thorough tests, which 'make test' leaves out
+test-all: setup $(TEST_STAMP) ## run the thorough tests, which 'make test' skips
 	$(BIN)/python -m pytest $(SPREAD) $(NOT_FRESH) -m thorough
 
 test-fresh: setup $(TEST_STAMP) ## try make demo on new Debians, and the container image (root only)
@@ -75,23 +83,37 @@ ALGORITHM_TESTS := tests/src_c/test_allgather_kernels.py tests/src_c/test_collec
 test-algorithm: setup $(TEST_STAMP) ## test one algorithm: kernel, header, schedule, cost (NAME=ring)
 	$(BIN)/python -m pytest $(ALGORITHM_TESTS) -k "$(NAME) or every_kernel or share_neither"
 
-lab: setup ## open the labs in JupyterLab (PORT=8889 fixes the port)
+SECONDS ?= 60
+
+fuzz-jail: setup $(TEST_STAMP) ## make random calls of the jail's shim, with sanitizers (SECONDS=60)
+	$(BIN)/python tools/fuzz_jail.py --seconds $(SECONDS)
+
+# End
+
+lab: setup ## open the labs in JupyterLab (PORT=8889 sets the port)
 	@$(BIN)/python tools/lab.py $(if $(PORT),--port "$(PORT)")
 
+doctor: setup ## check that the labs work on this machine
+	@$(BIN)/mpilab doctor --for labs
+
+# Not in a handout:
 bench: setup ## measure the kit on this machine into out/bench.json
 	@mkdir -p out
 	$(BIN)/python tools/nbgrader_venv.py
 	$(BIN)/mpilab bench all --out out/bench.json
 
+# End
+
 build: $(STAMP) ## compile the recorder, the harness and the kernels into build/
 	@+$(KERNELS) -s all
 
+# Not in a handout:
 release: setup ## make the student notebooks, START and the public checks in labs/
 	$(BIN)/mpilab release
 
-refresh: setup ## make anew all that is made and kept: labs, checks, sample class, tables in docs/
+refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/mpilab release
-	$(BIN)/python -m mpilab.grading.samples
+	$(BIN)/python tools/sample_class.py
 	$(BIN)/python -m mpilab.datasets.scale --page docs/scale.md
 	$(BIN)/python tools/trust.py
 	$(BIN)/python tools/rooms.py
@@ -104,20 +126,24 @@ lint: $(STAMP) $(TEST_STAMP) ## check the style of the Python and C code; change
 	$(BIN)/mypy
 	@+$(KERNELS) check-format
 
-format: $(STAMP) $(TEST_STAMP) ## put the Python and C code into our style
+format: $(STAMP) $(TEST_STAMP) ## format the Python and C code
 	$(BIN)/ruff check --fix-only --select I
 	$(BIN)/ruff format
 	@+$(KERNELS) format
 
-clean: ## delete what was made (build/, out/, caches), but not .venv
+# End
+
+clean: ## delete generated files (build/, out/, caches), but not .venv
 	@+test ! -f src_c/Makefile || $(KERNELS) -s clean
 	rm -rf build out .pytest_cache .ruff_cache .mypy_cache .import_linter_cache *.egg-info
 	find . -path ./.venv -prune -o -path ./.git -prune -o -type d \
 		\( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
+# Not in a handout:
 # For those who change pyproject.toml: needs Python 3.11, 3.12 and 3.13 and the package index.
 constraints:
 	"$(PYTHON)" tools/constraints.py
+# End
 
 $(STAMP): $(SETUP_INPUTS) $(ANEW)
 	@$(SETUP)

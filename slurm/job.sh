@@ -1,7 +1,7 @@
-# What every job of this folder begins with; sourced by the scripts, after their #SBATCH lines.
+# The common beginning of all jobs in this folder; the scripts source it after their #SBATCH lines.
 #
-# MPILAB_KIT     the kit's folder; by default the one that sbatch was called in
-# MPILAB_SHARED  a folder that all nodes see, for the files of a run; by default the same as above
+# MPILAB_KIT     the kit's folder; default: where sbatch was called
+# MPILAB_SHARED  a folder that all nodes share, for the files of a run; default: the same
 
 set -euo pipefail
 kit=$(cd "${MPILAB_KIT:-$SLURM_SUBMIT_DIR}" && pwd)

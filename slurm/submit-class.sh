@@ -3,9 +3,9 @@
 #
 #     slurm/submit-class.sh SUBMISSIONS LAB OUT SHARES [options of 'mpilab grade']
 #
-# Prints the numbers of both jobs. Partition, account and time limit are those of class.sbatch and
+# Prints the IDs of both jobs. Partition, account and time limit are those of class.sbatch and
 # merge.sbatch; sbatch also takes them from SBATCH_PARTITION, SBATCH_ACCOUNT and SBATCH_TIMELIMIT.
-# Started again with the same words, it grades only what is missing, or has changed.
+# Started again with the same arguments, it grades only what is missing or has changed.
 set -euo pipefail
 
 if [ $# -lt 4 ] || ! [[ $4 =~ ^[1-9][0-9]*$ ]]; then

@@ -1,11 +1,10 @@
 """Write constraints.txt anew: `make constraints`, or `python3 tools/constraints.py`.
 
-Every Python resolves pyproject.toml for itself, because markers and wheels differ. The oldest
-goes first, and the newer ones take its versions wherever they can, so that most lines hold for
-all. Nothing is installed but a bare environment for each Python, in a temporary folder.
+Each Python resolves pyproject.toml separately, because markers and wheels differ. The oldest goes
+first, and the newer ones use its versions where possible, so that most lines apply to all. Only a
+bare environment is installed for each Python, in a temporary folder.
 """
 
-import glob
 import json
 import os
 import re
@@ -38,13 +37,13 @@ def find_python(version):
     """The oldest interpreter of `version` ("3.12") on PATH and in pyenv, as (its full version as
     a tuple, path). Raises Problem.
 
-    The oldest, because a package may ask for more than a minor version: some need 3.11.5, and
+    The oldest, because a package may require more than a minor version: some need 3.11.5, and
     Debian 12 has 3.11.2.
     """
     folders = os.environ.get("PATH", "").split(os.pathsep)
-    pyenv = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
-    candidates = [os.path.join(folder, f"python{version}") for folder in folders]
-    candidates += glob.glob(f"{pyenv}/versions/{version}.*/bin/python")
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [Path(folder, f"python{version}") for folder in folders]
+    candidates += pyenv.glob(f"versions/{version}.*/bin/python")
     found = []
     for candidate in candidates:
         if not os.access(candidate, os.X_OK):
@@ -64,8 +63,8 @@ def find_python(version):
 
 
 def resolve(python, wanted, pins=()):
-    """What `python` would install for `wanted` under `pins`: {name: version}, or None if nothing
-    fits."""
+    """The versions that `python` would install for `wanted` under `pins`: {name: version}, or None
+    if nothing fits."""
     with tempfile.TemporaryDirectory() as folder:
         venv, report, held = Path(folder, "venv"), Path(folder, "report"), Path(folder, "held")
         subprocess.run([python, "-m", "venv", venv], check=True)
@@ -85,8 +84,8 @@ def resolve(python, wanted, pins=()):
 def lines(resolved):
     """The lines of constraints.txt from `resolved`: {"3.11": {name: version}, …}, oldest first.
 
-    A version that does not hold for every Python gets a marker with the span that it holds for;
-    the newest span is open, so that a newer Python finds it.
+    A version that does not apply to every Python gets a marker with the range to which it applies;
+    the newest range is open, so that it covers newer Pythons.
     """
     pythons = list(resolved)
     out = []

@@ -1,4 +1,4 @@
-"""Environments below build/ for programs that cannot share the kit's: made once, when asked for."""
+"""Environments below build/ for programs that cannot share the kit's: created once, on request."""
 
 import subprocess
 import sys
@@ -11,10 +11,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def extra_venv(folder, *requirements):
-    """The interpreter of the environment `folder`, which is made first where there is none.
+    """The interpreter of the environment `folder`, which is created if it does not exist.
 
-    Packages that the kit uses, too, get the versions of constraints.txt. Raises
-    subprocess.CalledProcessError where pip cannot get the packages.
+    Packages that the kit also uses get the versions in constraints.txt. Raises
+    subprocess.CalledProcessError if pip cannot get the packages.
     """
     python = folder / "bin" / "python"
     ready = folder / "-".join([*requirements, "ready"]).replace("==", "-")
@@ -23,12 +23,12 @@ def extra_venv(folder, *requirements):
         command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         command += ["-c", ROOT / "constraints.txt", *requirements]
         subprocess.run(command, check=True)
-        ready.touch()  # last: an environment that was left half-made has no such file
+        ready.touch()  # last: an incomplete environment has no such file
     return python
 
 
 def main(make):
-    """Print what `make()` gives; end with a message where that fails."""
+    """Print the result of `make()`; exit with a message if that fails."""
 
     def printed():
         try:

@@ -1,7 +1,7 @@
-"""Make build/jupyterhub, a JupyterHub with its proxy: `python3 tools/jupyterhub_venv.py`.
+"""Create build/jupyterhub, a JupyterHub with its proxy: `python3 tools/jupyterhub_venv.py`.
 
-The hub is no part of what a student needs; tests start it, and docs/jupyterhub.md shows how it is
-set up for a class. npm brings the proxy, which is a node program.
+Students do not need the hub; tests start it, and docs/jupyterhub.md shows how to set it up for a
+class. npm installs the proxy, which is a Node.js program.
 """
 
 import subprocess
@@ -10,14 +10,14 @@ from extra_venv import ROOT, extra_venv, main
 
 FOLDER = ROOT / "build" / "jupyterhub"
 VERSION = "6.1.1"
-PROXY_VERSION = "4.6.3"  # the last that runs on the node of Debian 12
+PROXY_VERSION = "4.6.3"  # the last version that runs on Debian 12's Node.js
 
 
 def jupyterhub_python(folder=FOLDER):
     """The interpreter of the hub's environment, whose bin/ holds jupyterhub, jupyterhub-singleuser
-    and configurable-http-proxy. It is made first where there is none.
+    and configurable-http-proxy. It is created if it does not exist.
 
-    Raises subprocess.CalledProcessError where pip or npm cannot get the packages, and
+    Raises subprocess.CalledProcessError if pip or npm cannot get the packages, and
     FileNotFoundError without npm.
     """
     python = extra_venv(folder, f"jupyterhub=={VERSION}", "jupyterlab")

@@ -1,6 +1,6 @@
 """Parts of the kit that set-up needs before the package mpilab can be imported.
 
-They import the standard library only, and so does this file, which Python 3.6 can read.
+They import only the standard library, and so does this file, which Python 3.6 can read.
 """
 
 import importlib.util
@@ -10,7 +10,7 @@ MPILAB = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 
 def load(*path):
-    """The module in the file `path` below mpilab/, without its package."""
+    """The module in the file `path` below mpilab/, loaded without its package."""
     file = os.path.join(MPILAB, *path)
     spec = importlib.util.spec_from_file_location("mpilab_" + path[-1][: -len(".py")], file)
     module = importlib.util.module_from_spec(spec)

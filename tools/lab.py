@@ -1,9 +1,9 @@
 """Open labs/START.ipynb in JupyterLab: `.venv/bin/python tools/lab.py [--port N] [more options]`.
 
 More options are passed on to Jupyter. JupyterLab gets the labs' settings on top of the user's own,
-which are not changed: the file browser shows the labs but not their sources, and no news pop up.
-Without a port Jupyter takes 8888 or the next free one by itself; a port that the user asked for
-is taken, or refused with a remedy.
+which are not changed: the file browser shows the labs but not their sources, and no news
+notification appears. Without a port, Jupyter uses 8888 or the next free one; a port requested by
+the user is used, or rejected with a remedy.
 """
 
 import argparse
@@ -20,7 +20,7 @@ START = "START.ipynb"
 
 
 def is_free(port, host="localhost"):
-    """Whether a server could listen on `port` of this machine now."""
+    """Whether a server could now listen on `port` of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # Like the server that will follow: a port in TIME_WAIT counts as free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,7 +32,7 @@ def is_free(port, host="localhost"):
 
 
 def check_port(text, free=is_free):
-    """The port number in `text`; raises Problem where it is none, or taken. `free` asks."""
+    """The port number in `text`; raises Problem if it is invalid or in use, according to `free`."""
     try:
         port = int(text)
     except ValueError:
@@ -80,7 +80,7 @@ def environment(inherited):
 
 
 def main(arguments=None):
-    """The command line; becomes Jupyter, or returns 1 after it told a problem."""
+    """The command line; becomes Jupyter, or returns 1 after reporting a problem."""
     parser = argparse.ArgumentParser(prog="tools/lab.py", description=__doc__.splitlines()[0])
     parser.add_argument("--port", help="listen on this port and no other")
     options, more = parser.parse_known_args(arguments)
@@ -88,9 +88,9 @@ def main(arguments=None):
     def become_jupyter():
         port = check_port(options.port) if options.port else None
         try:
-            # A handout has the pages already, and no docs/ to take them from.
+            # A handout already has the pages, and no docs/ from which to take them.
             if (ROOT / "docs").is_dir():
-                from mpilab.notebook.kernelspec import write_help
+                from mpilab.course.handout import write_help
 
                 write_help(ROOT / "labs", ROOT / "docs")
         except OSError as error:

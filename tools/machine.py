@@ -1,4 +1,4 @@
-"""Is this machine fit for the kit? Each check raises Problem, or returns quietly."""
+"""Check that this machine suits the kit. Each check raises Problem or returns silently."""
 
 import importlib.util
 import os
@@ -19,8 +19,8 @@ CONDA_ROUTE = "take the conda route: conda env create -f environment.yml"
 
 
 def check_folder(root):
-    """Raise Problem where the path of the kit holds what separates folders in PATH (':'), or what
-    make (a newline, a backslash) or setuptools ('$') reads as something else."""
+    """Raise Problem if the path of the kit contains the separator of folders in PATH (':'), or
+    characters that make (a newline, a backslash) or setuptools ('$') interprets."""
     odd = sorted(set(str(root)) & set("\n:$\\"))
     if odd:
         raise Problem(
@@ -31,7 +31,7 @@ def check_folder(root):
 
 
 def check_not_macos(name=None):
-    """Raise Problem on macOS, whatever Python and Open MPI come from."""
+    """Raise Problem on macOS, whatever the origin of Python and Open MPI."""
     if (name or platform.system()) == "Darwin":
         raise Problem(
             "mpilab does not build on macOS: its C code is linked with GNU ld, which macOS lacks",
@@ -42,7 +42,7 @@ def check_not_macos(name=None):
 
 
 def check_platform(name=None, machine=None, libc=None, bits=None):
-    """Raise Problem where Open MPI has no wheel for this platform.
+    """Raise Problem if Open MPI has no wheel for this platform.
 
     There are wheels for glibc 2.28 and later on x86_64 and aarch64.
     """
@@ -66,11 +66,11 @@ def check_platform(name=None, machine=None, libc=None, bits=None):
 
 
 def check_compiler(*options, compiler=None, remedy=""):
-    """Raise Problem where a C compiler is missing or cannot link a program.
+    """Raise Problem if a C compiler is missing or cannot link a program.
 
     options   for the compiler
     compiler  its name; None: the one that mpicc calls
-    remedy    what to do in that case, where it is not the system's package
+    remedy    what to do in that case, if not installing the system's package
     """
     compiler = compiler or os.environ.get("OMPI_CC", "cc")
     remedy = remedy or (
@@ -98,7 +98,7 @@ def check_compiler(*options, compiler=None, remedy=""):
 
 
 def check_venv():
-    """Raise Problem where this Python can make no virtual environment."""
+    """Raise Problem if this Python cannot create a virtual environment."""
     if not has_venv():
         raise Problem(
             "this Python cannot make a virtual environment: its modules venv and ensurepip are "
@@ -109,8 +109,8 @@ def check_venv():
 
 
 def missing(apart_from=()):
-    """What the kit needs of the system and is not there: {need: Problem, or None where a program
-    is just not on PATH}, in the order of the table's NEEDS; without the needs of `apart_from`."""
+    """What the kit needs from the system but is missing: {need: Problem, or None if a program is
+    just not on PATH}, in the order of the table's NEEDS; without the needs in `apart_from`."""
     found = dict.fromkeys(system.absent())
     checks = {
         "compiler": check_compiler,
@@ -133,7 +133,7 @@ def free_bytes(folder):
 
 
 def check_disk(folder, free=free_bytes):
-    """Raise Problem where less than NEEDED_BYTES are free at `folder`; `free` measures."""
+    """Raise Problem if less than NEEDED_BYTES are free at `folder`, as measured by `free`."""
     left = free(folder)
     if left < NEEDED_BYTES:
         raise Problem(
@@ -146,5 +146,6 @@ def check_disk(folder, free=free_bytes):
 
 
 def has_venv():
-    """Whether this Python can make a .venv with pip in it; Debian ships that as a package."""
+    """Whether this Python can create a .venv with pip in it, for which Debian has a separate
+    package."""
     return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))

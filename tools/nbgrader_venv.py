@@ -1,7 +1,7 @@
-"""Make build/nbgrader, an environment with nbgrader: `python3 tools/nbgrader_venv.py`.
+"""Create build/nbgrader, an environment with nbgrader: `python3 tools/nbgrader_venv.py`.
 
-nbgrader pins other packages than the kit, so it gets an environment of its own. 'mpilab export --to
-nbgrader' finds it there, and so do the tests and benchmarks that need it.
+nbgrader pins other package versions than the kit, so it has its own environment. 'mpilab export
+--to nbgrader' finds it there, and so do the tests and benchmarks that need it.
 """
 
 from extra_venv import ROOT, extra_venv, main
@@ -11,9 +11,9 @@ VERSION = "0.9.6"
 
 
 def nbgrader_python(folder=FOLDER):
-    """The interpreter of the environment, which is made first where there is none.
+    """The interpreter of the environment, which is created if it does not exist.
 
-    Raises subprocess.CalledProcessError where pip cannot get the packages.
+    Raises subprocess.CalledProcessError if pip cannot get the packages.
     """
     return extra_venv(folder, f"nbgrader=={VERSION}")
 

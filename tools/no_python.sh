@@ -21,7 +21,7 @@ if [ "$(id -u)" = 0 ] || [ "$manager" = brew ]; then as_root=; fi
 packages=
 while IFS='|' read -r need apt dnf zypper pacman apk brew; do
     case $need in
-        'python '* | compiler* | sanitizers* | make* | bwrap* | smpicc* | namespaces*) ;;
+        'python '* | compiler* | sanitizers* | make* | bwrap* | smpicc* | jail* | namespaces*) ;;
         *) continue ;;
     esac
     case $manager in

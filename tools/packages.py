@@ -1,7 +1,7 @@
-"""The system's packages: who may install them, and how.
+"""System packages: who may install them, and how.
 
-What the kit needs and how each distribution calls it is in mpilab/util/system.py. Only Debian and
-its kin are installed for; elsewhere set-up prints the line to type.
+mpilab/util/system.py lists what the kit needs and its name in each distribution. Packages are
+installed only on Debian and its derivatives; elsewhere, set-up prints the line to type.
 """
 
 import os
@@ -10,16 +10,14 @@ import shutil
 import subprocess
 import sys
 
-import kit_parts
 from kit_parts import system
 from problem import Problem
 
-isolation = kit_parts.load("grading", "isolation.py")
 install_line, namespace_remedy = system.install_line, system.namespace_remedy
 
 # The commands without which some tests cannot run.
 TEST_TOOLS = ("bwrap", "chromium", "clang", "smpicc", "ip", "slurmctld", "munged")
-TEST_TOOLS += ("mmdebstrap", "buildah", "npm", "wasm-ld", "wasm2c")
+TEST_TOOLS += ("mmdebstrap", "buildah", "npm")
 
 
 def quietly(command, **options):
@@ -37,7 +35,7 @@ def quietly(command, **options):
 
 
 def privilege():
-    """The words before a command that make root run it; None where that would ask a password."""
+    """The words before a command that make root run it; None if that would ask for a password."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and quietly(["sudo", "-n", "true"]).returncode == 0:
@@ -46,9 +44,9 @@ def privilege():
 
 
 def hindrance(root_only=False):
-    """Why packages cannot be installed here without asking anybody; empty where they can.
+    """Why packages cannot be installed here without asking anybody; empty if they can.
 
-    root_only   for root only: sudo without a password is no licence for large packages.
+    root_only   for root only: passwordless sudo is not permission to install large packages.
     """
     if shutil.which("apt-get") is None:
         return "set-up installs packages with apt-get only, which was not found"
@@ -63,7 +61,7 @@ def hindrance(root_only=False):
 
 def install(needs):
     """Install `needs`, rows of system-packages.txt, with apt-get. Returns why that failed, or an
-    empty string; where `hindrance` has something to say, that."""
+    empty string; if `hindrance` gives a reason, that one."""
     why = hindrance()
     if why:
         return why
@@ -79,7 +77,7 @@ def install(needs):
         # A fresh image has no package lists, or old ones.
         failed = [quietly([*apt, "update"])]
         if failed[0].returncode == 0:
-            # One by one: a package that this distribution lacks would keep the others out.
+            # One by one: a package that this distribution lacks would block the others.
             failed = [run for run in map(get, needs) if run.returncode]
     if not failed:
         return ""
@@ -89,9 +87,9 @@ def install(needs):
 
 
 def check_bubblewrap():
-    """Raise Problem where bubblewrap is missing, or cannot make a sandbox for a plain user here.
+    """Raise Problem if bubblewrap is missing, or cannot create a sandbox for a normal user here.
 
-    The grader drops root before it starts bubblewrap, so root probes as nobody too.
+    The grader drops root privileges before it starts bubblewrap, so root also probes as nobody.
     """
     found = shutil.which("bwrap")
     if sys.platform != "linux":
@@ -102,17 +100,17 @@ def check_bubblewrap():
         )
     if found is None:
         raise Problem(
-            "bubblewrap (bwrap) was not found: submissions cannot be kept apart from this account",
+            "bubblewrap (bwrap) was not found: submissions cannot be sandboxed",
             f"PATH={os.environ.get('PATH', '')}",
             install_line("bwrap"),
         )
     nobody = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
     run = subprocess.run(
-        isolation.trial(found), capture_output=True, text=True, errors="replace", cwd="/", **nobody
+        system.trial(found), capture_output=True, text=True, errors="replace", cwd="/", **nobody
     )
     if run.returncode:
         said = (run.stderr.strip() or f"exit status {run.returncode}").splitlines()[-1]
         remedy = namespace_remedy(program=found)
-        if isolation.is_too_old(run.stderr):
-            remedy = f"get bubblewrap {isolation.OLDEST} or newer: {isolation.WHERE}"
+        if system.is_too_old(run.stderr):
+            remedy = f"get bubblewrap {system.OLDEST} or newer: {system.WHERE}"
         raise Problem(f"bubblewrap cannot make a sandbox here: {said}", found, remedy)

@@ -1,7 +1,8 @@
-"""What the programs of this folder say when they cannot go on: what was wrong, where, what to do.
+"""Messages of the programs in this folder when they cannot continue: what was wrong, where, and
+what to do.
 
-Like setup.py this file must be readable by old Pythons (3.6 and later), and needs no package: what
-mpilab.util.faults does for the kit itself, `run` does here.
+Like setup.py, this file must be readable by old Pythons (3.6 and later), and needs no package.
+`run` does here what mpilab.util.faults does for the kit itself.
 """
 
 import os
@@ -12,7 +13,7 @@ import traceback
 
 
 class Problem(Exception):
-    """Set-up cannot go on, or goes on without something; three sentences for the reader."""
+    """Set-up cannot continue, or continues without something; three sentences for the reader."""
 
     def __init__(self, what, where, remedy):
         super().__init__(what)
@@ -25,10 +26,10 @@ class Problem(Exception):
 
 
 def run(name, call):
-    """Call `call` as the program `name`; the exit status, 130 where it was interrupted.
+    """Call `call` as the program `name`; return the exit status, 130 if it was interrupted.
 
-    No exception leaves but SystemExit: a Problem is told on standard error, and so is what nobody
-    expected, whose traceback goes to a log file.
+    Only SystemExit propagates. A Problem is reported on standard error, and so is an unexpected
+    exception, whose traceback goes to a log file.
     """
     try:
         return call() or 0
@@ -46,19 +47,19 @@ def run(name, call):
 def _unexpected(error):
     """The three parts of a message about an exception."""
     log = _logged(error)
-    details = f"the log file {log}" if log else "this message; no log could be written"
+    details = f"the log file {log}" if log else "this message; the log could not be written"
     if isinstance(error, OSError) and error.strerror:
         what = f"{error.filename or 'a file'}: {error.strerror}"
         remedy = "mend that, and give the same command again. Details are in"
     else:
         what = f"unexpected {type(error).__name__}: {error}".rstrip(": ")
-        remedy = "this is a fault in mpilab, not in what you typed. Please report it, with"
+        remedy = "this is a bug in mpilab, not in what you typed. Please report it, with"
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return Problem(what, f"{frame[0]}:{frame[1]}", f"{remedy} {details}")
 
 
 def _logged(error):
-    """The log file with the traceback of an exception; None where there is no room for one."""
+    """The log file with the traceback of an exception; None if there is no room for one."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__))

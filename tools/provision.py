@@ -1,7 +1,7 @@
-"""The steps of set-up, in order, one line each; and what became of them, in .venv.
+"""The steps of set-up, in order, one line each, and their results in .venv.
 
-The stamp `.venv/mpilab-setup.json` is written last, so a set-up that was interrupted is done
-again. A lock keeps two of them apart.
+The stamp `.venv/mpilab-setup.json` is written last, so an interrupted set-up is repeated. A lock
+prevents two set-ups from running at once.
 """
 
 import contextlib
@@ -27,13 +27,13 @@ VENV = ROOT / ".venv"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the kit's Python packages are, and what is known of them.
+    """Where the kit's Python packages are, and what is known about them.
 
     prefix   the environment
-    stamp    written when it is ready; `tests` when the tests' packages are there, too
-    lock     held by a set-up that is at work
+    stamp    written when it is ready; `tests` when the tests' packages are also installed
+    lock     held by a running set-up
     name     in messages
-    conda    whether it is an environment of conda, which is not ours to make
+    conda    whether it is a conda environment, which we do not create
     """
 
     prefix: Path
@@ -67,24 +67,26 @@ def conda():
     )
 
 
-# Set-up ends where these are missing; what else would do instead of the packages.
+# Set-up ends if these are missing; what would serve instead of the packages.
 ENDS_WITHOUT = {
     "compiler": "another compiler than cc: OMPI_CC=clang make ...",
     "venv": "another Python: make PYTHON=... setup",
 }
-# Set-up goes on without these; what does not work then.
+# Set-up continues without these; what does not work then.
 GOES_ON_WITHOUT = {
-    "make": "make: the C code has to be built before anything runs ('make build')",
+    "make": "make: the C code must be built before anything runs ('make build')",
     "sanitizers": "libasan and libubsan: '%%kernel --sanitize' builds nothing",
     "bwrap": "a sandbox: only submissions that you trust can be graded (--unsafe-no-sandbox)",
     "smpicc": "SimGrid: marks are not confirmed by simulation, exercises that need simulated "
     "time or many ranks are ungradable, and cells of labs 03 to 06 that simulate do not run",
-    "namespaces": "emulated hosts: in their place ranks pretend to be on several hosts (--places)",
+    "jail": "isolated answers: marks come from runs in which an answer shares its process with "
+    "what records and checks it",
+    "namespaces": "emulated hosts: without them, ranks are assigned places on hosts (--places)",
 }
 
 
 def inputs():
-    """The files that set-up depends on; the Makefile lists the same ones."""
+    """The files on which set-up depends; the Makefile lists the same ones."""
     return [ROOT / "pyproject.toml", ROOT / "constraints.txt", *(ROOT / "tools").glob("*.py")]
 
 
@@ -97,7 +99,7 @@ def say(text):
 def step(text):
     """Print `text` at once and its seconds at the end; yields a function that shows a detail.
 
-    The detail stands behind the text while the step goes on, on terminals only.
+    The detail follows the text while the step runs, on terminals only.
     """
     start = time.monotonic()
     terminal = sys.stdout.isatty()
@@ -121,8 +123,8 @@ def step(text):
 
 @contextlib.contextmanager
 def alone(path):
-    """Hold the lock file `path`; wait for whoever holds it. Raises Problem where it cannot be
-    made: the kit belongs to somebody else, or the disk is full."""
+    """Hold the lock file `path`, after waiting for its current holder. Raises Problem if it cannot
+    be created: the kit belongs to another user, or the disk is full."""
     try:
         lock = path.open("w")
     except OSError as error:
@@ -155,15 +157,15 @@ def fresh(stamp, sources, prefix=VENV):
 
 
 def write(stamp, **facts):
-    """Write `facts` into `stamp`, whole or not at all."""
+    """Write `facts` into `stamp` atomically."""
     told = {"home": str(ROOT), **facts}
     partial = stamp.with_suffix(".partial")
     partial.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
-    os.replace(partial, stamp)
+    partial.replace(stamp)
 
 
 def provision(with_test_tools=False, place=VENV_PLACE):
-    """Do whatever is not done yet at `place`. Raises Problem where that is impossible."""
+    """Do whatever remains to be done at `place`. Raises Problem if that is impossible."""
     with alone(place.lock):
         if not fresh(place.stamp, inputs(), place.prefix):
             facts = use_conda(place) if place.conda else make_venv(place)
@@ -175,7 +177,7 @@ def provision(with_test_tools=False, place=VENV_PLACE):
 
 
 def make_venv(place):
-    """Check the machine, make .venv, install everything into it and write its stamp. Returns what
+    """Check the machine, create .venv, install everything into it and write its stamp. Returns what
     pyenvironment.prove found."""
     machine.check_folder(ROOT)
     machine.check_not_macos()
@@ -208,7 +210,7 @@ def use_conda(place):
     machine.check_compiler(compiler=mpicc, remedy="conda install -c conda-forge c-compiler")
     if not pyenvironment.holds(place.prefix, ROOT):
         with step("adding the kit to the conda environment") as detail:
-            # Without dependencies: pip would bring a second Open MPI.
+            # Without dependencies: pip would install a second Open MPI.
             wanted = ["--no-deps", "-e", "."]
             pyenvironment.install(place.prefix, ROOT, detail, wanted, ROOT / "build")
     with step("trying Open MPI and mpi4py"):
@@ -218,7 +220,7 @@ def use_conda(place):
 
 
 def get(names, needs, root_only=False):
-    """Install `needs` where nobody has to be asked; `names` stands in the progress line.
+    """Install `needs` if no confirmation is needed; `names` appears in the progress line.
 
     Returns why that was not possible, or an empty string.
     """
@@ -230,12 +232,12 @@ def get(names, needs, root_only=False):
 
 
 def get_system_packages(apart_from=()):
-    """Get what the system lacks where nobody has to be asked; else say, all at once, what an
+    """Install what the system lacks if no confirmation is needed; else list together what an
     administrator has to install, and what does not work until then.
 
     apart_from   needs that are met in another way
 
-    Raises Problem where set-up cannot go on: without a C compiler or Python's venv.
+    Raises Problem if set-up cannot continue: without a C compiler or Python's venv.
     """
     missing = machine.missing(apart_from)
     if not missing:
@@ -271,7 +273,7 @@ def in_words(needs):
 
 
 def try_sandbox():
-    """Say why submissions cannot be isolated here, if so. Returns what was found, in words."""
+    """If submissions cannot be isolated here, say why. Returns what was found, in words."""
     try:
         packages.check_bubblewrap()
     except Problem as problem:
@@ -282,8 +284,8 @@ def try_sandbox():
 
 
 def get_test_tools(place=VENV_PLACE):
-    """Get the Python packages that only tests and style checks need (raises Problem), and for root
-    the commands that tests need; for others print the line to type."""
+    """Install the Python packages that only tests and style checks need (raises Problem), and for
+    root the commands that tests need; for other users, print the line to type."""
     wanted = ["-e", ".[test]"]
     if place.conda:
         wanted = pyenvironment.requirements(ROOT)["test"]
@@ -304,7 +306,7 @@ def get_test_tools(place=VENV_PLACE):
 
 
 def print_sandbox_flag():
-    """Print the flag with which `mpilab grade` goes on where there is no sandbox, and a warning."""
+    """Print the flag that lets `mpilab grade` run without a sandbox, and a warning."""
     try:
         packages.check_bubblewrap()
     except Problem as problem:

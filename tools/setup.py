@@ -14,12 +14,12 @@ from kit_parts import system
 from problem import Problem, run
 
 OLDEST = (3, 11)
-# The first of these that is on PATH is named to those whose Python is too old.
+# The first of these that is on PATH is named to users whose Python is too old.
 NEWER = ("python3.11", "python3.12", "python3.13")
 
 
 def check_python(version=sys.version_info, executable=sys.executable):
-    """Raise Problem where `version` (a tuple) is older than OLDEST; `executable` names whose."""
+    """Raise Problem if `version` (a tuple), that of `executable`, is older than OLDEST."""
     if tuple(version[:2]) >= OLDEST:
         return
     found = ".".join(str(part) for part in version[:3])
@@ -42,7 +42,8 @@ def check_system(name=os.name):
 
 
 def main(arguments=None):
-    """The command line. Returns the exit status: 0 ready, 1 a problem was told, 130 interrupted."""
+    """The command line. Returns the exit status: 0 ready, 1 a problem was reported, 130
+    interrupted."""
     parser = argparse.ArgumentParser(prog="tools/setup.py", description=__doc__.splitlines()[0])
     parser.add_argument(
         "--with-test-tools",

@@ -1,6 +1,6 @@
-"""Count what docs/trust.md counts: the exercises, items and seeded bugs of each lab.
+"""Count the exercises, items and seeded bugs of each lab, for docs/trust.md.
 
-python tools/trust.py        bring the table of that page up to date
+python tools/trust.py        update the table of that page
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ def table() -> str:
 
 
 def simulated(rubric: Rubric) -> str:
-    """The fewest and the most cases that are simulated of a kernel which moves data."""
+    """The smallest and the largest number of simulated cases of a kernel that moves data."""
     kernels = [
         kernel
         for exercise in rubric.exercises

@@ -1,4 +1,4 @@
-"""A step of making a wheel, named in pyproject.toml: the kit's sources and labs go to mpilab/kit.
+"""A build step for wheels, named in pyproject.toml: the kit's sources and labs go to mpilab/kit.
 
 They stay where they are in the repository. An editable installation uses them there.
 """
@@ -11,7 +11,7 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parents[1]
 KIT = "mpilab/kit"
 FOLDERS = ("src_c", "labs", "grading", "hostfiles", "slurm", "data", "docs", "tools")
-# What a handout for students begins with (mpilab/course/handout.py).
+# The basis of a handout for students (mpilab/course/handout.py).
 FILES = ("Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt", "environment.yml")
 MADE = ("__pycache__", ".ipynb_checkpoints", ".virtual_documents", "mpilab-logs", "build")
 
@@ -33,7 +33,7 @@ class BuildWithKit(build_py):
         }
 
     def run(self):
-        if not self.editable_mode:  # what an earlier build left there would go into the wheel
+        if not self.editable_mode:  # leftovers of an earlier build would go into the wheel
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
         if not self.editable_mode:

@@ -2,8 +2,8 @@
 
 jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
 
-MPILAB          the folder with the kit, owned by root; by default the one that this file is in.
-MPILAB_COURSE   the course folder in each user's home, made at first login; by default mpilab.
+MPILAB          the folder with the kit, owned by root; default: the one that this file is in.
+MPILAB_COURSE   the course folder in each user's home, made at first login; default: mpilab.
 """
 
 import os
@@ -15,7 +15,7 @@ c = get_config()  # noqa: F821 (JupyterHub defines it)
 KIT = Path(os.environ.get("MPILAB", Path(__file__).resolve().parents[2]))
 COURSE = os.environ.get("MPILAB_COURSE", "mpilab")
 
-# Who may come in. The default is PAM: users of this machine, with their passwords.
+# Users who may log in. The default is PAM: users of this machine, with their passwords.
 c.Authenticator.allow_all = True
 
 # Every user's server runs as that user. start-server copies the labs into the home at first login.
@@ -28,22 +28,22 @@ c.Spawner.http_timeout = 120
 c.Spawner.environment = {
     "MPILAB": str(KIT),
     "MPILAB_COURSE": COURSE,
-    # jupyterhub-singleuser lies beside the hub's Python.
+    # jupyterhub-singleuser is beside the hub's Python.
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    # The labs' settings of JupyterLab, and what its pages need to draw the kit's figures.
+    # The labs' settings for JupyterLab, and the extensions that draw the kit's figures.
     "JUPYTER_CONFIG_PATH": str(KIT / "mpilab" / "notebook" / "jupyter_config"),
     "JUPYTER_PATH": str(KIT / ".venv" / "share" / "jupyter"),
 }
-# The notebooks ask for "a Python". With one kernel to choose from they all get that one, and nobody
-# is asked.
+# The notebooks ask for "a Python". With only one Jupyter kernel available, they all open with it,
+# without a prompt.
 c.Spawner.args = [
     "--KernelSpecManager.ensure_native_kernel=False",
     "--KernelSpecManager.allowed_kernelspecs={'mpilab'}",
     "--MultiKernelManager.default_kernel_name=mpilab",
-    # An idle kernel is ended after an hour, and a server that has had none for two.
+    # An idle kernel is shut down after an hour, and a server two hours after its last kernel.
     "--MappingKernelManager.cull_idle_timeout=3600",
     "--ServerApp.shutdown_no_activity_timeout=7200",
 ]
 
-# A class that starts at the same minute: this many servers at a time, the others wait.
+# If a whole class logs in at once, this many servers start at a time; the others wait.
 c.JupyterHub.concurrent_spawn_limit = 10
