@@ -67,7 +67,7 @@ demo: setup ## grade the sample class of lab 02: mark table, CSV, gradebook, fee
 	@flag=$$($(BIN)/python tools/setup.py --sandbox-flag) && set -x && \
 		$(BIN)/mpilab grade grading/sample-class --lab 02-allgather --out out/sample-class $$flag
 
-test: setup $(TEST_STAMP) ## test every part of the kit in 10 minutes (PYTEST="-k word" selects tests)
+test: setup $(TEST_STAMP) ## test every part of the kit in a quarter of an hour (PYTEST="-k word" selects tests)
 	$(BIN)/python -m pytest $(if $(PYTEST),$(PYTEST),$(SPREAD) $(NOT_FRESH) -m "not thorough")
 
 test-all: setup $(TEST_STAMP) ## run the thorough tests, which 'make test' skips
