@@ -175,8 +175,8 @@ def test_what_each_rank_needs_follows_from_the_data(case, received, sent):
 def cases_of(collective):
     """Cases of every kind for the kernels of a collective."""
     about = COLLECTIVES[collective]
-    for ranks in (1, 2, 3, 4, 5, 7, 8, 13, 16):
-        for count in (0, 1, 7, 100) if about.has_blocks else (0,):
+    for ranks in (1, 2, 5, 8, 13, 16):
+        for count in (1, 7, 100) if about.has_blocks else (0,):
             for root in {0, ranks - 1} if about.is_rooted else {0}:
                 for in_place in (False, True) if about.in_place else (False,):
                     for pattern in ("even", "ragged", "sparse") if about.exchanges else ("even",):
