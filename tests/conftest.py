@@ -21,9 +21,20 @@ LONGEST = (
     "grading/test_killed.py",
     "grading/test_grade.py",
     "broken/test_corpus.py",
+    "kernels/test_jail_same.py",
     "slurm/test_slurm_jobs.py",
+    "browser/test_jupyterhub.py",
+    "judging/test_transfers.py",
+    "browser/test_failures.py",
+    "src_c/test_format.py",
+    "src_c/test_sanitizers.py",
+    "course/test_export.py",
     "cluster/test_engines.py",
     "cluster/test_cluster_on_hosts_life.py",
+    "test_adding_an_algorithm.py",
+    "test_adding_an_exercise.py",
+    "test_kit_anywhere.py",
+    "test_split.py",
 )
 TESTS = Path(__file__).parent
 

@@ -1,7 +1,7 @@
 """Every command in a handout's README works in that handout.
 
-What `make setup` installs is a copy of this environment; in tests/fresh/test_fresh_systems.py it installs
-everything.
+What `make setup` installs is a copy of this environment; in tests/fresh/test_fresh_systems.py it
+installs everything.
 """
 
 import json

@@ -34,9 +34,9 @@ def test_what_is_not_formatted_is_found(tmp_path, require_tool):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_everything_compiles_without_a_warning(compiler, tmp_path, require_tool):
-    said = make("all", f"BUILD={tmp_path}", OMPI_CC=require_tool(compiler))
+def test_everything_compiles_with_clang_too_without_a_warning(tmp_path, require_tool):
+    # Set-up compiles with gcc, which turns each warning into an error.
+    said = make("all", f"BUILD={tmp_path}", OMPI_CC=require_tool("clang"))
     assert said.returncode == 0, said.stderr
     assert "warning" not in said.stderr
     for name in ("librecorder.a", "libmpilab_kernels.so", "libmpilab_harness.so", "mpilab-harness"):
