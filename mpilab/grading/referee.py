@@ -410,16 +410,17 @@ class Referee:
             found = agreement.Witness(first.results, isolated=form in _OF_JAIL)
             if found.cannot:
                 return self._not_simulated(exercise, source, found.cannot)
-        real = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
+        ran = run(self.sandbox, exercise, compiled, agreement.to_run(exercise, found))
+        real = agreement.Witness(ran.results)
         if found and found.isolated:
-            plan = agreement.disputed(exercise, real.results, found)
+            plan = agreement.disputed(exercise, real, found)
             third = self._third(exercise, source, compiled, plan, form) if plan[0] else None
-        verdict, differences = agreement.judge_exercise(exercise, real.results, found, third)
+        verdict, differences = agreement.judge_exercise(exercise, real, found, third)
         if self.keep and first:
             for difference in differences:
                 folder = self.keep / exercise.id / difference.item
                 first.keep(difference.first.case, folder / "first")
-                real.keep(difference.real.case, folder / "real")
+                ran.keep(difference.real.case, folder / "real")
         return verdict
 
     def _not_simulated(self, exercise: Exercise, source: str, why: str) -> ExerciseVerdict:

@@ -20,7 +20,7 @@ simulated time or many ranks, is ungradable.
 Simulated time is judged here as well, because it is the same on every machine.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -109,18 +109,17 @@ def to_run(exercise: Exercise, found: "Witness | None") -> Plan:
     return judge.each_once(pairs)
 
 
-def disputed(exercise: Exercise, real: Iterable[Result], found: "Witness") -> Plan:
+def disputed(exercise: Exercise, real: "Witness", found: "Witness") -> Plan:
     """The cases about which to ask a third witness: the first of each item, if any.
 
-    real    Results of the cases of `to_run`, from native runs.
+    real    the witness of the cases of `to_run`, from native runs.
     found   the first witness, from the jail.
     """
-    ran = Witness(real)
     pairs = []
     for item in exercise.items:
         for case in (*item.cases, *item.simulated):
             wrong = found.wrong(item, case)
-            really = ran.wrong(item, on_open_mpi(case)) if on_open_mpi(case) in ran else None
+            really = real.wrong(item, on_open_mpi(case)) if on_open_mpi(case) in real else None
             if really and (wrong or _is_proved(really)):
                 break
             if wrong or really:
@@ -194,6 +193,11 @@ class Witness:
     def __contains__(self, case: Case) -> bool:
         return case in self._results
 
+    @property
+    def results(self) -> Iterable[Result]:
+        """The Results, in the order of the runs."""
+        return self._results.values()
+
     def of(self, case: Case) -> Result:
         """The Result of a case."""
         return self._results.get(case) or Result(case, ERROR, detail="it gave no result")
@@ -221,19 +225,18 @@ def on_open_mpi(case: Case) -> Case:
 
 def judge_exercise(
     exercise: Exercise,
-    real: Iterable[Result],
+    real: Witness,
     found: Witness | None,
     third: Witness | None = None,
 ) -> tuple[ExerciseVerdict, list[Difference]]:
     """(ExerciseVerdict, list of Difference) on a kernel.
 
-    real    Results of the cases of `to_run`.
+    real    the witness of the cases of `to_run`.
     found   the first witness, of all cases; None if Open MPI is the only one.
     third   the witness of the cases of `disputed`; None if there are none, or without the jail.
     """
     differences: list[Difference] = []
-    ran = {result.case: result for result in real}
-    items = tuple(_item(exercise, item, ran, found, third, differences) for item in exercise.items)
+    items = tuple(_item(exercise, item, real, found, third, differences) for item in exercise.items)
     return ExerciseVerdict(exercise.id, exercise.title, items), differences
 
 
@@ -303,19 +306,20 @@ def _not_tried_yet(results: Iterable[Result]) -> str:
 def _item(
     exercise: Exercise,
     item: Item,
-    ran: Mapping[Case, Result],
+    ran: Witness,
     found: Witness | None,
     third: Witness | None,
     differences: list[Difference],
 ) -> ItemVerdict:
     if found is None:
-        return judge.judge_item(exercise, item, judge.of_item(item, ran.values()))
+        return judge.judge_item(exercise, item, judge.of_item(item, ran.results))
     doubts: list[str] = []
     differing, untried, proof = "", False, None
     for case in (*item.cases, *item.simulated):
-        real = ran.get(on_open_mpi(case))
+        there = on_open_mpi(case)
+        real = ran.of(there) if there in ran else None
         wrong = found.wrong(item, case, doubts)
-        really = None if real is None else judge.first_wrong(item, [real], doubts)
+        really = None if real is None else ran.wrong(item, there, doubts)
         if wrong and really:
             return judge.failed(exercise, item, really)
         if wrong and real is None and case.ranks > MOST_REAL_RANKS and not found.isolated:
@@ -330,9 +334,9 @@ def _item(
         if either and real and not {found.of(case).outcome, real.outcome} & NOT_TRIED:
             differences.append(Difference(item.id, found.of(case), real))
             first = "run in isolation" if found.isolated else "simulated"
-            there = ("run on Open MPI", first)[:: 1 if wrong else -1]
+            right, not_right = ("run on Open MPI", first)[:: 1 if wrong else -1]
             differing = differing or (
-                f"With {case.describe()}: right when {there[0]}, but not when {there[1]}: "
+                f"With {case.describe()}: right when {right}, but not when {not_right}: "
                 f"{either.reason}"
             )
         elif not wrong and SKIPPED in (found.of(case).outcome, real and real.outcome):
@@ -358,12 +362,13 @@ def _slow(exercise: Exercise, item: Item, found: Witness) -> ItemVerdict | None:
         return None
     for case in item.simulated:
         took = found.of(timed(case))
+        told = replace(took, case=case)  # as the student knows the case
         try:
             wrong = judge.wrong_later(took)
         except Ungradable as error:
             return _verdict(item, UNGRADABLE, f"With {case.describe()}: {error.public}")
         if wrong is not None:
-            return judge.failed(exercise, item, replace(wrong, result=replace(took, case=case)))
+            return judge.failed(exercise, item, replace(wrong, result=told))
         own, other = took.last_call_ns, kernel_ns(item.than, timed(case))
         if own * item.faster > other:
             reason = (
@@ -372,9 +377,7 @@ def _slow(exercise: Exercise, item: Item, found: Witness) -> ItemVerdict | None:
                 f"{item.faster:g} times is required."
             )
             times = {"simulated µs": own / 1000, f"simulated µs of {item.than}": other / 1000}
-            return judge.failed(
-                exercise, item, judge.Wrong(replace(took, case=case), reason, times)
-            )
+            return judge.failed(exercise, item, judge.Wrong(told, reason, times))
     return None
 
 

@@ -118,7 +118,9 @@ def test_of_an_item_that_is_wrong_in_simulation_only_that_case_is_run(load):
     ran, groups = agreement.to_run(exercise, simulated)
     assert [case.ranks for case in ran] == [9, 4]
     assert groups == [("right",), ("placed",)]
-    verdict, differences = agreement.judge_exercise(exercise, [crashed(bad)], simulated)
+    verdict, differences = agreement.judge_exercise(
+        exercise, agreement.Witness([crashed(bad)]), simulated
+    )
     assert [item.outcome for item in verdict.items] == [FAIL, UNGRADABLE]
     assert differences == []
 
@@ -127,10 +129,10 @@ def test_what_was_not_tried_on_open_mpi_is_neither_given_nor_lost(load):
     exercise = load(RUBRIC)
     cases, _ = agreement.to_simulate(exercise)
     simulated = agreement.Witness(map(crashed, cases))
-    verdict, _ = agreement.judge_exercise(exercise, [], simulated)
+    verdict, _ = agreement.judge_exercise(exercise, agreement.Witness([]), simulated)
     assert {item.outcome for item in verdict.items} == {UNGRADABLE}
     assert verdict.awarded is None
-    verdict, _ = agreement.judge_exercise(exercise, [], agreement.Witness([]))
+    verdict, _ = agreement.judge_exercise(exercise, agreement.Witness([]), agreement.Witness([]))
     assert {item.outcome for item in verdict.items} == {UNGRADABLE}
 
 
@@ -168,7 +170,7 @@ def test_without_simgrid_a_check_is_decided_by_open_mpi_and_says_so(load):
 
 
 def outcomes_of(exercise, real, found, third=None):
-    verdict, _ = agreement.judge_exercise(exercise, real, found, third)
+    verdict, _ = agreement.judge_exercise(exercise, agreement.Witness(real), found, third)
     return {item.item: item.outcome for item in verdict.items}
 
 
@@ -178,7 +180,7 @@ def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     first = cases[0]
     fine = [Result(case, SKIPPED) for case in cases if case != first]
     jailed = agreement.Witness([crashed(first), *fine], isolated=True)
-    plan = agreement.disputed(exercise, [], jailed)
+    plan = agreement.disputed(exercise, agreement.Witness([]), jailed)
     assert plan == ([first], [("right",)])
     assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
     again = agreement.Witness([crashed(first)])
@@ -186,7 +188,7 @@ def test_in_a_dispute_between_the_jail_and_open_mpi_a_third_run_decides(load):
     right = agreement.Witness([Result(first, SKIPPED)])
     assert outcomes_of(exercise, [], jailed, right)["right"] == UNGRADABLE
     # Two that agree need no third.
-    assert agreement.disputed(exercise, [crashed(first)], jailed) == ([], [])
+    assert agreement.disputed(exercise, agreement.Witness([crashed(first)]), jailed) == ([], [])
     assert outcomes_of(exercise, [crashed(first)], jailed)["right"] == FAIL
 
 
@@ -195,7 +197,7 @@ def test_a_crash_on_open_mpi_alone_is_in_dispute_as_well(load):
     cases, _ = agreement.to_simulate(exercise)
     jailed = agreement.Witness([Result(case, SKIPPED) for case in cases], isolated=True)
     real = [crashed(exercise.items[0].cases[0])]
-    assert agreement.disputed(exercise, real, jailed)[0] == [real[0].case]
+    assert agreement.disputed(exercise, agreement.Witness(real), jailed)[0] == [real[0].case]
 
 
 def test_in_the_jail_even_a_case_for_the_simulation_alone_needs_a_native_run_to_fail(load):
@@ -206,6 +208,6 @@ def test_in_the_jail_even_a_case_for_the_simulation_alone_needs_a_native_run_to_
     assert outcomes_of(exercise, [], agreement.Witness(found))["right"] == FAIL
     jailed = agreement.Witness(found, isolated=True)
     assert outcomes_of(exercise, [], jailed)["right"] == UNGRADABLE
-    assert agreement.disputed(exercise, [], jailed)[0] == [large]
+    assert agreement.disputed(exercise, agreement.Witness([]), jailed)[0] == [large]
     again = agreement.Witness([crashed(large)])
     assert outcomes_of(exercise, [], jailed, again)["right"] == FAIL

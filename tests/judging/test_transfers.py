@@ -42,7 +42,7 @@ def test_data_that_no_recorded_message_brought_cannot_be_graded(name, tmp_path):
     real_library = build.build(source, tmp_path).library
     real = run_cases(real_library, "bcast_linear", cases, groups=groups)
     assert not any(compare(each.case, each.outputs) for each in (*simulated, *real))
-    verdict, _ = agreement.judge_exercise(EXERCISE, real, found)
+    verdict, _ = agreement.judge_exercise(EXERCISE, agreement.Witness(real), found)
     anyone = verdict.items[0]
     assert anyone.outcome == UNGRADABLE
     assert ATTACKS[name] in anyone.reason
