@@ -114,7 +114,7 @@ release: setup ## make the student notebooks, START and the public checks in lab
 refresh: setup ## regenerate labs, checks, sample class and the tables in docs/
 	$(BIN)/mpilab release
 	$(BIN)/python tools/sample_class.py
-	$(BIN)/python -m mpilab.datasets.scale --page docs/scale.md
+	$(BIN)/python -m mpilab.measure.scale --page docs/scale.md
 	$(BIN)/python tools/trust.py
 	$(BIN)/python tools/rooms.py
 	$(BIN)/python tests/hostile/attacks.py

@@ -41,7 +41,7 @@ _MODULES = {
     "openmpi_rules": "mpilab.tuning",
     "osu": "mpilab.measure.osu",
     "plots": "mpilab.plots",
-    "remapping": "mpilab.remapping",
+    "remapping": "mpilab.measure.remapping",
     "schedules": "mpilab.algorithms",
     "simulated": "mpilab.notebook.simulated",
     "sweeps": "mpilab.measure.sweep",

@@ -66,7 +66,6 @@ from mpilab.plots.models import against_limits
 from mpilab.plots.network import placement as draw
 from mpilab.plots.schedule import rounds, tree
 from mpilab.plots.style import show
-from mpilab.remapping import loggp
 from mpilab.util.units import byte_size, duration
 
 cluster = mpilab.Cluster(RANKS).start()
@@ -714,17 +713,17 @@ else:
 # `allgather_ring_remapped` passes its checks, it is the one that is timed.
 
 # %%
-bcast_orders = loggp.orders_of_bcast(answer)
+bcast_orders = remapping.orders_of_bcast(answer)
 if answer is None:
     del bcast_orders["slowest"]
 own = {}
 if lab.check("remap").passed and not session.is_sanitized(remapped_ring):
     own = {remapped_ring: session.library_of(remapped_ring)}
 try:
-    times = loggp.measure(SIZES, REPETITIONS, bcast_orders, own, limit=30)
+    times = remapping.measure(SIZES, REPETITIONS, bcast_orders, own, limit=30)
 except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on them
     print(f"Not here: {error}\n\nThese are figures of ours (data/README.md):")
-    times = loggp.read()
+    times = remapping.read()
 print(times["machine"][0], times["date"][0], sep=", ")
 
 # %% [markdown]
@@ -741,7 +740,7 @@ def seconds_per_kibibyte(kernel, order):
     """How long the busiest link takes if blocks have 1 KiB; None for a kernel that isn't right, or
     isn't there."""
     two = description.read("two-hosts")
-    names = (loggp.orders_of_bcast() | bcast_orders)[order]
+    names = (remapping.orders_of_bcast() | bcast_orders)[order]
     try:
         run = mpilab.run(kernel, count=256, places=two.places(names), seed=SEED)
     except InputError:  # ours is not handed out, and yours does not compile
@@ -755,7 +754,7 @@ def of(collective, size):
     for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
         if kernel.startswith(collective):
             name = f"{kernel.removeprefix(collective + '_')}, {order}"
-            found[name] = loggp.seconds(times, kernel, order, size)
+            found[name] = remapping.seconds(times, kernel, order, size)
             if limit := seconds_per_kibibyte(kernel, order):
                 limits[name] = limit * size / 1024
     return found, limits
@@ -791,7 +790,7 @@ show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1]
 lines = ["| kernel | order |" + "".join(f" {byte_size(size)} |" for size in sizes)]
 lines.append("|---|---|" + "--:|" * len(sizes))
 for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
-    medians = [np.median(loggp.seconds(times, kernel, order, size)) for size in sizes]
+    medians = [np.median(remapping.seconds(times, kernel, order, size)) for size in sizes]
     lines.append(f"| {kernel} | {order} | " + " | ".join(map(duration, medians)) + " |")
 Markdown("\n".join(lines))
 

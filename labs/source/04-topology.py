@@ -51,12 +51,12 @@ SEED = 1  # of the data in the buffers
 from IPython.display import Markdown
 
 import mpilab
-from mpilab.datasets import by_level
 from mpilab.errors import MpilabError
 from mpilab.hosts import description as descriptions
 from mpilab.hosts.links import busiest, loads, lower_bound
 from mpilab.hosts.orders import hostfile_text
 from mpilab.judging.calls import call
+from mpilab.measure import by_level
 from mpilab.measure.timing import best
 from mpilab.models.declared import counts
 from mpilab.notebook import session

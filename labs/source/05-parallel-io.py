@@ -59,8 +59,6 @@ from IPython.display import Markdown
 import mpilab
 from mpilab.algorithms.requests import METHODS, requests_of, unnamed_readers
 from mpilab.cases.distribution import distribution
-from mpilab.datasets import cannon as measured_cannon
-from mpilab.datasets import reads
 from mpilab.errors import InputError
 from mpilab.judging.calls import call
 from mpilab.kernels import openmpi
@@ -213,8 +211,7 @@ for kind in ("text", "binary"):
     for number, path in enumerate(operands[kind]):
         files.make(path, SIZES[-1], SIZES[-1], seed=SEED + number, text=kind == "text")
 runs = {
-    f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind])
-    for stage, kind in measured_cannon.WAYS
+    f"stage {stage}, {kind}": cannon.run(stage, 4, *operands[kind]) for stage, kind in cannon.WAYS
 }
 for name, done in runs.items():
     print(f"{name}: {done}", end="\n\n")
@@ -257,11 +254,11 @@ show(timelines(pictured, title="Three stages with binary files"))
 
 # %%
 shares = {name: done.io_share for name, done in runs.items()}
-large = measured_cannon.read(measured_cannon.LARGE_CSV)  # by us, on another day
+large = cannon.read(cannon.LARGE_CSV)  # by us, on another day
 large = large[(large["n"] == 4096) & (large["ranks"] == 16)]
-for stage, kind in measured_cannon.WAYS:
+for stage, kind in cannon.WAYS:
     chosen = large[(large["stage"] == stage) & (large["files"] == kind)]
-    shares[f"4096 × 4096 on 16, stage {stage}, {kind}"] = measured_cannon.io_share(chosen)
+    shares[f"4096 × 4096 on 16, stage {stage}, {kind}"] = cannon.io_share(chosen)
 published = {f"report, stage {row['stage']}": row["io_percent"] / 100 for row in cannon.published()}
 show(cannon_runs.io_shares(shares, published))
 
@@ -933,7 +930,7 @@ def share(resident):
     return f"{resident:.0%}" if resident >= 0 else "unknown"
 
 
-ours = reads.read()
+ours = readers.read()
 print(ours["machine"][0], ours["date"][0], sep=", ")
 matrix, ranks = ours["matrix"][-1], ours["ranks"].max()
 lines = [
@@ -1020,7 +1017,7 @@ for name, settings in {
 # longest? For which sizes would stage 1 be good enough?
 
 # %%
-scaling = measured_cannon.read()
+scaling = cannon.read()
 print(scaling["machine"][0], scaling["date"][0], sep=", ")
 for n in (scaling["n"].min(), scaling["n"].max()):
     show(cannon_runs.scaling(scaling, int(n)))
@@ -1045,7 +1042,7 @@ show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
 # different for stage 3 to win?
 
 # %%
-here = measured_cannon.measure(SIZES, ranks=(1, 4), repetitions=REPETITIONS, seed=SEED)
+here = cannon.measure(SIZES, ranks=(1, 4), repetitions=REPETITIONS, seed=SEED)
 show(cannon_runs.scaling(here, SIZES[-1]))
 
 # %% [markdown]

@@ -65,10 +65,10 @@ from IPython.display import Markdown
 import mpilab
 from mpilab import models
 from mpilab.cases.case import Case
-from mpilab.datasets import crossover as measured_crossover
 from mpilab.errors import MpilabError
 from mpilab.hosts import platforms
 from mpilab.judging.calls import call
+from mpilab.measure import crossover as measured_crossover
 from mpilab.measure import osu, sweep
 from mpilab.models.costs import OPENMPI_FORMULAS
 from mpilab.notebook import session
@@ -466,7 +466,7 @@ lab.check("crossover", crossover)
 # ## How the crossover moves
 #
 # Filled are the points that were simulated above. Open ones are ours, up to 4,096 ranks
-# (`python -m mpilab.datasets.crossover` simulates them again; it takes a while). Dashed is your
+# (`python -m mpilab.measure.crossover` simulates them again; it takes a while). Dashed is your
 # `crossover`, once its check passes.
 #
 # **Predict** for the scatter and allgather: by the model its crossover falls from 70 KB on 4 ranks

@@ -28,14 +28,13 @@ from tqdm.auto import tqdm
 from mpilab.cases.case import Case
 from mpilab.cluster.engines import Cluster
 from mpilab.cluster.processes import measure_ready
-from mpilab.datasets import by_level
 from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.hosts import description
 from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import INCLUDE, build, ping_pong
 from mpilab.kernels.simgrid import kernels
-from mpilab.measure import sweep, sweep_table
+from mpilab.measure import by_level, sweep, sweep_table
 from mpilab.measure.dataset import machine
 from mpilab.measure.timing import Timed, speed_ups, time_on
 from mpilab.models import regret_left_out

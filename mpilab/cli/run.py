@@ -359,7 +359,7 @@ def _add_simulate(commands: Commands) -> None:
         type=Path,
         metavar="FILE",
         help=(
-            "measured times of a cluster, from 'python -m mpilab.datasets.by_level', e.g. "
+            "measured times of a cluster, from 'python -m mpilab.measure.by_level', e.g. "
             "data/by-level-four-groups.csv"
         ),
     )
@@ -367,7 +367,7 @@ def _add_simulate(commands: Commands) -> None:
         "--distances",
         type=Path,
         metavar="FILE",
-        help="cost of a message there, from 'python -m mpilab.datasets.distances' (default: "
+        help="cost of a message there, from 'python -m mpilab.measure.level_costs' (default: "
         "data/distances-four-groups.csv)",
     )
     measured.add_argument(
@@ -395,9 +395,9 @@ def _against(options: argparse.Namespace) -> int:
             f"simulate {options.kernel} --against {options.against}: give only one of them; the "
             "file names its own kernels"
         )
-    against, costs = mpilab.datasets.against, mpilab.datasets.distances
+    against, costs = mpilab.measure.against, mpilab.measure.level_costs
     distances = costs.read(options.distances)
-    measured = mpilab.datasets.by_level.read(options.against)
+    measured = mpilab.measure.by_level.read(options.against)
     rows = against.against(measured, distances, progress=True)
     if options.out:
         against.write(rows, options.out)

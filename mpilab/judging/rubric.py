@@ -81,7 +81,7 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     expected = "mpilab.algorithms:costs" # and the trusted function that returns the right values;
     # or, instead, one that gets what was returned and the arguments, and says what is wrong
     # ("" if nothing is); if it raises InputError, that counts as its answer
-    complaint = "mpilab.remapping.orders:is_no_hostfile"
+    complaint = "mpilab.algorithms.remapping:is_no_hostfile"
 
 With places, formulas may use M (nodes), G (groups), Q (ranks of the fullest node), R (ranks on the
 root's node) and U (ranks in the root's group); without, all ranks are on one node. The rounds and

@@ -1,4 +1,4 @@
-"""Times, traffic and distances on this machine: sweeps, OSU benchmarks, ping-pongs.
+"""Times, traffic and distances on this machine, or simulated: sweeps, OSU benchmarks, ping-pongs.
 
 In: kernels and what to vary. Out: structured arrays with a row for each repetition.
 
@@ -9,5 +9,11 @@ osu                    the OSU micro-benchmarks, or our own
 distances              messages between two ranks that are near or far
 timing                 kernels on the hosts of a cluster, in several orders
 inter_node             bytes between nodes and groups, declared and recorded
-dataset, published     the tables in data/
+remapping              what run-time rank remapping saves
+
+dataset                the form of the tables in data/. Some modules measure one of them as a
+                       program (`python -m mpilab.measure.by_level`):
+by_level, level_costs  kernels, and single messages, within a host, a group and between groups
+crossover, scale       simulated: where another algorithm becomes better, and up to 4096 ranks
+against                those measured and simulated, compared
 """

@@ -1,7 +1,7 @@
 """Datasets: the tables in data/, their CSV files, and the programs that measure them again.
 
 A `Dataset` defines the columns of a table. It reads and writes the CSV file, and provides the
-command line of the program that measures the table (`python -m mpilab.datasets.…`). data/README.md
+command line of the program that measures the table (`python -m mpilab.measure.…`). data/README.md
 documents the columns. The tables at the end of this module were published by others, for labs 00 to
 02; they are only read.
 """

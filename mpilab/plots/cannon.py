@@ -8,9 +8,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from mpilab.datasets.cannon import WAYS, speed_up
 from mpilab.errors import InputError
-from mpilab.mpiio.cannon import PHASES
+from mpilab.mpiio.cannon import PHASES, WAYS, speed_up
 from mpilab.plots import style
 from mpilab.plots.style import buttons, slider, time_axes
 
@@ -71,7 +70,7 @@ def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go
 def scaling(rows: NDArray[Any], n: int) -> go.Figure:
     """Figure of the phase times of all WAYS against the number of ranks, for n x n matrices.
 
-    rows   records of mpilab.datasets.cannon.ROW.
+    rows   records of mpilab.mpiio.cannon.ROW.
 
     Shows medians, with quartiles as error bars. Raises InputError if no row has this size.
     """
@@ -88,7 +87,7 @@ def scaling(rows: NDArray[Any], n: int) -> go.Figure:
 def speed_ups(rows: NDArray[Any], n: int) -> go.Figure:
     """Figure of the speedup of reading and writing over the base case, for n x n matrices.
 
-    rows   records of mpilab.datasets.cannon.ROW.
+    rows   records of mpilab.mpiio.cannon.ROW.
 
     The base case is stage 1 with text files, on the same number of ranks. Shows ratios of medians,
     with 95 % confidence intervals as error bars. Raises InputError if no row has this size.

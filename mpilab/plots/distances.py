@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from mpilab.datasets.against import agreement
 from mpilab.errors import InputError
+from mpilab.measure.against import agreement
 from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
 from mpilab.measure.osu import OsuTable
 from mpilab.models.point_to_point import with_error
@@ -49,7 +49,7 @@ def crossover(
 ) -> go.Figure:
     """Figure of crossovers, both axes logarithmic.
 
-    found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.datasets.crossover's crossings; up
+    found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.measure.crossover's crossings; up
              to three sources. Values of 0 or nan are left out.
     models   {algorithm: {ranks: bytes}} according to a model, drawn as a dashed line.
 
@@ -140,7 +140,7 @@ def _lines(points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]
 def simulated_against_measured(rows: NDArray[Any]) -> go.Figure:
     """Figure of simulated against measured time, both logarithmic, with the line of equality.
 
-    rows   records of mpilab.datasets.against.ROW; a color and a marker for each collective.
+    rows   records of mpilab.measure.against.ROW; a color and a marker for each collective.
 
     Raises InputError if there are none.
     """

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from mpilab.datasets import distances
-from mpilab.datasets.distances import LEVELS, SIZES
 from mpilab.hosts.platforms import calibrated
+from mpilab.measure import level_costs
+from mpilab.measure.level_costs import LEVELS, SIZES
 
 pytestmark = pytest.mark.privileged
 
 
 def test_two_ranks_are_measured_at_every_level_and_make_a_platform(namespaces, tmp_path):
     file = tmp_path / "some.csv"
-    distances.main([str(file), "--repetitions", "1"])
-    found = distances.read(file)
+    level_costs.main([str(file), "--repetitions", "1"])
+    found = level_costs.read(file)
     levels, counted = np.unique(found["distance"], return_counts=True)
     assert sorted(levels) == sorted(LEVELS)
     assert set(counted) == {4 * len(SIZES)}
@@ -22,6 +22,6 @@ def test_two_ranks_are_measured_at_every_level_and_make_a_platform(namespaces, t
         longest = found[(found["distance"] == level) & (found["bytes"] == max(SIZES))]
         one_way = longest["seconds"][longest["quantity"] == "one_way"]
         assert one_way.min() > 0.9 * max(SIZES) * 8 / rate
-    costs, overhead = distances.costs(found)
+    costs, overhead = level_costs.costs(found)
     platform = calibrated("four-groups", costs, overhead=overhead)
     assert platform.group_link.rate == pytest.approx(8 / costs["world"][1])

@@ -6,11 +6,11 @@ import nbformat
 import pytest
 from lab_notebook import LabNotebook, execute, shown
 
+from mpilab.algorithms.remapping import inter_node_bytes
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.release import answer_id
 from mpilab.judging.judge import judge_function
-from mpilab.remapping.loggp import read
-from mpilab.remapping.orders import inter_node_bytes
+from mpilab.measure.remapping import read
 
 LAB = LabNotebook("03-rank-mapping")
 
@@ -139,11 +139,11 @@ def test_a_kernel_that_does_not_compile_and_hosts_that_fail_do_not_stop_the_lab(
         "    return _library_of(function)\n\n\n"
         "def _fail(*_, **__):\n"
         "    raise EngineDied('a rank ended')\n\n\n"
-        "session.library_of, loggp.measure = _as_from_a_handout, _fail"
+        "session.library_of, remapping.measure = _as_from_a_handout, _fail"
     )
     first_import = next(i for i, c in enumerate(notebook.cells) if "import mpilab\n" in c.source)
     notebook.cells.insert(first_import + 1, refuse)
     done = execute(notebook, tmp_path, SIZES=[1024], REPETITIONS=1)
-    (told,) = [shown(cell) for cell in done.cells if "loggp.measure(SIZES" in cell.source]
+    (told,) = [shown(cell) for cell in done.cells if "remapping.measure(SIZES" in cell.source]
     assert "Not here: a rank ended" in told
     assert f"{read()['machine'][0]}, {read()['date'][0]}" in told

@@ -7,10 +7,10 @@ import nbformat
 import pytest
 from lab_notebook import REDUCED, LabNotebook, checks, execute, shown
 
-from mpilab.datasets import by_level
 from mpilab.grading.referee import Referee
 from mpilab.grading.release import answer_id, solutions
 from mpilab.grading.sandbox import open_sandbox
+from mpilab.measure import by_level
 
 LAB = LabNotebook("04-topology")
 

@@ -9,11 +9,10 @@ from lab_notebook import ROOT, LabNotebook, checks, execute, shown
 from mpilab.algorithms.requests import METHODS, file_requests, requests_of, unnamed_readers
 from mpilab.cases.case import Case
 from mpilab.cases.distribution import distribution
-from mpilab.datasets import reads
-from mpilab.datasets.cannon import LARGE_CSV, WAYS, io_share, read
 from mpilab.grading.release import answer_id
 from mpilab.kernels.build import KERNELS, need
 from mpilab.mpiio import readers
+from mpilab.mpiio.cannon import LARGE_CSV, WAYS, io_share, read
 from mpilab.plots.cannon import cannon, held, scaling
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import leaves_state
@@ -132,7 +131,7 @@ def test_the_large_products_are_there_and_the_page_on_performance_tells_their_sh
 
 
 def test_the_readers_that_are_handed_out_are_of_all_sizes_and_ranks():
-    rows = reads.read()
+    rows = readers.read()
     points = np.unique(rows[["matrix", "ranks", "algorithm", "mpi_io", "cold"]], return_counts=True)
     assert set(rows["matrix"].tolist()) == {"2048x2048", "4096x4096"}
     assert set(rows["ranks"].tolist()) == {4, 9, 16}

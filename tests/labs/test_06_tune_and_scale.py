@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from lab_notebook import REDUCED, LabNotebook, checks, execute, shown
 
-from mpilab.datasets.crossover import KINDS, LINK, OTHERS, crossings, read, simulate
+from mpilab.measure.crossover import KINDS, LINK, OTHERS, crossings, read, simulate
 from mpilab.models import cost
 from mpilab.models.choice import crossover
 

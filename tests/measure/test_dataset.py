@@ -5,20 +5,18 @@ import csv
 import numpy as np
 import pytest
 
-from mpilab.datasets import against, by_level, cannon, crossover, distances, reads, scale
 from mpilab.errors import InputError
-from mpilab.measure import dataset
-from mpilab.mpiio.cannon import PUBLISHED as WORKSHEET
-from mpilab.remapping import loggp
+from mpilab.measure import against, by_level, crossover, dataset, level_costs, remapping, scale
+from mpilab.mpiio import cannon, readers
 
-MODULES = (against, by_level, cannon, crossover, distances, reads, scale)
+MODULES = (against, by_level, cannon, crossover, level_costs, readers, scale)
 DATASETS = [module.TABLE for module in MODULES] + [
     dataset.ALLGATHER,
     dataset.BCAST,
     dataset.LATENCY,
-    WORKSHEET,
-    loggp.MEASURED,
-    loggp.PUBLISHED,
+    cannon.PUBLISHED,
+    remapping.MEASURED,
+    remapping.PUBLISHED,
 ]
 
 
@@ -43,7 +41,7 @@ def test_what_is_written_is_what_is_read(tmp_path):
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InputError, match="none/some.csv: cannot be written: No such file"):
-        reads.write(reads.TABLE.array([]), tmp_path / "none" / "some.csv")
+        readers.write(readers.TABLE.array([]), tmp_path / "none" / "some.csv")
 
 
 @pytest.mark.parametrize("table", [one for one in DATASETS if one.program], ids=lambda t: t.file)

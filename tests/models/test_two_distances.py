@@ -4,9 +4,9 @@ import pytest
 
 from mpilab import remapping
 from mpilab.algorithms import Schedule, Transfer, allgather, schedule_of
+from mpilab.algorithms.remapping import RR, SEQ, placement
 from mpilab.errors import InputError
 from mpilab.models import LogGP, predict_placed
-from mpilab.remapping import RR, SEQ, placement
 
 NEAR, FAR = LogGP(1.0, 2.0, 3.0, 0.5), LogGP(10.0, 20.0, 30.0, 5.0)
 

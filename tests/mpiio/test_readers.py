@@ -10,7 +10,6 @@ from mpilab.bench import figures
 from mpilab.cases.distribution import distribution
 from mpilab.cli import main
 from mpilab.cli.matrices import as_text
-from mpilab.datasets import reads
 from mpilab.errors import InputError, MpilabError
 from mpilab.kernels.build import build
 from mpilab.models.file_access import STORAGE
@@ -67,17 +66,17 @@ def test_read_calls_that_the_system_does_not_tell_are_unknown(accounts):
 
 
 def test_what_is_measured_is_written_and_read_again(tmp_path):
-    rows = reads.measure(("64x64",), (4,), repetitions=2)
+    rows = readers.measure(("64x64",), (4,), repetitions=2)
     every = {*READERS, *readers.RIVALS}
     assert len(rows) == len(every) * 2 * 2 and (rows["seconds"] > 0).all()
     assert (rows["resident"][rows["cold"] == 0] == 1).all()
     assert (rows["bytes"] >= 64 * 64 * 8).all() and set(rows["repetition"]) == {1, 2}
-    reads.write(rows, tmp_path / "reads.csv")
-    again = reads.read(tmp_path / "reads.csv")
+    readers.write(rows, tmp_path / "readers.csv")
+    again = readers.read(tmp_path / "readers.csv")
     for cold in (0, 1):
-        seconds = reads.seconds_of(again[again["cold"] == cold])
+        seconds = readers.seconds_of(again[again["cold"] == cold])
         assert set(seconds) == every
-        before = reads.seconds_of(rows[rows["cold"] == cold])
+        before = readers.seconds_of(rows[rows["cold"] == cold])
         assert speed_ups(seconds) == pytest.approx(speed_ups(before), rel=1e-2)
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mpilab.datasets import cannon
-from mpilab.datasets.cannon import ROW, WAYS, speed_up
 from mpilab.errors import InputError
+from mpilab.mpiio import cannon
+from mpilab.mpiio.cannon import ROW, WAYS, speed_up
 from mpilab.plots import style
 from mpilab.plots.cannon import speed_ups
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab.datasets import scale
-from mpilab.datasets.scale import KERNELS, RANKS, ROW, as_text, growth, main, read
 from mpilab.errors import InputError
+from mpilab.measure import scale
+from mpilab.measure.scale import KERNELS, RANKS, ROW, as_text, growth, main, read
 from mpilab.notebook.simulated import scaling
 from mpilab.runners.simgrid import Memory
 from mpilab.util.kit import ROOT

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mpilab.cli import main
-from mpilab.datasets import by_level
-from mpilab.datasets import distances as measured_distances
-from mpilab.datasets.against import ROW, against, agreement, as_text, read, spearman, write
 from mpilab.errors import InputError
+from mpilab.measure import by_level, level_costs
+from mpilab.measure.against import ROW, against, agreement, as_text, read, spearman, write
 from mpilab.plots.distances import simulated_against_measured
 from mpilab.plots.style import alt
 
@@ -32,7 +31,7 @@ def distances(cluster="four-groups", **changed):
             )
             for repetition in range(3)
         ],
-        measured_distances.ROW,
+        level_costs.ROW,
     )
 
 
@@ -49,20 +48,20 @@ def rows(*pairs, collective="bcast", size=1024):
 
 class TestDistances:
     def test_costs_are_one_way_times_of_short_and_of_long_messages(self):
-        found, overhead = measured_distances.costs(distances())
+        found, overhead = level_costs.costs(distances())
         assert found["group"] == pytest.approx((100e-6 + 8e-9, 8e-9))
         # A long message can arrive sooner than short ones did if ranks sleep.
-        odd = measured_distances.costs(distances(node=(10e-6, -1e-12)))[0]["node"]
+        odd = level_costs.costs(distances(node=(10e-6, -1e-12)))[0]["node"]
         assert odd[1] == pytest.approx((10e-6 - (1 << 20) * 1e-12) / 2 / (1 << 20))
         assert overhead == pytest.approx(3e-6)
-        text = measured_distances.as_text(distances())
+        text = level_costs.as_text(distances())
         assert "| two groups | 300 µs | 200 Mbit/s | 3.0 µs |" in text
 
     def test_a_level_without_ping_pongs_is_told(self):
         some = distances()
         some = some[(some["distance"] != "world") | (some["quantity"] != "one_way")]
         with pytest.raises(InputError, match="distance 'world': no rows of one_way"):
-            measured_distances.costs(some)
+            level_costs.costs(some)
 
 
 class TestAgreement:
@@ -102,7 +101,7 @@ class TestCommand:
         for kernel in ("bcast_binomial", "bcast_node_group"):
             chosen |= (measured["kernel"] == kernel) & (measured["bytes"] < 1 << 20)
         by_level.write(measured[chosen], tmp_path / "measured.csv")
-        measured_distances.write(distances(), tmp_path / "distances.csv")
+        level_costs.write(distances(), tmp_path / "distances.csv")
         said = []
         for name in ("one.csv", "two.csv"):
             assert (
@@ -158,7 +157,7 @@ def test_our_figures_are_those_of_the_files_that_they_come_from():
         found = at[one.kernel, one.order, one.bytes]["measured_s"]
         assert found == pytest.approx(one.median, rel=1e-3)
     short = (measured["bytes"] <= 1024) | (measured["kernel"] == "reduce_node_group")
-    again = against(measured[short], measured_distances.read())
+    again = against(measured[short], level_costs.read())
     assert len(again) > 30
     for row in again:
         before = at[row["kernel"], row["order"], row["bytes"]]

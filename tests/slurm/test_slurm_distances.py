@@ -6,15 +6,15 @@ import sys
 import numpy as np
 import pytest
 
-from mpilab.datasets import distances
 from mpilab.hosts.platforms import calibrated
+from mpilab.measure import level_costs
 from mpilab.tuning import decisions
 
 pytestmark = [pytest.mark.slow, pytest.mark.privileged]
 
 
 def test_a_platform_is_calibrated_from_the_nodes_of_a_job(slurm, tmp_path):
-    command = f"{sys.executable} -m mpilab.datasets.distances some.csv --cluster slurm"
+    command = f"{sys.executable} -m mpilab.measure.level_costs some.csv --cluster slurm"
     job = slurm.submit(
         "-N2",
         "--ntasks-per-node=2",
@@ -26,11 +26,11 @@ def test_a_platform_is_calibrated_from_the_nodes_of_a_job(slurm, tmp_path):
     )
     states = slurm.wait(job)
     assert set(states.values()) == {"COMPLETED"}, (tmp_path / f"{job}.out").read_text()
-    rows = distances.read(tmp_path / "some.csv")
+    rows = level_costs.read(tmp_path / "some.csv")
     # The two nodes are at two switches.
     assert np.unique(rows["distance"]).tolist() == ["node", "world"]
-    assert len(rows) == 2 * 4 * len(distances.SIZES) * 2
-    costs, _ = distances.costs(rows)
+    assert len(rows) == 2 * 4 * len(level_costs.SIZES) * 2
+    costs, _ = level_costs.costs(rows)
     platform = calibrated("groups-2x1x2", {"node": costs["node"], "group": costs["world"]})
     assert platform.memory.rate == pytest.approx(8 / costs["node"][1])
 

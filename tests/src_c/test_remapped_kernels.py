@@ -11,12 +11,12 @@ import pytest
 
 from mpilab import remapping
 from mpilab.algorithms.formula import cost_of
+from mpilab.algorithms.remapping import RR, SEQ, placement
 from mpilab.cases.case import Case
 from mpilab.cases.output import compare
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import KERNELS
-from mpilab.remapping import RR, SEQ, placement
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.trace.recording import Recording

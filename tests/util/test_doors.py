@@ -123,9 +123,9 @@ def test_without_a_folder_for_logs_a_private_one_is_taken(tmp_path, monkeypatch)
 
 def test_programs_beside_the_command_have_a_door_too(mpilab, tmp_path, logs):
     (tmp_path / "page.md").write_bytes(b"\xff")  # no UTF-8
-    done = mpilab("--page", tmp_path / "page.md", module="mpilab.datasets.scale")
+    done = mpilab("--page", tmp_path / "page.md", module="mpilab.measure.scale")
     assert done.returncode == 1
-    assert done.stderr.startswith("mpilab.datasets.scale: unexpected UnicodeDecodeError: ")
+    assert done.stderr.startswith("mpilab.measure.scale: unexpected UnicodeDecodeError: ")
     in_three_parts(done.stderr, logs)
 
 

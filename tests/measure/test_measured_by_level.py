@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from mpilab.datasets import by_level
-from mpilab.datasets.by_level import (
+from mpilab.errors import InputError, MpilabError
+from mpilab.hosts import description
+from mpilab.hosts.orders import order
+from mpilab.hosts.places import Levels
+from mpilab.measure import by_level
+from mpilab.measure.by_level import (
     CLUSTER,
     KERNELS,
     ORDERS,
@@ -15,10 +19,6 @@ from mpilab.datasets.by_level import (
     timed_of,
     write,
 )
-from mpilab.errors import InputError, MpilabError
-from mpilab.hosts import description
-from mpilab.hosts.orders import order
-from mpilab.hosts.places import Levels
 from mpilab.measure.timing import Timed
 from mpilab.models import declared
 from mpilab.tuning import decisions

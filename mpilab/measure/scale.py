@@ -1,6 +1,6 @@
 """Measure the cost of simulation by number of ranks: the table of docs/scale.md.
 
-    python -m mpilab.datasets.scale data/scale.csv [--ranks 16,64] [--kernels bcast_binomial] …
+    python -m mpilab.measure.scale data/scale.csv [--ranks 16,64] [--kernels bcast_binomial] …
 
 Each row is one smpirun of a kernel on a fat tree with 8 ranks per host: an untimed call, which
 builds topologies, and a timed one, not recorded. Each row is written as soon as it is measured and
@@ -27,12 +27,11 @@ from tqdm import tqdm
 
 from mpilab.algorithms.formula import cost_of
 from mpilab.cases.case import Case, collective_of
-from mpilab.datasets import against
-from mpilab.datasets import distances as measured_distances
 from mpilab.errors import InputError
 from mpilab.hosts import orders
 from mpilab.hosts.platforms import platform
 from mpilab.kernels.simgrid import kernels
+from mpilab.measure import against, level_costs
 from mpilab.measure.dataset import Dataset, stamp, stamps_of
 from mpilab.runners.result import DONE, TIME_OUT
 from mpilab.runners.simgrid import MOST_RANKS, Memory, Simulation, seconds_of
@@ -70,7 +69,7 @@ TABLE = Dataset(
     example=(
         "2026-11-21,a machine,bcast_binomial,fat-tree-2x8,16,65536,15,27310,41943040,,0.05,5.2e-02"
     ),
-    program="mpilab.datasets.scale",
+    program="mpilab.measure.scale",
 )
 ROW = TABLE.row
 read = TABLE.read
@@ -337,10 +336,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def tables() -> dict[str, str]:
     """{name: Markdown} for docs/scale.md, generated from data/; InputError if a file cannot be
     read."""
-    scale, distances = read(), measured_distances.read()
+    scale, distances = read(), level_costs.read()
     return {
         "scale": f"{stamps_of(scale)}\n\n{as_text(scale)}",
-        "distances": f"{stamps_of(distances)}\n\n{measured_distances.as_text(distances)}",
+        "distances": f"{stamps_of(distances)}\n\n{level_costs.as_text(distances)}",
         "against": against.as_text(against.read()),
     }
 

@@ -1,6 +1,6 @@
 """Simulate where one broadcast overtakes another on 4 to 4,096 ranks: a table for lab 06.
 
-    python -m mpilab.datasets.crossover [data/crossover.csv]      simulate, write the file
+    python -m mpilab.measure.crossover [data/crossover.csv]      simulate, write the file
 
 Lab 06 shows the file beside its own simulations. SimGrid's times depend only on the messages, so
 every run produces the same file. There are two kinds of clusters (KINDS): in one, a message costs
@@ -44,7 +44,7 @@ TABLE = Dataset(
     "crossover.csv",
     columns="kind:U8 ranks algorithm bytes segment:i8 seconds",
     example="flat,64,binomial,1024,0,1.234e-05",
-    program="mpilab.datasets.crossover",
+    program="mpilab.measure.crossover",
 )
 ROW = TABLE.row
 read, write = TABLE.read, TABLE.write

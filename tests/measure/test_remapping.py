@@ -9,11 +9,11 @@ import pytest
 
 from mpilab import remapping
 from mpilab.algorithms import allgather, holdings
+from mpilab.algorithms.remapping import RR, SEQ, placement, rr_to_seq, seq_to_rr
 from mpilab.errors import InputError
 from mpilab.hosts.places import Levels, Place
 from mpilab.kernels.build import KERNELS
 from mpilab.models import LogGP, predict_placed
-from mpilab.remapping import RR, SEQ, placement, rr_to_seq, seq_to_rr
 
 SHAPES = list(product(range(1, 25), repeat=2))
 POWERS = [(nodes, each) for nodes, each in product((2, 4, 8), repeat=2) if nodes * each <= 16]

@@ -1,4 +1,4 @@
-"""data/reads.csv agrees with the headers of the readers; nothing is run."""
+"""data/readers.csv agrees with the headers of the readers; nothing is run."""
 
 from itertools import product
 
@@ -7,7 +7,7 @@ import pytest
 
 from mpilab.algorithms.formula import ceil_div, read_cost_of
 from mpilab.cases.case import Case
-from mpilab.datasets import reads
+from mpilab.mpiio import readers
 from mpilab.mpiio.readers import READERS, RIVALS, Reader
 
 MIB = 1 << 20
@@ -36,7 +36,7 @@ def rows():
         "bytes",
         "memory",
     ]
-    return np.unique(reads.read()[names])
+    return np.unique(readers.read()[names])
 
 
 def expected(row):
@@ -58,7 +58,7 @@ def expected(row):
 
 
 def test_all_readers_were_measured_on_all_numbers_of_ranks_warm_and_cold():
-    rows = reads.read()
+    rows = readers.read()
     found = set(
         zip(
             *(rows[name].tolist() for name in ("matrix", "ranks", "cold", "algorithm", "mpi_io")),
@@ -67,7 +67,9 @@ def test_all_readers_were_measured_on_all_numbers_of_ranks_warm_and_cold():
     )
     every = {(one.algorithm, one.mpi_io) for one in (*READERS, *RIVALS)}
     assert found == {
-        (*about, *reader) for about in product(reads.SIZES, reads.RANKS, (0, 1)) for reader in every
+        (*about, *reader)
+        for about in product(readers.SIZES, readers.RANKS, (0, 1))
+        for reader in every
     }
 
 
@@ -82,6 +84,6 @@ def test_a_two_phase_read_holds_no_more_than_the_buffers_of_its_header(rows):
     bounded = rows[np.isin(rows["algorithm"], list(BUFFERS))]
     for row in bounded:
         bound = BUFFERS[str(row["algorithm"])] * F + SLACK
-        assert reads.UNKNOWN < row["memory"] <= bound, row
+        assert readers.UNKNOWN < row["memory"] <= bound, row
     tried = {Reader(str(row["algorithm"]), str(row["mpi_io"])) for row in bounded}
     assert tried == {one for one in (*READERS, *RIVALS) if one.algorithm in BUFFERS}

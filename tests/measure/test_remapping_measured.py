@@ -5,7 +5,7 @@ import pytest
 
 from mpilab.errors import InputError
 from mpilab.kernels.build import KERNELS
-from mpilab.remapping import loggp
+from mpilab.measure import remapping
 
 
 def points(rows):
@@ -16,8 +16,8 @@ def points(rows):
 
 def wanted(sizes):
     orders = {
-        **dict.fromkeys(loggp.ALLGATHERS, ("seq", "rr")),
-        **dict.fromkeys(loggp.BCASTS, ("seq", "rr", loggp.SLOWEST)),
+        **dict.fromkeys(remapping.ALLGATHERS, ("seq", "rr")),
+        **dict.fromkeys(remapping.BCASTS, ("seq", "rr", remapping.SLOWEST)),
     }
     return {
         (kernel, order, size) for kernel, each in orders.items() for order in each for size in sizes
@@ -25,18 +25,18 @@ def wanted(sizes):
 
 
 def test_the_file_of_the_kit_has_each_kernel_in_each_order_and_says_where_and_when():
-    rows = loggp.read()
+    rows = remapping.read()
     found = points(rows)
-    assert set(found) == wanted(loggp.SIZES) and set(found.values()) == {7}
+    assert set(found) == wanted(remapping.SIZES) and set(found.values()) == {7}
     assert len(set(rows["machine"])) == len(set(rows["date"])) == 1
     assert (rows["seconds"] > 0).all()
 
 
 def test_long_messages_show_in_the_file_what_the_lab_says():
-    rows, size = loggp.read(), loggp.SIZES[-1]
+    rows, size = remapping.read(), remapping.SIZES[-1]
 
     def median(kernel, order):
-        return np.median(loggp.seconds(rows, kernel, order, size))
+        return np.median(remapping.seconds(rows, kernel, order, size))
 
     doubling, ring = "allgather_recursive_doubling", "allgather_ring"
     assert median(doubling, "seq") > 1.5 * median(doubling, "rr")
@@ -47,23 +47,23 @@ def test_long_messages_show_in_the_file_what_the_lab_says():
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    rows = loggp.read()[:20]
-    loggp.write(rows, tmp_path / "rows.csv")
-    assert (loggp.read(tmp_path / "rows.csv") == rows).all()
+    rows = remapping.read()[:20]
+    remapping.write(rows, tmp_path / "rows.csv")
+    assert (remapping.read(tmp_path / "rows.csv") == rows).all()
     with pytest.raises(InputError, match="cannot be written: No such file.*write to a folder"):
-        loggp.write(rows, tmp_path / "none" / "rows.csv")
+        remapping.write(rows, tmp_path / "none" / "rows.csv")
 
 
 def test_in_the_slowest_order_the_hosts_of_each_parent_and_child_differ():
-    names = loggp.orders_of_bcast()[loggp.SLOWEST]
+    names = remapping.orders_of_bcast()[remapping.SLOWEST]
     assert sorted(names) == ["n1"] * 4 + ["n2"] * 4
     assert all(names[rank] != names[rank & (rank - 1)] for rank in range(1, 8))
-    assert loggp.orders_of_bcast([0, 1] * 4)[loggp.SLOWEST] == ["n1", "n2"] * 4
+    assert remapping.orders_of_bcast([0, 1] * 4)[remapping.SLOWEST] == ["n1", "n2"] * 4
 
 
 @pytest.mark.slow
 def test_measuring_times_all_points_also_of_a_kernel_of_ones_own(namespaces):
-    rows = loggp.measure([64], 2, own={"allgather_ring_remapped": KERNELS})
+    rows = remapping.measure([64], 2, own={"allgather_ring_remapped": KERNELS})
     found = points(rows)
     assert set(found) == wanted([64]) and set(found.values()) == {2}
     assert rows["machine"][0] and (rows["seconds"] > 0).all()

@@ -1,12 +1,12 @@
 """Measure what a message costs within a host, within a group and between groups.
 
-    python -m mpilab.datasets.distances data/distances-four-groups.csv     measure, write the file
-    python -m mpilab.datasets.distances my-cluster.csv --cluster slurm     in a job
+    python -m mpilab.measure.level_costs data/distances-four-groups.csv     measure, write the file
+    python -m mpilab.measure.level_costs my-cluster.csv --cluster slurm     in a job
 
 The table, measured on emulated hosts or the nodes of a Slurm job, calibrates a simulated platform.
 It contains ping-pongs, overheads and gaps of two ranks (src_c/programs/bench/distance.c), over the
 same shaped links and with the same Open MPI settings as the collectives of
-mpilab.datasets.by_level. There, 16 ranks share the cores of this machine, so waiting ranks sleep
+mpilab.measure.by_level. There, 16 ranks share the cores of this machine, so waiting ranks sleep
 briefly, and so do these two. It takes about a minute.
 """
 
@@ -38,7 +38,7 @@ TABLE = Dataset(
     "distances-four-groups.csv",
     columns="date machine cluster distance:U16 quantity:U18 bytes repetition seconds",
     example="2026-11-21,a machine,four-groups,group,one_way,1024,0,6.1e-05",
-    program="mpilab.datasets.distances",
+    program="mpilab.measure.level_costs",
 )
 ROW = TABLE.row
 read, write = TABLE.read, TABLE.write

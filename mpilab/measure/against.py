@@ -1,8 +1,8 @@
 """Compare simulated with measured collectives, on a platform calibrated by two-rank messages.
 
-Times on a cluster (rows of mpilab.datasets.by_level) are compared with those on a simulated
-platform with its α and β (mpilab.datasets.distances). Three numbers describe the agreement: whether
-both rank the kernels in the same order (rank correlation), simulated time divided by measured time
+Times on a cluster (rows of mpilab.measure.by_level) are compared with those on a simulated platform
+with its α and β (mpilab.measure.level_costs). Three numbers describe the agreement: whether both
+rank the kernels in the same order (rank correlation), simulated time divided by measured time
 (median ratio), and the time lost by using the kernel that is fastest in the simulation (loss).
 """
 
@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from mpilab.cases.case import Case, collective_of
-from mpilab.datasets import by_level
-from mpilab.datasets import distances as measured_distances
 from mpilab.errors import InputError, MpilabError
 from mpilab.hosts import description
 from mpilab.hosts.platforms import calibrated
 from mpilab.kernels.simgrid import kernels
+from mpilab.measure import by_level, level_costs
 from mpilab.measure.dataset import Dataset
 from mpilab.measure.timing import Timed
 from mpilab.runners.result import DONE, Result
@@ -42,9 +41,9 @@ def against(
 ) -> NDArray[Any]:
     """Simulate what was measured, on the platform of the measured distances; array of ROW.
 
-    measured    rows of mpilab.datasets.by_level, of one cluster. Open MPI's own collectives are
+    measured    rows of mpilab.measure.by_level, of one cluster. Open MPI's own collectives are
                 left out: SMPI does not have its algorithms.
-    distances   rows of mpilab.datasets.distances, of the same cluster.
+    distances   rows of mpilab.measure.level_costs, of the same cluster.
 
     Raises InputError for rows of two clusters, MpilabError if a kernel fails.
     """
@@ -56,7 +55,7 @@ def against(
         )
     (cluster,) = names
     described = description.read(cluster).part(ppn=int(measured["ppn"].max()))
-    costs, overhead = measured_distances.costs(distances)
+    costs, overhead = level_costs.costs(distances)
     platform = calibrated(described, costs, overhead=overhead)
     timed = [one for one in by_level.timed_of(measured) if not one.is_openmpis]
     rows = []

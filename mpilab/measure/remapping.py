@@ -1,8 +1,19 @@
-"""What remapping saves: measured on emulated hosts, and as bytes in the published slide's table.
+"""Run-time rank remapping: which process behaves as which rank, and what that saves.
 
-Run as a program, the module measures and writes a file:
+    SEQ placement, 2 nodes of 4      process      0 1 2 3 | 4 5 6 7
+                                     behaves as   0 2 4 6 | 1 3 5 7      as if placed in RR order
 
-    python -m mpilab.remapping.loggp data/remapping-two-hosts.csv
+An algorithm is written for ranks 0 … P-1, and its pattern determines which of them communicate
+most. If that does not fit the placement, processes behave as other ranks of the pattern; no process
+moves. `mpilab.algorithms.remapping` does on schedules what the C kernels do
+(src_c/common/remap/remap.h); this module times the kernels on emulated hosts, and counts what they
+send. Notebooks find both in `mpilab.remapping`. As a program, it measures and writes a file:
+
+    python -m mpilab.measure.remapping data/remapping-two-hosts.csv
+
+Source: Álvarez, Díaz, Rico, "Formal modeling and performance evaluation of a run-time rank
+remapping technique in Broadcast, Allgather and Allreduce MPI collective operations", TAPEMS 2017:
+the two formulas, and the table of the costs of recursive doubling.
 """
 
 import re
@@ -15,6 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpilab.algorithms.formula import SOURCES, evaluate
+from mpilab.algorithms.remapping import (
+    REMAPPED,
+    RR,
+    SEQ,
+    by_formula,
+    by_node,
+    chosen,
+    crossing,
+    dealt,
+    placement,
+    remapped,
+    rr_to_seq,
+    seq_to_rr,
+)
 from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.hosts import description
@@ -25,10 +50,40 @@ from mpilab.kernels.build import KERNELS, need
 from mpilab.measure.dataset import Dataset, stamp
 from mpilab.measure.timing import HOSTS_LIMIT_S, time_on
 from mpilab.models import declared
-from mpilab.remapping.orders import RR, SEQ, placement
 from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE
 from mpilab.trace.recording import Recording
+
+__all__ = [
+    "ALLGATHERS",
+    "BCASTS",
+    "Line",
+    "MEASURED",
+    "REMAPPED",
+    "RR",
+    "Row",
+    "SEQ",
+    "SIZES",
+    "SLOWEST",
+    "as_text",
+    "by_formula",
+    "by_node",
+    "chosen",
+    "crossing",
+    "dealt",
+    "lines",
+    "measure",
+    "orders_of_bcast",
+    "placement",
+    "published",
+    "read",
+    "remapped",
+    "rr_to_seq",
+    "seconds",
+    "seq_to_rr",
+    "table",
+    "write",
+]
 
 # Measurements on emulated hosts, made here or read from those of the kit: eight ranks on the two
 # hosts of hostfiles/two-hosts.toml, with links limited to 1 Gbit/s, real Open MPI and real TCP.
@@ -40,7 +95,7 @@ MEASURED = Dataset(
     "remapping-two-hosts.csv",
     columns="date machine kernel order bytes repetition seconds",
     example="2026-11-21,a machine,allgather_ring,rr,1024,1,0.003",
-    program="mpilab.remapping.loggp",
+    program="mpilab.measure.remapping",
 )
 ROW = MEASURED.row
 read, write = MEASURED.read, MEASURED.write

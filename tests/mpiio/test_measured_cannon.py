@@ -5,42 +5,39 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mpilab.datasets import cannon as measured_cannon
 from mpilab.errors import MpilabError
 from mpilab.mpiio import cannon
 
 
 @pytest.mark.parametrize("words", [[], ["mine.csv"], ["mine.csv", "2"]])
 def test_the_file_and_the_repetitions_may_be_left_out(words, monkeypatch, tmp_path):
+    monkeypatch.setattr(cannon, "TABLE", replace(cannon.TABLE, file=tmp_path / "usual.csv"))
+    monkeypatch.setattr(cannon, "REPETITIONS", 1)
+    measure = cannon.measure
     monkeypatch.setattr(
-        measured_cannon, "TABLE", replace(measured_cannon.TABLE, file=tmp_path / "usual.csv")
-    )
-    monkeypatch.setattr(measured_cannon, "REPETITIONS", 1)
-    measure = measured_cannon.measure
-    monkeypatch.setattr(
-        measured_cannon,
+        cannon,
         "measure",
         lambda sizes, ranks, **more: measure((8,), (1,), ((3, "binary"),), **more),
     )
     monkeypatch.chdir(tmp_path)
-    measured_cannon.main(words)
+    cannon.main(words)
     (written,) = tmp_path.iterdir()
     assert written.name == (words[0] if words else "usual.csv")
-    rows = measured_cannon.read(written)
+    rows = cannon.read(written)
     assert len(rows) == (2 if len(words) == 2 else 1) * len(cannon.PHASES)
 
 
 def test_sizes_and_ranks_may_be_chosen(tmp_path, capsys):
     file = tmp_path / "large.csv"
-    measured_cannon.main([str(file), "1", "--sizes", "8,12", "--ranks", "1,4"])
-    rows = measured_cannon.read(file)
+    cannon.main([str(file), "1", "--sizes", "8,12", "--ranks", "1,4"])
+    rows = cannon.read(file)
     found = np.unique(rows[["n", "ranks", "stage", "files"]]).tolist()
     assert found == sorted(
-        (n, ranks, *way) for n in (8, 12) for ranks in (1, 4) for way in measured_cannon.WAYS
+        (n, ranks, *way) for n in (8, 12) for ranks in (1, 4) for way in cannon.WAYS
     )
     for words in (["--sizes", "8,0"], ["--ranks", "4;9"]):
         with pytest.raises(SystemExit):
-            measured_cannon.main([str(file), *words])
+            cannon.main([str(file), *words])
         assert f"argument {words[0]}: " in capsys.readouterr().err
 
 
@@ -59,5 +56,5 @@ def test_a_run_whose_product_differs_from_another_ones_is_named(monkeypatch):
         "…; stage 2 with binary files on 9 ranks: 0123456789abcdef…"
     )
     with pytest.raises(MpilabError, match=words):
-        measured_cannon.measure((8, 12), (4, 9), repetitions=1)
-    assert len(measured_cannon.measure((8,), (4, 9), repetitions=1)) == 2 * 4 * 3
+        cannon.measure((8, 12), (4, 9), repetitions=1)
+    assert len(cannon.measure((8,), (4, 9), repetitions=1)) == 2 * 4 * 3

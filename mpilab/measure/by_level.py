@@ -1,6 +1,6 @@
 """Time collectives by level, flat ones and Open MPI's on emulated hosts: a table for lab 04.
 
-    python -m mpilab.datasets.by_level data/by-level-four-groups.csv     measure, write the file
+    python -m mpilab.measure.by_level data/by-level-four-groups.csv     measure, write the file
 
 Lab 04 shows the file where hosts cannot be emulated. Ranks run in three orders on the cluster
 four-groups: real Open MPI and real TCP over shaped links. Each row is one repetition, from the
@@ -57,7 +57,7 @@ TABLE = Dataset(
         "seconds"
     ),
     example="2026-11-21,a machine,four-groups,bcast,bcast_node,rr,4,8,2,16,16384,1,0.003",
-    program="mpilab.datasets.by_level",
+    program="mpilab.measure.by_level",
 )
 ROW = TABLE.row
 read, write = TABLE.read, TABLE.write
