@@ -609,8 +609,8 @@ for attempt in (1, 2, 3):
 
 # %% [markdown]
 # A standard error is about *this* measurement and *this* line. If the line is wrong (a step at 4
-# KiB, a cache that is full), it grows, however often you repeat. If the machine is slower tomorrow,
-# it doesn't know.
+# KiB, a cache that is full), the error stays large, however often you repeat. Of a machine that is
+# slower tomorrow, it says nothing.
 #
 # What is α made of? The *LogGP* model takes it apart: $o$ is the time for which a processor is busy
 # with a message, at either end; $L$ is the way between them; $g$ is the least time between two

@@ -257,12 +257,15 @@ show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 b
 # %% [markdown]
 # ## What MPI promises, and what it doesn't
 #
-# **Buffers.** After `MPI_Isend` or `MPI_Irecv` the buffer belongs to MPI. Don't write to it (and
-# don't read what you receive) before `MPI_Wait` or `MPI_Waitall` has returned for that request.
+# **Buffers.** After `MPI_Irecv`, don't touch the buffer, not even to read it, before `MPI_Wait` or
+# `MPI_Waitall` has returned for that request. After `MPI_Isend`, don't write to it until then. You
+# may read it, though, and you may start further sends of the same buffer (since MPI 2.2).
 #
-# **Matching.** A receive takes a message of its source, tag and communicator. Two messages from
-# one rank to another with the same tag arrive in the order they were sent: they are
-# *non-overtaking*. So one tag is enough for a whole allgather.
+# **Matching.** A receive takes a message of its source, tag and communicator. If two messages from
+# one rank to another fit the same receive, it takes the one that was sent first: messages are
+# *non-overtaking*. So one tag is enough for a whole allgather. This is the order of matching, not
+# of arrival: the second message may be complete before the first one, and a receive with another
+# tag may take it first.
 #
 # **No promise about time.** The messages of different senders arrive in any order.
 
@@ -534,7 +537,9 @@ f"{len(table)} calls timed"
 # %% [markdown]
 # For the model you need α and β of *this* machine. Two ranks that swap one block are a ping-pong
 # in both directions at once. The ring on two ranks does just that, so its time is $\alpha + \beta
-# m$, and a line through its times gives both.
+# m$, and a line through its times gives both. But the ring also copies each rank's own block from
+# `sendbuf` to `recvbuf`, as every allgather without `MPI_IN_PLACE` must. So this β is the price of
+# a byte sent *and* a byte copied, and is larger than that of a ping-pong (lab 00).
 
 # %%
 two = mpilab.sweep(["allgather_ring"], sizes=SIZES, ranks=[2], repetitions=max(REPETITIONS, 5))
@@ -639,40 +644,43 @@ show(sweep.time_against_size(seven, models=model))
 # %% [markdown]
 # ## How do you time a thing that several ranks do?
 #
-# There are two usual ways.
+# There are three usual ways.
 #
 # - The *span*: last exit − first entry, on one clock. It is what a program waits for.
-# - The *mean*: each rank takes its own time, and one averages over the ranks. The OSU benchmarks
+# - The *maximum over ranks*: each rank times its own call, and the slowest counts.
+# - The *mean over ranks*: each rank times its own call, and you take the average. The OSU benchmarks
 #   report this.
 #
-# **Predict:** a rank that is done early doesn't wait for the others. Which of the two is smaller?
-# For which method will they differ most?
+# **Predict:** a rank that is done early doesn't wait for the others. Sort the three by size. For
+# which method will they differ most?
 
 # %%
 largest = max(PROCESSES)
-lines = ["| bytes | method | span | mean | span / mean |", "|--:|---|--:|--:|--:|"]
+lines = ["| bytes | method | span | maximum | mean | span / mean |", "|--:|---|--:|--:|--:|--:|"]
 for size in SIZES:
     for name in dict.fromkeys(table["algorithm"].tolist()):
         rows = table[
             (table["algorithm"] == name) & (table["bytes"] == size) & (table["ranks"] == largest)
         ]
         if len(rows):
-            span, mean = np.median(rows["span_s"]), np.median(rows["mean_s"])
+            span, most, mean = (np.median(rows[what]) for what in ("span_s", "max_s", "mean_s"))
             lines.append(
-                f"| {byte_size(size)} | {name} | {duration(span)} | {duration(mean)} "
-                f"| {span / mean:.1f} |"
+                f"| {byte_size(size)} | {name} | {duration(span)} | {duration(most)} "
+                f"| {duration(mean)} | {span / mean:.1f} |"
             )
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Part of the difference is that ranks don't enter together, which only the span counts. Neither
-# number is wrong. A time without the words that say which one it is, is.
+# In every call, mean ≤ maximum ≤ span. Span and maximum differ only because ranks don't enter
+# together, which the span alone counts. None of the three is wrong; what is wrong is a time that
+# doesn't say which one it is.
 
 # %% [markdown]
 # ## A published table
 #
 # In 2021 a homework at a university asked for the same two methods: gather and send to all, and
-# pairwise exchange. One report published these times (source: `data/README.md`).
+# pairwise exchange. One report published these times, each the maximum over the ranks (source:
+# `data/README.md`).
 #
 # **Predict:** how long does it take one core to copy 1 MiB? How long does the shortest message
 # between two processes take? Write both down before you look at the table.

@@ -81,7 +81,8 @@ cluster
 #
 # - **SEQ**, sequential: fill a node, then go on to the next one, `--map-by slot`. If you say nothing,
 #   Open MPI fills nodes too.
-# - **RR**, round robin: one rank to each node in turn, `--map-by node`.
+# - **RR**, round robin: one rank to each node in turn, `--map-by node`. MPICH does that if a hostfile
+#   gives no numbers of processes.
 # - **Custom**: any other, such as that of a hostfile with a line for each rank, `--map-by seq`.
 #
 # The program doesn't choose. Whoever starts it does, often without knowing.
@@ -601,7 +602,11 @@ show(network.before_after(pictures, title="Before and after"))
 # %% [markdown]
 # ## Any mapping, and any subset
 #
-# The talk ends with what was open: orders that are neither SEQ nor RR, and communicators with some
+# Reordering once for a whole program, so that processes that talk much are near each other, is what
+# *TreeMatch* does: good on average, not for each single collective. The talk changes the order for
+# one call.
+#
+# It ends with what was open: orders that are neither SEQ nor RR, and communicators with some
 # of the processes only. Formulas don't help there. But a list of who behaves as whom does, whatever
 # it looks like.
 #
@@ -869,6 +874,9 @@ Markdown("\n".join(lines))
 # - J. M. Álvarez, J. C. Díaz, J. A. Rico: *Formal modeling and performance evaluation of a run-time
 #   rank remapping technique in Broadcast, Allgather and Allreduce MPI collective operations*,
 #   TAPEMS 2017. The maps, the table and phase 1 are theirs.
+# - E. Jeannot, G. Mercier, F. Tessier: *Process Placement in Multicore Clusters: Algorithmic Issues
+#   and Practical Techniques*, IEEE Transactions on Parallel and Distributed Systems 25(4), 2014:
+#   TreeMatch.
 # - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
 #   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.
 # - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021, sections 1.1.4 and 1.3: a communicator in a

@@ -115,6 +115,9 @@ flat_rr
 # The line *crossing* counts them. Now the same as a network. Each link has two lanes, up at the
 # left and down at the right; a number in a box is what its link carries. Step through the rounds.
 #
+# The *busiest* link here is the one with the most bytes. Later figures know how fast each link is;
+# there, it is the one that needs the longest time.
+#
 # **Predict:** which link carries most? In which round is it used?
 
 # %%
@@ -200,9 +203,12 @@ Markdown("\n".join(HEAD + flat))
 # | `bcast_rank_order` | one tree over all ranks, in the order of groups and nodes |
 #
 # On each level it is a binomial tree. `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` tells who
-# is on the same node. Groups are harder: MPI has no call for them. The kit's kernels ask
-# `mpilab_place()`, which knows them from Slurm (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for
-# each rank), or from a list that somebody wrote (`MPILAB_GROUPS`): under `mpirun` write the list.
+# is on the same node. Groups are harder. MPI 4.0 has a call for them, `MPI_Comm_split_type` with
+# `MPI_COMM_TYPE_HW_GUIDED` and the name of a resource in the info; but which resources there are is
+# up to the library. Open MPI 5 knows parts of a node (cores, caches, NUMA nodes) and no switches: it
+# returns `MPI_COMM_NULL`. So the kit's kernels ask `mpilab_place()`, which knows groups from Slurm
+# (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for each rank), or from a list that you write
+# (`MPILAB_GROUPS`): under `mpirun`, write the list.
 #
 # **Predict:** how many messages will cross nodes, and groups? In which order of ranks?
 
@@ -224,7 +230,7 @@ show(
 )
 
 # %% [markdown]
-# And all four, in two orders. The bytes are the least that there can be, whatever the order.
+# And all four, in two orders. Here the bytes are the least that there can be, whatever the order.
 
 # %%
 lines = [
@@ -233,6 +239,27 @@ lines = [
     for order in ("rr", "random")
 ]
 Markdown("\n".join(HEAD + lines))
+
+# %% [markdown]
+# Don't conclude too much: with two nodes a group and two ranks a node, all four come out the same.
+#
+# **Predict:** with *three* nodes in each of two groups, at least 5 messages cross nodes, and one
+# crosses groups. Which of the four still does with one?
+
+# %%
+lines = []
+for name in ("node", "group", "node_group", "rank_order"):
+    run = mpilab.run(f"bcast_{name}", places="2x3x1 rr", count=256, seed=SEED)
+    found = counts(run.result.recording, run.levels)
+    lines.append(f"| bcast_{name} | {found['node_messages']} | {found['group_messages']} |")
+Markdown(
+    "\n".join(["| two groups of three | between nodes | between groups |", "|---|--:|--:|", *lines])
+)
+
+# %% [markdown]
+# The tree over all leaders knows no groups, and a tree in rank order fits them only where powers of
+# two do. `bcast_group`, in turn, knows no nodes; that costs it bytes as soon as a group has nodes of
+# three ranks. Only `bcast_node_group` crosses every border the least number of times on any cluster.
 
 # %% [markdown]
 # ## The root as the leader
@@ -623,9 +650,10 @@ show(
 
 # %% [markdown]
 # The report tried it too, with `MPI_Ibcast` on both levels, and dropped it: it "performed
-# considerably worse". They turned on asynchronous progress, too, and it was no better; why, the
-# report doesn't say. Without it, a non-blocking call makes progress when somebody calls MPI.
-# Between those calls, nothing moves.
+# considerably worse". They turned on asynchronous progress, too, and it was no better; the report
+# doesn't say why. Without it, a non-blocking collective takes its next step only while the rank is
+# in an MPI call. What the network has already been given may still arrive meanwhile, but nothing
+# passes it on.
 
 # %% [markdown]
 # ## Exercise 4: choose by a model, in Python (10 points)
@@ -1334,6 +1362,12 @@ show(sweep_plots.time_against_size(table))
 # - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021: the report that this lab follows.
 # - N. T. Karonis, B. de Supinski, I. Foster, W. Gropp, E. Lusk, J. Bresnahan: *Exploiting hierarchy
 #   in parallel computer networks to optimize collective operation performance*, IPDPS 2000.
+# - T. Kielmann, R. F. H. Hofman, H. E. Bal, A. Plaat, R. A. F. Bhoedjang: *MagPIe: MPI's Collective
+#   Communication Operations for Clustered Wide Area Systems*, PPoPP 1999: two levels, each link
+#   crossed once.
+# - X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra: *HAN: a
+#   Hierarchical AutotuNed Collective Communication Framework*, IEEE Cluster 2020: Open MPI's
+#   component *han*.
 # - J. L. Träff, S. Hunold: *Decomposing collectives for exploiting multi-lane communication*, arXiv
 #   1910.13373, 2019.
 # - J. L. Träff: *Optimal Broadcast Schedules in Logarithmic Time …*, arXiv 2407.18004, 2024.

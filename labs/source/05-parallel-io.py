@@ -560,8 +560,7 @@ lab.check("sieving")
 # ```
 #
 # **Predict:** who receives from whom in round 2, and into which places of its part? With $A$
-# aggregators, a buffer of $F$ elements and $N$ elements in all: how many requests are there
-# altogether?
+# aggregators, a buffer of $F$ bytes and $N \times N$ doubles: how many requests are there altogether?
 #
 # ## Exercise 3: the two-phase read, in C (36 points)
 #

@@ -820,6 +820,8 @@ else:
 #   Computing 10(2), 2007.
 # - E. Nuriyev, J.-A. Rico-Gallego, A. Lastovetsky: *Model-based selection of optimal MPI broadcast
 #   algorithms for multi-core clusters*, JPDC 165, 2022.
+# - M. Chaarawi, J. M. Squyres, E. Gabriel, S. Feki: *A Tool for Optimizing Runtime Parameters of
+#   Open MPI*, EuroPVM/MPI 2008: *OTPO*, which tunes Open MPI's parameters by measuring.
 # - A. Degomme and others: *Simulating MPI applications: the SMPI approach*, IEEE TPDS 28(8), 2017.
 # - Open MPI's documentation: *Tuning collectives* (`coll/tuned`), and `docs/rules.md` of the kit.
 

@@ -1,0 +1,147 @@
+"""Sentences of the labs about MPI and about the kit's kernels hold where the labs run."""
+
+import re
+
+import pytest
+from c_kernels import build_kernels, run
+from lab_notebook import ROOT
+
+import mpilab
+from mpilab.cases.case import Case
+from mpilab.hosts.orders import places_of
+from mpilab.models.declared import counts
+from mpilab.runners.result import DONE
+
+LONG = 1 << 18  # ints: no transport sends so many eagerly
+KERNELS = {
+    # Lab 02: messages that fit the same receive are taken in the order in which they were sent,
+    # even if the later one is waited for first.
+    "matched_in_order": f"""
+    enum {{ LONG = {LONG} }};
+    int *data = calloc(2 * LONG, sizeof *data), got = 0;
+    MPI_Request requests[2];
+    if (rank == 0) {{
+        data[0] = 1, data[LONG] = 2;
+        MPI_Isend(data, LONG, MPI_INT, 1, TAG, comm, &requests[0]);
+        MPI_Isend(data + LONG, 1, MPI_INT, 1, TAG, comm, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }} else {{
+        MPI_Irecv(data, LONG, MPI_INT, 0, TAG, comm, &requests[0]);
+        MPI_Irecv(&got, 1, MPI_INT, 0, TAG, comm, &requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        if (data[0] != 1 || got != 2)
+            return MPI_ERR_OTHER;
+    }}
+    free(data);""",
+    # Lab 02: a receive with another tag takes the second message first.
+    "another_tag_first": """
+    int first = 1, second = 2, got[2] = {0, 0};
+    if (rank == 0) {
+        MPI_Request request;
+        MPI_Issend(&first, 1, MPI_INT, 1, TAG, comm, &request);
+        MPI_Ssend(&second, 1, MPI_INT, 1, TAG + 1, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(&got[1], 1, MPI_INT, 0, TAG + 1, comm, MPI_STATUS_IGNORE);
+        MPI_Recv(&got[0], 1, MPI_INT, 0, TAG, comm, MPI_STATUS_IGNORE);
+        if (got[0] != 1 || got[1] != 2)
+            return MPI_ERR_OTHER;
+    }""",
+    # Lab 02: several sends of one buffer may be under way, and it may be read meanwhile.
+    "one_buffer_twice": f"""
+    enum {{ LONG = {LONG} }};
+    int *data = calloc(LONG, sizeof *data), sum = 0;
+    MPI_Request requests[2];
+    data[LONG - 1] = rank == 0;
+    if (rank == 0) {{
+        for (int dest = 1; dest < 3; dest++)
+            MPI_Isend(data, LONG, MPI_INT, dest, TAG, comm, &requests[dest - 1]);
+        sum = data[LONG - 1];
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }} else {{
+        MPI_Recv(data, LONG, MPI_INT, 0, TAG, comm, MPI_STATUS_IGNORE);
+        sum = data[LONG - 1];
+    }}
+    free(data);
+    if (sum != 1)
+        return MPI_ERR_OTHER;""",
+    # Lab 04: Open MPI 5 knows cores as a resource, and no switches.
+    "no_switches": """
+    static const char *const names[] = {"switch", "rack", "group", "core"};
+    for (int i = 0; i < 4; i++) {
+        MPI_Info info;
+        MPI_Comm part;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "mpi_hw_resource_type", names[i]);
+        int err = MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_GUIDED, rank, info, &part);
+        MPI_Info_free(&info);
+        if (err != MPI_SUCCESS)
+            return err;
+        if ((part == MPI_COMM_NULL) != (i < 3))
+            return MPI_ERR_OTHER;
+        if (part != MPI_COMM_NULL)
+            MPI_Comm_free(&part);
+    }""",
+}
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory):
+    """The shared object with KERNELS."""
+    return build_kernels(tmp_path_factory.mktemp("claims"), KERNELS)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [
+        ("matched_in_order", 2),
+        ("another_tag_first", 2),
+        ("one_buffer_twice", 3),
+        ("no_switches", 2),
+    ],
+)
+def test_what_the_labs_say_of_mpi_is_so(claims, name, ranks):
+    result = run(claims, name, ranks=ranks)
+    assert result.outcome == DONE
+    assert [output.returned for output in result.outputs] == [0] * ranks
+
+
+def excess(kernel, places):
+    """Bytes of a broadcast above the least: (between nodes, between groups), in messages."""
+    chosen = places_of(places)
+    case = Case("bcast", len(chosen), 256, "int", places=chosen)
+    (result,) = mpilab.simulated.simulate(mpilab.simulated.kernels(), f"bcast_{kernel}", [case])
+    found = counts(result.recording, result.case.levels)
+    nodes = len({(place.group, place.node) for place in chosen})
+    groups = len({place.group for place in chosen})
+    return found["node_bytes"] / 1024 - (nodes - 1), found["group_bytes"] / 1024 - (groups - 1)
+
+
+BY_LEVEL = ("node", "group", "node_group", "rank_order")
+
+
+@pytest.mark.parametrize("order", ["seq", "rr", "random 3"])
+def test_on_the_cluster_of_lab_04_four_broadcasts_send_the_least_in_any_order(order, require_tool):
+    require_tool("smpirun")
+    for kernel in BY_LEVEL:
+        assert excess(kernel, f"2x2x2 {order}") == (0, 0), kernel
+
+
+def test_elsewhere_only_the_broadcast_by_node_and_group_does(require_tool):
+    require_tool("smpirun")
+    places = ("2x3x1 rr", "2x2x3 rr", "3x3x3 random 1")
+    least = {
+        kernel for kernel in BY_LEVEL if all(excess(kernel, where) == (0, 0) for where in places)
+    }
+    assert least == {"node_group"}
+    # The first of them is in the lab, with the question which ones cross groups once.
+    crossing = [kernel for kernel in BY_LEVEL if excess(kernel, places[0])[1] == 0]
+    assert crossing == ["group", "node_group"]
+
+
+def test_lab_05_uses_n_and_f_in_one_unit_each():
+    text = (ROOT / "labs" / "source" / "05-parallel-io.py").read_text(encoding="utf-8")
+    prose = " ".join(line.removeprefix("# ") for line in text.splitlines() if line[:1] == "#")
+    assert re.search(r"\$F\$ bytes", prose)
+    assert not re.search(r"\$[NF]\$ elements", prose)
