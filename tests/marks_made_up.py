@@ -10,6 +10,10 @@ TEXTS = {
     "ben": '=HYPERLINK("http://x") <script>alert(1)</script>',
     "cleo": "It is faster; because it is.",
 }
+CRITERIA = (
+    {"points": 5, "text": "the bytes of the busiest link"},
+    {"points": 3, "text": "the number of rounds"},
+)
 
 
 def verdict(student, text, any_size="pass", second="The table has no errors bars."):
@@ -19,12 +23,14 @@ def verdict(student, text, any_size="pass", second="The table has no errors bars
         ItemVerdict("two", "Powers of two", 4.0, "pass"),
     )
 
-    def waiting(points):
-        return (ItemVerdict("text", "Explanation", points, "manual", "This is graded manually."),)
+    def waiting(points, *criteria):
+        evidence = {"criteria": list(criteria)} if criteria else {}
+        manually = "This is graded manually."
+        return (ItemVerdict("text", "Explanation", points, "manual", manually, evidence),)
 
     exercises = (
         ExerciseVerdict("ring", "Ring allgather", items, f"int ring; // {student}", "r1"),
-        ExerciseVerdict("why", "Why the ring wins", waiting(8.0), text, "r2"),
+        ExerciseVerdict("why", "Why the ring wins", waiting(8.0, *CRITERIA), text, "r2"),
         ExerciseVerdict("table", "What the table says", waiting(7.0), second, "r3"),
     )
     return SubmissionVerdict(student, LAB, exercises, "", "none")

@@ -738,6 +738,17 @@ Markdown("\n".join(lines))
 # - What do the error bars say, and what don't they say? Argue with your three repetitions, and with
 #   the points that are not on the line.
 # - From which size on does a message cost more for its bytes than for being a message?
+#
+# Points are given for
+#
+# - α and β of every distance that you measured, TCP included, each with its error and unit (4
+#   points);
+# - where the time of a short message goes, and that of a long one, and why distance changes α
+#   and β differently (4 points);
+# - what the error bars say and what they don't, argued with the three repetitions and with
+#   points off the line (4 points);
+# - the size at which the bytes of a message cost as much as its start-up, from your α and β (3
+#   points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "by_distance", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

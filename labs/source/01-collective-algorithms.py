@@ -1053,6 +1053,14 @@ Markdown("\n".join(lines))
 # caches, who shares what). Say how large the differences are, compared with the spread. Where does
 # the model choose wrong, and what does it not know? Which algorithm really ran, and how do you
 # know?
+#
+# Points are given for
+#
+# - a choice for each size and number of ranks, with your times and their spread (3 points);
+# - the reasons, in rounds, messages and bytes, and in α, β and γ (4 points);
+# - what the machine adds: cores, caches, what ranks share (2 points);
+# - where the model chooses wrong, and what it doesn't know (2 points);
+# - which algorithm really ran, and the proof (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain_bcast", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -1116,6 +1124,12 @@ for row in found:
 # Which collective did you take, and which algorithm would you use for it, when? Explain the best
 # and the worst of your measurement. What does this collective do to the cost that a broadcast
 # doesn't: blocks that grow on their way, operations that have to be computed, no data at all?
+#
+# Points are given for
+#
+# - a choice for each size, with your times and their spread (3 points);
+# - why the best is best and the worst is worst, in rounds, messages and bytes (3 points);
+# - what this collective costs that a broadcast doesn't (2 points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "explain_second", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

@@ -618,6 +618,14 @@ show(sweep.time_against_size(seven, models=model))
 # numbers of rounds, messages and bytes, and with how many messages a rank sends one after the other,
 # not with the picture alone. Say from which size on bytes cost more than start-ups, from α and β. Does
 # the model let another algorithm be the fastest there? Does your measurement? If they disagree: why?
+#
+# Points are given for
+#
+# - short blocks: an argument from rounds and from the messages that a rank sends one after the
+#   other (3 points);
+# - long blocks: an argument from the bytes that the busiest rank sends (2 points);
+# - the size from which bytes cost more than start-ups, from your α and β (1 point);
+# - the model beside the measurement, with a reason where they disagree (2 points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -753,6 +761,13 @@ Markdown("\n".join(lines))
 # What can you conclude from the published table, and what can't you? Name an explanation that
 # would fit all of it, and how you would test that. Then say how you would measure instead: what
 # is timed, how often, with which clock, what is reported.
+#
+# Points are given for
+#
+# - what can be concluded and what can't, with entries of the table as evidence (2 points);
+# - an explanation that fits all entries, and a test of it (2 points);
+# - a better measurement: what is timed, how often, with which clock, what is reported (3
+#   points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "published", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

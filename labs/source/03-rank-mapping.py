@@ -811,6 +811,13 @@ Markdown("\n".join(lines))
 # number: how many messages go over which link, in which direction, and which of them at the same
 # time? Why isn't the factor 7? What about short messages? (A course assignment of 2021 found a factor
 # of about 3, on hosts of a campus network; the sizes it doesn't say.)
+#
+# Points are given for
+#
+# - the factor for a long message and for a short one (1 point);
+# - how many messages each link carries in each direction (3 points);
+# - which messages can be under way at the same time, and so why the factor isn't 7 (3 points);
+# - what decides the time of short messages (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "why_slower", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -836,6 +843,14 @@ Markdown("\n".join(lines))
 # Why does recursive doubling want RR and the ring SEQ? Argue with distances between partners, and
 # with how long their messages are. Then say when remapping does not pay, or even harms: think of
 # $M$, $Q$ and $m$, of how ranks are placed already, of the network, and of what must be known before.
+#
+# Points are given for
+#
+# - recursive doubling and ring: how far apart partners are and how long their messages, in both
+#   orders (4 points);
+# - at least three situations in which remapping doesn't pay or harms, each with the reason (4
+#   points);
+# - what must be known before, and what it costs to know it (2 points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "which_order", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

@@ -1293,6 +1293,13 @@ show(sweep_plots.time_against_size(table))
 # A leader does the talking for its node. Name three different reasons why it can become the
 # bottleneck, each with a collective and a size where it does, and what can be done about it. Use
 # the bytes and bounds of this lab. When is it better to have no leaders at all?
+#
+# Points are given for
+#
+# - three different reasons, each with a collective and a size (3 points);
+# - a remedy for each of them (2 points);
+# - bytes and bounds of this lab as evidence (1 point);
+# - when no leader is better than any (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "bottleneck", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -1321,6 +1328,13 @@ show(sweep_plots.time_against_size(table))
 # to ask. What can you find out, how, and what does it cost? Which kernels would you use meanwhile,
 # and why is a wrong guess of the groups less bad, or worse, than none? How would you see that your
 # knowledge has become stale?
+#
+# Points are given for
+#
+# - how nodes and groups can be found out, and what that costs (2 points);
+# - the kernels to use meanwhile, and why (2 points);
+# - a wrong guess of the groups compared with none (2 points);
+# - how to notice that the knowledge is stale (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "unknown", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

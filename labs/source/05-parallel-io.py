@@ -1051,6 +1051,15 @@ show(cannon_runs.scaling(here, SIZES[-1]))
 # a grid of $\sqrt P \times \sqrt P$ ranks, with $\alpha$ and $\beta$ of a file system. How do the
 # bytes that are read grow with $P$, and why? How many requests does a rank make? When does the
 # two-phase read *not* pay? Name at least three circumstances.
+#
+# Points are given for
+#
+# - the bytes that are read, as a function of $N$ and $P$, for both methods, and why they grow
+#   or don't (3 points);
+# - the requests of a rank, as a function of $N$, $P$, the buffer and the aggregators (3
+#   points);
+# - at least three circumstances in which the two-phase read doesn't pay, each with the reason
+#   (4 points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "why_two_phase", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -1087,6 +1096,13 @@ for letter, requests in unnamed_readers().items():
 # Name each, and say what in the map tells you: how many ranks read, whether ranges overlap, how long
 # requests are, how many rounds there are. Then: how many bytes does each read altogether, and where
 # would you see in a map that a reader forgot the header?
+#
+# Points are given for
+#
+# - the right reader for each of X, Y and Z (3 points);
+# - what in each map shows it: ranks that read, ranges, lengths of requests, rounds (4 points);
+# - the bytes that each of them reads (2 points);
+# - where a forgotten header would show (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "which_map", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

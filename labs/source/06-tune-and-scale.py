@@ -754,6 +754,13 @@ else:
 # Your schedule is twice as fast as another one, in simulated time. Name three things that may make it
 # no faster, or slower, on a real cluster of the same shape, and for each an experiment that would show
 # it. And one thing that a simulation shows better than any measurement.
+#
+# Points are given for
+#
+# - three different things that the simulation leaves out, each with its effect on a real
+#   cluster (6 points);
+# - an experiment for each of them that would show it (3 points);
+# - one thing that a simulation shows better than any measurement (1 point).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "worth", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->
@@ -780,6 +787,14 @@ else:
 # broadcasts of all sizes on 64 to 4,096 ranks. What do you measure, what do you leave to a model or to
 # a simulation, and in which order? How do you know at the end that the file is in use, and that it is
 # better than none? Use what you have seen of how crossovers move.
+#
+# Points are given for
+#
+# - what is measured, what is left to a model or a simulation, and why (3 points);
+# - an order that fits into the hour (2 points);
+# - how crossovers move with the number of ranks, used in the plan (2 points);
+# - a proof that the file is in use, and that it is better than none at points not used for
+#   choosing (3 points).
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "hour", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "markdown"}
 # <!-- BEGIN SOLUTION -->

@@ -398,7 +398,10 @@ class MarkingServer(ThreadingHTTPServer):
             print(f"mpilab: {faults.report(error, 'mpilab marks page')}", file=sys.stderr)
 
     def answers(self) -> dict[str, Any]:
-        """All texts to read: {"lab", "exercises": [{"id", "title", "answers": […]}]}."""
+        """All texts to read: {"lab", "exercises": [{"id", "title", "answers": […]}]}.
+
+        An item of an answer has its "criteria", [{"points", "text"}], as the rubric had them.
+        """
         runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
         exercises: dict[str, dict[str, Any]] = {}
         for _, each, exercise, item in readable(effective(self.book, self.lab)):
@@ -419,6 +422,7 @@ class MarkingServer(ThreadingHTTPServer):
                     "id": item.item,
                     "title": item.title,
                     "most": item.points,
+                    "criteria": item.evidence.get("criteria", []),
                     "points": item.decision.points if item.decision else None,
                     "comment": item.comment,
                     "proposal": item.proposal,

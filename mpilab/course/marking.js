@@ -43,9 +43,19 @@ function show(number) {
   byId("answers").replaceChildren(...exercise.answers
     .filter((answer) => !byId("waiting").checked || answer.items.some(waits))
     .map(card));
+  criteria(exercise);
   tell();
   const next = pointsOf().find((input) => input.value === "") ?? pointsOf()[0];
   next?.focus();
+}
+
+// What the lab says that points are given for; verdicts of an older mpilab do not have it.
+function criteria(exercise) {
+  const items = exercise.answers[0]?.items ?? [];
+  const said = items.flatMap((item) => item.criteria).map(({ points, text }) =>
+    element("li", { textContent: `${text}: ${points}` }));
+  byId("criteria").replaceChildren(...said);
+  byId("criteria").hidden = !said.length;
 }
 
 function tell() {

@@ -490,7 +490,14 @@ def undecided(exercise: Exercise, error: Ungradable) -> ExerciseVerdict:
 
 def _graded_manually(exercise: Exercise) -> ExerciseVerdict:
     items = tuple(
-        ItemVerdict(item.id, item.title, item.points, MANUAL, "This is graded manually.")
+        ItemVerdict(
+            item.id,
+            item.title,
+            item.points,
+            MANUAL,
+            "This is graded manually.",
+            {"criteria": [vars(each) for each in item.criteria]} if item.criteria else {},
+        )
         for item in exercise.items
     )
     return ExerciseVerdict(exercise.id, exercise.title, items)

@@ -83,6 +83,10 @@ labs/checks/LAB.toml, a file of the same format that `mpilab release` cuts out o
     # ("" if nothing is); if it raises InputError, that counts as its answer
     complaint = "mpilab.algorithms.remapping:is_no_hostfile"
 
+    criteria = [                        # text: what earns how many of its points. Students read
+        { points = 3, text = "…" },     # them in the lab, graders on the marks page
+    ]
+
 With places, formulas may use M (nodes), G (groups), Q (ranks of the fullest node), R (ranks on the
 root's node) and U (ranks in the root's group); without, all ranks are on one node. The rounds and
 messages of an algorithm often hold only on regular places, GROUPSxNODESxRANKS; for others, write a
@@ -201,6 +205,7 @@ _ITEM_KEYS = {
     "arguments",
     "expected",
     "complaint",
+    "criteria",
     *COUNTED,
     _PUBLIC,
 }
@@ -282,6 +287,14 @@ def _case(case: Case, seed: int) -> Case:
 
 
 @dataclass(frozen=True)
+class Criterion:
+    """What earns some of the points of a free text."""
+
+    points: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Item:
     """The smallest part of an exercise that carries points.
 
@@ -294,6 +307,7 @@ class Item:
     expected   for a Python function: name of the trusted function that returns the right value.
     complaint  instead of `expected`: name of a trusted function that says what is wrong with a
                value.
+    criteria   for a text: what its points are given for, as the lab says it.
     """
 
     id: str
@@ -307,6 +321,7 @@ class Item:
     simulated: tuple[Case, ...] = ()
     than: str = ""
     faster: float = 1.0
+    criteria: tuple[Criterion, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -551,7 +566,28 @@ def _item(entry: Table, exercise: Table, seed: int, where: str) -> Item:
         tuple(case for case in simulated if case not in cases),
         entry.get("than", ""),
         float(entry.get("faster", 1.0)),
+        _criteria(entry, exercise["kind"], where),
     )
+
+
+def _criteria(entry: Table, kind: str, where: str) -> tuple[Criterion, ...]:
+    """The criteria of an item; InputError unless its points are theirs."""
+    given = entry.get("criteria", [])
+    if given and kind != TEXT:
+        raise InputError(f"{where}: criteria of a {kind}: they are for texts, which people grade")
+    check_list("criteria", given, {})
+    for each in given:
+        if set(each) != {"points", "text"} or not each["text"] or not each["points"] > 0:
+            raise InputError(
+                f"{where}: criteria: {each}: write e.g. "
+                '{ points = 3, text = "the bytes that the root sends" }'
+            )
+    if given and (total := sum(each["points"] for each in given)) != entry["points"]:
+        raise InputError(
+            f"{where}: its criteria are worth {total:g} points, the item {entry['points']:g}; make "
+            "them worth the same"
+        )
+    return tuple(Criterion(each["points"], each["text"]) for each in given)
 
 
 def public_checks(path: str | Path) -> str:

@@ -51,6 +51,10 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
     for student, text in TEXTS.items():
         expect(page.get_by_role("article", name=student).locator(".text")).to_have_text(text)
     assert page.locator("article script, article a").count() == 0
+    criteria = page.get_by_role("list", name="Points are given for")
+    expect(criteria.get_by_role("listitem")).to_have_text(
+        ["the bytes of the busiest link: 5", "the number of rounds: 3"]
+    )
 
     page.keyboard.type("6,5")
     page.keyboard.press("Enter")
@@ -75,6 +79,7 @@ def test_points_and_comments_are_given_by_keyboard_and_saved_at_once(page, serve
     page.keyboard.press("Alt+ArrowRight")
     table = page.get_by_role("button", name="What the table says (3)")
     expect(table).to_have_attribute("aria-current", "true")
+    expect(criteria).to_have_count(0)
     expect(page.get_by_role("button", name="Why the ring wins (0)")).to_have_count(1)
     assert why(out)["cleo"] == (4.0, "")
 

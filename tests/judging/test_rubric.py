@@ -399,6 +399,46 @@ def test_twins_are_refused(rubric):
         rubric(KERNEL_EXERCISE + item)
 
 
+TEXT_EXERCISE = """
+lab = "99-test"
+
+[[exercise]]
+id = "why"
+title = "Why"
+kind = "text"
+
+[[exercise.item]]
+id = "text"
+title = "Explanation"
+points = 3
+criteria = [{ points = 1, text = "one thing" }, { points = 2, text = "the other" }]
+"""
+
+
+def test_a_text_has_criteria_that_are_worth_its_points(rubric):
+    (item,) = rubric(TEXT_EXERCISE).exercise("why").items
+    assert [(each.points, each.text) for each in item.criteria] == [
+        (1, "one thing"),
+        (2, "the other"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("points = 3", "points = 4", "item 'text': its criteria are worth 3 points, the item 4"),
+        ("points = 1,", "points = 0,", "criteria: .*'points': 0.*write e.g. { points = 3, text ="),
+        ('text = "one thing"', 'words = "one thing"', "criteria: .*'words': 'one thing'"),
+        ('[{ points = 1, text = "one thing" }, ', '["one thing", ', "criteria: 'one thing' is of"),
+        ('kind = "text"', 'kind = "python"', "criteria of a python: they are for texts"),
+    ],
+)
+def test_criteria_that_do_not_add_up_are_refused(rubric, old, new, words):
+    python = 'arguments = [[1]]\nexpected = "operator:neg"\n' * ("python" in new)
+    with pytest.raises(InputError, match=words):
+        rubric(TEXT_EXERCISE.replace(old, new) + python)
+
+
 @pytest.mark.parametrize(("old", "new"), [("[[1, 2], [3, 4]]", "[]"), ('"operator:add"', '""')])
 def test_a_function_that_would_pass_without_being_called_is_refused(rubric, old, new):
     assert rubric(PYTHON_EXERCISE).exercise("f").items[0].arguments == ((1, 2), (3, 4))

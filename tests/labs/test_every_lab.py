@@ -66,6 +66,26 @@ def test_the_answer_cells_are_those_of_the_rubric_with_its_points(lab):
 
 
 @each_lab
+def test_the_criteria_of_free_text_stand_above_the_answer_as_in_the_rubric(lab):
+    texts = {name: each for name, each in lab.exercises.items() if each.kind == rubric.TEXT}
+    above = {
+        answer_id(cell): before.source
+        for before, cell in zip(lab.blank.cells, lab.blank.cells[1:], strict=False)
+        if answer_id(cell) in texts
+    }
+    assert above.keys() == texts.keys()
+    for name, text in above.items():
+        (item,) = texts[name].items
+        listed = re.split(r"\n- ", text.partition("Points are given for\n")[2])[1:]
+        wanted = [
+            f"{each.text} ({each.points:g} point{'s' * (each.points != 1)})"
+            for each in item.criteria
+        ]
+        assert [" ".join(each.split()).rstrip(";.") for each in listed] == wanted
+        assert len(wanted) > 1
+
+
+@each_lab
 def test_every_exercise_that_a_machine_can_judge_has_a_check_cell(lab):
     public = {exercise.id: exercise for exercise in rubric.load(lab.public).exercises}
     assert list(checks(lab.blank)) == list(public)
