@@ -300,7 +300,8 @@ def _add_marks(commands: Commands) -> None:
         "--times",
         type=Path,
         metavar="FILE.csv",
-        help="submission times, with columns student and time",
+        help="submission times, with columns student and time (default: DIR/submissions.csv, if "
+        "they were collected by 'mpilab collect')",
     )
     times.add_argument(
         "--submissions", type=Path, metavar="DIR", help="use the times of these files"
@@ -464,6 +465,9 @@ def _late(options: argparse.Namespace) -> None:
 
 def _times_and_rule(options: argparse.Namespace, lab: str) -> tuple[Any, Any]:
     manual = mpilab.course.manual
+    collected = options.folder / mpilab.grading.submission.TABLE
+    if not (options.times or options.submissions) and collected.is_file():
+        options.times = collected
     if not (options.due and options.per_day and (options.times or options.submissions)):
         raise InputError(
             "marks late: give --due, --per-day, and --times FILE.csv or "
@@ -483,7 +487,7 @@ def _times_and_rule(options: argparse.Namespace, lab: str) -> tuple[Any, Any]:
         extensions,
     )
     if options.times:
-        return manual.times_of_csv(options.times), rule
+        return manual.times_of_csv(options.times, lab), rule
     return manual.times_of_files(options.submissions, lab), rule
 
 

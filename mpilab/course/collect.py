@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.submission import (
+    TABLE,
     Spool,
     limited,
     member_of,
@@ -32,14 +33,17 @@ _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
 MOODLE, CANVAS, GITHUB, NBGRADER = "moodle", "canvas", "github-classroom", "nbgrader"
 
-_MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_file_(?P<file>.*)")
-_CANVAS = re.compile(
-    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_(?P<file>.+)"
+# From Moodle 4.1 on, a folder's name does not end in '_'.
+MOODLE_NAME = re.compile(
+    r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?"
+)
+CANVAS_NAME = re.compile(
+    r"(?P<start>(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<submission>\d+)_)(?P<file>.+)"
 )
 _AGAIN = re.compile(r"-(\d+)(?=\.[^.]+$)")
 
-TABLE = "submissions.csv"
-COLUMNS = ("student", "time", "late", "id", "source")
+COLUMNS = ("student", "time", "late", "id", "source", "lab", "platform")
+_FORMER_COLUMNS = COLUMNS[:5]
 
 # What browsers, platforms and users append to the name of a second copy.
 _COPY = re.compile(r"(?:-\d+|[ _]?\(\d+\)|[ _]\d+|[-_ ]copy\d*)$", re.IGNORECASE)
@@ -198,8 +202,8 @@ def _zip_time(member: zipfile.ZipInfo) -> datetime | None:
 
 # Layouts of the platforms' downloads, which show which student submitted a file.
 #
-# Moodle      Anna Schmidt_12345_assignsubmission_file_/lab.ipynb, or with the file name after the
-#             last underscore instead of in the folder (mod/assign/locallib.php,
+# Moodle      Anna Schmidt_12345_assignsubmission_file/lab.ipynb; before 4.1, the folder's name ends
+#             in '_'; without folders, the file's name follows that '_' (mod/assign/locallib.php,
 #             download_submissions)
 # Canvas      schmidtanna_LATE_12345_67890_lab-1.ipynb: user, submission, number of resubmissions
 # GitHub      assignment-username/..., as 'gh classroom clone student-repos' creates it
@@ -227,7 +231,7 @@ class Piece:
     attempt: int = 0
 
 
-# The pieces, and the files that belong to no student.
+# The pieces, and the files that are no student's notebook.
 Sorted = tuple[list[Piece], list[Found]]
 
 
@@ -309,9 +313,9 @@ LAYOUTS = {MOODLE: moodle, CANVAS: canvas, GITHUB: github, NBGRADER: nbgrader}
 def layout_of(files: Files, lab: str) -> str:
     """The name of a download's layout; InputError if it has none of LAYOUTS."""
     names = [part for found in files.files for part in found.parts]
-    if any(_MOODLE.fullmatch(name) for name in names):
+    if any(MOODLE_NAME.fullmatch(name) for name in names):
         return MOODLE
-    if any(_CANVAS.fullmatch(found.name) for found in files.files):
+    if any(CANVAS_NAME.fullmatch(found.name) for found in files.files):
         return CANVAS
     submitted = any("submitted" in found.parts[:-1] for found in files.files)
     if submitted or any(len(f.parts) == 3 and f.parts[1] == lab for f in files.files):
@@ -338,15 +342,23 @@ def _each(files: Files, read: Callable[[Found], Piece | None]) -> Sorted:
 
 def _moodle(found: Found) -> Piece | None:
     for depth, part in enumerate(found.parts):
-        if match := _MOODLE.fullmatch(part):
+        if match := MOODLE_NAME.fullmatch(part):
             below = "/".join(found.parts[depth + 1 :])
             file = below or match["file"]
-            return Piece(match["name"], match["id"], file, found, found.time) if file else None
+            if not file or match["kind"] != "file":
+                return None
+            return Piece(match["name"], match["id"], file, found, found.time)
     return None
 
 
+def _text_of(found: Found) -> str:
+    """The name of the student who typed this text into Moodle; '' if it is no such text."""
+    matches = filter(None, map(MOODLE_NAME.fullmatch, found.parts))
+    return next((match["name"] for match in matches if match["kind"] == "onlinetext"), "")
+
+
 def _canvas(found: Found) -> Piece | None:
-    match = _CANVAS.fullmatch(found.name)
+    match = CANVAS_NAME.fullmatch(found.name)
     if match is None:
         return None
     again = _AGAIN.search(match["file"])
@@ -428,10 +440,17 @@ def collect(
     with opened(source) as files:
         layout = layout_of(files, lab) if layout == _AUTO else layout
         pieces, others = LAYOUTS[layout](files, lab, prefix)
-        left = [*files.refused, *(f"{each.path}: nobody's" for each in others)]
+        left, notes = list(files.refused), []
+        senders = {piece.student for piece in pieces}
+        for found in others:
+            if (name := _text_of(found)) in senders:
+                notes.append(f"{name}: {found.path}: a text besides the file, not graded")
+            elif name:
+                left.append(f"{name}: a text typed into Moodle, but no file: {found.path}")
+            else:
+                left.append(f"{found.path}: belongs to no student")
         groups = _by_student(pieces, with_ids, left)
         chosen: dict[str, Piece] = {}
-        notes: list[str] = []
         for student, own in groups.items():
             try:
                 newest = _newest(student, own, lab, notes, left)
@@ -450,7 +469,7 @@ def collect(
             except (InputError, Ungradable, OSError) as error:
                 left.append(f"{student}: {error}")
                 del chosen[student]
-    changed = _write(dest, lab, chosen, contents)
+    changed = _write(dest, lab, layout, chosen, contents)
     return Collected(layout, chosen, changed, notes, left)
 
 
@@ -523,13 +542,20 @@ def _stem(file: str, lab: str) -> str:
 
 
 def _write(
-    dest: Path, lab: str, chosen: Mapping[str, Piece], contents: Mapping[str, Callable[[], bytes]]
+    dest: Path,
+    lab: str,
+    layout: str,
+    chosen: Mapping[str, Piece],
+    contents: Mapping[str, Callable[[], bytes]],
 ) -> list[str]:
     """Write the notebooks that have changed, and return their students. Checks all paths first.
 
-    Students from an earlier collection who are not in this one stay, with their rows.
+    Students from an earlier collection who are not in this one stay, with their rows; so do the
+    rows of other labs.
     """
-    rows = {row[0]: row for row in _rows(dest)}
+    known = [row if len(row) > 5 else [*row, lab, ""] for row in _rows(dest)]
+    others = [row for row in known if row[5] != lab]
+    rows = {row[0]: row for row in known if row[5] == lab}
     for student in chosen:
         path = dest / student / f"{lab}.ipynb"
         if path.parent.is_symlink() or path.is_symlink():
@@ -546,8 +572,9 @@ def _write(
             changed.append(student)
         if piece.time is not None:
             os.utime(path, (piece.time.timestamp(),) * 2)
-        rows[student] = _row(student, piece)
-    write_whole(dest / TABLE, csv_text([COLUMNS, *(rows[student] for student in sorted(rows))]))
+        rows[student] = [*_row(student, piece), lab, layout]
+    table = sorted([*others, *rows.values()], key=lambda row: (row[5], row[0]))
+    write_whole(dest / TABLE, csv_text([COLUMNS, *table]))
     return changed
 
 
@@ -556,7 +583,7 @@ def _rows(dest: Path) -> list[list[str]]:
     if not (dest / TABLE).exists():
         return []
     header, *rows = read_rows(dest / TABLE)
-    if tuple(header) != COLUMNS:
+    if tuple(header) not in (COLUMNS, _FORMER_COLUMNS):
         raise InputError(f"{dest / TABLE}: not written by 'mpilab collect'; move it")
     return [list(map(bare_cell, row)) for row in rows]
 

@@ -144,10 +144,11 @@ def words(details: Mapping[str, Any]) -> str:
     )
 
 
-def times_of_csv(path: str | Path) -> dict[str, datetime]:
+def times_of_csv(path: str | Path, lab: str = "") -> dict[str, datetime]:
     """{student: time} of a CSV with the columns student and time; InputError with file:line.
 
-    Students without a time (not submitted, or unknown when) are left out.
+    Students without a time (not submitted, or unknown when) are left out, and so are the rows of
+    other labs if there is a column `lab`.
     """
     reader = csv.DictReader(io.StringIO(read_csv(path), newline=""))
     if not {"student", "time"} <= set(reader.fieldnames or ()):
@@ -157,6 +158,8 @@ def times_of_csv(path: str | Path) -> dict[str, datetime]:
         )
     times = {}
     for row in reader:
+        if lab and row.get("lab") not in (None, "", lab):
+            continue
         where = f"{path}:{reader.line_num}"
         student = bare_cell((row["student"] or "").strip())
         if student in times:

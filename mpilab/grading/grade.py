@@ -29,7 +29,14 @@ from mpilab.grading.referee import LOG, Referee
 from mpilab.grading.release import trusted
 from mpilab.grading.run import Limits
 from mpilab.grading.sandbox import Outcome, Sandbox
-from mpilab.grading.submission import Submission, find_submissions, parse, read, with_outputs
+from mpilab.grading.submission import (
+    Submission,
+    find_submissions,
+    keep_table,
+    parse,
+    read,
+    with_outputs,
+)
 from mpilab.grading.workers import Pool, Workers, run_inside
 from mpilab.hosts.places import as_text
 from mpilab.judging import agreement
@@ -312,6 +319,7 @@ def grade(
                 future.result()
                 bar.update()
         book.list_class(lab, {submission.student: "" for submission in found})
+        keep_table(submissions, out)
         verdicts, notes = marks.refresh(book, lab, out, assignment.points)
     graded = [submission.student for submission in todo]
     return Report(

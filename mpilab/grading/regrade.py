@@ -25,7 +25,7 @@ from mpilab.grading.decisions import Decision, Effective, Run
 from mpilab.grading.grade import DIFFERENCES, Assignment, prepare, tool_notes, verdict_on
 from mpilab.grading.gradebook import Gradebook
 from mpilab.grading.sandbox import Sandbox
-from mpilab.grading.submission import Submission, find_submissions, parse
+from mpilab.grading.submission import Submission, find_submissions, keep_table, parse
 from mpilab.grading.workers import Workers
 from mpilab.judging.judge import ungradable
 from mpilab.judging.rubric import Exercise
@@ -122,6 +122,8 @@ def merge(
         )
     _check_assignments(parts, lab, assignment)
     (out / "feedback").mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        keep_table(part.folder, out)
     students = {student for part in parts for student in part.newest(lab)}
     missing: list[str] = []
     with Gradebook(out / GRADEBOOK) as book:

@@ -27,6 +27,7 @@ from nbformat import NotebookNode
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
+from mpilab.util.files import write_whole
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 from mpilab.util.units import bytes_of
@@ -61,6 +62,9 @@ OUTPUT_CHARACTERS, OUTPUT_LINES = 4_000, 60
 ALL_OUTPUT_CHARACTERS = 200_000
 
 NAME_LIMIT = 100
+
+# Beside the submissions that 'mpilab collect' wrote, and beside their marks: who sent which file.
+TABLE = "submissions.csv"
 
 # Characters that change the reading direction can make one name look like another.
 _TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -536,6 +540,13 @@ def student_name(name: str) -> str:
     if any(map(_unprintable, name)):
         raise InputError(f"{shown}: a student's name can't hold control characters; rename it")
     return unicodedata.normalize("NFC", name)
+
+
+def keep_table(folder: str | Path, out: str | Path) -> None:
+    """Copy the table of 'mpilab collect' in `folder`, if there is one, to `out`."""
+    table = Path(folder) / TABLE
+    if table.is_file() and not table.is_symlink():
+        write_whole(Path(out) / TABLE, table.read_bytes())
 
 
 def parse(submission: Submission) -> NotebookNode:

@@ -57,8 +57,10 @@ MOODLE = {
     f"Ben O'Neil_102_assignsubmission_file_{FILE}": b"ben",
     "Cleo_103_assignsubmission_file_/my answer.ipynb": b"cleo",
     "Dan_104_assignsubmission_file_/lab.zip": zipped({f"work/{FILE}": b"dan"}),
+    "Dan_104_assignsubmission_onlinetext_/onlinetext.html": b"see my file",
     "Eva_105_assignsubmission_onlinetext_/onlinetext.html": b"sorry",
     "Finn_106_assignsubmission_file_/notes.txt": b"none",
+    f"Gil_107_assignsubmission_file/{FILE}": b"gil",  # since Moodle 4.1
 }
 
 
@@ -77,11 +79,13 @@ def test_moodles_download_in_both_its_forms(form, tmp_path):
         "Ben O'Neil": b"ben",
         "Cleo": b"cleo",
         "Dan": b"dan",
+        "Gil": b"gil",
     }
     row = table(tmp_path / "class")["Anna Schmidt"]
     assert (datetime.fromisoformat(row["time"]), row["id"], row["late"]) == (NOON, "101", "")
     assert times_of_csv(tmp_path / "class" / "submissions.csv")["Dan"] == NOON
-    assert [note.partition(":")[0] for note in done.notes] == ["Cleo"]
+    assert [note.partition(":")[0] for note in done.notes] == ["Dan", "Cleo"]
+    assert any(line.startswith("Eva: a text typed into Moodle, but no file") for line in done.left)
     assert sorted(line.split("_")[0].split(":")[0].split("/")[-1] for line in done.left) == [
         "Eva",
         "Finn",
@@ -141,7 +145,7 @@ def test_canvas_files_carry_the_number_the_lateness_and_the_attempt(tmp_path):
         },
     )
     done = collect(source, tmp_path / "class", LAB)
-    assert done.layout == "canvas" and done.left == ["readme.txt: nobody's"]
+    assert done.layout == "canvas" and done.left == ["readme.txt: belongs to no student"]
     assert taken(tmp_path / "class") == {"schmidtanna": b"second", "oneilben": b"tenth"}
     rows = table(tmp_path / "class")
     assert [rows[who]["late"] for who in ("schmidtanna", "oneilben")] == ["no", "yes"]
@@ -213,7 +217,9 @@ def test_an_nbgrader_course_with_its_timestamps(stamp, hour, tmp_path):
         },
     )
     done = collect(source, tmp_path / "class", LAB)
-    assert done.layout == "nbgrader" and done.left == ["submitted/ben/other/other.ipynb: nobody's"]
+    assert done.layout == "nbgrader" and done.left == [
+        "submitted/ben/other/other.ipynb: belongs to no student"
+    ]
     assert taken(tmp_path / "class") == {"anna": b"anna", "ben": b"ben"}
     time = times_of(done)["anna"].astimezone(UTC)
     assert (time.hour, time.minute, time.second) == (hour, 10, 5)
@@ -311,7 +317,9 @@ def test_the_command_lists_what_it_did_not_understand_and_ends_with_1(tmp_path, 
     assert main(["collect", str(source), str(dest), "--lab", LAB]) == 1
     said = capsys.readouterr()
     assert "2 submissions of 02-allgather from moodle, 2 of them new" in said.out
-    assert "NOT COLLECTED: nothing.txt: nobody's" in said.err and "\x1b" not in said.err
+    assert (
+        "NOT COLLECTED: nothing.txt: belongs to no student" in said.err and "\x1b" not in said.err
+    )
     assert "\n'=cmd|," in (dest / "submissions.csv").read_text()
     assert main(["collect", str(dest), str(tmp_path / "again"), "--lab", LAB]) == 1
     assert "not a known platform's layout" in capsys.readouterr().err
