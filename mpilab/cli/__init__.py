@@ -27,6 +27,7 @@ GROUPS = {
         "merge",
         "report",
         "export",
+        "feedback",
         "similar",
         "leaderboard",
         "rubric",

@@ -1,4 +1,4 @@
-"""The commands `mpilab collect`, `export`, `similar`, `leaderboard` and `release`."""
+"""The commands `mpilab collect`, `export`, `feedback`, `similar`, `leaderboard` and `release`."""
 
 import argparse
 import os
@@ -28,11 +28,32 @@ TARGETS = {
     "nbgrader": "gradebook.db",
 }
 LAYOUTS = ("auto", "moodle", "canvas", "github-classroom", "nbgrader")
+RETURNS = (*LAYOUTS, "gradescope", "folders")
 EXPORT_DESCRIPTION = """\
 Export the marks of a graded class, after manual points, overrides and late penalties. Students
 without a final mark (not judged, or awaiting manual grading) are never exported with a zero: the
 command lists them and stops, or, with --partial, leaves their cells empty. The exit status is 1 if
 a student is missing from the platform's file.
+"""
+FEEDBACK_DESCRIPTION = """\
+Return feedback: write the pages and reasons of a graded class in the form that a platform imports,
+by default the one that 'mpilab collect' collected from. Nothing is uploaded or pushed; the command
+prints what to do with the files. Students without a final mark (not judged, or awaiting manual
+grading) get no feedback yet: the command lists them and stops, or, with --partial, leaves them out.
+The exit status is 1 if the feedback of a student with a final mark could not be placed.
+"""
+FEEDBACK_EXAMPLES = """\
+what is written (to DIR/PLATFORM):
+  moodle            worksheet.csv, a grading worksheet, and feedback.zip
+  canvas            feedback.zip for Upload Submissions, and comments.json for its API
+  nbgrader          feedback/STUDENT/LAB/, for nbgrader release_feedback
+  github-classroom  a commit on the branch feedback-LAB of each clone in --source
+  gradescope        STUDENT/results.json
+  folders           STUDENT/LAB.html
+examples:
+  mpilab feedback out
+  mpilab feedback out --to moodle --template worksheet-of-moodle.csv
+  mpilab feedback out --to github-classroom --source mpi-lab-submissions
 """
 SIMILAR_DESCRIPTION = """\
 Compare all C answers to one exercise, pair by pair, by winnowed fingerprints of their tokens:
@@ -72,6 +93,7 @@ def add_commands(commands: Commands) -> None:
     """Add the commands of this module."""
     _add_collect(commands)
     _add_export(commands)
+    _add_feedback(commands)
     _add_similar(commands)
     _add_leaderboard(commands)
     _add_release(commands)
@@ -106,7 +128,7 @@ def _add_export(commands: Commands) -> None:
         metavar="FILE.csv",
         help=(
             "identifies students: a column 'student' and others with identifiers, such as the "
-            "submissions.csv of 'mpilab collect'"
+            "submissions.csv of 'mpilab collect' (with --template, the default is the one in DIR)"
         ),
     )
     parser.add_argument(
@@ -134,13 +156,7 @@ def _add_export(commands: Commands) -> None:
     parser.add_argument(
         "--scale", action="store_true", help="scale marks to the template's maximum points"
     )
-    parser.add_argument(
-        "--visibility",
-        default="after_published",
-        metavar="WHEN",
-        help="Gradescope: when students see tests: visible, after_due_date, after_published "
-        "(default) or hidden",
-    )
+    _add_visibility(parser)
     parser.add_argument(
         "--python", type=Path, metavar="PATH", help="nbgrader: a Python installation with nbgrader"
     )
@@ -178,15 +194,15 @@ def _table(options: argparse.Namespace, marks: Any) -> Any:
     """The Exported for a CSV target."""
     if options.to == "csv":
         return mpilab.course.export.plain_csv(marks, options.partial)
-    roster = mpilab.course.export.read_roster(options.roster) if options.roster else None
     if options.to == "moodle" and not options.template:
         return mpilab.course.export.moodle(
             marks,
             column=options.column,
             identifier=options.id_column,
-            roster=roster,
+            roster=_roster(options, marks.lab) if options.roster else None,
             partial=options.partial,
         )
+    roster = _roster(options, marks.lab)
     how = {
         "roster": roster,
         "match": options.match,
@@ -201,6 +217,98 @@ def _table(options: argparse.Namespace, marks: Any) -> Any:
             "as --template FILE.csv, the assignment as --column NAME"
         )
     return mpilab.course.export.canvas(marks, options.template, options.column, **how)
+
+
+def _add_visibility(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--visibility",
+        default="after_published",
+        metavar="WHEN",
+        help="Gradescope: when students see tests: visible, after_due_date, after_published "
+        "(default) or hidden",
+    )
+
+
+def _roster(options: argparse.Namespace, lab: str) -> Any:
+    """The roster: by default the table of 'mpilab collect' that was graded; None without one."""
+    table = options.roster or options.folder / mpilab.grading.submission.TABLE
+    if not options.roster and not table.is_file():
+        return None
+    return mpilab.course.export.read_roster(table, lab)
+
+
+# `mpilab feedback`: return feedback to students through their platform.
+
+
+def _add_feedback(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "feedback",
+        help="return feedback through Moodle, Canvas, nbgrader, GitHub Classroom, ...",
+        description=FEEDBACK_DESCRIPTION,
+        epilog=FEEDBACK_EXAMPLES,
+    )
+    add_graded(parser)
+    parser.add_argument(
+        "--to",
+        default="auto",
+        choices=RETURNS,
+        help="platform (default: where the submissions were collected from; else folders)",
+    )
+    add_out(parser, "folder to write (default: DIR/PLATFORM)", metavar="PATH")
+    parser.add_argument(
+        "--partial", action="store_true", help="leave out students without a final mark"
+    )
+    parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE.csv",
+        help="the submissions.csv of 'mpilab collect' (default: DIR/submissions.csv, which 'mpilab "
+        "grade' copies there)",
+    )
+    parser.add_argument(
+        "--template",
+        type=Path,
+        metavar="FILE.csv",
+        help="Moodle: the assignment's grading worksheet, to fill in (default: a new one)",
+    )
+    parser.add_argument(
+        "--scale", action="store_true", help="Moodle: scale marks to the template's maximum points"
+    )
+    parser.add_argument(
+        "--source",
+        type=Path,
+        metavar="SOURCE",
+        help="what was collected: GitHub Classroom's clones, or the course folder of nbgrader",
+    )
+    _add_visibility(parser)
+    parser.set_defaults(call=_feedback)
+
+
+def _feedback(options: argparse.Namespace) -> int:
+    """Write the feedback, and list whose is missing and what to do next; 1 if any is missing."""
+    lab = options.lab or mpilab.grading.marks.only_lab(options.folder)
+    marks = mpilab.course.marks.class_marks(options.folder, lab)
+    platform, done = mpilab.course.feedback.give_back(
+        marks,
+        options.folder,
+        to=options.to,
+        target=options.out,
+        partial=options.partial,
+        roster=options.roster,
+        template=options.template,
+        source=options.source,
+        visibility=options.visibility,
+        scale=options.scale,
+    )
+    written = ", ".join(map(str, done.paths))
+    print(f"{platform}: {len(done.students)} of {len(marks.students)} students: {written}")
+    for step in done.steps:
+        print(f"  {step}")
+    for note in done.notes:
+        print(plain(note), file=sys.stderr)
+    for line in done.without:
+        print(f"NOT RETURNED: {plain(line)}", file=sys.stderr)
+    return 1 if done.without else 0
 
 
 # `mpilab similar`: find C answers in a class that are suspiciously similar.

@@ -1,12 +1,15 @@
 """Export marks to Gradescope, nbgrader, Moodle, Canvas, and CSV for spreadsheets."""
 
+import html
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
 from mpilab.judging.verdict import MANUAL
-from mpilab.util.files import bare_cell, csv_text, read_rows, write_whole
+from mpilab.util.files import bare_cell, csv_text, read_rows, safe_cell, write_whole
 from mpilab.util.kit import NBGRADER_PYTHON
 from mpilab.util.processes import environment_of
 from mpilab.util.text import plain
@@ -41,7 +44,20 @@ CANVAS_COLUMNS = (
     "Root Account",
     "Section",
 )
+# By these Canvas finds a student; names and sections are for people.
+CANVAS_IDENTIFIERS = CANVAS_COLUMNS[1:6]
 MOODLE_COLUMNS = ("Identifier", "Full name", "ID number", "Username", "Email address")
+
+# The columns of a grading worksheet that Moodle reads; it refuses a file without the first three
+# (mod/assign/feedback/offline/importgradeslib.php). All others tell people who and what it is.
+_IDENTIFIER, _GRADE, _CHANGED = "Identifier", "Grade", "Last modified (grade)"
+_COMMENTS = "Feedback comments"
+WORKSHEET = (
+    *(_IDENTIFIER, "Full name", "Status", _GRADE, "Maximum grade", "Grade can be changed"),
+    *("Last modified (submission)", _CHANGED, _COMMENTS),
+)
+WORKSHEET_READ = {_IDENTIFIER, _GRADE, _CHANGED, _COMMENTS}
+MADE_BY = "mpilab:"  # at the beginning of our comments, so that we replace no others
 
 
 # Gradescope: a results.json for each student, as an autograder writes it. Format:
@@ -138,6 +154,70 @@ def _try(item: EffectiveItem) -> str:
 
 def _number(value: float) -> float:
     return round(float(value), 4)
+
+
+# What a student reads beside a total: points and reasons, as text, HTML or Markdown.
+
+# Spreadsheets, which would run these, also open a platform's own file, where a ' would be seen.
+_ENTITIES = re.compile("[=+\\-@＝＋－＠﹦﹢﹣﹫|\t]")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def comment_text(student: Effective) -> str:
+    """The points of an Effective and the reasons for those that are missing, as plain text."""
+    lines = [_about(student)]
+    for exercise in student.exercises:
+        lines += ["", _heading(exercise), *(f"- {line}" for line in _lines(exercise))]
+    return "\n".join(lines)
+
+
+def comment_html(student: Effective) -> str:
+    """Like `comment_text`, as one line of HTML in which no spreadsheet finds a formula."""
+    parts = [f"<p>{MADE_BY} {_html(_about(student))}</p>"]
+    for exercise in student.exercises:
+        items = "".join(f"<li>{_html(line)}</li>" for line in _lines(exercise))
+        parts.append(f"<p>{_html(_heading(exercise))}</p>" + (f"<ul>{items}</ul>" if items else ""))
+    return "".join(parts)
+
+
+def comment_markdown(student: Effective, title: str) -> str:
+    """Like `comment_text`, as Markdown below a heading."""
+    lines = [f"# {_markdown(title)}", "", _markdown(_about(student))]
+    for exercise in student.exercises:
+        lines += ["", f"## {_markdown(_heading(exercise))}", ""]
+        lines += [f"- {_markdown(line)}" for line in _lines(exercise)]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(exercise: EffectiveExercise) -> str:
+    awarded = points(exercise.awarded) or "–"
+    return f"{plain(exercise.title or exercise.exercise)}: {awarded} of {points(exercise.points)}"
+
+
+def _lines(exercise: EffectiveExercise) -> list[str]:
+    """A line for each item that lost points or has a comment, and one for an override."""
+    if exercise.decision is not None:
+        return [f"The points were set manually: {plain(exercise.decision.reason)}"]
+    lines = []
+    for item in exercise.items:
+        lost = item.awarded is None or item.awarded < item.points
+        said = [plain(item.reason)] * lost + [plain(item.comment)]
+        if lost or item.comment:
+            given = f"{points(item.awarded) or '–'} of {points(item.points)}"
+            words = " ".join(filter(None, [*said, _try(item)]))
+            lines.append(f"{plain(item.title or item.item)}: {given}. {words}".rstrip())
+    return lines
+
+
+def _html(text: str) -> str:
+    lines = html.escape(text).split("\n")
+    return "<br>".join(_ENTITIES.sub(lambda sign: f"&#{ord(sign[0])};", line) for line in lines)
+
+
+def _markdown(text: str) -> str:
+    # Two blanks break a line; more than these at its beginning could make it a block of code.
+    lines = (line.strip() for line in text.split("\n"))
+    return "  \n  ".join(_PUNCTUATION.sub(r"\\\1", line) for line in lines)
 
 
 # nbgrader: its gradebook.db, written through nbgrader's own API. nbgrader need not be installed
@@ -318,12 +398,14 @@ def _places(
     entry: Mapping[str, str],
 ) -> set[int]:
     """The rows of a student: found by identifiers in the roster, otherwise by name."""
-    places = set()
+    places, identified = set(), False
     for key in keys:
         known = entry.get(key.casefold()) or (entry.get("id") if key == "Identifier" else "")
         if known:
             places |= index.get((key.casefold(), _canonical(key, known)), set())
-    if not places:
+            identified |= key not in NAMES
+    # A row of the same name with another identifier is a namesake's.
+    if not places and not identified:
         for key in keys:
             places |= index.get((key.casefold(), _canonical(key, student)), set())
     return places
@@ -427,24 +509,60 @@ def moodle_worksheet(
     partial: bool = False,
     scale: bool = False,
 ) -> Exported:
-    """Fill points into the grading worksheet (a CSV) of a Moodle assignment."""
+    """Fill points and comments into the grading worksheet (a CSV) of a Moodle assignment.
+
+    All its columns are kept, with the identifiers and times that Moodle compares. A comment that
+    somebody else wrote into it stays.
+    """
     open_ones = require_final(marks, partial)
     header, *body = read_rows(template)
-    grade = _column(header, "Grade", template)
+    grade, *_ = (_column(header, name, template) for name in (_GRADE, _IDENTIFIER, _CHANGED))
     rows = Rows(header, body, MOODLE_COLUMNS, template)
     found = find(marks.students, rows, roster, match)
-    most = header.index("Maximum Grade") if "Maximum Grade" in header else None
+    most, comments = rows.column("Maximum grade"), rows.column(_COMMENTS)
     filled = [header]
     for place, row in enumerate(body):
         each = found.get(place)
-        if each is not None:
-            row = [*row, *[""] * (len(header) - len(row))]
+        if each is None:
+            continue
+        row = [
+            text if name in WORKSHEET_READ else safe_cell(bare_cell(text))
+            for name, text in zip_longest(header, row[: len(header)], fillvalue="")
+        ]
+        row[grade] = ""
+        if each.student not in open_ones:
             possible = row[most] if most is not None else ""
-            row[grade] = (
-                "" if each.student in open_ones else _scaled(each, possible, scale, template)
-            )
-            filled.append(row)
+            row[grade] = _scaled(each, possible, scale, template)
+            if comments is not None and _is_ours(row[comments]):
+                row[comments] = comment_html(each)
+        filled.append(row)
     return _matched(filled, marks, found, body)
+
+
+def _is_ours(comment: str) -> bool:
+    """True for a comment that an earlier export wrote, and for none."""
+    return not comment.strip() or comment.strip().startswith(f"<p>{MADE_BY}")
+
+
+def new_worksheet(marks: ClassMarks, entries: Sequence[tuple[Effective, Mapping[str, str]]]) -> str:
+    """A grading worksheet in English for a Moodle that gave us none.
+
+    `entries` are Effectives with a final mark, each with its values of the columns Identifier, Full
+    name and Last modified (submission).
+    """
+    rows = [list(WORKSHEET)]
+    for each, known in entries:
+        own = {
+            "Status": "Submitted for grading",
+            _GRADE: points(each.total),
+            "Maximum grade": points(marks.points),
+            "Grade can be changed": "Yes",
+            _CHANGED: "–",  # not a time: as if it had never been graded
+            _COMMENTS: comment_html(each),
+            **known,
+        }
+        rows.append([own.get(name, "") for name in WORKSHEET])
+    return csv_text(rows)
 
 
 def canvas(
@@ -482,14 +600,18 @@ def canvas(
         each = found.get(place)
         if each is not None:
             total = "" if each.student in open_ones else _scaled(each, possible, scale, template)
-            cut.append([*(_cell(row, place) for place in kept), total])
+            cells = [
+                text if header[place].strip() in CANVAS_IDENTIFIERS else safe_cell(bare_cell(text))
+                for place, text in ((place, _cell(row, place)) for place in kept)
+            ]
+            cut.append([*cells, total])
     return _matched(cut, marks, found, students)
 
 
-def read_roster(path: str | Path) -> Roster:
+def read_roster(path: str | Path, lab: str = "") -> Roster:
     """{student: {lowercase column: value}} of a CSV with a column 'student'.
 
-    For example, the submissions.csv of 'mpilab collect'.
+    For example, the submissions.csv of 'mpilab collect', whose rows of other labs are left out.
     """
     header, *body = read_rows(path)
     names = [name.strip().casefold() for name in header]
@@ -499,6 +621,8 @@ def read_roster(path: str | Path) -> Roster:
     for row in body:
         entry = {name: bare_cell(_cell(row, place).strip()) for place, name in enumerate(names)}
         student = entry["student"]
+        if lab and entry.get("lab", "") not in ("", lab):
+            continue
         if student in roster:
             raise InputError(f"{path}: {student!r} occurs twice; keep one row")
         roster[student] = entry
@@ -549,7 +673,10 @@ def _assignment(header: list[str], wanted: str, template: str | Path) -> int:
 
 def _column(header: list[str], name: str, template: str | Path) -> int:
     if name not in header:
-        raise InputError(f"{template}: no column {name!r}; it has {', '.join(header)}")
+        raise InputError(
+            f"{template}: no column {name!r}; it has {', '.join(header)}. Download the worksheet "
+            "from Moodle with English as language, and keep all of its columns"
+        )
     return header.index(name)
 
 

@@ -139,12 +139,15 @@ def test_moodles_grade_import_takes_identifiers_from_a_roster(unfinished, tmp_pa
 def test_a_moodle_worksheet_is_filled_by_the_number_in_the_name_of_the_download(
     unfinished, tmp_path, capsys
 ):
-    header = "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Feedback comments\n"
+    header = (
+        "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Last modified (grade),"
+        "Feedback comments\n"
+    )
     sheet = write(
         tmp_path / "sheet.csv",
         header
         + "".join(
-            f'Participant {number},"{name}",,Submitted,,{most},\n'
+            f'Participant {number},"{name}",,Submitted,,{most},-,\n'
             for number, name, most in (
                 (11, "Anna A.", "15.00"),
                 (12, "Ben", "15.00"),

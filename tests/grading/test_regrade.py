@@ -3,6 +3,7 @@ sandbox."""
 
 import csv
 import shutil
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -10,6 +11,7 @@ import pytest
 from small_kit import ANSWERS, LAB, WRONG, edit, hand_in, made_kit, newest
 
 from mpilab.cli import main
+from mpilab.course.collect import collect
 from mpilab.errors import InputError
 from mpilab.grading.answers import answer_cells
 from mpilab.grading.decisions import manual, override
@@ -26,8 +28,11 @@ def graded(tmp_path_factory):
     """(folder, submissions, kit) of two students, graded for real; the texts have been read."""
     folder = tmp_path_factory.mktemp("graded")
     kit = made_kit(folder / "kit")
-    hand_in(kit, folder / "class", "anna")
-    hand_in(kit, folder / "class", "ben", placement=WRONG)
+    for number, student, answers in ((101, "anna", {}), (102, "ben", {"placement": WRONG})):
+        hand_in(kit, folder / "handed-in", student, **answers)
+        moodles = f"{student}_{number}_assignsubmission_file"
+        (folder / "handed-in" / student).rename(folder / "handed-in" / moodles)
+    collect(folder / "handed-in", folder / "class", LAB)
     grade(folder / "class", LAB, folder / "out", progress=False, root=kit)
     with Gradebook(folder / "out" / "gradebook.sqlite") as book:
         anna, ben = (run_of(book, LAB, student) for student in ("anna", "ben"))
@@ -53,6 +58,11 @@ def out(graded, tmp_path):
     return tmp_path / "out"
 
 
+def grades(out):
+    with open(out / "grades.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def exercises(run):
     return {each.exercise: each for each in run.verdict.exercises}
 
@@ -67,6 +77,23 @@ class TestAGradedClass:
         assert {name: each.answer for name, each in anna.items()} == {
             name: answers[name] for name in ANSWERS
         }
+
+    def test_returns_what_was_collected_from_moodle_with_the_marks_in_effect(self, out):
+        with Gradebook(out / "gradebook.sqlite") as book:
+            book.decide([manual(run_of(book, LAB, "ben"), "by_distance", "text", 2, "too short")])
+        assert main(["marks", "show", str(out)]) == main(["feedback", str(out)]) == 0
+        with zipfile.ZipFile(out / "moodle" / "feedback.zip") as archive:
+            pages = {name: archive.read(name).decode() for name in archive.namelist()}
+        assert [name.split("_assign")[0] for name in pages] == ["anna_101", "ben_102"]
+        anna, ben = pages.values()
+        assert "well said" in anna and "so it is on" in anna and "shown in person" not in anna
+        assert "too short" in ben and "shown in person" in ben
+        with open(out / "moodle" / "worksheet.csv", encoding="utf-8", newline="") as file:
+            sheet = {row["Identifier"]: row for row in csv.DictReader(file)}
+        totals = {row["student"]: row["total"] for row in grades(out)}
+        assert sheet["Participant 101"]["Grade"] == totals["anna"]
+        assert sheet["Participant 102"]["Grade"] == totals["ben"]
+        assert "shown in person" in sheet["Participant 102"]["Feedback comments"]
 
     def test_changes_in_one_exercise_only_and_nothing_of_people_is_lost(self, graded, out, kit):
         folder = graded[1]
