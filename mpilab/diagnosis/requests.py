@@ -1,4 +1,4 @@
-"""Requests that were never started or never completed, and other leaks."""
+"""Requests that were never started or never completed, other leaks, and views left on a file."""
 
 import re
 from collections import Counter
@@ -354,13 +354,14 @@ def _place(evidence: Evidence, call: Call, label: str) -> tuple[Place, ...]:
 
 SHOWN = 16
 REQUEST, COMMUNICATOR, DATATYPE, MESSAGE = "request", "communicator", "datatype", "message"
-SPLIT, FILE = "split collective", "file"
+SPLIT, FILE, VIEW = "split collective", "file", "view"
 PATTERNS = {
     REQUEST: "request leaked",
     COMMUNICATOR: "communicator leaked",
     DATATYPE: "datatype leaked",
     SPLIT: "split collective never ended",
     FILE: "file never closed",
+    VIEW: "view left on the file",
     MESSAGE: "unexpected message",
 }
 HINTS = {
@@ -375,6 +376,11 @@ HINTS = {
     DATATYPE: "Add MPI_Type_free(&type) before every return.",
     FILE: "Add MPI_File_close(&file), with the name of your own file, before every return, on all "
     "ranks that have opened it.",
+    VIEW: (
+        "Whoever uses the file next would read something else. Set the view of the whole file in "
+        "bytes before every return: "
+        'MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL).'
+    ),
     MESSAGE: (
         "One send too many, or one receive too few: the next receive with this tag would get "
         "this message instead of its own."
@@ -382,6 +388,7 @@ HINTS = {
 }
 
 
+_VERBS = {MESSAGE: "have sent", REQUEST: "start", SPLIT: "begin", FILE: "open", VIEW: "set"}
 # What was not done to it, and why.
 _DONE_MADE = {
     REQUEST: ("completed", "started"),
@@ -396,7 +403,7 @@ def leak(evidence: Evidence) -> Diagnosis | None:
     if not found:
         return None
     what, calls = next(iter(found.items()))
-    verb = {MESSAGE: "have sent", REQUEST: "start", SPLIT: "begin", FILE: "open"}.get(what, "make")
+    verb = _VERBS.get(what, "make")
     counted = Counter(
         (call.rank, kind, call.name, evidence.line(call) or "")
         for kind, of_kind in found.items()
@@ -460,6 +467,7 @@ def _found(evidence: Evidence) -> dict[str, list[Call]]:
             leaked = np.flatnonzero(rank.records["flags"] & LEAKED).tolist()
             for call in evidence.calls(number, leaked):
                 found[_kind(call)].append(call)
+            found[VIEW] += _views_left(evidence, number)
     found[MESSAGE] = _unexpected(evidence)
     return {what: calls for what, calls in found.items() if calls}
 
@@ -472,6 +480,26 @@ def _kind(call: Call) -> str:
     if call.name == "MPI_File_open":
         return FILE
     return SPLIT if call.name.endswith("_begin") else REQUEST
+
+
+def _views_left(evidence: Evidence, rank: int) -> list[Call]:
+    """The calls by which `rank` set a view that it left on a file: not that of all bytes."""
+    numbers = {
+        name: number
+        for number, name in operations().items()
+        if name in ("MPI_File_set_view", "MPI_File_close")
+    }
+    records = evidence.recorded(rank).records
+    made = np.flatnonzero(np.isin(records["operation"], list(numbers.values())))
+    latest = {int(records["file"][index]): int(index) for index in made}
+    chosen = [
+        index
+        for index in latest.values()
+        if records["operation"][index] == numbers["MPI_File_set_view"]
+        and (records["offset"][index], records["bytes"][index]) != (0, 1)
+        and records["error"][index] == 0
+    ]
+    return evidence.calls(rank, chosen)
 
 
 def _unexpected(evidence: Evidence) -> list[Call]:
@@ -516,6 +544,8 @@ def _clause(evidence: Evidence, what: str, calls: Sequence[Call]) -> str:
         else:
             whom = model.ranks(peers)
         return f"{number} that {model.ranks(who)} sent to {whom}{where} {was} never received"
+    if what == VIEW:
+        return f"{model.ranks(who)} left the view set{where} on the file"
     maybe = "probably " if what == COMMUNICATOR and not _final(evidence, who) else ""
     done, made = _DONE_MADE.get(what, ("freed", "made"))
     if what == REQUEST and not calls[0].flags & NONBLOCKING:

@@ -163,6 +163,8 @@ _WORDS = {
     "views_left": ("rank", " that left their own view on a file", "ranks that left a view"),
     "leaks": ("thing", " created but never freed", "things created but never freed"),
 }
+# What a kernel leaves behind says nothing of its algorithm.
+_LEFT_BEHIND = {"leaks", "views_left"}
 
 
 @dataclass(frozen=True)
@@ -463,7 +465,8 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
     if not item.counted:
         return None
     recording = _need_recording(result)
-    got, names, wrong = counts(recording, result.case.levels), names_of(result.case), []
+    got, names = counts(recording, result.case.levels), names_of(result.case)
+    wrong: dict[str, str] = {}
     for what, formula in item.counted:
         quantity = what.removeprefix(MOST)
         expected, found = evaluate(formula, **names), got[quantity]
@@ -471,18 +474,18 @@ def _wrong_counts(item: Item, result: Result, leak: Diagnosis | None) -> Wrong |
             unit, where, _ = _WORDS[quantity]
             most = "" if what == quantity else "at most "
             said = f"{found} {unit}{'s' * (found != 1)}{where}"
-            wrong.append(f"{said} where the algorithm has {most}{expected}")
+            wrong[quantity] = f"{said} where the algorithm has {most}{expected}"
     if not wrong:
         return None
-    quantities = [what.removeprefix(MOST) for what, _ in item.counted]
-    if leak is not None and quantities == ["leaks"]:
+    if leak is not None and wrong.keys() <= _LEFT_BEHIND:
         told = leak
         if isinstance(result.diagnosis, Diagnosis) and result.diagnosis.kind == LEAK:
             told = result.diagnosis
-        reason = f"{told.headline.rstrip('.')}."
-        return Wrong(result, reason, {_WORDS["leaks"][2]: got["leaks"]}, told)
+        evidence = {_WORDS[quantity][2]: got[quantity] for quantity in wrong}
+        return Wrong(result, f"{told.headline.rstrip('.')}.", evidence, told)
+    quantities = [what.removeprefix(MOST) for what, _ in item.counted]
     return Wrong(
         result,
-        f"the result is right, but by another algorithm: {', '.join(wrong)}.",
+        f"the result is right, but by another algorithm: {', '.join(wrong.values())}.",
         {_WORDS[quantity][2]: got[quantity] for quantity in quantities},
     )

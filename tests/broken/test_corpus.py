@@ -119,7 +119,13 @@ PATTERNS = {
         "elements counted as bytes",
         "block-cyclic distribution ignored",
     },
-    LEAK: {"request leaked", "communicator leaked", "datatype leaked", "unexpected message"},
+    LEAK: {
+        "request leaked",
+        "communicator leaked",
+        "datatype leaked",
+        "view left on the file",
+        "unexpected message",
+    },
     TIME_OUT: {"an endless loop"},
 }
 

@@ -347,3 +347,15 @@ def test_a_leak_is_told_by_what_leaked_and_where_not_as_another_algorithm(monkey
     found = first_wrong(item, [Result(case, DONE)])
     assert (found.reason, found.diagnosis) == (f"{said}.", leak)
     assert list(found.evidence.values()) == [2]
+    # The same beside what belongs to the algorithm, and is as it should be.
+    counted = {"reads": 4, "leaks": 0, "views_left": 2}
+    monkeypatch.setattr("mpilab.judging.judge.counts", lambda recording, levels: counted)
+    formulas = (("reads", "4"), ("views_left", "0"), ("leaks", "0"))
+    found = first_wrong(replace(item, counted=formulas), [Result(case, DONE)])
+    assert (found.reason, found.diagnosis) == (f"{said}.", leak)
+    assert found.evidence == {"ranks that left a view": 2}
+    formulas = (("reads", "2"), *formulas[1:])
+    found = first_wrong(replace(item, counted=formulas), [Result(case, DONE)])
+    assert (
+        "by another algorithm: 4 read requests where the algorithm has 2, 2 ranks" in found.reason
+    )
