@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mpilab
+from mpilab.cli import GROUPS
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = {".py", ".c", ".h", ".mk", ".md", ".toml", ".j2", ".js", ".html", ".sh", ".sbatch", ".txt"}
@@ -110,3 +111,51 @@ def test_what_is_there_is_found(name):
 def test_what_is_not_there_is_noticed(name):
     assert (PATH if "/" in name else MODULE).fullmatch(name)
     assert not (is_path if "/" in name else is_module_or_name)(name)
+
+
+SOURCES = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+SECTION = re.compile(r"(\d\d) \*(.+)\*")
+COMMAND = re.compile(r"`mpilab (\w+)`")
+
+
+def headings(lab):
+    """The headings of the sections of a lab, without the points of exercises."""
+    (source,) = (ROOT / "labs" / "source").glob(f"{lab}-*.py")
+    found = re.findall(r"^# ## (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r" \(\d+ points\)$", "", heading) for heading in found}
+
+
+def places_of_sources():
+    """(what a document has, its place in the kit, remarks) for each place in docs/sources.md."""
+    for line in SOURCES.splitlines():
+        if line.startswith("| ") and " in the kit |" not in line:
+            what, places, remarks = (cell.strip() for cell in line[1:-1].split(" | ", 2))
+            for place in places.split("; "):
+                yield what, place, remarks
+
+
+def is_place(place):
+    """Is there such a section of a lab, such a command, or such a file?"""
+    if section := SECTION.fullmatch(place):
+        return section[2] in headings(section[1])
+    if command := COMMAND.fullmatch(place):
+        return any(command[1] in names for names in GROUPS.values())
+    return place.startswith("`") and (ROOT / place.strip("`")).is_file()
+
+
+def test_every_place_of_a_source_document_exists():
+    places = list(places_of_sources())
+    missing = [each for each in places if not is_place(each[1])]
+    assert [each for each in missing if each[1] != "–" or "Not yet: " not in each[2]] == []
+    # The figures and tables of the reports: nothing is dropped from the page in silence.
+    told = " ".join(what for what, *_ in places)
+    for number in range(1, 7):
+        assert re.search(rf"figures? {number}\b|figures 1 and {number}\b", told), number
+    assert len({what for what, *_ in places}) > 60
+
+
+@pytest.mark.parametrize(
+    "place", ["02 *Mesure*", "`mpilab swep`", "`data/rules/publshed.rules`", "the report"]
+)
+def test_a_place_that_does_not_exist_is_noticed(place):
+    assert not is_place(place)
