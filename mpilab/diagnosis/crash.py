@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from signal import SIGSYS
 
 from mpilab.diagnosis import collectives, memory, model, mpi_error, requests
 from mpilab.diagnosis.evidence import CELL, Evidence
@@ -27,12 +28,13 @@ from mpilab.trace.callsites import (
 )
 
 # Patterns; those that a sanitizer can also detect are in mpilab.trace.callsites.
-ASSERTION, EXIT, ABORT, IN_PLACE, COMPILERS_TRAP = (
+ASSERTION, EXIT, ABORT, IN_PLACE, COMPILERS_TRAP, REFUSED = (
     "an assertion failed",
     "exit() was called",
     "MPI_Abort was called",
     "MPI_IN_PLACE used as an address",
     "undefined behavior",
+    "a refused system call",
 )
 # pattern -> (what happened, what to do)
 MEANINGS = {
@@ -83,6 +85,18 @@ MEANINGS = {
         "MPI_Abort ends all ranks at once. A kernel returns an error code instead.",
     ),
 }
+# What a refused call does, by its number in src_c/runtime/harness/confine.c.
+REFUSALS = {
+    0: "it tried to start a process, to send a signal, or to change the system",
+    1: "it tried to start a process",
+    2: "it tried to run a program",
+    3: "it tried to send a signal to another process",
+    4: "it tried to reach the memory of another process",
+    5: "it tried to change the system that it runs on",
+}
+REFUSED_HINT = (
+    "Graded answers may use memory, and the MPI calls that the exercise allows. Remove this call."
+)
 ABORTED = (
     "abort() was called",
     "abort() ends the program at once. If your kernel called it, return an error code instead. "
@@ -118,7 +132,8 @@ WHILE_COPYING = (
 _CALLS_ABORT = re.compile(r"\b(abort|assert)\s*\(")
 FIRST_PAGES = 1 << 16
 UNKNOWN_ADDRESS = (1 << 64) - 1  # set by the recorder; no pointer can have such an address
-_CAUGHT = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT")  # the recorder notes their ranks
+# The recorder notes their ranks.
+_CAUGHT = ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS")
 # Stacks are in the top 16 GiB of the address space (x86-64, and others with 48 bits); shared
 # libraries are below.
 STACK_TOPS, STACK_RANGE = (1 << 47, 1 << 48), 1 << 34
@@ -148,6 +163,10 @@ def crash(evidence: Evidence) -> Diagnosis:
     pattern = _pattern(evidence, rank, what)
     aborted = GAVE_UP if _is_inside(evidence, rank) else _aborted(evidence, rank)
     meaning, hint = MEANINGS.get(pattern, aborted if what == "SIGABRT" else ("", ""))
+    if pattern == REFUSED:
+        recorded = evidence.ranks[rank]
+        number = 0 if recorded is None else int(recorded.header["crash_address"])
+        meaning, hint = REFUSALS.get(number, REFUSALS[0]), REFUSED_HINT
     if pattern in (NULL_POINTER, NOT_YOURS, "") and _is_in_place(evidence, rank, what):
         pattern, meaning = IN_PLACE, "it used MPI_IN_PLACE as an address"
         hint = collectives.in_place(evidence.result.case)
@@ -230,6 +249,8 @@ def _headline(rank: int, what: str, pattern: str, meaning: str, where: str) -> s
     if pattern == ABORT:
         line = where.rpartition("(")[2].rstrip(")")
         return f"rank {rank} ended all ranks with MPI_Abort" + (f" in {line}" if line else "")
+    if pattern == REFUSED:
+        return f"rank {rank} was stopped{where}: {meaning}, which graded answers may not do"
     if pattern == EXIT:
         status = what.rpartition(" ")[2]
         return f"rank {rank} called exit({status}){where}"
@@ -255,6 +276,8 @@ def _pattern(evidence: Evidence, rank: int, what: str) -> str:
         return COMPILERS_TRAP
     if signal == "SIGABRT":
         return _last_words(evidence, rank)
+    if signal == "SIGSYS":
+        return REFUSED
     if signal in ("SIGSEGV", "SIGBUS") and header is not None and number:
         return _of_address(int(header["crash_address"]), evidence, rank)
     return NOT_YOURS if signal == "SIGSEGV" else ""
@@ -345,7 +368,7 @@ def _struck(evidence: Evidence) -> list[int]:
 def _notes(evidence: Evidence, rank: int, ranks: tuple[int, ...]) -> Iterator[str]:
     recorded = evidence.ranks[rank]
     address = 0 if recorded is None else int(recorded.header["crash_address"])
-    if 0 < address < UNKNOWN_ADDRESS and recorded.header["signal"]:
+    if 0 < address < UNKNOWN_ADDRESS and recorded.header["signal"] not in (0, SIGSYS):
         yield f"The address was {address:#x}."
     if len(ranks) > 1:
         yield f"{model.capital(model.ranks(ranks[1:]))} crashed, too."

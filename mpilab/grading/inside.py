@@ -133,6 +133,7 @@ def run_answer(job: dict[str, Any]) -> None:
         job["function"],
         standstill=job["standstill"],
         work=job["work"],
+        confined=WORK.resolve(),
         **_kept(job),
     )
 

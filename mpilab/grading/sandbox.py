@@ -10,7 +10,10 @@ There are two kinds: `Bubblewrap` isolates; `Unsafe` does not, and is meant for 
 bubblewrap and for your own submissions. `Sandbox.description` says which, for the gradebook.
 """
 
+import ctypes
+import errno
 import os
+import platform
 import shlex
 import shutil
 import signal
@@ -18,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +74,10 @@ REMEDY = (
     "name are unrelated). Or grade without isolation, if you trust every submission: "
     "--unsafe-no-sandbox."
 )
+
+# Of prctl, and of the system calls of Landlock, which have the same numbers on all machines.
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+LANDLOCK_CREATE_RULESET, LANDLOCK_VERSION = 444, 1
 
 # A probe may fail once because the machine is busy, and the next guard may be weaker.
 PROBES = 2
@@ -367,6 +375,7 @@ class Bubblewrap(Sandbox):
                 "systemd": "memory and process limits by a systemd scope",
                 None: "memory limit by a watchdog: guards against accidents only",
             }[guard]
+            + "".join(f"; native runs without {name}" for name in not_confined())
         )
 
     def _enclose(
@@ -423,6 +432,23 @@ def open_sandbox(*, unsafe: bool = False, slot: int = 0) -> Sandbox:
     raise SetupError(
         f"{sandbox.program}: does not work here: {trouble}. To allow namespaces: {allow}. {REMEDY}"
     )
+
+
+@cache
+def not_confined() -> tuple[str, ...]:
+    """What this system lacks of what confines the ranks of native runs, by name.
+
+    src_c/runtime/harness/confine.c uses it if it is there, and does without it otherwise.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    missing = []
+    # With a filter at address 0, a kernel that has filters finds no filter there.
+    libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, None, 0, 0)
+    if ctypes.get_errno() != errno.EFAULT or platform.machine() not in ("x86_64", "aarch64"):
+        missing.append("a system call filter (seccomp)")
+    if libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_VERSION) < 1:
+        missing.append("a file filter (Landlock)")
+    return tuple(missing)
 
 
 def python_paths() -> tuple[str, ...]:

@@ -54,6 +54,7 @@ def run_cases(
     guarded: Iterable[str | Path] | None = None,
     hosts: EmulatedHosts | slurm.Allocation | None = None,
     names: Sequence[str] | None = None,
+    confined: str | Path | None = None,
 ) -> list[Result]:
     """Run `cases` of `function` in the shared object `library` with mpirun; list of Result.
 
@@ -72,6 +73,8 @@ def run_cases(
     hosts    mpilab.hosts.emulated.EmulatedHosts that are up, or mpilab.hosts.slurm.Allocation: run
              the ranks there. Default: this machine, or as MPILAB_HOSTS says.
     names    the host of each rank of the largest case; default: host by host, by their slots.
+    confined   confine the ranks, on this machine (src_c/runtime/harness/confine.c): they start no
+             processes, and reach no files in this folder except their own.
     """
     check_real(cases)
     order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
@@ -81,13 +84,16 @@ def run_cases(
     if hosts is not None and cases:
         order_of_hosts = _names(hosts, names, max(case.ranks for case in cases))
     folder = None if hosts is None else hosts.directory  # visible on the hosts, too
+    variables = dict(settings or {})
+    if confined is not None:
+        variables["MPILAB_CONFINED"] = str(confined)
     with tempfile.TemporaryDirectory(prefix="mpilab-run-", dir=folder) as scratch:
 
         def start(left: dict[int, Case]) -> Mpirun:
             ranks = next(iter(left.values())).ranks
             where = ThisMachine(ranks) if hosts is None else placed(hosts, order_of_hosts[:ranks])
             return Mpirun(
-                library, function, left, where, scratch, keep, sanitize, settings or {}, guarded
+                library, function, left, where, scratch, keep, sanitize, variables, guarded
             )
 
         return run_in_turn(

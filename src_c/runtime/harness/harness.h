@@ -71,6 +71,11 @@ int harness_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int any_rank(MPI_Comm parent, int is_so);
 int fail_together(MPI_Comm parent, int failed);
 
+/* --- confine.c: limit what this process may ask of the operating system from now on, as far as that
+ * supports it. Of the folder `hidden`, it can reach `library` and the folder `directory` only. */
+int confine_files(const char *hidden, const char *library, const char *directory);
+int confine_calls(void);
+
 /* --- clock.c: CLOCK_MONOTONIC, the same on all ranks of a machine */
 int64_t clock_ns(void);
 

@@ -21,8 +21,8 @@
 #define SENT_BY_SYSTEM 0
 #endif
 
-enum { FATAL_SIGNALS = 5, STACK_BYTES = 1 << 16 };
-static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { FATAL_SIGNALS = 6, STACK_BYTES = 1 << 16 };
+static const int fatal[FATAL_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS};
 static struct sigaction before[FATAL_SIGNALS];
 
 /* Handlers run on a separate stack: the kernel may have exhausted the usual one. */
@@ -74,6 +74,8 @@ static void note_signal(int number, const siginfo_t *info, const void *context)
     header->crash_site = recorder_offset(nearby);
     const uintptr_t address = (uintptr_t)info->si_addr;
     int is_wild_jump = 0;
+    if (number == SIGSYS) /* what was refused, as the filter says (runtime/harness/confine.c) */
+        header->crash_address = (uint64_t)info->si_errno;
     if (number == SIGSEGV || number == SIGBUS) {
         const int has_address = info->si_code > 0 && info->si_code != SENT_BY_SYSTEM;
         header->crash_address = has_address ? address : UNKNOWN_ADDRESS;
@@ -95,8 +97,9 @@ static void on_fatal_signal(int number, siginfo_t *info, void *context)
     for (int i = 0; i < FATAL_SIGNALS; i++)
         if (fatal[i] == number)
             sigaction(number, &before[i], NULL);
-    /* A faulting instruction faults again; a signal that was sent must be sent again. */
-    if (info->si_code <= 0 || number == SIGABRT)
+    /* A faulting instruction faults again; a signal that was sent must be sent again, and a refused
+     * system call is not repeated. */
+    if (info->si_code <= 0 || number == SIGABRT || number == SIGSYS)
         pthread_kill(pthread_self(), number);
     errno = error;
 }

@@ -85,12 +85,14 @@ struct mpilab_header {
     int32_t signal;    /* that ended this rank, or 0 */
     char object[1024]; /* path of the shared object that `site` refers to */
     char host[128];
-    int64_t ended_ns;       /* the communicator of the run has been freed too: leaks are final */
-    uint64_t crash_site;    /* where in `object` the signal struck, as in a record; or 0 */
-    uint64_t crash_address; /* address that was touched (SIGSEGV, SIGBUS), or 0 */
-    int32_t exit_status;    /* given to exit() while recording; meaningful if exited */
-    int32_t exited;         /* exit() was called in the kernel, at crash_site */
-    int64_t samples;        /* how often this rank was asked where it is */
+    int64_t ended_ns;    /* the communicator of the run has been freed too: leaks are final */
+    uint64_t crash_site; /* where in `object` the signal struck, as in a record; or 0 */
+    uint64_t
+        crash_address;   /* address that was touched (SIGSEGV, SIGBUS), what was refused (SIGSYS),
+                               or 0 */
+    int32_t exit_status; /* given to exit() while recording; meaningful if exited */
+    int32_t exited;      /* exit() was called in the kernel, at crash_site */
+    int64_t samples;     /* how often this rank was asked where it is */
     uint64_t sample_sites[MPILAB_SAMPLES]; /* the latest answers, number i at i % MPILAB_SAMPLES */
     char unknown_call[40]; /* a failed call that the recorder does not wrap (operation Other) */
     char trap[160];        /* why the jail (runtime/jail) ended this rank; "" if it did not */
