@@ -72,6 +72,11 @@ _DIAGNOSTIC = re.compile(
 _UNDEFINED = re.compile(
     r"^.*?:(?:(?P<line>\d+)|\([^)]*\)): (?:warning: )?(?P<text>undefined reference to .*)$"
 )
+# The linker names the archive's function first, and then where the kernel defines the same name.
+_TWICE = re.compile(
+    r"^.*(?P<text>multiple definition of [`']\w+')"
+    r"(?:.*:(?P<line>\d+): first defined here|.*: first defined here)$"
+)
 # A stricter limit, as in the grader's sandbox, remains in force.
 _LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
 # gcc, clang, and the C++ library of either.
@@ -324,9 +329,15 @@ def compile_object(
     diagnostics = parse_diagnostics(said.stderr, source, name)
     if said.returncode != 0:
         errors = [d for d in diagnostics if d.is_error]
-        summary = "\n".join(map(str, errors)) or said.stderr.strip() or "no reason given"
+        summary = "\n".join(map(str, errors)) or _own_words(said.stderr) or "no reason given"
         raise BuildError(f"the compiler refused {name}:\n{summary}", diagnostics)
     return diagnostics
+
+
+def _own_words(stderr: str) -> str:
+    """The lines of a compiler's output that are not about a source, e.g. why it was ended."""
+    lines = [line for line in stderr.strip().splitlines() if not _DIAGNOSTIC.match(line)]
+    return "\n".join(lines)
 
 
 def link(
@@ -483,7 +494,9 @@ def parse_diagnostics(text: str, source: str, name: str) -> tuple[Diagnostic, ..
                     shown.expandtabs(1),
                 )
             )
-        elif (match := _UNDEFINED.match(line)) and not _OF_RUNTIME.search(line):
+        elif _OF_RUNTIME.search(line):
+            continue
+        elif match := _TWICE.match(line) or _UNDEFINED.match(line):
             number = int(match["line"] or 0)
             shown = lines[number - 1] if 0 < number <= len(lines) else ""
             column = len(shown) - len(shown.lstrip()) + 1

@@ -440,6 +440,15 @@ CELLS = [
         "define it in this cell",
     ),
     (
+        '#include "mpilab.h"\n'
+        "int MPI_Barrier(MPI_Comm comm)\n{\n    return PMPI_Barrier(comm);\n}\n"
+        f"MPILAB_ALLGATHER(ring)\n{{\n{SILENT}    return MPI_Barrier(comm);\n}}\n",
+        ERROR,
+        3,
+        "'MPI_Barrier' is already defined elsewhere",
+        "Call your function something else.",
+    ),
+    (
         '#include "mpilab.h"\nMPILAB_ALLGATHER(ring);\n{\n    return MPI_Barrier(comm);\n}\n',
         ERROR,
         2,

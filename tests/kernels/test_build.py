@@ -170,6 +170,15 @@ def test_an_interrupted_build_tidies_up_and_is_over_before_anybody_else_may_buil
     assert "sleep 1000.75" not in running.stdout
 
 
+def test_a_compiler_that_is_ended_says_why_and_not_what_it_warned_of(monkeypatch, tmp_path):
+    monkeypatch.setattr("mpilab.kernels.build._LIMITED", 'ulimit -f 8; exec "$@"')
+    unused = "static int idle = 1;\nint large[] = {" + "1, " * 10_000 + "};\n"
+    error = refused(unused, tmp_path)
+    assert "File size limit exceeded" in str(error).splitlines()[1]
+    assert "idle" not in str(error)
+    assert [d.severity for d in error.diagnostics] == ["warning"]
+
+
 def test_the_name_of_the_source_is_the_callers(tmp_path):
     error = refused("int x = y;\n", tmp_path, name="answer to pairwise")
     assert "the compiler refused answer to pairwise" in str(error)
@@ -185,11 +194,17 @@ def test_the_linkers_words_are_understood_with_and_without_a_line():
     text = (
         "/usr/bin/ld: k.o: in function `f':\ncell:2: undefined reference to `g'\n"
         "/usr/bin/ld: k.o:(.text+0x5): undefined reference to `h'\n"
+        "/usr/bin/ld: ours.a(f.o): in function `f':\n"
+        "/ours/f.c:89: multiple definition of `f'; k.o:/there/cell:1: first defined here\n"
+        "/usr/bin/ld: ours.a(f.o):(.data+0x0): multiple definition of `i'; k.o:(.data+0x0): "
+        "first defined here\n"
         "collect2: error: ld returned 1 exit status\n"
     )
     assert parse(text, "a\n  g();", "cell") == (
         Diagnostic("error", 2, 3, "undefined reference to `g'", "  g();"),
         Diagnostic("error", 0, 1, "undefined reference to `h'"),
+        Diagnostic("error", 1, 1, "multiple definition of `f'", "a"),
+        Diagnostic("error", 0, 1, "multiple definition of `i'"),
     )
 
 
