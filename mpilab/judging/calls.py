@@ -20,7 +20,9 @@ def call(function: Callable[..., object], arguments: Iterable[Any]) -> dict[str,
     try:
         value = function(*arguments)
         return {"value": json.loads(json.dumps(value, default=_plain))}
-    except Exception as error:  # the student is told whatever the function raises
+    except KeyboardInterrupt:  # of whoever runs the notebook
+        raise
+    except BaseException as error:  # SystemExit too: the student is told whatever it raises
         return {"error": _told(error)}
 
 
@@ -30,7 +32,10 @@ _MPILAB = re.compile(r"'(mpilab[\w.]*)'; 'mpilab' is not a package|import of (mp
 
 def _told(error: BaseException) -> str:
     """What a student reads about an exception."""
-    text = str(error)
+    try:
+        text = str(error)
+    except BaseException as fault:  # the exception is of a class of the answer's own
+        text = f"(no message: its __str__ raised {type(fault).__name__[:100]})"
     name = (error.name or "") if isinstance(error, ImportError) else ""
     # The answer may have caught Python's own error, and raised another with its text.
     caught = _MPILAB.search(text)

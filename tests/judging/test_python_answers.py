@@ -78,9 +78,20 @@ def test_the_right_number_passes_in_any_form(function):
     assert verdict(function).outcome == PASS
 
 
+def throw(error):
+    raise error
+
+
+class Unspeakable(BaseException):
+    def __str__(self):
+        raise self
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
+        (lambda a, b: sys.exit(0), "add(1, 2) raised SystemExit: 0"),
+        (lambda a, b: throw(Unspeakable()), "add(1, 2) raised Unspeakable: (no message"),
         (lambda a, b: a * b, "add(1, 2) returned 2, which is wrong."),
         (lambda a, b: None, "add(1, 2) returned null, which is wrong."),
         (lambda a, b: a / 0, "add(1, 2) raised ZeroDivisionError: division by zero"),
@@ -98,6 +109,11 @@ def test_anything_else_fails_with_the_call_and_what_came(function, words):
     assert item.outcome == FAIL
     assert words in item.reason
     assert item.evidence["reproduce"] == "add(1, 2)"
+
+
+def test_an_interrupt_is_not_the_functions():
+    with pytest.raises(KeyboardInterrupt):
+        call(lambda: throw(KeyboardInterrupt()), ())
 
 
 def no_vowels(text, most):
