@@ -95,6 +95,18 @@ def test_a_simulated_kernel_takes_the_same_time(kernel, tmp_path, require_tool):
             assert np.array_equal(here.spans_ns, there.spans_ns)
 
 
+# Helpers as natively: tests/kernels/test_symbols.py.
+NAMED = ("load", "send_count", "main", "mmap", "record_progress", "write", "log2")
+
+
+def test_a_helper_may_have_any_name_but_one_of_mpis(tmp_path):
+    helpers = "\n".join(f"int {name}(int x) {{ return x + 1; }}" for name in NAMED)
+    calls = "(".join(NAMED) + "(rank" + ")" * len(NAMED)
+    library = build(tmp_path, f"sum = {calls};", helpers)
+    (result,) = run_cases(library, "allgather_answer", [Case("allgather", 1, 0)], limit=60.0)
+    assert result.outcome == DONE, result.log
+
+
 # --- what it cannot do
 
 BODY = """\
