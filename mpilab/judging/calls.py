@@ -11,6 +11,8 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from numbers import Rational
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +50,17 @@ def _told(error: BaseException) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert numpy numbers and arrays to plain Python values."""
+    """Convert numbers of numpy and of Python's libraries, and arrays, to plain Python values."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} is not a number; return numbers")
+    if isinstance(value, Rational) and value.denominator == 1:
+        return int(value.numerator)
+    if isinstance(value, Rational | Decimal):
+        return float(value)
+    name = type(value).__name__
+    if isinstance(value, Iterable):
+        raise TypeError(f"a {name} is not a list; return a list of numbers, e.g. list(...)")
+    raise TypeError(f"a {name} is not a number; return numbers")
 
 
 def call_answer(source: str, name: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:

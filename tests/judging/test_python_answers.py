@@ -4,6 +4,8 @@ import json
 import math
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -72,6 +74,8 @@ def test_each_list_of_arguments_is_called_once():
         lambda a, b: float(a + b),
         lambda a, b: np.int64(a + b),
         lambda a, b: a + b + 1e-12,
+        lambda a, b: Fraction(a) + b,
+        lambda a, b: Decimal(a) + b,
     ],
 )
 def test_the_right_number_passes_in_any_form(function):
@@ -96,7 +100,8 @@ class Unspeakable(BaseException):
         (lambda a, b: None, "add(1, 2) returned null, which is wrong."),
         (lambda a, b: a / 0, "add(1, 2) raised ZeroDivisionError: division by zero"),
         (lambda a: a, "add(1, 2) raised TypeError"),
-        (lambda a, b: {1, 2}, "add(1, 2) raised TypeError: a set is not a number"),
+        (lambda a, b: {1, 2}, "add(1, 2) raised TypeError: a set is not a list; return a list"),
+        (lambda a, b: sys, "add(1, 2) raised TypeError: a module is not a number"),
         (lambda a, b: math.nan, "add(1, 2) returned NaN"),
         (lambda a, b: True, "add(1, 2) returned true"),
         (lambda a, b: 10**400, "add(1, 2) returned 1000"),
