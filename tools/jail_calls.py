@@ -70,6 +70,7 @@ CHECKS = {
     "Group_range_incl": ["distinct_ranges(CALL, group, n, n_ranges);"],
     "Group_range_excl": ["distinct_ranges(CALL, group, n, n_ranges);"],
     "Group_translate_ranks": ["distinct_ranks(CALL, group1, n, n_ranks1, 0);"],
+    "Type_create_resized": ["not_packed(CALL, oldtype);"],
     "Type_create_subarray": [
         "within_sizes(CALL, ndims, n_array_of_sizes, n_array_of_subsizes, n_array_of_starts);"
     ],
@@ -489,7 +490,7 @@ class Shim:
         elif not out and h == "Datatype" and self.has_data:
             self.arguments.append(f"committed(CALL, {n})")
             if self.name.startswith("File_"):
-                self.ordered.append(f"read_as(CALL, {n});")
+                self.ordered.append(f"read_as(CALL, fh, {n});")
         elif not out:
             self.arguments.append(f"native(CALL, {enum}, {n})")
         elif p["param_direction"] == "inout":

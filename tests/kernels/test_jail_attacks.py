@@ -132,6 +132,12 @@ ATTACKS = {
         "MPI_Send(numbers, 1025, made, MPI_PROC_NULL, 1, comm);",
         "reaches farther than any memory",
     ),
+    "packed data that is resized to look small": (
+        "MPI_Type_create_resized(MPI_PACKED, 0, 0, &made); MPI_Type_commit(&made);"
+        "ranks[0] = 4096; ranks[1] = 0; MPI_Scatterv(numbers, ranks, ranks + 1, MPI_INT,"
+        " (char *)0 + (__builtin_wasm_memory_size(0) << 16) - 4, 16384, made, 0, MPI_COMM_SELF);",
+        "MPI_PACKED cannot be resized",
+    ),
     # What MPI does not check.
     "a datatype that is not committed": (
         "MPI_Type_contiguous(2, MPI_INT, &made); MPI_Ssend_init(numbers, 1, made, 0, 1, comm,"
@@ -304,6 +310,20 @@ READS = {
         "MPI_File_iread(file, part, 1, made, &request);",
         "not in the order of a file",
         "romio",
+    ),
+    "data that ROMIO would misplace": (
+        "MPI_Type_create_resized(MPI_INT, 4, 64, &made);"
+        "MPI_Type_create_resized(made, 0, 64, &made); MPI_Type_commit(&made);"
+        "MPI_File_read(file, part, 1, made, MPI_STATUS_IGNORE);",
+        "MPI-IO by ROMIO misplaces data",
+        "romio",
+    ),
+    "the same data with Open MPI's own MPI-IO": (
+        "MPI_Type_create_resized(MPI_INT, 4, 64, &made);"
+        "MPI_Type_create_resized(made, 0, 64, &made); MPI_Type_commit(&made);"
+        "MPI_File_read(file, part, 1, made, MPI_STATUS_IGNORE);",
+        "",
+        "ompio",
     ),
     "a call that ROMIO does not have": (
         "MPI_File_iread_all(file, part, 5, MPI_CHAR, &request);",

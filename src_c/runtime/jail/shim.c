@@ -201,6 +201,8 @@ struct bounds {
     int64_t size, low, high, true_low, true_high;
     int64_t least_step, most_step; /* from one element to the next: by us, and by MPI */
     int is_ordered;                /* no byte is in it twice, or before an earlier one */
+    int is_shifted;                /* a part of it has a lower bound of its own */
+    int is_packed;                 /* it is MPI_PACKED, or a copy of it */
 };
 
 struct handle {
@@ -486,7 +488,7 @@ static struct bounds asked(MPI_Datatype type)
     /* MPI's sum, too, may have overflowed. */
     const MPI_Aint high = (MPI_Aint)((uint64_t)low + (uint64_t)extent);
     if (size == MPI_UNDEFINED || size < 0) /* more than an int can hold: out of reach */
-        return (struct bounds){(int64_t)FAR, low, high, 0, (int64_t)FAR, extent, extent, 0};
+        return (struct bounds){(int64_t)FAR, low, high, 0, (int64_t)FAR, extent, extent, 0, 1, 0};
     if (size > 0) /* for an empty type, Open MPI has no true extent */
         PMPI_Type_get_true_extent(type, &true_low, &true_extent);
     return (struct bounds){size,
@@ -496,7 +498,9 @@ static struct bounds asked(MPI_Datatype type)
                            (int64_t)((uint64_t)true_low + (uint64_t)true_extent),
                            extent,
                            extent,
-                           size == true_extent && extent >= true_extent};
+                           size == true_extent && extent >= true_extent,
+                           low != 0,
+                           type == MPI_PACKED};
 }
 
 static const struct bounds NOTHING = {.size = -1, .is_ordered = 1};
@@ -541,13 +545,15 @@ static void repeat(const char *call, struct bounds *to, const struct bounds *old
                                 .true_high = near(call, (__int128)last + old->true_high),
                                 .is_ordered =
                                     old->is_ordered &&
-                                    (count == 1 || least_step >= old->true_high - old->true_low)};
+                                    (count == 1 || least_step >= old->true_high - old->true_low),
+                                .is_shifted = old->is_shifted};
     if (to->size < 0) {
         *to = here;
         return;
     }
     if (here.size > 0 && to->size > 0)
         to->is_ordered = to->is_ordered && here.is_ordered && here.true_low >= to->true_high;
+    to->is_shifted |= here.is_shifted;
     to->size = near(call, (__int128)to->size + here.size);
     to->low = least(to->low, here.low), to->high = most(to->high, here.high);
     if (here.size == 0)
@@ -702,6 +708,8 @@ static void bounds_of_Type_create_resized(const char *call, int err, u32 oldtype
         add(call, &bounds, &old, 0, 1);
         bounds.low = near(call, (int64_t)low);
         bounds.high = near(call, (__int128)(int64_t)low + (int64_t)extent);
+        bounds.is_shifted |= low != 0;
+        bounds.is_packed = old.is_packed;
     }
     remember(call, err, newtype, bounds);
 }
@@ -710,11 +718,21 @@ static void bounds_of_Type_dup(const char *call, int err, u32 oldtype, u32 newty
 {
     struct bounds bounds = NOTHING;
     const struct bounds old = bounds_of(call, oldtype);
-    if (err == MPI_SUCCESS)
+    if (err == MPI_SUCCESS) {
         add(call, &bounds, &old, 0, 1);
+        bounds.is_packed = old.is_packed;
+    }
     remember(call, err, newtype, bounds);
     if (err == MPI_SUCCESS && newtype != 0)
         tables[H_DATATYPE].all[newtype].is_committed = tables[H_DATATYPE].all[oldtype].is_committed;
+}
+
+/* When Open MPI 5.0.11 packs or unpacks data on one rank, as a collective does with a rank's own
+ * block, a resized MPI_PACKED still has one byte after the other. */
+static void not_packed(const char *call, u32 oldtype)
+{
+    if (bounds_of(call, oldtype).is_packed)
+        jail_trap(call, "MPI_PACKED cannot be resized");
 }
 
 static void commit(int err, u32 at)
@@ -1084,8 +1102,21 @@ static void seek_in_file(const char *call, u32 file, int64_t offset, u32 whence)
     in_file(call, file, begin + offset);
 }
 
+static int is_romio(const char *call, u32 file)
+{
+    MPI_Info hints = MPI_INFO_NULL;
+    char value[2];
+    int is_there = 0;
+    if (PMPI_File_get_info(native(call, H_FILE, file), &hints) != MPI_SUCCESS)
+        return 1;
+    PMPI_Info_get(hints, "romio_cb_read", sizeof value - 1, value, &is_there);
+    PMPI_Info_free(&hints);
+    return is_there;
+}
+
 /* MPI requires that the data of a view's datatypes is in file order, without duplicates. ROMIO fails
- * in the same way for those of a read. */
+ * in the same way for those of a read, and adds the lower bound of a resized datatype to the address
+ * of its data. */
 static void in_file_order(const char *call, const struct bounds *type)
 {
     if (type->size <= 0 || !type->is_ordered || type->true_low < 0 || type->low < 0 ||
@@ -1093,25 +1124,21 @@ static void in_file_order(const char *call, const struct bounds *type)
         jail_trap(call, "the data of the datatype are not in the order of a file");
 }
 
-static void read_as(const char *call, u32 type)
+static void read_as(const char *call, u32 file, u32 type)
 {
     const struct handle *const handle = handle_at(call, H_DATATYPE, type);
-    if (handle != NULL && !handle->is_empty)
-        in_file_order(call, &handle->bounds);
+    if (handle == NULL || handle->is_empty)
+        return;
+    in_file_order(call, &handle->bounds);
+    if (handle->bounds.is_shifted && is_romio(call, file))
+        jail_trap(call, "MPI-IO by ROMIO misplaces data of a resized datatype with a lower bound");
 }
 
 /* ROMIO, of MPICH, has no nonblocking collective reads as a part of Open MPI 5.0, which calls them
  * nevertheless. */
 static void not_romio(const char *call, u32 file)
 {
-    MPI_Info hints = MPI_INFO_NULL;
-    char value[2];
-    int is_there = 0;
-    if (PMPI_File_get_info(native(call, H_FILE, file), &hints) != MPI_SUCCESS)
-        return;
-    PMPI_Info_get(hints, "romio_cb_read", sizeof value - 1, value, &is_there);
-    PMPI_Info_free(&hints);
-    if (is_there)
+    if (is_romio(call, file))
         jail_trap(call, "MPI-IO by ROMIO has no such call");
 }
 #endif
