@@ -26,8 +26,8 @@ from pathlib import Path
 
 from mpilab.kernels import build, jail, openmpi
 
-# How fuzz.c ends a process: MPI waits, the shim or the recorder does not return, a trap ended a
-# callback.
+# How fuzz.c ends a process: MPI waits, the shim or the recorder does not return, or a trap in a
+# callback or in a collective under way.
 BLOCKED, STALLED, ENDED_INSIDE = 75, 76, 77
 SANITIZED = 99
 QUIET = {
@@ -279,7 +279,7 @@ def _judged(code: int, error: str, logs: list[str]) -> Run:
             if _CALL.match(one.rstrip("\n").rsplit("\n", 1)[-1]) is not None:
                 log = one
                 break
-    name = {0: "end", BLOCKED: "blocked", ENDED_INSIDE: "a trap in a callback"}
+    name = {0: "end", BLOCKED: "blocked", ENDED_INSIDE: "a trap that nothing follows"}
     return Run(
         re.sub(r"0x[0-9a-f]+|pid \d+|==\d+==", "", why), name.get(code, str(code)), log, error
     )

@@ -118,6 +118,12 @@ NOTES = {
     **{name: ["end_wait();"] for name in (*_WAITS, *_WAITS_FOR_MANY)},
 }
 
+# Calls that exchange messages of MPI's own, which may still be under way when they fail.
+EXCHANGING = """
+Barrier Comm_dup Comm_split Comm_split_type Comm_create Comm_create_group
+File_read_all File_read_at_all File_read_all_end File_read_at_all_end
+""".split()
+
 # Written in shim.c: their argument and return types in WebAssembly (i has 32 bits, l 64, d is a
 # double).
 BY_HAND = {
@@ -182,6 +188,7 @@ BUFFERS = {
     "Ibcast": {"buffer": "one"},
 }
 BY_TABLE += [name for name in BUFFERS if name not in BY_TABLE]
+EXCHANGING += [name for name in BUFFERS if not name.startswith("I")]
 
 HANDLES = {
     "COMMUNICATOR": "Comm",
@@ -361,6 +368,7 @@ class Shim:
             *self.ordered,
             *late,
             f"const int err = {self.full}({', '.join(self.arguments)});",
+            *["settled(CALL, err);"] * (name in EXCHANGING),
             *[line for line in self.after if line not in frees],
             *remember,
             *NOTES.get(name, ()),

@@ -138,6 +138,11 @@ ATTACKS = {
         " (char *)0 + (__builtin_wasm_memory_size(0) << 16) - 4, 16384, made, 0, MPI_COMM_SELF);",
         "MPI_PACKED cannot be resized",
     ),
+    "a collective that would receive into memory that MPI has freed": (
+        "MPI_Comm_rank(comm, &index); MPI_Allreduce(numbers, numbers + 8, index ? 4 : 1, MPI_INT,"
+        " MPI_SUM, comm); if (index) MPI_Recv(numbers, 1, MPI_INT, 0, 1, comm, &status);",
+        "the ranks' calls differ",
+    ),
     # What MPI does not check.
     "a datatype that is not committed": (
         "MPI_Type_contiguous(2, MPI_INT, &made); MPI_Ssend_init(numbers, 1, made, 0, 1, comm,"

@@ -122,9 +122,11 @@ static void note(const char *format, ...)
 int fuzz_note_trap(const char *where, const char *why)
 {
     snprintf(last_trap, sizeof last_trap, "%s: %s", where, why);
-    if (is_trapping && nesting == 0)
+    /* Nothing may follow here, or MPI would write into memory that it has freed. */
+    const int is_last = strcmp(why, UNSETTLED) == 0;
+    if (is_trapping && nesting == 0 && !is_last)
         longjmp(refused, 1);
-    note("! %s, in a callback\nend\n", last_trap);
+    note(" ! %s%s\nend\n", last_trap, is_last ? "" : ", in a callback");
     _exit(ENDED_INSIDE);
 }
 
@@ -583,6 +585,18 @@ static void make_call(long index)
          (long long)is.least_step, (long long)is.most_step);
 }
 
+/* A trap ends a kernel, so a datatype whose bounds trapped is never used: no call may find it. */
+static void forget_datatypes_without_bounds(void)
+{
+    static const struct bounds nothing;
+    for (u32 at = 1; at < tables[H_DATATYPE].count; at++) {
+        const struct handle *const type = &tables[H_DATATYPE].all[at];
+        if (type->native != NULL && !type->is_lent && !type->is_committed &&
+            memcmp(&type->bounds, &nothing, sizeof nothing) == 0)
+            drop(H_DATATYPE, at);
+    }
+}
+
 static void make_call_or_trap(long index)
 {
     if (setjmp(refused) == 0) {
@@ -590,6 +604,7 @@ static void make_call_or_trap(long index)
         make_call(index);
     } else {
         note(" ! %s\n", last_trap);
+        forget_datatypes_without_bounds();
     }
     is_trapping = 0;
     allow_seconds(0);

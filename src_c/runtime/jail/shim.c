@@ -55,6 +55,22 @@ static _Noreturn void jail_not_simulated(const char *call)
 /* The purposes of calls: any; freeing what a kernel has made; queries. */
 enum purpose { CALLS, FREES, QUERIES };
 
+/* When a collective fails because the ranks' calls do not match, Open MPI frees its own buffers while
+ * receives into them are pending: no later message may arrive there. Errors in arguments are found
+ * before. */
+static const char UNSETTLED[] = "it failed while messages were under way: the ranks' calls differ";
+
+static void settled(const char *call, int err)
+{
+    int class = MPI_SUCCESS;
+    if (err == MPI_SUCCESS)
+        return;
+    PMPI_Error_class(err, &class);
+    if (class == MPI_ERR_TRUNCATE || class == MPI_ERR_INTERN || class == MPI_ERR_OTHER ||
+        class == MPI_ERR_UNKNOWN)
+        jail_trap(call, UNSETTLED);
+}
+
 static void need(const char *call, enum purpose purpose)
 {
     if (running == NONE)
