@@ -222,7 +222,7 @@ def trap(ranks: Sequence[RankRecording | None]) -> tuple[int, str] | None:
     None if the jail did not end it. Of several ranks, the lowest is returned.
     """
     for rank in ranks:
-        if rank is not None and not rank.finished and rank.header["trap"]:
+        if rank is not None and rank.header["trap"] and is_struck(rank.header):
             return rank.rank, plain(rank.header["trap"].decode("ascii", errors="replace"))
     return None
 
@@ -234,18 +234,31 @@ def blame(ranks: Sequence[RankRecording | None]) -> tuple[int, str] | None:
     that over MPI_Abort: the last two often end other ranks, too. On a tie, the lowest rank is
     returned: which rank failed first differs from run to run.
     """
-    begun = [rank for rank in ranks if rank is not None and not rank.finished]
-    for rank in begun:
+    ended = [rank for rank in ranks if rank is not None and is_struck(rank.header)]
+    for rank in ended:
         if rank.header["signal"]:
             return rank.rank, signal_name(int(rank.header["signal"]))
-    for rank in begun:
+    for rank in ended:
         if rank.header["exited"]:
             return rank.rank, f"exit status {int(rank.header['exit_status'])}"
-    for rank in begun:
+    for rank in [rank for rank in ranks if rank is not None and not rank.finished]:
         last = rank.records[-1] if len(rank.records) else None
         if last is not None and operations().get(int(last["operation"])) == "MPI_Abort":
             return rank.rank, f"MPI_Abort({int(last['count'])})"
     return None
+
+
+def is_struck(header: np.void) -> bool:
+    """Whether a signal, the jail or exit() ended a rank, according to the header of its recording.
+
+    That may happen after the kernel has returned, before the recording is closed: to free the
+    kernel's communicator calls the functions that it attached there. But a signal outside of the
+    kernel's code is then one of the simulator, which copies messages for any rank.
+    """
+    if header["ended_ns"] or not (header["signal"] or header["trap"] or header["exited"]):
+        return False
+    is_by_jail = header["trap"] and not header["signal"]
+    return bool(not header["closed_ns"] or header["crash_site"] or is_by_jail)
 
 
 def signal_name(number: int) -> str:

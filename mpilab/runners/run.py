@@ -29,13 +29,14 @@ from mpilab.runners.result import (
     Result,
     blame,
     gather,
+    is_struck,
     leaves_state,
     paths_of,
     put_away,
     read_ranks,
     trap,
 )
-from mpilab.trace.recording import RankRecording
+from mpilab.trace.recording import RankRecording, peek
 
 LOG_BYTES = 1 << 20  # a kernel may print endlessly; the end of a longer log is read
 TAIL_LINES = 12  # of a log, as the detail of a Result
@@ -243,11 +244,17 @@ class Program(Run):
         )
 
     def _done(self, number: int, case: Case) -> Result | None:
-        """The Result of a finished case; None while an output is incomplete."""
+        """The Result of a finished case; None while an output is incomplete, or if a rank has
+        crashed when the kernel's communicator was freed."""
         try:
             outputs = self.outputs(paths_of(self.directory, number, case, "out"))
         except (InputError, FileNotFoundError):
             return None
+        paths = paths_of(self.directory, number, case, "rec") if case.record else ()
+        headers = map(peek, paths)
+        for header in headers:  # MPI_Abort reopens a recording that was closed
+            if header is not None and (is_struck(header) or not header["closed_ns"]):
+                return None
         result = self.result(number, case, DONE, outputs=outputs)
         self.put_away(number, result)
         return result

@@ -254,6 +254,48 @@ def one_run(tmp_path, statements, above, simulated, require_tool):
     return run_cases(library, "allgather_answer", [Case("allgather", 3, 4)])[0]
 
 
+DELETES = """\
+static int key;
+static int deletes(MPI_Comm comm, int k, void *value, void *extra)
+{
+    int rank;
+    (void)k, (void)value, (void)extra;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 1)
+        %s
+    return MPI_SUCCESS;
+}
+"""
+
+
+@pytest.mark.parametrize("simulated", [False, True], ids=["Open MPI", "simulated"])
+@pytest.mark.parametrize(
+    "statement, why",
+    [
+        ("abort();", "the kernel: abort, a failed assert, or undefined behavior"),
+        ("MPI_Barrier(comm);", "MPI_Barrier: called by a function that copies or deletes"),
+    ],
+)
+def test_a_trap_after_the_kernel_has_returned_is_one_of_its_case(
+    statement, why, simulated, tmp_path, require_tool
+):
+    """Freeing the kernel's communicator calls what the kernel has attached to it."""
+    if simulated:
+        require_tool("smpicc")
+    library = build(
+        tmp_path,
+        "MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes, &key, NULL);"
+        "MPI_Comm_set_attr(comm, key, NULL);",
+        above=DELETES % statement,
+        simulated=simulated,
+    )
+    run = simulate if simulated else run_cases
+    wanted = [Case("allgather", 3, 4), Case("allgather", 3, 5)]
+    for result in run(library, "allgather_answer", wanted):
+        assert result.outcome == TRAP, (result.outcome, result.detail)
+        assert result.crashed[0] == 1 and result.crashed[1].startswith(why)
+
+
 def test_what_a_kernel_prints_is_no_trap(tmp_path):
     library = build(
         tmp_path,

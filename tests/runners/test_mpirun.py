@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from c_kernels import build_kernels, run
+from c_kernels import PREAMBLE, build_kernels, run
 
 from mpilab.cases.case import Case
 from mpilab.cases.output import Output, compare
@@ -29,13 +29,27 @@ BODIES = {
     return allgather_right(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);""",
     "aborts": "if (rank == 1) abort();",
     "leaves": "if (rank == 1) _exit(7); MPI_Barrier(comm);",
+    # By the count: 1 raises a signal, 2 exits, 3 aborts, when the communicator is freed.
+    "attaches": """
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes, &key, NULL);
+    MPI_Comm_set_attr(comm, key, (void *)(long)(rank == 1 ? recvcount : 0));""",
     "prints": 'for (int i = 0; i < 20000; i++) write(1, "0123456789\\n", 11); raise(SIGSEGV);',
 }
+DELETES = """
+static int deletes(MPI_Comm comm, int key, void *value, void *extra)
+{
+    if ((long)value == 1) raise(SIGSEGV);
+    if ((long)value == 2) exit(3);
+    if ((long)value == 3) MPI_Abort(comm, 4);
+    return MPI_SUCCESS;
+}
+"""
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    return build_kernels(tmp_path_factory.mktemp("launch"), BODIES)
+    return build_kernels(tmp_path_factory.mktemp("launch"), BODIES, PREAMBLE + DELETES)
 
 
 def by_count(library, *counts, ranks=2, **options):
@@ -76,6 +90,14 @@ def test_a_crash_names_rank_and_signal_and_later_cases_are_run(library):
     assert outcomes(results) == [DONE, CRASH, DONE, DONE]
     assert results[1].crashed == (1, "SIGSEGV")
     assert [compare(r.case, r.outputs) for r in results if r.outcome == DONE] == [[]] * 3
+
+
+def test_a_crash_when_the_communicator_is_freed_is_one_of_its_case(library):
+    cases = [Case("allgather", 3, count) for count in (1, 2, 3, 4)]
+    results = run_cases(library, "allgather_attaches", cases)
+    assert outcomes(results) == [CRASH, CRASH, CRASH, DONE]
+    ends = [(1, "SIGSEGV"), (1, "exit status 3"), (1, "MPI_Abort(4)"), None]
+    assert [result.crashed for result in results] == ends
 
 
 def test_the_rank_that_crashed_is_told_in_the_kernels_communicator(library):

@@ -37,6 +37,11 @@ def test_of_two_crashes_the_lowest_rank_is_blamed_whoever_was_first(tmp_path):
 
 def test_a_rank_that_left_the_kernel_is_not_to_blame(tmp_path):
     assert blame([rank_of(tmp_path, 0, signal=11, closed_ns=5)]) is None
+    assert blame([rank_of(tmp_path, 0, signal=11, crash_site=3, closed_ns=5, ended_ns=6)]) is None
+
+
+def test_a_rank_that_crashed_in_a_function_attached_to_its_communicator_is_to_blame(tmp_path):
+    assert blame([rank_of(tmp_path, 0, signal=11, crash_site=3, closed_ns=5)]) == (0, "SIGSEGV")
 
 
 def test_of_endless_output_the_end_is_kept_and_marked(tmp_path):

@@ -130,7 +130,7 @@ static int is_of_mpi(uintptr_t address)
 
 static void note_exit(int status)
 {
-    if (!recorder_is_on() || !is_watched_thread())
+    if (!is_watched_thread())
         return;
     uintptr_t callee;
     const uintptr_t site = recorder_place(0, &callee);
@@ -193,6 +193,7 @@ void recorder_failures_close(void)
 
 int MPI_Abort(MPI_Comm comm, int error)
 {
+    recorder_resume();
     struct mpilab_record *record = record_begin(MPILAB_Abort, 0, comm, CALL_SITE);
     record->count = error;
     return record_end(record, PMPI_Abort(comm, error));

@@ -331,6 +331,14 @@ void mpilab_recorder_finish(void)
     header->closed_ns = record_clock();
 }
 
+void recorder_resume(void)
+{
+    if (header == NULL || is_on)
+        return;
+    header->closed_ns = 0;
+    is_on = 1;
+}
+
 void mpilab_recorder_close(void)
 {
     if (header == NULL)

@@ -34,6 +34,9 @@ void record_unmark_leak(int index);
 /* Are calls being recorded? */
 int recorder_is_on(void);
 int recorder_is_strict(void);
+/* After recording has stopped: record the call that ends this rank, too. The functions that a kernel
+ * attached to its communicator run that late. */
+void recorder_resume(void);
 /* NULL if no file is open. After recording has stopped, the file stays open until the recorder is
  * closed. */
 struct mpilab_header *recorder_header(void);
