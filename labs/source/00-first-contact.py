@@ -19,10 +19,10 @@
 # ## What you will learn
 #
 # - What a rank, a communicator, a host, a slot and a core are.
-# - To read a hostfile, and to say beforehand which rank runs where.
+# - To read a hostfile, and to predict which rank runs where.
 # - To write your first two kernels in C, with `MPI_Send` and `MPI_Recv`.
-# - What a deadlock looks like, and how to read the kit's account of it.
-# - What a message costs: to measure it, to put a line through it, and to say how well you know it.
+# - What a deadlock looks like, and how to read the kit's report on it.
+# - What a message costs: how to measure it, fit a line to it, and state how well you know it.
 #
 # ## What you need
 #
@@ -31,7 +31,7 @@
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -70,8 +70,8 @@ cluster
 # %% [markdown]
 # ## Who is who
 #
-# An MPI program is started several times. Each copy is a *process* with memory of its own: nobody
-# else can read it. What one process knows, another one learns by a message only.
+# An MPI program is started several times. Each copy is a *process* with its own memory, which no
+# other process can read. The only way to pass on data is to send a message.
 #
 # | word | what it is |
 # |---|---|
@@ -79,13 +79,13 @@ cluster
 # | **rank** | the number of a process in a communicator: 0, 1, …, P-1 |
 # | **host** (or node) | a computer |
 # | **core** | the part of a processor that runs one process at a time |
-# | **slot** | room for one rank on a host: a number that somebody wrote into a file |
+# | **slot** | room for one rank on a host; the author of the hostfile declares how many there are |
 #
 # `MPI_COMM_WORLD` is the communicator of all processes that were started together.
 
 # %% [markdown]
-# The next cell runs a function on every rank and prints what each of them returned. It is Python
-# here; in C the two calls are `MPI_Comm_rank` and `MPI_Comm_size`.
+# The next cell runs a function on every rank and prints what each of them returned. This one is in
+# Python; in C, the two calls are `MPI_Comm_rank` and `MPI_Comm_size`.
 #
 # **Predict:** how many lines will there be? What differs between them?
 
@@ -101,11 +101,11 @@ def hello():
 print(*cluster.apply(hello), sep="\n")
 
 # %% [markdown]
-# All of them ran the same code. Only their rank tells them who they are. Most MPI programs begin
-# with a question: which rank am I, and what is my part of the work?
+# All of them ran the same code. Only the rank tells a process which one it is. Most MPI programs
+# begin with a question: which rank am I, and what is my part of the work?
 #
-# A process can be in several communicators, with another rank in each. The next cell splits the
-# world into the even and the odd ranks, and sorts each half backwards.
+# A process can be in several communicators, with a different rank in each. The next cell splits the
+# world into the even and the odd ranks, and sorts each half in descending order.
 #
 # **Predict:** which rank does process 0 of the world have in its half?
 
@@ -124,51 +124,52 @@ def in_two_communicators():
 print(*cluster.apply(in_two_communicators), sep="\n")
 
 # %% [markdown]
-# Where are the ranks? `here()` says it for the process that calls it.
+# Where are the ranks? `here()` tells it for the process that calls it.
 #
-# **Predict:** on how many hosts are they? May two of them be on one core? Run the cell twice.
+# **Predict:** on how many hosts are they? Can two of them be on the same core? Run the cell twice.
 
 # %%
 print(*cluster.apply(here), sep="\n")
 
 # %% [markdown]
-# The operating system puts processes on cores, and moves them when it likes. If there are more
-# ranks than cores, they take turns. That is slow, but right: an MPI program may not depend on it.
+# The operating system assigns processes to cores, and may move them at any time. If there are more
+# ranks than cores, they take turns. That is slow but correct: an MPI program must not depend on how
+# many cores there are.
 
 # %% [markdown]
 # ## Hostfiles
 #
-# A *hostfile* says who may run where, one line per host. The kit's are in the folder `hostfiles`.
-# This one names the machine that you are on.
+# A *hostfile* lists the hosts that ranks may run on, one per line. The kit's hostfiles are in the
+# folder `hostfiles`. This one names the machine that you are on.
 
 # %%
 print(hosts.find("localhost.txt").read_text())
 
 # %% [markdown]
-# `mpirun` starts the ranks. In a terminal you type `mpirun` and what stands in the quotation marks
-# below, with the path of the hostfile. The program is `python -m mpilab.hosts.mapping`, which does no
-# more than print what `here()` says.
+# `mpirun` starts the ranks. In a terminal, type `mpirun` and the text in quotation marks below, with
+# the path of the hostfile. The program is `python -m mpilab.hosts.mapping`, which only prints what
+# `here()` returns.
 #
-# **Predict:** the lines come from four processes at once. In which order?
+# **Predict:** the lines come from four processes at once. In which order do they appear?
 
 # %%
 print(mpirun("-n 4 --hostfile localhost.txt --bind-to none python -m mpilab.hosts.mapping"))
 
 # %% [markdown]
-# The file says 4 slots. **Predict:** what will `mpirun` do with 5 ranks?
+# The file declares 4 slots. **Predict:** what will `mpirun` do with 5 ranks?
 
 # %%
 print(mpirun("-n 5 --hostfile localhost.txt --bind-to none hostname")[:400], "…")
 
 # %% [markdown]
-# Slots are a promise of whoever wrote the file: Open MPI doesn't count cores here. Without a
-# hostfile it does, and gives each core one slot. `--map-by slot:oversubscribe` lets more ranks in.
+# Slots are whatever the author of the file declared: Open MPI doesn't count cores here. Without a
+# hostfile it does, with one slot per core. `--map-by slot:oversubscribe` allows more ranks than slots.
 
 # %% [markdown]
 # ## Who runs where
 #
-# Here is a cluster of four hosts, two on each of two switches. Open MPI takes the lines with `#`
-# for comments; the kit reads the groups from them.
+# Here is a cluster of four hosts, two on each of two switches. To Open MPI, the lines with `#` are
+# comments; the kit reads the groups from them.
 
 # %%
 two_groups = hosts.read("two-groups.txt")
@@ -177,32 +178,32 @@ print(hosts.find("two-groups.txt").read_text())
 # %% [markdown]
 # There are two usual orders:
 #
-# - **by slot** (`--map-by slot`, also called *SEQ*): fill a host, then go on to the next one;
+# - **by slot** (`--map-by slot`, also called *SEQ*): fill a host, then move on to the next one;
 # - **by node** (`--map-by node`, also called *RR*, round robin): one rank to each host in turn.
 #
-# **Predict** for 8 ranks: how many hosts are used in each order? In which one do the ranks 0 and 1
-# sit on one host?
+# **Predict** for 8 ranks: how many hosts are used in each order? In which order do ranks 0 and 1
+# share a host?
 
 # %%
 orders = {f"by {policy}": two_groups.placement(8, policy) for policy in ("slot", "node")}
 show(draw(two_groups, orders))
 
 # %% [markdown]
-# Is that what Open MPI does? `mpirun --display map --do-not-launch` shows who would run where, and
-# starts nothing. So the hosts need not even exist. `mapped` asks that question.
+# Is that what Open MPI does? `mpirun --display map --do-not-launch` shows which rank would run where,
+# and starts nothing, so the hosts need not even exist. `mapped` calls it.
 
 # %%
 for policy in ("slot", "node"):
     print(f"--map-by {policy}:", *mapped("two-groups.txt", 8, policy))
 
 # %% [markdown]
-# The order of the ranks doesn't change the result of a program, but its time: in a ring each rank
-# sends to the next one. Lab 03 is about that.
+# The order of the ranks doesn't change the result of a program, but it changes the time: in a ring,
+# for example, each rank sends to the next one. Lab 03 is about that.
 #
-# Any other order is written down line by line, for `--map-by seq` (not the *SEQ* above, which is by
+# Any other order is written line by line, for `--map-by seq` (not the *SEQ* above, which is by
 # slot): rank $i$ runs on the host of line $i$.
 #
-# **Predict:** how many steps from a rank to the next one lead to another host in this file?
+# **Predict:** in this file, how many of the steps from one rank to the next lead to another host?
 
 # %%
 print(hosts.find("shuffled.txt").read_text())
@@ -212,8 +213,8 @@ shuffled = hosts.read("shuffled.txt")
 show(draw(shuffled, {"line by line": shuffled.placement(policy="seq")}))
 
 # %% [markdown]
-# A hostfile is quickly mistyped. Open MPI says of `slots=four` that "the slots parameter is less
-# than 0". The kit's reader:
+# It is easy to make a mistake in a hostfile. For `slots=four`, Open MPI reports that "the slots
+# parameter is less than 0". The kit's reader:
 
 # %%
 try:
@@ -224,19 +225,19 @@ except InputError as error:
 # %% [markdown]
 # ## Exercise 1: which host each rank gets, in Python (20 points)
 #
-# Write `placement(hostfile, ranks, policy)`. It returns a list: for each rank the number of its
-# host, where 0 is the host of the first line.
+# Write `placement(hostfile, ranks, policy)`. It returns a list with the number of each rank's host,
+# where 0 is the host of the first line.
 #
 # - `hostfile` is the text of a hostfile; each line has a host and its slots, such as `n1 slots=4`.
 #   The first line of the function reads them for you.
 # - `policy` is `"slot"` or `"node"`. There are never more ranks than slots.
-# - By node, a host that is full is passed over.
+# - By node, a full host is skipped.
 #
 # Two hosts with 4 and 2 slots, 6 ranks, by node: `[0, 1, 0, 1, 0, 0]`.
 #
-# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+# Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: how many ranks does each host have after every round of dealing?
+# Where to start: how many ranks does each host have after each round?
 
 
 # %% nbgrader={"grade": true, "grade_id": "placement", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -256,7 +257,7 @@ def placement(hostfile, ranks, policy):
 
 
 # %% [markdown]
-# Try it. These are the public checks; the marks come from more hosts and ranks.
+# Try it. These are the public checks; grading uses more hosts and ranks.
 
 # %% nbgrader={"grade": false, "grade_id": "check_placement", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("placement", placement)
@@ -264,12 +265,12 @@ lab.check("placement", placement)
 # %% [markdown]
 # ## Bound to a core
 #
-# *Mapping* says which host a rank runs on. *Binding* says which of its cores it may use. A bound
-# rank stays where its data is in the cache, and a measurement knows what it has measured.
+# *Mapping* decides which host a rank runs on. *Binding* decides which cores of that host it may use.
+# A bound rank stays near its data in the cache, and you know what a measurement has measured.
 #
 # `pe-list=1,0:ordered` gives rank 0 core 1, and rank 1 core 0.
 #
-# **Predict:** what will the ranks say that they may use?
+# **Predict:** which cores will the ranks report?
 
 # %%
 print(
@@ -280,17 +281,17 @@ print(
 )
 
 # %% [markdown]
-# Many texts are older than Open MPI 5. In them you read `mpirun -np 2 --cpu-list 0,1`, for one rank
-# on each of the two cores. Open MPI 5 still takes it, without a word.
+# Many texts are older than Open MPI 5. They use `mpirun -np 2 --cpu-list 0,1` to put one rank on each
+# of two cores. Open MPI 5 still accepts that, without a warning.
 #
-# **Predict:** and does it do the same?
+# **Predict:** does it still do the same?
 
 # %%
 print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mapping"))
 
 # %% [markdown]
-# It doesn't: both ranks may use both cores. So never trust an option: let the program say where it
-# runs. These are the new names of old options:
+# It doesn't: both ranks may use both cores. So never trust an option: let the program report where
+# it runs. These are the new names of old options:
 #
 # | in Open MPI 4 | in Open MPI 5 |
 # |---|---|
@@ -300,26 +301,26 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mappi
 # | `--display-map` | `--display map` |
 # | `--mca plm_rsh_agent ssh` | `--prtemca plm_ssh_agent ssh` |
 #
-# A *rankfile* says it all for each rank: `rank 0=n1 slot=3` is core 3 of host n1.
+# A *rankfile* gives both for each rank: `rank 0=n1 slot=3` is core 3 of host n1.
 
 # %% [markdown]
 # ## A first kernel
 #
 # A *collective* is an operation that all ranks of a communicator call together, such as a broadcast or
-# a barrier; one message from rank to rank is *point-to-point*. A *kernel* is a C function with exactly
-# the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end every rank has what
-# the *root* had in its buffer. The two calls that do the work:
+# a barrier; a message from one rank to another is *point-to-point*. A *kernel* is a C function with
+# exactly the prototype of an MPI collective. This one has that of `MPI_Bcast`: in the end, every rank
+# has a copy of the *root*'s buffer. The two calls that do the work:
 #
 # ```c
 # MPI_Send(buffer, count, datatype, dest,   tag, comm);           // to rank dest
 # MPI_Recv(buffer, count, datatype, source, tag, comm, &status);  // from rank source
 # ```
 #
-# A receive takes a message of its source, tag (a number that you choose) and communicator, and waits
-# until there is one. Who doesn't need `status` writes `MPI_STATUS_IGNORE`.
+# A receive takes a message with its source, tag (a number that you choose) and communicator, and
+# waits until there is one. If you don't need the status, pass `MPI_STATUS_IGNORE`.
 #
-# In this kernel each rank gets the message from the one before it, and passes it on. The line
-# `%%kernel NAME` makes a cell a C file: it is compiled and sent to all ranks.
+# In this kernel, each rank receives the message from the rank before it and passes it on. The line
+# `%%kernel NAME` turns a cell into a C file, which is compiled and sent to all ranks.
 
 # %%
 # %%kernel bcast_pass_on
@@ -343,15 +344,15 @@ print(mpirun("-n 2 --cpu-list 0,1 --report-bindings python -m mpilab.hosts.mappi
 # %% [markdown]
 # Run it on 4 ranks, with 2 integers from rank 1.
 #
-# **Predict:** how many messages will there be? In what order?
+# **Predict:** how many messages will there be, and in what order?
 
 # %%
 passed_on = mpilab.run("bcast_pass_on", ranks=4, count=2, root=1, seed=SEED)
 passed_on
 
 # %% [markdown]
-# The run was *recorded*: every message, with its sender, receiver and bytes. Messages that wait for
-# each other are in different *rounds*.
+# The run was *recorded*: every message, with its sender, receiver and bytes. A message that must
+# wait for another one is in a later *round*.
 
 # %%
 print("round  from  to  bytes")
@@ -360,7 +361,7 @@ for message in np.sort(passed_on.messages, order=["round", "source"]):
     print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
-# The same over time: a bar is a call, an arrow a message. Drag over a part to zoom in.
+# The same over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
 #
 # **Predict:** which rank waits longest?
 
@@ -368,7 +369,7 @@ for message in np.sort(passed_on.messages, order=["round", "source"]):
 passed_on.show("timeline")
 
 # %% [markdown]
-# And as a matrix: the row sends, the column receives.
+# And as a matrix: rows send, columns receive.
 #
 # **Predict:** which row will be empty?
 
@@ -376,10 +377,10 @@ passed_on.show("timeline")
 show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
 
 # %% [markdown]
-# ## When everybody waits
+# ## When every rank waits
 #
-# Here are two ranks that first receive from each other, and then send. The messages are empty: it
-# is to be a barrier. **Predict:** what happens? Then run both cells.
+# These two ranks first receive from each other, then send. The messages are empty, because the kernel
+# is meant to be a barrier. **Predict:** what happens? Then run both cells.
 
 # %%
 # %%kernel barrier_head_to_head
@@ -401,34 +402,33 @@ show(matrix.messages(*passed_on.matrix(), title="Passed on, 4 ranks, 8 bytes"))
 mpilab.run("barrier_head_to_head", ranks=2)
 
 # %% [markdown]
-# That is a *deadlock*: each rank waits for a message that the other one would send afterwards. With
-# `mpirun` the program would hang for ever. The kit ends it, and says who waits for whom, and in
-# which line. Then it starts the ranks again.
+# That is a *deadlock*: each rank waits for a message that the other one would only send afterwards.
+# With `mpirun`, the program would hang forever. The kit ends it, and reports which rank waits for
+# which, and in which line. Then it restarts the ranks.
 #
-# Mend it: swap the two calls for one of the ranks (`if (rank == 0) …`), and run both cells once
-# more.
+# Fix it: swap the two calls on one of the ranks (`if (rank == 0) …`), and run both cells again.
 #
-# What if both ranks *send* first? `MPI_Send` may put a short message aside and return at once, or
-# wait for the receiver: MPI leaves it open. So that program may hang, too. The checks run your
-# kernels in *strict mode*, where every send waits.
+# What if both ranks *send* first? `MPI_Send` may buffer a short message and return at once, or wait
+# for the receiver: the MPI standard allows both. So that program may hang, too. The checks run your
+# kernels in *strict mode*, where every send waits for its receiver.
 
 # %% [markdown]
-# ## Exercise 2: the root sends to everybody, in C (20 points)
+# ## Exercise 2: the root sends to every rank, in C (20 points)
 #
 # Write `bcast_linear`: the root sends its buffer to every other rank, one after the other, and
 # every other rank receives it from the root.
 #
-# It must hold
+# It must work
 #
-# - for any number of ranks (1 as well), any root, and any `count` (0 as well);
-# - for any datatype: pass on what you were given;
+# - for any number of ranks (including 1), any root, and any `count` (including 0);
+# - for any datatype: pass on the one you were given;
 # - in strict mode;
 # - with $P-1$ messages, all of them from the root;
 # - with point-to-point calls only: no `MPI_Bcast` or other collective inside.
 #
 # Return the first error code, or `MPI_SUCCESS`. `TAG` from `mpilab.h` is a tag for all messages.
 #
-# Where to start: what does the root do, and what does everybody else? Whom must the root leave out?
+# Where to start: what does the root do, and what do the others do? Which rank must the root skip?
 
 # %% nbgrader={"grade": true, "grade_id": "bcast_linear", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_linear
@@ -457,31 +457,31 @@ mpilab.run("barrier_head_to_head", ranks=2)
 lab.check("bcast_linear")
 
 # %% [markdown]
-# ## Exercise 3: a token goes round twice, in C (25 points)
+# ## Exercise 3: a token that circulates twice, in C (25 points)
 #
-# A *barrier* lets no rank go before all ranks have come. Write `barrier_double_ring`: an empty
-# message, the token, goes round the ring of ranks twice. Rank 0 sends it first.
+# No rank leaves a *barrier* until all have entered it. Write `barrier_double_ring`: an empty
+# message, the token, travels around the ring of ranks twice. Rank 0 sends it first.
 #
 # ```
 #    lap 1                          lap 2                          P = 4
 #    0 ─▶ 1 ─▶ 2 ─▶ 3 ─▶ 0          0 ─▶ 1 ─▶ 2 ─▶ 3 ─▶ 0
 # ```
 #
-# When the token is back at rank 0 for the first time, all have come. The second lap tells that to
-# everybody.
+# When the token returns to rank 0 for the first time, all ranks have entered. The second lap tells
+# them so.
 #
-# It must hold
+# It must work
 #
-# - for any number of ranks; one rank alone sends nothing;
+# - for any number of ranks; a single rank sends nothing;
 # - in strict mode;
-# - with $2P$ messages in $2P$ rounds: there is one token, so nobody sends before it has received,
+# - with $2P$ messages in $2P$ rounds: there is one token, so no rank sends before it has received,
 #   except rank 0, which starts;
 # - with point-to-point calls only.
 #
 # An empty message is sent by `MPI_Send(NULL, 0, MPI_BYTE, …)`.
 #
-# Where to start: who is to your left, who to your right? What does rank 0 do in another order than
-# the rest? Why is one lap not enough?
+# Where to start: which rank is on your left, and which on your right? What does rank 0 do in a
+# different order from the rest? Why is one lap not enough?
 
 # %% nbgrader={"grade": true, "grade_id": "barrier_double_ring", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel barrier_double_ring
@@ -523,9 +523,9 @@ lab.check("barrier_double_ring")
 #             receive ◀───── send
 # ```
 #
-# How long it takes depends on how far apart the two are: two cores may share a cache, or only the
-# memory, or nothing but a cable. These are the distances between the cores of this machine, and a
-# pair of cores at each.
+# How long it takes depends on how far apart the two ranks are: two cores may share a cache, or only
+# the memory, or nothing but a cable. These are the distances between the cores of this machine, with
+# a pair of cores for each.
 
 # %%
 machine = read_machine()
@@ -535,11 +535,11 @@ for distance, pair in machine.pairs.items():
 # %% [markdown]
 # With a hostfile of two hosts `measure(hostfile=…)` adds the distance "other host".
 #
-# Now measure. Two ranks are bound to the cores of each pair, as you have seen above, and the
-# program says itself where it ran.
+# Now measure. Two ranks are bound to the cores of each pair, as above, and the program itself reports
+# where it ran.
 #
-# **Predict:** in a nanosecond light goes 30 cm, and a core does a few additions. How long does the
-# shortest message from one core to another take: 10 ns, 100 ns, 1 µs, 10 µs? How long does 1 MiB?
+# **Predict:** in a nanosecond, light travels 30 cm, and a core does a few additions. How long does
+# the shortest message from one core to another take: 10 ns, 100 ns, 1 µs, 10 µs? And 1 MiB?
 
 # %%
 table = measure(sizes=SIZES, repetitions=REPETITIONS)
@@ -566,29 +566,29 @@ Markdown("\n".join(lines))
 #
 # $$t(n) = \alpha + \beta n$$
 #
-# $\alpha$, the *latency*, is the price of sending anything at all; $\beta$ is the price of one more
-# byte, so $1/\beta$ is the bandwidth.
+# $\alpha$, the *latency*, is the cost of sending anything at all; $\beta$ is the cost of each byte,
+# so $1/\beta$ is the bandwidth.
 #
-# Sizes span six decades, and times two or three. Plain least squares would heed the largest message only:
-# an error of 1 µs is the same to it at 8 bytes and at 1 MiB. So take errors *relative* to the time,
-# and minimise
+# Sizes span six decades, and times two or three. Ordinary least squares would follow only the largest
+# messages, because it weighs an error of 1 µs the same at 8 bytes and at 1 MiB. So take errors
+# *relative* to the time, and minimize
 #
 # $$\sum_i \left(\frac{t_i - \alpha - \beta n_i}{t_i}\right)^2 .$$
 
 # %% [markdown]
-# **Predict:** where will the points leave the line? (Between ranks of one machine Open MPI sends
-# messages up to about 4 KiB in another way than longer ones. How large are your caches?)
+# **Predict:** where will the points leave the line? (Between ranks of one machine, Open MPI sends
+# messages up to about 4 KiB differently from longer ones. How large are your caches?)
 
 # %%
 fits = fit_distances(table)
 show(distances.time_against_size(table, fits))
 
 # %% [markdown]
-# Bars at the points reach from the lower to the upper quartile of the repetitions; often they are
-# smaller than the marker. The fitted parameters have bars, too: a *standard error* says how far the
-# parameter could be off, judged by how far the points are from the line.
+# The bars at the points extend from the lower to the upper quartile of the repetitions; often they
+# are smaller than the marker. The fitted parameters have bars, too: a *standard error* estimates how
+# far off the parameter could be, from the distances of the points to the line.
 #
-# **Predict:** which of the two is known better, in percent?
+# **Predict:** which of the two has the smaller relative error?
 
 # %%
 for distance, model in fits.items():
@@ -596,9 +596,9 @@ for distance, model in fits.items():
 show(distances.parameters(fits))
 
 # %% [markdown]
-# Measure it all three times more.
+# Measure everything three more times.
 #
-# **Predict:** does each α lie within the bars of the others? And what if you compile something
+# **Predict:** does each α lie within the error bars of the others? What if you compile something
 # meanwhile?
 
 # %%
@@ -612,9 +612,9 @@ for attempt in (1, 2, 3):
 # KiB, a cache that is full), the error stays large, however often you repeat. Of a machine that is
 # slower tomorrow, it says nothing.
 #
-# What is α made of? The *LogGP* model takes it apart: $o$ is the time for which a processor is busy
-# with a message, at either end; $L$ is the way between them; $g$ is the least time between two
-# messages, and $G$ that of one more byte. So $\alpha \approx o + L + o$.
+# What is α made of? The *LogGP* model splits it: $o$, the overhead, is the time for which a processor
+# is busy with a message at either end; $L$ is the latency between them; $g$, the gap, is the minimum
+# time between two messages, and $G$ the time of each further byte. So $\alpha \approx o + L + o$.
 
 # %%
 try:
@@ -624,13 +624,12 @@ except InputError as error:  # a gap is a difference of two times: on a busy mac
     print("Too much noise; measure again when the machine is quiet.", error)
 
 # %% [markdown]
-# ## A longer way, and the tool that everybody quotes
+# ## A longer path, and the standard benchmark
 #
-# Between two hosts a message goes through the network stack of the operating system. You can have
-# that on one machine: forbid Open MPI the shared memory, and only TCP is left. There is no cable
-# yet.
+# Between two hosts, a message passes through the network stack of the operating system. You can have
+# that on one machine: if Open MPI may not use shared memory, it uses TCP. There is no cable yet.
 #
-# `osu_latency` of the OSU micro-benchmarks is the ping-pong that is quoted everywhere.
+# `osu_latency`, of the OSU micro-benchmarks, is the ping-pong that is quoted most.
 #
 # **Predict:** by which factor does α grow? And β?
 
@@ -647,7 +646,7 @@ for way, found in (("shared memory", memory), ("TCP", tcp)):
     print(f"{way}: {fit_hockney(found.rows['size'], found.rows['avg_us'] * 1e-6)}")
 
 # %% [markdown]
-# `osu_bw` measures bandwidth: 64 messages leave before the first answer is awaited.
+# `osu_bw` measures bandwidth: it sends 64 messages before it waits for an answer.
 #
 # **Predict:** for long messages, is that more than $1/\beta$ of the ping-pong, or less? And for
 # short ones, more than $n / t(n)$?
@@ -666,15 +665,15 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## Exercise 4: α and β from a table of times, in Python (20 points)
 #
-# Write `fit(table)`. It returns α in seconds and β in seconds a byte, for the line that minimises
+# Write `fit(table)`. It returns α in seconds and β in seconds per byte, for the line that minimizes
 # the sum of squared relative errors above.
 #
-# - `table` is a text as `osu_latency` prints it: lines with bytes and microseconds; lines that
-#   begin with `#` don't count. The first lines of the function read it for you.
-# - Two or more sizes, in any order; a size may be there twice.
+# - `table` is a text as printed by `osu_latency`: lines with bytes and microseconds; ignore lines
+#   that begin with `#`. The first lines of the function read it for you.
+# - There are two or more sizes, in any order; a size may occur twice.
 #
-# Where to start: divide $\alpha + \beta n_i = t_i$ by $t_i$. What do you know about the errors of
-# these equations? `numpy.linalg.lstsq` solves such a set of equations as well as it can be.
+# Where to start: divide $\alpha + \beta n_i = t_i$ by $t_i$. What are the errors of these equations?
+# `numpy.linalg.lstsq` finds the solution with the smallest sum of squared errors.
 
 
 # %% nbgrader={"grade": true, "grade_id": "fit", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -698,7 +697,7 @@ def fit(table):
 lab.check("fit", fit)
 
 # %% [markdown]
-# When it is right, try it on what you have measured. Are these the numbers that you saw above?
+# When it is right, apply it to your measurements. Are these the numbers that you saw above?
 
 # %%
 try:
@@ -710,11 +709,11 @@ except NotImplementedError:
 # %% [markdown]
 # ## Published latencies
 #
-# An exercise of another course printed `osu_latency` on an AMD Epyc: once as Open MPI placed the
-# ranks (the text calls the cores neighbours), once on the cores 0 and 8 (source: `data/README.md`).
+# An exercise of another course printed `osu_latency` on an AMD Epyc: once where Open MPI placed the
+# ranks (the text calls the cores neighbors), and once on cores 0 and 8 (source: `data/README.md`).
 #
 # **Predict:** groups of four or eight cores of that processor share a level 3 cache. What does it
-# cost to leave it? Is your own time nearer to the first or to the second column?
+# cost to cross from one group to another? Is your own time closer to the first column or the second?
 
 # %%
 published = published_latency()
@@ -735,9 +734,9 @@ Markdown("\n".join(lines))
 #
 # - Where does the time of a short message go, and that of a long one? What does distance change
 #   more, α or β, and why?
-# - What do the error bars say, and what don't they say? Argue with your three repetitions, and with
+# - What do the error bars tell you, and what don't they? Argue with your three repetitions, and with
 #   the points that are not on the line.
-# - From which size on does a message cost more for its bytes than for being a message?
+# - From which size on do the bytes of a message cost more than its start-up?
 #
 # Points are given for
 #
@@ -774,13 +773,13 @@ Markdown("\n".join(lines))
 # ## Summary
 #
 # - A rank is a number in a communicator. Hostfile, mapping and binding decide which host and core it
-#   runs on; let the program say where it is.
-# - By slot fills host after host, by node deals the ranks out.
-# - A receive waits. Two ranks that receive first wait for ever; two that send first may.
-# - A message costs α + βn. α grows with the distance first. A parameter without its error is half a
-#   result, and an error says only how well the line fits.
+#   runs on; let the program report where it is.
+# - By slot fills one host after the other; by node gives each host a rank in turn.
+# - A receive waits. If two ranks receive first, they wait forever; if both send first, they may.
+# - A message costs α + βn. Distance increases α more than β. A parameter without its error is half a
+#   result, and the error tells you only how well the line fits.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - Open MPI: *Launching MPI applications*, https://docs.open-mpi.org/en/v5.0.x/launching-apps/
 # - R. W. Hockney: *The communication challenge for MPP: Intel Paragon and Meiko CS-2*, Parallel

@@ -19,12 +19,12 @@
 # ## What you will learn
 #
 # - Nine algorithms for `MPI_Bcast`, and those for gather, scatter, reduce and barrier.
-# - To tell from an algorithm how many rounds, messages and bytes it needs, and from these how long
+# - To derive from an algorithm how many rounds, messages and bytes it needs, and from these how long
 #   it should take.
 # - To write a pipelined chain, a binomial tree and one more collective in C.
 # - To measure with the OSU benchmarks, and to know what their numbers mean.
 # - To make Open MPI use the algorithm that you name, and to prove that it did.
-# - To choose: by a model and by measurement, and to say what a wrong choice costs.
+# - To choose by a model and by measurement, and to quantify what a wrong choice costs.
 #
 # ## What you need
 #
@@ -32,7 +32,7 @@
 # - 4 MPI ranks on this machine. Two cores are enough.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -79,24 +79,23 @@ cluster
 # ## What a broadcast is, and what it isn't
 #
 # One rank, the *root*, has a message of $m$ bytes. After the call all $P$ ranks have it. The MPI
-# standard says no more: not who sends to whom, in which order, nor in how many pieces. That is
-# the *algorithm*. An MPI library brings several, and takes one by itself, in each call, by the
-# number of ranks and the size of the message. Mostly it chooses well. In this lab you look behind
-# that choice.
+# standard says no more: not which rank sends to which, in which order, nor in how many pieces. That
+# is the *algorithm*. An MPI library has several, and selects one in each call, by the number of ranks
+# and the size of the message. Usually it chooses well. In this lab you look behind that choice.
 
 # %% [markdown]
 # ## What a message costs: the α-β model
 #
-# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the price
-# of sending anything at all; $\beta$ is the price of one more byte, so $1/\beta$ is the
-# bandwidth. A rank sends one message and receives one at a time. Messages that wait for each
-# other are in different *rounds*; those of one round can travel at the same time.
+# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the cost
+# of sending anything at all; $\beta$ is the cost of each byte, so $1/\beta$ is the bandwidth. A rank
+# can send one message and receive one at a time. Messages that must wait for others are in later
+# *rounds*; those of one round can travel at the same time.
 #
-# Two means make a broadcast fast, and they work against each other:
+# Two techniques speed up a broadcast, and they conflict:
 #
-# - **Few rounds:** whoever has the message helps to spread it. That saves $\alpha$.
+# - **Few rounds:** every rank that has the message helps to spread it. That saves $\alpha$.
 # - **Small pieces:** a message that is cut into $S$ *segments* can be passed on before its end
-#   has come. That saves $\beta$, and costs an $\alpha$ for each segment.
+#   has arrived. That saves $\beta$, and costs an $\alpha$ for each segment.
 
 # %% [markdown]
 # ## 1. Linear
@@ -104,42 +103,42 @@ cluster
 # The root sends the whole message to every other rank, one after the other:
 # $(P-1)(\alpha + m\beta)$.
 #
-# **Predict:** which rank has the most to do? What do the others do meanwhile? In the figure, move the
-# slider from round to round.
+# **Predict:** which rank has the most to do? What do the others do meanwhile? In the figure, use the
+# slider to step from round to round.
 
 # %%
 show(tree("bcast", "linear", 8))
 
 # %% [markdown]
-# All messages leave in a single round, as the root waits for nothing: the kit's kernel starts all its
-# sends with `MPI_Isend`. With `MPI_Send`, which ends before the next one begins, they would be in
-# $P - 1$ rounds. Either way they leave through one port. That a round can be long is what the number
-# of rounds doesn't tell.
+# All messages leave in a single round, because the root waits for nothing: the kit's kernel starts all
+# its sends with `MPI_Isend`. With `MPI_Send`, each send ends before the next one begins, so they would
+# be in $P - 1$ rounds. Either way they leave through one port. The number of rounds doesn't show how
+# long a round is.
 
 # %% [markdown]
 # ## 2. Binomial tree
 #
-# Whoever has the message sends it on. First 1 rank has it, then 2, 4, 8: after $\lceil \log_2 P
-# \rceil$ steps everybody has. The cost is $\lceil \log_2 P \rceil (\alpha + m\beta)$.
+# Every rank that has the message passes it on. First 1 rank has it, then 2, 4, 8: after $\lceil
+# \log_2 P \rceil$ steps all have it. The cost is $\lceil \log_2 P \rceil (\alpha + m\beta)$.
 #
 # Number the ranks from the root: $v = (\text{rank} - \text{root}) \bmod P$. Then the parent of $v$
 # is $v$ without its lowest bit that is 1.
 #
-# **Predict:** who is the parent of 6, of 5, of 7? How many children does the root have for $P = 8$,
-# and which of them should it serve first?
+# **Predict:** which rank is the parent of 6, of 5, of 7? How many children does the root have for
+# $P = 8$, and which of them should it send to first?
 
 # %%
 show(tree("bcast", "binomial", 8))
 
 # %% [markdown]
-# The root serves 4 first: under it is half of all ranks, and they have most left to do. With 1
-# first, 7 would have to wait. The kit's kernel starts all its sends at once, so that they share a
-# round; they leave one after the other all the same.
+# The root sends to 4 first: half of all ranks are below it, and they have the most left to do. If 1
+# came first, 7 would have to wait. The kit's kernel starts all its sends at once, so they share a
+# round; they still leave one after the other.
 #
 # ## 3. k-nomial tree
 #
-# The same in base $K$: whoever has the message serves $K - 1$ ranks in each step. The tree is less
-# deep, but a rank has more children.
+# The same in base $K$: every rank that has the message sends it to $K - 1$ others in each step. The
+# tree is less deep, but a rank has more children.
 #
 # **Predict:** with $K = 4$ and $P = 16$, how deep is the tree, and how many children does
 # the root have?
@@ -150,11 +149,11 @@ show(tree("bcast", "knomial", 16, radix=4))
 # %% [markdown]
 # ## 4. Chain
 #
-# Everybody passes the message on to the next rank: $(P-1)(\alpha + m\beta)$, as long as linear,
-# and the last rank waits for all others. What is that good for?
+# Each rank passes the message on to the next: $(P-1)(\alpha + m\beta)$, as long as linear, and the
+# last rank waits for all others. What is that good for?
 #
-# For nothing, in one piece. Open MPI's *chain* has several chains side by side (4 by default),
-# which all begin at the root.
+# For nothing, if the message goes in one piece. Open MPI's *chain* has several chains side by side (4
+# by default), which all begin at the root.
 #
 # **Predict:** in which round does the last of 9 ranks have the message, with 2 chains?
 
@@ -164,9 +163,9 @@ show(tree("bcast", "chain", 9, fanout=2))
 # %% [markdown]
 # ## 5. Pipeline: one chain, in segments
 #
-# Cut the message into $S$ segments. While a rank receives a segment it sends the one before to
-# its right. The first segment needs $P - 1$ rounds to the end of the chain; then one more comes
-# in every round. So there are $P - 2 + S$ rounds of one segment each:
+# Cut the message into $S$ segments. While a rank receives a segment, it sends the previous one to
+# its right. The first segment needs $P - 1$ rounds to reach the end of the chain; after that, one more
+# arrives in every round. So there are $P - 2 + S$ rounds of one segment each:
 #
 # $$T = (P - 2 + S)\left(\alpha + \frac{m}{S}\beta\right)$$
 #
@@ -177,13 +176,13 @@ show(tree("bcast", "chain", 9, fanout=2))
 show(tree("bcast", "pipeline", 4, segments=4))
 
 # %% [markdown]
-# One segment makes the pipeline a chain. As many segments as bytes pay $\alpha$ for every byte.
-# The best number is in between.
+# With one segment, the pipeline is a chain. With as many segments as bytes, it pays an $\alpha$ for
+# every byte. The best number is in between.
 #
-# Here each line is a rank and each column a round: above what it receives, below what it sends.
+# Here each row is a rank and each column is a round: what it receives above, what it sends below.
 #
-# **Predict:** how many of the 10 rounds see all links at work? How many are it with 12 segments?
-# Change the numbers, and look again.
+# **Predict:** in how many of the 10 rounds are all links busy? In how many with 12 segments? Change
+# the numbers, and look again.
 
 # %%
 show(pipeline(schedule_in_segments("bcast", "pipeline", 6, segments=6)))
@@ -200,11 +199,11 @@ for m in (1 << 14, 1 << 17, 1 << 20):
 # %% [markdown]
 # ## 6. Binary tree
 #
-# Rank $v$ sends to $2v + 1$ and $2v + 2$. Nobody has more than two children, so it can be
-# pipelined too, with fewer rounds than a chain: but each byte leaves an inner rank twice.
+# Rank $v$ sends to $2v + 1$ and $2v + 2$. No rank has more than two children, so the tree can be
+# pipelined too, with fewer rounds than a chain; but each byte leaves an inner rank twice.
 #
 # **Predict:** for long messages in many segments, by what factor is it slower than the pipeline? The
-# figure doesn't tell: a rank starts both its sends at once, so they share a round, but they leave
+# figure doesn't show it: a rank starts both its sends at once, so they share a round, but they leave
 # one after the other.
 
 # %%
@@ -226,7 +225,7 @@ show(tree("bcast", "split_binary", 7))
 # ## 8. Scatter, then allgather
 #
 # The root *scatters*: it cuts the message into $P$ blocks and gives each rank one, down a binomial
-# tree. Then an allgather brings all blocks to everybody. With the ring it costs
+# tree. Then an allgather brings all blocks to all ranks. With the ring, this costs
 #
 # $$T = (\lceil \log_2 P \rceil + P - 1)\,\alpha + 2\,\frac{P-1}{P}\,m\beta .$$
 #
@@ -239,14 +238,14 @@ show(tree("bcast", "scatter_allgather_ring", 4))
 # %% [markdown]
 # With recursive doubling the allgather takes $\log_2 P$ rounds instead of $P - 1$.
 #
-# **Predict:** in which round are the most bytes on their way?
+# **Predict:** in which round do the most bytes travel?
 
 # %%
 show(tree("bcast", "scatter_allgather", 8))
 
 # %% [markdown]
 # **Your turn:** choose collective, algorithm, ranks, root and segments below. For which $P$ does
-# the binomial tree look most uneven? What does another root change? (Where the controls stay at
+# the binomial tree look most uneven? What does another root change? (If the controls stay at
 # *Loading widget...*, JupyterLab was still loading when the cell ran: run it again.)
 
 # %%
@@ -255,17 +254,17 @@ explore.trees()
 # %% [markdown]
 # ## Run one
 #
-# The kit brings a *kernel* for each of these: a C function with exactly the prototype of
-# `MPI_Bcast`. This runs a single chain on 4 ranks, with 8 integers in segments of 8 bytes: that is
-# the pipeline, which you will write yourself in a moment.
+# The kit has a *kernel* for each of these: a C function with exactly the prototype of `MPI_Bcast`.
+# This cell runs a single chain on 4 ranks, with 8 integers in segments of 8 bytes: the pipeline, which
+# you will write yourself in a moment.
 
 # %%
 piped = mpilab.run("bcast_chain", ranks=4, count=8, fanout=1, segment=8, seed=SEED)
 piped
 
 # %% [markdown]
-# The run was *recorded*: every message, with its sender, receiver and bytes. A message's round
-# was found from what its sender had to wait for.
+# The run was *recorded*: every message, with its sender, receiver and bytes. The round of a message
+# follows from what its sender had to wait for.
 
 # %%
 print("round  from  to  bytes")
@@ -274,16 +273,16 @@ for message in np.sort(piped.messages, order=["round", "source"]):
     print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
-# **Predict:** which cells of the matrix of messages are filled? What would the matrix of the
-# binomial tree look like?
+# **Predict:** which cells of the message matrix are filled? What would the matrix of the binomial
+# tree look like?
 
 # %%
 show(matrix.messages(*piped.matrix(), title="Pipeline, 4 ranks, 4 segments of 8 bytes"))
 
 # %% [markdown]
-# And over time: a bar is a call, an arrow a message. Drag over a part to zoom in.
+# And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
 #
-# **Predict:** do all ranks begin to send at the same time? Who is done first?
+# **Predict:** do all ranks begin to send at the same time? Which one finishes first?
 
 # %%
 piped.show("timeline")
@@ -291,9 +290,9 @@ piped.show("timeline")
 # %% [markdown]
 # ## Formula = recording
 #
-# The header of each kernel says what it costs. Here are these formulas for $P = 4$ and 100
-# integers in segments of 64 bytes, beside what was recorded. (If your instructor gave you the kit,
-# the kernels that you have to write are not in it.)
+# The header of each kernel declares its costs. Here are these formulas for $P = 4$ and 100 integers
+# in segments of 64 bytes, beside what was recorded. (If your instructor gave you the kit, it does not
+# contain the kernels that you have to write.)
 
 # %%
 lines = [
@@ -322,13 +321,13 @@ Markdown("\n".join(lines))
 #
 # - A segment has as many whole elements as fit into `mpilab_tuning.segment_bytes` bytes, but at
 #   least one. If that is 0, take 8192. The last segment may be shorter.
-# - A rank passes a segment on before the next one is complete: don't collect first.
-# - It has sent a segment before it begins to send the next one. So there are $(P-1)S$ messages in
-#   $P - 2 + S$ rounds.
+# - A rank passes a segment on before it has received the next one: don't collect them first.
+# - It completes the send of a segment before it starts the next send. So there are $(P-1)S$ messages
+#   in $P - 2 + S$ rounds.
 #
-# It must hold for any number of ranks (1 as well), any root, any `count` (0 as well), any datatype,
+# It must work for any number of ranks (including 1), any root, any `count` (including 0), any datatype,
 # and in strict mode, where every send waits for its receiver. Use point-to-point calls only, complete
-# every request, free what you take, and return the first error code, or `MPI_SUCCESS`.
+# every request, free what you allocate, and return the first error code, or `MPI_SUCCESS`.
 
 # %% [markdown]
 # These help you:
@@ -338,11 +337,11 @@ Markdown("\n".join(lines))
 # | `mpilab_tuning.segment_bytes` | a `long`, the same on all ranks |
 # | `block(buffer, i, 1, datatype)` | address of element `i` of the buffer |
 # | `TAG` | a tag for all messages |
-# | `MPI_PROC_NULL` | a rank that is nobody: sending to it or receiving from it does nothing |
+# | `MPI_PROC_NULL` | a dummy rank: sending to it or receiving from it does nothing |
 #
-# Elements may have holes: `MPI_Type_size` says how many bytes of *data* an element has, which is
-# what a segment is cut by. How far elements are apart in memory is another number; `block` knows
-# it.
+# Elements may have holes: `MPI_Type_size` gives the bytes of *data* in an element, which is what the
+# size of a segment counts. The distance between elements in memory is a different number, which
+# `block` takes care of.
 #
 # Where to start: which segment does a rank receive in step $i$, and which does it send at the same
 # time? One `MPI_Sendrecv` a step can do both.
@@ -396,7 +395,7 @@ lab.check("pipeline")
 # ## Exercise 2: the binomial tree, in C (20 points)
 #
 # Write `bcast_binomial` for any root: the whole message in one piece, $P - 1$ messages in at most
-# $\lceil \log_2 P \rceil$ rounds, and $\lceil \log_2 P \rceil$ of them from the root. It must hold
+# $\lceil \log_2 P \rceil$ rounds, and $\lceil \log_2 P \rceil$ of them from the root. It must work
 # for the same cases as exercise 1; there are no segments here.
 #
 # ```
@@ -404,9 +403,8 @@ lab.check("pipeline")
 #    0 -> 4         0 -> 2   4 -> 6        0 -> 1   2 -> 3   4 -> 5
 # ```
 #
-# Where to start: count ranks from the root. Find your lowest bit that is 1: it says who your parent
-# is, and the bits below it say who your children are. Which of them come first, and which are not
-# there at all?
+# Where to start: count ranks from the root. Find your lowest bit that is 1: it identifies your parent,
+# and the bits below it identify your children. Which of them come first, and which do not exist?
 
 # %% nbgrader={"grade": true, "grade_id": "binomial", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_binomial
@@ -443,12 +441,12 @@ lab.check("binomial")
 # %% [markdown]
 # ## Other collectives, other directions
 #
-# **Scatter** goes down a tree like a broadcast, but a rank gets only the blocks of the ranks under
-# it. So messages become shorter on the way, and a block travels as often as its rank is deep.
+# **Scatter** goes down a tree like a broadcast, but a rank gets only the blocks of the ranks below
+# it. So messages become shorter on the way, and a block is sent as many times as its rank is deep.
 # *Linear:* the root sends $P - 1$ blocks. *Binomial:* $\lceil \log_2 P \rceil$ rounds, the same
 # $(P-1)$ blocks through the root's port, and copies in between.
 #
-# **Gather** is a scatter backwards. *Linear with synchronization* has the root ask each rank for
+# **Gather** is a scatter in reverse. In *linear with synchronization*, the root asks each rank for
 # its block, so that long blocks don't all arrive at once.
 #
 # **Predict:** for $P = 8$, how many blocks does rank 4 send, and in which round?
@@ -457,26 +455,26 @@ lab.check("binomial")
 show(tree("gather", "binomial", 8))
 
 # %% [markdown]
-# **Reduce** is a broadcast backwards, in which each rank puts together what comes in. Chain,
-# pipeline, binary and binomial tree are the ones above, read from the leaves to the root. But the
-# order counts, if the operation doesn't commute: then only ranks that follow each other may be put
-# together. *In-order binary* is such a tree. *Rabenseifner's* algorithm first reduces a block on
-# each rank, and then gathers the blocks: few bytes, for long messages.
+# **Reduce** is a broadcast in reverse, in which each rank combines what it receives with its own
+# data. Chain, pipeline, binary and binomial tree are the ones above, read from the leaves to the root.
+# If the operation doesn't commute, however, order matters: only data of consecutive ranks may be
+# combined. *In-order binary* is a tree that does so. *Rabenseifner's* algorithm first reduces one
+# block on each rank, and then gathers the blocks: few bytes, for long messages.
 #
-# **Predict:** with the binomial tree and $P = 8$, whose data has rank 4 put together when it
-# sends? Are these ranks neighbours?
+# **Predict:** with the binomial tree and $P = 8$, the data of which ranks has rank 4 combined when it
+# sends? Are these ranks consecutive?
 
 # %%
 show(tree("reduce", "binomial", 8))
 
 # %% [markdown]
-# **Barrier** moves no data. A rank may leave when it knows that all have come: by a message from
-# each of them, direct or through others. *Linear:* all tell the root, which tells all.
-# *Dissemination* (Open MPI calls it `bruck`): in step $i$ tell rank $+ 2^i$, wait for rank
+# **Barrier** moves no data. A rank may leave once it knows that all have entered, from a message of
+# each of them, direct or through others. *Linear:* all notify the root, which notifies all.
+# *Dissemination* (Open MPI calls it `bruck`): in step $i$, notify rank $+ 2^i$ and wait for rank
 # $- 2^i$.
 #
-# **Predict:** after two steps, of how many ranks does rank 0 know that they have come? How many
-# steps does it take for $P = 6$?
+# **Predict:** after two steps, how many ranks does rank 0 know to have entered? How many steps does it
+# take for $P = 6$?
 
 # %%
 show(tree("barrier", "dissemination", 6))
@@ -484,9 +482,9 @@ show(tree("barrier", "dissemination", 6))
 # %% [markdown]
 # ## Exercise 3: a second collective, in C (20 points)
 #
-# Choose one. All of them have to hold for any number of ranks, any root, count and datatype, for
-# `MPI_IN_PLACE` at the root, and in strict mode; with point-to-point calls only. Complete every
-# request, and free what you take.
+# Choose one. Each must work for any number of ranks, any root, count and datatype, for `MPI_IN_PLACE`
+# at the root, and in strict mode, with point-to-point calls only. Complete every request, and free
+# what you allocate.
 #
 # | function | what it needs | what counts |
 # |---|---|---|
@@ -495,9 +493,9 @@ show(tree("barrier", "dissemination", 6))
 # | `reduce_binomial` | room for partial results; operations that don't commute | $P-1$ messages of $m$ bytes, $\log_2 P$ rounds for powers of two, $\lceil \log_2 P \rceil$ messages to the root |
 # | `barrier_dissemination` | no data at all, but the right partners | $P \lceil \log_2 P \rceil$ messages in $\lceil \log_2 P \rceil$ rounds |
 #
-# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. To
-# take another one than the cell begins with, change its first line *and* the function: the first
-# line decides which one is judged.
+# Their prototypes are those of `MPI_Gather`, `MPI_Scatter`, `MPI_Reduce` and `MPI_Barrier`. To choose
+# another one than the cell begins with, change its first line *and* the function: the first line
+# decides which one is graded.
 #
 # ```c
 # int gather_binomial(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -525,10 +523,10 @@ show(tree("barrier", "dissemination", 6))
 # Only the root knows `recvbuf`, `recvcount` and `recvtype` in a gather, and the send arguments in a
 # scatter. In a reduce only the root has `recvbuf`, and with `MPI_IN_PLACE` its own data are in it.
 #
-# Where to start: in a gather or reduce a rank first receives, from the nearest child on, and then
-# sends to its parent. For an operation that doesn't commute the tree has to begin at rank 0,
-# whatever the root; if that is another rank, rank 0 sends it the result, in one message more. (The
-# messages are counted for operations that commute.)
+# Where to start: in a gather or reduce, a rank first receives from its children, the nearest one
+# first, and then sends to its parent. For an operation that doesn't commute, the tree must be rooted
+# at rank 0, whatever the root; if the root is another rank, rank 0 sends it the result in one more
+# message. (The messages are counted for operations that commute.)
 
 # %% nbgrader={"grade": true, "grade_id": "second", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel reduce_binomial
@@ -603,15 +601,15 @@ lab.check("second")
 # Write `cost(algorithm, P, m, S, alpha, beta)`. It returns the seconds of a broadcast of `m` bytes
 # on `P` ranks, for `algorithm` one of
 #
-# - `"linear"`, the root serves one rank after the other;
+# - `"linear"`, the root sends to one rank after the other;
 # - `"pipeline"`, with `S` equal segments (the others ignore `S`);
 # - `"binomial"`;
 # - `"scatter_allgather_ring"`.
 #
-# The formulas stand in the sections above. One rank alone takes 0 seconds. Don't round anything but
-# the logarithm: to a whole number, upwards.
+# The formulas are in the sections above. A single rank takes 0 seconds. Round nothing but the
+# logarithm, up to a whole number.
 #
-# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+# Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 
 
 # %% nbgrader={"grade": true, "grade_id": "cost", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -638,16 +636,16 @@ lab.check("cost", cost)
 # %% [markdown]
 # ## Exercise 5: choose, in Python (8 points)
 #
-# Write `choose(P, m, alpha, beta)`. It returns the place (0 to 3) of the fastest in the list
+# Write `choose(P, m, alpha, beta)`. It returns the index (0 to 3) of the fastest in the list
 #
 # ```python
 # ["linear", "binomial", "scatter_allgather_ring", "pipeline"]
 # ```
 #
-# and of equals the first. The pipeline gets the best number of segments: a whole one from 1 to
-# $m$. Where is the derivative of $(P - 2 + S)(\alpha + m\beta/S)$ by $S$ zero? By hand, on paper.
+# On a tie, it returns the first. The pipeline gets the best number of segments, a whole number from 1
+# to $m$. For which $S$ is the derivative of $(P - 2 + S)(\alpha + m\beta/S)$ zero? Work it out on paper.
 #
-# This cell is graded by itself, without the one above: copy into it what you need.
+# This cell is graded by itself, without the one above: copy what you need into it.
 
 
 # %% nbgrader={"grade": true, "grade_id": "choose", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -672,15 +670,15 @@ def choose(P, m, alpha, beta):
 lab.check("choose", choose)
 
 # %% [markdown]
-# Linear never wins in this model, except by a tie. Keep that in mind when you measure.
+# Linear never wins in this model, except on a tie. Keep that in mind when you measure.
 
 # %% [markdown]
 # ## Measure: the OSU benchmarks
 #
-# First of all: the same conditions for every run. If your largest number of ranks doesn't fit on your
-# cores, waiting ranks have to sleep for some tens of microseconds, so that they don't steal each
-# other's core. Then they must also sleep with two ranks; otherwise you would compare two ranks that
-# spin with four that sleep, and call the difference an algorithm's.
+# First, the same conditions for every run. If you have fewer cores than the largest number of ranks,
+# waiting ranks must sleep for some tens of microseconds, so that they don't occupy each other's core.
+# Then they must also sleep in runs with two ranks; otherwise you would compare two ranks that spin
+# with four that sleep, and attribute the difference to the algorithm.
 
 # %%
 import os
@@ -689,9 +687,9 @@ os.environ |= openmpi.yielding(max(PROCESSES))
 print("waiting ranks sleep" if openmpi.yielding(max(PROCESSES)) else "every rank has a core")
 
 # %% [markdown]
-# The OSU micro-benchmarks (OMB) are what most people quote. `osu_bcast` calls `MPI_Bcast` many
-# times for each size, and prints a mean. Without OMB on your machine the kit runs a program of its
-# own that measures and prints in the same way; the first line says which one it was.
+# The OSU micro-benchmarks (OMB) are the usual reference. `osu_bcast` calls `MPI_Bcast` many times for
+# each size, and prints a mean. If OMB is not installed, the kit runs its own program, which measures
+# and prints in the same way; the first line says which one it was.
 #
 # This is `mpirun -n 4 osu_bcast -f`, with fewer iterations than OMB's default (`-i`, and `-x` for
 # those that only warm up):
@@ -703,8 +701,8 @@ asked = {"ranks": RANKS, "sizes": (min(SIZES), LARGEST), "iterations": ITERATION
 osu.run("osu_bcast", full=True, **asked)
 
 # %% [markdown]
-# One run is no measurement. How far do three runs of the same program lie apart? That is the
-# *baseline*: what Open MPI takes if you let it choose, with an error.
+# One run is not a measurement. How much do three runs of the same program differ? This is the
+# *baseline*: the time that Open MPI takes if you let it choose, with an error.
 
 # %%
 runs = [osu.run("osu_bcast", **asked) for _ in range(3)]
@@ -789,10 +787,10 @@ print(*told.lines(), sep="\n")
 # %% [markdown]
 # ## Open MPI's algorithms, and ours
 #
-# Choose three of Open MPI's broadcasts, by number, and what of ours to put beside them. (What you
-# write yourself is not in a kit that was handed out.) The linear
-# broadcast is there because you will need it for the model. The default is measured again: what you
-# compare should run in the same job, in turn, so that a busy moment of the machine hits all of it.
+# Choose three of Open MPI's broadcasts, by number, and which of ours to put beside them. (A kit that
+# was handed out does not contain what you write yourself.) The linear broadcast is included because
+# you will need it for the model. The default is measured again: what you compare should run in the
+# same job, in turn, so that a busy moment of the machine affects all of it.
 
 # %%
 THEIRS = [3, 6, 9]  # of the table above: your choice
@@ -805,8 +803,8 @@ f"{len(broadcasts)} calls timed"
 
 # %% [markdown]
 # **Predict:** which algorithm is fastest for 64 bytes on 4 ranks, which for 1 MiB? Which two lines
-# are the same algorithm, once Open MPI's and once ours? Will they lie on each other? Bars reach from
-# the lower to the upper quartile of the repetitions.
+# are the same algorithm, once Open MPI's and once ours? Will they coincide? Bars extend from the lower
+# to the upper quartile of the repetitions.
 
 # %%
 show(sweep_plots.time_against_size(broadcasts))
@@ -814,19 +812,18 @@ show(sweep_plots.time_against_size(broadcasts))
 # %% [markdown]
 # ## Did it run what you named?
 #
-# Open MPI ignores a setting without a word, when it can't or won't follow it. Three of its traps:
+# When Open MPI can't or won't follow a setting, it ignores it silently. Three traps:
 #
 # - **A pipeline in one piece.** Algorithm 3 cuts a message into segments of
-#   `coll_tuned_bcast_algorithm_segmentsize` bytes. The default is 0, which means: not at all. Then
-#   the "pipeline" is a chain.
-# - **Another component in charge.** Across hosts, the component `han` comes before `tuned`, and
-#   your choice is ignored: add `--mca coll ^han`. On one host `han` steps back by itself.
-# - **A substitute.** Some algorithms want powers of two, or an even number of ranks, and quietly
-#   run as another one. And a misspelt parameter is no error.
+#   `coll_tuned_bcast_algorithm_segmentsize` bytes. The default is 0, which means no segments: the
+#   "pipeline" is a chain.
+# - **Another component in charge.** Across hosts, the component `han` has priority over `tuned`, and
+#   your choice is ignored: add `--mca coll ^han`. On a single host, `han` disables itself.
+# - **A substitute.** Some algorithms require a power of two, or an even number of ranks, and silently
+#   run as another one. And a misspelled parameter is not an error.
 #
-# So prove it. The kit's sweep counts the messages between every two ranks, and gives a row the
-# name of an algorithm only if they are what it must send. Here the choice is switched off on
-# purpose.
+# So prove it. The kit's sweep counts the messages between every two ranks, and labels a row with an
+# algorithm only if the messages are those that it must send. Here the choice is disabled on purpose.
 
 # %%
 from unittest.mock import patch
@@ -855,16 +852,15 @@ pipelines = broadcasts[np.isin(broadcasts["algorithm"], ["pipeline", "default"])
 show(sweep_plots.time_against_size(np.concatenate([pipelines, cut])))
 
 # %% [markdown]
-# On two cores a pipeline of four ranks can't shine: all its ranks have to work at the same time, and
-# each segment that somebody waits for costs a sleep. That is so with two ranks as well, if they
-# sleep: 1 MiB is 128 segments. How many cores does your machine have? With one for each rank, the
-# picture is another one.
+# On two cores, a pipeline of four ranks can't do well: all its ranks must work at the same time, and
+# each segment that a rank waits for costs a sleep. The same is true of two ranks, if they sleep: 1 MiB
+# is 128 segments. How many cores does your machine have? With one per rank, the picture changes.
 
 # %% [markdown]
 # ## Your own kernels
 #
-# These run on the ranks of the notebook, in segments of 8 KiB, as Open MPI's pipeline did. If an
-# answer is still blank, a warning says that it is left out.
+# Your kernels run on the ranks of the notebook, in segments of 8 KiB, as Open MPI's pipeline did. If
+# an answer is still blank, a warning says that it is omitted.
 
 # %%
 own = [name for name in ("bcast_pipeline", "bcast_binomial") if name in session.kernels]
@@ -904,9 +900,10 @@ pipelined = np.concatenate(
 show(bcast_against_published(published_bcast(), pipelined))
 
 # %% [markdown]
-# Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow each other. The ranks
+# Work it out: if the pipeline has one segment, 127 messages of 1 MiB follow one another. The ranks
 # leave one after the other, so the last one leaves at about twice OMB's mean. How long does each
-# message take, by the published time? What would 8 KiB segments make of it, with the same α and β?
+# message take, by the published time? How long would the broadcast take in segments of 8 KiB, with the
+# same α and β?
 
 # %%
 rows = published_bcast()
@@ -919,15 +916,15 @@ print(f"the whole, twice the published mean: {duration(at_end)}")
 print(f"with segments of 8 KiB: {duration(again)}")
 
 # %% [markdown]
-# That is a guess with two numbers of theirs (α from the shortest message), and it forgets that 128
-# processes share the memory's bandwidth. But the sign is clear: if each process had a core there,
-# which isn't said, it wasn't the pipeline that was slow.
+# That is an estimate from two of their numbers (α from the shortest message), and it ignores that 128
+# processes share the bandwidth of the memory. But the conclusion is clear: if each process had its own
+# core, which the exercise doesn't say, it wasn't pipelining that was slow.
 
 # %% [markdown]
 # ## α and β of this machine
 #
-# A ping-pong measures them: two ranks send a message to and fro; half of the round trip is one
-# message. This is `osu_latency`, up to 4 MiB: if α is large, only long messages tell β.
+# A ping-pong measures them: two ranks send a message back and forth; half of a round trip is one
+# message. This is `osu_latency`, up to 4 MiB: if α is large, only long messages determine β.
 
 # %%
 pingpong = osu.run("osu_latency", sizes=(1, 4 << 20), iterations=ITERATIONS, warmup=10)
@@ -939,11 +936,11 @@ segment = models.best_segment("bcast", "pipeline", RANKS, LARGEST, model)
 print(f"best segments of a pipeline of {byte_size(LARGEST)}: {byte_size(segment)}")
 
 # %% [markdown]
-# If ranks sleep while they wait, α is above all that sleep, and segments should be large. Put that
-# segment size into the cell with `segment=8192`: is the pipeline better now?
+# If ranks sleep while they wait, α is mostly that sleep, and segments should be large. Use that
+# segment size in the cell with `segment=8192`: is the pipeline better now?
 #
-# Between which two cores was that ping-pong? The same course printed this, once as Open MPI placed
-# the ranks (the text calls the cores neighbours), once on the cores 0 and 8:
+# Between which two cores was that ping-pong? The same course printed the following, once where Open
+# MPI placed the ranks (the text calls the cores neighbors), and once on cores 0 and 8:
 
 # %%
 for row in published_latency():
@@ -951,14 +948,14 @@ for row in published_latency():
     print(f"{where:9} {row['bytes']} bytes: {duration(row['seconds'])}")
 
 # %% [markdown]
-# So α is no constant of a machine: it belongs to a pair of cores. Lab 00 measures it by distance.
+# So α is not a constant of the machine: it belongs to a pair of cores. Lab 00 measures it by distance.
 
 # %% [markdown]
 # ## Several children at once: γ(P)
 #
 # The root of the linear broadcast starts $P - 1$ sends at once. Do they cost $P - 1$ times as much
-# as one? The model's single port says so. Measure it: $\gamma(P)$ is the time of a linear broadcast
-# on $P$ ranks over that on 2 ranks. It is at least 1, and at most about $P - 1$.
+# as one? They would with the model's single port. Measure it: $\gamma(P)$ is the time of a linear
+# broadcast on $P$ ranks divided by that on 2 ranks. It is at least 1, and at most about $P - 1$.
 
 # %%
 gamma = models.fit_gamma(broadcasts)
@@ -971,8 +968,8 @@ for ranks in range(2, 9):
 #
 # First with α and β of the ping-pong, for our kernels (dashed).
 #
-# **Predict:** where will the model be too low, and where too high? Think of what it doesn't know: the
-# number of cores, copies within a rank, the caches, sends that overlap.
+# **Predict:** where will the model be too low, and where too high? Think of what it leaves out: the
+# number of cores, copies within a rank, caches, sends that overlap.
 
 # %%
 ours = broadcasts[broadcasts["library"] == "ours"]
@@ -994,12 +991,12 @@ show(model_plots.measured_and_fitted(broadcasts, fitted, gamma=gamma))
 # %% [markdown]
 # ## What does a wrong choice cost?
 #
-# A model needn't be right to be useful. It has to choose right. *Regret* is what its choice costs:
-# 0 if it chose the fastest, 50 % if its choice takes half as long again. First the choice among
-# ours by the ping-pong's α and β.
+# A model needn't be accurate to be useful; it must choose well. *Regret* is what its choice costs: 0
+# if it chose the fastest, 50 % if its choice takes 1.5 times as long. First, the choice among our
+# kernels by the ping-pong's α and β.
 #
-# **Predict:** for which sizes does the model choose a tree, for which the scatter and allgather?
-# Where will it be wrong?
+# **Predict:** for which sizes does the model choose a tree, and for which the scatter and allgather?
+# Where will it choose wrong?
 
 # %%
 show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
@@ -1014,8 +1011,8 @@ show(regret.heat_map(models.regret(ours, model), title="One α and β for all"))
 show(regret.heat_map(models.regret(broadcasts, fitted, gamma=gamma), title="Fitted to each"))
 
 # %% [markdown]
-# These models were judged at points that they were fitted to. That flatters. Leave out a size,
-# fit to the others, choose for that size; and so on for each of them:
+# These models were evaluated at the points that they were fitted to, which flatters them. Leave out a
+# size, fit to the others, choose for that size; and so on for each size:
 #
 # **Predict:** at which sizes will that hurt most, in the middle or at the ends?
 
@@ -1152,13 +1149,13 @@ for row in found:
 # ## Summary
 #
 # - A broadcast can save rounds (trees) or bytes through one port (segments, scatter and allgather).
-#   Where one takes over from the other, α, β, $P$ and $m$ decide.
-# - Rounds, messages and bytes can be counted by hand and read off a recording. They must agree.
-# - OMB's mean is not the time that a collective takes. Say which one you report, and the spread.
-# - A parameter that you set is a wish. Count messages to see what ran.
-# - A model is there to choose. Judge it by its regret, at points that it has not seen.
+#   Which one is faster depends on α, β, $P$ and $m$.
+# - Rounds, messages and bytes can be counted by hand and read from a recording. They must agree.
+# - OMB's mean is not the time that a collective takes. Say which one you report, and give the spread.
+# - A parameter that you set is a request. Count messages to see what ran.
+# - The purpose of a model is to choose. Evaluate it by its regret, at points that it has not seen.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - E. Nuriyev, J.-A. Rico-Gallego, A. Lastovetsky: *Model-based selection of optimal MPI broadcast
 #   algorithms for multi-core clusters*, Journal of Parallel and Distributed Computing 165, 2022.

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Allgather: seven ways to give everything to everybody
+# # Allgather: seven algorithms
 #
 # Lab 02 of the course kit *mpilab*.
 
@@ -19,10 +19,10 @@
 # ## What you will learn
 #
 # - What `MPI_Allgather` does, and seven algorithms that do it.
-# - To read off an algorithm how many rounds, messages and bytes it needs.
+# - To derive from an algorithm how many rounds, messages and bytes it needs.
 # - To write two of them in C: with non-blocking calls, and by pairwise exchange.
 # - Why a program that works can still be wrong, and how to make the error visible.
-# - To measure, to hold a measurement against a model, and to doubt a table of times.
+# - To measure, to compare a measurement with a model, and to question a table of times.
 #
 # ## What you need
 #
@@ -31,7 +31,7 @@
 # - Nothing else: the notebook compiles and runs your C itself.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -78,45 +78,45 @@ cluster
 # rank 3      D                      A B C D
 # ```
 #
-# The standard says *what* has to be where in the end. It doesn't say who sends what to whom. That
-# is the algorithm, and MPI libraries have several of them. So will you.
+# The standard specifies *what* must be where in the end. It doesn't specify which rank sends what to
+# which. That is the algorithm, and MPI libraries have several. So will you.
 
 # %% [markdown]
 # ## What a message costs: the α-β model
 #
-# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the price
-# of sending anything at all; $\beta$ is the price of one more byte, so $1/\beta$ is the
-# bandwidth. A rank sends one message and receives one at a time. Messages that wait for each other
-# are in different *rounds* and their times add up; messages of one round can travel at the same
-# time, as long as no two of them leave one rank or go to one rank.
+# A message of $n$ bytes takes $\alpha + \beta n$ seconds. $\alpha$, the *latency*, is the cost
+# of sending anything at all; $\beta$ is the cost of each byte, so $1/\beta$ is the bandwidth. A rank
+# can send one message and receive one at a time. Messages that must wait for others are in later
+# *rounds*, and the times of rounds add up; messages of one round can travel at the same time, as long
+# as no two of them have the same sender or the same receiver.
 #
 # So three numbers describe an algorithm:
 #
-# - the number of **rounds**, each of which costs at least one $\alpha$; one in which a rank sends or
-#   receives $k$ messages costs $k$ of them;
-# - the number of **messages** of all ranks together;
+# - the number of **rounds**, each of which costs at least one $\alpha$; a round in which a rank sends
+#   or receives $k$ messages costs $k$ of them;
+# - the total number of **messages**;
 # - the **bytes** that the busiest rank has to send.
 
 # %% [markdown]
 # ## 1. Through a root: `nonblocking_gather_bcast`
 #
-# *Round 1:* everybody sends its block to rank 0.
-# *Round 2:* rank 0 sends all blocks to everybody.
+# *Round 1:* every rank sends its block to rank 0.
+# *Round 2:* rank 0 sends all blocks to every rank.
 #
-# **Predict:** who sends the most bytes here, and how many blocks is that for $P = 8$? Then step
+# **Predict:** which rank sends the most bytes, and how many blocks is that for $P = 8$? Then step
 # through the rounds with the slider.
 
 # %%
 show(rounds(schedule("nonblocking_gather_bcast", 8)))
 
 # %% [markdown]
-# Rank 0 sends 8 blocks to each of 7 others: 56 blocks. Everybody else sends a single one.
+# Rank 0 sends 8 blocks to each of 7 others: 56 blocks. Every other rank sends a single one.
 
 # %% [markdown]
 # ## 2. All pairs at once: `nonblocking_all`
 #
-# There is only one round. Everybody sends its own block to everybody else, and nobody waits
-# before all its sends and receives are started. You will write this one in exercise 1.
+# There is only one round. Every rank sends its own block to every other rank, and waits only after
+# it has started all its sends and receives. You will write this one in exercise 1.
 #
 # **Predict:** how many arrows will the picture for $P = 6$ have?
 
@@ -137,8 +137,9 @@ show(rounds(schedule("ring", 8)))
 # %% [markdown]
 # ## 4. Pairwise exchange: `pairwise`
 #
-# In step $i = 0, 1, 2, \dots$ each rank sends to rank $+ 2^i$ what it holds, and receives from
-# rank $- 2^i$. What a rank holds doubles in each step. You will write this one in exercise 2.
+# In step $i = 0, 1, 2, \dots$ each rank sends all the blocks that it holds to rank $+ 2^i$, and
+# receives from rank $- 2^i$. The number of blocks that a rank holds doubles in each step. You will
+# write this one in exercise 2.
 #
 # **Predict:** which blocks does rank 0 hold after step 0? Which does it send in step 1?
 
@@ -157,14 +158,14 @@ show(rounds(schedule("pairwise", 6)))
 # %% [markdown]
 # ## 5. Recursive doubling: `recursive_doubling`
 #
-# Partners swap all that they hold: first at distance 1, then 2, then 4. Rank $r$'s partner is `r
-# ^ distance`, so both send to each other. In pairwise exchange the rank that you send to is not
-# the one that you receive from.
+# Partners swap all the blocks that they hold: first at distance 1, then 2, then 4. The partner of
+# rank $r$ is `r ^ distance`, so both send to each other. In pairwise exchange, the rank that you send
+# to is not the one that you receive from.
 #
-# If $P$ is no power of two, the ranks that are too many hand their block to a partner first, and
-# get everything from it at the end.
+# If $P$ is not a power of two, the surplus ranks first send their block to a partner, and receive
+# everything from it at the end.
 #
-# **Predict:** in which round are the most bytes on their way?
+# **Predict:** in which round do the most bytes travel?
 
 # %%
 show(rounds(schedule("recursive_doubling", 8)))
@@ -172,23 +173,23 @@ show(rounds(schedule("recursive_doubling", 8)))
 # %% [markdown]
 # ## 6. Bruck: `bruck`
 #
-# Like pairwise exchange, but the other way round: in step $i$ a rank sends to rank $- 2^i$. It
-# also keeps its blocks in a buffer of its own, its own block first, so that what it sends always
-# lies in one piece. In the end it rotates the buffer. That costs a copy, but no message.
+# Like pairwise exchange, but in the other direction: in step $i$, a rank sends to rank $- 2^i$. It
+# also keeps its blocks in a temporary buffer, its own block first, so that what it sends is always
+# contiguous. At the end it rotates the buffer, which costs a copy but no message.
 #
-# ## 7. Neighbour exchange: `neighbor_exchange`
+# ## 7. Neighbor exchange: `neighbor_exchange`
 #
-# For an even $P$. Neighbours swap, in turn to the left and to the right, the two blocks that each
-# got last. For an odd $P$ it is the ring.
+# For an even $P$. Neighbors swap the two blocks that each received last, alternately on the left and
+# on the right. For an odd $P$, it is the ring.
 #
-# **Predict:** the ring needs 7 rounds for $P = 8$. How many does neighbour exchange need?
+# **Predict:** the ring needs 7 rounds for $P = 8$. How many does neighbor exchange need?
 
 # %%
 show(rounds(schedule("neighbor_exchange", 8)))
 
 # %% [markdown]
-# **Your turn:** does Bruck's picture differ from that of pairwise exchange? In what? Change name
-# and number below, and look.
+# **Your turn:** does Bruck's picture differ from that of pairwise exchange? How? Change the name and
+# the number below, and look.
 
 # %%
 show(rounds(schedule("bruck", 5)))
@@ -196,8 +197,8 @@ show(rounds(schedule("bruck", 5)))
 # %% [markdown]
 # ## Run one
 #
-# The kit brings kernels of these algorithms. A *kernel* is a C function with exactly the
-# prototype of `MPI_Allgather`. This runs the ring on 4 ranks with 2 integers a block.
+# The kit has kernels for these algorithms. A *kernel* is a C function with exactly the prototype of
+# `MPI_Allgather`. This cell runs the ring on 4 ranks, with 2 integers per block.
 
 # %%
 ring = mpilab.run("allgather_ring", ranks=4, count=2, seed=SEED)
@@ -206,15 +207,15 @@ ring
 # %% [markdown]
 # Don't read much into the time of a first run: the ranks had to set up their connections.
 #
-# Every rank must end with the same blocks. Each row below is a rank, each column a block; shown
-# is the first integer of each.
+# Every rank must end with the same blocks. Below, each row is a rank and each column is a block; the
+# number is the first integer of the block.
 
 # %%
 ring.blocks[:, :, 0]
 
 # %% [markdown]
-# The run was *recorded*: every message, with its sender, receiver and bytes. A message's round
-# was found from what its sender had to wait for.
+# The run was *recorded*: every message, with its sender, receiver and bytes. The round of a message
+# follows from what its sender had to wait for.
 
 # %%
 print("round  from  to  bytes")
@@ -223,7 +224,7 @@ for message in np.sort(ring.messages, order=["round", "source"]):
     print("{:5}  {:4}  {:2}  {:5}".format(*row))
 
 # %% [markdown]
-# The same as a matrix: the row sends, the column receives.
+# The same as a matrix: rows send, columns receive.
 #
 # **Predict:** which cells are empty for the ring? Which would be filled for
 # `nonblocking_gather_bcast`?
@@ -232,7 +233,7 @@ for message in np.sort(ring.messages, order=["round", "source"]):
 show(matrix.messages(*ring.matrix(), title="Ring, 4 ranks, 8 bytes a block"))
 
 # %% [markdown]
-# And over time: a bar is a call, an arrow a message. Drag over a part to zoom in.
+# And over time: a bar is a call, an arrow is a message. Drag over a part to zoom in.
 #
 # **Predict:** is a rank ever idle?
 
@@ -248,7 +249,7 @@ ring.show("timeline")
 ring.show("rounds")
 
 # %% [markdown]
-# **Predict** the matrix of the way through rank 0: which cells are darkest?
+# **Predict** the matrix of the algorithm through rank 0: which cells are darkest?
 
 # %%
 through_root = mpilab.run("allgather_nonblocking_gather_bcast", ranks=4, count=2, seed=SEED)
@@ -272,18 +273,18 @@ show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 b
 # %% [markdown]
 # ## Does `MPI_Send` wait for the receiver?
 #
-# It may, and it may not. `MPI_Send` returns when *you* can use the buffer again.
+# It may or may not. `MPI_Send` returns as soon as you can reuse the buffer.
 #
 # - *Eager:* a short message is copied into a buffer of the library, and `MPI_Send` returns at
 #   once.
-# - *Rendezvous:* for a long message sender and receiver agree first. `MPI_Send` then returns only
-#   after the receiver has come.
+# - *Rendezvous:* for a long message, sender and receiver first agree. `MPI_Send` then returns only
+#   after the receiver has posted its receive.
 #
-# Between ranks of one machine Open MPI changes over at about 4 KiB. Another library, another
-# network, another limit. A correct program doesn't depend on it.
+# Between ranks of one machine, Open MPI switches at about 4 KiB. Other libraries and networks have
+# other limits. A correct program doesn't depend on them.
 #
-# Here is one that does: everybody sends first, then receives. The line `%%kernel NAME` makes a
-# cell a C file: it is compiled and sent to all ranks.
+# Here is one that does: every rank sends first, then receives. The line `%%kernel NAME` turns a cell
+# into a C file, which is compiled and sent to all ranks.
 
 # %%
 # %%kernel allgather_sends_first
@@ -311,7 +312,7 @@ show(matrix.messages(*through_root.matrix(), title="Through rank 0, 4 ranks, 8 b
 mpilab.run("allgather_sends_first", count=4, seed=SEED)
 
 # %% [markdown]
-# Right on every rank. Now the same program with 25,000 integers a block, so 100 kB.
+# Right on every rank. Now the same program with 25,000 integers per block: 100 kB.
 #
 # **Predict:** what will each rank be doing after a second?
 
@@ -319,11 +320,11 @@ mpilab.run("allgather_sends_first", count=4, seed=SEED)
 mpilab.run("allgather_sends_first", count=25_000, seed=SEED)
 
 # %% [markdown]
-# Everybody is in `MPI_Send`, and nobody gets to its receive: a *deadlock*. The panel names the
-# call, the line of the cell, and who waits for whom. The kit has started new ranks meanwhile.
+# Every rank is in `MPI_Send`, and none reaches its receive: a *deadlock*. The panel names the call,
+# the line of the cell, and which rank waits for which. The kit has started new ranks meanwhile.
 #
-# Crashes, MPI's errors and wrong results end in such a panel too. If you suspect an access out of
-# bounds, write `%%kernel --sanitize NAME`: then it is reported where it happens.
+# Crashes, MPI errors and wrong results end in such a panel, too. If you suspect an access out of
+# bounds, write `%%kernel --sanitize NAME`: it is then reported where it happens.
 #
 # You don't need long messages to find this error. In *strict mode* every send waits for its
 # receiver, as the standard allows.
@@ -340,15 +341,15 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # Write `allgather_nonblocking_all`: every rank starts a receive from every other rank and a send
 # to every other rank, and only then waits for all of them.
 #
-# It must hold
+# It must work
 #
-# - for any number of ranks (1 as well) and any `recvcount` (0 as well);
+# - for any number of ranks (including 1) and any `recvcount` (including 0);
 # - for any datatype, and for `MPI_IN_PLACE`;
 # - in strict mode;
 # - with $P(P-1)$ messages in one round;
 # - with point-to-point calls only: no `MPI_Allgather` or other collective inside.
 #
-# Return the first error code, or `MPI_SUCCESS`. Free what you took.
+# Return the first error code, or `MPI_SUCCESS`. Free what you allocate.
 
 # %% [markdown]
 # These help you:
@@ -359,11 +360,10 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # | `block(recvbuf, i, recvcount, recvtype)` | address of block `i` |
 # | `TAG` | a tag for all messages |
 #
-# After `place_own_block` your own block is in `recvbuf`, whatever `sendbuf` was: send it from
-# there.
+# After `place_own_block`, your own block is in `recvbuf`, whatever `sendbuf` was: send it from there.
 #
-# Where to start: how many requests does a rank have? With whom should each rank begin, so that
-# not all of them begin with rank 0?
+# Where to start: how many requests does a rank have? With which partner should each rank begin, so
+# that not all of them begin with rank 0?
 
 # %% nbgrader={"grade": true, "grade_id": "nonblocking_all", "locked": false, "points": 30, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel allgather_nonblocking_all
@@ -401,7 +401,7 @@ mpilab.run("allgather_sends_first", count=4, strict=True, seed=SEED)
 # }
 
 # %% [markdown]
-# Try it. These are the public checks; the marks come from more ranks, datatypes and sizes.
+# Try it. These are the public checks; grading uses more ranks, datatypes and sizes.
 
 # %% nbgrader={"grade": false, "grade_id": "check_nonblocking_all", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("nonblocking_all")
@@ -420,22 +420,21 @@ lab.check("nonblocking_all")
 #    3 -3-> 0       3 -2,3-> 1
 # ```
 #
-# It must hold for the same cases as exercise 1, with $\lceil \log_2 P \rceil$ rounds and one
-# message a rank and step. No block may travel to a rank that has it already. So in the last step,
-# if $P$ is no power of two, send only the blocks that are still missing at the other side.
+# It must work for the same cases as exercise 1, with $\lceil \log_2 P \rceil$ rounds and one message
+# per rank and step. No block may be sent to a rank that already has it. So in the last step, if $P$ is
+# not a power of two, send only the blocks that the receiver still lacks.
 
 # %% [markdown]
-# The blocks 3 and 0 of rank 0 don't lie side by side: the run goes over the end of the buffer and
-# on at its start. One message can carry them all the same, with a *derived datatype*. `mpilab.h`
-# has one:
+# Blocks 3 and 0 of rank 0 are not adjacent: the run wraps around from the end of the buffer to its
+# start. One message can still carry both, with a *derived datatype*. `mpilab.h` has one:
 #
 # ```c
 # MPI_Datatype run;
 # int err = wrapped_run_type(first, length, size, recvcount, recvtype, &run);
 # ```
 #
-# `run` is then `length` blocks from block `first` on, and goes on at block 0 after the last of
-# `size` blocks. Send one element of it from the start of `recvbuf`. Free it with
+# `run` then consists of `length` blocks from block `first` on, and continues at block 0 after the last
+# of `size` blocks. Send one element of it from the start of `recvbuf`. Free it with
 # `MPI_Type_free(&run)`.
 #
 # Where to start: which run do you send in step $i$, and which run does your source send to you?
@@ -483,17 +482,16 @@ lab.check("pairwise")
 # %% [markdown]
 # ## Exercise 3: what each algorithm costs, in Python (20 points)
 #
-# Write `cost(algorithm, P, m)`. It returns three whole numbers: the rounds, the messages of all
-# ranks together, and the bytes that the busiest rank sends. `P` is the number of ranks, `m` the
-# bytes a block.
+# Write `cost(algorithm, P, m)`. It returns three whole numbers: the rounds, the total messages, and
+# the bytes that the busiest rank sends. `P` is the number of ranks, `m` the bytes of a block.
 #
-# `algorithm` is one of the seven names above. For `recursive_doubling` you need only think of
-# powers of two; `neighbor_exchange` is asked for odd `P` too. One rank alone sends nothing.
+# `algorithm` is one of the seven names above. For `recursive_doubling`, `P` is a power of two;
+# `neighbor_exchange` is also tested with odd `P`. A single rank sends nothing.
 #
-# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+# Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# The pictures help: count for $P = 4$ and $P = 8$, then find the formula. For $P = 5$ and
-# pairwise exchange think of the last step.
+# The pictures help: count for $P = 4$ and $P = 8$, then find the formula. For pairwise exchange with
+# $P = 5$, think of the last step.
 
 
 # %% nbgrader={"grade": true, "grade_id": "cost_model", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -522,12 +520,12 @@ lab.check("cost_model", cost)
 # %% [markdown]
 # ## Measure
 #
-# Now time. A *sweep* runs kernels over sizes and numbers of ranks. Each point is first run once
-# and compared with the right result, then called `REPETITIONS` times, after some calls to warm
-# up. Your own kernels are used where they are compiled, else the kit's.
+# Now measure times. A *sweep* runs kernels over sizes and numbers of ranks. Each point is first run
+# once and compared with the right result, then called `REPETITIONS` times, after some warm-up calls.
+# Your own kernels are used if they are compiled, otherwise the kit's.
 #
 # The time of one call is its *span*: from the moment when the first rank enters to the moment
-# when the last one leaves. If an answer is still blank, a warning says that it is left out.
+# when the last one leaves. If an answer is still blank, a warning says that it is omitted.
 
 # %%
 METHODS = ["allgather_nonblocking_gather_bcast", "allgather_nonblocking_all", "allgather_pairwise"]
@@ -581,27 +579,27 @@ Markdown(
 )
 
 # %% [markdown]
-# Now the picture: medians, bars from the lower to the upper quartile, and dashed what the model
-# says from α, β and the schedule.
+# Now the picture: medians, bars from the lower to the upper quartile, and, dashed, the model's
+# prediction from α, β and the schedule.
 #
-# **Predict:** which curve is flat, and up to which size? Where does it begin to rise like a
-# straight line? Which of the three will be slowest at 1 MiB on 4 ranks, from your `cost`?
+# **Predict:** which curve is flat, and up to which size? Where does it begin to rise linearly? Which
+# of the three will be slowest at 1 MiB on 4 ranks, according to your `cost`?
 
 # %%
 several = table[table["ranks"] > 1]
 show(sweep.time_against_size(several, models=model))
 
 # %% [markdown]
-# Where measurement and model part, the model is too simple. It supposes a core for each rank, and
-# that no message gets in the way of another. It knows nothing of caches, of copies inside a rank,
-# of what a derived datatype costs, of the eager limit, nor of other programs on your machine. How
-# many cores have you? Look at the bars, too, before you call a difference a difference.
+# Where measurement and model diverge, the model is too simple. It assumes a core for each rank, and
+# that messages don't interfere. It ignores caches, copies inside a rank, the cost of a derived
+# datatype, the eager limit, and other programs on your machine. How many cores do you have? Look at
+# the bars, too, before you trust a difference.
 
 # %% [markdown]
 # ## All seven
 #
-# **Predict:** which of the seven is fastest for 32 bytes? Which is slowest for 1 MiB, and which can
-# your `cost` not tell apart there? Then run.
+# **Predict:** which of the seven is fastest for 32 bytes? Which is slowest for 1 MiB, and which ones
+# can your `cost` not tell apart there? Then run the cell.
 
 # %%
 others = ["ring", "recursive_doubling", "bruck", "neighbor_exchange"]
@@ -616,8 +614,9 @@ show(sweep.time_against_size(seven, models=model))
 #
 # How do the differences between the algorithms change with the size of the block? Argue with the
 # numbers of rounds, messages and bytes, and with how many messages a rank sends one after the other,
-# not with the picture alone. Say from which size on bytes cost more than start-ups, from α and β. Does
-# the model let another algorithm be the fastest there? Does your measurement? If they disagree: why?
+# not with the picture alone. From α and β, from which size on do bytes cost more than start-ups? Is
+# another algorithm the fastest from there on, according to the model? According to your measurement?
+# If they disagree, why?
 #
 # Points are given for
 #
@@ -650,7 +649,7 @@ show(sweep.time_against_size(seven, models=model))
 # <!-- END SOLUTION -->
 
 # %% [markdown]
-# ## How do you time a thing that several ranks do?
+# ## How do you time a collective operation?
 #
 # There are three usual ways.
 #
@@ -691,7 +690,7 @@ Markdown("\n".join(lines))
 # `data/README.md`).
 #
 # **Predict:** how long does it take one core to copy 1 MiB? How long does the shortest message
-# between two processes take? Write both down before you look at the table.
+# between two processes take? Write down both before you look at the table.
 
 # %%
 published = published_allgather()
@@ -707,24 +706,22 @@ for method in ("nonblocking_gather_bcast", "pairwise"):
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Beside yours: the published times dotted, yours solid, in one colour for each number of
-# processes.
+# Beside yours: the published times dotted, yours solid, with one color for each number of processes.
 #
-# **Predict:** by which factor will they differ at 32 bytes, and at 1 MiB?
+# **Predict:** by what factor will they differ at 32 bytes, and at 1 MiB?
 
 # %%
 show(sweep.table_against_published(published, table))
 
 # %% [markdown]
-# Another machine may be faster than yours, so a difference alone proves nothing. But some things
-# no machine can do.
+# Another machine may be faster than yours, so a difference alone proves nothing. But some times are
+# impossible on any machine.
 #
-# After an allgather every rank has written $P$ blocks into its memory, by whatever algorithm.
-# Divide by the published time, and you have the bandwidth that the memory would need. The table
-# doesn't say whether its bytes are those of one process or of all together; take them per process
-# first.
+# After an allgather, every rank has written $P$ blocks into its memory, whatever the algorithm. Divided
+# by the published time, that gives the bandwidth that the memory would need. The table doesn't say
+# whether its bytes are those of one process or of all together; assume per process first.
 #
-# **Predict:** one core writes perhaps 10 to 100 GB/s. What does the table ask for?
+# **Predict:** one core writes perhaps 10 to 100 GB/s. What bandwidth does the table imply?
 
 # %%
 megabyte = published[published["bytes"] == 1048576]
@@ -746,9 +743,9 @@ Markdown("\n".join(lines))
 # Three entries to think about:
 #
 # - **1.34 ns** for 512 bytes on one process (a row between those above), and less than 100 ns up to
-#   128 KiB, but for the first row of pairwise exchange. A nanosecond is about three clock cycles,
-#   the time of a function call that does nothing. Reading a clock takes ten times as long: nobody
-#   can *measure* such a time in one go.
+#   128 KiB, except in the first row of pairwise exchange. A nanosecond is about three clock cycles,
+#   the time of a function call that does nothing. Reading a clock takes ten times as long, so such a
+#   time cannot be *measured* in a single call.
 # - **36 ns** for 64 bytes on two processes (gather and send; again a row between). A cache line
 #   needs longer from one core to another and back.
 # - **0.623 ms** for 1 MiB on 16 processes. There 16 ranks write 16 MiB each, 256 MiB in all: 431
@@ -758,9 +755,9 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## Question 2 (7 points)
 #
-# What can you conclude from the published table, and what can't you? Name an explanation that
-# would fit all of it, and how you would test that. Then say how you would measure instead: what
-# is timed, how often, with which clock, what is reported.
+# What can you conclude from the published table, and what can't you? Name an explanation that fits
+# all of it, and how you would test that explanation. Then describe how you would measure instead: what
+# is timed, how often, with which clock, and what is reported.
 #
 # Points are given for
 #
@@ -790,15 +787,15 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## Summary
 #
-# - An allgather can be done in 1 to $P - 1$ rounds; nobody can receive less than $P - 1$ blocks.
-# - For short blocks it counts how many messages a rank sends one after the other, for long ones how
-#   many bytes the busiest rank sends. Where one takes over from the other, α and β decide.
-# - A program that needs buffering in `MPI_Send` is wrong, even where it works. Strict mode shows
+# - An allgather takes 1 to $P - 1$ rounds; no rank can receive fewer than $P - 1$ blocks.
+# - What matters for short blocks is how many messages a rank sends one after the other; for long
+#   ones, how many bytes the busiest rank sends. α and β decide where the one takes over from the other.
+# - A program that relies on buffering in `MPI_Send` is wrong, even where it works. Strict mode shows
 #   it.
-# - Say what you timed: span or mean, median and spread. Then ask whether a machine could do that
-#   at all.
+# - State what you timed: span, maximum or mean, with median and spread. Then ask whether any machine
+#   could be that fast.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of Collective Communication Operations in
 #   MPICH*, International Journal of High Performance Computing Applications 19(1), 2005.

@@ -18,11 +18,11 @@
 # %% [markdown]
 # ## What you will learn
 #
-# - In which orders ranks are put on hosts, and why an algorithm isn't indifferent to it.
-# - To count the bytes that go from host to host, with a formula and on a recording.
-# - To let a process *behave as* another rank, at run time, while nobody moves.
-# - To write an allgather in C that is good in every order.
-# - To make a broadcast slow with nothing but a hostfile, and to say why.
+# - In which orders ranks are placed on hosts, and why that matters to an algorithm.
+# - To count the bytes that go from host to host, by a formula and in a recording.
+# - To let a process *behave as* another rank at run time, without moving it.
+# - To write an allgather in C that is fast in any order.
+# - To make a broadcast slow with nothing but a hostfile, and to explain why.
 #
 # ## What you need
 #
@@ -31,7 +31,7 @@
 # - For measurements of your own, Linux with namespaces. Without, the lab shows ours.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -85,10 +85,10 @@ cluster
 #   gives no numbers of processes.
 # - **Custom**: any other, such as that of a hostfile with a line for each rank, `--map-by seq`.
 #
-# The program doesn't choose. Whoever starts it does, often without knowing.
+# The program doesn't choose the order. Whoever starts it does, often unknowingly.
 #
 # **Predict** for two nodes of four: on which node is rank 5 in SEQ order, and in RR order? In which
-# of the three pictures does a message from each rank to the next one change nodes most often?
+# of the three pictures do most messages from a rank to the next one change nodes?
 
 # %%
 two_hosts = hostfile.parse("n1 slots=4\nn2 slots=4", "two hosts")
@@ -103,10 +103,10 @@ show(draw(two_hosts, orders))
 # ## Ranks that pretend
 #
 # Your ranks are all on this machine. But they can *pretend* to be on two nodes: `places` says
-# where. What they send to whom is then exactly what they would send there; only the time isn't.
+# where. They then send exactly the messages that they would send there; only the time differs.
 #
-# `two-hosts rr` are the eight ranks above in RR order; `1x2x4 rr` is another name for it: 1 group
-# (a switch, say) of 2 nodes of 4 ranks.
+# `two-hosts rr` stands for the eight ranks above in RR order; `1x2x4 rr` is another name for it: 1
+# group (for example, a switch) of 2 nodes of 4 ranks.
 
 # %%
 mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
@@ -117,19 +117,19 @@ mpilab.run("allgather_ring", count=256, places="two-hosts rr", seed=SEED)
 # %% [markdown]
 # ## Recursive doubling
 #
-# In an allgather each rank ends with the blocks of all ranks, $m$ bytes each. In *recursive
-# doubling* partners swap all that they hold: first at distance 1, then 2, then 4. So the messages
-# double from round to round.
+# In an allgather, each rank ends with the blocks of all ranks, $m$ bytes each. In *recursive
+# doubling*, partners swap all the blocks that they hold: first at distance 1, then 2, then 4. So the
+# messages double in size from round to round.
 #
-# **Predict:** in which round do ranks 0 to 3 first talk to ranks 4 to 7? How many blocks does each
-# of them send then?
+# **Predict:** in which round do ranks 0 to 3 first communicate with ranks 4 to 7? How many blocks does
+# each of them send then?
 
 # %%
 show(rounds(schedule("recursive_doubling", 8)))
 
 # %% [markdown]
-# Now with the network. Blocks have 1 KiB. The figure opens with all rounds together; the slider
-# shows each by itself. Each link has two lanes, away from the node and to it.
+# Now with the network. Blocks have 1 KiB. The figure first shows all rounds together; the slider
+# shows each one separately. Each link has two lanes, one from the node and one to it.
 #
 # **Predict** for SEQ order: in which rounds is the network idle? How many bytes go from n1 to n2?
 
@@ -140,10 +140,10 @@ doubling_seq = mpilab.run(
 doubling_seq.show("network")
 
 # %% [markdown]
-# In SEQ order the two *short* rounds stay within the nodes, and the longest one goes over the
-# network: all four ranks of a node at once, with four blocks each.
+# In SEQ order, the two *short* rounds stay within the nodes, and the longest one uses the network: all
+# four ranks of a node at once, with four blocks each.
 #
-# **Predict** for RR order: which round is it now? How many bytes go from n1 to n2?
+# **Predict** for RR order: which round uses the network now? How many bytes go from n1 to n2?
 
 # %%
 doubling_rr = mpilab.run(
@@ -152,11 +152,11 @@ doubling_rr = mpilab.run(
 doubling_rr.show("network")
 
 # %% [markdown]
-# A quarter. The messages are the same, of the same length, between the same ranks. Only, now the
-# long ones are between ranks of one node.
+# A quarter. The messages are the same, of the same length, between the same ranks. But now the long
+# ones are between ranks of the same node.
 #
-# Who talks to whom, with the ranks of a node side by side: **predict** which squares are green, that
-# is, between nodes. Are they the large numbers or the small ones, in SEQ order and in RR order?
+# The same as a matrix, with the ranks of a node side by side: **predict** which squares are green,
+# that is, between nodes. Do they hold the large numbers or the small ones, in SEQ and in RR order?
 
 # %%
 show(traffic_matrix(doubling_seq.matrix(), doubling_seq.levels, title="Recursive doubling, SEQ"))
@@ -165,8 +165,8 @@ show(traffic_matrix(doubling_rr.matrix(), doubling_rr.levels, title="Recursive d
 # %% [markdown]
 # ## Ring
 #
-# In a *ring* each rank passes on, to the next one, the block that it received last: $P - 1$ rounds
-# of one block. All neighbours talk equally much.
+# In a *ring*, each rank passes on, to the next one, the block that it received last: $P - 1$ rounds
+# of one block. All pairs of neighbors exchange the same amount of data.
 #
 # **Predict:** how many of the eight messages of a round change nodes in SEQ order, and in RR order?
 # Which order is better?
@@ -185,9 +185,9 @@ show(
 )
 
 # %% [markdown]
-# So there is no best order. Recursive doubling wants RR, the ring wants SEQ. And an MPI library
-# changes from one to the other with the length of the message, in one and the same program. Who
-# orders the ranks for the one is wrong for the other.
+# So there is no best order. Recursive doubling is best in RR order, the ring in SEQ order. And an MPI
+# library switches from one to the other with the length of the message, within the same program. An
+# order that suits one is wrong for the other.
 #
 # **Predict** for RR order: which squares are filled now? How many would be green in SEQ order?
 
@@ -200,17 +200,17 @@ show(traffic_matrix(ring_rr.matrix(), ring_rr.levels, title="Ring, RR"))
 # Write `inter_node_bytes(algorithm, order, M, Q, m)` for an allgather. It returns two whole
 # numbers:
 #
-# - the bytes that come from other nodes to *one* process, the one that gets most of them;
-# - those of *all* processes together.
+# - the bytes that *one* process receives from other nodes, the process that receives most of them;
+# - the same for *all* processes together.
 #
 # `algorithm` is `"recursive_doubling"` or `"ring"`, `order` is `"SEQ"` or `"RR"`. There are `M`
 # nodes of `Q` processes, and blocks of `m` bytes. For recursive doubling, M and Q are powers of two.
 # There may be a single node, or a single process on each.
 #
-# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+# Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
 # Where to start: count in the pictures for $M = 2$, $Q = 4$, then find the formula. In recursive
-# doubling each process gets $P - 1$ blocks; how many of them did it get within its node?
+# doubling, each process receives $P - 1$ blocks; how many of them come from its own node?
 
 
 # %% nbgrader={"grade": true, "grade_id": "inter_node_bytes", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -230,7 +230,7 @@ def inter_node_bytes(algorithm, order, M, Q, m):
 
 
 # %% [markdown]
-# Try it. These are the public checks; the marks come from more nodes and processes.
+# Try it. These are the public checks; grading uses more nodes and processes.
 
 # %% nbgrader={"grade": false, "grade_id": "check_inter_node_bytes", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("inter_node_bytes", inter_node_bytes)
@@ -238,10 +238,10 @@ lab.check("inter_node_bytes", inter_node_bytes)
 # %% [markdown]
 # ## A published table
 #
-# In 2017 Álvarez, Díaz and Rico gave a talk on this question, and on a way out of it. They use the
-# *LogGP* model, in which each further byte of a message costs $G$ seconds: $G_0$ within a node,
-# $G_1$ between nodes. For long messages nothing else counts. This is their table for recursive
-# doubling (RDA): what a process pays.
+# In 2017, Álvarez, Díaz and Rico gave a talk on this problem and a solution. They use the *LogGP*
+# model, in which each further byte of a message costs $G$ seconds: $G_0$ within a node, $G_1$ between
+# nodes. For long messages, nothing else matters. This is their table for recursive doubling (RDA):
+# the cost for one process.
 
 # %%
 lines = ["| | within nodes | between nodes |", "|---|---|---|"]
@@ -252,12 +252,12 @@ Markdown("\n".join(lines).replace("RDA*", r"RDA\*"))
 
 # %% [markdown]
 # The last line is with remapping, which comes next. Are these formulas right? The next cell runs the
-# kernels for several $M$ and $Q$, counts on the recordings what the process with the most bytes
-# from other nodes gets, and prints both, in blocks. The ring, and the last column with the bytes of
-# all processes together, are ours. (`ring*` is missing where the kit came without the kernel that
-# you will write.)
+# kernels for several $M$ and $Q$, counts in the recordings what the busiest process receives from
+# other nodes, and prints both numbers, in blocks. The ring, and the last column with the bytes of all
+# processes together, are ours. (`ring*` is missing if your kit does not contain the kernel that you
+# will write.)
 #
-# **Predict:** in which line are the two columns of one process misleading, because the busiest
+# **Predict:** in which line are the two columns for one process misleading, because the busiest
 # process isn't like the others?
 
 # %%
@@ -265,11 +265,11 @@ rows = remapping.table(((2, 2), (2, 4), (4, 2), (4, 4)))
 print(remapping.as_text(rows))
 
 # %% [markdown]
-# It is the ring. In both orders some process gets all its $P - 1$ blocks from another node. In SEQ
-# order that is one process a node, in RR order it is every one. A formula for a single process
-# doesn't see that all of a node share one link.
+# It is the ring. In both orders, some process receives all its $P - 1$ blocks from another node. In
+# SEQ order that is one process per node; in RR order it is every process. A formula for a single
+# process ignores that all processes of a node share one link.
 #
-# And how long is that? Say 5 GB/s within a node, 1 Gbit/s between nodes, and blocks of 1 MiB.
+# How long does that take? Assume 5 GB/s within a node, 1 Gbit/s between nodes, and blocks of 1 MiB.
 
 # %%
 near_G, far_G = 1 / 5e9, 8 / 1e9
@@ -278,8 +278,8 @@ for row in rows:
         print(f"{row.line.name:8} {duration(row.seconds(near_G, far_G) * (1 << 20) / row.bytes)}")
 
 # %% [markdown]
-# The formulas are for powers of two. With three nodes, ranks that are 4 or 8 apart are no longer on
-# one node in RR order.
+# The formulas are for powers of two. With three nodes in RR order, ranks at distance 4 or 8 are no
+# longer on the same node.
 #
 # **Predict:** is RR still the better order for recursive doubling on 3 nodes of 4?
 
@@ -292,12 +292,12 @@ for words in ("1x3x4 seq", "1x3x4 rr"):
 # %% [markdown]
 # ## Behave as another rank
 #
-# Ranks can't move to another node in the middle of a program. But a number is only a number. For
+# Processes can't move to another node in the middle of a program. But a rank is only a number. For
 # one call, let each process *behave as* another rank: it sends what that rank would send, to the
-# processes that behave as those which that rank would send to.
+# processes that behave as that rank's partners.
 #
-# Say that the ranks were placed in SEQ order, and recursive doubling wants RR. Process 1 is on the
-# first node, second core. In RR order, the rank 2 would stand there. So process 1 behaves as 2.
+# Suppose that the ranks were placed in SEQ order, and recursive doubling needs RR. Process 1 is on the
+# second core of the first node. In RR order, rank 2 would be there. So process 1 behaves as 2.
 #
 # ```
 #    node          |     n1      |     n2      |
@@ -305,19 +305,19 @@ for words in ("1x3x4 seq", "1x3x4 rr"):
 #    behaves as    | 0  2  4  6  | 1  3  5  7  |    as if it had been placed in RR order
 # ```
 #
-# Two questions come up all the time, and they are not the same. *As whom do I behave?* And *which
-# process behaves as rank* $v$, to whom I have to send? One map answers the first, the other one the
+# Two different questions arise again and again. *Which rank do I behave as?* And *which process
+# behaves as rank* $v$, to which I have to send? One map answers the first question, its inverse the
 # second.
 
 # %% [markdown]
 # ## Exercise 2: the two maps, in Python (15 points)
 #
-# Write `seq_to_rr(p, M, Q)`: a process stands where rank `p` is in SEQ order, on `M` nodes of `Q`
-# processes. Return the rank that stands there in RR order (8 points). And write `rr_to_seq(p, M,
-# Q)`, the other way round (7 points).
+# Write `seq_to_rr(p, M, Q)`: a process is where rank `p` is in SEQ order, on `M` nodes of `Q`
+# processes. Return the rank that is there in RR order (8 points). And write `rr_to_seq(p, M, Q)`, the
+# inverse (7 points).
 #
-# Where to start: on which node is `p`, and what is its place there, from 0? Which rank is at that
-# node and that place in the other order? Test yourself with two nodes of *three*: where $M = Q$, a
+# Where to start: on which node is `p`, and what is its position there, from 0? Which rank is at that
+# node and position in the other order? Test your functions with two nodes of *three*: where $M = Q$, a
 # wrong formula may look right.
 
 
@@ -360,22 +360,22 @@ for M, Q in ((2, 2), (3, 3), (2, 3), (2, 4)):
     print(f"M={M} Q={Q}: the same map twice {twice}; one and the other {back}")
 
 # %% [markdown]
-# A slip of the pen: one of the two should be the other map. Example values are a cheap test of a
-# formula, also of a printed one.
+# It is a misprint: one of the two should be the other map. Example values are a cheap test of a
+# formula, even of a published one.
 
 # %% [markdown]
 # ## What it costs: phase 1
 #
-# Recursive doubling relies on something. When two partners swap, each has blocks that lie side by
-# side: those of ranks 0 and 1, then 0 to 3, and so on. A process that behaves as 2 must begin with
-# block 2. It has block 1.
+# Recursive doubling requires that each of two partners has contiguous blocks when they swap: those of
+# ranks 0 and 1, then 0 to 3, and so on. A process that behaves as 2 must begin with block 2, but it
+# has block 1.
 #
-# So a *phase 1* comes first: each process gets the block of the rank that it behaves as, and hands
-# its own to whoever behaves as it. Then phase 2 is recursive doubling, and each block ends where it
-# belongs.
+# So a *phase 1* comes first: each process receives the block of the rank that it behaves as, and sends
+# its own to the process that behaves as its rank. Phase 2 is then recursive doubling, and each block
+# ends where it belongs.
 #
 # **Predict** for two nodes of four in SEQ order: which processes have nothing to do in phase 1? How
-# many of its messages change nodes? Compare the bytes on the links with those of the two networks
+# many messages of phase 1 change nodes? Compare the bytes on the links with those of the two networks
 # above.
 
 # %%
@@ -394,24 +394,24 @@ for name, run in three.items():
     )
 
 # %% [markdown]
-# One round more, and a process gets $M$ blocks from other nodes where it would get $(M-1)Q$. In RR
-# order, $M - 1$. That is their third line, RDA\*.
+# There is one more round, and a process receives $M$ blocks from other nodes instead of $(M-1)Q$. In
+# RR order it would be $M - 1$. That is their third line, RDA\*.
 #
-# For which $M$ and $Q$ has that process gained nothing? Put in $M = 2$, $Q = 2$. And what if blocks are
-# short, so that the number of rounds counts and not the bytes?
+# For which $M$ and $Q$ does that process gain nothing? Try $M = 2$, $Q = 2$. And what if blocks are
+# short, so that the number of rounds matters and not the bytes?
 
 # %% [markdown]
 # ## No phase 1
 #
 # It isn't always needed.
 #
-# - **Ring allgather:** each message is a single block. It may lie anywhere in the buffer, so a
-#   process can translate its place: *the block of the process that behaves as $v$*. Nobody needs
-#   another one's data first. This is exercise 3.
-# - **Broadcast:** only the root has data. If it behaves as the root of the tree, all is well.
-# - **Ring allreduce:** everybody has a part of every block, and gets all results. It doesn't matter
-#   who adds up which block. But the *order* in which numbers are added depends on the ring, so
-#   the last digits of a floating-point sum may.
+# - **Ring allgather:** each message is a single block. It may be anywhere in the buffer, so a process
+#   can translate its position: *the block of the process that behaves as $v$*. No process needs
+#   another's data first. This is exercise 3.
+# - **Broadcast:** only the root has data. It suffices that the root behaves as the root of the tree.
+# - **Ring allreduce:** every process has a part of every block, and receives all results. It doesn't
+#   matter which process adds up which block. But the *order* of the additions depends on the ring, and
+#   so may the last digits of a floating-point sum.
 #
 # **Predict**, from the figure of the binomial tree: how many of its seven messages change nodes in
 # SEQ order, and how many in RR order?
@@ -420,8 +420,8 @@ for name, run in three.items():
 show(tree("bcast", "binomial", 8))
 
 # %% [markdown]
-# Now with the network, for 1 KiB. **Predict:** over which link will the remapped broadcast send, and
-# how many messages?
+# Now with the network, for 1 KiB. **Predict:** which link will the remapped broadcast use, and for how
+# many messages?
 
 # %%
 broadcasts = {
@@ -437,7 +437,7 @@ show(
 )
 
 # %% [markdown]
-# The same for a ring allreduce. **Predict:** which share of its messages changes nodes in RR order,
+# The same for a ring allreduce. **Predict:** what fraction of its messages changes nodes in RR order,
 # with and without remapping?
 
 # %%
@@ -454,9 +454,9 @@ show(
 # %% [markdown]
 # ## Exercise 3: a ring from node to node, in C (35 points)
 #
-# Write `allgather_ring_remapped`: a ring allgather in which the processes of a node follow each
-# other, *wherever the ranks are*: in SEQ order, in RR order, in none, and with any number of
-# processes on each node. So the maps of exercise 2 won't do: ask where the processes are.
+# Write `allgather_ring_remapped`: a ring allgather in which the processes of a node are consecutive,
+# *wherever the ranks are*: in SEQ order, in RR order, in any other, and with any number of processes
+# on each node. The maps of exercise 2 are not enough: find out where the processes are.
 #
 # ```
 #    node          |  n1   |  n2   |        placed in RR order, 2 nodes of 2 processes
@@ -471,21 +471,21 @@ show(
 # ```
 
 # %% [markdown]
-# It must hold
+# It must work
 #
-# - for any number of ranks, any `recvcount` (0 as well), any datatype, and `MPI_IN_PLACE`;
+# - for any number of ranks, any `recvcount` (including 0), any datatype, and `MPI_IN_PLACE`;
 # - for any communicator: its ranks need not be those of `MPI_COMM_WORLD`;
 # - in strict mode, where every send waits for its receiver;
 # - with $P(P-1)$ messages of one block in $P - 1$ rounds;
-# - with $M(P-1)$ blocks between nodes, if there are $M > 1$ nodes: each node sends to the next one
-#   only. No ring does with less;
+# - with $M(P-1)$ blocks between nodes, if there are $M > 1$ nodes: each node sends only to the next
+#   one. No ring needs fewer;
 # - in *simulated* time, at least twice as fast as the plain ring, with blocks of 64 KiB on 4 nodes of 4
 #   ranks in RR order (2 points).
 #
-# Data may go by point-to-point calls only. To find out who is where, you may make communicators:
-# `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you made, and return the first error code, or
-# `MPI_SUCCESS`. (A kernel for every day would keep what it found out on the communicator, as an
-# attribute, and not ask again in each call. Yours may ask.)
+# Send data by point-to-point calls only. To find out which process is where, you may create
+# communicators: `MPI_Comm_split`, `MPI_Comm_split_type`. Free what you create, and return the first
+# error code, or `MPI_SUCCESS`. (A production kernel would cache what it found out as an attribute of
+# the communicator, instead of asking again in each call. Yours may ask.)
 
 # %% [markdown]
 # These help you:
@@ -502,8 +502,8 @@ show(
 # %% [markdown]
 # Where to start: which number is the same for all processes of a node, and different for each node?
 # With that as the *key* for all of `comm`, in what order are the ranks of the new communicator? Your
-# rank in it is your place in the ring. Then take the plain ring, count in places, and translate each
-# place into a rank of `comm` wherever a message or a block needs one.
+# rank in it is your position in the ring. Then take the plain ring, count in positions, and translate
+# each position into a rank of `comm` wherever a message or a block needs one.
 
 # %% nbgrader={"grade": true, "grade_id": "remap", "locked": false, "points": 35, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel allgather_ring_remapped
@@ -586,9 +586,9 @@ show(
 lab.check("remap")
 
 # %% [markdown]
-# Before and after, in RR order: the plain ring, and yours when it is right.
+# Before and after, in RR order: the plain ring, and yours once it is right.
 #
-# **Predict:** what will be in the memories of the nodes that was on the links before?
+# **Predict:** which of the traffic on the links will move into the memories of the nodes?
 
 # %%
 remapped_ring = "allgather_ring_remapped"
@@ -607,15 +607,15 @@ show(network.before_after(pictures, title="Before and after"))
 # one call.
 #
 # It ends with what was open: orders that are neither SEQ nor RR, and communicators with some
-# of the processes only. Formulas don't help there. But a list of who behaves as whom does, whatever
-# it looks like.
+# of the processes only. Formulas don't help there, but a list of which process behaves as which rank
+# does, whatever it looks like.
 #
-# - For rings: all processes by node, as in your exercise. That is the best there is.
-# - For recursive doubling it is harder. The kit counts the blocks that would cross in three orders
-#   (as they are; dealt out, the nodes in turn; by node) and takes the best, the price of phase 1
-#   included. It may well be: as they are.
+# - For rings: all processes by node, as in your exercise. That is optimal.
+# - For recursive doubling it is harder. The kit counts the blocks that would change nodes in three
+#   orders (unchanged; round robin over the nodes; by node) and takes the best, including the cost of
+#   phase 1. Often the best is to leave the ranks unchanged.
 #
-# A communicator of some processes is nothing new: they have ranks, and they are somewhere.
+# A communicator of some of the processes is nothing special: they have ranks, and they have places.
 
 # %% [markdown]
 # **Predict:** in which of these will remapping not change recursive doubling at all?
@@ -648,26 +648,26 @@ for words, places in cases.items():
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# **Your turn:** change the cases. `a/n1*5 a/n2` are five ranks on node n1 of group a, then one on
-# n2. Why does remapped doubling beat the remapped ring in the second line, and can anything beat
-# that? What is the least that any allgather must send between nodes?
+# **Your turn:** change the cases. `a/n1*5 a/n2` stands for five ranks on node n1 of group a, then one
+# on n2. Why does remapped doubling beat the remapped ring in the second line, and can anything beat
+# that? What is the minimum that any allgather must send between nodes?
 
 # %% [markdown]
 # ## Exercise 4: the slowest hostfile (12 points)
 #
-# Now the other way round. A binomial broadcast from rank 0 on eight ranks, on two hosts with four
-# slots each. **Every** one of its seven messages shall go from one host to the other. Which rank must
-# run where?
+# Now the opposite. Take a binomial broadcast from rank 0 on eight ranks, on two hosts with four slots
+# each. **Every** one of its seven messages shall go from one host to the other. Which rank must run
+# where?
 #
 # ```
 #    0 -> 4   0 -> 2   0 -> 1     4 -> 6   4 -> 5   2 -> 3     6 -> 7
 # ```
 #
 # `slowest()` returns the text of a hostfile for `mpirun --map-by seq`: a line for each rank, with
-# the name of its host, `n1` or `n2`. What stands behind `#` is a comment.
+# the name of its host, `n1` or `n2`. Text after `#` is a comment.
 #
-# Where to start: rank 0 is on n1. Then where are 1, 2 and 4? And so on down the tree. What do ranks
-# on the same host have in common, when you write them in binary?
+# Where to start: rank 0 is on n1. Then where are 1, 2 and 4? Continue down the tree. What do ranks
+# on the same host have in common, written in binary?
 
 
 # %% nbgrader={"grade": true, "grade_id": "slowest", "locked": false, "points": 12, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -689,15 +689,15 @@ def slowest():
 
 
 # %% [markdown]
-# What the check says is what the mark will be.
+# Here the check is complete: if it passes, you get all points.
 
 # %% nbgrader={"grade": false, "grade_id": "check_slowest", "locked": true, "schema_version": 3, "solution": false, "task": false, "cell_type": "code"}
 lab.check("slowest", slowest)
 
 # %% [markdown]
-# Your order, drawn when it passes. A line leads from each rank to the next.
+# Your order, drawn once it passes. A line leads from each rank to the next.
 #
-# **Predict:** will the ring like this order? Recursive doubling?
+# **Predict:** is this order good for the ring? For recursive doubling?
 
 # %%
 if lab.check("slowest", slowest).passed:
@@ -710,12 +710,12 @@ else:
 # %% [markdown]
 # ## Measure
 #
-# Now time, on two *emulated hosts*: parts of this machine with names, memory and network interfaces
-# of their own, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP over it. That
-# takes Linux, and the right to make namespaces. Where that isn't so, you see what we have measured.
+# Now measure times on two *emulated hosts*: parts of this machine with their own names, memory and
+# network interfaces, and a link of 1 Gbit/s between them. Real Open MPI sends real TCP over it. That
+# needs Linux, and permission to create namespaces. Without these, the lab shows our measurements.
 #
-# Allgathers are timed in SEQ and RR order; broadcasts in your slowest one as well. If your
-# `allgather_ring_remapped` passes its checks, it is the one that is timed.
+# Allgathers are timed in SEQ and RR order; broadcasts also in your slowest one. If your
+# `allgather_ring_remapped` passes its checks, it is timed instead of ours.
 
 # %%
 bcast_orders = remapping.orders_of_bcast(answer)
@@ -732,11 +732,10 @@ except MpilabError as error:  # hosts cannot be emulated, or a kernel fails on t
 print(times["machine"][0], times["date"][0], sep=", ")
 
 # %% [markdown]
-# Beside the times stands the simplest model there is: the bytes of the busiest link, from a
-# recording, divided by its 1 Gbit/s. No run of long messages can be
-# faster. (A link lets a few KiB through at once before it holds back, so a short run may be a
-# little faster.) Latencies, copies and waiting aren't in it, nor are processors that ranks have to
-# share.
+# Beside the times is the simplest possible model: the bytes of the busiest link, from a recording,
+# divided by its 1 Gbit/s. No run of long messages can be faster. (A link lets a few KiB through at
+# once before it throttles, so a short run may be a little faster.) The model excludes latencies,
+# copies, waiting, and the sharing of processors.
 
 
 # %%
@@ -775,15 +774,15 @@ show(against_limits(*of("allgather", sizes[-1]), f"Allgather, blocks of {byte_si
 
 # %% [markdown]
 # And for short blocks: does the order still matter? Does phase 1? And what does a kernel pay that
-# asks in each call who is where, as yours does? (Splitting a communicator is a collective operation,
-# too, with messages of its own. Lab 04 keeps the answer on the communicator.)
+# finds out in each call which process is where, as yours does? (Splitting a communicator is a
+# collective operation, with its own messages. Lab 04 caches the answer on the communicator.)
 
 # %%
 show(against_limits(*of("allgather", sizes[0]), f"Allgather, blocks of {byte_size(sizes[0])}"))
 
 # %% [markdown]
-# The broadcast. **Predict:** how many times slower is the slowest order than SEQ? And what does
-# remapping make of it?
+# The broadcast. **Predict:** how many times slower than SEQ is the slowest order? How much of that
+# does remapping recover?
 
 # %%
 show(against_limits(*of("bcast", sizes[-1]), f"Broadcast of {byte_size(sizes[-1])}"))
@@ -800,9 +799,9 @@ for kernel, order in sorted(set(times[["kernel", "order"]].tolist())):
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Two hosts on one machine share its processors. Look at the bars before you call a difference a
-# difference, and repeat the measurement. On a real cluster of 16 nodes the authors of the talk report
-# speed-ups of 1.5 to 5.
+# Two hosts on one machine share its processors. Look at the bars before you trust a difference, and
+# repeat the measurement. On a real cluster of 16 nodes, the authors of the talk report speed-ups of
+# 1.5 to 5.
 
 # %% [markdown]
 # ## Question 1: why it is slower (8 points)
@@ -810,7 +809,7 @@ Markdown("\n".join(lines))
 # By which factor is the binomial broadcast slower in your order than in SEQ order? Explain the
 # number: how many messages go over which link, in which direction, and which of them at the same
 # time? Why isn't the factor 7? What about short messages? (A course assignment of 2021 found a factor
-# of about 3, on hosts of a campus network; the sizes it doesn't say.)
+# of about 3 on hosts of a campus network; it doesn't give the sizes.)
 #
 # Points are given for
 #
@@ -840,9 +839,10 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## Question 2: which order, and when remapping does not pay (10 points)
 #
-# Why does recursive doubling want RR and the ring SEQ? Argue with distances between partners, and
-# with how long their messages are. Then say when remapping does not pay, or even harms: think of
-# $M$, $Q$ and $m$, of how ranks are placed already, of the network, and of what must be known before.
+# Why is recursive doubling best in RR order and the ring in SEQ order? Argue with the distances between
+# partners, and with the length of their messages. Then say when remapping does not pay, or even does
+# harm: think of $M$, $Q$ and $m$, of how ranks are already placed, of the network, and of what must be
+# known beforehand.
 #
 # Points are given for
 #
@@ -878,13 +878,13 @@ Markdown("\n".join(lines))
 #
 # - A hostfile decides which messages of an algorithm cross the network. The result is the same; the
 #   time isn't.
-# - Recursive doubling has its long messages between distant ranks and wants RR. Rings and binomial
-#   trees talk to near ranks and want SEQ.
-# - A process can behave as another rank. Nobody moves; at most one round and one block more is the
-#   price, and often nothing.
+# - Recursive doubling sends its long messages between distant ranks and is best in RR order. Rings and
+#   binomial trees send mostly to nearby ranks and are best in SEQ order.
+# - A process can behave as another rank. No process moves; the price is at most one more round with
+#   one block, and often nothing.
 # - Count bytes per link, not per process: the processes of a node share it.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - J. M. Álvarez, J. C. Díaz, J. A. Rico: *Formal modeling and performance evaluation of a run-time
 #   rank remapping technique in Broadcast, Allgather and Allreduce MPI collective operations*,

@@ -32,7 +32,7 @@
 # - 8 MPI ranks on this machine. Two cores are enough.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -523,7 +523,7 @@ lab.check("reordered")
 # In a gather nothing can be left out on the way: count how often each block crosses. The root leads
 # its node and its group.
 #
-# Use plain Python: `mpilab` is not there when your function is graded.
+# Use plain Python: `mpilab` is not available when your function is graded.
 
 
 # %% nbgrader={"grade": true, "grade_id": "crossing", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -1371,7 +1371,7 @@ show(sweep_plots.time_against_size(table))
 # - A rule holds for the cluster that it was learned on. Judge it by its regret, where it has not
 #   been.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - B. S. Bijlani, P. Raol: *CS633: Assignment 2*, 2021: the report that this lab follows.
 # - N. T. Karonis, B. de Supinski, I. Foster, W. Gropp, E. Lusk, J. Bresnahan: *Exploiting hierarchy

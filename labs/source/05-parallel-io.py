@@ -33,7 +33,7 @@
 # - Some MiB of disk.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -755,7 +755,7 @@ if not passed:
 # `buffer` is in bytes; a request is for as many whole elements of 8 bytes as fit, but for at least
 # one. `N` needs not divide by `R` or `C`.
 #
-# Use plain Python, or numpy: `mpilab` is not there when your function is graded.
+# Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
 # Where to start: write down, for one method, how many elements each rank asks for, as a list. What is
 # left is the same for all of them.
@@ -1135,7 +1135,7 @@ for letter, requests in unnamed_readers().items():
 # - Times of files that lie in the page cache say nothing on disks. Requests and bytes are the same
 #   everywhere.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - G. Chourdakis, N. Knapp, W. Simson: *Worksheet 4: MPI Collectives and MPI-IO*, Programming of
 #   Supercomputers, TU München, 2016. The three stages, and the shares of 96 % and 38 %.

@@ -34,7 +34,7 @@
 #   Without it you see what we have simulated.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
-# Until you do, their checks say *not yet*, and everything else works all the same.
+# Until you do, their checks say *not yet*, and everything else still works.
 # The [glossary](help/glossary.md) explains the terms.
 
 # %% tags=["parameters"]
@@ -289,7 +289,7 @@ print(comparison.as_text(compared))
 # - A rule holds from its size on, until the next. Numbers of ranks likewise.
 #
 # You are judged by what your choices cost by this model, and in one item by *simulated* time (with
-# `most` = 1.5). Use plain Python: `mpilab` is not there when your function is graded.
+# `most` = 1.5). Use plain Python: `mpilab` is not available when your function is graded.
 #
 # Where to start: a file for one point. Then sort.
 
@@ -827,7 +827,7 @@ else:
 # - A rule holds for a cluster, a number of ranks and an order of ranks.
 # - A pipeline is what is *under way*: few segments at a time, slow links first.
 #
-# ## Where to read on
+# ## Further reading
 #
 # - R. Thakur, R. Rabenseifner, W. Gropp: *Optimization of collective communication operations in
 #   MPICH*, IJHPCA 19(1), 2005: crossovers, and how they are chosen.
