@@ -5,6 +5,7 @@ pages and files for people and platforms. Nothing here decides marks.
 
 collect       submissions, from the layouts of Moodle, Canvas, nbgrader, GitHub Classroom
 handout       what students get: a lab without answers, or a course folder
+prose         Markdown with formulas as safe HTML, for the marking page
 manual        points for free text and lateness, in a spreadsheet or in the browser
 marks         the marks in effect, and what went wrong most often
 report        the report on a class, as a page or as text

@@ -17,7 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
+from mpilab.course.prose import html_of
 from mpilab.errors import InputError
 from mpilab.grading.decisions import (
     LATE,
@@ -31,11 +33,13 @@ from mpilab.grading.decisions import (
     manual,
     newest,
 )
-from mpilab.grading.gradebook import Gradebook, effective, run_of
+from mpilab.grading.gradebook import Gradebook, Overtaken, effective, run_of
+from mpilab.grading.release import questions, solutions
 from mpilab.grading.submission import student_name
 from mpilab.judging.verdict import MANUAL
 from mpilab.util import faults
 from mpilab.util.files import bare_cell, csv_text, read_csv
+from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 
 DAY = 86_400
@@ -46,7 +50,12 @@ NEEDED = ("student", "exercise", "item", "points", "comment", "text_id")
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# Feedback pages, which hold what students wrote, in a frame of the page.
+FRAMED_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'; sandbox"
 )
 _FILES = {
     "": ("marking.html", "text/html; charset=utf-8"),
@@ -403,18 +412,31 @@ class MarkingServer(ThreadingHTTPServer):
     def answers(self) -> dict[str, Any]:
         """All texts to read: {"lab", "exercises": [{"id", "title", "answers": […]}]}.
 
-        An item of an answer has its "criteria", [{"points", "text"}], as the rubric had them.
+        An exercise has its "question" and "model" answer as HTML, '' if this kit does not have the
+        lab. An item of an answer has its "criteria", [{"points", "text"}], as the rubric had them,
+        and the "token" of the newest decision on it.
         """
         runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
+        tokens = {on: each.token for on, each in newest(self.book.decisions(self.lab)).items()}
+        asked, model = _asked(self.lab)
         exercises: dict[str, dict[str, Any]] = {}
         for _, each, exercise, item in readable(effective(self.book, self.lab)):
+            name, text = exercise.exercise, plain(exercise.answer or "")
             shown = exercises.setdefault(
-                exercise.exercise, {"id": exercise.exercise, "title": exercise.title, "answers": {}}
+                name,
+                {
+                    "id": name,
+                    "title": exercise.title,
+                    "question": html_of(asked.get(name, "")),
+                    "model": html_of(model.get(name, "")),
+                    "answers": {},
+                },
             )["answers"].setdefault(
                 each.student,
                 {
                     "student": each.student,
-                    "text": plain(exercise.answer or ""),
+                    "text": text,
+                    "html": html_of(text),
                     "known": exercise.answer is not None,
                     "about": about_of(runs[each.student], exercise),
                     "items": [],
@@ -426,6 +448,7 @@ class MarkingServer(ThreadingHTTPServer):
                     "title": item.title,
                     "most": item.points,
                     "criteria": item.evidence.get("criteria", []),
+                    "token": tokens.get((each.student, POINTS, name, item.item), ""),
                     "points": item.decision.points if item.decision else None,
                     "comment": item.comment,
                     "proposal": item.proposal,
@@ -436,10 +459,34 @@ class MarkingServer(ThreadingHTTPServer):
         ]
         return {"lab": self.lab, "exercises": listed}
 
-    def give(self, said: Any) -> dict[str, Any]:
-        """Save the points that the page sent, a dict; return the item's points and comment.
+    def given_now(self) -> list[dict[str, Any]]:
+        """The newest decision on each item: {"student", "exercise", "item", and as `give`}."""
+        return [
+            {
+                "student": each.student,
+                "exercise": each.exercise,
+                "item": each.item,
+                "about": each.about,
+                **_kept(each),
+            }
+            for each in newest(self.book.decisions(self.lab)).values()
+            if each.kind == POINTS
+        ]
 
-        Raises InputError, for example if the text has changed since the page was loaded.
+    def page_of(self, student: str) -> bytes | None:
+        """The feedback page of a student, with code and output; None if there is none."""
+        runs = {run.verdict.student: run for run in self.book.newest(self.lab)}
+        folder = Path(self.book.path).resolve().parent
+        if student not in runs:
+            return None
+        path = (folder / (runs[student].feedback or f"feedback/{student}.html")).resolve()
+        return path.read_bytes() if path.is_relative_to(folder) and path.is_file() else None
+
+    def give(self, said: Any) -> dict[str, Any]:
+        """Save the points that the page sent, a dict; {"points", "comment", "token"} of the item.
+
+        Its "seen" is the token of the decision that the page knows of. Raises Overtaken if there is
+        a newer one, and InputError, for example, if the text has changed since the page was loaded.
         """
         kinds = {"student": str, "exercise": str, "item": str, "about": str, "comment": str}
         if not isinstance(said, dict) or any(
@@ -457,9 +504,19 @@ class MarkingServer(ThreadingHTTPServer):
             raise InputError(
                 f"{said['student']}: the text has changed since the page was opened; reload it"
             )
-        (kept,) = self.book.decide([decision])
+        (kept,) = self.book.decide([decision], seen={decision.on: str(said.get("seen", ""))})
         self.given += 1
-        return {"points": kept.points, "comment": kept.reason}
+        return _kept(kept)
+
+
+def _kept(decision: Decision) -> dict[str, Any]:
+    return {"points": decision.points, "comment": decision.reason, "token": decision.token}
+
+
+def _asked(lab: str) -> tuple[dict[str, str], dict[str, str]]:
+    """({exercise: question}, {exercise: model answer}) of a lab's texts, in Markdown."""
+    source = ROOT / "labs" / "source" / f"{lab}.py"
+    return (questions(source), solutions(source)) if source.is_file() else ({}, {})
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -492,6 +549,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, (files("mpilab.course") / file).read_bytes(), kind)
         elif name == "answers":
             self._json(HTTPStatus.OK, self.server.answers())
+        elif name == "given":
+            self._json(HTTPStatus.OK, self.server.given_now())
+        elif name and name.startswith("page/"):
+            page = self.server.page_of(unquote(name.removeprefix("page/")))
+            if page is None:
+                self._refuse(HTTPStatus.NOT_FOUND, "there is no feedback page of this student")
+            else:
+                self._send(HTTPStatus.OK, page, "text/html; charset=utf-8", FRAMED_POLICY)
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "no such page; use the address that was printed")
 
@@ -513,6 +578,9 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 said = json.loads(self.rfile.read(int(length)))
                 self._json(HTTPStatus.OK, self.server.give(said))
+            except Overtaken as error:
+                told = {"error": str(error), "now": _kept(error.decision)}
+                self._json(HTTPStatus.CONFLICT, told)
             except (InputError, json.JSONDecodeError, UnicodeDecodeError) as error:
                 self._refuse(HTTPStatus.CONFLICT, str(error))
 
@@ -530,11 +598,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _json(self, status: HTTPStatus, content: Any) -> None:
         self._send(status, json.dumps(content).encode(), "application/json")
 
-    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+    def _send(self, status: HTTPStatus, body: bytes, kind: str, policy: str = POLICY) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Content-Security-Policy", policy)
         self.send_header("Cache-Control", "no-store")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")

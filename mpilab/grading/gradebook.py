@@ -12,7 +12,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -22,7 +22,16 @@ from typing import Any, Self
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.errors import InputError
 from mpilab.grading import feedback
-from mpilab.grading.decisions import Decision, Effective, Run, missing, newest, of_run, stamped
+from mpilab.grading.decisions import (
+    Decision,
+    Effective,
+    Run,
+    Subject,
+    missing,
+    newest,
+    of_run,
+    stamped,
+)
 from mpilab.grading.feedback import loads
 from mpilab.judging.verdict import ExerciseVerdict, ItemVerdict, SubmissionVerdict
 
@@ -258,7 +267,7 @@ def insert_decision(database: sqlite3.Connection, decision: Decision) -> bool:
     )
 
 
-def decisions(database: sqlite3.Connection, lab: str) -> Iterator[tuple[Any, ...]]:
+def decisions_on(database: sqlite3.Connection, lab: str) -> Iterator[tuple[Any, ...]]:
     """Yield the decisions on a lab, each as the fields of a Decision, oldest first."""
     for *columns, details, who, decided, token in database.execute(
         "SELECT lab, student, exercise, item, kind, points, reason, about, details, who, decided,"
@@ -280,6 +289,17 @@ def key(*parts: object) -> str:
         data = part if isinstance(part, bytes) else str(part).encode()
         whole.update(len(data).to_bytes(8, "little") + data)
     return whole.hexdigest()
+
+
+class Overtaken(InputError):
+    """Somebody else has decided on the same thing meanwhile; `decision` is theirs."""
+
+    def __init__(self, decision: Decision) -> None:
+        given = "withdrew the points" if decision.points is None else f"gave {decision.points:g}"
+        super().__init__(
+            f"{decision.student}: {decision.who} {given} meanwhile; save again to replace that"
+        )
+        self.decision = decision
 
 
 class Gradebook:
@@ -331,12 +351,23 @@ class Gradebook:
         with self._transaction() as database:
             insert(database, run)
 
-    def decide(self, decisions: Iterable[Decision]) -> list[Decision]:
+    def decide(
+        self, decisions: Iterable[Decision], *, seen: Mapping[Subject, str] | None = None
+    ) -> list[Decision]:
         """Add a list of Decision atomically; returns them as stored.
 
-        Each has a time, later than that of any other in the gradebook, and its own token.
+        Each has a time, later than that of any other in the gradebook, and its own token. `seen`
+        has the token of the decision that the caller knows on a subject, '' if none: raises
+        Overtaken, and adds nothing, if somebody else has decided on it since.
         """
+        decisions = list(decisions)
         with self._transaction() as database:
+            for lab in {decision.lab for decision in decisions if seen}:
+                standing = newest(Decision(*row) for row in decisions_on(database, lab))
+                for subject, token in (seen or {}).items():
+                    now = standing.get(subject)
+                    if now is not None and now.token != token:
+                        raise Overtaken(now)
             (last,) = database.execute("SELECT max(decided) FROM decisions").fetchone()
             kept = list(stamped(decisions, after=last))
             for decision in kept:
@@ -352,7 +383,7 @@ class Gradebook:
     def decisions(self, lab: str) -> list[Decision]:
         """All manual decisions on a lab, a list of Decision, oldest first."""
         with self._transaction("BEGIN") as database:
-            return [Decision(*row) for row in decisions(database, lab)]
+            return [Decision(*row) for row in decisions_on(database, lab)]
 
     def list_class(self, lab: str, absent: dict[str, str]) -> None:
         """Replace the class list: {student: why there is no verdict on the submission, or ''}."""

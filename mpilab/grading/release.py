@@ -18,6 +18,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import jupytext
@@ -120,6 +121,16 @@ def solutions(source: str | Path) -> dict[str, str]:
         name: "\n".join(line for kind, line in _lines(cell) if kind in ("given", "solution"))
         for cell in cells
         if (name := answer_id(cell))
+    }
+
+
+def questions(source: str | Path) -> dict[str, str]:
+    """{grade_id of a text: the Markdown of the cell before it}, which asks the question."""
+    cells = release(source).cells
+    return {
+        name: before.source
+        for before, cell in pairwise(cells)
+        if (name := answer_id(cell)) and cell.cell_type == before.cell_type == "markdown"
     }
 
 

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
@@ -148,3 +149,134 @@ def asked(where, method, path, body=None, **headers):
         return response.status, response.read(), response.headers
     finally:
         connection.close()
+
+
+QUESTION = "crossover"  # a text of lab 02
+
+
+@pytest.fixture
+def of_the_lab(tmp_path):
+    """(folder, function that serves it to one more grader): a text of the lab, by two students."""
+    out, servers = tmp_path / "out", []
+    texts = {
+        "anna": "It needs $\\lceil \\log_2 P \\rceil$ rounds, *not* <b>P</b>.",
+        "ben": "It is faster.",
+    }
+    for student, text in texts.items():
+        made = verdict(student, text)
+        why = replace(made.exercises[1], exercise=QUESTION)
+        hand_in(out, replace(made, exercises=(made.exercises[0], why)))
+
+    def serve():
+        command = [sys.executable, "-m", "mpilab", "marks", "page", str(out), "--lab", LAB]
+        server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        servers.append(server)
+        return server.stdout.readline().split()[1]
+
+    try:
+        yield out, serve
+    finally:
+        for server in servers:
+            server.kill()
+            server.communicate()
+
+
+def marks(out):
+    """{student: (points, comment)} as they count."""
+    return why(out)
+
+
+def test_a_grader_sees_question_model_answer_and_code_and_clicks_criteria(page, of_the_lab):
+    from playwright.sync_api import expect
+
+    out, serve = of_the_lab
+    trouble = []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.goto(serve())
+    anna, ben = (page.get_by_role("article", name=name) for name in ("anna", "ben"))
+    expect(anna.locator(".text math msub")).to_have_count(1)
+    expect(anna.locator(".text em")).to_have_text("not")
+    expect(anna.locator(".text")).to_contain_text("<b>P</b>")
+    page.keyboard.press("Alt+m")
+    expect(page.locator("#question .prose")).to_contain_text("How do the differences")
+    expect(page.locator("#model .prose")).to_contain_text("nearly all start-ups")
+
+    page.keyboard.press("a")
+    expect(anna.locator("input")).to_have_value("5")
+    page.keyboard.press("b")
+    expect(anna.locator(".state")).to_have_text("Not saved yet.")
+    page.keyboard.press("a")
+    expect(anna.locator("input")).to_have_value("3")
+    page.keyboard.press("Tab")
+    page.keyboard.type("rounds only")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#said")).to_have_text("anna: 3 of 8 points saved.")
+    expect(page.locator("#bar")).to_have_js_property("value", 1)
+
+    ben.get_by_role("button", name="the bytes of the busiest link: 5").click()
+    ben.get_by_label("Points for ben").focus()
+    expect(ben.locator(".used button")).to_have_text(["Alt 1 rounds only"])
+    page.keyboard.press("Alt+1")
+    page.keyboard.press("Control+Enter")
+    expect(ben.locator(".state")).to_have_text("Saved.")
+    assert marks(out) == {"anna": (3.0, "rounds only"), "ben": (5.0, "rounds only")}
+
+    page.keyboard.press("Alt+z")
+    expect(page.locator("#said")).to_have_text("ben: undone, no points.")
+    expect(ben.locator("input")).to_have_value("")
+    assert marks(out)["ben"] == (None, "")
+    page.keyboard.press("Alt+z")
+    expect(page.locator("#undo")).to_be_disabled()
+    assert marks(out)["anna"] == (None, "")
+
+    page.keyboard.press("Alt+c")
+    code = page.frame_locator("#beside iframe")
+    expect(code.get_by_text("int ring; // anna")).to_have_count(1)
+    ben.locator("input").focus()
+    expect(code.get_by_text("int ring; // ben")).to_have_count(1)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / "marking-code.png")
+    page.get_by_label("hide names").check()
+    ben_is_second = page.get_by_role("article", name="Answer 2")
+    ben_is_second.locator("input").focus()
+    expect(page.locator("#beside")).to_be_hidden()
+    page.get_by_label("texts as written").check()
+    expect(page.get_by_role("article", name="Answer 1").locator(".text")).to_contain_text("\\log_2")
+    assert trouble == []
+
+
+def test_two_graders_at_once_lose_nothing(browser, of_the_lab):
+    from playwright.sync_api import expect
+
+    out, serve = of_the_lab
+    first, second = (browser.new_page() for _ in range(2))
+    for page in (first, second):
+        page.goto(serve())  # each of them has a server of its own
+        expect(page.get_by_role("article")).to_have_count(2)
+    first.keyboard.type("7")
+    first.keyboard.press("Enter")
+    expect(first.locator("#said")).to_have_text("anna: 7 of 8 points saved.")
+    # The second has read the same text, and does not know.
+    anna = second.get_by_role("article", name="anna")
+    second.keyboard.type("2")
+    second.keyboard.press("Enter")
+    expect(anna.locator(".state")).to_contain_text("gave 7 meanwhile; save again to replace that")
+    second.keyboard.press("ArrowDown")  # to move on is not to save
+    second.keyboard.type("4")
+    second.keyboard.press("Enter")
+    expect(second.get_by_role("article", name="ben").locator(".state")).to_have_text("Saved.")
+    assert marks(out) == {"anna": (7.0, ""), "ben": (4.0, "")}
+    # The first gets to know of ben's points by looking at his answer.
+    first.evaluate("looked = 0")  # it looks once a second at most
+    first.get_by_role("article", name="anna").locator("input").focus()
+    ben = first.get_by_role("article", name="ben")
+    ben.locator("input").focus()
+    expect(ben.locator("input")).to_have_value("4")
+    expect(ben.locator(".state")).to_have_text("Given by somebody else meanwhile.")
+    # Saved again, the second's points count, and the first's are in the history.
+    anna.locator("input").focus()
+    second.keyboard.press("Enter")
+    expect(second.locator("#said")).to_contain_text("anna: 2 of 8 points saved.")
+    assert marks(out) == {"anna": (2.0, ""), "ben": (4.0, "")}
+    with Gradebook(out / "gradebook.sqlite") as book:
+        assert [each.points for each in book.decisions(LAB)] == [7.0, 4.0, 2.0]
