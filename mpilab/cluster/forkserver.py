@@ -106,8 +106,6 @@ class Forkserver:
             return child
         if FORK and self.has_engines:
             preload_engine()
-            if self.on_hosts:
-                importlib.import_module("mpilab.hosts.emulated.namespaces")
         gc.freeze()
         for source, answer in (
             (self.orders, self.handle_order),

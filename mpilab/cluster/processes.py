@@ -35,6 +35,7 @@ from mpilab.cluster.supervisor import MARKER, kill, marked
 from mpilab.errors import ClusterError
 from mpilab.kernels import openmpi
 from mpilab.util import door
+from mpilab.util.namespaces import FROM_TERMINAL, PASSED_ON
 from mpilab.util.processes import end_family
 
 # Time until a cluster is ready, compared with a lower bound.
@@ -459,15 +460,6 @@ DID_NOT_END = 124  # as in timeout(1)
 STARTERS = {"mpirun", "mpiexec", "prterun", "orterun"}
 _DAEMONS = {"prte", "prted", "orted"}
 _OF_PROGRAM = b"PMIX_RANK="  # in the environment of every process that mpirun starts
-_PASSED_ON = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
-_FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 
 
 def follow(line: list[str], environment: dict[str, str], *, timeout: float | None = None) -> int:
@@ -571,14 +563,14 @@ class _Followed:
         """Forward signals to the command within the block."""
 
         def passed_on(number: int, _: FrameType | None) -> None:
-            if not (self.has_terminal and number in _FROM_TERMINAL):
+            if not (self.has_terminal and number in FROM_TERMINAL):
                 self.process.send_signal(number)
             if number in (signal.SIGTERM, signal.SIGHUP):
                 self.asked = time.monotonic()
 
         before = {
             name: signal.signal(name, passed_on)
-            for name in _PASSED_ON
+            for name in PASSED_ON
             if name == signal.SIGINT or signal.getsignal(name) != signal.SIG_IGN
         }
         try:

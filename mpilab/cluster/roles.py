@@ -8,15 +8,10 @@ import os
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpilab.cluster import rank
-from mpilab.util.door import LatePackage
-
-if TYPE_CHECKING:
-    import mpilab.hosts.emulated.namespaces
-else:  # only on emulated hosts, and not while others wait for the forkserver
-    mpilab = LatePackage("mpilab")
+from mpilab.util import namespaces
 
 # Seconds between the end of an engine and the report to mpirun, which then ends all others: ranks
 # with the same error can crash by themselves, and are reported too. There is no delay if all
@@ -155,10 +150,10 @@ def engine(order: dict[str, Any]) -> None:
     """
     if order["on_hosts"]:
         process = order["process"]
-        begun = mpilab.hosts.emulated.namespaces.begun_at(process)
+        begun = namespaces.begun_at(process)
         if begun is None:
             raise ProcessLookupError(f"process {process}, which mpirun started, has ended")
-        mpilab.hosts.emulated.namespaces.enter(process, begun)
+        namespaces.enter(process, begun)
     if "environment" in order:
         os.environ.clear()
         os.environ.update(order["environment"])
@@ -203,7 +198,7 @@ def engine_elsewhere(order: dict[str, Any]) -> None:
         time.sleep(GRACE)
         rank.end_as(status)
     if FORK:
-        mpilab.hosts.emulated.namespaces.end_with_parent()
+        namespaces.end_with_parent()
     engine(order)
 
 

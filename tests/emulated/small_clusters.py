@@ -7,8 +7,8 @@ import subprocess
 from itertools import count
 
 from mpilab.hosts.description import Description, Link
-from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.hosts.hostfile import Host
+from mpilab.util.namespaces import begun_at
 
 
 def described(

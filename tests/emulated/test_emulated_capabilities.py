@@ -21,7 +21,7 @@ import trial  # noqa: E402
 REFUSING = """
 import errno, os, sys
 sys.path.insert(0, {folder!r})
-import namespaces, trial
+import trial, namespaces
 def refuse(*names):
     raise PermissionError(errno.EPERM, "unshare: Operation not permitted")
 namespaces.unshare = refuse

@@ -17,8 +17,8 @@ from mpilab.hosts import emulated
 from mpilab.hosts.emulated import EmulatedHosts, attach, running, sweep
 from mpilab.hosts.emulated import hosts as life
 from mpilab.hosts.emulated.hosts import FILE, Capabilities, State, read_state
-from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.runners.hang import process_of
+from mpilab.util.namespaces import begun_at
 
 # Brings hosts up, starts a process on them that would run forever, reports where, and waits.
 OWNER = """

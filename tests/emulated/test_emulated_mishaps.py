@@ -14,7 +14,7 @@ from mpilab.errors import ClusterError
 from mpilab.hosts.emulated import EmulatedHosts, sweep
 from mpilab.hosts.emulated import hosts as life
 from mpilab.hosts.emulated.hosts import State
-from mpilab.hosts.emulated.namespaces import begun_at
+from mpilab.util.namespaces import begun_at
 
 # The supervisor, as a Python without os.pidfd_open runs it.
 WITHOUT_PIDFD = f"""

@@ -21,20 +21,11 @@ import select
 import signal
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "util"))
 import namespaces  # noqa: E402
+from namespaces import FROM_TERMINAL, PASSED_ON  # noqa: E402
 
 CANNOT_ENTER, NO_COMMAND = 255, 127
-PASSED_ON = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
-# Signals that a terminal sends to its whole foreground process group, including the command.
-FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 PARENT_ENDED = signal.SIGRTMIN + 5
 PATIENCE_S = 2.0  # time for the command to end after SIGTERM
 

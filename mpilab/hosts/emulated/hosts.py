@@ -24,12 +24,12 @@ from typing import Any
 from mpilab.errors import ClusterError, InputError, SetupError
 from mpilab.hosts.description import Description, Link, read
 from mpilab.hosts.emulated import links
-from mpilab.hosts.emulated.namespaces import begun_at
 from mpilab.hosts.hostfile import Host
 from mpilab.kernels import openmpi
 from mpilab.kernels.build import need
 from mpilab.util import processes
 from mpilab.util.kit import BUILD
+from mpilab.util.namespaces import begun_at
 from mpilab.util.processes import namespace, outside
 
 # Which features of emulated hosts this machine supports, determined by trying them (trial.py).

@@ -20,7 +20,8 @@ import shutil
 import signal
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "util")]
 import namespaces  # noqa: E402
 import netns_root  # noqa: E402
 

@@ -24,6 +24,18 @@ HOST = ("mnt", "net", "uts", "ipc")
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 2, 4, 8, 1 << 12, 1 << 14, 1 << 19
 _PR_SET_PDEATHSIG = 1
 
+# Signals that are forwarded to a command on an emulated host, and those of them that a terminal
+# itself sends to its whole foreground process group, including the command.
+PASSED_ON = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
