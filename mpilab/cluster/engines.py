@@ -17,7 +17,7 @@ from mpilab.hosts.emulated import EmulatedHosts
 from mpilab.hosts.places import Levels, Place
 from mpilab.hosts.slurm import Allocation
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # it takes longer to import than all our modules, and Cluster.start() does it
     from ipyparallel import AsyncResult, Client, DirectView
 
 TICK = 0.05  # seconds between checks whether ranks have ended

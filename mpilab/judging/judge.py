@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mpilab.algorithms.formula import evaluate, names_of
 from mpilab.cases.case import COLLECTIVES, Case
@@ -23,15 +23,10 @@ from mpilab.judging.rubric import MOST, Exercise, Item
 from mpilab.judging.transfers import shortfall
 from mpilab.judging.verdict import FAIL, PASS, UNGRADABLE, ExerciseVerdict, ItemVerdict
 from mpilab.models.declared import counts
+from mpilab.plots import failures
 from mpilab.runners.result import DONE, ERROR, SKIPPED, Result
 from mpilab.trace.recording import Recording
 from mpilab.util import faults
-from mpilab.util.door import LatePackage
-
-if TYPE_CHECKING:
-    import mpilab.plots.failures
-else:  # plotly takes longer to import than all our modules; only a picture of a failure needs it
-    mpilab = LatePackage("mpilab")
 
 # Cases, each once, and for each the ids of the items that contain it.
 Plan = tuple[list[Case], list[tuple[str, ...]]]
@@ -307,7 +302,7 @@ def for_student(diagnosis: Diagnosis) -> Diagnosis:
 def _picture(result: Result) -> dict[str, str]:
     """A picture of the run and its text alternative as evidence, or why there is no picture."""
     try:
-        svg, words = mpilab.plots.failures.space_time_diagram(result.ranks)
+        svg, words = failures.space_time_diagram(result.ranks)
     except Exception:  # a recording may contain anything, and the picture is optional
         return {}
     if not svg:

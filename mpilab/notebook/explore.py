@@ -7,7 +7,7 @@ the controls do not.
 
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from IPython.display import HTML, display, update_display
 from ipywidgets import BoundedIntText, Dropdown, HBox, IntSlider, Layout, VBox, Widget
@@ -25,9 +25,7 @@ from mpilab.algorithms.algorithm import Schedule
 from mpilab.errors import InputError
 from mpilab.plots import style
 from mpilab.plots.schedule import drawing, pipeline
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
+from mpilab.plots.style import Figure
 
 MOST_RANKS, MOST_SEGMENTS, MOST_CHILDREN = 16, 8, 8
 VIEWS = {"who sends to whom": drawing, "who sends when": pipeline}
@@ -102,7 +100,7 @@ class Explorer:
         )
 
     @property
-    def figure(self) -> "Figure":
+    def figure(self) -> Figure:
         """The figure of the current selection."""
         return VIEWS[self.view.value](self.schedule)
 

@@ -4,20 +4,13 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mpilab.diagnosis import render
 from mpilab.diagnosis.model import Diagnosis
 from mpilab.diagnosis.render import fragment, text
-from mpilab.util.door import LatePackage
+from mpilab.plots import style
+from mpilab.plots.style import Figure
 from mpilab.util.text import plain
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    import mpilab.plots.style
-else:  # plotly takes longer to import than all our modules; only a figure needs it
-    mpilab = LatePackage("mpilab")
 
 # Logs of failures, kept next to the notebook so that the panel can link to them.
 
@@ -90,7 +83,7 @@ def _prune(folder: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def show(diagnosis: Diagnosis, figures: "Iterable[go.Figure]" = (), *, title: str = "") -> None:
+def show(diagnosis: Diagnosis, figures: Iterable[Figure] = (), *, title: str = "") -> None:
     """Display the diagnosis as one output (HTML and text), then the plotly `figures`.
 
     title  what was run, e.g. 'allgather_ring with 4 ranks'; shown above the headline.
@@ -108,7 +101,7 @@ def show(diagnosis: Diagnosis, figures: "Iterable[go.Figure]" = (), *, title: st
     display(bundle, raw=True)
     if figures:
         for figure in figures:
-            mpilab.plots.style.show(figure)
+            style.show(figure)
 
 
 def _is_worth_keeping(diagnosis: Diagnosis) -> bool:

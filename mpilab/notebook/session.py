@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,25 +36,17 @@ from mpilab.kernels.build import KERNELS, Built, need
 from mpilab.measure.sweep_table import ROW
 from mpilab.models.declared import counts, nearest_kernel
 from mpilab.notebook import panel
+from mpilab.plots import failures, file_access, network, style
+from mpilab.plots.matrix import hosts as hosts_of
+from mpilab.plots.matrix import messages
+from mpilab.plots.recording import buffer_states, recorded
+from mpilab.plots.style import Figure
+from mpilab.plots.timeline import timeline
 from mpilab.runners import engines, mpirun
 from mpilab.runners.result import DONE, Result, leaves_state
 from mpilab.trace.recording import Recording
 from mpilab.trace.snapshots import contents_of
-from mpilab.util.door import LatePackage
 from mpilab.util.kit import ROOT
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
-    import mpilab.plots.failures
-    import mpilab.plots.file_access
-    import mpilab.plots.matrix
-    import mpilab.plots.network
-    import mpilab.plots.recording
-    import mpilab.plots.style
-    import mpilab.plots.timeline
-else:  # plotly takes longer to import than all our modules; only a figure needs it
-    mpilab = LatePackage("mpilab")
 
 # One run of a kernel, as shown in a notebook or on the command line.
 
@@ -190,9 +182,9 @@ class KernelRun:
 
     def show(self, view: str = "timeline") -> None:
         """Display a view of this run in the notebook: one of VIEWS, see `figure`."""
-        mpilab.plots.style.show(self.figure(view))
+        style.show(self.figure(view))
 
-    def figure(self, view: str = "timeline") -> "Figure":
+    def figure(self, view: str = "timeline") -> Figure:
         """The plotly figure of a view of the recording.
 
         view   'timeline', 'matrix' or 'rounds'; 'network', the links that messages use (InputError
@@ -202,14 +194,14 @@ class KernelRun:
         if view not in VIEWS:
             raise InputError(f"view {view!r}: unknown; write one of {', '.join(VIEWS)}")
         if view == "timeline":
-            return mpilab.plots.timeline.timeline(self.result.ranks, title=self._title())
+            return timeline(self.result.ranks, title=self._title())
         if view == "access":
-            return mpilab.plots.file_access.of_result(self.result)
+            return file_access.of_result(self.result)
         recording = self._recording()
         if view == "matrix":
             sent, volume = recording.matrix()
-            hosts = mpilab.plots.matrix.hosts(recording)
-            return mpilab.plots.matrix.messages(sent, volume, hosts=hosts, title=self._title())
+            hosts = hosts_of(recording)
+            return messages(sent, volume, hosts=hosts, title=self._title())
         if view == "network":
             return self._network(recording)
         contents_of(self.result.case)  # raises InputError if the collective has no such figure
@@ -218,14 +210,10 @@ class KernelRun:
                 f"{self.function}: the buffers of this run are too large to be drawn round by "
                 "round; run it with a smaller count"
             )
-        states = mpilab.plots.recording.buffer_states(
-            recording, self.result.case, self.result.snapshots
-        )
-        return mpilab.plots.recording.recorded(
-            recording, states, title=self._title(), case=self.result.case
-        )
+        states = buffer_states(recording, self.result.case, self.result.snapshots)
+        return recorded(recording, states, title=self._title(), case=self.result.case)
 
-    def _network(self, recording: Recording) -> "Figure":
+    def _network(self, recording: Recording) -> Figure:
         if self._is_mpis_own:
             raise InputError(f"{self.function}: messages of MPI's own algorithm are not recorded")
         if self.levels.nodes == 1:
@@ -234,20 +222,18 @@ class KernelRun:
                 "run it on several hosts, or as a Case with places"
             )
         if self.result.case.ranks <= PICTURED and 1 < recording.rounds <= PICTURED:
-            return mpilab.plots.network.by_round(
-                recording.messages, self.levels, title=self._title()
-            )
-        return mpilab.plots.network.network(recording.matrix(), self.levels, title=self._title())
+            return network.by_round(recording.messages, self.levels, title=self._title())
+        return network.network(recording.matrix(), self.levels, title=self._title())
 
-    def figures(self) -> "list[Figure]":
+    def figures(self) -> list[Figure]:
         """The figures for the diagnosis: which rank waits for which, or which blocks are wrong."""
         case, found = self.result.case, self.diagnosis
         if found is None or case.ranks > PICTURED:
             return []
         if self.result.hang is not None and any(s.waits_for for s in self.result.states):
-            return [mpilab.plots.failures.wait_for_graph(self.result.states, found.cycle)]
+            return [failures.wait_for_graph(self.result.states, found.cycle)]
         if found.kind == WRONG_RESULT and collective_of(case.collective).has_blocks:
-            return [mpilab.plots.failures.blocks(*picture(case, self.result.outputs))]
+            return [failures.blocks(*picture(case, self.result.outputs))]
         return []
 
     @property

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.mpiio.cannon import PHASES, WAYS, speed_up
 from mpilab.plots import style
-from mpilab.plots.style import buttons, slider, time_axes
+from mpilab.plots.style import Figure, Trace, buttons, go, plotly, slider, time_axes
 
 Way = tuple[int, str]  # (stage, kind of files)
 
@@ -25,7 +23,7 @@ IO_PHASES = ("read", "write")
 MOST = 6  # rows of a grid that is still legible
 
 
-def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go.Figure:
+def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> Figure:
     """Figure of the shares of MPI time spent reading and writing, as bars.
 
     shares, published   {name: from 0 to 1}: ours, and those reported by others.
@@ -67,7 +65,7 @@ def io_shares(shares: Mapping[str, float], published: Mapping[str, float]) -> go
     return style.finish(figure, "\n".join([f"{title}.", *lines]))
 
 
-def scaling(rows: NDArray[Any], n: int) -> go.Figure:
+def scaling(rows: NDArray[Any], n: int) -> Figure:
     """Figure of the phase times of all WAYS against the number of ranks, for n x n matrices.
 
     rows   records of mpilab.mpiio.cannon.ROW.
@@ -84,7 +82,7 @@ def scaling(rows: NDArray[Any], n: int) -> go.Figure:
     return style.finish(figure, "\n".join([first, *words]))
 
 
-def speed_ups(rows: NDArray[Any], n: int) -> go.Figure:
+def speed_ups(rows: NDArray[Any], n: int) -> Figure:
     """Figure of the speedup of reading and writing over the base case, for n x n matrices.
 
     rows   records of mpilab.mpiio.cannon.ROW.
@@ -133,7 +131,7 @@ def _quartiles(rows: NDArray[Any], way: Way, phase: str) -> dict[int, NDArray[np
 
 def _over_ranks(
     found: Mapping[tuple[str, Way], Mapping[int, Any]], title: str, pointed_at: str
-) -> go.Figure:
+) -> Figure:
     """Figure of {(phase, way): {ranks: (lower, middle, upper)}}, a panel for each phase.
 
     The caller sets the y axes.
@@ -141,7 +139,7 @@ def _over_ranks(
     pointed_at   how the hover text formats a value.
     """
     phases = list(dict.fromkeys(phase for phase, _ in found))
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(phases), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=phases
     )
     for (phase, way), line in found.items():
@@ -205,7 +203,7 @@ def held(side: int, step: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return together, together
 
 
-def cannon(side: int) -> go.Figure:
+def cannon(side: int) -> Figure:
     """Figure of Cannon's algorithm on a grid of side x side ranks, with a slider.
 
     The blocks of A are on the left, those of B on the right, colored by the index that both must
@@ -219,7 +217,7 @@ def cannon(side: int) -> go.Figure:
         f"Cannon's algorithm on {side} x {side} ranks<br><sub>{_words(side, step)}</sub>"
         for step in steps
     ]
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=2, horizontal_spacing=0.08, subplot_titles=["block of A", "block of B"]
     )
     for place, trace in enumerate(_traces(side, -1), start=1):
@@ -248,7 +246,7 @@ def cannon(side: int) -> go.Figure:
     return style.finish(figure, "\n".join(_alt(side, steps)))
 
 
-def _traces(side: int, step: int) -> list[go.Heatmap]:
+def _traces(side: int, step: int) -> list[Trace]:
     of_a, of_b = held(side, step)
     row, column = np.indices((side, side))
     return [_cells("A", row, of_a, of_a), _cells("B", of_b, column, of_b)]
@@ -256,7 +254,7 @@ def _traces(side: int, step: int) -> list[go.Heatmap]:
 
 def _cells(
     matrix: str, first: NDArray[np.intp], second: NDArray[np.intp], shared: NDArray[np.intp]
-) -> go.Heatmap:
+) -> Trace:
     side = len(shared)
     names = [
         [f"{matrix}({i}, {j})" for i, j in zip(*pair, strict=True)]

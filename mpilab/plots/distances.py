@@ -5,9 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.measure.against import agreement
@@ -15,7 +13,7 @@ from mpilab.measure.distances import DISTANCES, QUANTITIES, ROW
 from mpilab.measure.osu import OsuTable
 from mpilab.models.point_to_point import with_error
 from mpilab.plots import style
-from mpilab.plots.style import place, size_axes, time_axes
+from mpilab.plots.style import Figure, Trace, go, place, plotly, size_axes, time_axes
 from mpilab.plots.sweep import summary
 
 Crossover = tuple[str, str, dict[int, float]]  # source, algorithm, {ranks: bytes}
@@ -46,7 +44,7 @@ def crossover(
     found: Mapping[str, Mapping[str, Mapping[int, float]]],
     models: Mapping[str, Mapping[int, float]],
     title: str,
-) -> go.Figure:
+) -> Figure:
     """Figure of crossovers, both axes logarithmic.
 
     found    {source: {algorithm: {ranks: bytes}}}, e.g. mpilab.measure.crossover's crossings; up
@@ -106,7 +104,7 @@ def crossover(
 
 
 def _axes(
-    figure: go.Figure, points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]]
+    figure: Figure, points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]]
 ) -> None:
     all_of = [*(each for *_, each in points), *models.values()]
     ranks = sorted({p for each in all_of for p in each})
@@ -137,7 +135,7 @@ def _lines(points: Sequence[Crossover], models: Mapping[str, Mapping[int, float]
 # Simulated against measured times, a point for each kernel, order and size.
 
 
-def simulated_against_measured(rows: NDArray[Any]) -> go.Figure:
+def simulated_against_measured(rows: NDArray[Any]) -> Figure:
     """Figure of simulated against measured time, both logarithmic, with the line of equality.
 
     rows   records of mpilab.measure.against.ROW; a color and a marker for each collective.
@@ -192,7 +190,7 @@ def simulated_against_measured(rows: NDArray[Any]) -> go.Figure:
     return style.finish(figure, "\n".join(lines))
 
 
-def _points(collective: str, rows: NDArray[Any], number: int) -> go.Scatter:
+def _points(collective: str, rows: NDArray[Any], number: int) -> Trace:
     told = [f"{row['kernel']}, {row['order']}, {style.byte_size(row['bytes'])}" for row in rows]
     return go.Scatter(
         x=rows["measured_s"],
@@ -213,7 +211,7 @@ def _points(collective: str, rows: NDArray[Any], number: int) -> go.Scatter:
 # OSU micro-benchmarks in one figure.
 
 
-def side_by_side(tables: Mapping[str, OsuTable]) -> go.Figure:
+def side_by_side(tables: Mapping[str, OsuTable]) -> Figure:
     """Figure of latency or bandwidth against message size: a line for each of `tables`.
 
     tables   {label: OsuTable (mpilab.measure.osu)}, all with latencies or all with bandwidths.
@@ -222,7 +220,7 @@ def side_by_side(tables: Mapping[str, OsuTable]) -> go.Figure:
     Raises InputError for no tables, a mixture, or tables without sizes (osu_barrier).
     """
     field = _field(tables)
-    figure = make_subplots()
+    figure = plotly.subplots.make_subplots()
     lines = []
     for index, (label, table) in enumerate(tables.items()):
         rows = table.rows
@@ -271,7 +269,7 @@ def _field(tables: Mapping[str, OsuTable]) -> str:
 
 def _line(
     label: str, rows: NDArray[Any], values: NDArray[np.float64], field: str, color: str
-) -> go.Scatter:
+) -> Trace:
     bars = None
     if "min_us" in (rows.dtype.names or ()):
         bars = dict(
@@ -305,7 +303,7 @@ def _said(value: float, field: str) -> str:
 
 def time_against_size(
     table: NDArray[Any], fits: Mapping[str, Any] | None = None, quantity: str = "one_way"
-) -> go.Figure:
+) -> Figure:
     """Figure of median time against message size for each distance.
 
     table     of mpilab.measure.distances.
@@ -316,7 +314,7 @@ def time_against_size(
     """
     rows = _rows(table, quantity)
     names = [name for name in DISTANCES if name in rows["distance"]]
-    figure = make_subplots(cols=1)
+    figure = plotly.subplots.make_subplots(cols=1)
     lines = [
         f"Time ({WORDS[quantity]}) against message size, both logarithmic: {', '.join(names)}."
     ]
@@ -341,9 +339,7 @@ def time_against_size(
     return style.finish(figure, "\n".join(lines))
 
 
-def parameters(
-    fits: Mapping[str, Any], title: str = "What a message costs, by distance"
-) -> go.Figure:
+def parameters(fits: Mapping[str, Any], title: str = "What a message costs, by distance") -> Figure:
     """Figure of the parameters of `fits` {distance: Hockney, LogP or LogGP}, a panel for each.
 
     Error bars are one standard error to either side, if it is known. Raises InputError for no fits
@@ -357,7 +353,7 @@ def parameters(
         )
     names = [name for name in DISTANCES if name in fits] or list(fits)
     shown = [field.name for field in fields(kinds.pop()) if field.name in PARAMETERS]
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(shown),
         horizontal_spacing=0.08,
         subplot_titles=[f"{PARAMETERS[one][0]}, {PARAMETERS[one][1]}" for one in shown],
@@ -414,7 +410,7 @@ def _measured(
     low: NDArray[np.float64],
     median: NDArray[np.float64],
     high: NDArray[np.float64],
-) -> go.Scatter:
+) -> Trace:
     return go.Scatter(
         x=place(sizes),
         y=median,
@@ -434,7 +430,7 @@ def _measured(
     )
 
 
-def _curve(name: str, sizes: NDArray[np.float64], fit: Any) -> go.Scatter:
+def _curve(name: str, sizes: NDArray[np.float64], fit: Any) -> Trace:
     return go.Scatter(
         x=sizes,
         y=fit.time(sizes),

@@ -17,12 +17,11 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
 from mpilab.plots import style, timeline
-from mpilab.plots.style import CALL_COLORS, LOST_MESSAGE_COLOR, MESSAGE_COLOR
+from mpilab.plots.style import CALL_COLORS, LOST_MESSAGE_COLOR, MESSAGE_COLOR, Figure, Trace, go
 from mpilab.plots.timeline import KINDS, Ranks, calls_of
 from mpilab.runners.hang import BLOCKED, COMPUTING, FINISHED, NOT_BEGUN, POLLING, RankState
 from mpilab.trace.recording import COLLECTIVE, NONE, call_of, messages_of
@@ -83,7 +82,7 @@ _LETTER = 7.2  # pixels, on average
 
 def wait_for_graph(
     states: Sequence[RankState], cycle: Sequence[int] = (), title: str = GRAPH_TITLE
-) -> go.Figure:
+) -> Figure:
     """Figure of which ranks wait for which, from the RankStates of all ranks (mpilab.runners.hang).
 
     An arrow leads from a rank to each rank in its `waits_for`; `cycle` is emphasized. Hover over a
@@ -143,7 +142,7 @@ def _graph_arrows(
     radius: float,
     color: str,
     width: float,
-) -> go.Scatter:
+) -> Trace:
     head = min(6 + 2.5 * width, 0.6 * _marker_size(len(places)))
     x, y = [], []
     for source, dest in edges:
@@ -204,7 +203,7 @@ def _toward(point: Point, target: Point, distance: float) -> Point:
 
 def _graph_ranks(
     name: str, states: Sequence[RankState], places: Places, color: str, symbol: str, opacity: float
-) -> go.Scatter:
+) -> Trace:
     size = _marker_size(len(places))
     return go.Scatter(
         x=[places[state.rank][0] for state in states],
@@ -233,7 +232,7 @@ def _hover(state: RankState) -> str:
     return words
 
 
-def _lay_out_graph(figure: go.Figure, title: str, count: int) -> None:
+def _lay_out_graph(figure: Figure, title: str, count: int) -> None:
     axis = dict(visible=False, range=[-EDGE, EDGE], fixedrange=True)
     figure.update_layout(
         title=dict(text=title),
@@ -287,7 +286,7 @@ def blocks(
     details: Mapping[tuple[int, int], str] | None = None,
     columns: Sequence[str] | None = None,
     title: str | None = None,
-) -> go.Figure:
+) -> Figure:
     """Figure of a wrong result: a row for each rank, a column for each block of its buffer.
 
     grid     int [ranks, columns]: RIGHT, WRONG, UNTOUCHED (never written), ELSEWHERE (it holds
@@ -341,7 +340,7 @@ class _Shown(NamedTuple):
         return f"{words}; {said}" if said else words
 
 
-def _cells(shown: _Shown) -> go.Heatmap:
+def _cells(shown: _Shown) -> Trace:
     grid, source = shown.grid, shown.source
     steps = [
         (code + end) / len(BLOCK_STATES) for code in range(len(BLOCK_STATES)) for end in (0, 1)
@@ -381,13 +380,13 @@ def _block_state(code: int, whose: int) -> str:
     return f"rank {whose}'s block" if code == ELSEWHERE and whose >= 0 else BLOCK_STATES[code]
 
 
-def _legend_entry(code: int) -> go.Scatter:
+def _legend_entry(code: int) -> Trace:
     said = "(whose: the number)" if code == ELSEWHERE else BLOCK_SYMBOLS[code]
     return style.legend_entry(f"{BLOCK_STATES[code]} {said}".rstrip(), BLOCK_COLORS[code])
 
 
 def _lay_out_blocks(
-    figure: go.Figure, title: str, names: Sequence[str] | None, ranks: int, columns: int
+    figure: Figure, title: str, names: Sequence[str] | None, ranks: int, columns: int
 ) -> None:
     def ticks(count: int) -> list[int]:
         return list(range(0, count, max(1, -(-count // 16))))

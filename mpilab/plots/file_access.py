@@ -4,10 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.colors import sample_colorscale
-from plotly.subplots import make_subplots
 
 from mpilab.cases.case import collective_of
 from mpilab.cases.distribution import ELEMENT_BYTES, HEADER_BYTES, Distribution
@@ -15,6 +12,7 @@ from mpilab.errors import InputError
 from mpilab.mpiio.readers import Account
 from mpilab.plots import style
 from mpilab.plots.matrix import SCALE
+from mpilab.plots.style import Figure, Trace, go, plotly
 from mpilab.runners.result import Result
 from mpilab.util.units import byte_size, duration, plural
 
@@ -41,7 +39,7 @@ def matrix_access(
     about: Distribution,
     *,
     title: str = "What each rank reads of the matrix",
-) -> go.Figure:
+) -> Figure:
     """Figure of how often each part of a matrix is read: a panel for all ranks, and one for each.
 
     requests   the reads of one call, with fields rank, offset and bytes.
@@ -61,7 +59,7 @@ def matrix_access(
     ]
     across = min(len(panels), 5)
     down = -(-len(panels) // across)
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         rows=down,
         cols=across,
         subplot_titles=[name for name, _ in panels],
@@ -114,7 +112,7 @@ def _asked_before(edges: NDArray[np.int64], begins: NDArray[np.int64]) -> NDArra
     return there * edges - np.append(0, np.cumsum(begins))[there]
 
 
-def _heat(name: str, cells: NDArray[np.float64], about: Distribution, most: float) -> go.Heatmap:
+def _heat(name: str, cells: NDArray[np.float64], about: Distribution, most: float) -> Trace:
     rows, columns = cells.shape
     return go.Heatmap(
         z=np.where(cells == 0, np.nan, cells),
@@ -158,7 +156,7 @@ def _elements_alt(
 
 def readers(
     accounts: Sequence[Account], title: str = "Requests of each reader to the operating system"
-) -> go.Figure:
+) -> Figure:
     """Figure of the requests, bytes read, largest request and peak memory of each reader, as bars.
 
     accounts   list of mpilab.mpiio.readers.Account.
@@ -174,7 +172,7 @@ def readers(
         for panel in PANELS
         if any(getattr(account, panel[0]) is not None for account in accounts)
     ]
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(shown),
         shared_yaxes=True,
         horizontal_spacing=0.05,
@@ -206,7 +204,7 @@ def readers(
 
 def _reader_bars(
     accounts: Sequence[Account], values: Sequence[int | None], words: Sequence[str], what: str
-) -> go.Bar:
+) -> Trace:
     return go.Bar(
         orientation="h",
         x=np.array([np.nan if value is None else value for value in values], float),
@@ -239,7 +237,7 @@ def access_map(
     file_bytes: int | None = None,
     level: str = "",
     title: str = "Access map",
-) -> go.Figure:
+) -> Figure:
     """Figure of the requests to a file, as bars over time and file offset.
 
     requests    of a mpilab.trace.recording.Recording or mpilab.trace.file_access.FileAccess: fields
@@ -270,7 +268,7 @@ def access_map(
     return style.finish(figure, "\n".join(_alt(requests, ranks, span, heading, notes)))
 
 
-def of_result(result: Result) -> go.Figure:
+def of_result(result: Result) -> Figure:
     """The access map of a mpilab.runners.result.Result.
 
     It shows the requests that reached the operating system if they are known, else the requests to
@@ -297,7 +295,7 @@ def of_result(result: Result) -> go.Figure:
 def rank_colors(ranks: int) -> list[str]:
     """A color for each rank, from cold to warm."""
     places = np.linspace(0, 1, ranks) if ranks > 1 else [0.0]
-    return sample_colorscale(list(style.ORDER_COLORS), places) if ranks else []
+    return plotly.colors.sample_colorscale(list(style.ORDER_COLORS), places) if ranks else []
 
 
 class _Time:
@@ -313,7 +311,7 @@ class _Time:
         return (ns - self.start_ns) / self.unit_ns
 
 
-def _bars(requests: NDArray[Any], rank: int, color: str, span: _Time) -> go.Bar:
+def _bars(requests: NDArray[Any], rank: int, color: str, span: _Time) -> Trace:
     lasted = np.maximum(requests["end_ns"] - requests["begin_ns"], 0)
     moments = span.at(requests["begin_ns"])
     verbs = np.where(requests["is_write"], "writes", "reads")
@@ -347,7 +345,7 @@ def _bars(requests: NDArray[Any], rank: int, color: str, span: _Time) -> go.Bar:
 
 
 def _lay_out(
-    figure: go.Figure, span: _Time, file_bytes: int, heading: str, notes: Sequence[str]
+    figure: Figure, span: _Time, file_bytes: int, heading: str, notes: Sequence[str]
 ) -> None:
     edge = 0.02 * file_bytes
     # At most eight intervals, at multiples of a power of two.

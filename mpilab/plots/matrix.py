@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.hosts.links import matrices, node_names
 from mpilab.hosts.places import Levels
 from mpilab.plots import style
 from mpilab.plots.network import Layout
+from mpilab.plots.style import Figure, Trace, go, plotly
 from mpilab.trace.recording import RankRecording, Recording
 
 Counts = NDArray[np.int64]  # [P, P]
@@ -39,7 +38,7 @@ SCALE = [[0, "#a8c8f0"], [0.5, "#5b94dd"], [1, "#2757a5"]]
 
 def traffic_matrix(
     matrix: ArrayLike, levels: Levels, title: str = "Traffic between ranks"
-) -> go.Figure:
+) -> Figure:
     """Heat map of the bytes from each rank (row) to each other (column), sorted by group and node.
 
     Traffic within a node, between nodes of a group, and between groups each has its own color,
@@ -101,7 +100,7 @@ def _heat_of_traffic(
     kinds: Counts,
     order: Sequence[int],
     numbers: Mapping[Pair, str],
-) -> go.Heatmap:
+) -> Trace:
     """One heat map, with a third of its color scale for each kind."""
     sorted_pairs = np.ix_(order, order)
     share = volume / max(int(volume.max(initial=0)), 1)
@@ -177,9 +176,7 @@ def _square(begin: int, end: int, width: int) -> dict[str, Any]:
     )
 
 
-def _lay_out(
-    figure: go.Figure, layout: Layout, order: Sequence[int], title: str, unit: str
-) -> None:
+def _lay_out(figure: Figure, layout: Layout, order: Sequence[int], title: str, unit: str) -> None:
     edge = 0.5 + len(order) / 250  # room for half of a thick line
     what, names = "rank", [str(rank) for rank in order]
     ticks: Sequence[float] = range(len(order))
@@ -223,7 +220,7 @@ def messages(
     byte_counts: ArrayLike | None = None,
     title: str = "Messages between ranks",
     hosts: Sequence[str] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Heat map of `message_counts` [P, P], from row (sender) to column (receiver).
 
     With `byte_counts` [P, P], a second heat map beside it shows the bytes. If `hosts`, the name of
@@ -274,10 +271,10 @@ def _by_host(matrix: Counts, hosts: Sequence[str], names: Sequence[str]) -> Coun
     return is_on @ matrix @ is_on.T
 
 
-def _drawn(rows: Sequence[_Row], columns: int) -> go.Figure:
+def _drawn(rows: Sequence[_Row], columns: int) -> Figure:
     height = sum(row.pixels for row in rows)
     between = 105  # pixels, for the axis title of one row and the titles of the next
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         rows=len(rows),
         cols=columns,
         horizontal_spacing=0.16,
@@ -303,7 +300,7 @@ def _drawn(rows: Sequence[_Row], columns: int) -> go.Figure:
     return figure
 
 
-def _label(figure: go.Figure, row: _Row, place: int) -> None:
+def _label(figure: Figure, row: _Row, place: int) -> None:
     count = len(row.names)
     ticks = list(range(0, count, max(1, count // 16)))
     shown = dict(tickvals=ticks, ticktext=[row.names[tick] for tick in ticks], showgrid=False)
@@ -313,7 +310,7 @@ def _label(figure: go.Figure, row: _Row, place: int) -> None:
     figure.update_yaxes(title=f"sender ({row.what})", range=[count - 0.5, -0.5], row=place, **shown)
 
 
-def _heat(name: str, matrix: Counts, row: _Row, bar: dict[str, float]) -> go.Heatmap:
+def _heat(name: str, matrix: Counts, row: _Row, bar: dict[str, float]) -> Trace:
     """One panel, with a color bar at `bar` if the numbers don't fit into the cells."""
     numbers = len(matrix) <= (16 if name == "messages" else 8)
     write = style.byte_size if name == "bytes" else str

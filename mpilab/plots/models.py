@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.algorithms import BLOCKWISE
 from mpilab.algorithms.algorithm import GammaFunction
@@ -22,7 +20,7 @@ from mpilab.models.choice import (
 from mpilab.models.costs import cost
 from mpilab.models.point_to_point import Hockney
 from mpilab.plots import style
-from mpilab.plots.style import place, size_axes, time_axes
+from mpilab.plots.style import Figure, Trace, go, place, plotly, size_axes, time_axes
 from mpilab.plots.sweep import summary
 
 Fits = Mapping[tuple[str, str], Hockney]  # by library and algorithm
@@ -40,7 +38,7 @@ _LIMIT = "#d4553e"
 _ROW = 30  # pixels
 
 
-def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its regret") -> go.Figure:
+def heat_map(table: NDArray[Any], title: str = "Choice of the model, and its regret") -> Figure:
     """Heat map of a model's choices for one collective: a row for each P, a column for each size.
 
     table   records of REGRET_ROW.
@@ -143,7 +141,7 @@ def _regret_alt(table: NDArray[Any], title: str) -> str:
 
 def against_limits(
     measured: Mapping[str, Sequence[float]], limits: Mapping[str, float], title: str
-) -> go.Figure:
+) -> Figure:
     """Figure with a bar for each of `measured` (median, quartiles), and a mark for its limit.
 
     measured   {name: seconds of each repetition}, drawn from top to bottom.
@@ -214,7 +212,7 @@ def measured_and_fitted(
     collective: str | None = None,
     measure: str = "span_s",
     gamma: GammaFunction | None = None,
-) -> go.Figure:
+) -> Figure:
     """Figure of a sweep's medians and quartiles, and each algorithm's fitted cost; a panel per P.
 
     table    rows of a sweep (mpilab.measure.sweep_table).
@@ -230,7 +228,7 @@ def measured_and_fitted(
     rows, collective = the_collective(table, collective)
     variants = variants_of(rows)
     panels = [None] if collective == "barrier" else np.unique(rows["ranks"]).tolist()
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(panels),
         shared_yaxes=True,
         horizontal_spacing=0.03,
@@ -258,9 +256,7 @@ def measured_and_fitted(
     return style.finish(figure, _models_alt(rows, collective, variants, models, measure, gamma))
 
 
-def _axes(
-    figure: go.Figure, rows: NDArray[Any], collective: str, measure: str, panels: int
-) -> None:
+def _axes(figure: Figure, rows: NDArray[Any], collective: str, measure: str, panels: int) -> None:
     if collective == "barrier":
         figure.update_xaxes(title="ranks")
     else:
@@ -277,7 +273,7 @@ def _traces(
     models: Fits,
     measure: str,
     gamma: GammaFunction | None,
-) -> Iterator[go.Scatter]:
+) -> Iterator[Trace]:
     """The measured points of one variant, and its curve if it has a model."""
     library, algorithm, *_ = variant
     name = _model_name(variant)

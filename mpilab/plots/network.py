@@ -14,10 +14,7 @@ from itertools import chain, pairwise
 from math import sqrt
 from typing import Any
 
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
-from plotly.colors import sample_colorscale
-from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.hosts import links
@@ -27,7 +24,7 @@ from mpilab.hosts.links import GROUP, MEMORY, NODE, Load, busiest, loads, node_n
 from mpilab.hosts.places import Levels
 from mpilab.plots import style
 from mpilab.plots.schedule import ROLES
-from mpilab.plots.style import block_runs
+from mpilab.plots.style import Figure, Trace, block_runs, go, plotly
 
 Roles = Mapping[int, tuple[str, str]]  # {rank: (word, color)}
 Text = tuple[float, float, str]  # x, y, text
@@ -63,7 +60,7 @@ _STATIC = 2  # traces that are the same in each frame
 
 def placement(
     hostfile: Hostfile, orders: Mapping[str, Sequence[int]], title: str = "Which rank runs where"
-) -> go.Figure:
+) -> Figure:
     """Figure of hosts as columns of slots, numbered ranks, and a line from each rank to the next.
 
     hostfile   a mpilab.hosts.hostfile.Hostfile.
@@ -81,7 +78,7 @@ def placement(
                 f"order {name!r}: {wrong[0]!r} is not a host; {hostfile.name} has {len(hosts)}, "
                 f"numbered from 0 to {len(hosts) - 1}"
             )
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(orders),
         shared_yaxes=True,
         horizontal_spacing=0.05,
@@ -123,7 +120,7 @@ def _slots_of(places: Iterable[int]) -> dict[int, int]:
 
 def _panel(
     hosts: Sequence[Host], places: Sequence[int], slots: Mapping[int, int], groups: Sequence[str]
-) -> Iterator[go.Scatter]:
+) -> Iterator[Trace]:
     free = [
         (place, slot)
         for place, host in enumerate(hosts)
@@ -151,7 +148,7 @@ def _panel(
         )
 
 
-def _squares(points: Iterable[tuple[int, int]], color: str, **options: Any) -> go.Scatter:
+def _squares(points: Iterable[tuple[int, int]], color: str, **options: Any) -> Trace:
     return go.Scatter(
         x=[x for x, _ in points],
         y=[y for _, y in points],
@@ -589,7 +586,9 @@ def link_traces(
             lanes.append((layout.memory(load.number, share), _MEMORY_COLOR, said))
         else:
             share = load.bytes / max(most[LINK], 1)
-            paint = sample_colorscale(SCALE, [share])[0] if load.carries else style.LINE
+            paint = (
+                plotly.colors.sample_colorscale(SCALE, [share])[0] if load.carries else style.LINE
+            )
             lane = layout.lane(load, share)
             if load.carries:
                 size = layout.head(share)
@@ -610,7 +609,7 @@ def most_bytes(*every: Iterable[Load]) -> dict[str, int]:
     return most
 
 
-def ranks(layout: Layout, roles: Roles | None = None) -> list[go.Scatter]:
+def ranks(layout: Layout, roles: Roles | None = None) -> list[Trace]:
     """The traces of the ranks in their nodes: numbered squares, or the number of ranks.
 
     roles   {rank: (word, color)} of ranks that don't have the color of their group.
@@ -644,7 +643,7 @@ def ranks(layout: Layout, roles: Roles | None = None) -> list[go.Scatter]:
     ]
 
 
-def scale(most: Mapping[str, int], name: str) -> go.Scatter:
+def scale(most: Mapping[str, int], name: str) -> Trace:
     """A trace that only shows the color bar of bytes, below the figure; see `link_traces`."""
     end = most[LINK]
     parts = (0, 0.25, 0.5, 0.75, 1) if end >= 4 else (0, 1)
@@ -697,7 +696,7 @@ def _short(load: Load) -> str:
     return style.byte_size(load.bytes) if load.bytes else f"{load.messages}×"
 
 
-def _lanes(lanes: Sequence[tuple[Box, str, str]]) -> go.Bar:
+def _lanes(lanes: Sequence[tuple[Box, str, str]]) -> Trace:
     return _bars(
         [lane for lane, *_ in lanes],
         color=[paint for _, paint, _ in lanes],
@@ -706,7 +705,7 @@ def _lanes(lanes: Sequence[tuple[Box, str, str]]) -> go.Bar:
     )
 
 
-def _heads(heads: Sequence[tuple[Box, bool, str, float]]) -> go.Scatter:
+def _heads(heads: Sequence[tuple[Box, bool, str, float]]) -> Trace:
     # A plotly triangle extends half its size from its position to the tip, and a quarter back.
     return go.Scatter(
         x=[lane.middle for lane, *_ in heads],
@@ -732,7 +731,7 @@ def _without_head(lane: Box, up: bool, size: float) -> Box:
     return replace(lane, bottom=lane.bottom + height)
 
 
-def _crowds(layout: Layout) -> go.Scatter:
+def _crowds(layout: Layout) -> Trace:
     """The number of ranks on each node, if squares don't fit."""
     lines = []
     for node, on_it in enumerate(layout.ranks_of):
@@ -748,7 +747,7 @@ def _shortened(layout: Layout, name: str, box: Box) -> str:
     return next(shown for shown in (name, name.split()[-1], "") if layout.fits(shown, box))
 
 
-def _bars(boxes: Sequence[Box], told: Sequence[str], **marker: Any) -> go.Bar:
+def _bars(boxes: Sequence[Box], told: Sequence[str], **marker: Any) -> Trace:
     return go.Bar(
         x=[box.middle for box in boxes],
         y=[box.top - box.bottom for box in boxes],
@@ -761,7 +760,7 @@ def _bars(boxes: Sequence[Box], told: Sequence[str], **marker: Any) -> go.Bar:
     )
 
 
-def _texts(texts: Sequence[Text], size: int) -> go.Scatter:
+def _texts(texts: Sequence[Text], size: int) -> Trace:
     return go.Scatter(
         x=[x for x, _, _ in texts],
         y=[y for _, y, _ in texts],
@@ -775,7 +774,7 @@ def _texts(texts: Sequence[Text], size: int) -> go.Scatter:
 
 def network(
     matrix: ArrayLike, levels: Levels, description: Description | None = None, title: str = TITLE
-) -> go.Figure:
+) -> Figure:
     """Figure of the traffic on each link.
 
     matrix        bytes [P, P] from row to column, or (messages, bytes) as Recording.matrix()
@@ -799,7 +798,7 @@ def by_round(
     levels: Levels,
     description: Description | None = None,
     title: str = TITLE,
-) -> go.Figure:
+) -> Figure:
     """Figure of the links that carry messages in each round, with a slider and a play button.
 
     The first step shows all messages; the rounds share one scale. The color of a rank shows what it
@@ -849,7 +848,7 @@ def before_after(
     runs: Mapping[str, tuple[ArrayLike, Levels]],
     description: Description | None = None,
     title: str = TITLE,
-) -> go.Figure:
+) -> Figure:
     """Figure of several runs, one network below another, with a common color scale.
 
     runs   {name: (matrix, levels)}, each as for `network`.
@@ -864,7 +863,7 @@ def before_after(
     heights = [layout.height for layout in layouts]
     between = _TITLE_OF_PANEL * (len(runs) - 1)
     spacing = _TITLE_OF_PANEL / (sum(heights) + between) if between else None
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         rows=len(runs),
         row_heights=heights,
         vertical_spacing=spacing,
@@ -932,12 +931,12 @@ def _roles(messages: NDArray[Any], levels: Levels) -> Roles:
 # --- Axes
 
 
-def _lay_out(figure: go.Figure, layout: Layout, above: float = 0, below: float = 0) -> None:
+def _lay_out(figure: Figure, layout: Layout, above: float = 0, below: float = 0) -> None:
     _axes(figure, layout)
     _margins(figure, layout.height, above, below)
 
 
-def _axes(figure: go.Figure, layout: Layout, **where: int) -> None:
+def _axes(figure: Figure, layout: Layout, **where: int) -> None:
     """Set up hidden axes; the unit of y is a pixel."""
     hidden = dict(showgrid=False, showline=False, ticks="", showticklabels=False)
     room = _STAR * layout.width / COLUMN
@@ -945,7 +944,7 @@ def _axes(figure: go.Figure, layout: Layout, **where: int) -> None:
     figure.update_yaxes(range=[-1, layout.height + 1], fixedrange=True, **hidden, **where)
 
 
-def _margins(figure: go.Figure, pixels: float, above: float = 0, below: float = 0) -> None:
+def _margins(figure: Figure, pixels: float, above: float = 0, below: float = 0) -> None:
     figure.update_layout(
         height=pixels + 2 + _TOP + above + _BOTTOM + below,
         margin=dict(l=_SIDE, r=_SIDE, t=_TOP + above, b=_BOTTOM + below),

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from mpilab.cases.case import Case
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.style import block_runs
+from mpilab.plots.style import Figure, Trace, block_runs, go
 from mpilab.trace.recording import NONBLOCKING, NONE, Recording
 from mpilab.trace.snapshots import (
     AT_FINISH,
@@ -168,7 +167,7 @@ def recorded(
     title: str = "Recording",
     algorithm: str | None = None,
     case: Case | None = None,
-) -> go.Figure:
+) -> Figure:
     """Figure of each round, with a slider and a play button; step 0 is before the first messages.
 
     states      as `buffer_states` returns them.
@@ -259,7 +258,7 @@ def _kinds(states: NDArray[np.int64], right: NDArray[Any]) -> NDArray[np.int8]:
 
 def _grid(
     state: NDArray[np.int64], kinds: NDArray[np.int8], contents: Contents, written: bool
-) -> go.Heatmap:
+) -> Trace:
     words = {UNTOUCHED: "" if written else "–", UNKNOWN: "?"}
     text = [
         [

@@ -7,14 +7,12 @@ from math import cos, hypot, pi, sin
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.algorithms import ROOTED, counts, holdings, parts, schedule_in_segments
 from mpilab.algorithms.algorithm import Schedule, Transfer
 from mpilab.plots import style
-from mpilab.plots.style import block_runs
+from mpilab.plots.style import Figure, Trace, block_runs, go, plotly
 from mpilab.util.units import plural
 
 # (source, dest, label, hover text).
@@ -175,7 +173,7 @@ def _circle(ranks: int) -> Layout:
 # Round by round: the messages, and the blocks that each rank holds.
 
 
-def rounds(schedule: Schedule) -> go.Figure:
+def rounds(schedule: Schedule) -> Figure:
     """Figure of a Schedule with a slider and a play button: step 0 is the start, then each round.
 
     On the left are the messages of the round, as arrows from sender to receiver, each sender with
@@ -190,7 +188,7 @@ def rounds(schedule: Schedule) -> go.Figure:
     return style.finish(figure, text(schedule))
 
 
-def add_grid_words(figure: go.Figure, schedule: Schedule, column: int) -> None:
+def add_grid_words(figure: Figure, schedule: Schedule, column: int) -> None:
     """Add the legend and the axis of `grid`, in that column of subplots."""
     held = "held"
     if schedule.owners == ():
@@ -235,7 +233,7 @@ def said(schedule: Schedule, blocks: Sequence[int]) -> str:
     return block_runs(blocks, schedule.blocks) if blocks else ""
 
 
-def _sent(schedule: Schedule, transfers: Iterable[Transfer]) -> go.Scatter:
+def _sent(schedule: Schedule, transfers: Iterable[Transfer]) -> Trace:
     """Texts at the senders' ends of the arrows: what each sends, once for each set of blocks."""
     by_source: dict[int, dict[tuple[int, ...], None]] = {}
     for transfer in transfers:
@@ -248,7 +246,7 @@ def _sent(schedule: Schedule, transfers: Iterable[Transfer]) -> go.Scatter:
     )
 
 
-def grid(schedule: Schedule, number: int, since: int | None = None) -> go.Heatmap:
+def grid(schedule: Schedule, number: int, since: int | None = None) -> Trace:
     """Heat map of the blocks (columns) that each rank (rows) has after round `number`.
 
     It marks those that are new since round `since` (by default, the one before). In a reduction, it
@@ -412,7 +410,7 @@ def tree(
     segments: int = 1,
     fanout: int = 0,
     radix: int = 0,
-) -> go.Figure:
+) -> Figure:
     """Figure of one of the kit's algorithms on `ranks` ranks, the message in `segments` segments.
 
     See `drawing`; arguments and errors as for mpilab.algorithms.schedule_in_segments.
@@ -424,7 +422,7 @@ def tree(
     )
 
 
-def drawing(schedule: Schedule) -> go.Figure:
+def drawing(schedule: Schedule) -> Figure:
     """Figure of a Schedule with a slider and a play button. Meant for up to 16 ranks.
 
     On the left are the ranks, as a tree if the messages follow one, else on a circle. The first
@@ -440,7 +438,7 @@ def drawing(schedule: Schedule) -> go.Figure:
     titles += [title(schedule, number) for number in range(last + 1)]
     columns = max(1, schedule.blocks)
     share = min(0.42, max(0.16, 0.1 + 0.03 * columns))
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=2,
         horizontal_spacing=0.09,
         column_widths=[1 - share, share],
@@ -579,7 +577,7 @@ def _paths(
     return x, y, is_head
 
 
-def _labels(layout: Layout, arrows: Sequence[Arrow]) -> go.Scatter:
+def _labels(layout: Layout, arrows: Sequence[Arrow]) -> Trace:
     """The labels of the arrows, and the points that show the hover text."""
     ends = {ends[:2] for ends in arrows}
     x, y, texts, positions = [], [], [], []
@@ -639,7 +637,7 @@ def _label_place(
     return place, f"middle {side}"
 
 
-def _nodes(schedule: Schedule, layout: Layout, roles: Mapping[int, str]) -> go.Scatter:
+def _nodes(schedule: Schedule, layout: Layout, roles: Mapping[int, str]) -> Trace:
     doing = [roles.get(rank, "idle") for rank in range(schedule.ranks)]
     return go.Scatter(
         x=layout.x,
@@ -663,7 +661,7 @@ def _node_size(schedule: Schedule) -> int:
     return 30 if schedule.ranks <= 10 else 24 if schedule.ranks <= 16 else 17
 
 
-def _lay_out(figure: go.Figure, schedule: Schedule, layout: Layout, title: str) -> None:
+def _lay_out(figure: Figure, schedule: Schedule, layout: Layout, title: str) -> None:
     ranks = schedule.ranks
     labels = ["all", "start", *map(str, range(1, len(schedule.rounds) + 1))]
     lines = {"tree": 64 * layout.levels, "sideways": 30 * layout.breadth, "circle": 340}
@@ -709,7 +707,7 @@ def _alt(schedule: Schedule, layout: Layout) -> str:
 # Pipelines: ranks by rounds, with the blocks or segments that each sends and receives.
 
 
-def pipeline(schedule: Schedule) -> go.Figure:
+def pipeline(schedule: Schedule) -> Figure:
     """Figure of a Schedule: a row for each rank, a column for each round.
 
     The upper half of a cell is what the rank receives in that round; the lower half is what it
@@ -795,7 +793,7 @@ def _label(schedule: Schedule, blocks: Sequence[int], messages: int) -> str:
     return f"{words} ×{messages}".strip() if messages > 1 else words
 
 
-def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> go.Bar:
+def _bars(schedule: Schedule, what: str, cells: Sequence[Cell]) -> Trace:
     labeled = len(schedule.rounds) <= _MOST_LABELED
     fills = [_fill(schedule, block) for *_, block, _, _ in cells]
     return go.Bar(

@@ -12,17 +12,16 @@ Jupyter use `fragment`.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
-from plotly.io import to_html
-from plotly.subplots import make_subplots
 
 from mpilab.algorithms import looks
 from mpilab.algorithms.algorithm import AMBER, BLUE, GRAY, GREEN, PINK, PURPLE, RED, TEAL
+from mpilab.util.door import LatePackage
 
 # Re-exported, so that sizes, times and numbers are formatted alike in every figure.
 from mpilab.util.units import (
@@ -30,6 +29,12 @@ from mpilab.util.units import (
     duration,
     plural,  # noqa: F401
 )
+
+# plotly takes longer to import than all our modules, so it is imported with the first figure.
+plotly: Any = LatePackage("plotly")
+go: Any = LatePackage("plotly.graph_objects")
+Figure = Any  # plotly's, which has no types
+Trace = Any
 
 STEP_MILLISECONDS = 1200
 
@@ -82,37 +87,44 @@ SLOT_COLORS = {
     "something else": "#e0796c",
 }
 
-TEMPLATE = go.layout.Template(
-    layout=go.Layout(
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font=dict(color=TEXT, size=13),
-        title=dict(
-            font=dict(size=16),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=0.98,
-            yref="container",
-            yanchor="top",
-        ),
-        margin=dict(l=70, r=20, t=60, b=60),
-        legend=dict(bgcolor="rgba(0,0,0,0)"),
-        modebar=dict(bgcolor="rgba(0,0,0,0)", color=LINE, activecolor=TEXT),
-        hoverlabel=dict(font=dict(size=13)),
-        xaxis=dict(
-            gridcolor=GRID,
-            linecolor=LINE,
-            zeroline=False,
-            ticks="outside",
-            showline=True,
-            title=dict(standoff=10),
-        ),
-        yaxis=dict(gridcolor=GRID, linecolor=LINE, zeroline=False, ticks="outside", showline=True),
-    )
-)
 CONFIG = {"displaylogo": False, "responsive": True}
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+
+
+@cache
+def template() -> Any:
+    """The look of all figures, as a plotly template."""
+    return go.layout.Template(
+        layout=go.Layout(
+            paper_bgcolor="rgba(0,0,0,0)",
+            plot_bgcolor="rgba(0,0,0,0)",
+            font=dict(color=TEXT, size=13),
+            title=dict(
+                font=dict(size=16),
+                x=0,
+                xref="paper",
+                xanchor="left",
+                y=0.98,
+                yref="container",
+                yanchor="top",
+            ),
+            margin=dict(l=70, r=20, t=60, b=60),
+            legend=dict(bgcolor="rgba(0,0,0,0)"),
+            modebar=dict(bgcolor="rgba(0,0,0,0)", color=LINE, activecolor=TEXT),
+            hoverlabel=dict(font=dict(size=13)),
+            xaxis=dict(
+                gridcolor=GRID,
+                linecolor=LINE,
+                zeroline=False,
+                ticks="outside",
+                showline=True,
+                title=dict(standoff=10),
+            ),
+            yaxis=dict(
+                gridcolor=GRID, linecolor=LINE, zeroline=False, ticks="outside", showline=True
+            ),
+        )
+    )
 
 
 def color(algorithm: str) -> str:
@@ -133,7 +145,7 @@ def translucent(hex_color: str, opacity: float) -> str:
     return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
-def finish(figure: go.Figure, alt: str) -> go.Figure:
+def finish(figure: Figure, alt: str) -> Figure:
     """Give `figure` the kit's look and its text alternative `alt`; return the figure."""
     figure.update_annotations(
         font_size=14
@@ -141,10 +153,10 @@ def finish(figure: go.Figure, alt: str) -> go.Figure:
     if "<br>" in (figure.layout.title.text or ""):
         # plotly moves a multi-line title up, beyond the edge.
         figure.update_layout(title_pad_t=10)
-    return figure.update_layout(template=TEMPLATE, meta={"alt": alt})
+    return figure.update_layout(template=template(), meta={"alt": alt})
 
 
-def alt(figure: go.Figure) -> str:
+def alt(figure: Figure) -> str:
     """The text alternative of `figure`, or its title if it has none."""
     meta = figure.layout.meta
     if isinstance(meta, dict) and meta.get("alt"):
@@ -152,7 +164,7 @@ def alt(figure: go.Figure) -> str:
     return figure.layout.title.text or "Figure without a text alternative"
 
 
-def note(figure: go.Figure) -> str:
+def note(figure: Figure) -> str:
     """HTML to go with the figure: its name for screen readers, and the whole text, collapsed."""
     text = alt(figure)
     name = escape(text.splitlines()[0], quote=True)
@@ -163,14 +175,14 @@ def note(figure: go.Figure) -> str:
     )
 
 
-def fragment(figure: go.Figure, plotlyjs: bool | str = False) -> str:
+def fragment(figure: Figure, plotlyjs: bool | str = False) -> str:
     """HTML of the figure and its text, for a page outside Jupyter.
 
     plotlyjs: True includes plotly.js (5 MB) in the fragment, False expects it on the page already,
     a string is the URL to load it from; a page with several figures needs it once.
     """
     name = escape(alt(figure).splitlines()[0], quote=True)
-    drawing = to_html(
+    drawing = plotly.io.to_html(
         figure, include_plotlyjs=plotlyjs, full_html=False, auto_play=False, config=CONFIG
     )
     return (
@@ -179,7 +191,7 @@ def fragment(figure: go.Figure, plotlyjs: bool | str = False) -> str:
     )
 
 
-def bundle(figure: go.Figure) -> dict[str, Any]:
+def bundle(figure: Figure) -> dict[str, Any]:
     """The figure by MIME type: JSON for the plotly extension, a sentence for anything else."""
     content = json.loads(figure.to_json())
     # JupyterLab adapts to the width itself. With "responsive", plotly would also adapt to the
@@ -191,7 +203,7 @@ def bundle(figure: go.Figure) -> dict[str, Any]:
     }
 
 
-def show(figure: go.Figure) -> None:
+def show(figure: Figure) -> None:
     """Display `figure` in the notebook, with its text alternative below it."""
     from IPython.display import HTML, display  # noqa: PLC0415 - used in notebooks only
 
@@ -208,7 +220,7 @@ def _fold(text: str) -> str:
 
 
 def size_axes(
-    figure: go.Figure, sizes: Sequence[float] | NDArray[Any], title: str, panels: int = 1
+    figure: Figure, sizes: Sequence[float] | NDArray[Any], title: str, panels: int = 1
 ) -> None:
     """Make the x axes logarithmic, with ticks at powers of two in the range of `sizes` (bytes).
 
@@ -222,7 +234,7 @@ def size_axes(
     )
 
 
-def time_axes(figure: go.Figure, seconds: ArrayLike, title: str | dict[str, Any]) -> None:
+def time_axes(figure: Figure, seconds: ArrayLike, title: str | dict[str, Any]) -> None:
     """Make the y axes logarithmic, with ticks at 1, 2, 5 or at powers of ten of a second."""
     times = np.asarray(seconds, float)
     times = times[np.isfinite(times) & (times > 0)]
@@ -253,7 +265,7 @@ def stepped(
     ranks: int,
     grid_title: str,
     labels: Sequence[str] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Figure with a slider and a play button, one step for each of `frames`.
 
     frames   the three traces of each step: `arrows`, `said_by_senders` and a heat map with a row
@@ -262,7 +274,7 @@ def stepped(
     labels   the labels of the slider; by default 'start', '1', '2', …
     """
     labels = labels or ["start", *map(str, range(1, len(frames)))]
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=2,
         shared_yaxes=True,
         horizontal_spacing=0.04,
@@ -285,7 +297,7 @@ def stepped(
     return figure
 
 
-def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, color: str) -> go.Scatter:
+def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, color: str) -> Trace:
     """Arrows from sender to receiver; each of `messages` is (source, dest, hover text).
 
     With more than 3 messages per rank (of `ranks`), the lines are translucent.
@@ -315,7 +327,7 @@ def arrows(messages: Sequence[tuple[int, int, str]], ranks: int, color: str) -> 
     )
 
 
-def said_by_senders(words: Mapping[int, str]) -> go.Scatter:
+def said_by_senders(words: Mapping[int, str]) -> Trace:
     """Texts at the senders' ends of the arrows, from {rank: text}."""
     return go.Scatter(
         x=[-0.04] * len(words),
@@ -328,7 +340,7 @@ def said_by_senders(words: Mapping[int, str]) -> go.Scatter:
     )
 
 
-def legend_entry(name: str, fill: str, **marker: Any) -> go.Scatter:
+def legend_entry(name: str, fill: str, **marker: Any) -> Trace:
     """A trace only for the legend: a square of color `fill`, unless `marker` says otherwise."""
     return go.Scatter(
         x=[None],
@@ -345,7 +357,7 @@ def rank_ticks(ranks: int, most: int = 32) -> list[int]:
     return list(range(0, ranks, max(1, -(-ranks // most))))
 
 
-def _lay_out_steps(figure: go.Figure, ranks: int, labels: Sequence[str], title: str) -> None:
+def _lay_out_steps(figure: Figure, ranks: int, labels: Sequence[str], title: str) -> None:
     ticks = rank_ticks(ranks)
     figure.update_layout(
         title=dict(text=title),

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.algorithms import BLOCKWISE, algorithms, schedule_of
 from mpilab.cases.case import COLLECTIVES
@@ -17,7 +15,7 @@ from mpilab.models import predict, predict_schedule
 from mpilab.models.costs import cost, formula_of
 from mpilab.models.point_to_point import Hockney
 from mpilab.plots import style
-from mpilab.plots.style import place, size_axes, time_axes
+from mpilab.plots.style import Figure, Trace, go, place, plotly, size_axes, time_axes
 
 # A model for all lines, or by name of the algorithm, or by (library, algorithm).
 Models = Hockney | Mapping[Any, Hockney] | None
@@ -194,7 +192,7 @@ def check(table: NDArray[Any], measure: str) -> None:
 
 def table_against_published(
     published_rows: NDArray[Any], table: NDArray[Any], measure: str = "span_s"
-) -> go.Figure:
+) -> Figure:
     """Figure of a measured and a published sweep: a panel for each method, a line for each P.
 
     published_rows  as `mpilab.measure.dataset.published_allgather()` returns them; drawn dotted.
@@ -208,7 +206,7 @@ def table_against_published(
         ranks: style.ORDER_COLORS[place % len(style.ORDER_COLORS)]
         for place, ranks in enumerate(counts)
     }
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(methods), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=methods
     )
     named = set()
@@ -238,9 +236,7 @@ def table_against_published(
     return style.finish(figure, _alt_published(published_rows, table, methods, measure))
 
 
-def _pair(
-    printed: NDArray[Any], rows: NDArray[Any], measure: str, color: str
-) -> Iterator[go.Scatter]:
+def _pair(printed: NDArray[Any], rows: NDArray[Any], measure: str, color: str) -> Iterator[Trace]:
     """The published and the measured line of one method and one P, if there are any."""
     if len(printed):
         printed = printed[np.argsort(printed["bytes"])]
@@ -272,7 +268,7 @@ def _pair(
         )
 
 
-def _kind(name: str, dash: str) -> go.Scatter:
+def _kind(name: str, dash: str) -> Trace:
     """A legend entry for a line style."""
     return go.Scatter(
         x=[None],
@@ -314,7 +310,7 @@ def _alt_published(
 
 def bcast_against_published(
     published_rows: NDArray[Any], table: NDArray[Any], measure: str = "mean_s"
-) -> go.Figure:
+) -> Figure:
     """Figure of time against message size: published dotted, measured solid, a color per algorithm.
 
     published_rows  as `mpilab.measure.dataset.published_bcast()` returns them.
@@ -326,7 +322,7 @@ def bcast_against_published(
     Raises InputError for a table without the fields or without a bcast, and an unknown measure.
     """
     rows = _bcasts(table, measure)
-    figure = make_subplots()
+    figure = plotly.subplots.make_subplots()
     lines = []
     for algorithm in dict.fromkeys(published_rows["algorithm"].tolist()):
         printed = np.sort(published_rows[published_rows["algorithm"] == algorithm], order="bytes")
@@ -392,7 +388,7 @@ def _summary(rows: NDArray[Any], measure: str) -> tuple[NDArray[Any], ...]:
     return (sizes, *np.array(quartiles).T)
 
 
-def _published(algorithm: str, printed: NDArray[Any]) -> go.Scatter:
+def _published(algorithm: str, printed: NDArray[Any]) -> Trace:
     name = f"{algorithm}, published, P = {printed['ranks'][0]}"
     return _scatter(
         name,
@@ -411,7 +407,7 @@ def _measured_bcast(
     low: NDArray[np.float64],
     median: NDArray[np.float64],
     high: NDArray[np.float64],
-) -> go.Scatter:
+) -> Trace:
     return _scatter(
         name,
         sizes,
@@ -422,7 +418,7 @@ def _measured_bcast(
     )
 
 
-def _scatter(name: str, sizes: NDArray[Any], times: NDArray[np.float64], **look: Any) -> go.Scatter:
+def _scatter(name: str, sizes: NDArray[Any], times: NDArray[np.float64], **look: Any) -> Trace:
     return go.Scatter(
         x=sizes,
         y=times,
@@ -444,7 +440,7 @@ def _in_words(name: str, sizes: NDArray[Any], times: NDArray[np.float64]) -> str
 
 def time_against_size(
     table: NDArray[Any], models: Models = None, measure: str = "span_s", cores: int | None = None
-) -> go.Figure:
+) -> Figure:
     """Figure of median time against message size for each algorithm of a sweep; a panel per P.
 
     table    rows of a sweep (mpilab.measure.sweep_table.ROW; algorithm, ranks, bytes, span_s and
@@ -476,7 +472,7 @@ def time_against_size(
 
 def time_against_ranks(
     table: NDArray[Any], models: Models = None, measure: str = "span_s", cores: int | None = None
-) -> go.Figure:
+) -> Figure:
     """Figure of median time against the number of ranks for each algorithm; a panel per size.
 
     Arguments as for `time_against_size`.
@@ -498,11 +494,11 @@ def _figure(
     models: Models,
     measure: str,
     cores: int | None,
-) -> go.Figure:
+) -> Figure:
     """A panel for each value of `panel_field` ("bytes" or "ranks"); the other field is the x
     axis."""
     field = "bytes" if panel_field == "ranks" else "ranks"
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(panels), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=titles
     )
     in_legend, has_model = set(), False
@@ -538,7 +534,7 @@ def _measured(
     median: NDArray[np.float64],
     high: NDArray[np.float64],
     in_legend: bool,
-) -> go.Scatter:
+) -> Trace:
     words = [_said(field, value) for value in values]
     return go.Scatter(
         x=place(values) if field == "bytes" else values,
@@ -563,7 +559,7 @@ def _measured(
 
 def _predicted(
     series: Series, field: str, panel: int, values: NDArray[Any], model: Hockney, cores: int | None
-) -> go.Scatter | None:
+) -> Trace | None:
     """The model's curve over the measured range; None if there is none."""
     if field == "bytes":
         by_schedule = cores is not None and series.collective != "allgather"
@@ -589,7 +585,7 @@ def _predicted(
     )
 
 
-def _dashes(name: str) -> go.Scatter:
+def _dashes(name: str) -> Trace:
     """A legend entry for a line style."""
     return go.Scatter(
         x=[None],

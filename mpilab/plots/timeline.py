@@ -6,13 +6,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
-from plotly.subplots import make_subplots
 
 from mpilab.errors import InputError
 from mpilab.plots import style
-from mpilab.plots.style import CALL_COLORS, NEVER_RETURNED
+from mpilab.plots.style import CALL_COLORS, NEVER_RETURNED, Figure, Trace, go, plotly
 from mpilab.runners.result import signal_name
 from mpilab.trace.callsites import lines_of
 from mpilab.trace.matching import EXCHANGES
@@ -312,7 +310,7 @@ def cut(span: Span, window: Sequence[float] | None) -> Span:
 # The detailed timeline: each call as a bar, each message as an arrow.
 
 
-def bars(span: Span) -> go.Figure:
+def bars(span: Span) -> Figure:
     """Figure of a Span, without layout: a bar for each call, an arrow for each message."""
     figure = go.Figure()
     wording = Wording(span.ranks, span.calls)
@@ -333,7 +331,7 @@ def bars(span: Span) -> go.Figure:
 
 def _bars(
     span: Span, name: str, chosen: NDArray[np.intp], ends_ns: NDArray[np.int64], wording: Wording
-) -> go.Bar:
+) -> Trace:
     calls = span.calls[chosen]
     blocked = name == style.NEVER_RETURNED
     hover = []
@@ -390,7 +388,7 @@ def _from_edge_to_edge(messages: NDArray[Any]) -> tuple[NDArray[np.float64], NDA
     return messages["source"] + down, messages["dest"] - down
 
 
-def _arrows(span: Span, messages: NDArray[Any]) -> go.Scatter:
+def _arrows(span: Span, messages: NDArray[Any]) -> Trace:
     few = len(messages) <= 500
     hover = []
     for message in messages:
@@ -418,7 +416,7 @@ def _arrows(span: Span, messages: NDArray[Any]) -> go.Scatter:
     )
 
 
-def _lost(span: Span, messages: NDArray[Any]) -> go.Scatter:
+def _lost(span: Span, messages: NDArray[Any]) -> Trace:
     hover = []
     for message in messages:
         sent = span.moment(message["sent_ns"])
@@ -490,10 +488,10 @@ def _until(
     return np.where(last < 0, 0, before[at] + np.minimum(moments - begins[at], lengths[at]))
 
 
-def shares(span: Span) -> go.Figure:
+def shares(span: Span) -> Figure:
     """Figure of a Span, without layout: messages above, a row for each rank below."""
     ranks = len(span.ranks)
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         rows=2,
         shared_xaxes=True,
         row_heights=[70, max(18 * ranks, 120)],
@@ -523,7 +521,7 @@ def _steps(span: Span) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return edges, span.at((edges[1:] + edges[:-1]) / 2)
 
 
-def _messages(span: Span, edges: NDArray[np.int64], centers: NDArray[np.float64]) -> go.Bar:
+def _messages(span: Span, edges: NDArray[np.int64], centers: NDArray[np.float64]) -> Trace:
     count, _ = np.histogram(span.messages["sent_ns"], edges)
     return go.Bar(
         x=centers,
@@ -536,7 +534,7 @@ def _messages(span: Span, edges: NDArray[np.int64], centers: NDArray[np.float64]
     )
 
 
-def _stacked(part: NDArray[np.float64], centers: NDArray[np.float64]) -> go.Heatmap:
+def _stacked(part: NDArray[np.float64], centers: NDArray[np.float64]) -> Trace:
     """Rows of ranks as stacks of thin ones, colored in proportion; the topmost stays empty."""
     ranks = len(part)
     levels = int(np.clip(384 // max(ranks, 1), 6, 24))
@@ -570,7 +568,7 @@ def _stacked(part: NDArray[np.float64], centers: NDArray[np.float64]) -> go.Heat
 
 def _pointed_at(
     span: Span, part: NDArray[np.float64], edges: NDArray[np.int64], centers: NDArray[np.float64]
-) -> go.Heatmap:
+) -> Trace:
     """An invisible heat map with the hover text: one cell for each rank and step."""
     ranks, _, steps = part.shape
     place = np.clip(np.searchsorted(edges, span.calls["begin_ns"], side="right") - 1, 0, steps - 1)
@@ -698,7 +696,7 @@ def timeline(
     *,
     window: Sequence[float] | None = None,
     title: str = "Timeline",
-) -> go.Figure:
+) -> Figure:
     """Figure of a Recording, or of a list with a RankRecording or None for each rank.
 
     Rank 0 is on top. A bar is an MPI call, its color the class of the call (style.CALL_COLORS);
@@ -727,7 +725,7 @@ def timelines(
     recordings: Mapping[str, Recording | Iterable[RankRecording | None]],
     *,
     title: str = "Timelines",
-) -> go.Figure:
+) -> Figure:
     """Figure of several recordings side by side, on the same time scale.
 
     recordings   {name: Recording, or anything else that `timeline` takes}; 1 to MOST_BESIDE.
@@ -744,7 +742,7 @@ def timelines(
     longest = max(span.end_ns - span.begin_ns for span in spans.values())
     spans = {name: cut(span, (0, longest / 1e9)) for name, span in spans.items()}
     rows = max(len(span.ranks) for span in spans.values())
-    figure = make_subplots(
+    figure = plotly.subplots.make_subplots(
         cols=len(spans), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=list(spans)
     )
     notes: list[str] = []
@@ -773,9 +771,7 @@ def _is_crowded(span: Span) -> bool:
     return len(span.calls) > MOST_CALLS or len(span.messages) > MOST_MESSAGES
 
 
-def _lay_out(
-    figure: go.Figure, title: str, notes: Sequence[str], rows: int, more_pixels: int
-) -> None:
+def _lay_out(figure: Figure, title: str, notes: Sequence[str], rows: int, more_pixels: int) -> None:
     figure.update_layout(
         title=dict(text="<br>".join([title, *(f"<sub>{note}</sub>" for note in notes)])),
         barmode="overlay",
@@ -791,7 +787,7 @@ def _lay_out(
 
 
 def _lay_out_rows(
-    figure: go.Figure,
+    figure: Figure,
     span: Span,
     names: Sequence[str],
     *,

@@ -214,11 +214,10 @@ def _open_standard_streams() -> None:
 
 
 class LatePackage:
-    """A package whose modules are imported when they are first used.
+    """A package that is imported when a name of it is first used.
 
     With LatePackage("mpilab"), `mpilab.grading.grade.grade` imports mpilab.grading.grade on the
-    spot. Outside the command line, an `if TYPE_CHECKING:` imports what is used, for mypy and
-    import-linter, and a comment says what would take too long.
+    spot.
     """
 
     def __init__(self, name: str) -> None:
@@ -226,12 +225,9 @@ class LatePackage:
 
     def __getattr__(self, name: str) -> Any:
         package = importlib.import_module(self._name)
-        if name not in vars(package):
-            try:
-                importlib.import_module(f"{self._name}.{name}")
-            except ModuleNotFoundError as error:
-                if error.name != f"{self._name}.{name}":
-                    raise
-        value = getattr(package, name)
+        try:
+            value = getattr(package, name)
+        except AttributeError:
+            value = importlib.import_module(f"{self._name}.{name}")
         is_package = isinstance(value, ModuleType) and hasattr(value, "__path__")
         return LatePackage(value.__name__) if is_package else value

@@ -1,6 +1,8 @@
 """Figures are legible in both themes and carry their text with them."""
 
 import json
+import subprocess
+import sys
 
 import plotly.graph_objects as go
 import pytest
@@ -134,3 +136,11 @@ def test_show_displays_the_figure_and_then_its_note(figure, monkeypatch):
 def test_a_figure_of_another_maker_is_described_by_its_title():
     assert style.alt(go.Figure(layout=dict(title=dict(text="Bytes")))) == "Bytes"
     assert "without" in style.alt(go.Figure())
+
+
+def test_plotly_is_imported_with_the_first_figure():
+    program = (
+        "import sys; from mpilab.notebook import session; from mpilab.plots import schedule, style;"
+        "assert 'plotly' not in sys.modules; style.go.Figure(); assert 'plotly' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
