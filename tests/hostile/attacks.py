@@ -1,11 +1,12 @@
-"""The corpus: every hostile submission with what has to come of it.
+"""The corpus: every hostile submission and its expected outcome.
 
-A file in kernels/ or functions/ is an answer, in the place of bcast_linear or placement of a
-submission that is right otherwise. What no file can hold (links, zips, bombs) is made by a function
-of handed_in.py. Each says in its header, or docstring: what it tries, and what stops it; the status
-and the points of what it attacks; words of the reason, or several with " | " between them.
+A file in kernels/ or functions/ is an answer that replaces bcast_linear or placement in an
+otherwise correct submission. What no file can hold (links, zips, bombs) is made by a function in
+handed_in.py.
+The header or docstring of each states what it tries and what stops it, the status and points of the
+exercise that it attacks, and words from the reason, with " | " between alternatives.
 
-`python tests/hostile/attacks.py` writes README.md, the table of all.
+`python tests/hostile/attacks.py` writes README.md, the table of all attacks.
 """
 
 import inspect
@@ -95,9 +96,10 @@ def readme():
     lines = [
         "# Hostile submissions",
         "",
-        "What students could hand in to harm the grader, the class or the truth. test_hostile.py",
-        "grades all of it for real, beside three honest students; docs/threat-model.md says what",
-        "is beyond it. This table is made by `python tests/hostile/attacks.py`.",
+        "What students could hand in to harm the grader or other students, or to fake a result.",
+        "test_hostile.py grades all of these together with three honest students;",
+        "docs/threat-model.md says what they do not cover. `python tests/hostile/attacks.py`",
+        "generates this table.",
         "",
     ]
     found = attacks().values()

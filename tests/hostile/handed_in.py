@@ -38,7 +38,7 @@ def _zipped(members):
 
 def no_json(folder, context):
     """Tries: half a file
-    Stopped by: the reader of notebooks
+    Stopped by: the notebook reader
     Status: ungradable
     Points: 0
     Reason: not valid JSON
@@ -47,8 +47,8 @@ def no_json(folder, context):
 
 
 def not_utf8(folder, context):
-    """Tries: bytes that are no text
-    Stopped by: the reader of notebooks
+    """Tries: bytes that are not text
+    Stopped by: the notebook reader
     Status: ungradable
     Points: 0
     Reason: is not UTF-8 text
@@ -57,8 +57,8 @@ def not_utf8(folder, context):
 
 
 def old_format(folder, context):
-    """Tries: a notebook of format 3
-    Stopped by: the reader of notebooks
+    """Tries: a notebook in format 3
+    Stopped by: the notebook reader
     Status: ungradable
     Points: 0
     Reason: a notebook of the old format 3
@@ -67,8 +67,8 @@ def old_format(folder, context):
 
 
 def nested_deeply(folder, context):
-    """Tries: lists in lists, as deep as the reader's stack
-    Stopped by: the reader of notebooks
+    """Tries: lists nested as deep as the reader's stack
+    Stopped by: the notebook reader
     Status: ungradable
     Points: 0
     Reason: nested too deeply
@@ -77,8 +77,8 @@ def nested_deeply(folder, context):
 
 
 def nested_metadata(folder, context):
-    """Tries: metadata that JSON can read, but not who walks through them
-    Stopped by: the reader of notebooks
+    """Tries: metadata that JSON can read, but a recursive function cannot
+    Stopped by: the notebook reader
     Status: ungradable
     Points: 0
     Reason: nested too deeply
@@ -91,7 +91,7 @@ def nested_metadata(folder, context):
 
 
 def huge(folder, context):
-    """Tries: hundreds of megabytes of outputs that came with it
+    """Tries: hundreds of megabytes of stored outputs
     Stopped by: a limit of 20 MiB
     Status: ungradable
     Points: 0
@@ -103,8 +103,8 @@ def huge(folder, context):
 
 
 def unfolds_in_memory(folder, context):
-    """Tries: 18 MB of empty objects: gigabytes, once they are read
-    Stopped by: a count of lists and objects before they are made
+    """Tries: 18 MB of empty objects, which take gigabytes once parsed
+    Stopped by: a count of lists and objects before parsing
     Status: ungradable
     Points: 0
     Reason: more than 1000000 lists and objects
@@ -115,7 +115,7 @@ def unfolds_in_memory(folder, context):
 
 def countless_cells(folder, context):
     """Tries: a hundred thousand cells
-    Stopped by: a limit on cells
+    Stopped by: a limit on the number of cells
     Status: ungradable
     Points: 0
     Reason: 100000 cells, more than 10000
@@ -125,7 +125,7 @@ def countless_cells(folder, context):
 
 
 def wrong_types(folder, context):
-    """Tries: values of other types than a notebook has, where the grader looks
+    """Tries: values of unexpected types wherever the grader looks
     Stopped by: only text is taken, whatever the types
     Status: graded
     Points: 14
@@ -149,8 +149,8 @@ def wrong_types(folder, context):
 
 
 def missing_answer(folder, context):
-    """Tries: without the cell of an answer, which counts as blank
-    Stopped by: answers go into a trusted copy
+    """Tries: a notebook without one of the answer cells, which counts as blank
+    Stopped by: answers are copied into a trusted notebook
     Status: graded
     Points: 6
     Reason: left blank
@@ -162,8 +162,8 @@ def missing_answer(folder, context):
 
 
 def two_answers(folder, context):
-    """Tries: two cells that both marked as the answer
-    Stopped by: answers go into a trusted copy
+    """Tries: two cells that are both marked as the answer
+    Stopped by: answers are copied into a trusted notebook
     Status: ungradable
     Points: 0
     Reason: both marked as the answer
@@ -178,8 +178,8 @@ def two_answers(folder, context):
 
 
 def renamed_answers(folder, context):
-    """Tries: answers under names and ids of its own
-    Stopped by: answers go into a trusted copy
+    """Tries: answers under other names and ids
+    Stopped by: answers are copied into a trusted notebook
     Status: ungradable
     Points: 0
     Reason: none of the 2 answer cells
@@ -195,8 +195,8 @@ def renamed_answers(folder, context):
 
 
 def worth_more(folder, context):
-    """Tries: more points in the metadata, locked cells changed, cells added, a verdict as an output
-    Stopped by: answers go into a trusted copy; nothing else goes along
+    """Tries: more points in the metadata, changed locked cells, added cells, a verdict as an output
+    Stopped by: answers are copied into a trusted notebook; nothing else is
     Status: graded
     Points: 14
     Reason:
@@ -229,7 +229,7 @@ def worth_more(folder, context):
 
 
 def link_to_a_secret(folder, context):
-    """Tries: a symbolic link in the place of the notebook
+    """Tries: a symbolic link in place of the notebook
     Stopped by: links are not followed
     Status: ungradable
     Points: 0
@@ -240,7 +240,7 @@ def link_to_a_secret(folder, context):
 
 
 def link_to_a_student(folder, context):
-    """Tries: a symbolic link in the place of its folder, to an honest student's
+    """Tries: a symbolic link to an honest student's folder, in place of its own
     Stopped by: links are not followed
     Status: ungradable
     Points: 0
@@ -250,8 +250,8 @@ def link_to_a_student(folder, context):
 
 
 def hard_link(folder, context):
-    """Tries: a file that only the grader may read, by a second name of its own
-    Stopped by: files with a second name are refused
+    """Tries: a file that only the grader may read, through a second name
+    Stopped by: files with more than one name are refused
     Status: ungradable
     Points: 0
     Reason: is a hard link: the file has 2 names
@@ -261,8 +261,8 @@ def hard_link(folder, context):
 
 
 def named_pipe(folder, context):
-    """Tries: a pipe in the place of the notebook, which nobody ever writes to
-    Stopped by: plain files only, opened without waiting
+    """Tries: a pipe to which nothing is ever written, in place of the notebook
+    Stopped by: only plain files are read, opened without blocking
     Status: ungradable
     Points: 0
     Reason: is not a file
@@ -273,7 +273,7 @@ def named_pipe(folder, context):
 
 def zip_that_climbs(folder, context):
     """Tries: a zip with paths that lead out of it
-    Stopped by: paths are looked at; nothing is unpacked to disk
+    Stopped by: paths are checked; nothing is unpacked to disk
     Status: ungradable
     Points: 0
     Reason: a path outside it
@@ -284,7 +284,7 @@ def zip_that_climbs(folder, context):
 
 def zip_bomb(folder, context):
     """Tries: a zip of a few kilobytes that unpacks to megabytes
-    Stopped by: a limit on the ratio, before it is unpacked
+    Stopped by: a limit on the compression ratio, checked before unpacking
     Status: ungradable
     Points: 0
     Reason: unpacks to 19000000 bytes
@@ -293,8 +293,8 @@ def zip_bomb(folder, context):
 
 
 def zip_of_gigabytes(folder, context):
-    """Tries: a zip that claims little and holds more
-    Stopped by: what is unpacked is held against what was claimed
+    """Tries: a zip that contains more than it declares
+    Stopped by: the unpacked size is compared with the declared one
     Status: ungradable
     Points: 0
     Reason: is damaged
@@ -306,7 +306,7 @@ def zip_of_gigabytes(folder, context):
 
 
 def zip_with_a_link(folder, context):
-    """Tries: a symbolic link inside of a zip
+    """Tries: a symbolic link inside a zip
     Stopped by: links are refused
     Status: ungradable
     Points: 0
@@ -319,7 +319,7 @@ def zip_with_a_link(folder, context):
 
 def takes_anothers_name(folder, context):
     """Tries: a folder whose name, cut to its first 100 characters, is an honest student's
-    Stopped by: a refused name is listed as nobody else's
+    Stopped by: a refused name is listed in full, as no other student's
     Status: ungradable
     Points: 0
     Reason: a student's name of 120 characters
@@ -329,7 +329,7 @@ def takes_anothers_name(folder, context):
 
 
 def formula_as_a_name(folder, context):
-    """Tries: a name that a spreadsheet runs, and a browser
+    """Tries: a name that a spreadsheet or a browser would execute
     Stopped by: names are escaped, and quoted for spreadsheets
     Status: graded
     Points: 14

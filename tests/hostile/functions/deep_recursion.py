@@ -1,5 +1,5 @@
-# Tries: the end of the stack
-# Stopped by: the sandbox: its own process ends
+# Tries: to exhaust the stack
+# Stopped by: the sandbox: only its own process ends
 # Status: ungradable or graded
 # Points: 0
 # Reason:

@@ -1,4 +1,4 @@
-# Tries: all room on every disk
+# Tries: to fill every disk
 # Stopped by: file systems of a fixed size
 # Status: ungradable
 # Points: 0

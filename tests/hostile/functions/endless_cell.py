@@ -1,4 +1,4 @@
-# Tries: never to leave the cell
+# Tries: never to finish a cell
 # Stopped by: the limit on processor time, or on wall time; the supervisor kills the whole run
 # Status: graded
 # Points: 0

@@ -1,4 +1,4 @@
-# Tries: never to come back, and not to be interrupted
+# Tries: never to return, and to ignore interrupts
 # Stopped by: the limit on processor time, or on wall time; the supervisor kills the whole run
 # Status: graded
 # Points: 0

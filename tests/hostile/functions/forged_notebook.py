@@ -1,5 +1,5 @@
-# Tries: an executed notebook of its own, full of wrong types, in place of papermill's
-# Stopped by: only text is taken from it, whatever its types
+# Tries: its own executed notebook, full of wrong types, instead of papermill's
+# Stopped by: only text is taken from it, whatever the types
 # Status: graded
 # Points: 6
 # Reason:

@@ -1,5 +1,5 @@
-# Tries: an executed notebook that is nested too deeply to be read
-# Stopped by: a reader that is ready for any depth
+# Tries: an executed notebook that is nested too deeply to read
+# Stopped by: a reader that copes with any depth
 # Status: graded
 # Points: 6
 # Reason:

@@ -1,5 +1,5 @@
-# Tries: a file of results of its own, of another shape than the grader's
-# Stopped by: a look at the shape of what comes out
+# Tries: its own file of results, in another format than the grader's
+# Stopped by: a check of the format
 # Status: ungradable
 # Points: 0
 # Reason:

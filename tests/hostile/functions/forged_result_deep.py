@@ -1,5 +1,5 @@
-# Tries: a file of results that is nested too deeply to be read
-# Stopped by: a reader that is ready for any depth
+# Tries: a file of results that is nested too deeply to read
+# Stopped by: a reader that copes with any depth
 # Status: ungradable
 # Points: 0
 # Reason:

@@ -1,5 +1,5 @@
-# Tries: files with a verdict: as the compiler's word, as results, as the gradebook
-# Stopped by: nothing that comes out decides; it is judged outside
+# Tries: files with a verdict: as compiler output, as results, as the gradebook
+# Stopped by: nothing that comes out decides; answers are judged outside
 # Status: graded
 # Points: 0
 # Reason: which is wrong

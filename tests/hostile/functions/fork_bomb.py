@@ -1,4 +1,4 @@
-# Tries: processes, as many as there can be
+# Tries: to create as many processes as possible
 # Stopped by: the control group
 # Status: graded or ungradable
 # Points: 0

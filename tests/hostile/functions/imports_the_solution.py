@@ -1,5 +1,5 @@
-# Tries: the grader's own right answer
-# Stopped by: the sandbox: mpilab is not there
+# Tries: to import the grader's own correct answer
+# Stopped by: the sandbox: mpilab does not exist there
 # Status: graded
 # Points: 0
 # Reason: Error

@@ -1,5 +1,5 @@
-# Tries: signals to its parent, to the sandbox, and to everything that it can see
-# Stopped by: a PID namespace: only its own run is there
+# Tries: to send signals to its parent, the sandbox and everything that it can see
+# Stopped by: a PID namespace: it contains only the run itself
 # Status: graded or ungradable
 # Points: 0
 # Reason:

@@ -1,5 +1,5 @@
 # Tries: a process that outlives its sandbox, listens and writes
-# Stopped by: the supervisor, to whom all orphans fall
+# Stopped by: the supervisor, which adopts all orphans
 # Status: graded
 # Points: 0
 # Reason: which is wrong

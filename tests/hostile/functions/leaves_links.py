@@ -1,5 +1,5 @@
-# Tries: links in the places of what the grader fetches
-# Stopped by: plain files only are brought out
+# Tries: links in place of the files that the grader fetches
+# Stopped by: only plain files are brought out
 # Status: ungradable or graded
 # Points: 0
 # Reason:

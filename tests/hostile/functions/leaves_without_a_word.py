@@ -1,5 +1,5 @@
-# Tries: to end the process that calls it, with success
-# Stopped by: nothing came out, so a person looks
+# Tries: to end the process that calls it, with exit status 0
+# Stopped by: nothing came out, so the instructor decides
 # Status: ungradable
 # Points: 0
 # Reason: no answer from the sandbox

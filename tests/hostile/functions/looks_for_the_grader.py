@@ -1,5 +1,5 @@
-# Tries: the processes around it: their memory, their descriptors, their arguments
-# Stopped by: a PID namespace: only its own run is there
+# Tries: to inspect the processes around it: memory, descriptors, arguments
+# Stopped by: a PID namespace: it contains only the run itself
 # Status: ungradable or graded
 # Points: 0
 # Reason:

@@ -1,4 +1,4 @@
-# Tries: all memory of the machine
+# Tries: to use all memory of the machine
 # Stopped by: the control group
 # Status: graded
 # Points: 0

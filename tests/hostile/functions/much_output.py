@@ -1,5 +1,5 @@
-# Tries: hundreds of megabytes of output; the answer is right
-# Stopped by: a limit on the notebook that is brought out, and on streams
+# Tries: hundreds of megabytes of output; the answer is correct
+# Stopped by: limits on streams and on the size of the notebook that is brought out
 # Status: graded
 # Points: 6
 # Reason:

@@ -1,4 +1,4 @@
-# Tries: an answer that is larger than the grader's memory should be
+# Tries: a return value too large for the grader's memory
 # Stopped by: the limits on memory and on what is brought out
 # Status: graded
 # Points: 0

@@ -1,4 +1,4 @@
-# Tries: other modules, changed so that every comparison comes out equal
+# Tries: to patch other modules so that every comparison returns True
 # Stopped by: values are compared in another process
 # Status: graded
 # Points: 0

@@ -1,5 +1,5 @@
 # Tries: rubrics, the gradebook, other submissions, the home directory, the grader's variables
-# Stopped by: file systems of its own: nothing of it is there
+# Stopped by: private file systems, which contain none of these
 # Status: graded
 # Points: 0
 # Reason: OSError: nothing found

@@ -1,5 +1,5 @@
-# Tries: script in the feedback: by HTML, by text, by the source, by an error
-# Stopped by: text only, escaped, under a policy that forbids script
+# Tries: script in the feedback: in HTML, text, source and errors
+# Stopped by: only escaped text is shown, under a policy that forbids scripts
 # Status: graded
 # Points: 0
 # Reason: ValueError: was </pre>

@@ -1,5 +1,5 @@
-# Tries: memory and files that stay when everybody has gone
-# Stopped by: IPC namespace and file systems that end with the run
+# Tries: memory and files that remain after everything has ended
+# Stopped by: an IPC namespace and file systems that end with the run
 # Status: graded
 # Points: 0
 # Reason: which is wrong

@@ -1,4 +1,4 @@
-# Tries: limits, namespaces, mounts, devices
+# Tries: to gain rights: limits, namespaces, mounts, devices
 # Stopped by: no privileges, no further user namespaces
 # Status: graded
 # Points: 0

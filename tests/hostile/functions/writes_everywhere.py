@@ -1,5 +1,5 @@
-# Tries: files wherever there is a folder, and over the canaries
-# Stopped by: file systems of its own, read-only but for two
+# Tries: files in every folder, and over the canaries
+# Stopped by: private file systems, read-only except for two
 # Status: graded
 # Points: 0
 # Reason: which is wrong

@@ -1,5 +1,5 @@
-/* Tries: assembler whose keyword only the preprocessor puts together
- * Stopped by: the jail: what is not C for WebAssembly is not built
+/* Tries: assembler, with its keyword assembled by the preprocessor
+ * Stopped by: the jail: only C that compiles to WebAssembly is built
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

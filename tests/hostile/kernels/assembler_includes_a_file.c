@@ -1,5 +1,5 @@
-/* Tries: reading a file into the program while it is compiled
- * Stopped by: the jail: what is not C for WebAssembly is not built; the sandbox shows no secret
+/* Tries: to include a file in the program at compile time, by assembler
+ * Stopped by: the jail: only C that compiles to WebAssembly is built; the sandbox contains no secrets
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

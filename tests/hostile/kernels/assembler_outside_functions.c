@@ -1,5 +1,5 @@
-/* Tries: a section of the loader's, written in assembler outside of every function
- * Stopped by: the jail: what is not C for WebAssembly is not built
+/* Tries: a section for the loader, written in assembler outside any function
+ * Stopped by: the jail: only C that compiles to WebAssembly is built
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

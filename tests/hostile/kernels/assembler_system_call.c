@@ -1,5 +1,5 @@
-/* Tries: a system call (exit_group) by assembler, past the C library
- * Stopped by: the jail: what is not C for WebAssembly is not built
+/* Tries: a system call (exit_group) in assembler, bypassing the C library
+ * Stopped by: the jail: only C that compiles to WebAssembly is built
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

@@ -1,5 +1,5 @@
-/* Tries: the collective itself, by the name that the recorder does not see
- * Stopped by: the look at the symbols: the calls that the rubric allows
+/* Tries: the collective itself, under a name that the recorder does not intercept
+ * Stopped by: the symbol check: only calls that the rubric allows
  * Status: graded
  * Points: 0
  * Reason: it calls PMPI_Bcast, which this exercise does not allow

@@ -1,5 +1,5 @@
-/* Tries: a function that the loader calls to choose another one
- * Stopped by: the jail: no loader chooses among functions there
+/* Tries: a function that the loader calls to select an implementation (ifunc)
+ * Stopped by: the jail: it has no loader that selects functions
  * Status: graded
  * Points: 0
  * Reason: it uses chosen, which is not available

@@ -1,5 +1,5 @@
-/* Tries: success without a message
- * Stopped by: the buffers, which are compared outside
+/* Tries: to report success without sending a message
+ * Stopped by: the buffers are compared outside
  * Status: graded
  * Points: 0
  * Reason: wrong result

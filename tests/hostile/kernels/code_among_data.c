@@ -1,5 +1,5 @@
-/* Tries: machine code as a constant, put where code is: a system call without assembler
- * Stopped by: the jail: code and data are apart there, and no data can be run
+/* Tries: machine code in a constant placed where code is: a system call without assembler
+ * Stopped by: the jail: code and data are separate, and data cannot be executed
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

@@ -1,5 +1,5 @@
-/* Tries: a stack that can be run, for which a function within a function is enough
- * Stopped by: the jail: no stack can be run there, and no function is within another
+/* Tries: an executable stack, which a nested function is enough to request
+ * Stopped by: the jail: its stack cannot be executed, and functions cannot be nested
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

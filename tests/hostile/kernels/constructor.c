@@ -1,5 +1,5 @@
-/* Tries: to run before main, when nothing is recorded
- * Stopped by: the jail: what runs before the kernel runs there, too, and reaches nothing
+/* Tries: to run before main, while nothing is recorded
+ * Stopped by: the jail: code that runs before the kernel runs inside the jail, too, and reaches nothing
  * Status: graded
  * Points: 0
  * Reason: nothing was written

@@ -1,4 +1,4 @@
-/* Tries: to move the data without a message: bit by bit, in the keys of MPI_Comm_split
+/* Tries: to transfer the data without a message: bit by bit, in the keys of MPI_Comm_split
  * Stopped by: the bytes that each rank must have received, which follow from the data
  * Status: ungradable
  * Points: 0

@@ -1,4 +1,4 @@
-/* Tries: to move the data in the tags of messages without a byte
+/* Tries: to transfer the data in the tags of empty messages
  * Stopped by: the bytes that each rank must have received, which follow from the data
  * Status: ungradable
  * Points: 0

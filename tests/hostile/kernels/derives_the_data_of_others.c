@@ -1,5 +1,5 @@
-/* Tries: to tell the root's data from its own without a message, as if all came from one hash
- * Stopped by: data by a keyed function (SipHash) that cannot be turned round
+/* Tries: to derive the root's data from its own without a message, as if all came from one hash
+ * Stopped by: data from a keyed function (SipHash) that cannot be inverted
  * Status: graded
  * Points: 0
  * Reason: wrong result

@@ -1,5 +1,5 @@
-/* Tries: to run after main, when all has been written
- * Stopped by: the jail: nothing of the kernel runs after it
+/* Tries: to run after main, when everything has been written
+ * Stopped by: the jail: no code of the kernel runs after it returns
  * Status: graded
  * Points: 0
  * Reason: nothing was written

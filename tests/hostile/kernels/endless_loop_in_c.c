@@ -1,5 +1,5 @@
-/* Tries: never to come back
- * Stopped by: the watch over each case
+/* Tries: never to return
+ * Stopped by: the time limit for each case
  * Status: graded
  * Points: 0
  * Reason: time-out

@@ -1,5 +1,5 @@
-/* Tries: printing without end
- * Stopped by: the limit on the size of a file
+/* Tries: to print without end
+ * Stopped by: the limit on file size
  * Status: graded
  * Points: 0
  * Reason: SIGXFSZ

@@ -1,5 +1,5 @@
-/* Tries: the loader's help with a function that it may not name
- * Stopped by: the jail: no loader
+/* Tries: to look up a forbidden function through the loader
+ * Stopped by: the jail: it has no loader
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

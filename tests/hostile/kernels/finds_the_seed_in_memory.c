@@ -1,5 +1,5 @@
-/* Tries: to find the seed of the case in the harness's memory, and to make the root's data from it
- * Stopped by: a harness that forgets the seed before it calls the kernel
+/* Tries: to find the case's seed in the harness's memory and compute the root's data from it
+ * Stopped by: a harness that erases the seed before it calls the kernel
  * Status: graded
  * Points: 0
  * Reason: SIGSEGV

@@ -1,5 +1,5 @@
-/* Tries: processes, as many as there can be
- * Stopped by: the jail: no processes; natively the control group
+/* Tries: to create as many processes as possible
+ * Stopped by: the jail: it has no processes; natively, the control group
  * Status: graded
  * Points: 0
  * Reason: it uses fork, which is not available

@@ -1,5 +1,5 @@
-/* Tries: a function of Open MPI's that is named like a predefined handle
- * Stopped by: the jail: only MPI's own calls are offered, one by one
+/* Tries: an Open MPI function named like a predefined handle
+ * Stopped by: the jail: it offers only MPI's own calls, one by one
  * Status: graded
  * Points: 0
  * Reason: it uses ompi_mpi_abort, which is not available

@@ -1,5 +1,5 @@
-/* Tries: the kit's own answer by #include
- * Stopped by: the sandbox: the file is not there
+/* Tries: to include the kit's own answer
+ * Stopped by: the sandbox: the file does not exist there
  * Status: graded
  * Points: 0
  * Reason: there is no file

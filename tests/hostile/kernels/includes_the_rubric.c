@@ -1,5 +1,5 @@
-/* Tries: hidden files by #include: what cannot be compiled is told in the message
- * Stopped by: the sandbox: the file is not there
+/* Tries: to include hidden files, so that compiler messages quote them
+ * Stopped by: the sandbox: the files do not exist there
  * Status: graded
  * Points: 0
  * Reason: there is no file

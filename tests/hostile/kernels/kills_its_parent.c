@@ -1,5 +1,5 @@
-/* Tries: a signal to mpirun, and to everybody else
- * Stopped by: the jail: no signals; natively a PID namespace
+/* Tries: to send a signal to mpirun and to every other process
+ * Stopped by: the jail: it has no signals; natively, a PID namespace
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

@@ -1,5 +1,5 @@
-/* Tries: macros and pragmas in place of -D: the call is made of pieces, warnings are off
- * Stopped by: the look at the symbols, after the compiler
+/* Tries: macros and pragmas instead of -D: the call is pieced together, and warnings are off
+ * Stopped by: the symbol check after compilation
  * Status: graded
  * Points: 0
  * Reason: it calls MPI_Ibcast, which this exercise does not allow

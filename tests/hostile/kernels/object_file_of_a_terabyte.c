@@ -1,5 +1,5 @@
-/* Tries: filling the disk while it is compiled
- * Stopped by: the limit on the size of a file
+/* Tries: to fill the disk during compilation
+ * Stopped by: the limit on file size
  * Status: graded
  * Points: 0
  * Reason: does not compile

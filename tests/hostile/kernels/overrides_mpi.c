@@ -1,5 +1,5 @@
-/* Tries: a function of MPI by its own name, so that the harness calls it
- * Stopped by: the linker; the look at the symbols
+/* Tries: to define an MPI function itself, so that the harness calls it
+ * Stopped by: the linker; the symbol check
  * Status: graded
  * Points: 0
  * Reason: It does not compile: the linker refused

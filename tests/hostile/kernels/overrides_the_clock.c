@@ -1,5 +1,5 @@
-/* Tries: the C library's clock, which the recorder reads
- * Stopped by: the jail: names of a kernel mean nothing outside of it; natively objcopy
+/* Tries: to replace the C library's clock, which the recorder reads
+ * Stopped by: the jail: a kernel's names mean nothing outside it; natively, objcopy
  * Status: graded
  * Points: 0
  * Reason: nothing was written

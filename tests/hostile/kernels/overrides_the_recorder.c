@@ -1,5 +1,5 @@
-/* Tries: the recorder's own functions, so that nothing is recorded
- * Stopped by: objcopy, which makes an answer's names local to it
+/* Tries: to replace the recorder's functions, so that nothing is recorded
+ * Stopped by: objcopy, which makes an answer's names local
  * Status: graded
  * Points: 0
  * Reason: wrong result

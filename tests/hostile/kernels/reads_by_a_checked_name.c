@@ -1,5 +1,5 @@
-/* Tries: reading the recorder's file by the name of a checked variant
- * Stopped by: the jail: no files
+/* Tries: to read the recorder's file through the name of a checked variant (such as __read_chk)
+ * Stopped by: the jail: it has no files
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

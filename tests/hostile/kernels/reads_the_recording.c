@@ -1,5 +1,5 @@
-/* Tries: opening the recorder's file
- * Stopped by: the jail: no files
+/* Tries: to open the recorder's file
+ * Stopped by: the jail: it has no files
  * Status: graded
  * Points: 0
  * Reason: fd_fdstat_set_flags

@@ -1,5 +1,5 @@
-/* Tries: to receive in a call what an earlier one has asked for behind its recording
- * Stopped by: the jail: functions that MPI calls must not communicate; the recorder, which knows all requests
+/* Tries: to complete in one call a receive that an earlier call started unrecorded
+ * Stopped by: the jail: functions called by MPI must not communicate; the recorder, which knows all requests
  * Status: ungradable
  * Points: 0
  * Reason: not when run in isolation

@@ -1,5 +1,5 @@
-/* Tries: the collective under another name: a pragma renames it after the fact
- * Stopped by: the look at the symbols, after the compiler
+/* Tries: the collective under another name, renamed afterwards by a pragma
+ * Stopped by: the symbol check after compilation
  * Status: graded
  * Points: 0
  * Reason: it calls MPI_Bcast, which this exercise does not allow

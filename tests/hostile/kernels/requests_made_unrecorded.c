@@ -1,5 +1,5 @@
-/* Tries: to send by persistent requests that were made while nothing was recorded
- * Stopped by: the jail: functions that MPI calls must not communicate; the recorder, which knows all requests
+/* Tries: to send by persistent requests created while nothing was recorded
+ * Stopped by: the jail: functions called by MPI must not communicate; the recorder, which knows all requests
  * Status: ungradable
  * Points: 0
  * Reason: not when run in isolation

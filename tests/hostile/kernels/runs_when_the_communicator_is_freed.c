@@ -1,5 +1,5 @@
-/* Tries: a loop without end after all has been written: in a callback of MPI
- * Stopped by: the watch over each case
+/* Tries: an endless loop after everything has been written, in an MPI callback
+ * Stopped by: the time limit for each case
  * Status: graded
  * Points: 0
  * Reason: wrong result

@@ -1,4 +1,4 @@
-/* Tries: code for the linker: it would take a section with this name for another program
+/* Tries: a section with a name that the linker would take for another program's code
  * Stopped by: the jail: sections mean nothing there
  * Status: graded
  * Points: 0

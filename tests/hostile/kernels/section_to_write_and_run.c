@@ -1,5 +1,5 @@
-/* Tries: a section that can be written and run
- * Stopped by: the jail: code and data are apart there, and no data can be run
+/* Tries: a section that is both writable and executable
+ * Stopped by: the jail: code and data are separate, and data cannot be executed
  * Status: ungradable
  * Points: 0
  * Reason: it could not be built in isolation

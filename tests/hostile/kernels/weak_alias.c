@@ -1,5 +1,5 @@
-/* Tries: a name of MPI's as a weak alias of a function of its own
- * Stopped by: the jail: names of a kernel mean nothing outside of it
+/* Tries: an MPI name as a weak alias of its own function
+ * Stopped by: the jail: a kernel's names mean nothing outside it
  * Status: graded
  * Points: 0
  * Reason: nothing was written

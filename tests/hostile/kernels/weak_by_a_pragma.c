@@ -1,5 +1,5 @@
-/* Tries: a function that may be absent, so that the linker does not complain of it
- * Stopped by: the jail: a weak function that is absent is absent there, too
+/* Tries: a function that may be missing, so that the linker does not complain
+ * Stopped by: the jail: a missing weak function is missing there, too
  * Status: graded
  * Points: 0
  * Reason: nothing was written
