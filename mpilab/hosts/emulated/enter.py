@@ -21,7 +21,8 @@ import select
 import signal
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "util"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "util"))
 import namespaces  # noqa: E402
 from namespaces import FROM_TERMINAL, PASSED_ON  # noqa: E402
 

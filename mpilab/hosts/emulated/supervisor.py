@@ -21,7 +21,7 @@ import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "util")]
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(os.path.dirname(HERE)), "util")]
 import namespaces  # noqa: E402
 import netns_root  # noqa: E402
 

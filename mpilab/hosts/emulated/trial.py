@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "util"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "util"))
 import namespaces  # noqa: E402
 from system import namespace_remedy  # noqa: E402
 
