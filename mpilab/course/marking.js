@@ -157,8 +157,8 @@ function row(answer, item, name) {
   points.setAttribute("aria-label", `Points for ${name}, ${item.title}, at most ${item.most}`);
   const comment = element("textarea", { className: "comment", rows: 1, value: item.comment });
   const state = element("p", { className: "state" });
-  item.fields = { points, comment, state };
   const buttons = choices(item, points, state);
+  item.fields = { points, comment, state, buttons };
   const again = element("div", { className: "used" });
   const take = (number) => {
     const text = used(item)[number];
@@ -267,6 +267,7 @@ function adopt(item, kept) {
 function fill(item) {
   item.fields.points.value = item.points ?? "";
   item.fields.comment.value = item.comment;
+  for (const button of item.fields.buttons) button.setAttribute("aria-pressed", "false");
 }
 
 // What other graders gave meanwhile; never into a field that this one is changing.

@@ -224,6 +224,7 @@ def test_a_grader_sees_question_model_answer_and_code_and_clicks_criteria(page, 
     page.keyboard.press("Alt+z")
     expect(page.locator("#said")).to_have_text("ben: undone, no points.")
     expect(ben.locator("input")).to_have_value("")
+    expect(ben.locator("[aria-pressed=true]")).to_have_count(0)
     assert marks(out)["ben"] == (None, "")
     page.keyboard.press("Alt+z")
     expect(page.locator("#undo")).to_be_disabled()
