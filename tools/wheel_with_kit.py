@@ -4,6 +4,7 @@ They stay where they are in the repository. An editable installation uses them t
 """
 
 import shutil
+import subprocess
 from pathlib import Path
 
 from setuptools.command.build_py import build_py
@@ -16,8 +17,19 @@ FILES = ("Makefile", "README.md", "LICENSE", "pyproject.toml", "constraints.txt"
 MADE = ("__pycache__", ".ipynb_checkpoints", ".virtual_documents", "mpilab-logs", "build")
 
 
+def described():
+    """The commit as `git describe` names it, for mpilab.util.kit.revision; '' without a clone."""
+    if not (HERE / ".git").exists() or not shutil.which("git"):
+        return ""
+    words = ["git", "-C", HERE, "describe", "--tags", "--match", "v*", "--always", "--dirty"]
+    return subprocess.run(words, capture_output=True, text=True).stdout
+
+
 class BuildWithKit(build_py):
     """Builds the package with the kit's files beside its modules."""
+
+    def _revision(self):
+        return Path(self.build_lib, KIT, "REVISION")
 
     def _files(self):
         """{path in the wheel: path in the repository}."""
@@ -40,7 +52,9 @@ class BuildWithKit(build_py):
             for target, source in self._files().items():
                 self.mkpath(str(Path(target).parent))
                 self.copy_file(source, target)
+            self._revision().write_text(described(), encoding="utf-8")
 
     def get_outputs(self, include_bytecode=True):
         kit = [] if self.editable_mode else list(self._files())
+        kit += [] if self.editable_mode else [str(self._revision())]
         return super().get_outputs(include_bytecode) + kit

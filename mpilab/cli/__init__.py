@@ -5,16 +5,19 @@ matrices   matrix, cannon, reads
 measure    sweep, bench, learn, rules
 cluster    hosts, hostfile, kernelspec, new, doctor
 grading    grade, marks, regrade, merge, report, rubric
-course     collect, export, similar, leaderboard, release
+course     collect, export, feedback, similar, leaderboard, release
 common     their shared code
 """
 
+import argparse
 import sys
+from typing import Any
 
 from mpilab import __version__
 from mpilab.cli import cluster, course, grading, matrices, measure, run
 from mpilab.cli.common import Commands, Parser
 from mpilab.util import door
+from mpilab.util.kit import revision
 
 # The commands in the order of `mpilab --help`.
 GROUPS = {
@@ -50,11 +53,20 @@ def _call(words: list[str]) -> int | None:
     return options.call(options)
 
 
+class _Version(argparse.Action):
+    """--version: git is asked for the commit only if the user asks."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        commit = revision()
+        print(f"mpilab {__version__}" + f" ({commit})" * bool(commit))
+        parser.exit()
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="mpilab", description="A lab course in MPI collectives: run, grade, measure."
     )
-    parser.add_argument("--version", action="version", version=f"mpilab {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = Commands(parser)
     for group in (run, matrices, measure, cluster, grading, course):
         group.add_commands(commands)

@@ -48,6 +48,7 @@ from mpilab.doctor.check import (
 )
 from mpilab.errors import MpilabError
 from mpilab.util import door
+from mpilab.util.kit import revision
 
 # The order of the table: first what the labs need, and each check after those on which it depends.
 ORDER = (
@@ -164,10 +165,11 @@ def table(checks: Sequence[Check], width: int = 100) -> str:
 def as_json(checks: Sequence[Check]) -> str:
     """The checks as JSON text.
 
-    {mpilab, healthy, verdicts: [all fields of a Verdict], checks: [all fields of a Check]}
+    {mpilab, revision, healthy, verdicts: [fields of a Verdict], checks: [fields of a Check]}
     """
     told = {
         "mpilab": __version__,
+        "revision": revision(),
         "healthy": healthy(checks),
         "verdicts": list(map(asdict, verdicts(checks))),
         "checks": list(map(asdict, checks)),

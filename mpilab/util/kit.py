@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import site
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ def _root() -> Path:
 
 # The folder of src_c, labs, grading, hostfiles, slurm, data and docs.
 ROOT = _root()
+REVISION = "REVISION"
 # The environment with nbgrader that tools/nbgrader_venv.py creates.
 NBGRADER_PYTHON = ROOT / "build" / "nbgrader" / "bin" / "python"
 
@@ -37,6 +39,24 @@ NBGRADER_PYTHON = ROOT / "build" / "nbgrader" / "bin" / "python"
 def is_clone() -> bool:
     """True if this kit is a clone (or an unpacked archive of one), not installed from a wheel."""
     return ROOT == PACKAGES
+
+
+def revision() -> str:
+    """The commit of this kit as `git describe` names it, e.g. v0.1.0-12-g3643bdd; '' if unknown.
+
+    A wheel has it in a file, from the clone that it was built in.
+    """
+    noted = ROOT / REVISION
+    if noted.is_file():
+        return noted.read_text(encoding="utf-8").strip()
+    if not (ROOT / ".git").exists():
+        return ""
+    describe = ("describe", "--tags", "--match", "v*", "--always", "--dirty")
+    try:
+        ran = subprocess.run(["git", "-C", ROOT, *describe], capture_output=True, text=True)
+    except OSError:  # no git
+        return ""
+    return ran.stdout.strip() if ran.returncode == 0 else ""
 
 
 def user_cache() -> Path:

@@ -113,7 +113,7 @@ def test_json_has_all_fields_of_all_checks_and_the_verdict(monkeypatch, capsys):
     monkeypatch.setattr("mpilab.doctor.PROBES", fast)
     assert main(["doctor", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert set(told) == {"mpilab", "healthy", "verdicts", "checks"}
+    assert set(told) == {"mpilab", "revision", "healthy", "verdicts", "checks"}
     assert told["healthy"] is True
     assert [one["name"] for one in told["checks"]] == ["python", "cores", "addr2line"]
     for one in told["checks"]:
