@@ -20,11 +20,11 @@
 #
 # - To see which link of a cluster carries how many bytes, and which one a collective waits for.
 # - To build a broadcast by nodes, and one in an order of ranks that suits the cluster, in C.
-# - To write an alltoallv in which one rank a node does the talking, and to know what it costs that
-#   rank.
-# - What cannot be beaten: the bytes that must pass a link, divided by its speed.
-# - To choose among algorithms by a model, by rules that others found, and by rules learned on the
-#   cluster at hand.
+# - To write an alltoallv in which one rank per node communicates for the others, and to know what it
+#   costs that rank.
+# - A lower bound on any time: the bytes that must cross a link, divided by its speed.
+# - To choose among algorithms by a model, by published rules, and by rules learned on the cluster at
+#   hand.
 #
 # ## What you need
 #
@@ -84,13 +84,13 @@ cluster
 # | between nodes of a group | the links of two nodes to their switch | 1 Gbit/s |
 # | between groups | the links of two switches to the core as well | 200 Mbit/s |
 #
-# All hosts of a group share the one link of their switch. It may be as fast as a host's, or slower
-# than those of all its hosts together: then many at a time have to wait for each other.
+# All hosts of a group share the one link of their switch. If it is slower than the links of all its
+# hosts together, messages that leave the group at the same time must share it.
 #
-# The cluster of this lab, `two-groups`, has two switches with two hosts each, and two ranks a host.
-# Below, your eight ranks *pretend* to be on it: they send the same messages as they would there,
-# but over this machine's memory. So **messages and bytes are exact, and times mean nothing**. At
-# the end of the lab come real links.
+# The cluster of this lab, `two-groups`, has two switches with two hosts each, and two ranks per host.
+# Below, your eight ranks *pretend* to be on it: they send the same messages as they would there, but
+# through this machine's memory. So **messages and bytes are exact, and times mean nothing**. Real
+# links come at the end of the lab.
 
 # %%
 two_groups = descriptions.read("two-groups")
@@ -98,11 +98,11 @@ for group, hosts_there in two_groups.groups.items():
     print(f"{group}:", ", ".join(f"{host.name} with {host.slots} slots" for host in hosts_there))
 
 # %% [markdown]
-# ## A tree that knows nothing
+# ## A tree that ignores the topology
 #
-# Ranks are put on hosts in some order. In *SEQ* order a host is filled before the next; in *RR*
-# order each host gets one rank in turn (lab 03). The binomial broadcast doesn't know: rank 0 sends
-# to 4, 2 and 1, rank 4 to 6 and 5, and so on.
+# Ranks are placed on hosts in some order. In *SEQ* order, a host is filled before the next; in *RR*
+# order, each host gets one rank in turn (lab 03). The binomial broadcast ignores the order: rank 0
+# sends to 4, 2 and 1, rank 4 to 6 and 5, and so on.
 #
 # **Predict:** in RR order rank $r$ is on host $r \bmod 4$. How many of the seven messages stay on a
 # host? How many go from the left group to the right one? Each carries 1 KiB.
@@ -112,8 +112,8 @@ flat_rr = mpilab.run("bcast_binomial", places="two-groups rr", count=256, seed=S
 flat_rr
 
 # %% [markdown]
-# The line *crossing* counts them. Now the same as a network. Each link has two lanes, up at the
-# left and down at the right; a number in a box is what its link carries. Step through the rounds.
+# The line *crossing* counts them. Now the same as a network. Each link has two lanes, up on the
+# left and down on the right; the number in a box is the traffic on its link. Step through the rounds.
 #
 # The *busiest* link here is the one with the most bytes. Later figures know how fast each link is;
 # there, it is the one that needs the longest time.
@@ -124,11 +124,11 @@ flat_rr
 flat_rr.show("network")
 
 # %% [markdown]
-# Six of seven messages leave their host. Over the link of the left switch the same 1 KiB goes up
-# twice: once for rank 2 and once for rank 6, which are on the same host. Nobody told the tree that
-# one copy would do.
+# Six of seven messages leave their host. The same 1 KiB goes up the link of the left switch twice:
+# once for rank 2 and once for rank 6, which are on the same host. One copy would be enough, but the
+# tree ignores that.
 #
-# **Predict** SEQ order, before you look: how many messages leave a host, how many a group?
+# **Predict** for SEQ order: how many messages leave a host, and how many a group?
 
 # %%
 flat_seq = mpilab.run("bcast_binomial", places="two-groups seq", count=256, seed=SEED)
@@ -142,19 +142,19 @@ show(
 )
 
 # %% [markdown]
-# In SEQ order the tree happens to fit: the long steps come first and cross, the short ones, of
-# which there are most, stay on a host. But the program has no say in the order. Whoever starts it
-# has, and where the batch system deals out hosts, not even they.
+# In SEQ order the tree happens to fit: the long steps come first and cross; the short ones, which are
+# the majority, stay on a host. But the program doesn't choose the order. Whoever starts it does, and
+# where the batch system assigns the hosts, not even they.
 
 # %% [markdown]
-# ## What cannot be beaten
+# ## Lower bounds
 #
-# A link of $r$ bytes a second that has to carry $b$ bytes is busy for $b/r$ seconds. So no run is
-# shorter than the busiest link's time. That is a *lower bound*; latencies, and waiting for what has
-# to come first, are not in it.
+# A link of $r$ bytes per second that must carry $b$ bytes is busy for $b/r$ seconds. So no run is
+# shorter than the time of the busiest link. That is a *lower bound*; it excludes latencies, and
+# waiting for earlier messages.
 #
-# There is one for the algorithm at hand, from its recording, and one for any algorithm: in a
-# broadcast each group other than the root's has to get the $m$ bytes at least once. So
+# There is one bound for a given algorithm, from its recording, and one for any algorithm: in a
+# broadcast, each group other than the root's must receive the $m$ bytes at least once. So
 #
 # - at least $G - 1$ messages' worth of bytes, $(G-1)m$, cross groups, and $(M-1)m$ cross nodes,
 #   with $G$ groups and $M$ nodes;
@@ -193,7 +193,8 @@ Markdown("\n".join(HEAD + flat))
 # %% [markdown]
 # ## Leaders
 #
-# One rank of each node is its **leader**, and one of each group. Only leaders talk to the outside.
+# One rank of each node is its **leader**, and so is one rank of each group. Only leaders communicate
+# with other nodes or groups.
 #
 # | kernel | level by level |
 # |---|---|
@@ -202,22 +203,23 @@ Markdown("\n".join(HEAD + flat))
 # | `bcast_node_group` | among the leaders of the groups, then of the nodes of each group, then on each node |
 # | `bcast_rank_order` | one tree over all ranks, in the order of groups and nodes |
 #
-# On each level it is a binomial tree. `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` tells who
-# is on the same node. Groups are harder. MPI 4.0 has a call for them, `MPI_Comm_split_type` with
+# Each level is a binomial tree. `MPI_Comm_split_type` with `MPI_COMM_TYPE_SHARED` tells which ranks
+# are on the same node. Groups are harder. MPI 4.0 has a call for them, `MPI_Comm_split_type` with
 # `MPI_COMM_TYPE_HW_GUIDED` and the name of a resource in the info; but which resources there are is
 # up to the library. Open MPI 5 knows parts of a node (cores, caches, NUMA nodes) and no switches: it
 # returns `MPI_COMM_NULL`. So the kit's kernels ask `mpilab_place()`, which knows groups from Slurm
 # (`SLURM_TOPOLOGY_ADDR`, which `srun` sets for each rank), or from a list that you write
 # (`MPILAB_GROUPS`): under `mpirun`, write the list.
 #
-# **Predict:** how many messages will cross nodes, and groups? In which order of ranks?
+# **Predict:** how many messages will cross nodes, and how many groups? Does the order of the ranks
+# matter?
 
 # %%
 levelled = mpilab.run("bcast_node_group", places="two-groups rr", count=256, seed=SEED)
 levelled.show("network")
 
 # %% [markdown]
-# Before and after. **Predict:** by what factor is the busiest link relieved?
+# Before and after. **Predict:** by what factor does the traffic on the busiest link fall?
 
 # %%
 pictures = {"binomial": flat_rr, "by node and group": levelled}
@@ -264,14 +266,14 @@ Markdown(
 # %% [markdown]
 # ## The root as the leader
 #
-# The lowest rank of a node could always lead it. Then, for a root that isn't the lowest of its
-# node, the message first has to go from the root to its leader; and the leaders have to find out
-# which of them begins. A published assignment (Bijlani and Raol, 2021) counted that: two more sends
-# and one more broadcast, of a rank, before the first byte of data moves on.
+# The leader could always be the lowest rank of its node. Then, if the root isn't the lowest rank of
+# its node, the message must first go from the root to its leader, and the leaders must find out which
+# of them begins. A published assignment (Bijlani and Raol, 2021) counted the cost: two more sends and
+# one more broadcast, of a rank, before the first byte of data moves on.
 #
-# Its way out takes one argument of `MPI_Comm_split`. Within a new communicator, ranks stand by
-# their `key`. Give the root the least key, and it is rank 0 wherever it is a member: of its node,
-# of the leaders, of the leaders of the groups. Nobody has to ask where the root is.
+# Its solution takes one argument of `MPI_Comm_split`. In a new communicator, ranks are ordered by
+# their `key`. Give the root the smallest key, and it is rank 0 in every communicator that it is in:
+# of its node, of the leaders, of the leaders of the groups. No rank has to ask where the root is.
 
 # %% [markdown]
 # ## Exercise 1: a broadcast by nodes, in C (18 points)
@@ -285,32 +287,32 @@ Markdown(
 #    on each node        2 -> 0   2 -> 3   0 -> 1        4 -> 6   4 -> 5   6 -> 7
 # ```
 #
-# It must hold
+# It must work
 #
 # - for any number of nodes, of any size, with the ranks on them in any order;
-# - for any root, any count (0 as well) and any datatype, and in strict mode;
-# - with $P-1$ messages, of which $M-1$ cross nodes: also for a root that isn't the lowest rank of
+# - for any root, any count (including 0) and any datatype, and in strict mode;
+# - with $P-1$ messages, of which $M-1$ cross nodes, also for a root that isn't the lowest rank of
 #   its node;
 # - in at most $\lceil \log_2 M \rceil + \lceil \log_2 Q \rceil$ rounds, with $Q$ ranks on the
-#   fullest node. So who has to be served first?
-# - in *simulated* time, at least thrice as fast as a binomial tree that knows no nodes, for 256 KiB on 4
-#   groups of 4 nodes of 8 ranks in RR order (2 points).
+#   fullest node. So to which ranks must a leader send first?
+# - in *simulated* time, at least three times as fast as a binomial tree that ignores nodes, for 256 KiB
+#   on 4 groups of 4 nodes of 8 ranks in RR order (2 points).
 #
-# Use point-to-point calls, and calls that make communicators. No collectives inside: **messages
-# inside of MPI's own collectives are in no recording**, so nobody could count them. (What it costs
-# to make a communicator isn't in the recording either. Keep that in mind.)
+# Use point-to-point calls, and calls that create communicators. No collectives inside: **recordings
+# don't contain the messages inside MPI's own collectives**, so they could not be counted. (Nor do they
+# contain what it costs to create a communicator. Keep that in mind.)
 #
-# Nearly every item of the mark also counts what crosses nodes: here, in exercise 2 and in exercise
-# 5. A tree that knows no nodes earns next to nothing, however right its result is.
+# Here and in exercises 2 and 5, nearly every item of the grade also counts what crosses nodes. A tree
+# that ignores nodes earns next to nothing, even if its result is right.
 
 # %% [markdown]
 # These help you:
 #
 # | | |
 # |---|---|
-# | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | the ranks of this rank's node, by their keys |
-# | `MPI_Comm_split(comm, colour, key, &leaders)` | the ranks with the same colour; with `MPI_UNDEFINED` for a colour a rank gets `MPI_COMM_NULL` |
-# | `MPI_Comm_free(&node)` | what you have made you free, but not `MPI_COMM_NULL` |
+# | `MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, key, MPI_INFO_NULL, &node)` | the ranks of this rank's node, in the order of their keys |
+# | `MPI_Comm_split(comm, color, key, &leaders)` | the ranks with the same color; with the color `MPI_UNDEFINED`, a rank gets `MPI_COMM_NULL` |
+# | `MPI_Comm_free(&node)` | frees a communicator that you created; not for `MPI_COMM_NULL` |
 #
 # Where to start: count the ranks from the root. What does that number do as a key? Then write a
 # loop over the two communicators.
@@ -363,14 +365,14 @@ Markdown(
 lab.check("two_level")
 
 # %% [markdown]
-# ## What is kept on the communicator
+# ## Caching on the communicator
 #
-# Your kernel makes its communicators in every call. That is collective work: all ranks exchange
-# colours and keys, and agree on a number for the new communicator. It takes longer than a short
-# broadcast. But who shares a node doesn't change from call to call.
+# Your kernel creates its communicators in every call. That is a collective operation: all ranks
+# exchange colors and keys, and agree on an identifier for the new communicator. It takes longer than
+# a short broadcast. But which ranks share a node doesn't change from call to call.
 #
-# MPI lets a library keep something on a communicator, as an *attribute*, with a function that is
-# called when the communicator is freed:
+# MPI lets a library cache data on a communicator, as an *attribute*, with a function that is called
+# when the communicator is freed:
 #
 # ```c
 # static int key = MPI_KEYVAL_INVALID;
@@ -384,24 +386,24 @@ lab.check("two_level")
 # }
 # ```
 #
-# `MPI_COMM_NULL_COPY_FN` says that a duplicate of the communicator doesn't inherit it. The kit's
-# kernels do it like this (`src_c/common/topology/cache.c`), and need no communicators for a broadcast:
-# they send on the one they were given, along lists of ranks.
+# `MPI_COMM_NULL_COPY_FN` means that a duplicate of the communicator doesn't inherit the attribute. The
+# kit's kernels do it like this (`src_c/common/topology/cache.c`), and need no communicators for a
+# broadcast: they send on the one they were given, along lists of ranks.
 #
-# One thing depends on the root: who leads. The lists are cheap to make anew for another root, as
-# the places of all ranks are known by then.
+# One thing depends on the root: which ranks lead. The lists are cheap to rebuild for another root,
+# because the places of all ranks are known by then.
 
 # %% [markdown]
 # ## Another order of the ranks
 #
-# A binomial tree is good if ranks of a node follow each other, and nodes of a group. Then why not
-# put the ranks in that order, and take the tree as it is? `MPI_Comm_split` sorts by keys: with one
-# colour for all it makes a communicator of the same ranks in the order that you want.
+# A binomial tree is good if the ranks of a node are consecutive, and so are the nodes of a group. So
+# why not put the ranks in that order, and use the tree as it is? `MPI_Comm_split` sorts by keys: with
+# one color for all ranks, it creates a communicator of the same ranks in the order that you want.
 #
 # The published assignment had the key `10000 * group + 100 * node - rank`, with numbers for groups
 # and nodes from the names of the hosts. On the new communicator it called `MPI_Bcast`.
 #
-# **Predict:** ranks 0 to 7 in RR order, in the order of their hosts: 0 4 1 5 2 6 3 7. Whom does
+# **Predict:** ranks 0 to 7 in RR order, in the order of their hosts: 0 4 1 5 2 6 3 7. Which ranks does
 # rank 0 send to, and over which links?
 
 # %%
@@ -410,8 +412,8 @@ mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).sho
 # %% [markdown]
 # ## Exercise 2: an order that suits the cluster, in C (17 points)
 #
-# Write `bcast_reordered`: make a communicator with the ranks in the order of groups and nodes, and
-# broadcast on it down one binomial tree.
+# Write `bcast_reordered`: create a communicator with the ranks in the order of groups and nodes, and
+# broadcast on it along one binomial tree.
 #
 # ```
 #    groups {0 1 2 3} {4 5 6 7}, nodes {0 1} {2 3} {4 5} {6 7}, root 5
@@ -419,29 +421,29 @@ mpilab.run("bcast_rank_order", places="two-groups rr", count=256, seed=SEED).sho
 #    step 1  5 -> 0      step 2  5 -> 6   0 -> 2      step 3  5 -> 4   6 -> 7   0 -> 1   2 -> 3
 # ```
 #
-# - The root's group comes first, in it the root's node, and on it the root. If the root stood in
-#   the middle of its node, ranks before it would be reached from elsewhere.
-# - The ranks of a node follow each other, and so do the nodes of a group. Which of the other groups
+# - The root's group comes first, in it the root's node, and on it the root. If the root were in the
+#   middle of its node, the ranks before it would be reached from elsewhere.
+# - The ranks of a node are consecutive, and so are the nodes of a group. Which of the other groups
 #   comes first, and which node in it, is up to you.
 # - Where all numbers are powers of two, $M-1$ messages cross nodes and $G-1$ cross groups, in
 #   $\lceil \log_2 P \rceil$ rounds. Otherwise at most $\lfloor \log_2 k \rfloor + 1$ messages go
-#   into $k$ ranks of a node or a group: that is what a binomial tree does with $k$ ranks that
-#   follow each other.
+#   into the $k$ ranks of a node or a group: that is what a binomial tree does with $k$ consecutive
+#   ranks.
 #
-# It must hold for the same cases as exercise 1, with the same calls, and be as fast in simulated time.
+# It must work for the same cases as exercise 1, with the same calls, and be as fast in simulated time.
 
 # %% [markdown]
 # Include `splitting.h`. These help you:
 #
 # | | |
 # |---|---|
-# | `mpilab_place()->group` | the name of this rank's group; it may be long, and start as another one does |
-# | `split_by_name(comm, name, key, &made)` | the ranks that gave the same name, by their keys |
+# | `mpilab_place()->group` | the name of this rank's group; it may be long, and names may have a common prefix |
+# | `split_by_name(comm, name, key, &made)` | the ranks that gave the same name, in the order of their keys |
 # | `ranks_in(from, 1, comm, &leader)` | the rank in `comm` of rank 0 of `from` |
 #
 # A key is an `int`: with at most 1,000 ranks, three numbers below $P$ go into one.
 #
-# Where to start: a group is known by its leader, and so is a node. Count leaders from the root,
+# Where to start: a group is identified by its leader, and so is a node. Count leaders from the root,
 # too: which number does the root's group get? What are the three parts of the key?
 
 # %% nbgrader={"grade": true, "grade_id": "reordered", "locked": false, "points": 17, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -520,7 +522,7 @@ lab.check("reordered")
 # | `"levels"` | the broadcast by node and group, in any order; any numbers |
 # | `"gather_levels"` | a gather of $m$ bytes from each rank: ranks send to the leader of their node, those send what they have to the leader of their group, and those to the root; any numbers |
 #
-# In a gather nothing can be left out on the way: count how often each block crosses. The root leads
+# In a gather, the data does not shrink on the way: count how often each block crosses. The root leads
 # its node and its group.
 #
 # Use plain Python: `mpilab` is not available when your function is graded.
@@ -548,7 +550,7 @@ def crossing(way, G, N, Q, m):
 lab.check("crossing", crossing)
 
 # %% [markdown]
-# Hold your formulas against recordings, before you believe either.
+# Compare your formulas with recordings before you trust either.
 
 # %%
 RUNS = {
@@ -569,15 +571,15 @@ for way, (kernel, order) in RUNS.items():
         )
 
 # %% [markdown]
-# ## Reduce: the broadcast backwards
+# ## Reduce: the broadcast in reverse
 #
-# What goes down a tree as a message can come up it as a partial result. So the levels do for a
-# reduce what they do for a broadcast: each node hands up one message, the sum of its ranks; each
-# group as well.
+# What goes down a tree as a message can go up it as a partial result. So the levels do for a reduce
+# what they do for a broadcast: each node sends up one message, the sum of its ranks, and so does each
+# group.
 #
-# But the ranks of a node needn't follow each other. In RR order, node n1 puts together what ranks 0
-# and 4 have: for an operation that commutes that is as good as any other order. If it doesn't
-# commute, the result would be wrong.
+# But the ranks of a node need not be consecutive. In RR order, node n1 combines the data of ranks 0 and
+# 4. If the operation commutes, that is as good as any other order. If it doesn't, the result would be
+# wrong.
 #
 # **Predict:** below, `"compose"` doesn't commute. How will its bytes between groups differ from
 # those of a sum?
@@ -591,17 +593,17 @@ lines = [
 Markdown("\n".join(HEAD + lines))
 
 # %% [markdown]
-# For an operation that doesn't commute the kernels by level go another way: a tree in which only
-# ranks that follow each other are put together (lab 01), and which knows no nodes. Where ranks
-# stand in SEQ order one could do better. A kernel that does would have to look at the order first.
+# For an operation that doesn't commute, the kernels by level use another tree, which combines only
+# consecutive ranks (lab 01) and ignores nodes. In SEQ order one could do better, but a kernel would
+# have to check the order first.
 
 # %% [markdown]
 # ## Gather: what a leader must hold
 #
-# In a gather nothing gets less on the way. Every block of another group has to pass the link of the
-# root's group, whatever the algorithm: $(P - U)m$ bytes, with $U$ ranks in the root's group. That
-# is the lower bound, and in RR order all of these reach it. So levels can't save bytes there. What
-# do they save?
+# In a gather, the data does not shrink on the way. Every block of another group must cross the link of
+# the root's group, whatever the algorithm: $(P - U)m$ bytes, with $U$ ranks in the root's group. That
+# is the lower bound, and in RR order all of the following algorithms reach it. So levels can't save
+# bytes there. What do they save?
 #
 # **Predict:** how many messages come to the root of `gather_node`? Which kernels send
 # some blocks between nodes twice, and why?
@@ -611,30 +613,30 @@ gathers = ("linear", "binomial", "node", "group", "node_group", "rank_order", "p
 Markdown("\n".join(HEAD + [row(f"gather_{name}", count=256) for name in gathers]))
 
 # %% [markdown]
-# They save messages: $M-1$ in place of $P-Q$ come to the root from other nodes, and a message of a
-# few bytes costs nearly as much as one of many.
+# They save messages: the root receives $M-1$ from other nodes instead of $P-Q$, and a message of a few
+# bytes costs nearly as much as one of many.
 #
-# The price is room, and waiting. The leader of a node has to have $Qm$ bytes of room, the leader of
-# a group $NQm$; and it can pass on nothing before it has it all. Meanwhile the slow link is idle.
-# In `gather_pipelined` blocks travel one by one.
+# The price is memory, and waiting. The leader of a node needs a buffer of $Qm$ bytes, the leader of a
+# group $NQm$; and it can't pass anything on until it has everything. Meanwhile the slow link is idle.
+# In `gather_pipelined`, blocks travel one by one.
 #
-# And at the root, blocks arrive in the order of nodes. It has to put them where they belong: the
-# *unshuffling* of the report. The kit's kernels receive with a datatype that does it.
+# At the root, blocks arrive in the order of nodes. It must put them where they belong, which the report
+# calls *unshuffling*. The kit's kernels receive with a datatype that does so.
 
 # %% [markdown]
 # ## Pipelining over levels
 #
 # By levels, one step follows another: first the groups, then the nodes, then the ranks. While a
-# link between groups is busy those within are idle, and the other way round. Cut into *segments*
+# link between groups is busy, those within groups are idle, and vice versa. Cut into *segments*
 # (lab 01), the message can be on all levels at once: `bcast_pipelined` has a chain over the groups,
-# a chain over the nodes of each group and a binomial tree on each node.
+# a chain over the nodes of each group, and a binomial tree on each node.
 #
 # Its second advantage: in a binomial tree over $G$ groups, the root's group sends $\lceil \log_2 G
-# \rceil$ copies up the same link. In a chain it sends one. Once the pipe is full, the slowest link
-# sets the pace, and $m\beta$ is what remains.
+# \rceil$ copies up the same link. In a chain it sends one. Once the pipeline is full, the slowest link
+# sets the pace, and the time approaches $m\beta$.
 #
-# **Predict:** with four groups of one node each, how many bytes go over the busiest link for 1 KiB, by
-# tree and by chain?
+# **Predict:** with four groups of one node each, how many bytes cross the busiest link for 1 KiB, with
+# a tree and with a chain?
 
 # %%
 pictures = {
@@ -658,12 +660,12 @@ show(
 # %% [markdown]
 # ## Exercise 4: choose by a model, in Python (10 points)
 #
-# A price for each level: a message of $n$ bytes takes $\alpha + \beta n$, with one $\alpha$ and
+# Each level has its own cost: a message of $n$ bytes takes $\alpha + \beta n$, with one $\alpha$ and
 # three $\beta$: between groups, between nodes of a group, and within a node. If $k$ messages share
 # a link at the same time, each takes $\alpha + k\beta n$.
 #
-# Write `cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within)`. It returns the
-# place (0 to 2) of the cheapest of these, and of equals the first:
+# Write `cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within)`. It returns the index
+# (0 to 2) of the cheapest of these; on a tie, the first:
 #
 # | | broadcast | cost |
 # |--:|---|---|
@@ -671,8 +673,8 @@ show(
 # | 1 | by node and group | $L_G(\alpha + m\beta_g) + L_N(\alpha + m\beta_n) + L_Q(\alpha + m\beta_w)$ |
 # | 2 | chains, in $S$ equal segments of $s = m/S$ bytes | $(G-1)(\alpha + s\beta_g) + (N-1)(\alpha + s\beta_n) + L_Q(\alpha + s\beta_w) + (S-1)(\alpha + s\beta_{max})$ |
 #
-# $L_x = \lceil \log_2 x \rceil$, and $\beta_{max}$ is the largest $\beta$ of a level that is used
-# at all: with one group, no link between groups is. One rank alone takes no time.
+# $L_x = \lceil \log_2 x \rceil$, and $\beta_{max}$ is the largest $\beta$ of a level that is in use:
+# with one group, the links between groups are not. A single rank takes no time.
 #
 # Where to start: which of them can be cheapest if $Q = 1$? For which $m$ does the third overtake
 # the second? Work it out for $G = 4$, $N = Q = 1$ first.
@@ -705,13 +707,12 @@ def cheapest(G, N, Q, m, S, alpha, between_groups, between_nodes, within):
 lab.check("cheapest", cheapest)
 
 # %% [markdown]
-# ## Every core drives the network: multi-lane
+# ## Every core uses the network: multi-lane
 #
-# By levels, one rank of each node sends, and the other cores look on. If a single core can't fill
-# the link, that is a waste. In `bcast_multilane` (Träff and Hunold) the root cuts the message into
-# one block for each rank of its node. The ranks at the same place on their nodes form a *lane*,
-# down which their block goes, all lanes at once. Then the ranks of a node bring the blocks
-# together.
+# By levels, one rank of each node sends, and the other cores are idle. If a single core can't saturate
+# the link, that is a waste. In `bcast_multilane` (Träff and Hunold), the root cuts the message into
+# one block for each rank of its node. The ranks with the same position on their nodes form a *lane*,
+# along which their block travels, in all lanes at once. Then the ranks of a node exchange the blocks.
 #
 # **Predict:** how do its rows differ from those of `bcast_node_group`? Do more bytes cross nodes?
 
@@ -721,18 +722,18 @@ lanes = mpilab.run("bcast_multilane", places="two-groups rr", count=256, seed=SE
 show(traffic_matrix(lanes.matrix(), lanes.levels, title="Multi-lane"))
 
 # %% [markdown]
-# As many bytes cross, but two ranks of a node share the work. Whether that helps is a question of
-# the network, not of the algorithm: on links as slow as ours one core is enough.
+# The same number of bytes cross, but two ranks of a node share the work. Whether that helps depends on
+# the network, not on the algorithm: on links as slow as ours, one core is enough.
 #
 # ## A schedule of 2024: circulant graphs
 #
-# In a chain the pipe is full after $P-1$ rounds. In a binomial tree it is sooner, but the root has to
-# send every segment $\lceil \log_2 P \rceil$ times. Träff's schedules on *circulant graphs* have
-# neither fault: in round $k$ of every $\lceil \log_2 P \rceil$ rounds rank $v$ sends to $v + s_k$ and
-# receives from $v - s_k$, another segment in every round. $S$ segments take
+# In a chain, the pipeline is full after $P-1$ rounds. In a binomial tree it is full sooner, but the
+# root must send every segment $\lceil \log_2 P \rceil$ times. Träff's schedules on *circulant graphs*
+# avoid both: in round $k$ of every $\lceil \log_2 P \rceil$ rounds, rank $v$ sends to $v + s_k$ and
+# receives from $v - s_k$, a different segment in every round. $S$ segments take
 # $S - 1 + \lceil \log_2 P \rceil$ rounds, and no algorithm that sends and receives one segment at a
-# time can do with fewer. Who sends what when is computed by each rank itself, without a message. The
-# kit's kernel does it level by level.
+# time needs fewer. Each rank computes its part of the schedule itself, without a message. The kit's
+# kernel does so level by level.
 #
 # **Predict:** rounds for 8 ranks on one node and 16 segments: chain, binomial tree, circulant
 # graph?
@@ -751,17 +752,17 @@ for name in ("pipeline", "binomial", "circulant"):
 # segment in the same round, and its port takes them one by one. The number at the end shows it.
 
 # %% [markdown]
-# ## Alltoallv: everybody has something for everybody
+# ## Alltoallv: data from every rank for every rank
 #
-# In an alltoallv rank $i$ has `sendcounts[j]` elements for rank $j$, another number for each pair.
-# *Linear:* all pairs at once, $P(P-1)$ messages. Between two nodes of $Q$ ranks that are $Q^2$
-# messages each way. Every one of them costs an $\alpha$, however short.
+# In an alltoallv, rank $i$ has `sendcounts[j]` elements for rank $j$, a different number for each pair.
+# *Linear:* all pairs at once, $P(P-1)$ messages. Between two nodes of $Q$ ranks, these are $Q^2$
+# messages in each direction. Each of them costs an $\alpha$, however short it is.
 #
 # **By leaders**, in three steps:
 #
-# 1. *gatherv* on each node: all hand to the leader what they have for others;
+# 1. *gatherv* on each node: all ranks send the leader their data for others;
 # 2. *alltoallv* among the leaders: one message for each pair of nodes, with $Q^2$ blocks in it;
-# 3. *scatterv* on each node: the leader hands out what has come.
+# 3. *scatterv* on each node: the leader distributes what has arrived.
 #
 # **Predict:** how many messages cross nodes below, linear and by leaders? Will there be fewer bytes
 # between nodes?
@@ -779,8 +780,8 @@ alltoallvs = ("linear", "leaders", "gathervs", "multilane")
 Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoallvs]))
 
 # %% [markdown]
-# The bytes are the same: what is for another node has to go there. `alltoallv_gathervs` does it
-# process by process, and in `alltoallv_multilane` every rank is the leader of a lane.
+# The bytes are the same: what is for another node must go there. `alltoallv_gathervs` works process by
+# process, and in `alltoallv_multilane` every rank is the leader of a lane.
 #
 # ## The leader's memory
 #
@@ -789,10 +790,9 @@ Markdown("\n".join(HEAD + [row(f"alltoallv_{name}", count=4) for name in alltoal
 # collects everything first holds $QPm$ bytes that go out, and as much that has come in. With 8
 # ranks a node, 64 ranks and 2 MiB a pair, that is 1 GiB twice.
 #
-# Nobody says that it has to go in one piece. The kit's kernel is given a *budget*,
-# `mpilab_tuning.budget_bytes` (8 MiB by default). It cuts each block into so many pieces that what
-# a leader holds for others never exceeds it, and overlaps the three steps of different pieces. The
-# harness counts what each rank holds:
+# But it need not go in one piece. The kit's kernel has a *budget*, `mpilab_tuning.budget_bytes` (8 MiB
+# by default). It cuts each block into enough pieces that what a leader holds for others never exceeds
+# the budget, and overlaps the three steps of different pieces. The harness counts what each rank holds:
 
 # %%
 for budget in (0, 65536, 8192):
@@ -809,15 +809,15 @@ for budget in (0, 65536, 8192):
 # ## Exercise 5: alltoallv by leaders, in C (25 points)
 #
 # Write `alltoallv_by_leaders` with the three steps above. Blocks for the leader's own node may go
-# through the leader too. You need not cut anything into pieces, nor know `MPI_IN_PLACE`.
+# through the leader, too. You need not cut anything into pieces, nor support `MPI_IN_PLACE`.
 #
-# It must hold for any counts (0 as well), blocks anywhere in the buffers (`sdispls`, `rdispls`),
+# It must work for any counts (including 0), blocks anywhere in the buffers (`sdispls`, `rdispls`),
 # two different datatypes, nodes of any size with their ranks in any order, and in strict mode.
 #
-# **Between nodes**, at most one message goes from each leader to each other one, with the data and
-# nothing else: no counts. The receiving leader can know how long it is. (Within a node, send what
-# you like.) Only point-to-point calls, and calls that make communicators: `MPI_Gatherv` and its
-# like are refused, as their messages are in no recording.
+# **Between nodes**, each leader sends at most one message to each other leader, with the data and
+# nothing else: no counts. The receiving leader can compute its length. (Within a node, send what you
+# like.) Use only point-to-point calls, and calls that create communicators: `MPI_Gatherv` and the like
+# are refused, because recordings don't contain their messages.
 
 # %% [markdown]
 # Include `splitting.h`. These help you:
@@ -830,12 +830,12 @@ for budget in (0, 65536, 8192):
 # | `MPI_PACKED` | the datatype of packed bytes |
 # | `block(buffer, displacement, 1, type)` | address of the element at a displacement |
 #
-# Packed, `n` elements have `n` times `MPI_Type_size` bytes here. From then on everything is bytes,
-# and `memcpy` moves it.
+# Here, `n` packed elements have `n` times `MPI_Type_size` bytes. From then on everything is bytes, and
+# `memcpy` moves it.
 #
 # Where to start: draw two nodes of two ranks. If each rank packs its blocks in the order of `at`,
-# all that is for one node lies in one piece. A leader that also knows the receive counts of its
-# ranks knows how long each message will be. In which order do the blocks stand in it?
+# everything for one node is contiguous. A leader that also knows the receive counts of its ranks knows
+# how long each message will be. In which order are the blocks in it?
 
 # %% nbgrader={"grade": true, "grade_id": "by_leaders", "locked": false, "points": 25, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel alltoallv_by_leaders
@@ -995,13 +995,13 @@ lab.check("by_leaders")
 # %% [markdown]
 # ## Allgather and allreduce
 #
-# Here the result has to come to everybody. Of an allgather each group has to get what the others
-# have: $(P-U)m$ bytes. A ring carries each block over all of its links but one, and in RR order
-# *every* link of the ring is between nodes.
+# Here every rank needs the result. In an allgather, each group must receive what the others have:
+# $(P-U)m$ bytes. A ring carries each block over all of its links but one, and in RR order *every* link
+# of the ring is between nodes.
 #
-# An allreduce is a reduce and a broadcast. Up to the leaders, among them, and down again: that is
-# *hierarchical*, with few messages. *Multi-lane*, each rank of a node is responsible for a part of
-# the message, and all of them use the network.
+# An allreduce is a reduce and a broadcast. The *hierarchical* version goes up to the leaders, among
+# them, and down again, with few messages. In the *multi-lane* version, each rank of a node is
+# responsible for a part of the message, and all of them use the network.
 #
 # **Predict:** which of the three allgathers has the busiest link in RR order? Does it change in SEQ
 # order?
@@ -1021,10 +1021,10 @@ Markdown("\n".join(HEAD + lines))
 # %% [markdown]
 # ## A hostfile that suits the tree
 #
-# You can't change `MPI_Bcast` of the library, but you may be the one who starts the program.
-# `mpirun --map-by seq` takes a hostfile with a line for each rank. The report did this the other
-# way round: in the order of lab 03, exercise 4, every message of the binomial tree crosses, and it
-# took about three times as long.
+# You can't change the `MPI_Bcast` of the library, but you may be the one who starts the program.
+# `mpirun --map-by seq` takes a hostfile with a line for each rank. The report did the opposite: in the
+# order of lab 03, exercise 4, every message of the binomial tree crosses, and the broadcast took about
+# three times as long.
 #
 # ## Exercise 6: the best and the worst order, in Python (6 points)
 #
@@ -1042,10 +1042,10 @@ Markdown("\n".join(HEAD + lines))
 # - `goal` `"best"`: one message crosses groups, and three cross nodes.
 # - `goal` `"worst"`: all seven cross groups.
 #
-# Any order that does it is right.
+# Any such order is right.
 #
 # Where to start: what is the best order for root 0? And what do all ranks of one half in the
-# report's worst order have in common, written as binary numbers?
+# report's worst order have in common, written in binary?
 
 
 # %% nbgrader={"grade": true, "grade_id": "hosts", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -1070,7 +1070,7 @@ def hosts(root, goal):
 lab.check("hosts", hosts)
 
 # %% [markdown]
-# Your two orders from rank 0, as a hostfile and as networks (SEQ and RR, while yours aren't there).
+# Your two orders for root 0, as a hostfile and as networks (until yours are right, SEQ and RR).
 #
 # **Predict:** how many times longer does the busiest link need in the worst order?
 
@@ -1094,17 +1094,16 @@ show(
 )
 
 # %% [markdown]
-# ## Measure, on links that are real
+# ## Measure on real links
 #
-# Enough of counting. *Emulated hosts* are parts of this machine with names, memory and network
-# interfaces of their own. Real Open MPI sends real TCP between them, over links that are held to a
-# speed. The cluster is `four-groups`: 4 switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s,
-# a switch 200 Mbit/s to the rest. That takes Linux, and the right to make namespaces. Where it
-# isn't so, you see what we have measured.
+# *Emulated hosts* are parts of this machine with their own names, memory and network interfaces. Real
+# Open MPI sends real TCP between them, over links with a limited rate. The cluster is `four-groups`: 4
+# switches of 2 hosts with 2 ranks each; a host has 1 Gbit/s, a switch 200 Mbit/s to the rest. That
+# needs Linux, and permission to create namespaces. Without these, the lab shows our measurements.
 #
-# *openmpi* is Open MPI as it comes: its component *han* knows nodes, but no groups. *openmpi_no_han*
-# is Open MPI without it (`--mca coll ^han`). If your `bcast_two_level` and `bcast_reordered` pass
-# their checks, they are timed as well.
+# *openmpi* is Open MPI with its defaults: its component *han* knows nodes, but no groups.
+# *openmpi_no_han* is Open MPI without it (`--mca coll ^han`). If your `bcast_two_level` and
+# `bcast_reordered` pass their checks, they are timed as well.
 
 # %%
 mine = {}
@@ -1142,18 +1141,18 @@ def of(timed, order, size):
 size = max(one.bytes for one in timed)
 
 # %% [markdown]
-# Beside each time stands its lower bound: the bytes of its busiest link, from a recording on 16
-# ranks that pretend to be there, divided by the link's speed. (A link lets a few KiB through at
-# once before it holds back, so a short run may be a little faster.)
+# Beside each time is its lower bound: the bytes of its busiest link, from a recording on 16 ranks that
+# pretend to be there, divided by the link's speed. (A link lets a few KiB through at once before it
+# throttles, so a short run may be a little faster.)
 #
-# **Predict** for RR order: which link is it, for the flat binomial tree, and by node and group? Which
-# two kernels have about half the bound of all others by level, and why?
+# **Predict** for RR order: which link is the busiest, for the flat binomial tree, and by node and
+# group? Which two kernels have about half the bound of the others by level, and why?
 
 # %%
 show(against_limits(*of(timed, "rr", size), f"Broadcast of {byte_size(size)}, RR order"))
 
 # %% [markdown]
-# In SEQ order: what do the levels still help there, and what does pipelining?
+# In SEQ order: how much do the levels still help there, and how much does pipelining?
 
 # %%
 show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, SEQ order"))
@@ -1166,19 +1165,19 @@ show(against_limits(*of(timed, "seq", size), f"Broadcast of {byte_size(size)}, S
 show(against_limits(*of(timed, "shuffled", size), f"Broadcast of {byte_size(size)}, shuffled"))
 
 # %% [markdown]
-# Are yours in the figures? They send over the links what `node` and `rank_order` send, and take longer
-# all the same, perhaps several times as long. What is it that they do in each call? It is in no
-# recording. For `bcast_reordered`, count the communicators; `split_by_name` makes one for each letter.
+# Are yours in the figures? They send the same over the links as `node` and `rank_order`, but take
+# longer, perhaps several times as long. What do they do in each call that no recording shows? For
+# `bcast_reordered`, count the communicators; `split_by_name` creates one for each letter.
 
 # %% [markdown]
-# All in numbers. First the broadcasts above, then our own figures of a reduce, a gather and an
+# Everything in numbers: first the broadcasts above, then our own figures for a reduce, a gather and an
 # alltoallv.
 #
 # | column | |
 # |---|---|
 # | flat | `binomial`; in an alltoallv `linear` |
-# | best of ours | the kernel with the least median |
-# | Open MPI | the better of with and without han |
+# | best of ours | the kernel with the smallest median |
+# | Open MPI | with or without han, whichever is faster |
 
 # %%
 every = timed + [one for one in by_level.timed_of(ours) if one.collective != "bcast"]
@@ -1199,17 +1198,17 @@ for at in dict.fromkeys((one.collective, one.bytes, one.order) for one in every)
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Read it with the bounds in mind. Long gathers take what the root's uplink needs, whatever you do:
-# levels can't help. Long alltoallvs likewise; by leaders, blocks go through two more memories.
-# Short ones are another matter.
+# Read the table with the bounds in mind. Long gathers take what the root's uplink needs, whatever you
+# do: levels can't help. The same is true of long alltoallvs; by leaders, blocks pass through two more
+# memories. Short ones are another matter.
 #
-# Sixteen ranks share the processors of one machine here, so short messages are noisy. Three
-# repetitions are few: take more before you call a difference a difference.
+# Sixteen ranks share the processors of one machine here, so the times of short messages are noisy.
+# Three repetitions are few: take more before you trust a difference.
 
 # %% [markdown]
 # ## Rules that others found
 #
-# The report chose by rules, found by trying everything on a campus cluster. For the broadcast:
+# The report chose by rules that were found by trying everything on a campus cluster. For the broadcast:
 #
 # ```
 # if (ppn == 1)
@@ -1220,7 +1219,7 @@ Markdown("\n".join(lines))
 #     else                                  by node and group
 # ```
 #
-# `ppn` is the number of ranks a host. The same as data, with those of the other collectives:
+# `ppn` is the number of ranks per host. The same as data, with the rules for the other collectives:
 
 # %%
 published = decisions.read("published")
@@ -1229,10 +1228,10 @@ print(decisions.as_text(published))
 # %% [markdown]
 # ## Rules learned on the cluster at hand
 #
-# Others' rules belong to others' clusters. `decisions.learn` takes measurements, and for each
-# situation the kernel with the least median. `mpilab learn four-groups -o my.rules` does it all
-# from the command line, for ppn and sizes of your choice. `dealt` says that ranks don't stand in
-# the order of groups and nodes.
+# Rules from another cluster may not fit yours. `decisions.learn` takes measurements, and selects for
+# each situation the kernel with the smallest median. `mpilab learn four-groups -o my.rules` does
+# everything from the command line, for ppn and sizes of your choice. `dealt` means that ranks are not
+# in the order of groups and nodes.
 
 # %%
 kits = [one for one in timed if not one.is_openmpis and one.kernel not in mine]
@@ -1242,9 +1241,9 @@ print(decisions.as_text(learned))
 # %% [markdown]
 # Kernels called `bcast_auto`, `reduce_auto` and so on follow such a file: `MPILAB_RULES=my.rules`.
 #
-# What does a rule cost? Its *regret* is what its choice takes longer than the best one that was
-# measured. Rules that are judged where they were learned come out well by themselves. So learn from
-# two of the orders, and judge on the third.
+# What does a rule cost? Its *regret* is how much longer its choice takes than the best one that was
+# measured. Rules always look good where they were learned. So learn from two of the orders, and
+# evaluate on the third.
 
 # %%
 lines = [
@@ -1268,17 +1267,17 @@ for order in by_level.ORDERS:
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Few points make coarse rules, and medians of few repetitions make wrong ones. What would you add
+# Few points lead to coarse rules, and medians of few repetitions to wrong ones. What would you add
 # to the measurement first: sizes, orders, repetitions, other numbers of ranks?
 #
 # ## What your levels cost
 #
-# Now without any network, on this machine alone: your two broadcasts beside the flat tree and
-# beside the kit's by node and group. There is one node, so all four send the same messages. If an
-# answer is still blank, a warning says that it is left out.
+# Now without any network, on this machine alone: your two broadcasts beside the flat tree and the
+# kit's broadcast by node and group. There is one node, so all four send the same messages. If an
+# answer is still blank, a warning says that it is omitted.
 #
-# **Predict:** what remains of the difference that you saw between hosts? From which size on does it no
-# longer matter?
+# **Predict:** how much remains of the difference that you saw between hosts? From which size on does it
+# no longer matter?
 
 # %%
 METHODS = ["bcast_binomial", "bcast_node_group", "bcast_two_level", "bcast_reordered"]
@@ -1290,9 +1289,9 @@ show(sweep_plots.time_against_size(table))
 # %% [markdown]
 # ## Question 1: when a leader becomes the bottleneck (7 points)
 #
-# A leader does the talking for its node. Name three different reasons why it can become the
-# bottleneck, each with a collective and a size where it does, and what can be done about it. Use
-# the bytes and bounds of this lab. When is it better to have no leaders at all?
+# A leader communicates for its whole node. Name three different reasons why it can become the
+# bottleneck, each with a collective and a size where it does, and a remedy. Use the bytes and bounds
+# of this lab. When is it better to have no leaders at all?
 #
 # Points are given for
 #
@@ -1324,9 +1323,9 @@ show(sweep_plots.time_against_size(table))
 # %% [markdown]
 # ## Question 2: a cluster whose switches you don't know (7 points)
 #
-# You get 16 hosts of a cluster, with their names and nothing else. No `SLURM_TOPOLOGY_ADDR`, nobody
-# to ask. What can you find out, how, and what does it cost? Which kernels would you use meanwhile,
-# and why is a wrong guess of the groups less bad, or worse, than none? How would you see that your
+# You get 16 hosts of a cluster, with their names and nothing else: no `SLURM_TOPOLOGY_ADDR`, no one to
+# ask. What can you find out, how, and what does it cost? Which kernels would you use meanwhile, and
+# why is a wrong guess of the groups better, or worse, than none? How would you notice that your
 # knowledge has become stale?
 #
 # Points are given for
@@ -1360,16 +1359,15 @@ show(sweep_plots.time_against_size(table))
 # %% [markdown]
 # ## Summary
 #
-# - Count bytes for each link. The busiest one, divided by its speed, is a time that nobody can
-#   beat.
-# - A flat tree crosses as often as the order of ranks makes it. By levels a broadcast or reduce
-#   crosses each border once, in any order; the root leads all its levels.
-# - Levels save bytes where data can be shared or added up (broadcast, reduce), and messages
-#   everywhere. In a gather or alltoallv the bytes stay.
-# - Building levels costs more than a short broadcast: keep them on the communicator.
-# - Chains and segments use all levels at once. Leaders need bounded memory.
-# - A rule holds for the cluster that it was learned on. Judge it by its regret, where it has not
-#   been.
+# - Count the bytes of each link. Those of the busiest link, divided by its speed, are a lower bound on
+#   the time.
+# - How often a flat tree crosses nodes depends on the order of the ranks. By levels, a broadcast or
+#   reduce enters each node and each group once, in any order; the root leads all its levels.
+# - Levels save bytes where data can be shared or combined (broadcast, reduce), and messages
+#   everywhere. In a gather or alltoallv, the bytes remain.
+# - Building levels costs more than a short broadcast: cache them on the communicator.
+# - Chains and segments use all levels at once. The memory of leaders must be bounded.
+# - A rule is valid for the cluster that it was learned on. Evaluate it by its regret on other points.
 #
 # ## Further reading
 #

@@ -21,8 +21,8 @@
 # - Why reading and writing files can take more time than all the computing.
 # - Cannon's algorithm for the product of two matrices, and three ways to feed it from files.
 # - To let a rank see its own part of a file only: displacement, subarray, view.
-# - To write *data sieving* and a *two-phase read* in C, with a buffer that is not exceeded.
-# - To count requests and bytes, by formula and on a recording, and to read an *access map*.
+# - To write *data sieving* and a *two-phase read* in C, with a bounded buffer.
+# - To count requests and bytes, by formula and in a recording, and to read an *access map*.
 # - When collective I/O pays, and what hints are.
 #
 # ## What you need
@@ -88,9 +88,9 @@ cluster
 # ## What a request costs
 #
 # A *request* is one call that asks a file system for data. It costs $\alpha + \beta n$ seconds
-# for $n$ bytes, like a message. Only, the numbers are worse. On a disk, $\alpha$ is the time until
-# the head stands over the right place. On a parallel file system it is a message to a server, which
-# has others to serve, and a disk behind that.
+# for $n$ bytes, like a message, but the numbers are worse. On a disk, $\alpha$ is the time until the
+# head is over the right place. On a parallel file system, it is a message to a server, which has other
+# clients, and a disk behind that.
 #
 # | | $\alpha$, a request | $1/\beta$, bytes per second | bytes that take as long as a request |
 # |---|--:|--:|--:|
@@ -98,13 +98,13 @@ cluster
 # | disk | 8 ms | 150 MB/s | 1.2 MB |
 # | parallel file system, one server | 0.6 ms | 500 MB/s | 300 KB |
 #
-# (Round figures, for orders of magnitude.)
+# (Round figures, to show orders of magnitude.)
 #
-# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind. All of
-# this lab is about which of the two a method pays with.
+# So there are two ways to be slow: too many requests, and too many bytes. Keep both in mind: the whole
+# lab is about which of the two a method pays with.
 #
-# **Predict:** a rank needs 2048 rows of 4 KiB each, from all over a file of 32 MiB. What takes longer
-# on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By which factor?
+# **Predict:** a rank needs 2048 rows of 4 KiB each, from all over a file of 32 MiB. Which takes longer
+# on that disk: 2048 requests of 4 KiB, or one request for all 32 MiB? By what factor?
 
 # %%
 alpha, beta = 8e-3, 1 / 150e6
@@ -112,16 +112,16 @@ many, one = 2048 * (alpha + 4096 * beta), alpha + (32 << 20) * beta
 print(f"2048 requests: {duration(many)}; one request: {duration(one)}; factor {many / one:.0f}")
 
 # %% [markdown]
-# Reading four times what one needs is the faster way here. Remember it; and remember that it depends
-# on $\alpha$ and $\beta$.
+# Here, reading four times as much as needed is faster. Remember that, and remember that it depends on
+# $\alpha$ and $\beta$.
 #
 # ## A matrix in a file
 #
-# A matrix file has a *header*, two integers of 4 bytes: the numbers of rows and columns. Behind it
-# stand the elements, doubles, row by row. `mpilab matrix` converts such files to text and back.
+# A matrix file has a *header*, two integers of 4 bytes: the numbers of rows and columns. It is followed
+# by the elements, doubles, row by row. `mpilab matrix` converts such files to text and back.
 #
-# **Predict:** a matrix of 3 rows and 4 columns. How long is its file? At which byte begins the
-# element in row 2, column 1 (both counted from 0)?
+# **Predict:** a matrix has 3 rows and 4 columns. How long is its file? At which byte does the element
+# in row 2, column 1 begin (both counted from 0)?
 
 # %%
 small = Path(folder.name) / "small.matrix"
@@ -135,13 +135,12 @@ print(
 print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 
 # %% [markdown]
-# The header makes all offsets larger by 8 bytes. A reader that forgets it is wrong by one element; in
-# this lab your reader must not forget it.
+# The header increases all offsets by 8 bytes. A reader that forgets it is off by one element.
 #
-# Which part of the matrix is whose? The $P$ ranks stand in a *grid* of $R$ rows and $C$ columns, $P
+# Which rank gets which part of the matrix? The $P$ ranks form a *grid* of $R$ rows and $C$ columns, $P
 # = RC$. The matrix is cut into *plain blocks*: a rank gets $\lceil \text{rows}/R \rceil$ rows and
-# $\lceil \text{columns}/C \rceil$ columns; the last ones get what is left, which may be nothing. What
-# a rank has is its *part*: its rows one after the other in memory, without gaps.
+# $\lceil \text{columns}/C \rceil$ columns; the last ones get the remainder, which may be nothing. The
+# *part* of a rank has its rows one after the other in memory, without gaps.
 #
 # ```
 #    a row of the matrix in the file     h is the header; number = rank that has the element
@@ -152,7 +151,7 @@ print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 #          2 2 2 3 3 3                   places of the file, 24 bytes each
 # ```
 #
-# In the file a part lies scattered. That is the whole problem.
+# In the file, a part is scattered. That is the whole problem.
 
 # %% [markdown]
 # ## Cannon's algorithm
@@ -162,29 +161,29 @@ print("from byte 80 on:", np.frombuffer(content, "f8", 1, 80))
 #
 # $$C_{ij} = \sum_k A_{ik} B_{kj}$$
 #
-# Rank $(i, j)$ needs a whole row of blocks of $A$ and a whole column of those of $B$. But memory is
-# for one of each. So blocks travel: first each row $i$ of $A$ moves $i$ places to the left, and each
-# column $j$ of $B$ moves $j$ places up. Then all multiply, pass $A$ on to the left and $B$ up, and so
-# on, $\sqrt P$ times.
+# Rank $(i, j)$ needs a whole row of blocks of $A$ and a whole column of blocks of $B$, but it has
+# memory for only one of each. So the blocks move: first, each row $i$ of $A$ moves $i$ places to the
+# left, and each column $j$ of $B$ moves $j$ places up. Then all ranks multiply, pass $A$ on to the left
+# and $B$ up, and so on, $\sqrt P$ times.
 #
 # **Predict** for 3 × 3 ranks: which blocks does rank (1, 2) hold when all are aligned? In which
-# figure are the colours of the left and the right picture the same, and why must they be?
+# figure do the colors of the left and the right picture agree, and why must they?
 
 # %%
 show(cannon_steps(3))
 
 # %% [markdown]
-# A block with the second index $k$ of $A$ has the same colour as one with the first index $k$ of $B$.
-# Only those can be multiplied.
+# A block of $A$ with second index $k$ has the same color as a block of $B$ with first index $k$. Only
+# those can be multiplied.
 #
-# Where the size doesn't divide, blocks are padded with zeros, which add nothing. Where $P$ is no
-# square, the program refuses: rows of the grid that are shorter than its columns would never bring
-# all the blocks together.
+# If the size is not divisible, blocks are padded with zeros, which add nothing. If $P$ is not a square,
+# the program refuses: on a grid with rows and columns of different lengths, some blocks would never
+# meet.
 #
-# ## Three ways to feed it
+# ## Three ways to distribute the data
 #
-# A group of students at TU München got this program as an exercise in 2016, and changed it in
-# steps. They call their report *MPI Collectives and MPI-IO*. The kit has the same three *stages*; all
+# A group of students at TU München received this program as an exercise in 2016, and changed it step
+# by step. Their report is called *MPI Collectives and MPI-IO*. The kit has the same three *stages*; all
 # of them write the same file, byte by byte.
 #
 # | stage | reading | writing |
@@ -193,16 +192,17 @@ show(cannon_steps(3))
 # | 2 | rank 0 reads; `MPI_Bcast` of the sizes, `MPI_Scatter` of the blocks | `MPI_Gather`; rank 0 writes |
 # | 3 | every rank reads its blocks: displacement, subarray, view, `MPI_File_read_all` | the same with `MPI_File_write_all` |
 #
-# In stages 1 and 2 a single process reads, and its memory must hold the whole matrices. In stage 3
-# nobody holds more than its own blocks. (The program is in `src_c/programs/cannon/`: `stage_1.c`, `stage_2.c`,
-# `stage_3.c`.)
+# In stages 1 and 2, a single process reads, and its memory must hold the whole matrices. In stage 3,
+# no process holds more than its own blocks. (The program is in `src_c/programs/cannon/`: `stage_1.c`,
+# `stage_2.c`, `stage_3.c`.)
 #
-# And there is one more difference. The students began with *text* files, in which rank 0 had to turn
-# every number from digits into a double. A text file can't be read by a view: nobody knows where a row
-# begins before all rows in front of it have been read. So for stage 3 they made binary files first. Stages
-# 1 and 2 of ours read both.
+# There is one more difference. The students began with *text* files, in which rank 0 had to convert
+# every number from digits to a double. A text file can't be read through a view, because the position
+# of a row is unknown until all rows before it have been read. So they first made binary files for stage
+# 3. Stages 1 and 2 of ours read both.
 #
-# **Predict:** which of the four runs below reads longest? Which of them differ in their results?
+# **Predict:** which of the four runs below spends the most time reading? Which of them differ in their
+# results?
 
 # %%
 operands = {}
@@ -218,12 +218,12 @@ for name, done in runs.items():
 print("files of C that differ:", len({done.digest for done in runs.values()}) - 1)
 
 # %% [markdown]
-# Who waits, and for what? These are the pictures that the authors of the report drew with Vampir, from
-# our own recordings: stage 1 with text files beside stage 3, on the same scale of time. A bar is a call
-# of MPI, its colour what kind of call. (Rank 0 of stage 1 reads its files without MPI, so there it has
-# no colour.)
+# Which ranks wait, and for what? The authors of the report drew these pictures with Vampir; here they
+# are from our own recordings: stage 1 with text files beside stage 3, on the same time scale. A bar is
+# an MPI call, its color the kind of call. (Rank 0 of stage 1 reads its files without MPI, so it has no
+# bar there.)
 #
-# **Predict:** in stage 1, how will you know when rank 0 is reading, and what are the others doing
+# **Predict:** in stage 1, how can you see when rank 0 is reading, and what are the others doing
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?
 
 # %%
@@ -231,11 +231,11 @@ pictured = {name: runs[name].recording for name in ("stage 1, text", "stage 3, b
 show(timelines(pictured, title="Before and after"))
 
 # %% [markdown]
-# What is due to the text files hides all the rest. So once more without them: all three stages, with
+# The cost of the text files hides everything else. So once more without them: all three stages, with
 # binary files.
 #
-# **Predict:** what will be left of the wait in stage 1? Which calls does stage 2 have where stage 1 has
-# many sends and receives?
+# **Predict:** how much of the wait in stage 1 will remain? Which calls does stage 2 have where stage 1
+# has many sends and receives?
 
 # %%
 pictured = {name: done.recording for name, done in runs.items() if name.endswith("binary")}
@@ -245,12 +245,12 @@ show(timelines(pictured, title="Three stages with binary files"))
 # ## The share of I/O
 #
 # Look at MPI time only, as the authors of the report did: of all the time that ranks spend in MPI,
-# which share belongs to reading and writing, waiting for it included? Theirs was 96 % before, in stage
-# 1, and about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle
-# are what we have measured with matrices as large, 16 ranks on two cores.
+# what share is reading and writing, including waiting for it? Theirs was 96 % before, in stage 1, and
+# about 38 % after, in stage 3, with matrices of 4096 × 4096 on SuperMUC. The bars in the middle are our
+# measurements with matrices of the same size, 16 ranks on two cores.
 #
-# **Predict:** will ours be the same? Which part of the difference between stage 1 and stage 3 is due to
-# parallel I/O, and which is due to something else?
+# **Predict:** will ours be the same? What part of the difference between stage 1 and stage 3 is due to
+# parallel I/O, and what part to something else?
 
 # %%
 shares = {name: done.io_share for name, done in runs.items()}
@@ -267,23 +267,23 @@ show(cannon_runs.io_shares(shares, published))
 # it with stage 1 and *binary* files: on this machine, most of the gain comes from not parsing digits.
 # The report changed both at once. When you measure an improvement, change one thing at a time.
 #
-# And stage 3 need not look good here. It opens files, a collective operation, and sets views; with files
-# of a few MiB that takes longer than the reading. The authors saw it, too: "For smaller files, the
-# provided implementation works better." Besides, the files are in the memory of this very machine, as
-# they were written a moment ago: the *page cache* of the operating system keeps them. So $\alpha$ is a
-# few microseconds, not milliseconds, and nothing of this is a statement on disks. What is the same on
-# any machine is *who asks for what*. That is what the rest of the lab counts.
+# Stage 3 may not look good here. It opens files, which is a collective operation, and sets views; with
+# files of a few MiB, that takes longer than the reading. The authors saw that, too: "For smaller files,
+# the provided implementation works better." Besides, the files were written a moment ago, so they are
+# still in the memory of this machine, in the *page cache* of the operating system. So $\alpha$ is a
+# few microseconds, not milliseconds, and these times say nothing about disks. What is the same on any
+# machine is *which rank requests what*. That is what the rest of the lab counts.
 #
-# ## Readers, and how to look at them
+# ## Readers, and how to examine them
 #
-# From here on we only read. A *read kernel* is a C function that brings each rank its part:
+# From here on we only read. A *read kernel* is a C function that reads each rank's part:
 #
 # ```c
 # int read_NAME(MPI_File file, const struct mpilab_matrix *matrix, double *part, MPI_Comm comm);
 # ```
 #
-# The file is open on `comm`. `matrix` says how large the header and the matrix are, and how it is
-# spread over the ranks:
+# The file is open on `comm`. `matrix` gives the sizes of the header and the matrix, and how the matrix
+# is distributed over the ranks:
 #
 # ```c
 # struct mpilab_matrix {
@@ -294,12 +294,12 @@ show(cannon_runs.io_shares(shares, published))
 # };
 # ```
 #
-# The kit has some to begin with. `read_scatter`: rank 0 reads, as much at a time as its buffer
-# holds, and sends the others what is theirs. `read_strided`: every rank asks for each row of its
-# part, one request after the other.
+# The kit has some to begin with. `read_scatter`: rank 0 reads as much at a time as its buffer holds,
+# and sends the others their parts. `read_strided`: every rank requests each row of its part, one
+# request after the other.
 #
 # **Predict:** 12 × 12 doubles on 2 × 2 ranks, and a buffer of 384 bytes. How many requests does each
-# rank make, with either, and of how many bytes?
+# rank make with each reader, and of how many bytes?
 
 # %%
 scattered = mpilab.run("read_scatter", ranks=4, matrix="12x12", buffer=384, seed=SEED)
@@ -313,8 +313,8 @@ strided
 # An *access map* shows each request: where in the file, when, and by which rank. Time runs to the
 # right, the file from top to bottom.
 #
-# **Predict:** in which of the two maps is there one colour only? What will the other one look like?
-# Which rows of the file do ranks 0 and 1 share?
+# **Predict:** which of the two maps has only one color? What will the other one look like? Which rows
+# of the file do ranks 0 and 1 share?
 
 # %%
 for run in (scattered, strided):
@@ -323,12 +323,12 @@ for run in (scattered, strided):
 # %% [markdown]
 # ## A view
 #
-# A rank can tell MPI once what its part looks like in the file. After that, it sees nothing else:
-# the part stands there without gaps, and a single request is for all of it. This *view* has
+# A rank can tell MPI once what its part looks like in the file. After that, it sees nothing else: the
+# part appears without gaps, and a single request can read all of it. This *view* has
 #
-# - a *displacement*, in bytes: what comes before it is not seen, such as a header;
-# - an *etype*, the unit of all counting: here, `MPI_DOUBLE`;
-# - a *filetype*, made of etypes: what of the file is seen. For a block that is a *subarray*. It is
+# - a *displacement* in bytes: everything before it, such as a header, is hidden;
+# - an *etype*, the unit of all counts and offsets: here, `MPI_DOUBLE`;
+# - a *filetype*, made of etypes: the visible part of the file. For a block, that is a *subarray*. It is
 #   repeated to the end of the file, so mind its extent.
 #
 # ```
@@ -338,22 +338,22 @@ for run in (scattered, strided):
 #    what the rank sees           b b b b b b
 # ```
 #
-# ## Exercise 1: a view of one's part, in C (10 points)
+# ## Exercise 1: a view of each part, in C (10 points)
 #
-# Write `read_my_view`: set the view, read the part with *one* request, set the view back.
+# Write `read_my_view`: set the view, read the part with *one* request, restore the view.
 #
 # - One request is one call of `MPI_File_read`, or of `MPI_File_read_all`, on each rank.
-# - It must hold for any number of ranks, any grid, any size, also where a part is empty.
-#   `MPI_File_set_view` and everything with `_all` are collective: all ranks have to call them.
-# - Leave the file as it was: the view of the whole file in bytes, which is displacement 0,
-#   `MPI_BYTE`, `MPI_BYTE`. Free the type that you made.
+# - It must work for any number of ranks, any grid and any size, also where a part is empty.
+#   `MPI_File_set_view` and everything with `_all` are collective: all ranks must call them.
+# - Leave the file as it was: the view of the whole file in bytes, that is, displacement 0, `MPI_BYTE`,
+#   `MPI_BYTE`. Free the type that you created.
 # - For two of the ten points, the matrix is *block-cyclic*: cut into smaller blocks, `block_rows` by
-#   `block_columns`, which are dealt out in turn. Block $(i, j)$ belongs to the rank in row $i \bmod R$
-#   and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type for that,
-#   too: `MPI_Type_create_darray`.
+#   `block_columns`, which are distributed round robin. Block $(i, j)$ belongs to the rank in row
+#   $i \bmod R$ and column $j \bmod C$ of the grid, and a part consists of many blocks. MPI has a type
+#   for that, too: `MPI_Type_create_darray`.
 #
-# Return the first error code, or `MPI_SUCCESS`. (Stage 3 of Cannon's algorithm does something like
-# it, for plain blocks only. Try by yourself before you look.)
+# Return the first error code, or `MPI_SUCCESS`. (Stage 3 of Cannon's algorithm does something similar,
+# for plain blocks only. Try it yourself before you look.)
 
 # %% [markdown]
 # These help you:
@@ -424,15 +424,15 @@ for run in (scattered, strided):
 lab.check("view")
 
 # %% [markdown]
-# One request a rank. But a disk knows no views. What MPI makes of the request is its own business: it
-# may ask the system for each row by itself, or read more than is needed. With `MPI_File_read` it
-# knows what this rank wants, with `MPI_File_read_all` what all want. The two methods that it has for
-# this you will now write yourself.
+# One request per rank. But disks have no views. How MPI executes the request is up to the library: it
+# may ask the system for each row separately, or read more than is needed. With `MPI_File_read`, it
+# knows what this rank needs; with `MPI_File_read_all`, what all ranks need. You will now write the two
+# methods that it has for this yourself.
 #
 # ## Data sieving
 #
-# Few requests instead of many: read everything from the first byte that you need to the last, with
-# all that lies between, and pick out what is yours. The buffer is bounded, so it goes piece by piece.
+# Few requests instead of many: read everything from the first byte that you need to the last, including
+# what is in between, and pick out your part. The buffer is bounded, so this is done piece by piece.
 #
 # ```
 #    4 x 6 on a grid of 2 x 2; rank 1, buffer of 5 elements      ( ) a request
@@ -443,7 +443,7 @@ lab.check("view")
 #          2 2 2  3 3 3
 # ```
 #
-# For a disk that pays as long as what is read in vain takes less than the requests that are saved.
+# On a disk, that pays as long as the unneeded bytes take less time than the requests saved.
 #
 # **Predict:** in plain blocks on a grid of 2 × 2, how many ranks read an element in the middle of
 # the matrix, and one in its corner? And on a grid of 4 × 4?
@@ -461,11 +461,11 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 # - A request is for as many whole elements as fit into `mpilab_tuning.buffer_bytes` bytes, but for at
 #   least one; the last one only for what is left. If `buffer_bytes` is 0, take 4 MiB.
 # - Have no more memory for what you read than that buffer. (This alone is not graded.)
-# - A rank with an empty part asks for nothing.
-# - It must hold for any number of ranks, any grid and any size; for two points of the 16, for
-#   block-cyclic matrices as well.
+# - A rank with an empty part makes no request.
+# - It must work for any number of ranks, any grid and any size; for two points of the 16, also for
+#   block-cyclic matrices.
 #
-# Only independent reads are allowed: nobody needs anybody.
+# Only independent reads are allowed: no rank needs another's data.
 #
 # | | |
 # |---|---|
@@ -473,9 +473,8 @@ show(matrix_access(requests_of("sieving", spread), spread, title="Sieving, 2 x 2
 # | `undealt(i, matrix->block_rows, matrix->grid_rows, part.grid_row)` | which row of the matrix is row `i` of a part; likewise with columns |
 # | `MPI_File_read_at(file, offset, buffer, count, MPI_DOUBLE, MPI_STATUS_IGNORE)` | `offset` in bytes, in the default view |
 #
-# Where to start: the elements of a part stand in the file in the same order as in memory. So go
-# through the part once, and through the pieces at the same time: which elements of the part are in
-# this piece?
+# Where to start: the elements of a part are in the same order in the file as in memory. So go through
+# the part once, and through the pieces at the same time: which elements of the part are in this piece?
 
 # %% nbgrader={"grade": true, "grade_id": "sieving", "locked": false, "points": 16, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel read_my_sieving
@@ -541,13 +540,13 @@ lab.check("sieving")
 # %% [markdown]
 # ## Two-phase read
 #
-# All ranks of a row of the grid sieve the same bytes. Together they need each byte once. So let them
-# read each byte once, in large requests, *whoever needs it*, and hand it over by messages, which are
-# so much cheaper.
+# All ranks of a row of the grid sieve the same bytes. Together they need each byte only once. So let
+# them read each byte once, in large requests, *no matter which rank needs it*, and pass it on in
+# messages, which are much cheaper.
 #
-# **Phase 1.** Some ranks are *aggregators*. The elements of the file are cut into as many contiguous
-# *file domains*. Each aggregator reads its domain from end to end, a buffer at a time. **Phase 2.**
-# After each such round, every aggregator hands out what it has just read.
+# **Phase 1.** Some ranks are *aggregators*. The elements of the file are divided into contiguous *file
+# domains*, one per aggregator. Each aggregator reads its domain from end to end, a buffer at a time.
+# **Phase 2.** After each such round, every aggregator distributes what it has just read.
 #
 # ```
 #    4 x 6 on a grid of 2 x 2; 2 aggregators, buffers of 6 elements      | the end of a request
@@ -559,7 +558,7 @@ lab.check("sieving")
 #               rank 1 reads 2 2 2 3 3 3, sends 2 2 2 to rank 2 and 3 3 3 to rank 3
 # ```
 #
-# **Predict:** who receives from whom in round 2, and into which places of its part? With $A$
+# **Predict:** which ranks receive from which in round 2, and where in their parts? With $A$
 # aggregators, a buffer of $F$ bytes and $N \times N$ doubles: how many requests are there altogether?
 #
 # ## Exercise 3: the two-phase read, in C (36 points)
@@ -568,17 +567,17 @@ lab.check("sieving")
 #
 # - There are `mpilab_tuning.aggregators` aggregators; if that is 0, or more than $P$, all ranks are
 #   aggregators. Which ranks they are you may choose.
-# - The elements are cut into as many domains, as equally as can be: if they don't divide, the first
-#   domains have one element more.
+# - The elements are divided into that many domains, as equally as possible: if they are not divisible,
+#   the first domains have one element more.
 # - An aggregator reads its domain in contiguous requests, each for as many whole elements as fit into
-#   `mpilab_tuning.buffer_bytes` bytes, but for at least one; the last one is for what is left. If
+#   `mpilab_tuning.buffer_bytes` bytes, but for at least one; the last one is for the remainder. If
 #   `buffer_bytes` is 0, take 1 MiB.
-# - After each request of its own, an aggregator hands out what it has got before it makes the next
-#   one; nobody keeps more than a buffer of what isn't its own, and the same again sorted by ranks.
-# - So every byte of the file is read once, behind the header, by aggregators only, with
+# - After each request, an aggregator distributes what it has read before it makes the next one; no rank
+#   holds more than a buffer of data that isn't its own, and a copy of it sorted by ranks.
+# - So every byte of the file after the header is read once, by aggregators only, with
 #   $\lceil \text{domain}/\text{buffer} \rceil$ requests each.
-# - It must hold for any number of ranks, any grid and any size, also where domains or parts are empty;
-#   for three points of the 36, for block-cyclic matrices. In strict mode too, where every send waits
+# - It must work for any number of ranks, any grid and any size, also where domains or parts are empty;
+#   for three points of the 36, for block-cyclic matrices; and in strict mode, where every send waits
 #   for its receiver.
 #
 # For the exchange you may use `MPI_Alltoallv`, `MPI_Alltoallw`, or point-to-point calls. Beyond that,
@@ -592,13 +591,13 @@ lab.check("sieving")
 #
 # Where to start:
 #
-# - Nobody has to ask anybody. Everybody knows the matrix, the grid, the domains and the round, so
-#   everybody can compute what any aggregator reads in this round, and who needs what of it.
-# - A part has its elements in the order of the file. So what a rank gets of a piece of the file is one
-#   run of its part, and can be received straight into it. Where does it begin? Write a function
-#   `before(matrix, rank, element)`: how many elements of the rank's part stand in the file before this
-#   one? Then `before(end) - before(begin)` tells how many there are in a piece.
-# - How many rounds are there? The same number for everybody, or somebody will wait for ever.
+# - No rank has to ask another. Every rank knows the matrix, the grid, the domains and the round, so it
+#   can compute what any aggregator reads in this round, and which ranks need which elements of it.
+# - A part has its elements in the order of the file. So what a rank receives of a piece of the file is
+#   one contiguous run of its part, and can be received directly into it. Where does it begin? Write a
+#   function `before(matrix, rank, element)`: how many elements of the rank's part come before this one
+#   in the file? Then `before(end) - before(begin)` is their number in a piece.
+# - How many rounds are there? It must be the same number on all ranks, or some will wait forever.
 
 # %% nbgrader={"grade": true, "grade_id": "two_phase", "locked": false, "points": 36, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel read_my_two_phase
@@ -721,11 +720,11 @@ lab.check("sieving")
 lab.check("two_phase")
 
 # %% [markdown]
-# The maps of your three readers, of those that pass their checks, with a buffer of 384 bytes and 2
+# The maps of those of your three readers that pass their checks, with a buffer of 384 bytes and 2
 # aggregators.
 #
-# **Predict:** in which map do colours overlap? In which is each row of the file met once? Which
-# of them has the fewest requests?
+# **Predict:** in which map do colors overlap? In which is each row of the file read once? Which one has
+# the fewest requests?
 
 # %%
 passed = [name for name in ("view", "sieving", "two_phase") if lab.check(name).passed]
@@ -753,12 +752,12 @@ if not passed:
 # | `"two-phase"` | as in exercise 3, with `A` aggregators, 1 ≤ `A` ≤ `R` `C` |
 #
 # `buffer` is in bytes; a request is for as many whole elements of 8 bytes as fit, but for at least
-# one. `N` needs not divide by `R` or `C`.
+# one. `N` need not be divisible by `R` or `C`.
 #
 # Use plain Python, or numpy: `mpilab` is not available when your function is graded.
 #
-# Where to start: write down, for one method, how many elements each rank asks for, as a list. What is
-# left is the same for all of them.
+# Where to start: for one method, write down how many elements each rank requests, as a list. The rest
+# is the same for all methods.
 
 
 # %% nbgrader={"grade": true, "grade_id": "file_requests", "locked": false, "points": 18, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -792,8 +791,8 @@ def file_requests(method, N, R, C, buffer, A):
 lab.check("file_requests", file_requests)
 
 # %% [markdown]
-# Hold your formulas against recordings, before you believe either. (The kit keeps some of its
-# readers back, until yours are right.)
+# Compare your formulas with recordings before you trust either. (The kit does not show some of its
+# readers until yours are right.)
 
 # %%
 BY_METHOD = {
@@ -849,11 +848,11 @@ Markdown("\n".join(lines))
 # %% [markdown]
 # ## What it takes on a disk, and on a parallel file system
 #
-# Models with the numbers of the beginning. *Hard disk*: one head, which serves one request after the
-# other, of whatever rank; where a request begins at the end of the last one, the head is there already.
-# *Solid-state disk* and *parallel file system*: the file is spread in stripes over several channels or
-# servers; ranks wait at the same time, each for its own requests, and no server can do two things at
-# once. Only the reading is in it, not what goes over the network afterwards.
+# These models use the numbers from the beginning. *Hard disk*: one head, which serves one request after
+# the other, from any rank; if a request begins where the last one ended, the head is already there.
+# *Solid-state disk* and *parallel file system*: the file is striped over several channels or servers;
+# ranks wait at the same time, each for its own requests, and a server handles one request at a time.
+# The models include only the reading, not the messages afterwards.
 #
 # **Predict:** sort the methods on 16 ranks by the time they take on the hard disk. Is the order on
 # the parallel file system the same?
@@ -866,20 +865,20 @@ for method in METHODS:
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# Rank 0 looks good, doesn't it? It reads the file in one sweep, and on one disk nothing beats that. But
-# then it has to send nearly all of it: 128 MiB through the link of one node, 13 ms at 10 GB/s and a
-# second at 1 Gbit/s, while the links of all others are idle. And its requests go to the servers one
-# after the other. With 16 aggregators on 16 nodes the same bytes go through 16 links.
+# Rank 0 looks good. It reads the file sequentially, and on a single disk nothing beats that. But then
+# it must send nearly all of it: 128 MiB through the link of one node, 13 ms at 10 GB/s and a second at
+# 1 Gbit/s, while all other links are idle. And its requests go to the servers one after the other. With
+# 16 aggregators on 16 nodes, the same bytes use 16 links.
 #
-# The strided read of 16 ranks beats sieving where requests are cheap and many can be under way, as on
-# a solid-state disk. The dearer a request is, the more it pays to make few of them.
+# The strided read of 16 ranks beats sieving where requests are cheap and many can be in flight, as on a
+# solid-state disk. The more expensive a request is, the more it pays to make few of them.
 #
 # ## What it takes here
 #
-# First what the kit's readers ask the operating system for, and how much memory they take. (Those that
-# you have written are kept back.)
+# First, what the kit's readers request from the operating system, and how much memory they use.
+# (Without those that you have to write.)
 #
-# **Predict:** which of them will make the operating system see other requests than MPI was asked for?
+# **Predict:** for which of them do the requests to the operating system differ from those to MPI?
 
 # %%
 KIT = [reader for reader in readers.READERS if f"read_{reader.algorithm}" in kernels_of("read")]
@@ -919,8 +918,8 @@ for kernel in [*kernels_of("read"), *sorted(mine)]:
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# And what we have measured with other files. *Warm* is from the page cache, *cold* after it was told
-# to forget the file. The column *still cached* says how much of it was there all the same.
+# And our measurements with other files. *Warm* is from the page cache, *cold* after the page cache was
+# told to drop the file. The column *still cached* shows how much of it remained nevertheless.
 
 
 # %%
@@ -952,20 +951,21 @@ Markdown("\n".join(lines))
 
 # %% [markdown]
 # Methods that look hopeless in the model look fine here: a request that the page cache can answer takes
-# a microsecond or two, not milliseconds, and copying is what remains. Messages cost about as much as
-# that. So don't choose a method by such times; choose by what the storage of your cluster charges.
+# a microsecond or two, not milliseconds, and what remains is copying. Messages cost about as much as
+# that. So don't choose a method by such times; choose by the costs of the storage of your cluster.
 #
-# Is your two-phase read slower than the kit's? Both read the same. Look at how data are sorted: to find the
-# rank of each single element costs more here than to read it. The kit's copies whole runs.
+# Is your two-phase read slower than the kit's? Both read the same bytes. Look at how the data is sorted:
+# here, finding the rank of each single element costs more than reading it. The kit's kernel copies
+# whole runs.
 
 # %% [markdown]
 # ## Hints
 #
-# `MPI_File_read_all` is what one should call, as the MPI library knows your machine, or should. It
-# may do a two-phase read as you did, with aggregators and a *collective buffer*. How many and how
-# large, one can suggest by *hints* in an `MPI_Info`: `cb_nodes`, `cb_buffer_size` and others. MPI is
-# free to ignore them, without a word. So look whether it did: `MPI_File_get_info` tells which hints
-# are in use, and what reaches the operating system tells whether they do anything.
+# In practice you should call `MPI_File_read_all`, because the MPI library knows your machine, or
+# should. It may do a two-phase read as you did, with aggregators and a *collective buffer*. You can
+# suggest how many and how large by *hints* in an `MPI_Info`: `cb_nodes`, `cb_buffer_size` and others.
+# MPI may ignore them silently. So check: `MPI_File_get_info` tells which hints are in use, and the
+# requests that reach the operating system tell whether the hints have any effect.
 #
 # Open MPI has two implementations of MPI-IO: its own OMPIO, and ROMIO, that of MPICH.
 
@@ -974,8 +974,8 @@ Markdown("\n".join(lines))
 # buffers of 64 KiB. (OMPIO takes the size of the buffer from the opening of the file only, so it is
 # given there, too.)
 #
-# **Predict:** 256 × 256 doubles on 4 ranks. If both hints are heeded, how many ranks read, in how
-# many requests each? Look at the maps: which library did which?
+# **Predict:** 256 × 256 doubles on 4 ranks. If both hints are followed, how many ranks read, in how
+# many requests each? Look at the maps: which library followed which hint?
 
 # %%
 case = mpilab.Case(
@@ -999,11 +999,11 @@ for name, settings in {
     show(file_access.of_result(replace(result, function=f"MPI_File_read_all, {name}")))
 
 # %% [markdown]
-# OMPIO (of Open MPI 5.0) took both hints. ROMIO took the size of the buffer, but one aggregator a host
-# is what it does by default, and all your ranks are on one host. It takes `cb_nodes` only from a file
-# that the variable `ROMIO_HINTS` names, and only if that says `cb_config_list *:*` too, which allows
-# several aggregators on a host; so for the third map. Hints that are not heeded are no errors. Always
-# look.
+# OMPIO (of Open MPI 5.0) followed both hints. ROMIO followed the size of the buffer, but by default it
+# uses one aggregator per host, and all your ranks are on one host. It takes `cb_nodes` only from the
+# file that the variable `ROMIO_HINTS` names, and only if that file also contains `cb_config_list *:*`,
+# which allows several aggregators on a host, as in the third map. Ignored hints are not errors. Always
+# check.
 
 # %% [markdown]
 # ## How it scales
@@ -1012,7 +1012,7 @@ for name, settings in {
 # `data/cannon-scaling.csv`, with the quartiles as bars. The next two cells show ours; the third one
 # measures here, with fewer repetitions.
 #
-# **Predict:** which phase of stage 1 grows with the number of ranks? Which phase of stage 3 takes the
+# **Predict:** which phase of stage 1 grows with the number of ranks? Which phase of stage 3 takes
 # longest? For which sizes would stage 1 be good enough?
 
 # %%
@@ -1022,20 +1022,20 @@ for n in (scaling["n"].min(), scaling["n"].max()):
     show(cannon_runs.scaling(scaling, int(n)))
 
 # %% [markdown]
-# The report shows the *speed-up* of input and output, too: how many times as fast as the base case, on
-# as many ranks. Below the dashed line a stage is slower than where they began. A ratio of two medians
-# is uncertain in both; the bars are 95 % confidence intervals, by drawing from the thirty runs again and
-# again (*bootstrap*).
+# The report also shows the *speed-up* of input and output: how many times as fast as the base case, on
+# the same number of ranks. Below the dashed line, a stage is slower than the base case. Both medians of
+# a ratio are uncertain; the bars are 95 % confidence intervals, from resampling the thirty runs
+# (*bootstrap*).
 #
 # **Predict:** the authors saw reading scale better than writing. Do we? How much of the speed-up of
-# reading would be there with nothing but binary files?
+# reading comes from binary files alone?
 
 # %%
 show(cannon_runs.speed_ups(scaling, int(scaling["n"].max())))
 
 # %% [markdown]
-# And here. The runs of all stages take turns, so that what else your machine does meets all alike. Bars
-# that overlap tell you nothing.
+# Now on your machine. The runs of all stages take turns, so that other activity of the machine affects
+# all of them. If bars overlap, you can't tell which stage is faster.
 #
 # **Predict:** does your machine agree with ours on which stage reads fastest? What would have to be
 # different for stage 3 to win?
@@ -1094,8 +1094,8 @@ for letter, requests in unnamed_readers().items():
 
 # %% [markdown]
 # Name each, and say what in the map tells you: how many ranks read, whether ranges overlap, how long
-# requests are, how many rounds there are. Then: how many bytes does each read altogether, and where
-# would you see in a map that a reader forgot the header?
+# requests are, how many rounds there are. Then: how many bytes does each read in total, and where in a
+# map would you see that a reader forgot the header?
 #
 # Points are given for
 #
@@ -1126,14 +1126,14 @@ for letter, requests in unnamed_readers().items():
 # %% [markdown]
 # ## Summary
 #
-# - A request has a price of its own. Many small ones are slow whatever the bandwidth; a few large ones
-#   that read what nobody needs can be faster.
-# - A view tells MPI what a rank needs; a collective read tells it what all need. Then it can choose.
-# - Sieving trades bytes for requests, each rank by itself. On a square grid, $\sqrt P$ ranks read the
-#   same bytes.
-# - A two-phase read asks for every byte once, in large pieces, and pays with messages.
-# - Times of files that lie in the page cache say nothing on disks. Requests and bytes are the same
-#   everywhere.
+# - Each request has a fixed cost. Many small ones are slow whatever the bandwidth; a few large ones can
+#   be faster, even if they read unneeded bytes.
+# - A view tells MPI what a rank needs; a collective read tells it what all ranks need, so that it can
+#   choose a method.
+# - Sieving trades bytes for requests, on each rank separately. On a square grid, $\sqrt P$ ranks read
+#   the same bytes.
+# - A two-phase read requests every byte once, in large pieces, and pays with messages.
+# - Times of files in the page cache say nothing about disks. Requests and bytes are the same everywhere.
 #
 # ## Further reading
 #

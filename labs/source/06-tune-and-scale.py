@@ -20,18 +20,18 @@
 #
 # - To tune Open MPI for the cluster at hand: measure, choose, write a rules file, prove that it is
 #   in use, and measure again.
-# - To choose by a model where nobody can measure, and to say what that costs.
+# - To choose by a model where you can't measure, and to quantify what that costs.
 # - To simulate a cluster of thousands of ranks on a laptop, and what such a time means.
 # - How the *crossover* of two algorithms moves with the number of ranks.
-# - To invent a schedule of your own for a cluster with groups, and to hold it against the kit's.
+# - To design your own schedule for a cluster with groups, and to compare it with the kit's.
 # - To hand the same kernel to a batch system.
 #
 # ## What you need
 #
 # - About five hours, in two or three sittings. Labs 01 and 04.
 # - 8 MPI ranks on this machine. Two cores are enough.
-# - SimGrid, for what is simulated: `mpilab doctor` says whether it is there and how to get it.
-#   Without it you see what we have simulated.
+# - SimGrid, for simulations: `mpilab doctor` says whether it is installed and how to get it. Without
+#   it, the lab shows our results.
 #
 # Work from top to bottom. The cells that you fill in say `YOUR CODE HERE` or `YOUR ANSWER HERE`.
 # Until you do, their checks say *not yet*, and everything else still works.
@@ -91,13 +91,13 @@ cluster
 # %% [markdown]
 # ## Measure the cluster at hand
 #
-# Open MPI 5 has nine broadcasts, and a rule of its own to choose among them. That rule was found on
-# some cluster, some years ago. Yours is another one: so measure. The cluster at hand is this
-# machine; at the end of the lab the same goes to a batch system.
+# Open MPI 5 has nine broadcasts, and a built-in rule to choose among them. That rule was found on
+# some cluster, some years ago. Yours is a different one, so measure. The cluster at hand is this
+# machine; at the end of the lab, the same goes to a batch system.
 #
-# All of Open MPI's algorithms, and what it chooses by itself (*default*), run in one job, in turn.
-# By default none of them cuts a message. A pipeline that doesn't is none, so the two that live by
-# their segments are timed with segments of 8 KiB as well.
+# All of Open MPI's algorithms, and its own choice (*default*), run in one job, in turn. By default,
+# none of them cuts a message. A pipeline without segments is not a pipeline, so the two algorithms that
+# depend on segments are also timed with segments of 8 KiB.
 
 # %%
 told = sweep.Report()
@@ -123,8 +123,8 @@ f"{len(measured)} calls timed, {RANKS // 2} and {RANKS} ranks"
 show(sweep_plots.time_against_size(measured))
 
 # %% [markdown]
-# What did *default* run like? And what was left out, because its messages were not those of the
-# algorithm that was asked for?
+# Which algorithm did *default* run? And what was omitted, because its messages were not those of the
+# requested algorithm?
 
 # %%
 print(*dict.fromkeys(told.lines()), sep="\n")
@@ -133,8 +133,8 @@ print(*dict.fromkeys(told.lines()), sep="\n")
 # ## Choose by model, and by measurement
 #
 # A ping-pong gives $\alpha$ and $\beta$ of this machine: a message of $m$ bytes takes
-# $\alpha + m\beta$. With them every algorithm has a cost (lab 01). *Regret* is what it costs to
-# follow the model: how much longer its choice takes than the best that was measured.
+# $\alpha + m\beta$. With these, every algorithm has a cost (lab 01). *Regret* is what it costs to
+# follow the model: how much longer its choice takes than the best one that was measured.
 
 # %%
 pingpong = osu.run("osu_latency", sizes=(1, 1 << 20), iterations=ITERATIONS, warmup=10)
@@ -143,8 +143,8 @@ print(model)
 print(f"latency and bytes cost the same at {byte_size(model.half_size)}")
 
 # %% [markdown]
-# **Predict:** this machine has fewer cores than ranks. Does that favour algorithms with few rounds,
-# or with few bytes? The model doesn't know the number of cores: where will its choice be bad?
+# **Predict:** this machine has fewer cores than ranks. Does that favor algorithms with few rounds,
+# or with few bytes? The model ignores the number of cores: where will its choice be bad?
 
 # %%
 by_pingpong = {("openmpi", name): model for name in OPENMPI_FORMULAS["bcast"]}
@@ -154,8 +154,8 @@ show(regret.heat_map(lost, title="Choice by the α and β of a ping-pong"))
 # %% [markdown]
 # Now with an $\alpha$ and a $\beta$ for each algorithm, fitted to its own times.
 #
-# **Predict:** will the regret at 64 bytes become smaller? Is it fair to judge a choice by the same
-# measurements that it was fitted to?
+# **Predict:** will the regret at 64 bytes become smaller? Is it fair to evaluate a choice on the same
+# measurements that the model was fitted to?
 
 # %%
 fitted = models.fit_per_algorithm(measured)
@@ -176,13 +176,13 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
         )
 
 # %% [markdown]
-# Where both disagree with the measurement, ask first whether the measurement agrees with itself: few
-# repetitions on a busy machine make two algorithms swap places by chance.
+# Where both disagree with the measurement, first ask whether the measurement is repeatable: with few
+# repetitions on a busy machine, two algorithms may swap places by chance.
 #
 # ## Write a rules file
 #
-# Open MPI's component `coll/tuned` takes its choices from a file, if it is told to. No program has to
-# be changed. The classic format (Open MPI 4 and 5) is a list of numbers:
+# Open MPI's component `coll/tuned` can take its choices from a file. No program has to be changed. The
+# classic format (Open MPI 4 and 5) is a list of numbers:
 #
 # ```
 # 1               # collectives
@@ -193,8 +193,9 @@ for name, table in {"ping-pong": lost, "fitted": fitted_lost}.items():
 # 65536 3 0 8192  # from 64 KiB on algorithm 3, fan-out 0, segments of 8 KiB
 # ```
 #
-# `mpilab rules write bcast.csv -o my.rules` makes one of a sweep, and so does the next cell. Where one
-# choice is within 5 % of the best at neighbouring sizes, or can't be told from it, they share a rule.
+# `mpilab rules write bcast.csv -o my.rules` makes one from a sweep, and so does the next cell. If one
+# choice is within 5 % of the best at neighboring sizes, or can't be distinguished from it, these sizes
+# share a rule.
 #
 # **Predict:** how many rules will there be for your measurements?
 
@@ -209,16 +210,16 @@ print(explain(rules))
 # %% [markdown]
 # ## Prove that it is in use
 #
-# A file that Open MPI can't read is ignored *without a word*: one count too large is enough. So is a
-# good one, if a setting is missing. Then the program runs as before, and you believe that you have
+# Open MPI *silently* ignores a file that it can't read: one count too large is enough. It also ignores
+# a good one if a setting is missing. Then the program runs as before, and you believe that you have
 # tuned it.
 #
 # The proof is in the messages. Each rule's case runs twice in one job, with the file and without, and
 # the messages between every two ranks are counted below MPI. *Took effect*: they are those of the
-# wanted algorithm, and without the file they are others. *Cannot be told apart*: Open MPI sends the
-# same by itself.
+# requested algorithm, and different without the file. *Cannot be told apart*: Open MPI sends the same
+# messages by default.
 #
-# **Predict:** which of your rules can be proved? Which of them only repeat what Open MPI does anyway?
+# **Predict:** which of your rules can be proved? Which of them only repeat Open MPI's default?
 
 # %%
 proofs = proof.prove(rules, rules_path, proof.points_of(rules, [RANKS]))
@@ -226,7 +227,7 @@ print(proof.as_text(proofs))
 print(proof.summary(proofs))
 
 # %% [markdown]
-# And one that looks right, and isn't. **Predict:** what does Open MPI make of it?
+# And one that looks right but isn't. **Predict:** how does Open MPI read it?
 
 # %%
 broken = Path(folder.name) / "broken.rules"
@@ -240,9 +241,9 @@ except MpilabError as error:
 # %% [markdown]
 # ## Measure again
 #
-# In one job and in turn: Open MPI by itself, by your file, and by each of its algorithms. The fastest
-# of all is the *best possible*. What counts is *default/rules* (above 1: the file was worth it) and
-# *rules/best* (1: nothing was left).
+# In one job and in turn: Open MPI with its default, with your file, and with each of its algorithms.
+# The fastest of all is the *best possible*. What matters is *default/rules* (above 1: the file helped)
+# and *rules/best* (1: nothing is left to gain).
 #
 # **Predict:** both numbers at 64 bytes, and at the largest size.
 
@@ -253,25 +254,25 @@ compared = comparison.compare(
 print(comparison.as_text(compared))
 
 # %% [markdown]
-# A file that is judged on the points that it was learned from looks better than it is. And where
+# A file that is evaluated on the points that it was learned from looks better than it is. And if
 # *rules/best* is far from 1 although nothing has changed, the first measurement was too short. On a
-# machine that is yours alone take more repetitions, and more sizes, before you call it tuned.
+# machine of your own, take more repetitions and more sizes before you call it tuned.
 
 # %% [markdown]
 # ## Exercise 1: a rules file for a cluster, in Python (25 points)
 #
-# Now for a cluster that isn't there. All that is known is $\alpha$ and $\beta$, and what it will be
-# used for: broadcasts at some *points*, numbers of ranks and bytes.
+# Now write rules for a cluster that you don't have. All that is known is $\alpha$ and $\beta$, and what
+# it will be used for: broadcasts at some *points*, that is, numbers of ranks and bytes.
 #
 # Write `rules_file(points, alpha, beta, most)`. It returns the text of a rules file.
 #
 # | | |
 # |---|---|
-# | `points` | e.g. `"bcast 64 1024, bcast 1024 65536"`: 1,024 bytes on 64 ranks, and so on; in no order |
-# | `alpha`, `beta` | seconds of a message, and of a byte |
-# | `most` | at each point your choice may cost so many times what the cheapest one costs |
+# | `points` | e.g. `"bcast 64 1024, bcast 1024 65536"`: 1,024 bytes on 64 ranks, and so on; in any order |
+# | `alpha`, `beta` | seconds per message, and per byte |
+# | `most` | at each point, your choice may cost at most this many times as much as the cheapest one |
 #
-# These cost, with $L = \lceil \log_2 P \rceil$ and $F = \lfloor \log_2 P \rfloor$:
+# The costs, with $L = \lceil \log_2 P \rceil$ and $F = \lfloor \log_2 P \rfloor$:
 #
 # | number | algorithm | cost |
 # |--:|---|---|
@@ -280,15 +281,15 @@ print(comparison.as_text(compared))
 # | 3 | pipeline, segments of $s$ bytes | $(P - 2 + S)(\alpha + s\beta)$ with $S = \lceil m/s \rceil$ |
 # | 4 | split binary tree, segments of $s$ bytes | $(2F - 2 + 2S)(\alpha + s\beta) + \alpha + \frac m2 \beta$ with $S = \lceil \frac{m}{2s} \rceil$ |
 #
-# There are others; with `most` = 1.1 these four are enough. Number 8 needs a byte for each rank, and
-# number 4 half a message that is no shorter than a segment. Segments of 512 bytes to 1 MiB, in powers
-# of two, are fine enough.
+# There are others; with `most` = 1.1 these four are enough. Number 8 needs at least one byte per rank,
+# and number 4 needs half a message that is at least as long as a segment. It is enough to try segments
+# of 512 bytes to 1 MiB, in powers of two.
 #
-# - The file must be one that Open MPI reads as it stands. Its numbers of ranks rise, and so do the
-#   sizes of each; each begins with a rule for 0 bytes; the counts must be right.
-# - A rule holds from its size on, until the next. Numbers of ranks likewise.
+# - Open MPI must be able to read the file. Numbers of ranks are in ascending order, and so are the sizes
+#   of each; each begins with a rule for 0 bytes; the counts must be right.
+# - A rule is valid from its size up to the next. The same is true of numbers of ranks.
 #
-# You are judged by what your choices cost by this model, and in one item by *simulated* time (with
+# You are graded by what your choices cost in this model, and in one item by *simulated* time (with
 # `most` = 1.5). Use plain Python: `mpilab` is not available when your function is graded.
 #
 # Where to start: a file for one point. Then sort.
@@ -341,7 +342,7 @@ lab.check("rules_file", rules_file)
 # Ethernet), with what it costs. *By the model* is the sum above. *Simulated* is our kernel of the
 # same algorithm on a simulated cluster on which one message costs $\alpha + m\beta$.
 #
-# **Predict:** where will the two differ? What does the sum not know?
+# **Predict:** where will the two differ? What does the sum ignore?
 
 # %%
 WANTED = "bcast 16 1024, bcast 16 262144, bcast 64 1024, bcast 64 65536"
@@ -362,19 +363,19 @@ for how, table in costs.items():
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# They differ most on the tree: 64 KiB down a binomial tree on 64 ranks takes 0.51 ms by the sum, and
-# 1.21 ms in the simulation. (Your file avoids that; the table has it while exercise 1 is not solved.) The
-# sum has the root send one message after the other. The kernel starts all its sends at once, and they
-# *share* its link: the first child, which has most to do, gets its message as late as the last.
-# On real links it is the same.
+# They differ most for the tree: 64 KiB along a binomial tree on 64 ranks takes 0.51 ms by the sum, and
+# 1.21 ms in the simulation. (Your file avoids the tree there; the table shows it until exercise 1 is
+# solved.) In the sum, the root sends one message after the other. The kernel starts all its sends at
+# once, and they *share* its link: the first child, which has the most to do, gets its message as late
+# as the last. On real links it is the same.
 #
 # ## From eight ranks to four thousand
 #
-# On a laptop nobody measures 1,024 ranks. But one can *simulate* them. SimGrid runs the kernels, the
-# same C sources as everywhere, with all ranks in one process, and has each message take a simulated
-# time on a simulated network: overhead at both ends, latencies, and bytes by the rate of the slowest
-# link, which messages share. To compute takes no time. So a simulated time is the same on every
-# machine, to the nanosecond, and tells what messages cost, and nothing else (`docs/simulation.md`).
+# You can't measure 1,024 ranks on a laptop, but you can *simulate* them. SimGrid runs the kernels, the
+# same C sources as everywhere, with all ranks in one process, and each message takes a simulated time
+# on a simulated network: overhead at both ends, latencies, and bytes at the rate of the slowest link,
+# which messages share. Computation is free. So a simulated time is the same on every machine, to the
+# nanosecond; it tells what messages cost, and nothing else (`docs/simulation.md`).
 #
 # **Predict:** a binomial tree on 64 ranks, 1 KiB. How many rounds, and how long by $L(\alpha +
 # m\beta)$ with $\alpha$ = 1.4 µs and $\beta$ = 0.08 ns?
@@ -389,11 +390,11 @@ except (MpilabError, OSError) as error:
     print(f"Not simulated: {error}")
 
 # %% [markdown]
-# Where two algorithms cost the same lies their *crossover*. From how many bytes on is it better to
-# scatter a message and gather it everywhere than to send it whole down a tree?
+# The *crossover* of two algorithms is where they cost the same. From how many bytes on is it better to
+# scatter a message and allgather the blocks than to send it whole along a tree?
 #
-# Below, broadcasts on clusters of one rank a host, all hosts at one switch: what $\alpha$-$\beta$
-# assumes. Simulated here, or, without SimGrid, by us.
+# Below are broadcasts on clusters with one rank per host and all hosts on one switch, as the
+# $\alpha$-$\beta$ model assumes. They are simulated here or, without SimGrid, were simulated by us.
 
 # %%
 ALGORITHMS = ("binomial", "scatter_allgather", "pipeline")
@@ -409,9 +410,9 @@ except (MpilabError, OSError) as error:
 print(f"{len(live)} broadcasts, {told}")
 
 # %% [markdown]
-# **Predict:** on 4 and on 256 ranks, which of the three is fastest for 1 KiB, which for 256 KiB? Will
-# the crossover with the tree be at fewer bytes on 256 ranks, or at more? Dashed is the model, with
-# its one message after the other. Where does it promise too much?
+# **Predict:** on 4 and on 256 ranks, which of the three is fastest for 1 KiB, and which for 256 KiB?
+# Will the crossover with the tree be at fewer bytes on 256 ranks, or at more? The dashed lines are the
+# model, in which a rank sends one message after the other. Where is it too optimistic?
 
 # %%
 shown = live[np.isin(live["ranks"], [SIMULATED[0], SIMULATED[-1]])]
@@ -422,11 +423,25 @@ show(
 )
 
 # %% [markdown]
+# The same over the number of ranks, for the shortest and the longest of these messages.
+#
+# **Predict:** which curves rise by the same amount each time the number of ranks doubles? Which one
+# doubles, and from how many ranks on?
+
+# %%
+ends = live[np.isin(live["bytes"], [MESSAGES[0], MESSAGES[-1]])]
+show(
+    sweep_plots.time_against_ranks(
+        measured_crossover.as_sweep(ends), models=measured_crossover.LINK
+    )
+)
+
+# %% [markdown]
 # ## Exercise 2: where the crossover is, in Python (15 points)
 #
-# By the model. Write `crossover(algorithm, P, alpha, beta)`: the bytes (any number, not rounded) from
-# which on `algorithm` costs less than a binomial tree. $P$ is a power of two, 4 or more, and
-# $L = \log_2 P$. The tree takes $L(\alpha + m\beta)$, the others
+# This one is by the model. Write `crossover(algorithm, P, alpha, beta)`: the number of bytes (not
+# rounded) from which on `algorithm` costs less than a binomial tree. $P$ is a power of two, 4 or more,
+# and $L = \log_2 P$. The tree takes $L(\alpha + m\beta)$, the others
 #
 # | `algorithm` | cost |
 # |---|---|
@@ -434,10 +449,10 @@ show(
 # | `"scatter_allgather_ring"` | $(L + P - 1)\,\alpha + 2\frac{P-1}{P} m\beta$ |
 # | `"pipeline"` | $(P - 2 + S)(\alpha + \frac mS \beta)$ with the best $S$, which needn't be whole |
 #
-# Where to start: the first two are linear equations. For the third put $S$ into the cost: it becomes
-# the square of a sum of two roots. Then take $x = \sqrt{m\beta/\alpha}$ as the unknown, and of the two
-# solutions the larger one. Before you program: which of the three grows with $P$, and which tends to
-# a limit?
+# Where to start: the first two are linear equations. For the third, substitute the best $S$ into the
+# cost: it becomes the square of a sum of two roots. Then take $x = \sqrt{m\beta/\alpha}$ as the
+# unknown, and the larger of the two solutions. Before you program: which of the three grows with $P$,
+# and which tends to a limit?
 
 
 # %% nbgrader={"grade": true, "grade_id": "crossover", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
@@ -465,13 +480,13 @@ lab.check("crossover", crossover)
 # %% [markdown]
 # ## How the crossover moves
 #
-# Filled are the points that were simulated above. Open ones are ours, up to 4,096 ranks
+# Filled points were simulated above. Open ones are ours, up to 4,096 ranks
 # (`python -m mpilab.measure.crossover` simulates them again; it takes a while). Dashed is your
 # `crossover`, once its check passes.
 #
-# **Predict** for the scatter and allgather: by the model its crossover falls from 70 KB on 4 ranks
-# towards $\alpha/\beta$ = 17.5 KB. Where will the simulated points lie? And how fast does the
-# pipeline's crossover grow?
+# **Predict** for the scatter and allgather: by the model, its crossover falls from 70 KB on 4 ranks
+# toward $\alpha/\beta$ = 17.5 KB. Where will the simulated points be? And how fast does the crossover
+# of the pipeline grow?
 
 # %%
 mine = {}
@@ -488,19 +503,18 @@ crossings = {
 show(crossover_plot(crossings, mine, "Where the binomial tree is overtaken, one rank a host"))
 
 # %% [markdown]
-# From 16 ranks on, the model has the directions right, and sizes that are about three to nine times too
-# large. (On 4 ranks the scatter's is about twice too large; and in the simulation, the pipeline's
-# crossover first falls, from 4 to 16 ranks.) Why? The model's tree takes
-# $Lm\beta$ for the bytes. With sends that share a link, the root's $L$ messages all arrive when the
-# last one does, then its first child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Put that into
-# your equation for the scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a
-# limit. A threshold that was measured on 16 ranks is too large for the scatter on 4,096, and too small
-# for the pipeline.
+# From 16 ranks on, the model has the directions right, but its sizes are about three to nine times too
+# large. (On 4 ranks, that of the scatter is about twice too large; and in the simulation, the crossover
+# of the pipeline first falls, from 4 to 16 ranks.) Why? The model's tree takes $Lm\beta$ for the bytes.
+# If sends share a link, the root's $L$ messages all arrive when the last one does, then its first
+# child's $L - 1$, and so on: $\frac{L(L+1)}{2} m\beta$. Substitute that in your equation for the
+# scatter: the crossover becomes about $2\alpha/(L\beta)$, and falls without a limit. A threshold that
+# was measured on 16 ranks is too large for the scatter on 4,096, and too small for the pipeline.
 #
-# Now a cluster with groups: four groups of hosts with 8 ranks each, whose hosts share an uplink, and
-# ranks dealt out in RR order.
+# Now a cluster with groups: four groups of hosts with 8 ranks each, in which the hosts of a group share
+# an uplink, and ranks are in RR order.
 #
-# **Predict:** which of the algorithms suffers most? Which way do the crossovers move?
+# **Predict:** which of the algorithms suffers most? In which direction do the crossovers move?
 
 # %%
 grouped = {
@@ -512,8 +526,8 @@ show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, R
 
 # %% [markdown]
 # A rule such as "from 32 KiB on" belongs to a cluster, to a number of ranks *and* to an order of
-# ranks. That is what a rules file can't say: it knows ranks and bytes. Schedules that know the
-# places of the ranks can do better; one of them is to be yours.
+# ranks. A rules file can't express the order: it has only ranks and bytes. Schedules that take the
+# places of the ranks into account can do better; one of them will be yours.
 
 # %% [markdown]
 # ## What segments do
@@ -521,17 +535,17 @@ show(crossover_plot(grouped, mine, "The same with four groups, 8 ranks a host, R
 # The kit's `bcast_pipelined` (lab 04) sends a long message in segments down a chain over the groups,
 # a chain over the nodes of each, and a tree on each node.
 #
-# **Predict:** 4 KiB in 16 segments over two groups of two nodes; up to four of them leave a rank in a
-# round. In which round does the first segment reach the last node, and in which the last one? How many
-# bytes go over each uplink?
+# **Predict:** 4 KiB in 16 segments over two groups of two nodes; up to four segments leave a rank in a
+# round. In which round does the first segment reach the last node, and in which does the last one? How
+# many bytes cross each uplink?
 
 # %%
 mpilab.run("bcast_pipelined", places="2x2x2 rr", count=1024, segment=256, seed=SEED).show("network")
 
 # %% [markdown]
-# How long should segments be? Short ones fill the pipe soon, but each costs an $\alpha$. And how many
-# may be on their way at once? Below, 256 KiB on the cluster `CLUSTER`: 4 groups of 4 hosts of 8 ranks,
-# unless you have changed it.
+# How long should segments be? Short ones fill the pipeline sooner, but each costs an $\alpha$. And how
+# many should be in flight at once? Below, 256 KiB on the cluster `CLUSTER`: 4 groups of 4 hosts of 8
+# ranks, unless you have changed it.
 
 
 # %%
@@ -564,24 +578,24 @@ except (MpilabError, OSError) as error:
 # %% [markdown]
 # ## Exercise 3: a schedule of your own, in C (40 points)
 #
-# Write `bcast_own`, a broadcast for clusters with groups and nodes. How is up to you: trees, chains,
-# scatter and allgather, or several of them, by size. It must be
+# Write `bcast_own`, a broadcast for clusters with groups and nodes. The algorithm is up to you: trees,
+# chains, scatter and allgather, or several of them, by size. It must be
 #
 # - *right*: on any number of ranks, any nodes and groups in any order, from any root, for any
-#   datatype, any count (0 as well), and in strict mode;
+#   datatype, any count (including 0), and in strict mode;
 # - *fast*, in simulated time, on clusters that you don't know: flat ones, with groups, fat trees, tori,
-#   with fast links and with slow ones. Compared with `bcast_binomial` and `bcast_node_group`, for 64
-#   bytes and for 256 KiB. What counts is the second call on a communicator: what the first one finds
-#   out may stay there.
+#   with fast links and with slow ones, compared with `bcast_binomial` and `bcast_node_group`, for 64
+#   bytes and for 256 KiB. The second call on a communicator is timed: what the first one finds out may
+#   be cached.
 #
-# A fine schedule takes about 64 µs for 256 KiB on `groups-4x4x8 rr`; the link of a host alone needs
-# 21 µs. After the marks there is a **leaderboard**: the whole class, by simulated time, on clusters
-# that nobody has seen (`mpilab leaderboard`). Points are for the items only.
+# A good schedule takes about 64 µs for 256 KiB on `groups-4x4x8 rr`; the link of a host alone needs
+# 21 µs. After grading there is a **leaderboard**: the whole class, by simulated time, on clusters that
+# no one has seen (`mpilab leaderboard`). Points depend on the items only.
 #
-# Use point-to-point calls, and calls that make communicators.
+# Use point-to-point calls, and calls that create communicators.
 
 # %% [markdown]
-# Include `levels.h`. It knows who is where, and keeps that on the communicator:
+# Include `levels.h`. It finds out where each rank is, and caches that on the communicator:
 #
 # ```c
 # const struct levels *levels;
@@ -594,18 +608,18 @@ except (MpilabError, OSError) as error:
 # | `levels->level[NODES]` | the leaders of the nodes of this rank's group |
 # | `levels->level[RANKS]` | the ranks of this rank's node |
 #
-# Each is a list, `struct members`: `size`, `rank[i]`, and `self`, the place of this rank in it, or -1.
-# The leader comes first, and the root leads its node and its group. So a rank gets the message in the
-# highest list that it has a place above 0 in, and hands it on in all that it is in.
+# Each is a list, `struct members`: `size`, `rank[i]`, and `self`, the index of this rank in it, or -1.
+# The leader comes first, and the root leads its node and its group. So a rank receives the message in
+# the highest list in which its index is above 0, and passes it on in all lists that it is in.
 #
 # - `block(buffer, i, n, datatype)` is the address of the `i`-th piece of `n` elements.
-# - In the simulation, as in Open MPI over TCP, `MPI_Isend` of fewer than 64 KiB is done at once, whether
-#   or not the message is on its way. (In strict mode it isn't.) If you start all segments at once, they
-#   share the link, and all arrive at the end: that is no pipeline. `MPI_Issend` is done when the
-#   receiver has begun to take it. Have a few under way, not all.
+# - In the simulation, as in Open MPI over TCP, an `MPI_Isend` of fewer than 64 KiB completes at once,
+#   whether or not the message has been sent. (In strict mode it doesn't.) If you start all segments at
+#   once, they share the link, and all arrive at the end: that is not a pipeline. `MPI_Issend` completes
+#   when the receiver has started to receive the message. Keep a few in flight, not all.
 #
-# Where to start: the same loop for all three lists, with a binomial tree in each. That is
-# `bcast_node_group`, and 32 of the 40 points. Then cut, for the other eight.
+# Where to start: use the same loop for all three lists, with a binomial tree in each. That is
+# `bcast_node_group`, and earns 32 of the 40 points. Then add segments, for the other eight.
 
 # %% nbgrader={"grade": true, "grade_id": "own", "locked": false, "points": 40, "schema_version": 3, "solution": true, "task": false, "cell_type": "code"}
 # %%kernel bcast_own
@@ -674,10 +688,11 @@ except (MpilabError, OSError) as error:
 lab.check("own")
 
 # %% [markdown]
-# Yours among the kit's, once it passes. The mark is what the link of one host needs for the bytes.
+# Yours among the kit's, once it passes. The marker shows the time that the link of one host needs for
+# the bytes.
 #
-# **Predict:** how many times the mark will a tree by levels take, in how many a chain? What would
-# have to happen for a schedule to reach it?
+# **Predict:** how many times as long as that will a tree by levels take, and how many times a chain?
+# What would a schedule have to do to reach it?
 
 # %%
 KERNELS = ["binomial", "scatter_allgather", "node_group", "circulant", "pipelined"]
@@ -703,8 +718,8 @@ def bars(took, link, cluster):
 show(bars(took, 100e9, CLUSTER))
 
 # %% [markdown]
-# And on slow links: `four-groups` has 16 ranks, 1 Gbit/s a host and 200 Mbit/s a switch. The mark is what
-# a switch's link needs. **Predict:** which of them change places?
+# And on slow links: `four-groups` has 16 ranks, 1 Gbit/s per host and 200 Mbit/s per switch. The marker
+# shows the time that a switch's link needs. **Predict:** which of them change places?
 
 # %%
 try:
@@ -716,11 +731,11 @@ except (MpilabError, OSError) as error:
 # %% [markdown]
 # ## Hand it to a batch system
 #
-# On a real cluster nobody types `mpirun` on the nodes. A *job* says how many nodes and tasks it wants,
+# On a real cluster, you don't type `mpirun` on the nodes. A *job* requests a number of nodes and tasks,
 # and Slurm runs it when they are free. `slurm/` has scripts for one kernel, a sweep, and a whole
-# notebook; `docs/slurm.md` and `slurm/README.md` tell what to change for your cluster.
+# notebook; `docs/slurm.md` and `slurm/README.md` explain what to change for your cluster.
 #
-# The next cell submits your kernel, if it passes its check, or else `bcast_pipelined`. Without Slurm
+# The next cell submits your kernel if it passes its check, otherwise `bcast_pipelined`. Without Slurm,
 # it shows what would be done.
 #
 # **Predict:** four nodes of two tasks. On which node will rank 1 be?
@@ -751,9 +766,9 @@ else:
 # %% [markdown]
 # ## Question 1: what a simulated time is worth (10 points)
 #
-# Your schedule is twice as fast as another one, in simulated time. Name three things that may make it
+# In simulated time, your schedule is twice as fast as another one. Name three things that may make it
 # no faster, or slower, on a real cluster of the same shape, and for each an experiment that would show
-# it. And one thing that a simulation shows better than any measurement.
+# it. Also name one thing that a simulation shows better than any measurement.
 #
 # Points are given for
 #
@@ -783,10 +798,10 @@ else:
 # %% [markdown]
 # ## Question 2: an hour on 4,096 ranks (10 points)
 #
-# You get one hour on a cluster of 512 nodes with 8 cores each, and shall leave a rules file behind for
-# broadcasts of all sizes on 64 to 4,096 ranks. What do you measure, what do you leave to a model or to
-# a simulation, and in which order? How do you know at the end that the file is in use, and that it is
-# better than none? Use what you have seen of how crossovers move.
+# You get one hour on a cluster of 512 nodes with 8 cores each, to produce a rules file for broadcasts
+# of all sizes on 64 to 4,096 ranks. What do you measure, what do you leave to a model or a simulation,
+# and in which order? How do you know at the end that the file is in use, and that it is better than
+# none? Use what you have learned about how crossovers move.
 #
 # Points are given for
 #
@@ -818,14 +833,14 @@ else:
 # %% [markdown]
 # ## Summary
 #
-# - Tuning is a circle: measure, choose, prove, measure again. Without the proof you may have tuned
+# - Tuning is a cycle: measure, choose, prove, measure again. Without the proof, you may have tuned
 #   nothing.
-# - A model chooses where nobody can measure. Judge it by its regret.
-# - Simulated time is what messages cost: the same everywhere, for thousands of ranks, and blind for
-#   the rest.
+# - A model can choose where you can't measure. Evaluate it by its regret.
+# - Simulated time is what messages cost: the same everywhere, for thousands of ranks, but it ignores
+#   everything else.
 # - Messages that start together share a link. That alone makes a crossover several times smaller.
-# - A rule holds for a cluster, a number of ranks and an order of ranks.
-# - A pipeline is what is *under way*: few segments at a time, slow links first.
+# - A rule is valid for a cluster, a number of ranks and an order of ranks.
+# - A pipeline needs few segments *in flight* at a time, and slow links first.
 #
 # ## Further reading
 #
