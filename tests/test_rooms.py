@@ -1,6 +1,7 @@
 """The rooms of the package: imports point one way, and docs/architecture.md shows them."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,19 @@ def test_a_room_without_a_place_in_the_order_is_told(scratch):
 def test_the_page_shows_the_rooms_as_they_are():
     page = rooms.PAGE.read_text(encoding="utf-8")
     assert rooms.filled(page) == page, "run 'make refresh'"
+
+
+DOORS = sorted((rooms.ROOT / "mpilab").glob("*/**/__init__.py"))
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda path: path.parent.name)
+def test_each_room_says_at_its_door_what_goes_in_and_out_and_names_its_modules(door):
+    words = ast.get_docstring(ast.parse(door.read_text(encoding="utf-8")))
+    if door.parent.name != "util":  # helpers of all kinds
+        assert re.search(r"^In: .*Out:\s", words, re.MULTILINE | re.DOTALL)
+    inside = [path for path in door.parent.iterdir() if not path.name.startswith("__")]
+    modules = {path.stem for path in inside if path.suffix == ".py" or path.is_dir()}
+    assert {name for name in modules if not re.search(rf"\b{name}\b", words)} == set()
 
 
 def is_a_program(text):

@@ -1,10 +1,16 @@
 """Algorithms: what each one sends, in which round, and what that costs, before anything runs.
 
-One module for each collective (`allgather.py`, `bcast.py` …) contains the whole Python description
-of its algorithms: schedule, cost, tunables, color and marker. They are built from the trees and
-blocks in `trees.py`. `algorithm.py` defines their parts and schedules, and counts messages; the
-functions here find algorithms by name. `formula.py` evaluates the cost formulas in the headers of
-the kernels, and `requests.py` computes the file requests of a read.
+In: a collective, an algorithm, a number of ranks. Out: its schedule, messages and costs, under the
+names of our kernels or Open MPI's; the functions here find algorithms by name.
+
+allgather, allreduce, barrier, bcast, gather, reduce, scatter
+              a module for each collective contains the whole Python description of its algorithms:
+              schedule, cost, tunables, color and marker
+trees         the trees and blocks from which they are built
+algorithm     the parts of an algorithm, its schedule, and the messages in it
+formula       evaluates the cost formulas in the headers of the kernels
+requests      the file requests of a read
+remapping     orders for run-time rank remapping, and remapped schedules
 """
 
 from types import ModuleType

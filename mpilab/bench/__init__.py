@@ -1,5 +1,7 @@
 """Measure the performance figures of docs/performance.md, for `make bench`.
 
+In: names of figures. Out: their values with spread, in a JSON file and as the table on that page.
+
 A figure is a duration, or the ratio of two alternately measured quantities in the same run; no test
 asserts one. `run_figures` measures and stores them; `table` and `write_docs` show them.
 """

@@ -1,5 +1,8 @@
 """The command `mpilab`: its parser, and a light module for each group of subcommands.
 
+In: a command line. Out: text or JSON on standard output, notes and errors on standard error, and
+the exit status.
+
 run        run, costs, simulate
 matrices   matrix, cannon, reads
 measure    sweep, bench, learn, rules

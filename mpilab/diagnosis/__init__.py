@@ -1,7 +1,22 @@
 """Explain why a run failed, in terms that a student can act on.
 
+In: a Result, or the compiler's messages. Out: a `model.Diagnosis`, which travels as JSON, and its
+text, HTML and feedback.
+
 diagnose(result)       the Diagnosis of a Result
 smallest(case, fails)  the smallest case that fails
+
+model         Diagnosis and its parts
+evidence      what the recordings of a run prove
+deadlock, time_out, crash, mpi_error, wrong_result
+              one kind of failure each
+memory        what wrong memory holds instead, and the mistake to which that points
+single, reads
+              wrong results of bcast, scatter and reductions, and of kernels that read files
+collectives   mismatched collectives, broken barriers, and hints on the kernel's arguments
+requests      requests that were never started or completed, and other leaks
+compiler/     compile errors and warnings
+render        every view of a Diagnosis, from one template
 """
 
 import re

@@ -1,14 +1,16 @@
 """Check this machine and suggest fixes: `mpilab doctor`.
 
+In: this machine. Out: a Check for each thing that the kit needs, with a remedy for each problem.
+
     checks = examine()          a list of Check, in a fixed order
     print(table(checks)) for people; as_json(checks) for programs
     verdicts(checks)            what they mean for labs, grading, hosts, simulation and Slurm
     work(verdicts(checks))      whether labs and grading work
     healthy(checks)             whether everything that the labs need works
 
-Every check tests the real thing: it compiles, runs or starts something. Each has its own time
-limit; an error in one check becomes its status and does not affect the others. No files or
-processes are left behind.
+Every check (`probes`) tests the real thing: it compiles, runs or starts something. Each has its own
+time limit; an error in one check becomes its status and does not affect the others. No files or
+processes are left behind. `check` says what each use of the kit needs.
 """
 
 import json

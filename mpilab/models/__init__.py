@@ -1,11 +1,13 @@
 """What a message and what a collective should cost: Hockney, LogP, LogGP, and their fits.
 
-point_to_point.py   one message: α-β, LogP and LogGP (latency, overhead, gaps); robust regression
-textbook.py  any schedule, round by round, also with nodes; the formulas of labs 00, 01 and 04
-costs.py     cost of each algorithm of each collective, and the best segment
-choice.py    α and β per algorithm, γ(P), what the models choose, and the regret
-declared.py  the costs declared by the kernels' headers, compared with recordings
-file_access.py   requests to a file: on a disk, on a parallel file system
+In: measured times, or the parameters of a model. Out: predicted times, and the choices that follow.
+
+point_to_point  one message: α-β, LogP and LogGP (latency, overhead, gaps); robust regression
+textbook        any schedule, round by round, also with nodes; the formulas of labs 00, 01 and 04
+costs           cost of each algorithm of each collective, and the best segment
+choice          α and β per algorithm, γ(P), what the models choose, and the regret
+declared        the costs declared by the kernels' headers, compared with recordings
+file_access     requests to a file: on a disk, on a parallel file system
 """
 
 from mpilab.models.choice import (

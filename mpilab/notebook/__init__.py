@@ -1,5 +1,7 @@
 """The notebook's side of the kit: %%kernel, runs, sweeps, public checks, progress.
 
+In: cells and calls of a student. Out: runs, tables, results of checks, panels and figures.
+
 jupyter           the cell magic %%kernel, and the kernel "mpilab (Python)" for a Jupyter in another
                   environment
 session           mpilab.run, mpilab.sweep, and the kernels that the notebook has defined

@@ -2,4 +2,15 @@
 
 In: data of the packages below. Out: a plotly Figure that works offline and carries a text
 alternative (`style`). Nothing here measures or runs anything.
+
+timeline, matrix, recording
+              one run: calls over time, traffic between ranks, rounds with the buffers of all ranks
+failures      a run that failed: who waits for whom, wrong blocks, a space-time diagram
+schedule      an algorithm: its tree or circle, and its rounds
+sweep, models, distances
+              measured times, and what models make of them
+network       hosts, links, and the traffic on them
+file_access   which rank accesses which part of a file
+cannon        Cannon's algorithm: its stages, and how they scale
+style         the look of all figures, and parts that they share
 """

@@ -1,10 +1,12 @@
 """Compile errors and warnings, explained at the cell's own lines in a student's terms.
 
+In: messages of gcc or clang, and the source. Out: a Diagnosis.
+
     diagnose_build(error, source)            for a BuildError: kind 'compile-error'
     diagnose_warnings(diagnostics, source)   for a build that succeeded: 'compile-warning'
 
-Both understand the messages of gcc and clang. The rules are in `values` (arguments and values) and
-`names` (names and syntax), and their shared code in `rules`; this module combines their findings.
+The rules are in `values` (arguments and values) and `names` (names and syntax), and their shared
+code in `rules`; this module combines their findings.
 """
 
 import re

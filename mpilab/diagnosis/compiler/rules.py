@@ -303,10 +303,6 @@ class Source:
         ]
         return max(around, key=lambda call: call.begin, default=None)
 
-    def includes(self) -> frozenset[str]:
-        """The names of the included headers."""
-        return frozenset(re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)', self.text, re.MULTILINE))
-
     def identifiers(self) -> frozenset[str]:
         """All names in the code."""
         return frozenset(re.findall(r"\b[A-Za-z_]\w*", self.code)) - _KEYWORDS
