@@ -9,7 +9,7 @@ prose         Markdown with formulas as safe HTML, for the marking page
 manual        points for free text and lateness, in a spreadsheet or in the browser
 marks         the marks in effect, and what went wrong most often
 report        the report on a class, as a page or as text
-export        marks for CSV, Moodle, Canvas, Gradescope and nbgrader
+export        marks for CSV, Moodle, Canvas, Gradescope and nbgrader (nbgrader_writer)
 feedback      pages and reasons, in the form that each platform imports
 similarity    C answers that resemble each other
 leaderboard   kernels of a class ranked by simulated time
