@@ -43,7 +43,7 @@ from mpilab.notebook import session
 from mpilab.runners import simgrid
 from mpilab.runners.hang import STANDSTILL_S
 from mpilab.runners.result import DONE
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import NBGRADER_PYTHON, ROOT
 from mpilab.util.processes import environment_of
 from mpilab.util.text import suggestion, update
@@ -604,7 +604,7 @@ def run_figures(name: str, out: str | Path) -> list[dict[str, Any]]:
             "measured": str(date.today()),
             "machine": machine(),
         }
-        write_whole(out, json.dumps(list(known.values()), indent=1) + "\n")
+        atomic_write(out, json.dumps(list(known.values()), indent=1) + "\n")
     return list(known.values())
 
 

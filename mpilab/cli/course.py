@@ -16,7 +16,7 @@ from mpilab.cli.common import (
     mpilab,
 )
 from mpilab.errors import InputError
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain, suggestion
 
@@ -181,7 +181,7 @@ def _export(options: argparse.Namespace) -> int:
     done = _table(options, marks)
     print(
         f"{len(marks.students) - len(done.without)} of {len(marks.students)} students: "
-        f"{write_whole(target, done.text)}"
+        f"{atomic_write(target, done.text)}"
     )
     for student in done.without:
         print(f"NOT EXPORTED, no identifier or row: {plain(student)}", file=sys.stderr)
@@ -363,7 +363,7 @@ def _similar(options: argparse.Namespace) -> None:
         print(f"no pair has a share of {similarity.percent(similar.threshold)} or more{largest}")
     for note in similar.notes:
         print(f"not compared: {plain(note)}")
-    page = write_whole(options.out or Path("similar.html"), similarity.page(similar))
+    page = atomic_write(options.out or Path("similar.html"), similarity.page(similar))
     print(f"\n{similar.compared} answers to {exercise} compared; page: {page}")
 
 

@@ -21,7 +21,7 @@ from mpilab.cli.common import (
     print_json,
 )
 from mpilab.errors import InputError
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.units import positive
 
 MARKS_DESCRIPTION = """\
@@ -521,7 +521,7 @@ def _report(options: argparse.Namespace) -> None:
     """Print the report and write the page."""
     report, marks = mpilab.course.report, mpilab.course.marks
     found = marks.summary(marks.class_marks(options.folder, _lab(options)))
-    page = write_whole(
+    page = atomic_write(
         options.out or options.folder / "report.html", report.html(found, options.names)
     )
     if options.json:

@@ -27,7 +27,7 @@ from mpilab.grading.submission import (
     open_archive,
     student_name,
 )
-from mpilab.util.files import bare_cell, csv_text, read_rows, write_whole
+from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows
 
 _JUNK = ("__MACOSX", ".git", ".ipynb_checkpoints")
 
@@ -568,13 +568,13 @@ def _write(
     for student, piece in chosen.items():
         path = dest / student / f"{lab}.ipynb"
         if not path.exists() or path.read_bytes() != contents[student]():
-            write_whole(path, contents[student]())
+            atomic_write(path, contents[student]())
             changed.append(student)
         if piece.time is not None:
             os.utime(path, (piece.time.timestamp(),) * 2)
         rows[student] = [*_row(student, piece), lab, layout]
     table = sorted([*others, *rows.values()], key=lambda row: (row[5], row[0]))
-    write_whole(dest / TABLE, csv_text([COLUMNS, *table]))
+    atomic_write(dest / TABLE, csv_text([COLUMNS, *table]))
     return changed
 
 

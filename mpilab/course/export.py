@@ -18,7 +18,7 @@ from mpilab.errors import InputError, MpilabError, SetupError
 from mpilab.grading.decisions import Effective, EffectiveExercise, EffectiveItem
 from mpilab.grading.marks import points
 from mpilab.judging.verdict import MANUAL
-from mpilab.util.files import bare_cell, csv_text, read_rows, safe_cell, write_whole
+from mpilab.util.files import atomic_write, bare_cell, csv_text, read_rows, safe_cell
 from mpilab.util.kit import NBGRADER_PYTHON
 from mpilab.util.processes import environment_of
 from mpilab.util.text import plain
@@ -85,7 +85,7 @@ def gradescope(
     for each in marks.students:
         if each.student not in open_ones:
             text = json.dumps(results(each, visibility), indent=2, ensure_ascii=False)
-            write_whole(Path(folder) / each.student / "results.json", text + "\n")
+            atomic_write(Path(folder) / each.student / "results.json", text + "\n")
             written.append(each.student)
     return written
 

@@ -41,7 +41,7 @@ from mpilab.errors import InputError, SetupError, Ungradable
 from mpilab.grading.decisions import Effective
 from mpilab.grading.marks import opened, remarked
 from mpilab.grading.submission import TABLE
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.text import plain
 
 AUTO, FOLDERS, GRADESCOPE = "auto", "folders", "gradescope"
@@ -224,7 +224,7 @@ def _write_folders(target: Path, files: Mapping[str, Path], job: Job, gone: Iter
         path.unlink(missing_ok=True)
     pages = {page.student: page.html for page in job.pages}
     for student, path in files.items():
-        write_whole(target / path, pages[student])
+        atomic_write(target / path, pages[student])
 
 
 def _zip(target: Path, members: Mapping[str, str]) -> Path:
@@ -235,7 +235,7 @@ def _zip(target: Path, members: Mapping[str, str]) -> Path:
             member = zipfile.ZipInfo(name)
             member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(member, text.encode())
-    return write_whole(target, data.getvalue())
+    return atomic_write(target, data.getvalue())
 
 
 def _same(first: str, second: str) -> bool:
@@ -311,7 +311,7 @@ def _moodle(job: Job) -> Returned:
         ]
         text = new_worksheet(job.marks, entries)
     paths = [
-        write_whole(job.target / "worksheet.csv", text),
+        atomic_write(job.target / "worksheet.csv", text),
         _zip(job.target / "feedback.zip", members),
     ]
     steps = [
@@ -349,7 +349,7 @@ def _canvas(job: Job) -> Returned:
     body = json.dumps({"grade_data": comments}, indent=2, ensure_ascii=False)
     paths = [
         _zip(job.target / "feedback.zip", members),
-        write_whole(job.target / "comments.json", body + "\n"),
+        atomic_write(job.target / "comments.json", body + "\n"),
     ]
     steps = [
         "pages: in the assignment, 'Upload Submissions': feedback.zip",
@@ -389,7 +389,7 @@ def _nbgrader(job: Job) -> Returned:
     ]
     _write_folders(job.target, files, job, gone)
     for path, key in keys.items():
-        write_whole(path, key.read_bytes())
+        atomic_write(path, key.read_bytes())
     notes = []
     if missing:
         listed = ", ".join(missing[:5]) + ", …" * (len(missing) > 5)

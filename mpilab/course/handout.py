@@ -27,7 +27,7 @@ from mpilab.grading.release import (
     write_release,
 )
 from mpilab.judging import rubric
-from mpilab.util.files import replace_folder, write_whole
+from mpilab.util.files import atomic_write, replace_folder
 from mpilab.util.kit import PACKAGES, ROOT
 from mpilab.util.text import suggestion
 
@@ -98,7 +98,7 @@ def write_help(labs: Path, docs: Path) -> None:
     for page in (docs / f"{name}.md" for name in HELP):
         if page.is_file():
             text = _LINK.sub(reachable, page.read_text(encoding="utf-8"))
-            write_whole(labs / "help" / page.name, text.encode("utf-8"))
+            atomic_write(labs / "help" / page.name, text.encode("utf-8"))
 
 
 # labs/START.ipynb, the first page that students open. What it says about a lab is read from the
@@ -174,9 +174,9 @@ def write_start(
     answers = {
         lab.name: {each.pop("id"): each for each in map(asdict, lab.exercises)} for lab in fronts
     }
-    write_whole(labs / ANSWERS, json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(labs / ANSWERS, json.dumps(answers, indent=1, ensure_ascii=False) + "\n")
     notebook = _page(fronts, root)
-    return write_whole(labs / START, nbformat.writes(notebook, version=4) + "\n")
+    return atomic_write(labs / START, nbformat.writes(notebook, version=4) + "\n")
 
 
 def _page(fronts: list[Front], root: Path) -> NotebookNode:
@@ -431,11 +431,11 @@ def _write_handout(new: Path, labs: tuple[str, ...], withheld: set[Path], root: 
     if (folder / "help").is_dir():
         shutil.copytree(folder / "help", new / "docs")
     makefile = (root / "Makefile").read_text(encoding="utf-8")
-    write_whole(new / "Makefile", _NOT_FOR_STUDENTS.sub("", makefile))
+    atomic_write(new / "Makefile", _NOT_FOR_STUDENTS.sub("", makefile))
     fronts = [front(source, folder / "checks") for source in sources]
     help_pages = [{"name": name, "title": _title(root, name)} for name in HELP]
     text = _template(root, README).render(labs=fronts, help=help_pages)
-    write_whole(new / "README.md", text.rstrip("\n") + "\n")
+    atomic_write(new / "README.md", text.rstrip("\n") + "\n")
 
 
 # Replace a handout as a whole.
@@ -469,7 +469,7 @@ def _replace(
                 if before:
                     kept = _keep(old, new, before["files"], released)
                 listed = {"labs": labs, "files": dict(sorted(released.items()))}
-                write_whole(new / LIST, json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+                atomic_write(new / LIST, json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
                 if _is_zip(target):
                     _pack(new, beside / target.name, target.stem).replace(target)
                 else:

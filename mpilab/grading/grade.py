@@ -55,7 +55,7 @@ from mpilab.kernels import jail
 from mpilab.kernels.build import KERNELS, need
 from mpilab.kernels.simgrid import how_to_install, kernels, version
 from mpilab.util import door, faults, kit
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 CELL_SECONDS = 45
@@ -421,7 +421,7 @@ def _grade_one(
     if workers.canceled:  # then the verdict may merely reflect the interrupt
         return
     feedback = out / "feedback" / f"{submission.student}.html"
-    write_whole(feedback, page)
+    atomic_write(feedback, page)
     book.record(
         verdict,
         assignment.key(submission),

@@ -37,7 +37,7 @@ from mpilab.judging.verdict import (
     isolated_by,
     simulated_by,
 )
-from mpilab.util.files import csv_text, write_whole
+from mpilab.util.files import atomic_write, csv_text
 from mpilab.util.text import plain, suggestion
 
 GRADEBOOK = "gradebook.sqlite"
@@ -96,7 +96,7 @@ def write_csv(verdicts: Sequence[Verdict], path: str | Path, exercises: Iterable
                 *["yes" if is_unisolated(verdict) else ""] * unisolated,
             ]
         )
-    write_whole(path, csv_text(rows))
+    atomic_write(path, csv_text(rows))
 
 
 def mark_table(verdicts: Sequence[Verdict], exercises: Mapping[str, float] | Iterable[str]) -> str:
@@ -404,7 +404,7 @@ def refresh_pages(book: Gradebook, verdicts: Sequence[Effective], out: str | Pat
         if new is None:
             notes.append(f"{page}: made by an older mpilab, so its marks are unchanged")
         elif new != old:
-            write_whole(page, new)
+            atomic_write(page, new)
     return notes
 
 

@@ -43,7 +43,7 @@ from mpilab.judging.verdict import (
 )
 from mpilab.kernels.build import function_of
 from mpilab.util import door, kit
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 from mpilab.util.text import aligned
 
@@ -758,7 +758,7 @@ class _MutantJudge:
         for _ in range(2):  # a machine under load may not reach a verdict the first time
             judged = Judged.of(mutant, Referee(sandbox).judge_simulated(exercise, mutant.source))
             if not judged.undecided:
-                write_whole(path, json.dumps({"lost": judged.lost}))
+                atomic_write(path, json.dumps({"lost": judged.lost}))
                 break
         return judged
 

@@ -36,7 +36,7 @@ from mpilab.judging.verdict import (
     simulated_by,
 )
 from mpilab.util import door, faults
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 GRADEBOOK = marks.GRADEBOOK
@@ -243,7 +243,7 @@ def _copy_feedback(out: Path, parts: Sequence[_Part], lab: str, book: Gradebook)
         if not page.is_file():
             notes.append(f"{page}: not there, although {student} was graded")
             continue
-        write_whole(target, page.read_bytes())
+        atomic_write(target, page.read_bytes())
     return notes
 
 
@@ -450,5 +450,5 @@ def _show(page: Path, verdict: SubmissionVerdict, exercise: str, answer: str | N
     text = marks.rejudged(page.read_text(encoding="utf-8"), verdict, exercise, answer)
     if text is None:
         return f"{page}: made by an older mpilab, so its verdict is unchanged"
-    write_whole(page, text)
+    atomic_write(page, text)
     return ""

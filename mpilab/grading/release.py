@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 
 from mpilab.errors import InputError
 from mpilab.judging.rubric import public_checks
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 
 _LEAD = r"^\s*(?:(?:#+|//+|<!--)\s*)*"
 _MARKER = re.compile(_LEAD + r"(BEGIN|END) SOLUTION\s*(?:-->)?\s*$")
@@ -102,7 +102,7 @@ def write_release(source: str | Path, target: str | Path) -> Path:
 
     The file is replaced atomically, so that no reader opens a partial notebook.
     """
-    return write_whole(target, nbformat.writes(release(source), version=4) + "\n")
+    return atomic_write(target, nbformat.writes(release(source), version=4) + "\n")
 
 
 def write_checks(rubric: str | Path, target: str | Path) -> Path | None:
@@ -111,7 +111,7 @@ def write_checks(rubric: str | Path, target: str | Path) -> Path | None:
     Without any, nothing is written: None.
     """
     text = public_checks(rubric)
-    return write_whole(target, text) if text else None
+    return atomic_write(target, text) if text else None
 
 
 def solutions(source: str | Path) -> dict[str, str]:

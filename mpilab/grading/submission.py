@@ -27,7 +27,7 @@ from nbformat import NotebookNode
 
 from mpilab.errors import InputError, Ungradable
 from mpilab.grading.release import answer_id
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 from mpilab.util.text import plain
 from mpilab.util.units import bytes_of
@@ -546,7 +546,7 @@ def keep_table(folder: str | Path, out: str | Path) -> None:
     """Copy the table of 'mpilab collect' in `folder`, if there is one, to `out`."""
     table = Path(folder) / TABLE
     if table.is_file() and not table.is_symlink():
-        write_whole(Path(out) / TABLE, table.read_bytes())
+        atomic_write(Path(out) / TABLE, table.read_bytes())
 
 
 def parse(submission: Submission) -> NotebookNode:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mpilab.errors import InputError
-from mpilab.util.files import csv_text, write_whole
+from mpilab.util.files import atomic_write, csv_text
 from mpilab.util.text import aligned
 
 # Library, algorithm, ranks and bytes: what distinguishes the points of a sweep.
@@ -208,8 +208,8 @@ class Store:
             self._compare()
             self._take(repetitions)
         else:
-            write_whole(self.beside, json.dumps(options, indent=1, ensure_ascii=False) + "\n")
-            write_whole(self.path, HEADER)
+            atomic_write(self.beside, json.dumps(options, indent=1, ensure_ascii=False) + "\n")
+            atomic_write(self.path, HEADER)
 
     def _compare(self) -> None:
         remedy = f"write to another file with -o, or delete {self.path}"
@@ -237,7 +237,7 @@ class Store:
         whole = [i for i, key in enumerate(keys) if counted[key] == repetitions(*key[2:])]
         kept = HEADER + "".join(lines[i] for i in whole)
         if kept != text:
-            write_whole(self.path, kept)
+            atomic_write(self.path, kept)
         self.rows = rows[whole]
 
     @property

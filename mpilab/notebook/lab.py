@@ -25,7 +25,7 @@ from mpilab.notebook import panel, session
 from mpilab.notebook.session import KernelRun
 from mpilab.runners.result import Result
 from mpilab.runners.simgrid import simulate
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 from mpilab.util.kit import ROOT
 
 # The last result of `lab.check` for each answer, in .mpilab-checks/LAB.json next to the notebook.
@@ -53,7 +53,7 @@ def note(lab: str, exercise: str, answer: str, passed: bool) -> None:
     known = {**checks_found(panel.home(), lab), exercise: Found(answer, passed)}
     try:
         content = {name: vars(each) for name, each in known.items()}
-        write_whole(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     except OSError:
         return
 

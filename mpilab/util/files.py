@@ -30,7 +30,7 @@ def read_text(path: Path, remedy: str, what: str = "") -> str:
         raise InputError(f"{path}: cannot be read{wanted}: {reason}; {remedy}") from None
 
 
-def write_whole(path: str | Path, content: str | bytes) -> Path:
+def atomic_write(path: str | Path, content: str | bytes) -> Path:
     """Write `content`, text (UTF-8, line ends unchanged) or bytes, to `path` atomically.
 
     Returns the Path. Missing folders are created. The file is readable by all. A writer that is

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from mpilab.errors import InputError
-from mpilab.util.files import write_whole
+from mpilab.util.files import atomic_write
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -46,7 +46,7 @@ def update(path: str | Path, tables: Mapping[str, str]) -> None:
     path, if that fails."""
     path = Path(path)
     try:
-        write_whole(path, filled(path.read_text(encoding="utf-8"), tables))
+        atomic_write(path, filled(path.read_text(encoding="utf-8"), tables))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except OSError as error:

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mpilab.util.files import replace_folder, write_whole
+from mpilab.util.files import atomic_write, replace_folder
 
 
 def test_text_and_bytes_are_written_as_they_are_into_folders_that_are_made(tmp_path):
-    path = write_whole(tmp_path / "new" / "page.html", "a\r\nµ\n")
+    path = atomic_write(tmp_path / "new" / "page.html", "a\r\nµ\n")
     assert path.read_bytes() == b"a\r\n\xc2\xb5\n"
     assert path.stat().st_mode & 0o777 == 0o644
-    assert write_whole(path, b"\x00\xff").read_bytes() == b"\x00\xff"
+    assert atomic_write(path, b"\x00\xff").read_bytes() == b"\x00\xff"
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -21,20 +21,20 @@ def test_text_and_bytes_are_written_as_they_are_into_folders_that_are_made(tmp_p
 def test_where_a_step_fails_the_old_file_is_still_there_and_nothing_else(
     step, tmp_path, monkeypatch
 ):
-    path = write_whole(tmp_path / "marks.csv", "old")
+    path = atomic_write(tmp_path / "marks.csv", "old")
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, step, full)
     with pytest.raises(OSError, match="No space left"):
-        write_whole(path, "new")
+        atomic_write(path, "new")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
 def test_what_a_killed_writer_left_is_taken_over(tmp_path):
     (tmp_path / ".page.html.part").write_text("half a page, and longer than the new one")
-    path = write_whole(tmp_path / "page.html", "whole")
+    path = atomic_write(tmp_path / "page.html", "whole")
     assert path.read_text() == "whole" and list(tmp_path.iterdir()) == [path]
 
 
@@ -50,7 +50,7 @@ def test_a_scratch_file_that_goes_while_it_is_looked_at_is_made_again(tmp_path, 
         return stat(path, **kwargs)
 
     monkeypatch.setattr(os, "stat", stat_too_late)
-    assert write_whole(tmp_path / "page", "whole").read_text() == "whole"
+    assert atomic_write(tmp_path / "page", "whole").read_text() == "whole"
     assert len(looks) == 2 and not scratch.exists()
 
 
@@ -58,7 +58,7 @@ def test_of_many_writers_at_once_one_wins_and_nothing_is_mixed(tmp_path):
     texts = [letter * 1_000 for letter in "abcdefgh"]
     with ThreadPoolExecutor(len(texts)) as pool:
         for _ in range(100):
-            list(pool.map(lambda text: write_whole(tmp_path / "page", text), texts))
+            list(pool.map(lambda text: atomic_write(tmp_path / "page", text), texts))
             assert (tmp_path / "page").read_text() in texts
     assert [path.name for path in tmp_path.iterdir()] == ["page"]
 
@@ -66,10 +66,10 @@ def test_of_many_writers_at_once_one_wins_and_nothing_is_mixed(tmp_path):
 @pytest.mark.parametrize("there", ["exchanged", "renamed", "empty", "none"])
 def test_a_folder_takes_the_place_of_another_and_its_rights(there, tmp_path, monkeypatch):
     new, target = tmp_path / "new", tmp_path / "target"
-    write_whole(new / "file", "new")
+    atomic_write(new / "file", "new")
     if there in ("exchanged", "renamed"):
-        write_whole(target / "file", "old")
-        write_whole(target / "more", "old")
+        atomic_write(target / "file", "old")
+        atomic_write(target / "more", "old")
     elif there == "empty":
         target.mkdir()
     if target.exists():
@@ -86,7 +86,7 @@ def test_a_folder_takes_the_place_of_another_and_its_rights(there, tmp_path, mon
 
 def test_where_a_folder_cannot_take_the_place_the_old_one_is_put_back(tmp_path, monkeypatch):
     target = tmp_path / "target"
-    write_whole(target / "file", "old")
+    atomic_write(target / "file", "old")
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     (tmp_path / "new").mkdir()
     original = type(target).rename
