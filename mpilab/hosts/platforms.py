@@ -21,9 +21,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from math import isfinite, isqrt, prod
 from typing import Any, Protocol, runtime_checkable
-from xml.sax.saxutils import quoteattr
 
 from mpilab.errors import InputError
 from mpilab.hosts.description import Description, Link, find, read
@@ -429,7 +429,7 @@ def _seconds(link: Link) -> str:
 
 
 def _attributes(values: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={quoteattr(value)}" for name, value in values.items())
+    return " ".join(f'{name}="{escape(value)}"' for name, value in values.items())
 
 
 # Platform and rank order as a short text: "PLATFORM [ORDER [SEED]]".

@@ -115,10 +115,13 @@ def build_kernel(
     that is not available to it, BuildError if the compiler rejects a source, SetupError if a
     program is missing.
     """
-    if why := unavailable():
-        raise SetupError(f"nothing can be built for the jail ({why}). Install: {how_to_install()}")
     parts = simgrid.FOLDER / "jail" if simulated else FOLDER
-    _need_parts(simulated)
+    if not _given(parts):
+        if why := unavailable():
+            raise SetupError(
+                f"nothing can be built for the jail ({why}). Install: {how_to_install()}"
+            )
+        _need_parts(simulated)
     folder = library.with_suffix(".jail")
     folder.mkdir(parents=True, exist_ok=True)
     of_kernel = [f"-DMPILAB_COLLECTIVE_{collective}", f"-DMPILAB_FUNCTION={function}"]
@@ -181,12 +184,16 @@ def wasm2c_version() -> str:
     return said[0].strip()
 
 
+def _given(parts: Path) -> bool:
+    """True in the grader's sandbox, where nothing can be built: the grader has tried the tools and
+    built the parts."""
+    return (parts / "inside.o").exists() and not os.access(parts, os.W_OK)
+
+
+@cache
 def _need_parts(simulated: bool) -> None:
     """The parts that the Makefile compiles once: shim, runtime, and the kernel's side of
-    mpilab.h."""
-    parts = simgrid.FOLDER / "jail" if simulated else FOLDER
-    if (parts / "inside.o").exists() and not os.access(parts, os.W_OK):
-        return  # in the grader's sandbox, where nothing can have changed
+    mpilab.h. They are rebuilt on first use if sources have changed."""
     if simulated:
         simgrid.kernels()
         said = build.make("simulated-jail", timeout=COMPILE_SECONDS, smpicc=simgrid.tool("smpicc"))

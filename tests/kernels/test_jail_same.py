@@ -36,7 +36,7 @@ def tools(require_tool):
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
     """All of src_c for the jail, compiled once: kernels call other kernels."""
-    jail._need_parts(False)
+    jail.prepare(simulated=False)
     folder, made = tmp_path_factory.mktemp("objects"), []
     for path in [*ALL, *COMMON]:
         made.append(folder / f"{path.parent.name}-{path.stem}.o")
