@@ -32,7 +32,11 @@ WASM2C = ("1.0.32", "1.0.36")
 _TARGET = (
     *("clang", "--target=wasm32-wasi", "-std=c11", "-O2", "-mexec-model=reactor"),
     *("-Wno-error=implicit-function-declaration", "-Dmain=main_in_kernel"),
+    # Headers of what is not offered may be included: the linker says what is missing.
+    *(f"-D_WASI_EMULATED_{what}" for what in ("GETPID", "MMAN", "PROCESS_CLOCKS", "SIGNAL")),
 )
+# wasi-libc's own printf and scanf lack %Lf.
+_LIBRARIES = ("-lc-printscan-long-double",)
 STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31  # of the kernel and of the harness's buffers together
 
@@ -56,10 +60,19 @@ _EXPORTS = {
     "jail_delete": "iiiii>i",
     "jail_tune": "iiiiiii>",
 }
-# Only the part of WASI that printing needs.
-_WASI = {"fd_close": "i>i", "fd_fdstat_get": "ii>i", "fd_seek": "ilii>i", "fd_write": "iiii>i"}
+# Only the part of WASI that printing needs; exit(), which ends the kernel; and what a loop that
+# polls may call.
+_WASI = {
+    "fd_close": "i>i",
+    "fd_fdstat_get": "ii>i",
+    "fd_seek": "ilii>i",
+    "fd_write": "iiii>i",
+    "proc_exit": "i>",
+    "sched_yield": ">i",
+}
 _TYPES = {0x7F: "i", 0x7E: "l", 0x7D: "f", 0x7C: "d"}
 _FUNCTION, _MEMORY = 0, 2  # kinds of imports and exports
+_ERROR = re.compile(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$", re.MULTILINE)
 
 
 @cache
@@ -134,7 +147,8 @@ def build_kernel(
         f"-Wl,--max-memory={MEMORY_BYTES}",
     ]
     files = [*sources, SOURCES / "inside" / "entry.c", parts / "inside.o"]
-    _run([*_TARGET, *include, *of_kernel, *linking, "-o", str(module), *map(str, files)], timeout)
+    made = [*linking, "-o", str(module), *map(str, files), *_LIBRARIES]
+    _run([*_TARGET, *include, *of_kernel, *made], timeout)
     modules = check(module.read_bytes(), collective, allowed)
     _run(["wasm2c", "-n", "kernel", str(module), "-o", str(folder / "kernel.c")], timeout)
     flags = [
@@ -151,10 +165,10 @@ def build_kernel(
         compiled.append(f"{source.stem}.o")
         _compile([*flags, "-c", str(source), "-o", compiled[-1]], folder, simulated, timeout)
     recorder = simgrid.LIBRARY if simulated else build.RECORDER
-    made = [*compiled, str(parts / "shim.o"), str(parts / "wasm2c_runtime.o")]
+    parts_made = [*compiled, str(parts / "shim.o"), str(parts / "wasm2c_runtime.o")]
     whole = ["-Wl,--whole-archive", str(build.need(recorder)), "-Wl,--no-whole-archive"]
     options = ["-shared", "-Wl,-Bsymbolic", "-Wl,--no-undefined", "-o", "kernel.so"]
-    _compile([*options, *made, *whole, "-lm", "-ldl"], folder, simulated, timeout)
+    _compile([*options, *parts_made, *whole, "-lm", "-ldl"], folder, simulated, timeout)
     (folder / "kernel.so").replace(library)
     if simulated:
         _run(["objcopy", "--strip-all", str(library), str(library.with_suffix(".run"))], timeout)
@@ -211,7 +225,10 @@ def _run(command: list[str], timeout: float) -> None:
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         raise NotOffered(f"it uses {names}, which is not available to a kernel")
-    raise BuildError(f"{command[0]}: {build.last_lines(said.stderr)}")
+    errors = [
+        f"line {line} of {file}: {text}" for file, line, text in _ERROR.findall(said.stderr)[:3]
+    ]
+    raise BuildError(f"{command[0]}: {'; '.join(errors) or build.last_lines(said.stderr)}")
 
 
 # --- the module, before wasm2c sees it (WebAssembly core specification 1.0, section 5.5)
@@ -265,7 +282,7 @@ def _check_imports(imports: Iterable[tuple[str, str, int]], types: Sequence[str]
         if kind is None and module == "wasi_snapshot_preview1":
             raise NotOffered(
                 f"it uses the system ({name}), which is not available to a kernel: no files, "
-                "no clock, no environment, no exit"
+                "no clock, no environment"
             )
         if kind is None:
             raise NotOffered(f"it uses {name[:60]!r}, which is not available to a kernel")

@@ -3,7 +3,7 @@ and marks for simulated time."""
 
 import pytest
 
-from mpilab.grading.referee import Referee
+from mpilab.grading.referee import DETAILS, Referee
 from mpilab.grading.sandbox import open_sandbox
 from mpilab.judging import rubric
 from mpilab.trace.recording import Recording
@@ -163,6 +163,15 @@ def test_wrong_data_on_open_mpi_or_a_crash_in_two_native_runs_decide(judged, onl
     item = judged(only + BINOMIAL)["right"]
     assert item.outcome == "fail"
     assert item.reason.startswith("With 4 ranks, count 7")
+
+
+def test_what_only_clang_refuses_is_ungradable_with_its_line_for_the_instructor(judged):
+    items = judged("    int twice(int n) { return 2 * n; }\n" + BINOMIAL)
+    assert set(outcomes(items).values()) == {"ungradable"}
+    assert items["right"].reason == "it could not be built in isolation"
+    assert items["right"].evidence[DETAILS] == (
+        "in isolation: clang: line 9 of cell: function definition is not allowed here"
+    )
 
 
 def test_what_simgrid_does_not_have_is_tried_on_open_mpi_alone(judged):

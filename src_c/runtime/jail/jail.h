@@ -30,8 +30,8 @@ struct Z_wasi_snapshot_preview1_instance_t;
 typedef u32 jail_pages;
 #define IMPORT(result, name, ...) \
     result Z_mpiZ_##name(struct Z_mpi_instance_t *unused, ##__VA_ARGS__)
-#define WASI(name, ...)                   \
-    u32 Z_wasi_snapshot_preview1Z_##name( \
+#define WASI(result, name, ...)              \
+    result Z_wasi_snapshot_preview1Z_##name( \
         struct Z_wasi_snapshot_preview1_instance_t *unused, ##__VA_ARGS__)
 #define INSIDE(name)      Z_kernelZ_##name
 #define INSIDE_TYPE       Z_kernel_instance_t
@@ -42,8 +42,8 @@ struct w2c_mpi;
 struct w2c_wasi__snapshot__preview1;
 typedef u64 jail_pages;
 #define IMPORT(result, name, ...) result w2c_mpi_##name(struct w2c_mpi *unused, ##__VA_ARGS__)
-#define WASI(name, ...)                      \
-    u32 w2c_wasi__snapshot__preview1_##name( \
+#define WASI(result, name, ...)                 \
+    result w2c_wasi__snapshot__preview1_##name( \
         struct w2c_wasi__snapshot__preview1 *unused, ##__VA_ARGS__)
 #define INSIDE(name)      w2c_kernel_##name
 #define INSIDE_TYPE       w2c_kernel

@@ -1708,9 +1708,9 @@ IMPORT(void, mpilab_place, u32 place)
            sizeof(struct mpilab_place));
 }
 
-/* --- WASI: only what printing needs */
+/* --- WASI: only what printing, exit() and a loop that polls need */
 
-WASI(fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
+WASI(u32, fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
 {
     u32 all = 0;
     if (descriptor != 1 && descriptor != 2)
@@ -1727,22 +1727,34 @@ WASI(fd_write, u32 descriptor, u32 pieces, u32 count, u32 written)
     return 0;
 }
 
-WASI(fd_close, u32 descriptor)
+WASI(u32, fd_close, u32 descriptor)
 {
     return 0;
 }
 
-WASI(fd_seek, u32 descriptor, u64 offset, u32 whence, u32 at)
+WASI(u32, fd_seek, u32 descriptor, u64 offset, u32 whence, u32 at)
 {
     return 29; /* ESPIPE */
 }
 
-WASI(fd_fdstat_get, u32 descriptor, u32 at)
+WASI(u32, fd_fdstat_get, u32 descriptor, u32 at)
 {
     char *const state = must_span("printf", at, 24);
     memset(state, 0, 24);
     state[0] = 2; /* a terminal, so that lines are written at once */
     return 0;
+}
+
+WASI(u32, sched_yield)
+{
+    return 0;
+}
+
+WASI(void, proc_exit, u32 status)
+{
+    char why[60];
+    snprintf(why, sizeof why, "it called exit(%d)", (int)status);
+    jail_trap("the kernel", why);
 }
 
 /* --- a call of the kernel */
