@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -202,7 +202,11 @@ def without_name(text: str, student: str) -> str:
 
 @dataclass(frozen=True)
 class Lost:
-    """How many students lost points on an item, of how many judged."""
+    """How many students lost points on an item, of how many judged, and why.
+
+    reasons   (number of students, one of their reasons, without its author's name) for each kind of
+              reason, the most frequent first. Points that were taken by hand have none.
+    """
 
     exercise: str
     item: str
@@ -210,6 +214,7 @@ class Lost:
     points: float
     students: int
     judged: int
+    reasons: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -326,19 +331,30 @@ def _lost(students: Iterable[Effective]) -> list[Lost]:
     lost: Counter[tuple[str, str]] = Counter()
     judged: Counter[tuple[str, str]] = Counter()
     known: dict[tuple[str, str], tuple[str, float]] = {}
+    kinds: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for student in students:
         for exercise in student.exercises:
             for item in exercise.items:
                 name = (exercise.exercise, item.item)
                 known.setdefault(name, (item.title or item.item, item.points))
                 judged[name] += item.awarded is not None
-                lost[name] += item.awarded is not None and item.awarded < item.points
+                is_lost = item.awarded is not None and item.awarded < item.points
+                lost[name] += is_lost
+                if is_lost and item.outcome == FAIL and item.reason:
+                    reason = without_name(one_line(item.reason), student.student)
+                    kinds[name][kind_of(reason)].append(reason)
     found = [
-        Lost(*name, title, most, lost[name], judged[name])
+        Lost(*name, title, most, lost[name], judged[name], _counted(kinds[name]))
         for name, (title, most) in known.items()
         if lost[name]
     ]
     return sorted(found, key=lambda each: -each.students)
+
+
+def _counted(kinds: Mapping[str, Sequence[str]]) -> tuple[tuple[int, str], ...]:
+    """(number of reasons, the first of them) for each kind, the most frequent first."""
+    found = [(len(reasons), reasons[0]) for reasons in kinds.values()]
+    return tuple(sorted(found, key=lambda each: -each[0]))
 
 
 def _ungradable(students: Iterable[Effective]) -> list[tuple[str, list[str]]]:

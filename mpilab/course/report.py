@@ -25,12 +25,19 @@ from mpilab.course.marks import (
     Summary,
     without_name,
 )
+from mpilab.grading.feedback import marked_lines
 from mpilab.grading.marks import UNCONFIRMED, UNISOLATED, points
 from mpilab.grading.referee import LOG
 from mpilab.plots import style
 from mpilab.util.text import plain
 
 PACKAGE = Path(__file__).resolve().parents[1]
+# In C and in Python; a line of the preprocessor is none.
+_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|#(?!\s*(?:include|define|undef|if|ifdef|ifndef|else|elif|endif|pragma)\b)"
+    r"[^\n]*",
+    re.DOTALL,
+)
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 
 ITEMS = 25  # bars that fit on a page
@@ -40,6 +47,9 @@ _PATTERNS = {NONE: "x", LESS: "/", HALF: ".", FULL: "", OPEN: "-"}
 
 ROWS = 60  # kinds of failure listed on the page
 LINES = 12  # and in the terminal
+REASONS = 3  # kinds of reason listed for each item
+MISTAKES = 6  # and kinds of mistake for each exercise, each with an example
+NEAR = 3  # lines of an answer before and after the one that is to blame
 HOW_TO_CONFIRM = "install SimGrid ('mpilab doctor' says how) and run 'mpilab grade' again"
 BAR = 40  # characters of the longest bar
 
@@ -242,6 +252,7 @@ def html(summary: Summary, names: bool = False) -> str:
         unisolated=summary.unisolated,
         failures=[_failure(each, names) for each in summary.failures[:ROWS]],
         more=max(0, len(summary.failures) - ROWS),
+        by_exercise=_by_exercise(summary),
         marks=_marks(marks) if names else [],
         exercises=list(marks.exercises),
         notes=_notes(marks) if names else [],
@@ -281,6 +292,10 @@ def text(summary: Summary, names: bool = False) -> str:
         lines += _bars(
             [(f"{each.exercise}: {each.item}", each.students) for each in summary.lost[:LINES]]
         )
+        lines += ["", "why they were lost:"]
+        for item in summary.lost[:LINES]:
+            lines.append(f"  {item.exercise}: {item.title}")
+            lines += [f"  {count:4}  {reason}" for count, reason in item.reasons[:REASONS]]
     if summary.failures:
         lines += ["", "common failures:"]
         for each in summary.failures[:LINES]:
@@ -368,6 +383,67 @@ def _failure(failure: Failure, names: bool) -> dict[str, Any]:
         "reason": reason if names else without_name(reason, student),
         "names": _named(failure.students, names),
     }
+
+
+def _by_exercise(summary: Summary) -> list[dict[str, Any]]:
+    """For each exercise: its items with the reasons, and mistakes with an example, nameless."""
+    found = []
+    for name, (title, _) in summary.marks.exercises.items():
+        lost = [each for each in summary.lost if each.exercise == name]
+        if not lost:
+            continue
+        mistakes = [one for one in summary.failures if one.exercise == name][:MISTAKES]
+        found.append(
+            {
+                "id": name,
+                "title": title,
+                "items": [
+                    {
+                        "title": each.title,
+                        "lost": f"{each.students} of {each.judged}",
+                        "reasons": [
+                            {"count": count, "reason": reason}
+                            for count, reason in each.reasons[:REASONS]
+                        ],
+                    }
+                    for each in lost
+                ],
+                "mistakes": [
+                    {**_failure(one, names=False), "excerpt": _excerpt(summary.marks, one)}
+                    for one in mistakes
+                ],
+            }
+        )
+    return found
+
+
+def _excerpt(marks: ClassMarks, failure: Failure) -> list[dict[str, Any]]:
+    """The lines of the example's answer that are to blame, without comments, which may hold names.
+
+    Empty if the diagnosis names no line.
+    """
+    author = failure.example[0]
+    student = next(each for each in marks.students if each.student == author)
+    exercise = next(each for each in student.exercises if each.exercise == failure.exercise)
+    items = {item for item, _ in failure.items}
+    blamed: set[int] = set()
+    for item in exercise.items:
+        blamed |= marked_lines(item) if item.item in items else set()
+    answer = exercise.answer or ""
+    if not blamed or not 1 <= min(blamed) <= len(answer.split("\n")):
+        return []
+    # A comment keeps its line breaks, so that the lines keep their numbers.
+    bare = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), answer).split("\n")
+    first = max(1, min(blamed) - NEAR)
+    last = min(len(bare), min(blamed) + NEAR)
+    return [
+        {
+            "number": number,
+            "text": without_name(bare[number - 1].rstrip(), author),
+            "marked": number in blamed,
+        }
+        for number in range(first, last + 1)
+    ]
 
 
 def _marks(marks: ClassMarks) -> list[dict[str, Any]]:

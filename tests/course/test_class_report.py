@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from class_made_up import LAB, class_in, verdict
@@ -139,6 +140,48 @@ def test_an_override_of_an_exercise_counts_in_the_subtotals(tmp_path, capsys):
     assert "mean of subtotals: 7.0 of 10" in said and "range of subtotals: 4 to 10" in said
 
 
+def test_each_item_has_its_reasons_and_each_mistake_an_example_without_a_name(tmp_path, capsys):
+    source = "int f(void)\n{\n    // by ben\n    int x = 1;\n    return recv(x); /* ben */\n}\n"
+    made = []
+    for student, line in (("ben", 5), ("cleo", 4)):
+        whole = verdict(student, ["fail", "pass", "pass"])
+        ring, essay = whole.exercises
+        failed = replace(
+            ring.items[0],
+            reason=f"With {line} ranks: {student} waits in line {line}.",
+            evidence={"source": {"line": line, "text": ""}},
+        )
+        ring = replace(ring, items=(failed, ring.items[1]), answer=source)
+        made.append(replace(whole, exercises=(ring, essay)))
+    other = verdict("dan", ["fail", "fail", "pass"], {"any-size": "It is blank."})
+    out = class_in(tmp_path / "out", *made, other, verdict("eva", ["pass"] * 3))
+    page = tmp_path / "report.html"
+    main(["report", str(out), "-o", str(page)])
+    said = capsys.readouterr().out
+    assert (
+        "  ring: any-size works\n"
+        "     2  With 5 ranks: STUDENT waits in line 5.\n"
+        "     1  It is blank.\n" in said
+    )
+    text = re.search(r'(?s)<section class="card exercise".*?</section>', page.read_text())[0]
+    assert "Ring: what went wrong" in text and "<td>3 of 4</td>" in text
+    assert "<p>2 ×: With 5 ranks: STUDENT waits in line 5.</p>" in text
+    shown = re.search(r"(?s)<pre>(.*?)</pre>", text)[1]
+    excerpt = [line.rstrip() for line in shown.splitlines()]
+    assert excerpt == [
+        "   2  {",
+        "   3",
+        "   4      int x = 1;",
+        "<mark>   5      return recv(x);</mark>",
+        "   6  }",
+        "   7",
+    ]
+    main(["report", str(out), "--json"])
+    lost = json.loads(capsys.readouterr().out)["lost"]
+    assert lost[0]["reasons"][0] == [2, "With 5 ranks: STUDENT waits in line 5."]
+    assert lost[1]["reasons"] == []
+
+
 def test_names_are_nowhere_unless_asked_for(out, tmp_path, capsys):
     page = tmp_path / "report.html"
     main(["report", str(out), "--lab", LAB, "-o", str(page)])
@@ -194,5 +237,6 @@ def test_a_lab_that_nobody_was_graded_in_is_named(out, capsys):
 
 
 def _words(page):
-    """The text of a page, without its scripts and style."""
-    return re.sub(r"(?s)<script.*?</script>|<style.*?</style>", "", page.read_text())
+    """The text of a page, without its scripts, their hashes (any letters), and its style."""
+    rest = r"(?s)<script.*?</script>|<style.*?</style>|<meta[^>]*Policy[^>]*>"
+    return re.sub(rest, "", page.read_text())
