@@ -1,7 +1,7 @@
 """The grader's program inside the sandbox: `python -m mpilab.grading.inside VERB`.
 
-It reads job.json in the work directory and writes files there. None of them decides a mark: raw
-buffers and recordings are judged outside.
+It reads job.json in the work directory, removes it, and writes files there. None of them decides a
+mark: raw buffers and recordings are judged outside.
 
     compile   job: {"function", "collective", "allowed", "source", "forms", "check_symbols"}
               writes the files of each form (mpilab.grading.referee.FILES) and compiled.json:
@@ -33,13 +33,16 @@ from mpilab.runners.mpirun import run_cases
 from mpilab.runners.result import DONE, ERROR, SKIPPED
 from mpilab.runners.simgrid import simulate
 from mpilab.util import faults
+from mpilab.util.processes import hide_memory
 
 WORK = Path()
 
 
 def main() -> None:
     """Run the verb given on the command line, in the current directory."""
-    job = json.loads((WORK / "job.json").read_text(encoding="utf-8"))
+    path = WORK / "job.json"
+    job = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()  # the seeds of a run are in the memory of processes that ranks cannot reach
     verbs = {
         "compile": compile_answer,
         "run": run_answer,
@@ -128,6 +131,7 @@ def _in_jail(job: dict[str, Any], form: str) -> dict[str, Any]:
 
 def run_answer(job: dict[str, Any]) -> None:
     """Run the cases with mpirun, and keep the files of each."""
+    hide_memory()
     run_cases(
         WORK.resolve() / job["library"],
         job["function"],
@@ -140,6 +144,7 @@ def run_answer(job: dict[str, Any]) -> None:
 
 def simulate_answer(job: dict[str, Any]) -> None:
     """Simulate the cases, and keep the files of each."""
+    hide_memory()
     simulate(
         WORK.resolve() / job["library"],
         job["function"],

@@ -183,7 +183,11 @@ def run(
     """Run the cases of a plan, (cases, groups), with one form of an answer; returns Tried."""
     if form in _OF_SIMULATION:
         return _try(sandbox, "simulate", exercise, compiled, form, plan, _of_simulation(True))
-    readable = [build.need(build.HARNESS), build.need(build.HARNESS_PROGRAM)]
+    readable = [
+        build.need(build.HARNESS),
+        build.need(build.HARNESS_PROGRAM),
+        build.need(build.SEEDS),
+    ]
     return _try(sandbox, "run", exercise, compiled, form, plan, readable)
 
 

@@ -149,6 +149,8 @@ def script(limits: Limits, collect: Sequence[str], filled: bool) -> str:
     """
     lines = [
         "tar --extract --touch --file=- || exit 125" if filled else "",
+        # Process 1 still has it: nobody may read later what the command has removed.
+        "true 2>/dev/null >/proc/self/fd/0" if filled else "",
         f"printf {shlex.quote(READY.decode())} >&3",
         "exec 4>&2 2>/dev/null </dev/null",
         f'timeout --signal=KILL {limits.wall_seconds} "$@" 2>&4 3>&- 4>&-',

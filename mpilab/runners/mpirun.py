@@ -8,10 +8,12 @@ import os
 import re
 import secrets
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -74,7 +76,7 @@ def run_cases(
              the ranks there. Default: this machine, or as MPILAB_HOSTS says.
     names    the host of each rank of the largest case; default: host by host, by their slots.
     confined   confine the ranks, on this machine (src_c/runtime/harness/confine.c): they start no
-             processes, and reach no files in this folder except their own.
+             processes, reach no files in this folder except their own, and get no seeds.
     """
     check_real(cases)
     order = sorted(range(len(cases)), key=lambda i: cases[i].ranks)
@@ -84,16 +86,22 @@ def run_cases(
     if hosts is not None and cases:
         order_of_hosts = _names(hosts, names, max(case.ranks for case in cases))
     folder = None if hosts is None else hosts.directory  # visible on the hosts, too
-    variables = dict(settings or {})
-    if confined is not None:
-        variables["MPILAB_CONFINED"] = str(confined)
     with tempfile.TemporaryDirectory(prefix="mpilab-run-", dir=folder) as scratch:
 
         def start(left: dict[int, Case]) -> Mpirun:
             ranks = next(iter(left.values())).ranks
             where = ThisMachine(ranks) if hosts is None else placed(hosts, order_of_hosts[:ranks])
             return Mpirun(
-                library, function, left, where, scratch, keep, sanitize, variables, guarded
+                library,
+                function,
+                left,
+                where,
+                scratch,
+                keep,
+                sanitize,
+                settings or {},
+                guarded,
+                confined,
             )
 
         return run_in_turn(
@@ -121,6 +129,23 @@ def _names(
     return names
 
 
+def _serve_seeds(path: Path, cases: Mapping[int, Case], ranks: int) -> subprocess.Popen[bytes]:
+    """Start mpilab-seeds, which gives the ranks that connect to `path` the contents of buffers."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen(ranks)
+        seeds = subprocess.Popen(
+            [str(build.need(build.SEEDS)), str(server.fileno()), str(ranks)],
+            stdin=subprocess.PIPE,
+            pass_fds=[server.fileno()],
+            start_new_session=True,
+        )
+    assert seeds.stdin is not None
+    with seeds.stdin as lines:
+        lines.write("".join(f"{number} {case.seed}\n" for number, case in cases.items()).encode())
+    return seeds
+
+
 class Mpirun(Program):
     """An mpirun of the harness that runs `cases`, all with the same number of ranks.
 
@@ -140,6 +165,7 @@ class Mpirun(Program):
         sanitize: bool,
         settings: Mapping[str, str],
         guarded: Iterable[str | Path] | None = None,
+        confined: str | Path | None = None,
     ) -> None:
         super().__init__(library, function, cases, tempfile.mkdtemp(dir=scratch), keep)
         self.where = where
@@ -159,8 +185,14 @@ class Mpirun(Program):
             own[MARKER] = self.identity
         if sanitize:
             own |= build.settings(self.directory)
+        self.confined = confined is not None
+        self.seeds = None
+        if confined is not None:
+            path = self.directory / "seeds"
+            self.seeds = _serve_seeds(path, cases, len(where.names))
+            own |= {"MPILAB_CONFINED": str(confined), "MPILAB_SEEDS": str(path)}
         listing = self.directory / "cases"
-        lines = "".join(case.line(number) + "\n" for number, case in cases.items())
+        lines = "".join(self.line(number, case) + "\n" for number, case in cases.items())
         listing.write_text(lines, encoding="ascii")
         self.supervisor = None
         if guarded is not None:
@@ -186,6 +218,10 @@ class Mpirun(Program):
         """
         return self.process.poll() is not None or (self.where.on_hosts and self._is_deserted())
 
+    def line(self, number: int, case: Case) -> str:
+        # mpilab-seeds has the seeds of ranks that are confined.
+        return super().line(number, replace(case, seed=0) if self.confined else case)
+
     def said(self) -> str:
         """The end of the output of mpirun and the harness."""
         lines = super().said().splitlines(keepends=True)
@@ -199,6 +235,9 @@ class Mpirun(Program):
             # Killing mpirun or srun could leave ranks on other nodes running.
             end_family(self.process.pid, politely=self.where.is_remote)
             self.process.wait()
+        if self.seeds is not None:
+            self.seeds.kill()
+            self.seeds.wait()
         for directory in (*self.segments, self.directory):
             shutil.rmtree(directory, ignore_errors=True)
         if self.supervisor is not None:
@@ -234,7 +273,7 @@ class Mpirun(Program):
         """A Result with all files that the case left behind; keeps or removes the files."""
         result = super().result(number, case, outcome, **more)
         if result.recording is not None:
-            put_away([rank.path for rank in result.recording.ranks], self.keep)
+            self.keep_files([rank.path for rank in result.recording.ranks])
             if isinstance(self.where, InAllocation) and not case.places:
                 seen = [rank.header["host"].decode() for rank in result.recording.ranks]
                 result.places = self.where.places_seen(seen)
@@ -242,13 +281,16 @@ class Mpirun(Program):
             for path in paths_of(self.directory, number, case, kind):
                 Path(path).unlink(missing_ok=True)
         if result.access is not None:
-            put_away(paths_of(self.directory, number, case, "io"), self.keep)
+            self.keep_files(paths_of(self.directory, number, case, "io"))
         return result
 
     def put_away(self, number: int, result: Result) -> None:
         super().put_away(number, result)
         if result.case.monitor:
-            put_away(paths_of(self.directory, number, result.case, "mon"), self.keep)
+            self.keep_files(paths_of(self.directory, number, result.case, "mon"))
+
+    def keep_files(self, paths: Iterable[str | Path]) -> None:
+        put_away(paths, self.keep, copied=self.confined)
 
     def reports(self, ranks: list[RankRecording | None]) -> dict[int, str]:
         processes = {int(rank.header["pid"]): rank.rank for rank in ranks if rank is not None}

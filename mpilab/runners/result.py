@@ -1,5 +1,6 @@
 """The result of one case: its outcome and the files that it left, the same for every runner."""
 
+import os
 import re
 import shutil
 import signal
@@ -46,6 +47,7 @@ DONE, DEADLOCK, TIME_OUT, CRASH, TRAP, ERROR, SKIPPED = (
 )
 # A kernel may print endlessly; the end of its output is the most informative.
 PRINTED_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 20
 # Open MPI's crash messages begin with host and process: '[host:123] *** Process ...'.
 _NOISE = re.compile(r"\[[^\]\s]+:\d+\] ")
 
@@ -169,14 +171,40 @@ def paths_of(directory: str | Path, number: int, case: Case, kind: str) -> list[
     return [f"{directory}/{number}.{rank}.{kind}" for rank in range(case.ranks)]
 
 
-def put_away(paths: Iterable[str | Path], keep: str | Path | None) -> None:
+def put_away(paths: Iterable[str | Path], keep: str | Path | None, *, copied: bool = False) -> None:
     """Move files that have been read to the directory `keep`, or remove them if it is None: many
-    cases leave many files."""
+    cases leave many files.
+
+    copied   keep copies: a rank that still has a file open can change the file, but not its copy.
+    """
     for path in map(Path, paths):
         if keep is None:
             path.unlink()
+        elif copied:
+            _copy(path, f"{keep}/{path.name}")
+            path.unlink()
         else:
             shutil.move(path, f"{keep}/{path.name}")
+
+
+def _copy(path: Path, to: str) -> None:
+    """Copy a plain file with its holes: the recording of a rank that has ended is mostly one."""
+    # Neither follows a link nor waits for a pipe.
+    source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(source, "rb", buffering=0) as file, open(to, "wb", buffering=0) as copy:
+        size, at = os.fstat(source).st_size, 0
+        while at < size:
+            try:
+                at = os.lseek(source, at, os.SEEK_DATA)
+            except OSError:  # only a hole is left
+                break
+            end = os.lseek(source, at, os.SEEK_HOLE)
+            file.seek(at)
+            copy.seek(at)
+            while at < end and (block := file.read(min(end - at, _BLOCK_BYTES))):
+                at += copy.write(block)
+            at = end
+        copy.truncate(size)
 
 
 def read_printed(

@@ -149,6 +149,10 @@ class Program(Run):
         """End everything that the process started, and remove its files."""
         raise NotImplementedError
 
+    def line(self, number: int, case: Case) -> str:
+        """The case as the program reads it."""
+        return case.line(number)
+
     def culprit(self, case: Case, log: str) -> tuple[int | None, str]:
         """(rank, what ended it) after a crash that the recordings do not show."""
         raise NotImplementedError
@@ -183,7 +187,11 @@ class Program(Run):
 
     def put_away(self, number: int, result: Result) -> None:
         """Keep or remove the files of a finished case."""
-        put_away(paths_of(self.directory, number, result.case, "out"), self.keep)
+        self.keep_files(paths_of(self.directory, number, result.case, "out"))
+
+    def keep_files(self, paths: Iterable[str | Path]) -> None:
+        """Move these files to where finished cases are kept, or remove them."""
+        put_away(paths, self.keep)
 
     # Following
 
@@ -273,7 +281,9 @@ class Program(Run):
         # Without a recording, the progress of the case is unknown.
         if harness or (case.record and never_began(states)):
             # The harness's message begins with the line from its file of cases.
-            detail = harness[1].removeprefix(f"{case.line(number)}: ") if harness else tail(log)
+            detail = (
+                harness[1].removeprefix(f"{self.line(number, case)}: ") if harness else tail(log)
+            )
             return self.error(number, case, detail=detail, states=states, log=log)
         trapped = trap(ranks)
         return self.result(

@@ -30,7 +30,7 @@ __attribute__((noinline)) static int make_region(struct region *region, int64_t 
 {
     region->bytes = bytes;
     region->release = release_region;
-    region->memory = allocate_region((size_t)region_total(region) + sizeof(uint64_t));
+    region->memory = allocate_region((size_t)region_total(region));
     if (region->memory == NULL)
         return harness_fail("out of memory: a buffer of %lld bytes", (long long)bytes);
     return 0;
@@ -98,15 +98,6 @@ void fill_words(uint64_t *words, int64_t count, uint64_t seed, int rank, enum st
 {
     for (int64_t i = 0; i < count; i++)
         words[i] = keyed(seed, stream_number(rank, stream), (uint64_t)(first + i));
-}
-
-void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream)
-{
-    const int64_t total = region_total(region);
-    for (int64_t at = 0, k = 1; at < total; at += (int64_t)sizeof(uint64_t), k++) {
-        const uint64_t word = keyed(seed, stream_number(rank, stream), (uint64_t)k);
-        memcpy(region->memory + at, &word, sizeof word);
-    }
 }
 
 uint64_t region_checksum(const struct region *region)

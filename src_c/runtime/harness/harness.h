@@ -105,7 +105,6 @@ struct region {
 void make_regions_by(void *(*allocate)(size_t), void (*release)(void *));
 int make_send_region(struct region *region, int64_t bytes);
 int make_receive_region(struct region *region, int64_t bytes);
-void fill_region(struct region *region, uint64_t seed, int rank, enum stream stream);
 /* Words of a stream from number `first` on; the first word is number 1. */
 void fill_words(uint64_t *words, int64_t count, uint64_t seed, int rank, enum stream stream,
                 int64_t first);
@@ -116,6 +115,12 @@ void free_region(struct region *region);
 uint64_t region_checksum(const struct region *region);
 /* The seed of the buffers before call number `call` (from 0) of a case with `fresh` data. */
 uint64_t seed_of_call(uint64_t seed, long call);
+/* --- contents.c: fill memory with what the stream of a rank holds from word `first` on, before call
+ * number `call`. By default the seed of the case decides; after get_contents_from(SOCKET), contents
+ * come from mpilab-seeds, and cases have no seeds. */
+int get_contents_from(const char *path);
+int fill_contents(void *memory, int64_t bytes, const struct mpilab_case *order, long call, int rank,
+                  enum stream stream, int64_t first);
 /* In a program with AddressSanitizer: report every access to the guard zones, or allow it. */
 void forbid_guards(const struct region *region);
 void allow_guards(const struct region *region);

@@ -1,7 +1,8 @@
 /* mpilab-harness LIBRARY FUNCTION CASES DIRECTORY: run, on all ranks, each line of the file CASES,
  * and leave the results in DIRECTORY. Stops at the first case that cannot be run.
  *
- * With MPILAB_CONFINED=FOLDER, the ranks are confined (confine.c); FOLDER is the grader's. */
+ * With MPILAB_CONFINED=FOLDER, the ranks are confined (confine.c); FOLDER is the grader's. With
+ * MPILAB_SEEDS=SOCKET, the contents of buffers come from mpilab-seeds, and cases have no seeds. */
 #define _GNU_SOURCE
 #include "../jail/settings.h"
 #include "harness.h"
@@ -39,9 +40,10 @@ int main(int argc, char **argv)
     if (is_jailed(argv[1]))
         jail_settings();
     const char *const hidden = getenv("MPILAB_CONFINED");
-    int failed = 0;
+    const char *const seeds = getenv("MPILAB_SEEDS");
+    int failed = seeds != NULL ? get_contents_from(seeds) : 0;
     if (hidden != NULL) {
-        failed = confine_files(hidden, argv[1], argv[4]);
+        failed = failed || confine_files(hidden, argv[1], argv[4]);
         /* A transfer from one process's memory to another's is one of the calls that are refused. */
         setenv("OMPI_MCA_smsc", "^cma,xpmem,knem", 1);
     }

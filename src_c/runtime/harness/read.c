@@ -8,7 +8,7 @@
 
 typedef int read_kernel(MPI_File, const struct mpilab_matrix *, double *, MPI_Comm);
 
-enum { WORDS_AT_A_TIME = 1 << 13 };
+enum { WORDS_AT_A_TIME = 1 << 13, NO_CONTENTS = -1 };
 
 /* The matrix of the case, with the header that every file has. */
 static struct mpilab_matrix matrix_of(const struct subject *subject)
@@ -37,22 +37,26 @@ void name_matrix(char *path, const struct subject *subject, const char *director
     snprintf(path, PATH_MAX, "%s/%ld.matrix", directory, subject->order->id);
 }
 
-static int write_elements(FILE *file, const struct mpilab_matrix *matrix, uint64_t seed)
+/* Returns 0, an errno, or NO_CONTENTS. */
+static int write_elements(FILE *file, const struct mpilab_matrix *matrix,
+                          const struct mpilab_case *order)
 {
     uint64_t words[WORDS_AT_A_TIME];
     const int64_t total = (int64_t)matrix->rows * matrix->columns;
     for (int64_t done = 0; done < total; done += WORDS_AT_A_TIME) {
         const int64_t left = total - done;
         const int64_t count = left < WORDS_AT_A_TIME ? left : WORDS_AT_A_TIME;
-        fill_words(words, count, seed, 0, FILE_STREAM, done + 1);
+        if (fill_contents(words, count * (int64_t)sizeof *words, order, 0, 0, FILE_STREAM,
+                          done + 1) != 0)
+            return NO_CONTENTS;
         if (fwrite(words, sizeof *words, (size_t)count, file) != (size_t)count)
             return errno;
     }
     return 0;
 }
 
-/* Returns 0 or an errno. */
-static int write_matrix(const char *path, const struct mpilab_matrix *matrix, uint64_t seed)
+static int write_matrix(const char *path, const struct mpilab_matrix *matrix,
+                        const struct mpilab_case *order)
 {
     FILE *file = fopen(path, "wb");
     if (file == NULL)
@@ -60,7 +64,7 @@ static int write_matrix(const char *path, const struct mpilab_matrix *matrix, ui
     const int header[2] = {matrix->rows, matrix->columns};
     int error = fwrite(header, sizeof header, 1, file) == 1 ? 0 : errno;
     if (error == 0)
-        error = write_elements(file, matrix, seed);
+        error = write_elements(file, matrix, order);
     if (fclose(file) != 0 && error == 0)
         error = errno;
     return error;
@@ -88,8 +92,8 @@ int make_file(struct subject *subject, const char *directory)
     int length, error = 0;
     name_matrix(path, subject, directory);
     if (subject->rank == 0)
-        error = write_matrix(path, &matrix, subject->order->seed);
-    if (error != 0)
+        error = write_matrix(path, &matrix, subject->order);
+    if (error != 0 && error != NO_CONTENTS)
         harness_fail("%s: cannot be written: %s", path, strerror(error));
     int failed = fail_together(subject->parent, error != 0);
     if (!failed) {

@@ -22,18 +22,24 @@ static int prepare_later(struct subject *subject)
     const int64_t calls = order->warmup + order->repetitions - 1;
     const int64_t each = region_total(regions[0]) + region_total(regions[1]);
     const int64_t all = bytes_of(calls, each, 1);
-    /* The last word of a region may extend beyond it, and needs room. */
-    subject->later = all < 0 ? NULL : malloc((size_t)all + sizeof(uint64_t));
+    subject->later = all < 0 ? NULL : malloc((size_t)all);
     if (subject->later == NULL)
         return harness_fail("out of memory: fresh data for %lld calls", (long long)calls);
     unsigned char *to = subject->later;
     for (long call = 1; call <= calls; call++)
         for (int i = 0; i < 2; i++) {
-            struct region kept = {.memory = to, .bytes = regions[i]->bytes};
-            fill_region(&kept, seed_of_call(order->seed, call), subject->rank, streams[i]);
-            to += region_total(regions[i]);
+            const int64_t bytes = region_total(regions[i]);
+            if (fill_contents(to, bytes, order, call, subject->rank, streams[i], 1) != 0)
+                return 1;
+            to += bytes;
         }
     return 0;
+}
+
+static int fill_buffer(struct subject *subject, struct region *region, enum stream stream)
+{
+    const int64_t bytes = region_total(region);
+    return fill_contents(region->memory, bytes, subject->order, 0, subject->rank, stream, 1);
 }
 
 int prepare_buffers(struct subject *subject)
@@ -55,8 +61,9 @@ int prepare_buffers(struct subject *subject)
                             subject->rank);
     if (make_send_region(&subject->sent, sent) || make_receive_region(&subject->received, received))
         return 1;
-    fill_region(&subject->sent, order->seed, subject->rank, SEND_STREAM);
-    fill_region(&subject->received, order->seed, subject->rank, RECEIVE_STREAM);
+    if (fill_buffer(subject, &subject->sent, SEND_STREAM) != 0 ||
+        fill_buffer(subject, &subject->received, RECEIVE_STREAM) != 0)
+        return 1;
     return order->fresh ? prepare_later(subject) : 0;
 }
 
