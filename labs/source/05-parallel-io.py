@@ -221,7 +221,8 @@ print("files of C that differ:", len({done.digest for done in runs.values()}) - 
 # Which ranks wait, and for what? The authors of the report drew these pictures with Vampir; here they
 # are from our own recordings: stage 1 with text files beside stage 3, on the same time scale. A bar is
 # an MPI call, its color the kind of call. (Rank 0 of stage 1 reads its files without MPI, so it has no
-# bar there.)
+# bar there.) To open a recording of your own in Vampir, `mpilab run KERNEL --trace run.otf2` writes it
+# in Score-P's format.
 #
 # **Predict:** in stage 1, how can you see when rank 0 is reading, and what are the others doing
 # meanwhile? In which of the pictures do all ranks begin to multiply at the same time?

@@ -1,6 +1,7 @@
 """The commands `mpilab run`, `costs` and `simulate`."""
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -102,6 +103,12 @@ def _add_run(commands: Commands) -> None:
         action="store_true",
         help="compile FILE.c with AddressSanitizer and UndefinedBehaviorSanitizer",
     )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="also write the recording as a trace: FILE.json for ui.perfetto.dev, or the folder "
+        "FILE.otf2 for Vampir and Score-P's tools",
+    )
     add_json(parser)
     parser.set_defaults(call=_run)
 
@@ -109,6 +116,8 @@ def _add_run(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Run the kernel, and print its result, traffic and time; 1 if the result is wrong."""
     case = _case(options)
+    if options.trace:
+        mpilab.trace.export.check(options.trace)
     shared = mpilab.hosts.slurm.shared_folder()
     with tempfile.TemporaryDirectory(prefix="mpilab-run-", dir=shared) as folder:
         if options.source:
@@ -130,6 +139,11 @@ def _run(options: argparse.Namespace) -> int:
             print_json({**run.as_json(), "compiler": told})
         else:
             _print_run(run)
+        if options.trace:
+            if result.recording is None:
+                raise InputError(f"{options.trace}: no trace, because the run left no recording")
+            trace = mpilab.trace.export.write(result.recording, options.trace)
+            print(f"trace: {trace}", file=sys.stderr if options.json else sys.stdout)
     return 0 if run.right else 1
 
 
