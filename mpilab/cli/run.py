@@ -234,8 +234,8 @@ def _add_costs(commands: Commands) -> None:
     parser = commands.add_parser(
         "costs",
         help="compare the declared costs of kernels with recorded ones",
-        description="Rounds, messages and bytes of our kernels, or requests of those that read: "
-        "by\ntheir headers, and as recorded.",
+        description="Compare what the headers of our kernels declare with recordings: rounds, "
+        "messages and\nbytes, and the requests of kernels that read files.",
     )
     parser.add_argument(
         "collective", nargs="?", default="all", help="e.g. bcast, or 'all' (default: all)"

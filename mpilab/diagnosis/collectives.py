@@ -33,8 +33,8 @@ from mpilab.trace.recording import COLLECTIVE, WORLD, Call, operations
 
 # Broken barriers: a rank can leave before all others have entered.
 
-LEFT_EARLY = "left too early"
-LEFT_EARLY_HINT = (
+BROKEN_BARRIER = "left too early"
+BROKEN_BARRIER_HINT = (
     "After a barrier, every rank must know that every other rank has entered it: each pair needs "
     "a chain of messages from one rank to the other, each message sent after the previous one was "
     "received."
@@ -63,8 +63,8 @@ def broken_barrier(evidence: Evidence) -> Diagnosis | None:
         WRONG_RESULT,
         f"no barrier: rank {early} can leave it before {model.ranks(unheard)} "
         f"{'has' if len(unheard) == 1 else 'have'} come",
-        pattern=LEFT_EARLY,
-        hint=f"{LEFT_EARLY_HINT} {_how_far(evidence, missing)}",
+        pattern=BROKEN_BARRIER,
+        hint=f"{BROKEN_BARRIER_HINT} {_how_far(evidence, missing)}",
         ranks=tuple(ranks),
         places=evidence.places(_last_calls(evidence, ranks), "make the last call here"),
         tables=(

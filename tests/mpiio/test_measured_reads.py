@@ -1,4 +1,4 @@
-"""data/readers.csv agrees with the headers of the readers; nothing is run."""
+"""data/reads.csv agrees with the headers of the readers; nothing is run."""
 
 from itertools import product
 

@@ -71,8 +71,8 @@ def test_what_is_measured_is_written_and_read_again(tmp_path):
     assert len(rows) == len(every) * 2 * 2 and (rows["seconds"] > 0).all()
     assert (rows["resident"][rows["cold"] == 0] == 1).all()
     assert (rows["bytes"] >= 64 * 64 * 8).all() and set(rows["repetition"]) == {1, 2}
-    readers.write(rows, tmp_path / "readers.csv")
-    again = readers.read(tmp_path / "readers.csv")
+    readers.write(rows, tmp_path / "reads.csv")
+    again = readers.read(tmp_path / "reads.csv")
     for cold in (0, 1):
         seconds = readers.seconds_of(again[again["cold"] == cold])
         assert set(seconds) == every
