@@ -336,9 +336,13 @@ def compile_object(
 
 
 def _own_words(stderr: str) -> str:
-    """The lines of a compiler's output that are not about a source, e.g. why it was ended."""
-    lines = [line for line in stderr.strip().splitlines() if not _DIAGNOSTIC.match(line)]
-    return "\n".join(lines)
+    """What a compiler says besides its messages on the source: the errors in other files, by their
+    names alone, or else why it was ended."""
+    lines = stderr.strip().splitlines()
+    errors = [m for m in map(_DIAGNOSTIC.match, lines) if m and "error" in m["severity"]]
+    if errors:
+        lines = [f"{Path(m['file']).name}:{m['line']}: error: {m['text']}" for m in errors]
+    return "\n".join(line for line in lines if errors or not _DIAGNOSTIC.match(line))
 
 
 def link(

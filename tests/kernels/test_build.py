@@ -179,6 +179,12 @@ def test_a_compiler_that_is_ended_says_why_and_not_what_it_warned_of(monkeypatch
     assert [d.severity for d in error.diagnostics] == ["warning"]
 
 
+def test_an_error_in_another_file_is_told_without_its_folder(compiler, tmp_path):
+    error = refused('static int idle;\n#line 7 "/there/other.h"\nint x = y;\n', tmp_path)
+    assert str(error).splitlines()[1].startswith("other.h:7: error: ")
+    assert "idle" not in str(error) and "/there" not in str(error)
+
+
 def test_the_name_of_the_source_is_the_callers(tmp_path):
     error = refused("int x = y;\n", tmp_path, name="answer to pairwise")
     assert "the compiler refused answer to pairwise" in str(error)
