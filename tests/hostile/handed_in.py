@@ -194,6 +194,99 @@ def renamed_answers(folder, context):
     put(folder / "renamed_answers" / FILE, _notebook(change))
 
 
+def half_a_character(folder, context):
+    """Tries: half of a surrogate pair in an answer, which no file can hold
+    Stopped by: the reader of notebooks
+    Status: ungradable
+    Points: 0
+    Reason: holds half a character
+    """
+
+    def change(made):
+        cell = _answer(made, "bcast_linear")
+        cell["source"] = "".join(cell["source"]) + "/* \ud800 */"
+
+    put(folder / "half_a_character" / FILE, _notebook(change))
+
+
+def long_number(folder, context):
+    """Tries: a number of 100,000 digits, which Python refuses to read
+    Stopped by: the reader of notebooks
+    Status: ungradable
+    Points: 0
+    Reason: not usable as JSON
+    """
+    digits = b'"nbformat": 4, "x": ' + b"1" * 100_000
+    put(folder / "long_number" / FILE, attacks.text().replace(b'"nbformat": 4', digits))
+
+
+def answers_of_other_kinds(folder, context):
+    """Tries: answers in cells that are not code, in a million parts, with a path before the name
+    Stopped by: only the text of an answer cell is used, whatever its type
+    Status: graded
+    Points: 14
+    Reason:
+    """
+
+    def change(made):
+        kernel, function = _answer(made, "bcast_linear"), _answer(made, "placement")
+        kernel["cell_type"] = "markdown"
+        named = "".join(kernel["source"]).replace("%%kernel ", "%%kernel ../../tmp/x;id ", 1)
+        kernel["source"] = named
+        function["cell_type"] = "raw"
+        function["source"] = [*"".join(function["source"]), "\n", *("#" * 900_000)]
+
+    put(folder / "answers_of_other_kinds" / FILE, _notebook(change))
+
+
+def minus_minus(folder, context):
+    """Tries: an expression nested deeper than Python's compiler can follow
+    Stopped by: the sandbox: its own process raises an error
+    Status: graded
+    Points: 8
+    Reason: raised MemoryError | raised RecursionError
+    """
+
+    def change(made):
+        cell = _answer(made, "placement")
+        cell["source"] = "".join(cell["source"]) + f"\nq = {'-' * 200_000}1"
+
+    put(folder / "minus_minus" / FILE, _notebook(change))
+
+
+def folder_and_zip(folder, context):
+    """Tries: two submissions under one name, a folder and a zip
+    Stopped by: neither is graded
+    Status: ungradable
+    Points: 0
+    Reason: handed in 2 times
+    """
+    put(folder / "folder_and_zip" / FILE, attacks.text())
+    put(folder / "folder_and_zip.zip", _zipped({FILE: attacks.text()}))
+
+
+def zip_of_folders(folder, context):
+    """Tries: a zip of a hundred thousand empty folders
+    Stopped by: a limit on the size of a zip
+    Status: ungradable
+    Points: 0
+    Reason: the zip is too large
+    """
+    folders = dict.fromkeys((f"{number}/" for number in range(100_000)), b"")
+    put(folder / "zip_of_folders.zip", _zipped({**folders, FILE: attacks.text()}))
+
+
+def device(folder, context):
+    """Tries: a device that never ends in place of the notebook
+    Stopped by: only regular files are opened
+    Status: ungradable
+    Points: 0
+    Reason: is not a file
+    """
+    (folder / "device").mkdir()
+    os.mknod(folder / "device" / FILE, stat.S_IFCHR | 0o644, os.makedev(1, 5))
+
+
 def worth_more(folder, context):
     """Tries: more points in the metadata, changed locked cells, added cells, a verdict as an output
     Stopped by: answers are copied into a trusted notebook; nothing else is

@@ -1,0 +1,29 @@
+/* Tries: to call every small number as a function in the jail, hoping for one of the harness's
+ * Stopped by: the jail: a function pointer is an index in the kernel's own table, and its type is checked
+ * Status: ungradable
+ * Points: 0
+ * Reason: right when run on Open MPI, but not when run in isolation
+ */
+#include "mpilab.h"
+
+static int right(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+    int rank, size, err = MPI_SUCCESS;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (rank != root)
+        return MPI_Recv(buffer, count, datatype, root, TAG, comm, MPI_STATUS_IGNORE);
+    for (int other = 0; other < size && err == MPI_SUCCESS; other++)
+        if (other != root)
+            err = MPI_Send(buffer, count, datatype, other, TAG, comm);
+    return err;
+}
+
+int bcast_linear(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
+{
+#ifdef __wasm__
+    for (unsigned long number = 1; number < 64; number++)
+        ((int (*)(int, int))number)(0, 0);
+#endif
+    return right(buffer, count, datatype, root, comm);
+}
